@@ -1,0 +1,21 @@
+# proto_library(NAME LAYER n ROOT dir PROTOS a.proto ..): C code by protoc-c, in the build tree.
+find_program(PROTOC_C protoc-c REQUIRED)
+function(proto_library NAME)
+    cmake_parse_arguments(P "" "LAYER;ROOT" "PROTOS" ${ARGN})
+    set(out ${CMAKE_BINARY_DIR}/generated)
+    file(MAKE_DIRECTORY ${out})
+    set(sources)
+    set(inputs)
+    foreach(proto IN LISTS P_PROTOS)
+        string(REGEX REPLACE "\\.proto$" ".pb-c" stem ${proto})
+        list(APPEND sources ${out}/${stem}.c ${out}/${stem}.h)
+        list(APPEND inputs ${P_ROOT}/${proto})
+    endforeach()
+    add_custom_command(OUTPUT ${sources}
+        COMMAND ${PROTOC_C} -I ${P_ROOT} --c_out=${out} ${P_PROTOS}
+        DEPENDS ${inputs} COMMENT "protoc-c ${NAME}" VERBATIM)
+    add_library(${NAME} STATIC ${sources})
+    target_include_directories(${NAME} SYSTEM PUBLIC ${out})
+    target_link_libraries(${NAME} PUBLIC PkgConfig::PROTOBUF_C)
+    set_property(TARGET ${NAME} PROPERTY LAYER ${P_LAYER})
+endfunction()

@@ -1,0 +1,63 @@
+#include "idl/method.h"
+
+#include <string.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "holdfast/v1/admin.pb-c.h"
+#include "holdfast/v1/inventory.pb-c.h"
+#include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/operation.pb-c.h"
+#include "holdfast/v1/profile.pb-c.h"
+#include "holdfast/v1/session.pb-c.h"
+#include "runtime/base/check.h"
+
+#define PACKAGE_v1 "holdfast.v1."
+#define PACKAGE_internal__v1 "holdfast.internal.v1."
+#define INTERNAL_v1 false
+#define INTERNAL_internal__v1 true
+
+static const struct method_info methods[] = {
+#define METHOD_ROW(number, enumerator, package, service, method, r, e, snake)  \
+    { .id = METHOD_##enumerator, .route = (r), .element = (e),                  \
+      .internal = INTERNAL_##package, .name = PACKAGE_##package #service "/" #method, \
+      .request = &holdfast__##package##__##snake##_request__descriptor,         \
+      .response = &holdfast__##package##__##snake##_response__descriptor },
+    METHOD_TABLE(METHOD_ROW)
+#undef METHOD_ROW
+};
+
+enum {
+#define METHOD_PLACE(n, enumerator, p, s, m, r, e, snake) METHOD_PLACE_##enumerator,
+    METHOD_TABLE(METHOD_PLACE)
+#undef METHOD_PLACE
+};
+
+/* Place in `methods` plus one, by number; 0 where there is no method. */
+static const uint8_t method_places[METHOD_ID_MAX + 1] = {
+#define METHOD_PLACE(n, enumerator, p, s, m, r, e, snake) \
+    [METHOD_##enumerator] = METHOD_PLACE_##enumerator + 1,
+    METHOD_TABLE(METHOD_PLACE)
+#undef METHOD_PLACE
+};
+
+const struct method_info *method_find(uint32_t id)
+{
+    if (id > METHOD_ID_MAX || method_places[id] == 0)
+        return NULL;
+    return &methods[method_places[id] - 1];
+}
+
+const struct method_info *method_find_name(struct slice name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+        if (slice_equal(name, slice_from_text(methods[i].name)))
+            return &methods[i];
+    }
+    return NULL;
+}
+
+const struct method_info *method_all(size_t *ret_count)
+{
+    *ret_count = ARRAY_SIZE(methods);
+    return methods;
+}

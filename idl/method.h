@@ -1,0 +1,87 @@
+/*
+ * method: the one table of all RPC methods, in .proto order, shared by router, node, coordinator
+ * and client. A method's number is its identity on the wire and in the log: numbers are never
+ * reused, new methods get new numbers.
+ */
+#ifndef IDL_METHOD_H
+#define IDL_METHOD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "runtime/base/buf.h"
+
+/* Who answers a method, and how a request finds the way. */
+enum method_route {
+    METHOD_ROUTER,      /* The router itself, with etcd's help.                               */
+    METHOD_SCATTER,     /* The router splits it; `element` names the method of each part.     */
+    METHOD_MUTATION,    /* To the owner of the home entity's shard; goes through the log.     */
+    METHOD_READ,        /* To the owner of the entity's shard; a linearizable read.           */
+    METHOD_SHARD,       /* To the owner of the shard the request names; read there.           */
+    METHOD_SHARD_WRITE, /* To the owner of the shard the request names; goes through the log. */
+    METHOD_NODE,        /* To a node, about itself.                                           */
+    METHOD_OWNER,       /* Appended by a shard's owner itself; refused from outside.          */
+    METHOD_COORDINATOR  /* To the elected coordinator.                                        */
+};
+
+/*    number enumerator  package  Service  Method  route  element  request  response          */
+#define METHOD_TABLE(X)                                                                        \
+    X( 1, REGISTER_SERVER,   v1, SessionService, RegisterServer, METHOD_ROUTER, 0, register_server) \
+    X( 2, UNREGISTER_SERVER, v1, SessionService, UnregisterServer, METHOD_ROUTER, 0, unregister_server) \
+    X( 3, START_SESSION,     v1, SessionService, StartSession, METHOD_MUTATION, 0, start_session) \
+    X( 4, RENEW_SESSIONS,    v1, SessionService, RenewSessions, METHOD_SCATTER, 64, renew_sessions) \
+    X( 5, END_SESSION,       v1, SessionService, EndSession, METHOD_MUTATION, 0, end_session)  \
+    X( 6, BATCH_START_SESSION, v1, SessionService, BatchStartSession, METHOD_SCATTER, 3, batch_start_session) \
+    X( 7, BATCH_END_SESSION, v1, SessionService, BatchEndSession, METHOD_SCATTER, 5, batch_end_session) \
+    X(10, GET_PROFILE,       v1, ProfileService, GetProfile, METHOD_READ, 0, get_profile)      \
+    X(11, BATCH_GET_PROFILE, v1, ProfileService, BatchGetProfile, METHOD_SCATTER, 10, batch_get_profile) \
+    X(12, UPDATE_PROFILE,    v1, ProfileService, UpdateProfile, METHOD_MUTATION, 0, update_profile) \
+    X(13, BATCH_UPDATE_PROFILE, v1, ProfileService, BatchUpdateProfile, METHOD_SCATTER, 12, batch_update_profile) \
+    X(20, GRANT,             v1, LedgerService, Grant, METHOD_MUTATION, 0, grant)              \
+    X(21, SPEND,             v1, LedgerService, Spend, METHOD_MUTATION, 0, spend)              \
+    X(22, BATCH_GRANT,       v1, LedgerService, BatchGrant, METHOD_SCATTER, 20, batch_grant)   \
+    X(23, GET_BALANCES,      v1, LedgerService, GetBalances, METHOD_READ, 0, get_balances)     \
+    X(24, LIST_ENTRIES,      v1, LedgerService, ListEntries, METHOD_READ, 0, list_entries)     \
+    X(30, MINT,              v1, InventoryService, Mint, METHOD_MUTATION, 0, mint)             \
+    X(31, LIST_ITEMS,        v1, InventoryService, ListItems, METHOD_READ, 0, list_items)      \
+    X(40, GET_OPERATION,     v1, OperationService, GetOperation, METHOD_READ, 0, get_operation) \
+    X(41, RESOLVE_OPERATION, v1, OperationService, ResolveOperation, METHOD_MUTATION, 0, resolve_operation) \
+    X(50, GET_CLUSTER,       v1, AdminService, GetCluster, METHOD_ROUTER, 67, get_cluster)     \
+    X(51, LIST_SHARDS,       v1, AdminService, ListShards, METHOD_ROUTER, 67, list_shards)     \
+    X(52, LIST_SERVERS,      v1, AdminService, ListServers, METHOD_ROUTER, 0, list_servers)    \
+    X(53, GET_SESSION,       v1, AdminService, GetSession, METHOD_READ, 0, get_session)        \
+    X(54, SET_POLICY,        v1, AdminService, SetPolicy, METHOD_ROUTER, 66, set_policy)       \
+    X(64, RENEW_TOKENS,      internal__v1, NodeService, RenewTokens, METHOD_SHARD, 0, renew_tokens) \
+    X(65, EXPIRE_SERVER,     internal__v1, NodeService, ExpireServer, METHOD_SHARD_WRITE, 0, expire_server) \
+    X(66, APPLY_POLICY,      internal__v1, NodeService, ApplyPolicy, METHOD_SHARD_WRITE, 0, apply_policy) \
+    X(67, GET_NODE_STATUS,   internal__v1, NodeService, GetNodeStatus, METHOD_NODE, 0, get_node_status) \
+    X(68, SESSION_DUE,       internal__v1, NodeService, SessionDue, METHOD_OWNER, 0, session_due) \
+    X(69, SESSION_HOLD,      internal__v1, NodeService, SessionHold, METHOD_OWNER, 0, session_hold) \
+    X(70, PRUNE_OPERATIONS,  internal__v1, NodeService, PruneOperations, METHOD_OWNER, 0, prune_operations) \
+    X(80, REPORT_OWNER,      internal__v1, CoordinatorService, ReportOwner, METHOD_COORDINATOR, 0, report_owner)
+
+#define METHOD_ENUM(number, enumerator, package, service, method, route, element, snake) \
+    METHOD_##enumerator = (number),
+enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 80 };
+#undef METHOD_ENUM
+
+struct method_info {
+    enum method_id id;
+    enum method_route route;
+    uint16_t element;       /* METHOD_SCATTER and some METHOD_ROUTER: the parts' method, or 0. */
+    bool internal;          /* Refused on the public port. */
+    const char *name;       /* "holdfast.v1.LedgerService/Grant" */
+    const ProtobufCMessageDescriptor *request;
+    const ProtobufCMessageDescriptor *response;
+};
+
+/* NULL when there is no such method. */
+const struct method_info *method_find(uint32_t id);
+/* `name` as in an URL path without the leading slash. NULL when there is none. */
+const struct method_info *method_find_name(struct slice name);
+/* All methods in table order, for listings; *ret_count of them. */
+const struct method_info *method_all(size_t *ret_count);
+
+#endif

@@ -1,0 +1,72 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "idl/method.h"
+
+static void every_method_is_found_by_number_and_by_name(void **state)
+{
+    size_t count;
+    const struct method_info *all = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        assert_ptr_equal(method_find(all[i].id), &all[i]);
+        assert_ptr_equal(method_find_name(slice_from_text(all[i].name)), &all[i]);
+        assert_true(i == 0 || all[i - 1].id < all[i].id);
+    }
+}
+
+static void split_methods_name_an_existing_part(void **state)
+{
+    size_t count;
+    const struct method_info *all = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].route == METHOD_SCATTER)
+            assert_non_null(method_find(all[i].element));
+    }
+}
+
+/* Routing and deduplication read the envelope by field number, so it must be alike everywhere. */
+static void mutations_share_the_envelope(void **state)
+{
+    size_t count;
+    const struct method_info *all = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].route != METHOD_MUTATION)
+            continue;
+        const ProtobufCFieldDescriptor *entity =
+            protobuf_c_message_descriptor_get_field(all[i].request, 1);
+        const ProtobufCFieldDescriptor *op_id =
+            protobuf_c_message_descriptor_get_field(all[i].request, 2);
+        assert_true(strcmp(entity->name, "player_id") == 0 || strcmp(entity->name, "entity") == 0);
+        assert_string_equal(op_id->name, "op_id");
+    }
+}
+
+static void unknown_methods_are_not_found(void **state)
+{
+    (void)state;
+    assert_null(method_find(0));
+    assert_null(method_find(METHOD_ID_MAX + 1));
+    assert_null(method_find_name(SLICE_LITERAL("holdfast.v1.LedgerService/Steal")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_method_is_found_by_number_and_by_name),
+        cmocka_unit_test(split_methods_name_an_existing_part),
+        cmocka_unit_test(mutations_share_the_envelope),
+        cmocka_unit_test(unknown_methods_are_not_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

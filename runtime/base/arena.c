@@ -1,0 +1,98 @@
+#include "runtime/base/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+
+#define ARENA_ALIGN 16u
+#define ARENA_BLOCK_BYTES 8192u
+
+struct arena_block {
+    struct arena_block *next;
+    size_t capacity;
+    _Alignas(16) unsigned char data[];
+};
+
+static struct arena_block *block_new(struct arena *arena, size_t capacity)
+{
+    struct arena_block *block = mem_alloc(sizeof *block + capacity);
+    block->next = arena->blocks;
+    block->capacity = capacity;
+    arena->blocks = block;
+    arena->used = 0;
+    return block;
+}
+
+void *arena_alloc(struct arena *arena, size_t size_bytes)
+{
+    CHECK(size_bytes < SIZE_MAX / 2);
+    size_t size = (size_bytes + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+    struct arena_block *block = arena->blocks;
+
+    if (block == NULL || block->capacity - arena->used < size)
+        block = block_new(arena, size > ARENA_BLOCK_BYTES ? size : ARENA_BLOCK_BYTES);
+    void *at = block->data + arena->used;
+    arena->used += size;
+    arena->total_bytes += size;
+    return at;
+}
+
+void *arena_zalloc(struct arena *arena, size_t size_bytes)
+{
+    return memset(arena_alloc(arena, size_bytes), 0, size_bytes);
+}
+
+struct slice arena_copy(struct arena *arena, struct slice bytes)
+{
+    uint8_t *copy = arena_alloc(arena, bytes.size + 1);
+    if (bytes.size > 0)
+        memcpy(copy, bytes.data, bytes.size);
+    copy[bytes.size] = 0;
+    return (struct slice){ copy, bytes.size };
+}
+
+char *arena_printf(struct arena *arena, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    CHECK(length >= 0);
+    char *text = arena_alloc(arena, (size_t)length + 1);
+    va_start(args, format);
+    vsnprintf(text, (size_t)length + 1, format, args);
+    va_end(args);
+    return text;
+}
+
+static void blocks_free(struct arena_block *block)
+{
+    while (block != NULL) {
+        struct arena_block *next = block->next;
+        free(block);
+        block = next;
+    }
+}
+
+void arena_reset(struct arena *arena)
+{
+    struct arena_block *keep = arena->blocks;
+
+    if (keep != NULL && keep->capacity > ARENA_BLOCK_BYTES) {
+        blocks_free(keep);
+        keep = NULL;
+    } else if (keep != NULL) {
+        blocks_free(keep->next);
+        keep->next = NULL;
+    }
+    *arena = (struct arena){ .blocks = keep };
+}
+
+void arena_deinit(struct arena *arena)
+{
+    blocks_free(arena->blocks);
+    *arena = (struct arena){ 0 };
+}

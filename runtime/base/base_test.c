@@ -1,0 +1,136 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "runtime/base/arena.h"
+#include "runtime/base/buf.h"
+#include "runtime/base/err.h"
+#include "runtime/base/hash.h"
+#include "runtime/base/id.h"
+
+static void numbers_come_back_as_written(void **state)
+{
+    struct buf buf = { 0 };
+    (void)state;
+
+    buf_put_u8(&buf, 0xab);
+    buf_put_u16(&buf, 0x1234);
+    buf_put_u32(&buf, 0xdeadbeef);
+    buf_put_u64(&buf, UINT64_MAX - 1);
+    buf_put_u64_be(&buf, 7);
+    buf_put_bytes(&buf, SLICE_LITERAL("sword"));
+    struct reader reader = reader_from(buf_slice(&buf));
+    assert_int_equal(read_u8(&reader), 0xab);
+    assert_int_equal(read_u16(&reader), 0x1234);
+    assert_int_equal(read_u32(&reader), 0xdeadbeef);
+    assert_true(read_u64(&reader) == UINT64_MAX - 1);
+    assert_true(read_u64_be(&reader) == 7);
+    assert_true(slice_equal(read_bytes(&reader, 5), SLICE_LITERAL("sword")));
+    assert_int_equal(reader_finish(&reader), ERR_OK);
+    buf_deinit(&buf);
+}
+
+static void short_read_is_corrupt_and_yields_zero(void **state)
+{
+    struct reader reader = reader_from(SLICE_LITERAL("abc"));
+    (void)state;
+
+    assert_int_equal(read_u32(&reader), 0);
+    assert_int_equal(read_u8(&reader), 0);
+    assert_int_equal(reader_finish(&reader), ERR_CORRUPT);
+}
+
+static void length_over_the_limit_is_corrupt(void **state)
+{
+    struct buf buf = { 0 };
+    (void)state;
+
+    buf_put_bytes(&buf, SLICE_LITERAL("too long"));
+    struct reader reader = reader_from(buf_slice(&buf));
+    read_bytes(&reader, 7);
+    assert_true(reader.bad);
+    buf_deinit(&buf);
+}
+
+static void big_endian_keys_sort_like_numbers(void **state)
+{
+    struct buf a = { 0 };
+    struct buf b = { 0 };
+    (void)state;
+
+    buf_put_u64_be(&a, 255);
+    buf_put_u64_be(&b, 256);
+    assert_true(slice_compare(buf_slice(&a), buf_slice(&b)) < 0);
+    buf_deinit(&a);
+    buf_deinit(&b);
+}
+
+static void arena_survives_large_blocks_and_resets(void **state)
+{
+    struct arena arena = { 0 };
+    (void)state;
+
+    memset(arena_alloc(&arena, 100000), 1, 100000);
+    char *text = arena_printf(&arena, "%d items", 12);
+    assert_string_equal(text, "12 items");
+    arena_reset(&arena);
+    assert_true(arena.total_bytes == 0);
+    arena_zalloc(&arena, 10);
+    arena_deinit(&arena);
+}
+
+static void uuid_v7_keeps_time_and_text(void **state)
+{
+    const uint8_t random[10] = { 255, 1, 255, 3, 4, 5, 6, 7, 8, 9 };
+    struct uuid made = uuid_v7_make(1790000000123, random);
+    struct uuid parsed;
+    char text[UUID_TEXT_SIZE];
+    (void)state;
+
+    assert_true(uuid_is_v7(&made));
+    assert_true(uuid_v7_ms(&made) == 1790000000123);
+    uuid_print(&made, text);
+    assert_int_equal(uuid_parse(slice_from_text(text), &parsed), ERR_OK);
+    assert_memory_equal(&made, &parsed, sizeof made);
+    text[8] = '0';
+    assert_int_equal(uuid_parse(slice_from_text(text), &parsed), ERR_INVALID);
+}
+
+static void chain_depends_on_every_part(void **state)
+{
+    struct hash128 zero = { { 0 } };
+    struct hash128 one = hash_chain(zero, SLICE_LITERAL("a"), SLICE_LITERAL("bc"));
+    struct hash128 two = hash_chain(one, SLICE_LITERAL("a"), SLICE_LITERAL("bc"));
+    (void)state;
+
+    assert_false(hash128_equal(one, two));
+    assert_true(hash128_equal(one, hash_chain(zero, SLICE_LITERAL("ab"), SLICE_LITERAL("c"))));
+}
+
+static void timeouts_are_unknown_outcomes(void **state)
+{
+    (void)state;
+    assert_int_equal(err_retry(ERR_TIMEOUT), RETRY_UNKNOWN_OUTCOME);
+    assert_int_equal(err_retry(ERR_DISCONNECTED), RETRY_UNKNOWN_OUTCOME);
+    assert_int_equal(err_retry(ERR_UNAVAILABLE), RETRY_SAME);
+    assert_string_equal(err_name(ERR_TIMEOUT), "ERR_TIMEOUT");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_come_back_as_written),
+        cmocka_unit_test(short_read_is_corrupt_and_yields_zero),
+        cmocka_unit_test(length_over_the_limit_is_corrupt),
+        cmocka_unit_test(big_endian_keys_sort_like_numbers),
+        cmocka_unit_test(arena_survives_large_blocks_and_resets),
+        cmocka_unit_test(uuid_v7_keeps_time_and_text),
+        cmocka_unit_test(chain_depends_on_every_part),
+        cmocka_unit_test(timeouts_are_unknown_outcomes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

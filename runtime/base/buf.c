@@ -1,0 +1,237 @@
+#include "runtime/base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+
+#define BUF_CAPACITY_MIN 64u
+
+struct slice slice_from_text(const char *text)
+{
+    return (struct slice){ (const uint8_t *)text, strlen(text) };
+}
+
+bool slice_equal(struct slice a, struct slice b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+int slice_compare(struct slice a, struct slice b)
+{
+    size_t shorter = a.size < b.size ? a.size : b.size;
+    int order = shorter > 0 ? memcmp(a.data, b.data, shorter) : 0;
+
+    if (order != 0)
+        return order;
+    return (a.size > b.size) - (a.size < b.size);
+}
+
+void buf_deinit(struct buf *buf)
+{
+    free(buf->data);
+    *buf = (struct buf){ 0 };
+}
+
+void buf_clear(struct buf *buf)
+{
+    buf->size = 0;
+}
+
+uint8_t *buf_reserve(struct buf *buf, size_t extra)
+{
+    size_t needed = buf->size + extra;
+
+    CHECK(needed >= buf->size);
+    if (needed > buf->capacity) {
+        size_t capacity = buf->capacity > 0 ? buf->capacity : BUF_CAPACITY_MIN;
+        while (capacity < needed)
+            capacity *= 2;
+        buf->data = mem_realloc(buf->data, capacity);
+        buf->capacity = capacity;
+    }
+    return buf->data + buf->size;
+}
+
+void buf_append(struct buf *buf, const void *data, size_t size)
+{
+    if (size == 0)
+        return;
+    memcpy(buf_reserve(buf, size), data, size);
+    buf->size += size;
+}
+
+void buf_consume(struct buf *buf, size_t size)
+{
+    CHECK(size <= buf->size);
+    if (size == 0)
+        return;
+    buf->size -= size;
+    memmove(buf->data, buf->data + size, buf->size);
+}
+
+struct slice buf_slice(const struct buf *buf)
+{
+    return (struct slice){ buf->data, buf->size };
+}
+
+void store_u32(uint8_t *p, uint32_t v)
+{
+    for (unsigned i = 0; i < 4; i++)
+        p[i] = (uint8_t)(v >> (8 * i));
+}
+
+void store_u64(uint8_t *p, uint64_t v)
+{
+    for (unsigned i = 0; i < 8; i++)
+        p[i] = (uint8_t)(v >> (8 * i));
+}
+
+uint32_t load_u32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+uint64_t load_u64(const uint8_t *p)
+{
+    return (uint64_t)load_u32(p) | (uint64_t)load_u32(p + 4) << 32;
+}
+
+void buf_put_u8(struct buf *buf, uint8_t v)
+{
+    buf_append(buf, &v, 1);
+}
+
+void buf_put_u16(struct buf *buf, uint16_t v)
+{
+    uint8_t bytes[2] = { (uint8_t)v, (uint8_t)(v >> 8) };
+    buf_append(buf, bytes, sizeof bytes);
+}
+
+void buf_put_u32(struct buf *buf, uint32_t v)
+{
+    store_u32(buf_reserve(buf, 4), v);
+    buf->size += 4;
+}
+
+void buf_put_u64(struct buf *buf, uint64_t v)
+{
+    store_u64(buf_reserve(buf, 8), v);
+    buf->size += 8;
+}
+
+void buf_put_u16_be(struct buf *buf, uint16_t v)
+{
+    uint8_t bytes[2] = { (uint8_t)(v >> 8), (uint8_t)v };
+    buf_append(buf, bytes, sizeof bytes);
+}
+
+void buf_put_u32_be(struct buf *buf, uint32_t v)
+{
+    buf_put_u16_be(buf, (uint16_t)(v >> 16));
+    buf_put_u16_be(buf, (uint16_t)v);
+}
+
+void buf_put_u64_be(struct buf *buf, uint64_t v)
+{
+    buf_put_u32_be(buf, (uint32_t)(v >> 32));
+    buf_put_u32_be(buf, (uint32_t)v);
+}
+
+void buf_put_bytes(struct buf *buf, struct slice bytes)
+{
+    CHECK(bytes.size <= UINT32_MAX);
+    buf_put_u32(buf, (uint32_t)bytes.size);
+    buf_append(buf, bytes.data, bytes.size);
+}
+
+void buf_printf(struct buf *buf, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    CHECK(length >= 0);
+    char *at = (char *)buf_reserve(buf, (size_t)length + 1);
+    va_start(args, format);
+    vsnprintf(at, (size_t)length + 1, format, args);
+    va_end(args);
+    buf->size += (size_t)length;
+}
+
+struct reader reader_from(struct slice bytes)
+{
+    static const uint8_t nothing[1] = { 0 };
+    const uint8_t *at = bytes.size > 0 ? bytes.data : nothing;
+    return (struct reader){ at, at + bytes.size, false };
+}
+
+size_t reader_left(const struct reader *reader)
+{
+    return (size_t)(reader->end - reader->at);
+}
+
+struct slice read_raw(struct reader *reader, size_t size)
+{
+    if (reader->bad || size > reader_left(reader)) {
+        reader->bad = true;
+        return (struct slice){ reader->end, 0 };
+    }
+    struct slice bytes = { reader->at, size };
+    reader->at += size;
+    return bytes;
+}
+
+uint8_t read_u8(struct reader *reader)
+{
+    struct slice b = read_raw(reader, 1);
+    return b.size == 1 ? b.data[0] : 0;
+}
+
+uint16_t read_u16(struct reader *reader)
+{
+    struct slice b = read_raw(reader, 2);
+    return b.size == 2 ? (uint16_t)(b.data[0] | b.data[1] << 8) : 0;
+}
+
+uint32_t read_u32(struct reader *reader)
+{
+    struct slice b = read_raw(reader, 4);
+    return b.size == 4 ? load_u32(b.data) : 0;
+}
+
+uint64_t read_u64(struct reader *reader)
+{
+    struct slice b = read_raw(reader, 8);
+    return b.size == 8 ? load_u64(b.data) : 0;
+}
+
+uint16_t read_u16_be(struct reader *reader)
+{
+    struct slice b = read_raw(reader, 2);
+    return b.size == 2 ? (uint16_t)(b.data[0] << 8 | b.data[1]) : 0;
+}
+
+uint64_t read_u64_be(struct reader *reader)
+{
+    struct slice b = read_raw(reader, 8);
+    uint64_t v = 0;
+    for (size_t i = 0; i < b.size; i++)
+        v = v << 8 | b.data[i];
+    return v;
+}
+
+struct slice read_bytes(struct reader *reader, size_t size_max)
+{
+    uint32_t size = read_u32(reader);
+    if (size > size_max)
+        reader->bad = true;
+    return read_raw(reader, size);
+}
+
+err reader_finish(const struct reader *reader)
+{
+    return reader->bad || reader->at != reader->end ? ERR_CORRUPT : ERR_OK;
+}
