@@ -1,0 +1,183 @@
+/*
+ * rep: replicates one shard's log at one replica. Pure: it decides, its shell sends, writes and
+ * reads. Vertical Paxos with etcd's ownership record as configuration master, in version-vector
+ * notation (DESIGN section 4; Lamport, Malkhi, Zhou, "Vertical Paxos", 2009).
+ *
+ * rep knows nothing of what entries mean: shard.h applies what rep says is committed.
+ */
+#ifndef NODE_CORE_REP_H
+#define NODE_CORE_REP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "node/core/entry.h"
+#include "node/core/rep_message.h"
+#include "node/core/start.h"
+#include "node/core/vector.h"
+
+/*    field                  unit default     min   max      meaning                            */
+#define REP_LIMITS(X)                                                                            \
+    X(heartbeat_ms,                150,        10,   5000, "owner says that it lives")           \
+    X(retry_ms,                    300,        20,  10000, "SEAL, FETCH and APPEND are repeated") \
+    X(append_entries_max,          256,         1,   4096, "entries in one APPEND")              \
+    X(append_bytes_max,         524288,      4096, 4194304, "bytes in one APPEND")               \
+    X(inflight_entries_max,       8192,         1, 1048576, "proposed, not committed")           \
+    X(recent_bytes_max,         262144,      4096, 67108864, "applied entries kept in memory")   \
+    X(clock_ahead_ms_max,         2000,        10,  60000, "entries dated later are refused")
+
+#define REP_FIELD(name, def, min, max, doc) uint32_t name;
+struct rep_limits {
+    REP_LIMITS(REP_FIELD)
+};
+#undef REP_FIELD
+struct rep_limits rep_limits_default(void);
+
+/* A durable vote: no entry and no seal of a lower (config, epoch) is accepted after it. */
+struct promise {
+    uint64_t config;
+    uint64_t epoch;
+    uint64_t owner;
+};
+
+/* The ownership record as etcd has it (/shards/<n>). */
+struct rep_record {
+    uint64_t generation;
+    uint64_t epoch;
+    uint64_t owner;
+    struct membership membership;
+};
+
+/* What recovery found in log and database. Entries run from applied_index + 1 to the end. */
+struct rep_image {
+    struct promise promise;
+    uint64_t applied_index;          /* Included in the database. */
+    struct hash128 applied_hash;     /* Hash of that entry. */
+    uint64_t applied_ms;             /* owner_ms of that entry. */
+    uint64_t commit_index;           /* Known committed; replay stops here. */
+    uint64_t log_first_index;        /* Oldest entry the log still holds. */
+    struct vector vector;            /* Up to applied_index. */
+    struct membership membership;    /* In force at applied_index. */
+    struct entry **entries;          /* Borrowed; rep takes references. */
+    uint32_t entry_count;
+};
+
+enum rep_role {
+    REP_FOLLOWER, /* Stores what the owner sends.                                */
+    REP_SEALING,  /* Named in the record; collecting promises.                   */
+    REP_ADOPTING, /* Fetching the log with the greatest last dot.                */
+    REP_STARTING, /* START appended, not yet committed.                          */
+    REP_OWNER,    /* START committed: serves.                                    */
+    REP_DAMAGED   /* Lost part of its log: may not vote or claim absence.        */
+};
+
+enum rep_event_type {
+    REP_RECORD,    /* record                 the ownership record changed or was read again */
+    REP_RECEIVE,   /* from, message          borrowed until the step returns                */
+    REP_PERSISTED, /* ticket                 writes up to it are durable                    */
+    REP_LOG_READ,  /* entries, entry_count   answer to a log_read; borrowed; may be fewer   */
+    REP_PROPOSE,   /* kind, body             owner only; see rep_can_propose                */
+    REP_FLUSH,     /*                        end of a round: send and write what gathered   */
+    REP_READ,      /*                        join a confirmation round; ret in out          */
+    REP_APPLIED,   /* index, outcome         shard.h applied up to index                    */
+    REP_TICK       /*                        at least every 10 ms of virtual or real time   */
+};
+
+struct rep_event {
+    enum rep_event_type type;
+    uint64_t now_ms;      /* Monotonic. */
+    uint64_t unix_ms;     /* Wall clock, for owner_ms. */
+    const struct rep_record *record;
+    uint64_t from;
+    const struct rep_message *message;
+    uint64_t ticket;
+    struct entry **entries;
+    uint32_t entry_count;
+    enum entry_kind kind;
+    struct slice body;
+    uint64_t index;
+    struct hash128 outcome; /* Running hash of outcomes at `index`. */
+};
+
+enum rep_write_type { REP_WRITE_ENTRY, REP_WRITE_PROMISE, REP_WRITE_TRUNCATE };
+
+/* Made durable in order. All writes of one step share a ticket; tickets rise by shard. */
+struct rep_write {
+    enum rep_write_type type;
+    uint64_t ticket;
+    struct entry *entry;       /* ENTRY: a reference, the receiver's to drop. */
+    uint64_t commit_index;     /* ENTRY: known committed when written, for replay. */
+    struct promise promise;    /* PROMISE */
+    uint64_t keep_index;       /* TRUNCATE: entries above it are orphans: audit, then drop. */
+};
+
+/* `message.entries` hold references, the receiver's to drop (rep_out_clear does). */
+struct rep_send {
+    uint64_t to;
+    struct rep_message message;
+};
+
+struct rep_log_read {
+    uint64_t from_index;
+    uint64_t to_index; /* Inclusive. */
+};
+
+/* Filled by a step; grown as needed; emptied by rep_out_clear. A zeroed one is valid. */
+struct rep_out {
+    struct rep_send *sends;
+    uint32_t send_count, send_capacity;
+    struct rep_write *writes;
+    uint32_t write_count, write_capacity;
+    struct rep_log_read *log_reads;
+    uint32_t log_read_count, log_read_capacity;
+    uint64_t proposed_index;   /* REP_PROPOSE: where the entry stands. */
+    struct dot proposed_dot;
+    uint64_t read_round;       /* REP_READ: the round that was joined. */
+    uint64_t rounds_done;      /* Every round up to this one is confirmed; 0: none this step. */
+    uint64_t rounds_index;     /* ... and may be answered once this index is applied. */
+    bool committed;            /* rep_commit_index rose. */
+    bool role_changed;
+    bool diverged;             /* A peer's outcome hash differs at the same index. */
+};
+
+struct rep;
+
+/* Never NULL. Takes references on image->entries. */
+struct rep *rep_new(uint32_t shard, uint64_t self, const struct rep_limits *limits,
+                    const struct rep_image *image);
+void rep_free(struct rep *rep);
+
+/*
+ * Advances by one event. `out` is appended to, never cleared.
+ *
+ * ERR_NOT_OWNER   PROPOSE or READ at a replica that does not serve; nothing changed.
+ * ERR_FULL        PROPOSE past inflight_entries_max; nothing changed.
+ * ERR_TOO_LARGE   PROPOSE over ENTRY_BODY_BYTES_MAX; nothing changed.
+ */
+NODISCARD err rep_step(struct rep *rep, const struct rep_event *event, struct rep_out *out);
+void rep_out_clear(struct rep_out *out);
+void rep_out_deinit(struct rep_out *out);
+
+enum rep_role rep_role(const struct rep *rep);
+/* Greatest record or promise known: who owns the shard now; 0 when unknown. */
+uint64_t rep_owner(const struct rep *rep);
+uint64_t rep_epoch(const struct rep *rep);
+uint64_t rep_generation(const struct rep *rep);
+const struct membership *rep_membership(const struct rep *rep);
+uint64_t rep_last_index(const struct rep *rep);
+uint64_t rep_commit_index(const struct rep *rep);
+struct dot rep_last_dot(const struct rep *rep);
+const struct vector *rep_vector(const struct rep *rep);
+/* An entry above the applied index that is in memory: every committed, unapplied one is. Borrowed. */
+struct entry *rep_entry(const struct rep *rep, uint64_t index);
+/* How many replicas have `index` fsynced, as far as the owner knows. */
+uint32_t rep_fsynced_count(const struct rep *rep, uint64_t index);
+/* The log may be cut up to this index as far as the members need it. */
+uint64_t rep_retain_index(const struct rep *rep);
+/* Per member: last matched index (owner only; 0 unknown) and ms since it was heard. */
+bool rep_member_state(const struct rep *rep, uint64_t replica, uint64_t *ret_matched_index,
+                      uint64_t *ret_heard_ms);
+/* Milliseconds (event clock) at which the current owner was last heard; for early claims. */
+uint64_t rep_owner_heard_ms(const struct rep *rep);
+
+#endif
