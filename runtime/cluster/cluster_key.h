@@ -1,0 +1,73 @@
+/*
+ * cluster_key: where each record of a cluster lives in etcd. The only place that knows the
+ * layout; nobody else prints or parses these keys.
+ *
+ *   /holdfast/<cluster>/cluster              the cluster itself
+ *   /holdfast/<cluster>/nodes/<replica id>   leased by the node
+ *   /holdfast/<cluster>/shards/<n>           the ownership record (DESIGN section 4)
+ *   /holdfast/<cluster>/gs/live/<inc>        leased, one per game server (DESIGN section 5)
+ *   /holdfast/<cluster>/gs/known/<inc>       until expiry is done
+ *   /holdfast/<cluster>/gs/sequence          written once per registration: its revision is the
+ *                                            new incarnation's
+ *   /holdfast/<cluster>/election/<lease>     coordinators; the lowest create revision leads
+ *   /holdfast/<cluster>/policy               packed holdfast.v1.Policy
+ */
+#ifndef RUNTIME_CLUSTER_CLUSTER_KEY_H
+#define RUNTIME_CLUSTER_CLUSTER_KEY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/buf.h"
+#include "runtime/cluster/incarnation.h"
+
+#define CLUSTER_NAME_MAX 63
+#define CLUSTER_KEY_SIZE 160
+
+/* NUL-terminated. */
+struct cluster_key {
+    char text[CLUSTER_KEY_SIZE];
+};
+
+/* 1 to 63 of a-z, 0-9 and dash. The makers below CHECK it: validate input with this first. */
+bool cluster_name_valid(const char *cluster);
+
+/* All of the cluster's keys begin with it. */
+struct cluster_key cluster_key_prefix(const char *cluster);
+struct cluster_key cluster_key_cluster(const char *cluster);
+struct cluster_key cluster_key_policy(const char *cluster);
+struct cluster_key cluster_key_nodes_prefix(const char *cluster);
+struct cluster_key cluster_key_node(const char *cluster, uint64_t replica_id);
+struct cluster_key cluster_key_shards_prefix(const char *cluster);
+struct cluster_key cluster_key_shard(const char *cluster, uint32_t shard);
+struct cluster_key cluster_key_servers_prefix(const char *cluster); /* gs/, both kinds. */
+struct cluster_key cluster_key_server_live(const char *cluster, struct incarnation incarnation);
+struct cluster_key cluster_key_server_known(const char *cluster, struct incarnation incarnation);
+struct cluster_key cluster_key_server_sequence(const char *cluster);
+struct cluster_key cluster_key_election_prefix(const char *cluster);
+
+struct slice cluster_key_slice(const struct cluster_key *key);
+
+enum cluster_key_kind {
+    CLUSTER_KEY_UNKNOWN, /* Not of this cluster, or not understood: leave it alone. */
+    CLUSTER_KEY_CLUSTER,
+    CLUSTER_KEY_POLICY,
+    CLUSTER_KEY_NODE,
+    CLUSTER_KEY_SHARD,
+    CLUSTER_KEY_SERVER_LIVE,
+    CLUSTER_KEY_SERVER_KNOWN,
+    CLUSTER_KEY_SERVER_SEQUENCE,
+    CLUSTER_KEY_ELECTION
+};
+
+struct cluster_key_parts {
+    enum cluster_key_kind kind;
+    uint64_t replica_id;            /* CLUSTER_KEY_NODE. */
+    uint32_t shard;                 /* CLUSTER_KEY_SHARD; below CLUSTER_SHARDS_MAX. */
+    struct incarnation incarnation; /* CLUSTER_KEY_SERVER_LIVE and _KNOWN. */
+};
+
+/* Never fails: what it does not understand is CLUSTER_KEY_UNKNOWN. */
+struct cluster_key_parts cluster_key_parse(const char *cluster, struct slice key);
+
+#endif

@@ -1,0 +1,119 @@
+/*
+ * cluster_record: the records that node, router and coordinator share through etcd, as JSON.
+ * Every u64 is a decimal string in JSON (2^53), every u32 a number. Decoding checks every field;
+ * fields it does not know are ignored, so that an older process can read a newer one's record.
+ * Pure: no I/O.
+ *
+ * encode: appends to `out`. CHECKs what decode would refuse: never write a bad record.
+ * decode: fills *ret_record on ERR_OK only. On ERR_INVALID (or ERR_TOO_LARGE, above
+ * CLUSTER_RECORD_SIZE_MAX) `ret_why`, if not NULL, says which record, field, limit and value.
+ */
+#ifndef RUNTIME_CLUSTER_CLUSTER_RECORD_H
+#define RUNTIME_CLUSTER_CLUSTER_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/buf.h"
+#include "runtime/cluster/cluster_key.h"
+#include "runtime/cluster/incarnation.h"
+
+enum {
+    CLUSTER_SHARDS_DEFAULT = 64,
+    CLUSTER_SHARDS_MAX = 4096,
+    CLUSTER_MEMBERS_MAX = 7, /* Largest replication factor. */
+    CLUSTER_NODES_MAX = 256,
+    CLUSTER_RECORD_SIZE_MAX = 16384,
+    CLUSTER_POLICY_SEED_MAX = 8191,
+    SERVER_TTL_MS_MIN = 5000,
+    SERVER_TTL_MS_MAX = 10000
+};
+
+struct record_error {
+    char text[192];
+};
+
+/* Fixed when the cluster is created; only `generation` changes (accept-etcd-restore). */
+struct cluster_record {
+    char cluster_id[37];         /* UUID text. */
+    uint64_t generation;         /* From 1. */
+    uint32_t shard_count;        /* Power of two, 1 to CLUSTER_SHARDS_MAX. */
+    uint32_t replication_factor; /* 1 to CLUSTER_MEMBERS_MAX. */
+    char created_by[64];         /* Name of the process; 1 to 63 bytes. */
+    char policy_seed[CLUSTER_POLICY_SEED_MAX + 1]; /* First policy as JSON text; may be empty. */
+};
+
+/* Leased: there while the node lives. */
+struct node_record {
+    uint64_t replica_id;    /* Not 0. A wiped disk comes back under a new one. */
+    char name[64];          /* 1 to 63 bytes. */
+    char address[256];      /* host:port for routers and coordinator (nng). */
+    char peer_address[256]; /* host:port for other nodes. */
+    char zone[64];          /* May be empty: every such node counts as one zone. */
+    char version[64];       /* Of the binary; 1 to 63 bytes. */
+    uint64_t started_at_ms; /* Unix time. */
+};
+
+enum shard_phase { SHARD_STABLE, SHARD_JOINT };
+
+/* The ownership record, DESIGN section 4. The node named owner promotes itself. */
+struct shard_record {
+    uint64_t generation; /* The cluster's when this was written. */
+    uint64_t epoch;      /* From 1; rises with each write of this record. */
+    uint64_t owner;      /* One of members or new_members. */
+    uint64_t config;     /* From 1; rises with each change of membership. */
+    enum shard_phase phase;
+    uint32_t member_count; /* 1 to CLUSTER_MEMBERS_MAX, no id twice. */
+    uint64_t members[CLUSTER_MEMBERS_MAX];
+    uint32_t new_member_count; /* 0 when stable. When joint: members with at most one */
+    uint64_t new_members[CLUSTER_MEMBERS_MAX]; /* id added and at most one removed. */
+};
+
+enum server_state { SERVER_LIVE, SERVER_EXPIRING };
+
+/* A game server: the same value under gs/live and gs/known; only gs/known becomes EXPIRING. */
+struct server_record {
+    char name[129];        /* 1 to 128 bytes. */
+    uint32_t ttl_ms;       /* SERVER_TTL_MS_MIN to SERVER_TTL_MS_MAX. */
+    enum server_state state;
+    int64_t lease_id;      /* etcd's; not 0. A decimal string in JSON. */
+};
+
+/* The value of an election key: how routers find the leading coordinator. */
+struct coordinator_record {
+    char name[64];     /* 1 to 63 bytes; also the candidate's name. */
+    char address[256]; /* host:port (nng). */
+};
+
+void cluster_record_encode(const struct cluster_record *record, struct buf *out);
+NODISCARD err cluster_record_decode(struct slice json, struct cluster_record *ret_record,
+                                    struct record_error *ret_why);
+void node_record_encode(const struct node_record *record, struct buf *out);
+NODISCARD err node_record_decode(struct slice json, struct node_record *ret_record,
+                                 struct record_error *ret_why);
+void shard_record_encode(const struct shard_record *record, struct buf *out);
+NODISCARD err shard_record_decode(struct slice json, struct shard_record *ret_record,
+                                  struct record_error *ret_why);
+void server_record_encode(const struct server_record *record, struct buf *out);
+NODISCARD err server_record_decode(struct slice json, struct server_record *ret_record,
+                                   struct record_error *ret_why);
+void coordinator_record_encode(const struct coordinator_record *record, struct buf *out);
+NODISCARD err coordinator_record_decode(struct slice json, struct coordinator_record *ret_record,
+                                        struct record_error *ret_why);
+
+/* What encode and decode both demand; ERR_INVALID says why. For records built from input. */
+NODISCARD err cluster_record_validate(const struct cluster_record *record,
+                                      struct record_error *ret_why);
+NODISCARD err node_record_validate(const struct node_record *record, struct record_error *ret_why);
+NODISCARD err shard_record_validate(const struct shard_record *record,
+                                    struct record_error *ret_why);
+NODISCARD err server_record_validate(const struct server_record *record,
+                                     struct record_error *ret_why);
+NODISCARD err coordinator_record_validate(const struct coordinator_record *record,
+                                          struct record_error *ret_why);
+
+bool shard_record_has_member(const struct shard_record *record, uint64_t replica_id);
+/* 1 to 4096 and a power of two. */
+bool shard_count_valid(uint32_t shard_count);
+
+#endif
