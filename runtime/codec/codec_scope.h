@@ -1,0 +1,38 @@
+/*
+ * codec_scope: where a decode puts what it makes (an arena) and, on failure, what was wrong with
+ * the input. Shared by json_codec and proto_codec.
+ */
+#ifndef RUNTIME_CODEC_CODEC_SCOPE_H
+#define RUNTIME_CODEC_CODEC_SCOPE_H
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "runtime/base/arena.h"
+
+/* What was wrong: texts for ErrorDetail's fields of the same names; empty when not known. */
+struct codec_error {
+    char message[160];
+    char field[128]; /* Path in the caller's names: "currencies[0].amount". */
+    char limit[64];  /* What was expected, or the limit that was passed.    */
+    char value[72];  /* What was given, shortened.                          */
+};
+
+struct codec_scope {
+    /* Receives the decoded message and everything it points to. */
+    struct arena *arena;
+    /* Longest input; 0 means 4 MiB. */
+    size_t size_bytes_max;
+    /* Most bytes a decode may take from the arena; 0 means 16 times the input plus 64 KiB. Small
+     * input can otherwise ask for much memory (a million empty messages). */
+    size_t memory_bytes_max;
+    /* Filled when a decode fails. */
+    struct codec_error error;
+};
+
+#define CODEC_SIZE_BYTES_MAX (4u << 20)
+#define CODEC_DEPTH_MAX      32u
+
+/* A protobuf-c allocator over an arena: free does nothing. `arena` must outlive its use. */
+ProtobufCAllocator codec_arena_allocator(struct arena *arena);
+
+#endif

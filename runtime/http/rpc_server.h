@@ -1,0 +1,154 @@
+/*
+ * rpc_server: the public endpoint. One port serves Connect (JSON and binary, unary and streaming
+ * envelopes), gRPC and gRPC-Web over HTTP/1.1 and HTTP/2, with or without TLS, plus GET /healthz
+ * and grpc.health.v1. It parses, limits and answers; who may call what, and what a call does, is
+ * decided by the handlers. DESIGN sections 9, 10 and 11.
+ *
+ * Everything runs on the loop's thread; no call here blocks. Answers of one loop round leave in
+ * one write per connection.
+ *
+ * A request's life:  on_request -> exactly one of rpc_reply, rpc_reply_encoded, rpc_fail or
+ * rpc_stream_end, now or later, also after on_cancel (the answer then goes nowhere). The request,
+ * its message and its arena live until that call, and not after it.
+ */
+#ifndef RUNTIME_HTTP_RPC_SERVER_H
+#define RUNTIME_HTTP_RPC_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "holdfast/v1/error.pb-c.h"
+#include "idl/method.h"
+#include "runtime/base/arena.h"
+#include "runtime/base/log.h"
+
+struct rpc_server;
+struct tls_context;
+
+enum rpc_protocol { RPC_CONNECT, RPC_CONNECT_STREAM, RPC_GRPC, RPC_GRPC_WEB };
+
+/* One call. Handlers read it and own `user`; the rest belongs to the server. */
+struct rpc_request {
+    const struct method_info *method;
+    ProtobufCMessage *message; /* Of method->request, in `arena`.                            */
+    struct slice encoded;      /* The request's protobuf bytes, empty if it came as JSON.    */
+    struct arena *arena;       /* For the handler too; freed with the request.               */
+    uint64_t deadline_ms;      /* uv_now() time; the caller's, or the default. Not enforced
+                                * here: the handler knows whether something was sent.        */
+    struct slice api_key;      /* "Authorization: Bearer <this>"; empty without one.         */
+    const char *peer;          /* "10.0.0.1:5123"                                            */
+    uint8_t trace_id[16];      /* From `traceparent`; zeros without one.                     */
+    enum rpc_protocol protocol;
+    bool json;      /* The caller speaks JSON.                                    */
+    bool cancelled; /* The caller is gone.                                        */
+    void *user;     /* The handler's own; NULL at first.                          */
+};
+
+struct rpc_handlers {
+    /* A call to a known public method. Required. */
+    void (*on_request)(void *user, struct rpc_request *request);
+    /* The caller disconnected or reset the stream. The request must still be ended. Optional. */
+    void (*on_cancel)(void *user, struct rpc_request *request);
+    /* Streams: what was sent has drained below the stream's limit. Optional. */
+    void (*on_writable)(void *user, struct rpc_request *request);
+    /* True: the method answers with a stream. NULL: every method is unary. */
+    bool (*is_stream)(void *user, const struct method_info *method);
+    /* For /healthz and grpc.health.v1: ready to serve? NULL: always. */
+    bool (*is_healthy)(void *user);
+    void *user;
+};
+
+/* clang-format off */
+/*    field                  default    meaning                                               */
+#define RPC_LIMITS(X)                                                                          \
+    X(connections_max,         10000, "connections; more are closed at once")                  \
+    X(header_bytes_max,        16384, "request line and headers of one request")               \
+    X(headers_max,                64, "headers of one request")                                \
+    X(body_bytes_max,        4194304, "body of one request")                                   \
+    X(buffered_bytes_max, 268435456, "bodies being received, all connections together")        \
+    X(pipeline_max,               64, "HTTP/1.1 requests read ahead on one connection")        \
+    X(streams_max,               256, "HTTP/2 streams on one connection")                      \
+    X(stream_resets_per_s,        50, "HTTP/2 streams a client may reset each second (burst 20x)") \
+    X(requests_max,            20000, "requests with the handlers; more are THROTTLED")        \
+    X(output_bytes_max,      8388608, "answers waiting on one connection before reading stops") \
+    X(stream_bytes_max,       262144, "answers waiting on one stream before it is not writable") \
+    X(header_timeout_ms,       10000, "from a request's first byte to its last header")        \
+    X(body_timeout_ms,         30000, "from the last header to the body's end")                \
+    X(idle_timeout_ms,         60000, "between requests; and without progress when writing")   \
+    X(deadline_default_ms,     10000, "deadline of a request that names none")                 \
+    X(deadline_max_ms,         60000, "longest deadline a request may name; longer is cut")
+/* clang-format on */
+
+#define RPC_LIMIT_FIELD(name, default_value, meaning) uint32_t name;
+struct rpc_limits {
+    RPC_LIMITS(RPC_LIMIT_FIELD)
+};
+#undef RPC_LIMIT_FIELD
+
+struct rpc_server_config {
+    uv_loop_t *loop;
+    const char *address;      /* Numeric: "127.0.0.1", "::".                                  */
+    uint16_t port;            /* 0: any free one; see rpc_server_port.                        */
+    bool reuse_port;          /* SO_REUSEPORT, one server per worker.                         */
+    struct tls_context *tls;  /* NULL: plain. Must outlive the server.                        */
+    const char *cors_origins; /* Comma-separated origins, or "*"; NULL: no CORS headers.      */
+    struct rpc_limits limits; /* A field of 0 takes its default.                              */
+    struct rpc_handlers handlers;
+    const struct log *log; /* May be NULL. */
+};
+
+/* Counted since the start; gauges are marked. */
+struct rpc_server_stats {
+    uint64_t connections;     /* Gauge. */
+    uint64_t requests_active; /* Gauge: with the handlers. */
+    uint64_t buffered_bytes;  /* Gauge: bodies being received. */
+    uint64_t connections_accepted;
+    uint64_t connections_refused;
+    uint64_t requests;
+    uint64_t requests_failed; /* Answered with an error, by handler or server. */
+    uint64_t requests_cancelled;
+    uint64_t requests_throttled;
+    uint64_t bad_messages; /* Refused by a parser, codec or limit. */
+    uint64_t timeouts;
+    uint64_t bytes_received;
+    uint64_t bytes_sent;
+};
+
+/*
+ * Listens. `config` is copied, the strings in it are not.
+ *
+ * ERR_INVALID: address is not numeric. ERR_IO: socket, bind or listen failed (the log says why).
+ */
+NODISCARD err rpc_server_new(const struct rpc_server_config *config,
+                             struct rpc_server **ret_server);
+uint16_t rpc_server_port(const struct rpc_server *server);
+const struct rpc_server_stats *rpc_server_stats(const struct rpc_server *server);
+
+/* Stops accepting; connections close after the requests they have (GOAWAY, Connection: close). */
+void rpc_server_drain(struct rpc_server *server);
+/* Closes the listener and every connection (on_cancel for each open request). on_stopped is
+ * called from the loop once all handles are closed; the server may be freed there or later. */
+void rpc_server_stop(struct rpc_server *server, void (*on_stopped)(void *user), void *user);
+/* After on_stopped, and after every request was ended. NULL is fine. */
+void rpc_server_free(struct rpc_server *server);
+
+/* Answers with a message of method->response. Ends the request. */
+void rpc_reply(struct rpc_request *request, const ProtobufCMessage *response);
+/* Answers with the protobuf encoding of method->response: passed through for binary callers,
+ * decoded and encoded for JSON ones. INTERNAL if it does not decode. Ends the request. */
+void rpc_reply_encoded(struct rpc_request *request, struct slice response);
+/* Fails with `detail`; the map to HTTP, Connect and gRPC codes is rpc_status.h. Ends the
+ * request. */
+void rpc_fail(struct rpc_request *request, const Holdfast__V1__ErrorDetail *detail);
+/* The same with a code and a sentence only. */
+void rpc_fail_text(struct rpc_request *request, Holdfast__V1__ErrorCode code, const char *message);
+
+/* Streams: sends one message of the stream (the method is one that is_stream names). False: more
+ * than stream_bytes_max wait now; send the next one after on_writable. */
+bool rpc_stream_send(struct rpc_request *request, const ProtobufCMessage *message);
+/* Ends the stream; `detail` NULL for success. Ends the request. */
+void rpc_stream_end(struct rpc_request *request, const Holdfast__V1__ErrorDetail *detail);
+
+#endif

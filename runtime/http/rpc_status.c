@@ -1,0 +1,47 @@
+#include "runtime/http/rpc_status.h"
+
+#include "runtime/base/check.h"
+
+/* clang-format off */
+/*    ErrorCode               HTTP gRPC Connect                                               */
+#define STATUS_TABLE(X)                                                                        \
+    X(UNSPECIFIED,            500,  2, "unknown")                                              \
+    X(INVALID_ARGUMENT,       400,  3, "invalid_argument")                                     \
+    X(NOT_FOUND,              404,  5, "not_found")                                            \
+    X(SESSION_LOCKED,         409, 10, "aborted")                                              \
+    X(SESSION_LOST,           400,  9, "failed_precondition")                                  \
+    X(VERSION_CONFLICT,       409, 10, "aborted")                                              \
+    X(INSUFFICIENT_FUNDS,     400,  9, "failed_precondition")                                  \
+    X(ITEM_NOT_HELD,          400,  9, "failed_precondition")                                  \
+    X(CAPACITY_FULL,          400,  9, "failed_precondition")                                  \
+    X(THROTTLED,              429,  8, "resource_exhausted")                                   \
+    X(SCHEMA_TOO_NEW,         400,  9, "failed_precondition")                                  \
+    X(QUARANTINED,            400,  9, "failed_precondition")                                  \
+    X(OPERATION_ID_MISMATCH,  409,  6, "already_exists")                                       \
+    X(OPERATION_EXPIRED,      400,  9, "failed_precondition")                                  \
+    X(OPERATION_ABORTED,      409, 10, "aborted")                                              \
+    X(TXN_CONFLICT,           409, 10, "aborted")                                              \
+    X(VERSION_LOST,           500, 15, "data_loss")                                            \
+    X(OUTCOME_UNKNOWN,        500,  2, "unknown")                                              \
+    X(UNAVAILABLE,            503, 14, "unavailable")                                          \
+    X(UNAUTHENTICATED,        401, 16, "unauthenticated")                                      \
+    X(PERMISSION_DENIED,      403,  7, "permission_denied")                                    \
+    X(UNIMPLEMENTED,          501, 12, "unimplemented")                                        \
+    X(INTERNAL,               500, 13, "internal")                                             \
+    X(DEADLINE_EXCEEDED,      504,  4, "deadline_exceeded")                                    \
+    X(SERVER_EXPIRED,         400,  9, "failed_precondition")
+
+static const struct rpc_status statuses[] = {
+#define STATUS_ROW(code, http_status, grpc_status, connect_code) \
+    [HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##code] = { http_status, grpc_status, connect_code },
+    STATUS_TABLE(STATUS_ROW)
+#undef STATUS_ROW
+};
+/* clang-format on */
+
+const struct rpc_status *rpc_status_get(Holdfast__V1__ErrorCode code)
+{
+    if ((unsigned)code >= ARRAY_SIZE(statuses) || statuses[code].connect == NULL)
+        return &statuses[HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INTERNAL];
+    return &statuses[code];
+}

@@ -1,0 +1,22 @@
+/*
+ * rpc_status: the one map from holdfast.v1.ErrorCode to Connect codes, gRPC statuses and HTTP
+ * statuses. idl/holdfast/v1/error.proto states the gRPC status in each code's comment; HTTP
+ * statuses follow the Connect protocol's table (connectrpc.com/docs/protocol).
+ */
+#ifndef RUNTIME_HTTP_RPC_STATUS_H
+#define RUNTIME_HTTP_RPC_STATUS_H
+
+#include <stdint.h>
+
+#include "holdfast/v1/error.pb-c.h"
+
+struct rpc_status {
+    uint16_t http;       /* For Connect unary. */
+    uint8_t grpc;        /* google.rpc.Code.   */
+    const char *connect; /* "failed_precondition" */
+};
+
+/* Codes outside the table are INTERNAL. */
+const struct rpc_status *rpc_status_get(Holdfast__V1__ErrorCode code);
+
+#endif
