@@ -1,0 +1,156 @@
+/*
+ * link: one connection between two processes that carries frames (DESIGN section 9), whichever
+ * transport is below: nng streams (router, coordinator, CLI, native clients <-> node) or libuv
+ * TCP (node <-> node). Handles dialling with backoff, TLS, HELLO, pings, coalesced writes, pacing
+ * and limits. It never repeats, reorders or interprets a frame; calls are call.h.
+ *
+ * Everything runs on the thread of the hub's loop, callbacks too. No callback is ever run from
+ * inside link_send. One process forks, if at all, before its first hub exists (nng).
+ *
+ * Node pairs: the replica with the higher id dials, the other listens; so there is one link a pair.
+ */
+#ifndef RUNTIME_LINK_LINK_H
+#define RUNTIME_LINK_LINK_H
+
+#include "runtime/base/log.h"
+#include "runtime/link/frame.h"
+#include "runtime/loop/loop.h"
+#include "runtime/tls/tls_config.h"
+
+#define LINK_OUT_BYTES_MAX    16777216u /* Default bound of unsent bytes of one link. */
+#define LINK_COUNT_MAX        1024u     /* Default bound of links and listeners of one hub. */
+#define LINK_PING_PERIOD_MS   500u
+#define LINK_SILENT_CLOSE_MS  5000u /* Nothing heard for so long: closed with an error. */
+#define LINK_CONNECT_MS_MAX   5000u /* TCP, TLS and HELLO together. */
+#define LINK_BACKOFF_MS_MIN   5u
+#define LINK_BACKOFF_MS_MAX   1000u
+#define LINK_PACE_REQUESTS    16u /* Paced links: so many requests leave at once. */
+#define LINK_PACE_HOLD_MS_MAX 1u  /* And none is held longer than this. */
+#define LINK_ADDRESS_SIZE     272u
+
+struct link;
+struct link_hub;
+struct link_listener;
+
+/* A connection that may be gone: unique in its hub, never reused. Zeroed: none. */
+struct link_ref {
+    uint64_t generation;
+    uint32_t slot;
+};
+
+enum link_transport {
+    LINK_NNG, /* nng stream; TLS as the hub's options say. */
+    LINK_PEER /* libuv TCP and tls_session. */
+};
+
+enum link_close_reason {
+    LINK_CLOSED_LOCAL,   /* link_close here. */
+    LINK_CLOSED_BY_PEER, /* An orderly end: the process on the other side stopped or closed. */
+    LINK_CLOSED_ERROR,   /* Reset, TLS, silence, a bad or oversized frame. */
+    LINK_CLOSED_REFUSED  /* HELLO of another cluster or protocol version. */
+};
+
+struct link_handlers {
+    /* HELLO was exchanged and accepted; frames may be sent from here on. */
+    void (*ready)(void *user, struct link *link, const struct hello *peer);
+    /* REQUEST, RESPONSE, CANCEL, MESSAGE. `frame->body` is borrowed during the call. */
+    void (*frame)(void *user, struct link *link, const struct frame *frame);
+    /* After ERR_FULL: less than half of the queue is left. May be NULL. */
+    void (*writable)(void *user, struct link *link);
+    /* Exactly once after each `ready`. A dialled link will dial again (unless LOCAL); an accepted
+     * one is freed after this returns. `text` says why. */
+    void (*closed)(void *user, struct link *link, enum link_close_reason reason, const char *text);
+    void *user;
+};
+
+struct link_hub_options {
+    struct loop *loop;
+    const struct log *log;         /* Must outlive the hub. */
+    struct hello self;             /* protocol_version 0: LINK_PROTOCOL_VERSION. */
+    struct tls_config *tls_client; /* Both NULL: plain TCP, for tests only. Held. */
+    struct tls_config *tls_server;
+    uint32_t body_size_max;   /* 0: FRAME_BODY_SIZE_MAX. */
+    uint32_t out_bytes_max;   /* 0: LINK_OUT_BYTES_MAX. */
+    uint32_t link_count_max;  /* 0: LINK_COUNT_MAX. */
+    uint32_t ping_period_ms;  /* 0: LINK_PING_PERIOD_MS. */
+    uint32_t silent_close_ms; /* 0: LINK_SILENT_CLOSE_MS. */
+};
+
+/* One per loop. ERR_INVALID: a field of the options; logged. */
+NODISCARD err link_hub_new(const struct link_hub_options *options, struct link_hub **ret_hub);
+/* Closes every link (their `closed` is called) and listener, and runs the loop until that is
+ * done. Not from a callback of the loop. NULL is allowed. */
+void link_hub_free(struct link_hub *hub);
+/* New connections use these from now on; for reloaded certificates. Listeners too. */
+void link_hub_set_tls(struct link_hub *hub, struct tls_config *client, struct tls_config *server);
+
+struct link_dial_options {
+    enum link_transport transport;
+    const char *address; /* "host:port", "[::1]:port". */
+    bool paced;          /* Hold requests back a little to send them together. Router to node. */
+    struct link_handlers handlers;
+};
+
+/* A link that dials, and dials again whenever it is lost, until link_close. It is valid at once,
+ * and ready later. ERR_INVALID: the address; ERR_FULL: link_count_max. */
+NODISCARD err link_dial(struct link_hub *hub, const struct link_dial_options *options,
+                        struct link **ret_link);
+/* The link is gone when this returns, except that `closed` is called first if it was ready. What
+ * was sent before is still written if the transport takes it. From any callback of it as well. */
+void link_close(struct link *link);
+
+struct link_listen_options {
+    enum link_transport transport;
+    const char *address;           /* Port 0: any free one. */
+    struct link_handlers handlers; /* Of every accepted link. */
+};
+
+/* ERR_INVALID: the address; ERR_EXISTS: the port is taken; ERR_IO. Logged with the reason. */
+NODISCARD err link_listen(struct link_hub *hub, const struct link_listen_options *options,
+                          struct link_listener **ret_listener);
+uint16_t link_listener_port(const struct link_listener *listener);
+/* Accepted links stay. */
+void link_listener_close(struct link_listener *listener);
+
+/* Copies the frame into the output, which leaves at the end of this round of the loop.
+ *   ERR_UNAVAILABLE  not ready; nothing was queued
+ *   ERR_FULL         the queue is full; `writable` follows (a RESPONSE is let through up to twice
+ *                    the bound, then the link is closed)
+ *   ERR_TOO_LARGE    body over the limit; nothing was queued */
+NODISCARD err link_send(struct link *link, const struct frame *frame);
+
+bool link_is_ready(const struct link *link);
+/* The connection's identity; changes with every reconnect. Zeroed while not ready. */
+struct link_ref link_ref(const struct link *link);
+/* NULL when that connection is gone. */
+struct link *link_find(struct link_hub *hub, struct link_ref ref);
+/* Milliseconds since anything was last heard, whether connected or not; from link_dial on if
+ * never. A pause of this process itself does not count. */
+uint64_t link_idle_ms(const struct link *link);
+/* Milliseconds since it stopped being ready, or was dialled; 0 while ready. */
+uint64_t link_down_ms(const struct link *link);
+/* NULL while not ready. */
+const struct hello *link_peer_hello(const struct link *link);
+/* As dialled, or as accepted from. */
+const char *link_address(const struct link *link);
+/* Where the bytes of the last frame sent end in the stream of this connection, and how far the
+ * stream has been handed to the transport. A frame whose end is above `handed` by more than its
+ * size never left. */
+uint64_t link_sent_position(const struct link *link);
+uint64_t link_handed_position(const struct link *link);
+/* Reading stops (and so, in time, the peer) until resumed. */
+void link_pause(struct link *link);
+void link_resume(struct link *link);
+/* The user's own pointer, NULL at first. */
+void link_set_data(struct link *link, void *data);
+void *link_data(const struct link *link);
+
+struct link_stats {
+    uint64_t frames_in, frames_out;
+    uint64_t bytes_in, bytes_out;
+    uint64_t writes;
+    uint64_t connects, failures;
+};
+struct link_stats link_hub_stats(const struct link_hub *hub);
+
+#endif

@@ -1,0 +1,88 @@
+/*
+ * loop: one event loop (libuv) owned by one thread, with what every shell needs around it: a
+ * clock, timers whose memory the caller owns, work at the end of a round, and signals. Knows no
+ * protocol. Everything here is for the owning thread only, except loop_stop (DESIGN section 9).
+ *
+ * One round: timers -> end-of-round hooks -> wait for input -> input callbacks, mailboxes. Hooks
+ * run just before the loop would sleep, so whatever a round produced leaves in one write.
+ */
+#ifndef RUNTIME_LOOP_LOOP_H
+#define RUNTIME_LOOP_LOOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/err.h"
+
+#define LOOP_TIMERS_MAX 1048576u /* Running at once; beyond it is a CHECK. */
+
+struct loop;
+struct uv_loop_s;
+
+/* A loop belongs to the thread that runs it; make it on that thread or before the thread starts.
+ * ERR_IO: the kernel refused a descriptor. */
+NODISCARD err loop_new(struct loop **ret_loop);
+/* After loop_run returned, when everything using the loop has been stopped. Pending libuv closes
+ * are carried out. NULL is allowed. */
+void loop_free(struct loop *loop);
+
+/* Until loop_stop. A stop that came before run makes run return after one round. */
+void loop_run(struct loop *loop);
+/* From any thread, also from a signal handler. The current round is finished first. */
+void loop_stop(struct loop *loop);
+/* Runs rounds until done(user) holds or `timeout_ms` has passed; returns whether it holds. For
+ * start-up, teardown and tests; never from inside a callback of the same loop. */
+bool loop_run_until(struct loop *loop, bool (*done)(void *user), void *user, uint64_t timeout_ms);
+
+/* Milliseconds of a monotonic clock, as of the start of this round. */
+uint64_t loop_now_ms(const struct loop *loop);
+/* Milliseconds since 1970, read now. May jump; never for intervals. Any thread. */
+uint64_t loop_wall_ms(void);
+/* Nanoseconds of the monotonic clock, read now; for measuring. Any thread. */
+uint64_t loop_clock_ns(void);
+
+/* For shells that add their own libuv handles (sockets, curl). */
+struct uv_loop_s *loop_uv(struct loop *loop);
+
+/* ---- timers: O(log n), the memory is the caller's and may be reused right after stop ---- */
+struct loop_timer {
+    void (*fn)(void *user);
+    void *user;
+    struct loop *loop;
+    uint64_t due_ms;
+    uint64_t order;     /* Timers due together fire in the order they were started. */
+    uint32_t period_ms; /* 0: one shot. */
+    uint32_t place;     /* 1 + index in the heap; 0: not running. */
+};
+
+void loop_timer_init(struct loop_timer *timer, struct loop *loop, void (*fn)(void *user),
+                     void *user);
+/* Starts or restarts. fn may stop or restart its own timer, and free its memory after stop. */
+void loop_timer_start(struct loop_timer *timer, uint64_t delay_ms);
+void loop_timer_start_repeating(struct loop_timer *timer, uint32_t period_ms);
+/* Allowed when it is not running. */
+void loop_timer_stop(struct loop_timer *timer);
+bool loop_timer_is_running(const struct loop_timer *timer);
+
+/* ---- hooks: work once at the end of this round ---- */
+struct loop_hook {
+    void (*fn)(void *user);
+    void *user;
+    struct loop *loop;
+    struct loop_hook *next;
+    struct loop_hook *previous;
+    bool armed;
+};
+
+void loop_hook_init(struct loop_hook *hook, struct loop *loop, void (*fn)(void *user), void *user);
+/* Runs fn once before the loop next waits. Arming twice is one run; arming from a hook runs it
+ * in the same round. */
+void loop_hook_arm(struct loop_hook *hook);
+void loop_hook_disarm(struct loop_hook *hook);
+
+/* SIGTERM and SIGINT call fn(user, signal number) on this loop, instead of ending the process.
+ * Once per loop. */
+NODISCARD err loop_signals_start(struct loop *loop, void (*fn)(void *user, int signum), void *user);
+
+#endif
