@@ -1,0 +1,92 @@
+/*
+ * apply: from a caller's request to an operation, from a committed entry to its outcome, and
+ * reads. Deterministic: apply looks only at the entry and the state. DESIGN sections 4 to 6.
+ *
+ * In order, at apply: deduplication by op_id (same payload: the stored outcome; other payload:
+ * OPERATION_ID_MISMATCH), floor (OPERATION_EXPIRED), seal, authority, the method's handler,
+ * then the outcome is stored in the same transaction and folded into the outcome hash.
+ */
+#ifndef NODE_CORE_APPLY_H
+#define NODE_CORE_APPLY_H
+
+#include "node/core/handler.h"
+
+struct applier;
+
+struct applier *applier_new(uint32_t shard, const struct handler_table *handlers);
+void applier_free(struct applier *applier);
+struct state *applier_state(struct applier *applier);
+const struct meta *applier_meta(const struct applier *applier);
+/* Sets what the database holds (meta row, may be empty for a new shard; timers by state_load). */
+NODISCARD err applier_restore(struct applier *applier, struct slice meta_row);
+
+/*
+ * Before the log: decodes and checks a request, and makes the operation's body for the log.
+ * `ret_entity` points into `out_body`. ERR_INVALID: `refusal` (arena memory) says why.
+ * Also refuses, with the rules' own errors, an id above now + OP_ID_AHEAD_MS_MAX.
+ */
+NODISCARD err applier_prepare(struct applier *applier, uint32_t method, struct slice request,
+                              uint64_t now_unix_ms, struct arena *arena, struct buf *out_body,
+                              struct refusal *ret_refusal);
+
+/* The rows that applying this operation will touch and that are not in memory. */
+void applier_footprint(struct applier *applier, struct slice op_body, struct need *need);
+
+enum outcome_kind {
+    OUTCOME_COMMITTED, /* body: the response, without its WriteInfo (apply_answer adds it).   */
+    OUTCOME_REFUSED,   /* body: ErrorDetail. Stored, unless `final` is false in it.            */
+    OUTCOME_PENDING,   /* Not decided: the shard keeps the caller waiting.                     */
+    OUTCOME_NONE       /* Nobody waits for this one (owner-made entries, START).               */
+};
+
+struct outcome {
+    enum outcome_kind kind;
+    bool duplicate;
+    uint64_t version;      /* The entity's, after. */
+    struct dot dot;        /* The first commit's, for a duplicate. */
+    struct slice body;     /* Valid until the next apply. */
+    uint32_t method;
+    struct slice entity;   /* Inside the entry. */
+    bool session_freed;    /* Waiters of `entity` (or, if empty, of the shard) may go on. */
+    /* A steal that was pending is decided by this entry (EndSession, SessionDue): the claimant's
+     * operation id and its outcome body. Empty when none. */
+    struct slice decided_op_id;
+    struct slice decided_body;
+    uint64_t decided_version;
+};
+
+/*
+ * Applies the next entry: entries must come in order, each once.
+ * ERR_NEED: `need` lists the missing rows; nothing changed; call again once they are loaded.
+ * Any other error is a broken invariant (CHECK).
+ */
+NODISCARD err applier_apply(struct applier *applier, const struct entry *entry,
+                            struct need *need, struct outcome *ret_outcome);
+uint64_t applier_applied_index(const struct applier *applier);
+struct hash128 applier_outcome_hash(const struct applier *applier);
+
+/* Completes a stored body with its WriteInfo (field 1 of every mutation's response). */
+void apply_answer(const struct outcome *outcome, uint32_t replicas_fsynced, struct buf *out);
+
+/*
+ * Runs a read on the applied state; appends the response to `out`.
+ * ERR_NEED: load `need`, call again. ERR_CONFLICT or ERR_INVALID: `refusal` says why.
+ */
+NODISCARD err applier_read(struct applier *applier, uint32_t method, struct slice request,
+                           uint64_t now_unix_ms, struct arena *arena, struct need *need,
+                           struct buf *out, struct refusal *ret_refusal);
+
+/* StartSession requests: what the shard needs to queue a WAIT. False: not held by a live server,
+ * or not known yet (append it and let apply decide). */
+bool applier_session_held(struct applier *applier, struct slice entity, uint64_t now_unix_ms);
+
+/* Owner-made work that is due at `unix_ms`: appends one op body for it to `out` and returns
+ * true; false when nothing is due. `*ret_next_ms` is when to ask again. Asked again only after
+ * the entry made from it was applied. */
+bool applier_due(struct applier *applier, uint64_t unix_ms, struct buf *out,
+                 uint64_t *ret_next_ms);
+
+/* Checkpoint: the meta row as of the applied index, to be written in the same batch. */
+void applier_meta_encode(const struct applier *applier, struct buf *out);
+
+#endif

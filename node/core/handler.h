@@ -1,0 +1,97 @@
+/*
+ * handler: what a method is, to the core: pure functions, one file per method in node/rpc/.
+ * The table is passed in, so that node/core never depends on node/rpc.
+ */
+#ifndef NODE_CORE_HANDLER_H
+#define NODE_CORE_HANDLER_H
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "holdfast/v1/error.pb-c.h"
+#include "node/core/entry.h"
+#include "node/core/meta.h"
+#include "node/core/op.h"
+#include "node/core/player.h"
+#include "node/core/state.h"
+#include "runtime/base/arena.h"
+
+/* Why a request is refused. Texts live in an arena or are static. */
+struct refusal {
+    Holdfast__V1__ErrorCode code;
+    const char *message;
+    const char *field;
+    const char *limit;
+    const char *value;
+    uint32_t retry_after_ms;
+    const char *owner;
+    bool final; /* Stored under (op_id, attempt); set by the core, not by handlers. */
+};
+
+/* Before the log, at the owner. May canonicalise the request in place (arena memory). */
+struct check_context {
+    struct arena *arena;
+    const struct meta *meta;  /* Limits and currencies in force; may change before apply. */
+    struct refusal *refusal;  /* Fill it and return ERR_INVALID. */
+};
+
+/* While a committed entry is applied: inside an open state transaction. */
+struct apply_context {
+    struct arena *arena;
+    struct state *state;
+    struct meta *meta;          /* A copy; kept only if the operation is not refused. */
+    struct need *need;
+    const struct op *op;
+    struct dot dot;
+    uint64_t owner_ms;
+    struct player *player;      /* Loaded for entity methods; written back by the core. */
+    struct refusal *refusal;
+    struct slice authority_text; /* "session:<server>", "system:payments": for the ledger. */
+    bool pending;               /* Set: not decided yet (a steal in its grace period). */
+    uint32_t *freed;            /* Counts sessions freed, so that waiters are looked at. */
+};
+
+struct read_context {
+    struct arena *arena;
+    struct state *state;
+    const struct meta *meta;
+    struct need *need;
+    struct slice entity;
+    struct dot as_of;
+    uint64_t now_unix_ms;
+    struct refusal *refusal;
+};
+
+struct handler {
+    uint32_t method;
+    /* ERR_INVALID: refused before the log; `refusal` says why. May be NULL. */
+    err (*check)(struct check_context *context, ProtobufCMessage *request);
+    /* Every row that apply may touch, from the request's bytes alone; the player's own row and
+     * the operation's are added by the core. May be NULL. */
+    void (*footprint)(const struct op *op, const ProtobufCMessage *request, struct need *keys);
+    /*
+     * Applies. The core has deduplicated and checked authority. Fills `response` (its `write`
+     * stays NULL: the core adds it).
+     * ERR_NEED: rows are missing and noted; nothing may have been kept.
+     * ERR_CONFLICT: refused by the rules; `refusal` says why; the transaction is rolled back and
+     * the refusal stored.
+     */
+    err (*handle)(struct apply_context *context, const ProtobufCMessage *request,
+                  ProtobufCMessage *response);
+    /* Reads; ERR_NEED, or ERR_CONFLICT with `refusal`. NULL for mutations. */
+    err (*read)(struct read_context *context, const ProtobufCMessage *request,
+                ProtobufCMessage *response);
+};
+
+/* By method number; NULL where there is none. */
+struct handler_table {
+    const struct handler *const *handlers;
+    uint32_t count;
+};
+
+const struct handler *handler_find(const struct handler_table *table, uint32_t method);
+/* Fills context->refusal; printf-style message. Returns `e`, so that it can be returned. */
+err refuse(struct arena *arena, struct refusal *refusal, Holdfast__V1__ErrorCode code,
+           const char *field, const char *format, ...) __attribute__((format(printf, 5, 6)));
+void refusal_encode(const struct refusal *refusal, struct buf *out); /* ErrorDetail bytes */
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * meta: what a shard knows of itself besides rows; one row in the database, a struct in memory.
+ * Everything here changes only by applied entries. DESIGN sections 4 to 6.
+ */
+#ifndef NODE_CORE_META_H
+#define NODE_CORE_META_H
+
+#include "node/core/entry.h"
+#include "node/core/op.h"
+#include "node/core/start.h"
+
+#define CURRENCIES_MAX 64u
+#define CURRENCY_NAME_BYTES_MAX 32u
+#define EXPIRED_MAX 4096u
+#define AMOUNT_MAX 9007199254740991ll /* 2^53 - 1: exact in every JSON reader. */
+
+struct currency {
+    char name[CURRENCY_NAME_BYTES_MAX + 1];
+    int64_t min_balance;
+    int64_t max_balance;
+};
+
+struct policy {
+    uint64_t version;
+    uint64_t operation_window_ms;
+    uint64_t operations_max;
+    uint32_t items_max;
+    uint32_t currency_count;
+    struct currency currencies[CURRENCIES_MAX]; /* Sorted by name. */
+};
+
+struct meta {
+    uint64_t applied_index;
+    struct dot applied_dot;
+    struct hash128 applied_hash;      /* Of that entry: the log's chain. */
+    struct hash128 outcome_hash;      /* Running hash of all outcomes. */
+    uint64_t owner_ms;                /* Of that entry. */
+    struct vector vector;             /* Up to applied_index. */
+    struct membership membership;
+    uint64_t generation;
+    uint32_t apply_version;
+    uint64_t cut_id;
+    uint64_t floor_ms;                /* UUIDv7 ids at or below it are OPERATION_EXPIRED. */
+    uint64_t operation_count;
+    uint64_t operation_ms_max;        /* Youngest UUIDv7 id ever applied. */
+    uint64_t session_count;           /* GRANTED or HELD. */
+    struct incarnation lowest_live;   /* Everything below is expired. */
+    struct incarnation *expired;      /* Sorted; at or above lowest_live. Owned. */
+    uint32_t expired_count;
+    struct policy policy;
+};
+
+void meta_init(struct meta *meta);
+void meta_deinit(struct meta *meta);
+void meta_copy(struct meta *to, const struct meta *from);
+void meta_encode(const struct meta *meta, struct buf *out);
+/* ERR_CORRUPT: malformed; *meta untouched. */
+NODISCARD err meta_decode(struct slice bytes, struct meta *meta);
+bool meta_is_expired(const struct meta *meta, struct incarnation incarnation);
+const struct currency *policy_find_currency(const struct policy *policy, struct slice name);
+/* The policy a shard starts with: no currencies, default limits. */
+struct policy policy_default(void);
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * op: an operation as it stands in the log: who may, which id, which method, and the request's
+ * own bytes (protobuf, canonical). DESIGN sections 4 and 6.
+ */
+#ifndef NODE_CORE_OP_H
+#define NODE_CORE_OP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/buf.h"
+#include "runtime/base/hash.h"
+#include "runtime/base/id.h"
+
+#define ENTITY_BYTES_MAX 128u
+#define PLAYER_ID_BYTES_MAX 100u
+#define OP_ID_BYTES_MAX 160u
+#define OP_ID_AHEAD_MS_MAX (5u * 60u * 1000u)
+
+enum authority_kind {
+    AUTHORITY_NONE,    /* Methods that carry their own (StartSession, owner-made entries). */
+    AUTHORITY_SESSION,
+    AUTHORITY_SYSTEM,
+    AUTHORITY_UNHELD
+};
+
+/* Orders by generation, then revision; only grows. Text: "<generation>-<revision>". */
+struct incarnation {
+    uint64_t generation;
+    uint64_t revision;
+};
+
+struct authority {
+    enum authority_kind kind;
+    struct incarnation incarnation; /* SESSION */
+    uint64_t fence;                 /* SESSION */
+    struct slice scope;             /* SYSTEM */
+};
+
+/* A UUIDv7 (kept for a window, sorted by time) or a typed key (kept with the ledger). */
+struct op_id {
+    bool typed;
+    struct uuid uuid;   /* !typed */
+    struct slice text;  /* As given: canonical lower-case UUID, or the typed key. */
+};
+
+struct op {
+    uint32_t method;          /* idl/method.h */
+    uint32_t attempt;
+    struct op_id id;          /* Empty text: an owner-made or shard-wide entry. */
+    struct slice entity;      /* "player:42"; empty for shard-wide entries. */
+    struct authority authority;
+    struct hash128 payload;   /* Of the request without attempt and authority. */
+    uint64_t cut_id;
+    struct slice request;     /* protobuf */
+};
+
+void op_encode(const struct op *op, struct buf *out);
+/* Slices point into `bytes`. ERR_CORRUPT: malformed. */
+NODISCARD err op_decode(struct slice bytes, struct op *ret_op);
+
+/* ERR_INVALID: neither a UUIDv7 nor a typed key of a known kind; `ret_why` is static text. */
+NODISCARD err op_id_parse(struct slice text, struct op_id *ret_id, const char **ret_why);
+/* Session tokens: "<generation>-<revision>-<fence>". ERR_INVALID when malformed. */
+NODISCARD err token_parse(struct slice text, struct incarnation *ret_incarnation,
+                          uint64_t *ret_fence);
+NODISCARD err incarnation_parse(struct slice text, struct incarnation *ret_incarnation);
+int incarnation_compare(struct incarnation a, struct incarnation b);
+
+#endif

@@ -1,0 +1,130 @@
+/*
+ * state: the rows of one shard that are in memory, over those in the database. Pure. Rows are
+ * bytes under keys; what they mean is said in rows.h and session.h.
+ *
+ * A row is MISSING (the database must be asked), ABSENT (known not to exist) or PRESENT. Apply
+ * works inside a transaction: on ERR_NEED it is rolled back, the shell loads the missing rows,
+ * and apply runs again. Dirty rows stay in memory until a checkpoint has written them; only
+ * clean rows are evicted. DESIGN section 8.
+ *
+ * Values are immutable and counted by reference, so a checkpoint keeps the old value of a row
+ * that changes meanwhile. Another thread may read a blob it was lent; only the owning thread
+ * counts references.
+ */
+#ifndef NODE_CORE_STATE_H
+#define NODE_CORE_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/buf.h"
+
+#define STATE_KEY_BYTES_MAX 512u
+#define STATE_VALUE_BYTES_MAX (1024u * 1024u)
+
+/* First byte of every key. In the database two bytes of shard (big-endian) stand before it. */
+enum table {
+    TABLE_META = 'm',      /* One row per shard; see meta.h. Always in memory.               */
+    TABLE_PLAYER = 'p',    /* entity -> session, wallet, ledger head, section index          */
+    TABLE_SECTION = 's',   /* entity, 0, name -> document                                    */
+    TABLE_ITEM = 'i',      /* entity, 0, uid -> item. May be ranged.                         */
+    TABLE_LEDGER = 'l',    /* entity, 0, seq (u64 big-endian) -> ledger entry                */
+    TABLE_OPERATION = 'o', /* uuid v7 (16), entity -> outcome. Sorts by time.                */
+    TABLE_TYPED = 'y',     /* entity, 0, typed op id -> outcome. As long-lived as the ledger. */
+    TABLE_TIMER = 't'      /* due_ms (u64 big-endian), entity -> kind. Always in memory.     */
+};
+
+struct blob {
+    uint32_t refs;
+    uint32_t size;
+    uint8_t bytes[];
+};
+
+struct blob *blob_new(struct slice bytes);
+struct blob *blob_ref(struct blob *blob);
+void blob_unref(struct blob *blob);
+
+/* A page of rows: those under `prefix` with keys above `after`, ascending, at most `limit`. */
+struct state_range {
+    struct slice prefix;
+    struct slice after;
+    uint32_t limit;
+};
+
+/* What must be loaded before apply or read can go on. Zeroed is valid. */
+struct need {
+    struct buf keys;           /* u32 length + key, repeated. */
+    uint32_t key_count;
+    struct buf ranges;         /* prefix (u32 + bytes), after (u32 + bytes), u32 limit; repeated. */
+    uint32_t range_count;
+    uint64_t load_generation;  /* To be given back with the rows. */
+};
+void need_add_key(struct need *need, struct slice key);
+void need_add_range(struct need *need, const struct state_range *range);
+void need_clear(struct need *need);
+void need_deinit(struct need *need);
+
+enum state_found { STATE_MISSING, STATE_ABSENT, STATE_PRESENT };
+
+struct state;
+
+struct state *state_new(uint32_t shard);
+void state_free(struct state *state);
+
+/* Sees the open transaction's own writes. *ret_value is borrowed until the next put or evict. */
+enum state_found state_find(struct state *state, struct slice key, struct slice *ret_value);
+
+/* One transaction at a time. Puts and deletes need no earlier load. */
+void state_begin(struct state *state);
+void state_put(struct state *state, struct slice key, struct slice value);
+void state_delete(struct state *state, struct slice key);
+void state_commit(struct state *state);
+void state_rollback(struct state *state);
+
+/*
+ * Visits the rows of a range in key order, the database's and memory's merged.
+ * ERR_NEED: the page is not in memory; added to `need`; nothing was visited.
+ * `visit` returns false to stop.
+ */
+NODISCARD err state_range_visit(struct state *state, const struct state_range *range,
+                                struct need *need,
+                                bool (*visit)(void *context, struct slice key, struct slice value),
+                                void *context);
+
+/*
+ * Takes in what the shell read from the database: value NULL means absent. A row that memory
+ * knows already is left alone. False: rows were evicted since `load_generation`, so the answer
+ * may be stale; nothing was taken in, ask again.
+ */
+bool state_load(struct state *state, uint64_t load_generation, struct slice key,
+                const struct slice *value);
+/* After every row of a page was given to state_load; `complete`: there are no more rows. */
+bool state_load_range(struct state *state, uint64_t load_generation,
+                      const struct state_range *range, struct slice last_key, bool complete);
+uint64_t state_load_generation(const struct state *state);
+
+/* Rows of TABLE_OPERATION whose id is younger than this are all in memory: a miss is ABSENT. */
+void state_set_operations_known_ms(struct state *state, uint64_t known_ms);
+
+struct state_write {
+    struct slice key;     /* Borrowed until state_checkpoint_end. */
+    struct blob *value;   /* NULL: delete. Borrowed likewise. */
+};
+
+/* Freezes every dirty row as it stands. False when a checkpoint is open. *ret_writes lives until
+ * state_checkpoint_end. */
+bool state_checkpoint_begin(struct state *state, const struct state_write **ret_writes,
+                            uint32_t *ret_count);
+/* `written`: the rows are in the database; those unchanged since are clean now. */
+void state_checkpoint_end(struct state *state, bool written);
+
+/* Drops clean rows, least recently used first, until at most `bytes_max` are held or none is
+ * left to drop. Never drops TABLE_TIMER rows. */
+void state_evict(struct state *state, size_t bytes_max);
+
+struct state_stats {
+    uint64_t rows, dirty_rows, bytes, dirty_bytes, hits, misses, evictions;
+};
+void state_stats_get(const struct state *state, struct state_stats *ret_stats);
+
+#endif
