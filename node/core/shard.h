@@ -1,0 +1,151 @@
+/*
+ * shard: one shard at one replica: replication (rep.h) under the state machine (apply.h), with
+ * the callers who wait. Pure: the shell (node/io in production, tests/sim in the simulator)
+ * gives it events and carries out its actions. DESIGN sections 4 to 6, 8, 13.
+ *
+ * One request's way: MUTATE -> prepared, proposed -> FLUSH -> WRITE and SEND -> PERSISTED and
+ * acknowledgements -> committed -> applied (NEED_ROWS when cold) -> REPLY.
+ */
+#ifndef NODE_CORE_SHARD_H
+#define NODE_CORE_SHARD_H
+
+#include "node/core/apply.h"
+#include "node/core/rep.h"
+
+/*    field                  unit default     min   max      meaning                            */
+#define SHARD_LIMITS(X)                                                                          \
+    X(waiting_calls_max,         65536,         1, 1048576, "calls not answered yet")            \
+    X(waiters_per_player_max,       16,         1,   1024, "StartSession WAITs of one player")   \
+    X(apply_batch_max,            1024,         1,  65536, "entries applied in one step")
+
+#define SHARD_FIELD(name, def, min, max, doc) uint32_t name;
+struct shard_limits {
+    SHARD_LIMITS(SHARD_FIELD)
+    struct rep_limits rep;
+};
+#undef SHARD_FIELD
+struct shard_limits shard_limits_default(void);
+
+enum shard_event_type {
+    SHARD_RECORD,    /* record                     */
+    SHARD_RECEIVE,   /* from, message              */
+    SHARD_PERSISTED, /* ticket                     */
+    SHARD_LOG_READ,  /* entries, entry_count       */
+    SHARD_ROWS,      /* load_generation, rows, row_count, range (or NULL), complete */
+    SHARD_CALL,      /* call, method, request, deadline_ms: any METHOD_MUTATION, _READ, _SHARD,
+                        _SHARD_WRITE                */
+    SHARD_CANCEL,    /* call: nobody waits any more */
+    SHARD_FLUSH,     /* the round ends              */
+    SHARD_TICK       /* every 10 to 50 ms           */
+};
+
+/* value.data NULL: absent. */
+struct shard_row {
+    struct slice key;
+    struct slice value;
+    bool absent;
+};
+
+struct shard_event {
+    enum shard_event_type type;
+    uint64_t now_ms;  /* Monotonic. */
+    uint64_t unix_ms; /* Wall clock. */
+    const struct rep_record *record;
+    uint64_t from;
+    const struct rep_message *message;
+    uint64_t ticket;
+    struct entry **entries;
+    uint32_t entry_count;
+    uint64_t load_generation;
+    const struct shard_row *rows;
+    uint32_t row_count;
+    const struct state_range *range;
+    bool complete;
+    uint64_t call;       /* The shell's name for the call; given back in REPLY. Never 0. */
+    uint32_t method;
+    struct slice request;
+    uint64_t deadline_ms; /* On the event clock. */
+    bool stale;           /* A read that need not be confirmed. */
+};
+
+enum reply_status {
+    REPLY_OK,           /* body: the response                                                  */
+    REPLY_REFUSED,      /* body: ErrorDetail                                                   */
+    REPLY_NOT_OWNER,    /* not carried out; `owner` and `epoch` say whom to ask, 0 if unknown  */
+    REPLY_UNKNOWN       /* OUTCOME_UNKNOWN: proposed, then deposed or timed out; repeat it     */
+};
+
+/* Body is in out->bytes at [offset, offset + size). */
+struct shard_reply {
+    uint64_t call;
+    enum reply_status status;
+    uint32_t offset;
+    uint32_t size;
+    uint64_t owner;
+    uint64_t epoch;
+};
+
+/* Actions of one step. The shell carries out `rep` (sends, writes, log_reads), then replies,
+ * then loads `need`, then clears. A zeroed one is valid. */
+struct shard_out {
+    struct rep_out rep;
+    struct shard_reply *replies;
+    uint32_t reply_count, reply_capacity;
+    struct buf bytes;
+    struct need need;        /* Rows to load; answer with SHARD_ROWS. */
+    bool role_changed;       /* shard_role and shard_owner may differ now. */
+};
+
+struct shard;
+
+/* What recovery found: the log's image, and from the database the meta row (empty: a new shard)
+ * and every TABLE_TIMER row. */
+struct shard_image {
+    struct rep_image rep;
+    struct slice meta_row;
+    const struct shard_row *timers;
+    uint32_t timer_count;
+};
+
+/* ERR_CORRUPT: the meta row or an entry contradicts the image. */
+NODISCARD err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
+                        const struct handler_table *handlers, const struct shard_image *image,
+                        struct shard **ret_shard);
+void shard_free(struct shard *shard);
+
+/* Advances by one event; appends to `out`. Never fails: what is wrong is answered in a reply. */
+void shard_step(struct shard *shard, const struct shard_event *event, struct shard_out *out);
+void shard_out_clear(struct shard_out *out);
+void shard_out_deinit(struct shard_out *out);
+
+/* Checkpoint (DESIGN section 8): rows and meta as of one applied index, to be written in one
+ * batch. False when one is open or nothing changed since the last. */
+struct shard_checkpoint {
+    uint64_t index;
+    const struct state_write *writes; /* Valid until shard_checkpoint_end. */
+    uint32_t write_count;
+    struct buf meta_row;              /* The caller's to deinit. */
+};
+bool shard_checkpoint_begin(struct shard *shard, struct shard_checkpoint *ret_checkpoint);
+void shard_checkpoint_end(struct shard *shard, bool written);
+/* Drops clean rows down to `bytes_max`. */
+void shard_evict(struct shard *shard, size_t bytes_max);
+
+uint32_t shard_number(const struct shard *shard);
+const struct rep *shard_rep(const struct shard *shard);
+const struct meta *shard_meta(const struct shard *shard);
+uint64_t shard_applied_index(const struct shard *shard);
+/* Owner and serving. */
+bool shard_serves(const struct shard *shard);
+/* True when SHARD_FLUSH has something to do. */
+bool shard_wants_flush(const struct shard *shard);
+
+struct shard_stats {
+    uint64_t proposed, committed, applied, refused, duplicates, reads, rounds;
+    uint64_t promotions, truncated_entries, need_rounds, waiting_calls, waiters;
+    uint64_t stale_writes_refused, steals, diverged;
+    struct state_stats state;
+};
+void shard_stats_get(const struct shard *shard, struct shard_stats *ret_stats);
+
+#endif
