@@ -35,11 +35,11 @@ struct record_error {
 
 /* Fixed when the cluster is created; only `generation` changes (accept-etcd-restore). */
 struct cluster_record {
-    char cluster_id[37];         /* UUID text. */
-    uint64_t generation;         /* From 1. */
-    uint32_t shard_count;        /* Power of two, 1 to CLUSTER_SHARDS_MAX. */
-    uint32_t replication_factor; /* 1 to CLUSTER_MEMBERS_MAX. */
-    char created_by[64];         /* Name of the process; 1 to 63 bytes. */
+    char cluster_id[37];                           /* UUID text. */
+    uint64_t generation;                           /* From 1. */
+    uint32_t shard_count;                          /* Power of two, 1 to CLUSTER_SHARDS_MAX. */
+    uint32_t replication_factor;                   /* 1 to CLUSTER_MEMBERS_MAX. */
+    char created_by[64];                           /* Name of the process; 1 to 63 bytes. */
     char policy_seed[CLUSTER_POLICY_SEED_MAX + 1]; /* First policy as JSON text; may be empty. */
 };
 
@@ -73,10 +73,10 @@ enum server_state { SERVER_LIVE, SERVER_EXPIRING };
 
 /* A game server: the same value under gs/live and gs/known; only gs/known becomes EXPIRING. */
 struct server_record {
-    char name[129];        /* 1 to 128 bytes. */
-    uint32_t ttl_ms;       /* SERVER_TTL_MS_MIN to SERVER_TTL_MS_MAX. */
+    char name[129];  /* 1 to 128 bytes. */
+    uint32_t ttl_ms; /* SERVER_TTL_MS_MIN to SERVER_TTL_MS_MAX. */
     enum server_state state;
-    int64_t lease_id;      /* etcd's; not 0. A decimal string in JSON. */
+    int64_t lease_id; /* etcd's; not 0. A decimal string in JSON. */
 };
 
 /* The value of an election key: how routers find the leading coordinator. */

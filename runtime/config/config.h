@@ -1,0 +1,133 @@
+/*
+ * config: a program's configuration from one X-macro table. The table gives the struct, the YAML
+ * keys, the environment names, the flags, the checks and --help; nothing is written twice.
+ *
+ *   #define NODE_CONFIG(X)                                                                   \
+ *       X(listen,   TEXT, "127.0.0.1:7000", 3, 255,   "host:port", "where routers connect")   \
+ *       X(shard_ttl, DURATION, "5s", 500, 60000,      "ms",        "how long ...")            \
+ *       X(etcd,     LIST, "http://127.0.0.1:2379", 1, 16, "URLs",  "etcd endpoints")
+ *   CONFIG_STRUCT(node_config, NODE_CONFIG)            (header)
+ *   CONFIG_OPTIONS(node_config, NODE_CONFIG)           (one .c file; gives node_config_options)
+ *
+ * Row: field, type, default as text, min, max, unit, doc. min and max bound the number (U32, U64,
+ * milliseconds, bytes), the length of TEXT and PATH in bytes, the count of LIST; BOOL ignores them.
+ *
+ * Sources, later ones win: defaults, the YAML file of --config (flat: option_name: value),
+ * environment HOLDFAST_<OPTION_NAME>, flags --option-name value or --option-name=value. Unknown
+ * YAML keys and flags are errors; unknown environment names are ignored (Kubernetes sets
+ * HOLDFAST_*_PORT for services named holdfast: set enableServiceLinks: false).
+ *
+ * Runs once at start, before threads. Reads the one file; does nothing else to the world.
+ */
+#ifndef RUNTIME_CONFIG_CONFIG_H
+#define RUNTIME_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/buf.h"
+
+enum {
+    CONFIG_TEXT_MAX = 4096,        /* Bytes of any one value. */
+    CONFIG_LIST_MAX = 64,          /* Items of any one list. */
+    CONFIG_FILE_MAX = 1024 * 1024, /* Bytes of the YAML file. */
+};
+
+/* DURATION: "250ms", "5s", "2m", "1h", "1d", or a plain number of milliseconds.
+ * SIZE: "64KiB", "8MiB", "2GiB", "100B", or a plain number of bytes.
+ * BOOL: true or false; the bare flag --name means true, --no-name false.
+ * LIST: a YAML sequence; elsewhere separated by commas. */
+enum config_type {
+    CONFIG_U32,
+    CONFIG_U64,
+    CONFIG_BOOL,
+    CONFIG_TEXT,
+    CONFIG_PATH,
+    CONFIG_LIST,
+    CONFIG_DURATION,
+    CONFIG_SIZE
+};
+
+struct config_list {
+    char **items;
+    uint32_t count;
+};
+
+#define CONFIG_CTYPE_U32      uint32_t
+#define CONFIG_CTYPE_U64      uint64_t
+#define CONFIG_CTYPE_BOOL     bool
+#define CONFIG_CTYPE_TEXT     char *
+#define CONFIG_CTYPE_PATH     char *
+#define CONFIG_CTYPE_LIST     struct config_list
+#define CONFIG_CTYPE_DURATION uint64_t /* ms */
+#define CONFIG_CTYPE_SIZE     uint64_t /* bytes */
+
+struct config_option {
+    const char *name; /* As in the struct and in YAML: lower case with underscores. */
+    enum config_type type;
+    size_t offset;
+    const char *initial; /* The default as text; must satisfy the row's own limits. */
+    uint64_t min;
+    uint64_t max;
+    const char *unit; /* For people; may be "". */
+    const char *doc;
+};
+
+#define CONFIG_FIELD(field, type, initial, min, max, unit, doc) CONFIG_CTYPE_##type field;
+#define CONFIG_STRUCT(tag, TABLE)                                                                  \
+    struct tag {                                                                                   \
+        TABLE(CONFIG_FIELD)                                                                        \
+    };
+#define CONFIG_ROW(field, type, initial, min, max, unit, doc)                                      \
+    { #field, CONFIG_##type, offsetof(config_row_struct, field), initial, min, max, unit, doc },
+/* At most once per .c file. */
+#define CONFIG_OPTIONS(tag, TABLE)                                                                 \
+    typedef struct tag config_row_struct;                                                          \
+    static const struct config_option tag##_options[] = { TABLE(CONFIG_ROW) };
+
+struct config_program {
+    const char *name;    /* "holdfast-node" */
+    const char *version; /* "0.1.0" */
+    const char *summary; /* One line for --help. */
+    const struct config_option *options;
+    size_t option_count;
+};
+
+/* What the process was given. argv[0] is skipped; env ends with NULL, may be NULL. */
+struct config_input {
+    int argc;
+    char *const *argv;
+    char *const *env;
+};
+
+enum config_action { CONFIG_RUN, CONFIG_PRINT_HELP, CONFIG_PRINT_VERSION };
+
+struct config_error {
+    char text[512];
+};
+
+/*
+ * Fills *ret_config, a struct declared with CONFIG_STRUCT. On ERR_OK with CONFIG_RUN the caller
+ * owes config_deinit. With the other actions, and on error, nothing is allocated.
+ * ERR_INVALID (bad name or value), ERR_TOO_LARGE, ERR_IO (the file): ret_why names the source
+ * (default, file with line, environment, flag), the option, its limit and the value.
+ */
+NODISCARD err config_load(const struct config_program *program, const struct config_input *input,
+                          void *ret_config, enum config_action *ret_action,
+                          struct config_error *ret_why);
+void config_deinit(const struct config_program *program, void *config);
+
+/*
+ * config_load for main(): takes the process's environment and prints help and version to standard
+ * output, errors to standard error. Returns -1 when the program should run, else its exit code.
+ */
+int config_load_for_main(const struct config_program *program, int argc, char *const *argv,
+                         void *ret_config);
+
+/* Appends the text of --help. */
+void config_print_help(const struct config_program *program, struct buf *out);
+/* Appends every option with its value as YAML that config_load reads back. */
+void config_print_values(const struct config_program *program, const void *config, struct buf *out);
+
+#endif

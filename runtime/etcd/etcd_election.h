@@ -1,0 +1,35 @@
+/*
+ * etcd_election: campaigns under a prefix with a leased key, like etcd's concurrency/election: the
+ * key with the lowest create revision leads. Being elected is a belief: whatever the leader writes
+ * must compare its key in the same transaction, which etcd_election_compare adds.
+ */
+#ifndef RUNTIME_ETCD_ETCD_ELECTION_H
+#define RUNTIME_ETCD_ETCD_ELECTION_H
+
+#include "runtime/etcd/etcd.h"
+
+struct etcd_election;
+
+struct etcd_election_options {
+    struct slice prefix; /* Ends with '/'; the key is prefix + lease id in hex. Copied. */
+    struct slice value;  /* Names the candidate; others read it. Copied. */
+    uint64_t ttl_ms;     /* Of the lease; see etcd_lease. */
+    /* Borrowed for the call. */
+    void (*elected)(void *context, struct slice key, int64_t create_revision);
+    /* No longer, or perhaps no longer: stop acting. It campaigns again by itself. */
+    void (*lost)(void *context);
+    /* The leader, whoever it is, changed; kv is NULL when there is none. May be NULL. */
+    void (*leader_changed)(void *context, const struct etcd_kv *kv);
+    void *context;
+};
+
+NODISCARD err etcd_election_start(struct etcd *etcd, const struct etcd_election_options *options,
+                                  struct etcd_election **ret_election);
+/* Resigns: revokes the lease without waiting. No more callbacks; frees it. */
+void etcd_election_stop(struct etcd_election *election);
+
+bool etcd_election_is_leader(const struct etcd_election *election);
+/* Adds "my key still has the create revision it was elected with". Only while leader (CHECK). */
+void etcd_election_compare(const struct etcd_election *election, struct etcd_txn *txn);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * etcd_message: what goes to etcd and what comes back, as typed values: transactions, answers,
+ * watch events. Pure data; the JSON is made in etcd_build and read in etcd_parse.
+ */
+#ifndef RUNTIME_ETCD_ETCD_MESSAGE_H
+#define RUNTIME_ETCD_ETCD_MESSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/arena.h"
+#include "runtime/base/buf.h"
+
+enum {
+    ETCD_TXN_OPS_MAX = 128,   /* etcd's own --max-txn-ops, nested ones included. */
+    ETCD_TXN_DEPTH_MAX = 4,   /* Transactions within transactions. */
+    ETCD_KEY_MAX = 4096,      /* Bytes. */
+    ETCD_VALUE_MAX = 1048576, /* Bytes; etcd refuses requests above 1.5 MiB. */
+};
+
+/* In every answer. `revision` is the store's when it answered. */
+struct etcd_header {
+    uint64_t cluster_id;
+    uint64_t member_id;
+    int64_t revision;
+    uint64_t raft_term;
+};
+
+struct etcd_kv {
+    struct slice key;
+    struct slice value;
+    int64_t create_revision;
+    int64_t mod_revision;
+    int64_t version; /* Puts since creation; from 1. */
+    int64_t lease;   /* 0 for none. */
+};
+
+struct etcd_range_result {
+    struct etcd_header header; /* Zero inside a transaction: see the transaction's. */
+    struct etcd_kv *kvs;
+    size_t kv_count;
+    int64_t total; /* Keys in the range, also those above the limit. */
+    bool more;
+};
+
+enum etcd_op_kind { ETCD_OP_RANGE, ETCD_OP_PUT, ETCD_OP_DELETE, ETCD_OP_TXN };
+
+struct etcd_txn_result;
+
+struct etcd_op_result {
+    enum etcd_op_kind kind;
+    struct etcd_range_result range;    /* ETCD_OP_RANGE. */
+    int64_t deleted;                   /* ETCD_OP_DELETE: how many keys. */
+    const struct etcd_txn_result *txn; /* ETCD_OP_TXN. */
+};
+
+struct etcd_txn_result {
+    struct etcd_header header;
+    bool succeeded; /* The compares held, so the THEN ops ran; else the ELSE ops did. */
+    struct etcd_op_result *ops;
+    size_t op_count;
+    /* How often the request may have reached etcd. Above 1, `succeeded == false` may mean that an
+     * earlier one of them won: see etcd_txn_until_definite. Set by the client. */
+    uint32_t attempts;
+};
+
+/* ---- Transactions to send ---- */
+
+enum etcd_target { ETCD_VERSION, ETCD_CREATE_REVISION, ETCD_MOD_REVISION, ETCD_LEASE };
+enum etcd_relation { ETCD_EQUAL, ETCD_GREATER, ETCD_LESS, ETCD_NOT_EQUAL };
+enum etcd_branch { ETCD_THEN, ETCD_ELSE };
+
+/* A builder. Bytes given to it are copied. Every add CHECKs the limits above. */
+struct etcd_txn;
+
+struct etcd_txn *etcd_txn_new(void);
+void etcd_txn_free(struct etcd_txn *txn);
+/* A key that is absent has version, create and mod revision and lease 0. */
+void etcd_txn_compare(struct etcd_txn *txn, struct slice key, enum etcd_target target,
+                      enum etcd_relation relation, int64_t number);
+/* False when the key is absent, whatever the relation. */
+void etcd_txn_compare_value(struct etcd_txn *txn, struct slice key, enum etcd_relation relation,
+                            struct slice value);
+void etcd_txn_put(struct etcd_txn *txn, enum etcd_branch branch, struct slice key,
+                  struct slice value, int64_t lease);
+void etcd_txn_get(struct etcd_txn *txn, enum etcd_branch branch, struct slice key);
+/* limit 0: no limit. */
+void etcd_txn_get_prefix(struct etcd_txn *txn, enum etcd_branch branch, struct slice prefix,
+                         int64_t limit);
+void etcd_txn_delete(struct etcd_txn *txn, enum etcd_branch branch, struct slice key);
+void etcd_txn_delete_prefix(struct etcd_txn *txn, enum etcd_branch branch, struct slice prefix);
+/* Takes `inner`: do not free or use it afterwards. */
+void etcd_txn_nest(struct etcd_txn *txn, enum etcd_branch branch, struct etcd_txn *inner);
+/* Ops in both branches, nested ones included: what ETCD_TXN_OPS_MAX limits. */
+size_t etcd_txn_op_count(const struct etcd_txn *txn);
+
+/* ---- Leases and watches ---- */
+
+struct etcd_lease_result {
+    struct etcd_header header;
+    int64_t lease_id;
+    int64_t ttl_s; /* 0 from keep-alive: the lease is gone. */
+};
+
+struct etcd_status_result {
+    struct etcd_header header;
+    uint64_t leader; /* 0: no leader. */
+    char version[32];
+};
+
+struct etcd_event {
+    bool deleted;
+    struct etcd_kv kv; /* When deleted: key and mod_revision only. */
+};
+
+struct etcd_watch_result {
+    struct etcd_header header;
+    bool created;
+    bool canceled;
+    int64_t compact_revision; /* Above 0: revisions below it are gone; range again. */
+    struct etcd_event *events;
+    size_t event_count;
+};
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * etcd_process: runs a private etcd as a child process, for `holdfast dev` and for tests. One
+ * member, loopback, data in a directory of the caller's. Blocking calls, each bounded in time.
+ * Not for production.
+ */
+#ifndef RUNTIME_ETCD_ETCD_PROCESS_H
+#define RUNTIME_ETCD_ETCD_PROCESS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "runtime/base/err.h"
+
+#define ETCD_ENDPOINT_SIZE 48
+
+struct etcd_process {
+    pid_t pid; /* 0: not running. */
+    uint16_t client_port;
+    uint16_t peer_port;
+    char data_dir[256];
+    char log_file[272];                /* Its output: <data_dir>.log */
+    char endpoint[ETCD_ENDPOINT_SIZE]; /* "http://127.0.0.1:<client_port>" */
+};
+
+struct etcd_process_options {
+    const char *binary;   /* NULL: "etcd" from PATH. */
+    const char *data_dir; /* Made if missing; its parent must exist. */
+    uint16_t client_port; /* 0: a free one, as peer_port. */
+    uint16_t peer_port;
+    uint64_t timeout_ms; /* For being healthy; 0: 15 s. */
+};
+
+/* Starts etcd and waits until it answers /health. The child dies with its parent (PDEATHSIG).
+ * ERR_IO: could not be started or exited at once; ERR_TIMEOUT: not healthy in time, was stopped. */
+NODISCARD err etcd_process_start(const struct etcd_process_options *options,
+                                 struct etcd_process *ret_process);
+/* Starts it again on the same ports and data, after stop or kill. */
+NODISCARD err etcd_process_restart(struct etcd_process *process, uint64_t timeout_ms);
+/* SIGTERM, SIGKILL after 5 s; reaps it. Does nothing when it is not running. */
+void etcd_process_stop(struct etcd_process *process);
+/* SIGKILL at once; reaps it. */
+void etcd_process_kill(struct etcd_process *process);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * metrics_http: the operations port of a process, on its libuv loop: GET (and HEAD) of
+ *   /metrics  the registry in Prometheus' text format
+ *   /healthz  200 while the loop runs (liveness)
+ *   /readyz   200 or 503 by the callback (readiness)
+ * Nothing else: no bodies, no TLS, no secrets. Heads, connections and time are bounded: a
+ * connection above the limit is closed at once, a slow or oversized head gets 408 or 431.
+ */
+#ifndef RUNTIME_METRICS_HTTP_METRICS_HTTP_H
+#define RUNTIME_METRICS_HTTP_METRICS_HTTP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "runtime/base/err.h"
+#include "runtime/metrics/metrics.h"
+
+enum {
+    METRICS_HTTP_HEAD_MAX = 8192, /* Bytes of a request's head. */
+    METRICS_HTTP_CONNECTIONS_MAX = 32,
+    METRICS_HTTP_TIMEOUT_MS = 10000, /* From accept, or the last answer, to the next one sent. */
+};
+
+struct metrics_http;
+
+struct metrics_http_options {
+    uv_loop_t *loop; /* Borrowed, as all here. */
+    struct metrics *metrics;
+    const char *host; /* An IP address. */
+    uint16_t port;    /* 0: any free one. */
+    /* Says whether the process serves. May write a reason of at most 127 bytes. NULL: always. */
+    bool (*ready)(void *context, char ret_reason[128]);
+    void *context;
+};
+
+/* Listens. *ret_server is freed by stop. ERR_INVALID: host is no address. ERR_IO: cannot listen. */
+NODISCARD err metrics_http_start(const struct metrics_http_options *options,
+                                 struct metrics_http **ret_server);
+uint16_t metrics_http_port(const struct metrics_http *server);
+/* Closes all; the memory goes once the loop has run the close callbacks. */
+void metrics_http_stop(struct metrics_http *server);
+
+#endif
