@@ -1,0 +1,40 @@
+/*
+ * wire: the status of a response frame between the cluster's processes (router, coordinator ->
+ * node; node -> coordinator), and the hint that comes with WIRE_NOT_OWNER. Statuses of the
+ * transport itself (FRAME_STATUS_RESERVED and up, runtime/link/frame.h) are not among these.
+ * Pure: no I/O.
+ */
+#ifndef RUNTIME_CLUSTER_WIRE_H
+#define RUNTIME_CLUSTER_WIRE_H
+
+#include <stdint.h>
+
+#include "runtime/base/buf.h"
+
+enum wire_status {
+    WIRE_OK = 0,          /* Body: the method's response message.                               */
+    WIRE_REFUSED = 1,     /* Body: holdfast.v1.ErrorDetail. Decided; see its `final`.           */
+    WIRE_NOT_OWNER = 2,   /* Not carried out here. Body: wire_hint, or empty when unknown.      */
+    WIRE_UNKNOWN = 3,     /* May or may not be carried out, now or later: repeat the same call.  */
+    WIRE_UNAVAILABLE = 4, /* Not carried out (starting, throttled). Body: ErrorDetail or empty. */
+    WIRE_STATUS_END
+};
+
+#define WIRE_HINT_SIZE 16u
+
+/* Whom the answering node believes to own the shard. */
+struct wire_hint {
+    uint64_t owner; /* Replica id; 0: unknown. */
+    uint64_t epoch; /* Under which it does; 0: unknown. */
+};
+
+/* Appends WIRE_HINT_SIZE bytes: owner, epoch, little-endian. */
+void wire_hint_encode(const struct wire_hint *hint, struct buf *out);
+/* An empty body is an unknown owner. ERR_CORRUPT: any other size than 0 or WIRE_HINT_SIZE;
+ * *ret_hint is then untouched. */
+NODISCARD err wire_hint_decode(struct slice body, struct wire_hint *ret_hint);
+
+/* "ok", "refused", ...; "unknown status" for what is not in the table. */
+const char *wire_status_name(uint32_t status);
+
+#endif

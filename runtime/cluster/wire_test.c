@@ -1,0 +1,53 @@
+#include "runtime/cluster/wire.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void hint_comes_back_as_sent(void **state)
+{
+    struct wire_hint hint = { .owner = 0x1122334455667788, .epoch = 9 };
+    struct wire_hint got = { 0 };
+    struct buf out = { 0 };
+
+    (void)state;
+    wire_hint_encode(&hint, &out);
+    assert_int_equal(out.size, WIRE_HINT_SIZE);
+    assert_int_equal(out.data[0], 0x88);
+    assert_int_equal(wire_hint_decode(buf_slice(&out), &got), ERR_OK);
+    assert_true(got.owner == hint.owner && got.epoch == 9);
+    buf_deinit(&out);
+}
+
+static void empty_hint_means_unknown_and_odd_sizes_are_corrupt(void **state)
+{
+    struct wire_hint got = { .owner = 5, .epoch = 5 };
+    uint8_t bytes[17] = { 0 };
+
+    (void)state;
+    assert_int_equal(wire_hint_decode((struct slice){ bytes, 15 }, &got), ERR_CORRUPT);
+    assert_int_equal(wire_hint_decode((struct slice){ bytes, 17 }, &got), ERR_CORRUPT);
+    assert_true(got.owner == 5);
+    assert_int_equal(wire_hint_decode((struct slice){ bytes, 0 }, &got), ERR_OK);
+    assert_true(got.owner == 0 && got.epoch == 0);
+}
+
+static void statuses_have_names(void **state)
+{
+    (void)state;
+    assert_string_equal(wire_status_name(WIRE_NOT_OWNER), "not owner");
+    assert_string_equal(wire_status_name(WIRE_STATUS_END), "unknown status");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hint_comes_back_as_sent),
+        cmocka_unit_test(empty_hint_means_unknown_and_odd_sizes_are_corrupt),
+        cmocka_unit_test(statuses_have_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
