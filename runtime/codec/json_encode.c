@@ -1,0 +1,267 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/codec/base64.h"
+#include "runtime/codec/json_type.h"
+#include "runtime/codec/utf8.h"
+
+static void put(struct buf *out, const void *bytes, size_t size)
+{
+    uint8_t *at =
+        out->capacity - out->size >= size ? out->data + out->size : buf_reserve(out, size);
+    memcpy(at, bytes, size);
+    out->size += size;
+}
+
+static void put_byte(struct buf *out, char byte)
+{
+    if (out->size == out->capacity)
+        (void)buf_reserve(out, 1);
+    out->data[out->size++] = (uint8_t)byte;
+}
+
+static void put_natural(struct buf *out, uint64_t value, bool negative)
+{
+    char text[24];
+    char *at = text + sizeof text;
+
+    do {
+        *--at = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0);
+    if (negative)
+        *--at = '-';
+    put(out, at, (size_t)(text + sizeof text - at));
+}
+
+static void put_signed(struct buf *out, int64_t value)
+{
+    put_natural(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0);
+}
+
+static bool plain(uint8_t c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+static void put_escape(struct buf *out, uint8_t c)
+{
+    switch (c) {
+    case '"':
+        put(out, "\\\"", 2);
+        return;
+    case '\\':
+        put(out, "\\\\", 2);
+        return;
+    case '\n':
+        put(out, "\\n", 2);
+        return;
+    case '\r':
+        put(out, "\\r", 2);
+        return;
+    case '\t':
+        put(out, "\\t", 2);
+        return;
+    case '\b':
+        put(out, "\\b", 2);
+        return;
+    case '\f':
+        put(out, "\\f", 2);
+        return;
+    default:
+        buf_printf(out, "\\u%04x", c);
+    }
+}
+
+static void put_string(struct buf *out, const char *string)
+{
+    struct slice left = slice_from_text(string);
+
+    put_byte(out, '"');
+    while (left.size > 0) {
+        size_t run = 0;
+        while (run < left.size && plain(left.data[run]))
+            run++;
+        put(out, left.data, run);
+        if (run == left.size)
+            break;
+        left = (struct slice){ left.data + run, left.size - run };
+        size_t size = utf8_char_size(left);
+        if (size > 1)
+            put(out, left.data, size);
+        else if (size == 1)
+            put_escape(out, left.data[0]);
+        else
+            put(out, "\xEF\xBF\xBD", 3);
+        size = size > 0 ? size : 1;
+        left = (struct slice){ left.data + size, left.size - size };
+    }
+    put_byte(out, '"');
+}
+
+/* The shortest of `digits_min` to 17 digits that reads back the same. */
+static void put_floating(struct buf *out, double value, bool is_float)
+{
+    char text[40];
+
+    if (isnan(value) || isinf(value)) {
+        const char *name = isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
+        put(out, name, strlen(name));
+        return;
+    }
+    for (int digits = is_float ? 6 : 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        double back = strtod(text, NULL);
+        if (is_float ? (float)back >= (float)value && (float)back <= (float)value
+                     : back >= value && back <= value)
+            break;
+    }
+    put(out, text, strlen(text));
+}
+
+static void put_enum(struct buf *out, const ProtobufCEnumDescriptor *type, int32_t number)
+{
+    const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value(type, number);
+
+    if (value == NULL) {
+        put_signed(out, number);
+        return;
+    }
+    put_byte(out, '"');
+    put(out, value->name, strlen(value->name));
+    put_byte(out, '"');
+}
+
+static void put_message(struct json_codec *codec, struct json_type *type,
+                        const ProtobufCMessage *message, struct buf *out);
+
+static void put_value(struct json_codec *codec, struct json_field *field, const void *slot,
+                      struct buf *out)
+{
+    switch (field->descriptor->type) {
+    case PROTOBUF_C_TYPE_INT32:
+    case PROTOBUF_C_TYPE_SINT32:
+    case PROTOBUF_C_TYPE_SFIXED32:
+        put_signed(out, *(const int32_t *)slot);
+        return;
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_SINT64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+        put_byte(out, '"');
+        put_signed(out, *(const int64_t *)slot);
+        put_byte(out, '"');
+        return;
+    case PROTOBUF_C_TYPE_UINT32:
+    case PROTOBUF_C_TYPE_FIXED32:
+        put_natural(out, *(const uint32_t *)slot, false);
+        return;
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
+        put_byte(out, '"');
+        put_natural(out, *(const uint64_t *)slot, false);
+        put_byte(out, '"');
+        return;
+    case PROTOBUF_C_TYPE_FLOAT:
+        put_floating(out, (double)*(const float *)slot, true);
+        return;
+    case PROTOBUF_C_TYPE_DOUBLE:
+        put_floating(out, *(const double *)slot, false);
+        return;
+    case PROTOBUF_C_TYPE_BOOL:
+        if (*(const protobuf_c_boolean *)slot)
+            put(out, "true", 4);
+        else
+            put(out, "false", 5);
+        return;
+    case PROTOBUF_C_TYPE_ENUM:
+        put_enum(out, field->descriptor->descriptor, *(const int32_t *)slot);
+        return;
+    case PROTOBUF_C_TYPE_STRING:
+        put_string(out, *(char *const *)slot);
+        return;
+    case PROTOBUF_C_TYPE_BYTES: {
+        const ProtobufCBinaryData *bytes = slot;
+        put_byte(out, '"');
+        base64_encode((struct slice){ bytes->data, bytes->len }, true, out);
+        put_byte(out, '"');
+        return;
+    }
+    case PROTOBUF_C_TYPE_MESSAGE:
+        put_message(codec, json_type_of_field(codec, field), *(const ProtobufCMessage *const *)slot,
+                    out);
+        return;
+    }
+}
+
+static void put_repeated(struct json_codec *codec, struct json_field *field,
+                         const ProtobufCMessage *message, struct buf *out)
+{
+    const char *base = (const char *)message;
+    size_t count = *(const size_t *)(const void *)(base + field->descriptor->quantifier_offset);
+    const char *data = *(const char *const *)(const void *)(base + field->descriptor->offset);
+    size_t size = json_field_size(field->descriptor);
+
+    put_byte(out, '[');
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            put_byte(out, ',');
+        put_value(codec, field, data + i * size, out);
+    }
+    put_byte(out, ']');
+}
+
+/* Proto3: a field without presence is there when it differs from its zero. */
+static bool is_set(const ProtobufCFieldDescriptor *field, const ProtobufCMessage *message)
+{
+    const char *base = (const char *)message;
+    const void *slot = base + field->offset;
+
+    if (field->label == PROTOBUF_C_LABEL_REPEATED)
+        return *(const size_t *)(const void *)(base + field->quantifier_offset) > 0;
+    if (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
+        return *(const uint32_t *)(const void *)(base + field->quantifier_offset) == field->id;
+    switch (field->type) {
+    case PROTOBUF_C_TYPE_STRING:
+        return *(char *const *)slot != NULL && **(char *const *)slot != 0;
+    case PROTOBUF_C_TYPE_BYTES:
+        return ((const ProtobufCBinaryData *)slot)->len > 0;
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return *(void *const *)slot != NULL;
+    default: {
+        static const char zeros[8] = { 0 };
+        return memcmp(slot, zeros, json_field_size(field)) != 0;
+    }
+    }
+}
+
+static void put_message(struct json_codec *codec, struct json_type *type,
+                        const ProtobufCMessage *message, struct buf *out)
+{
+    bool first = true;
+
+    put_byte(out, '{');
+    for (unsigned i = 0; i < type->descriptor->n_fields; i++) {
+        struct json_field *field = &type->fields[i];
+        const ProtobufCFieldDescriptor *descriptor = field->descriptor;
+        if (!is_set(descriptor, message))
+            continue;
+        if (!first)
+            put_byte(out, ',');
+        first = false;
+        put(out, field->prefix.data, field->prefix.size);
+        if (descriptor->label == PROTOBUF_C_LABEL_REPEATED)
+            put_repeated(codec, field, message, out);
+        else
+            put_value(codec, field, (const char *)message + descriptor->offset, out);
+    }
+    put_byte(out, '}');
+}
+
+void json_encode(struct json_codec *codec, const ProtobufCMessage *message, struct buf *out)
+{
+    CHECK(message->descriptor != NULL);
+    put_message(codec, json_type_get(codec, message->descriptor), message, out);
+}

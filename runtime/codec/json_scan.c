@@ -1,0 +1,358 @@
+#include "runtime/codec/json_scan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/codec/utf8.h"
+
+#define EXPONENT_MAX 100000 /* Larger ones are cut to it: zero or out of range all the same. */
+
+static void path_print(const struct json_path *path, struct codec_error *error)
+{
+    const struct json_path *steps[2 * CODEC_DEPTH_MAX + 4];
+    size_t count = 0;
+    size_t used = 0;
+
+    for (; path != NULL && count < 2 * CODEC_DEPTH_MAX + 4; path = path->up)
+        steps[count++] = path;
+    while (count > 0 && used < sizeof error->field - 1) {
+        const struct json_path *step = steps[--count];
+        char name[64];
+        utf8_snippet(name, sizeof name, step->name);
+        size_t room = sizeof error->field - used;
+        int length = step->is_element
+                         ? snprintf(error->field + used, room, "[%zu]", step->index)
+                         : snprintf(error->field + used, room, "%s%s", used > 0 ? "." : "", name);
+        used += (size_t)length;
+    }
+}
+
+err json_fail(struct json_in *in, const char *message, const char *limit, const uint8_t *from)
+{
+    struct codec_error *error = &in->scope->error;
+
+    *error = (struct codec_error){ 0 };
+    path_print(in->path, error);
+    snprintf(error->message, sizeof error->message, "%s", message);
+    snprintf(error->limit, sizeof error->limit, "%s", limit);
+    if (from != NULL && from < in->end)
+        utf8_snippet(error->value, sizeof error->value - 4,
+                     (struct slice){ from, (size_t)(in->end - from) });
+    return ERR_INVALID;
+}
+
+err json_fail_large(struct json_in *in, const char *message, size_t limit)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%zu", limit);
+    (void)json_fail(in, message, text, NULL);
+    return ERR_TOO_LARGE;
+}
+
+void *json_alloc(struct json_in *in, size_t size_bytes)
+{
+    if (size_bytes > in->memory_left) {
+        (void)json_fail_large(in, "the message needs too much memory", in->memory_max);
+        return NULL;
+    }
+    in->memory_left -= size_bytes;
+    return arena_alloc(in->scope->arena, size_bytes);
+}
+
+static bool word_byte(uint8_t c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool json_take_word(struct json_in *in, const char *word)
+{
+    size_t size = strlen(word);
+
+    if ((size_t)(in->end - in->at) < size || memcmp(in->at, word, size) != 0)
+        return false;
+    if (in->at + size < in->end && word_byte(in->at[size]))
+        return false;
+    in->at += size;
+    return true;
+}
+
+static int hex_digit(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Four hex digits; -1 when there are not four. */
+static int32_t unit16(const uint8_t *at, const uint8_t *end)
+{
+    int32_t unit = 0;
+
+    if (end - at < 4)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        int digit = hex_digit(at[i]);
+        if (digit < 0)
+            return -1;
+        unit = unit << 4 | digit;
+    }
+    return unit;
+}
+
+/* The character of "\uXXXX" or of a pair of them; `*at` is behind the 'u' and moves past it. */
+static err unescape_unicode(struct json_in *in, const uint8_t **at, const uint8_t *end,
+                            uint32_t *ret_character)
+{
+    const uint8_t *from = *at - 2;
+    int32_t unit = unit16(*at, end);
+
+    if (unit < 0)
+        return json_fail(in, "\\u needs four hex digits", "\\uXXXX", from);
+    *at += 4;
+    if (unit == 0)
+        return json_fail(in, "a string may not hold U+0000", "", from);
+    if (unit < 0xD800 || unit > 0xDFFF) {
+        *ret_character = (uint32_t)unit;
+        return ERR_OK;
+    }
+    int32_t low = end - *at >= 6 && (*at)[0] == '\\' && (*at)[1] == 'u' ? unit16(*at + 2, end) : -1;
+    if (unit > 0xDBFF || low < 0xDC00 || low > 0xDFFF)
+        return json_fail(in, "a lone surrogate", "a pair of surrogates", from);
+    *at += 6;
+    *ret_character = 0x10000u + ((uint32_t)(unit - 0xD800) << 10 | (uint32_t)(low - 0xDC00));
+    return ERR_OK;
+}
+
+static uint8_t unescape_short(uint8_t c)
+{
+    switch (c) {
+    case 'b':
+        return '\b';
+    case 'f':
+        return '\f';
+    case 'n':
+        return '\n';
+    case 'r':
+        return '\r';
+    case 't':
+        return '\t';
+    case '"':
+    case '\\':
+    case '/':
+        return c;
+    default:
+        return 0;
+    }
+}
+
+static err unescape(struct json_in *in, struct slice raw, struct slice *ret_text)
+{
+    const uint8_t *at = raw.data;
+    const uint8_t *end = raw.data + raw.size;
+    uint8_t *text = json_alloc(in, raw.size);
+    size_t size = 0;
+
+    if (text == NULL)
+        return ERR_TOO_LARGE;
+    while (at < end) {
+        if (*at != '\\') {
+            text[size++] = *at++;
+            continue;
+        }
+        const uint8_t *from = at;
+        uint8_t kind = at[1];
+        at += 2;
+        if (kind == 'u') {
+            uint32_t character = 0;
+            err e = unescape_unicode(in, &at, end, &character);
+            if (e != ERR_OK)
+                return e;
+            size += utf8_put(text + size, character);
+            continue;
+        }
+        text[size] = unescape_short(kind);
+        if (text[size++] == 0)
+            return json_fail(in, "an unknown escape in a string", "", from);
+    }
+    *ret_text = (struct slice){ text, size };
+    return ERR_OK;
+}
+
+static bool plain(uint8_t c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+err json_scan_string(struct json_in *in, struct slice *ret_text)
+{
+    const uint8_t *from = in->at + 1;
+    const uint8_t *at = from;
+    bool escaped = false;
+    bool wide = false;
+
+    for (;;) {
+        while (at < in->end && plain(*at))
+            at++;
+        if (at == in->end)
+            return json_fail(in, "a string without its end", "\"", from - 1);
+        if (*at == '"')
+            break;
+        if (*at == '\\' && in->end - at >= 2) {
+            escaped = true;
+            at += 2;
+            continue;
+        }
+        if (*at < 0x80)
+            return json_fail(in, "a control character in a string", "\\uXXXX", from - 1);
+        wide = true;
+        at++;
+    }
+    struct slice raw = { from, (size_t)(at - from) };
+    in->at = at + 1;
+    if (wide && !utf8_valid(raw))
+        return json_fail(in, "a string that is not UTF-8", "UTF-8", from - 1);
+    if (escaped)
+        return unescape(in, raw, ret_text);
+    *ret_text = raw;
+    return ERR_OK;
+}
+
+static const uint8_t *digits(const uint8_t *at, const uint8_t *end)
+{
+    while (at < end && *at >= '0' && *at <= '9')
+        at++;
+    return at;
+}
+
+/* The end of the JSON number that begins at `at`; NULL when none does. RFC 8259 section 6. */
+static const uint8_t *number_end(const uint8_t *at, const uint8_t *end)
+{
+    const uint8_t *from;
+
+    if (at < end && *at == '-')
+        at++;
+    from = at;
+    at = digits(at, end);
+    if (at == from || (*from == '0' && at - from > 1))
+        return NULL;
+    if (at < end && *at == '.') {
+        from = at + 1;
+        at = digits(from, end);
+        if (at == from)
+            return NULL;
+    }
+    if (at < end && (*at == 'e' || *at == 'E')) {
+        at++;
+        if (at < end && (*at == '+' || *at == '-'))
+            at++;
+        from = at;
+        at = digits(from, end);
+        if (at == from)
+            return NULL;
+    }
+    return at;
+}
+
+err json_scan_number(struct json_in *in, struct slice *ret_text)
+{
+    const uint8_t *end = number_end(in->at, in->end);
+
+    if (end == NULL || (end < in->end && word_byte(*end)))
+        return json_fail(in, "not a number", "a number", in->at);
+    *ret_text = (struct slice){ in->at, (size_t)(end - in->at) };
+    in->at = end;
+    return ERR_OK;
+}
+
+/* Significant digits with the zeros at their end left out: value = digits * 10^exponent. */
+struct decimal {
+    uint64_t digits;
+    int64_t exponent;
+    int64_t zeros; /* Read, and not yet known to be followed by a digit. */
+    bool overflow;
+};
+
+static bool scale(uint64_t *value, int64_t exponent)
+{
+    for (; exponent > 0 && *value != 0; exponent--) {
+        if (__builtin_mul_overflow(*value, 10u, value))
+            return false;
+    }
+    return true;
+}
+
+static void decimal_add(struct decimal *decimal, uint8_t digit, bool fraction)
+{
+    decimal->exponent -= fraction;
+    decimal->zeros++;
+    if (digit == 0)
+        return;
+    if (!scale(&decimal->digits, decimal->zeros) ||
+        __builtin_add_overflow(decimal->digits, digit, &decimal->digits))
+        decimal->overflow = true;
+    decimal->zeros = 0;
+}
+
+static int64_t exponent_parse(const uint8_t *at, const uint8_t *end)
+{
+    bool negative = *at == '-';
+    int64_t value = 0;
+
+    if (*at == '-' || *at == '+')
+        at++;
+    for (; at < end; at++)
+        value = value < EXPONENT_MAX ? value * 10 + (*at - '0') : value;
+    return negative ? -value : value;
+}
+
+/* The usual number: few enough digits to fit, and nothing else. */
+static bool parse_digits(struct slice text, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+
+    if (text.size == 0 || text.size > 19 || (text.data[0] == '0' && text.size > 1))
+        return false;
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return false;
+        value = value * 10 + (uint64_t)(text.data[i] - '0');
+    }
+    *ret_value = value;
+    return true;
+}
+
+enum json_integer_result json_parse_integer(struct slice text, struct json_integer *ret_integer)
+{
+    const uint8_t *at = text.data;
+    const uint8_t *end = text.data + text.size;
+    struct decimal decimal = { 0 };
+    bool fraction = false;
+
+    if (parse_digits(text, &ret_integer->magnitude)) {
+        ret_integer->negative = false;
+        return JSON_INTEGER_OK;
+    }
+    if (text.size == 0 || number_end(at, end) != end)
+        return JSON_INTEGER_SYNTAX;
+    ret_integer->negative = *at == '-';
+    at += *at == '-';
+    for (; at < end && *at != 'e' && *at != 'E'; at++) {
+        if (*at == '.')
+            fraction = true;
+        else
+            decimal_add(&decimal, (uint8_t)(*at - '0'), fraction);
+    }
+    if (at < end)
+        decimal.exponent += exponent_parse(at + 1, end);
+    decimal.exponent += decimal.zeros;
+    if (decimal.overflow)
+        return decimal.exponent < 0 ? JSON_INTEGER_FRACTION : JSON_INTEGER_RANGE;
+    if (decimal.digits != 0 && decimal.exponent < 0)
+        return JSON_INTEGER_FRACTION;
+    if (!scale(&decimal.digits, decimal.exponent))
+        return JSON_INTEGER_RANGE;
+    ret_integer->magnitude = decimal.digits;
+    return JSON_INTEGER_OK;
+}

@@ -1,0 +1,75 @@
+/*
+ * json_scan: the lexical half of json_decode: a cursor over the text, strings, numbers, and the
+ * path that an error names. RFC 8259. Private to runtime/codec.
+ */
+#ifndef RUNTIME_CODEC_JSON_SCAN_H
+#define RUNTIME_CODEC_JSON_SCAN_H
+
+#include "runtime/codec/json_type.h"
+
+/* Where the decoder is, innermost first; lives on its stack. */
+struct json_path {
+    const struct json_path *up;
+    struct slice name;
+    bool is_element;
+    size_t index; /* Of the element, when is_element. */
+};
+
+struct json_in {
+    const uint8_t *at;
+    const uint8_t *end;
+    struct json_codec *codec;
+    struct codec_scope *scope;
+    const struct json_path *path;
+    size_t memory_max;
+    size_t memory_left;
+    unsigned depth;
+};
+
+/* Fills scope->error with the path and returns ERR_INVALID. `limit` is what was expected. The value
+ * shown is the text from `from` on. */
+err json_fail(struct json_in *in, const char *message, const char *limit, const uint8_t *from);
+/* The same, ERR_TOO_LARGE. */
+err json_fail_large(struct json_in *in, const char *message, size_t limit);
+
+/* From the scope's arena, within its limit; NULL past it, with scope->error filled. */
+void *json_alloc(struct json_in *in, size_t size_bytes);
+
+static inline void json_skip_space(struct json_in *in)
+{
+    while (in->at < in->end &&
+           (*in->at == ' ' || *in->at == '\n' || *in->at == '\r' || *in->at == '\t'))
+        in->at++;
+}
+
+/* The byte at the cursor, 0 at the end. (A NUL byte is never part of correct JSON.) */
+static inline uint8_t json_peek(const struct json_in *in)
+{
+    return in->at < in->end ? *in->at : 0;
+}
+
+/* Takes `word` if it stands at the cursor and ends there. */
+bool json_take_word(struct json_in *in, const char *word);
+/* A string at the cursor. The result lies in the input or, if it had escapes, in the arena; it is
+ * UTF-8 without U+0000. */
+NODISCARD err json_scan_string(struct json_in *in, struct slice *ret_text);
+/* A number at the cursor, as text; its grammar is checked. */
+NODISCARD err json_scan_number(struct json_in *in, struct slice *ret_text);
+
+struct json_integer {
+    uint64_t magnitude;
+    bool negative;
+};
+
+enum json_integer_result {
+    JSON_INTEGER_OK,
+    JSON_INTEGER_SYNTAX,
+    JSON_INTEGER_FRACTION,
+    JSON_INTEGER_RANGE
+};
+
+/* Exact: 1e3, 1.0 and 100e-2 are integers, 0.5 and 2^64 are not. The whole text must be one JSON
+ * number. */
+enum json_integer_result json_parse_integer(struct slice text, struct json_integer *ret_integer);
+
+#endif

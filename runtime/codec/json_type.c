@@ -1,0 +1,160 @@
+#include "runtime/codec/json_type.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+
+#define TYPE_SLOTS (2 * JSON_CODEC_TYPES_MAX)
+
+void json_codec_init(struct json_codec *codec)
+{
+    *codec = (struct json_codec){ .types = mem_zalloc(TYPE_SLOTS * sizeof(struct json_type *)) };
+}
+
+void json_codec_deinit(struct json_codec *codec)
+{
+    for (size_t i = 0; codec->types != NULL && i < TYPE_SLOTS; i++) {
+        if (codec->types[i] == NULL)
+            continue;
+        arena_deinit(&codec->types[i]->arena);
+        free(codec->types[i]);
+    }
+    free(codec->types);
+    *codec = (struct json_codec){ 0 };
+}
+
+/* Names are short and differ in length, ends or middle. */
+static size_t name_hash(struct slice name)
+{
+    size_t hash = name.size;
+
+    if (name.size > 0)
+        hash += name.data[0] * 31u + name.data[name.size - 1] * 7u + name.data[name.size / 2];
+    return hash;
+}
+
+static void slot_add(struct json_type *type, struct slice name, struct json_field *field)
+{
+    size_t at = name_hash(name) & type->slot_mask;
+
+    while (type->slots[at].field != NULL) {
+        if (slice_equal(type->slots[at].name, name))
+            return;
+        at = (at + 1) & type->slot_mask;
+    }
+    type->slots[at] = (struct json_slot){ name, field };
+}
+
+struct json_field *json_type_find_field(const struct json_type *type, struct slice name)
+{
+    size_t at = name_hash(name) & type->slot_mask;
+
+    while (type->slots[at].field != NULL) {
+        if (slice_equal(type->slots[at].name, name))
+            return type->slots[at].field;
+        at = (at + 1) & type->slot_mask;
+    }
+    return NULL;
+}
+
+/* The proto3 JSON name: an underscore goes, the letter behind it becomes a capital. */
+static struct slice camel_name(struct arena *arena, const char *name)
+{
+    char *camel = arena_alloc(arena, strlen(name) + 1);
+    size_t size = 0;
+    bool raise = false;
+
+    for (; *name != 0; name++) {
+        if (*name == '_') {
+            raise = true;
+            continue;
+        }
+        char c = *name;
+        if (raise && c >= 'a' && c <= 'z')
+            c = (char)(c - 'a' + 'A');
+        raise = false;
+        camel[size++] = c;
+    }
+    camel[size] = 0;
+    return (struct slice){ (uint8_t *)camel, size };
+}
+
+static struct json_type *type_new(const ProtobufCMessageDescriptor *descriptor)
+{
+    struct json_type *type = mem_zalloc(sizeof *type);
+    size_t slots = 4;
+
+    CHECK(descriptor->n_fields <= JSON_FIELDS_MAX);
+    while (slots < descriptor->n_fields * 8u)
+        slots *= 2;
+    type->descriptor = descriptor;
+    type->slot_mask = slots - 1;
+    type->slots = arena_zalloc(&type->arena, slots * sizeof *type->slots);
+    type->fields = arena_zalloc(&type->arena, (descriptor->n_fields + 1) * sizeof *type->fields);
+    for (unsigned i = 0; i < descriptor->n_fields; i++) {
+        struct json_field *field = &type->fields[i];
+        const char *name = descriptor->fields[i].name;
+        field->descriptor = &descriptor->fields[i];
+        field->place = i;
+        field->name = camel_name(&type->arena, name);
+        field->prefix =
+            slice_from_text(arena_printf(&type->arena, "\"%s\":", (const char *)field->name.data));
+        slot_add(type, field->name, field);
+        slot_add(type, slice_from_text(name), field);
+    }
+    return type;
+}
+
+struct json_type *json_type_get(struct json_codec *codec,
+                                const ProtobufCMessageDescriptor *descriptor)
+{
+    size_t at = ((uintptr_t)descriptor >> 4) % TYPE_SLOTS;
+
+    while (codec->types[at] != NULL) {
+        if (codec->types[at]->descriptor == descriptor)
+            return codec->types[at];
+        at = (at + 1) % TYPE_SLOTS;
+    }
+    CHECK(codec->type_count < JSON_CODEC_TYPES_MAX);
+    codec->type_count++;
+    codec->types[at] = type_new(descriptor);
+    return codec->types[at];
+}
+
+struct json_type *json_type_of_field(struct json_codec *codec, struct json_field *field)
+{
+    if (field->message == NULL)
+        field->message = json_type_get(codec, field->descriptor->descriptor);
+    return field->message;
+}
+
+size_t json_field_size(const ProtobufCFieldDescriptor *field)
+{
+    switch (field->type) {
+    case PROTOBUF_C_TYPE_INT32:
+    case PROTOBUF_C_TYPE_SINT32:
+    case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_UINT32:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_FLOAT:
+    case PROTOBUF_C_TYPE_ENUM:
+        return 4;
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_SINT64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE:
+        return 8;
+    case PROTOBUF_C_TYPE_BOOL:
+        return sizeof(protobuf_c_boolean);
+    case PROTOBUF_C_TYPE_BYTES:
+        return sizeof(ProtobufCBinaryData);
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return sizeof(void *);
+    }
+    CHECK(!"a protobuf-c type outside its enum");
+    return 0;
+}
