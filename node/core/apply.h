@@ -47,6 +47,8 @@ struct outcome {
     struct slice body;     /* Valid until the next apply. */
     uint32_t method;
     struct slice entity;   /* Inside the entry. */
+    bool waits;             /* REFUSED: a StartSession WAIT that may be queued, then proposed again. */
+    bool stale_write;       /* REFUSED: SESSION_LOST, a fenced writer. */
     bool session_freed;    /* Waiters of `entity` (or, if empty, of the shard) may go on. */
     /* A steal that was pending is decided by this entry (EndSession, SessionDue): the claimant's
      * operation id and its outcome body. Empty when none. */
@@ -75,6 +77,19 @@ void apply_answer(const struct outcome *outcome, uint32_t replicas_fsynced, stru
 NODISCARD err applier_read(struct applier *applier, uint32_t method, struct slice request,
                            uint64_t now_unix_ms, struct arena *arena, struct need *need,
                            struct buf *out, struct refusal *ret_refusal);
+
+/*
+ * StartSession: after the answer of a committed one (`answer`: the response's bytes so far, with
+ * its token), appends the response's profile field to `out`, read now: the sections that the
+ * operation asked for (`op_body`). Appends nothing when the token is no longer current.
+ * ERR_NEED: section rows are missing.
+ */
+NODISCARD err applier_profile_append(struct applier *applier, struct slice op_body,
+                                     struct slice answer, struct need *need, struct buf *out);
+
+/* RenewTokens: the op bodies (u32 length + bytes, repeated; SessionHold) for tokens in this
+ * request that are current and still GRANTED. Player rows are in memory: the read just ran. */
+void applier_renew_holds(struct applier *applier, struct slice request, struct buf *out_bodies);
 
 /* StartSession requests: what the shard needs to queue a WAIT. False: not held by a live server,
  * or not known yet (append it and let apply decide). */

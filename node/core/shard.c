@@ -1,0 +1,317 @@
+#include "node/core/shard.h"
+
+#include <stdlib.h>
+
+#include "idl/method.h"
+#include "node/core/shard_internal.h"
+#include "runtime/base/check.h"
+
+struct shard_limits shard_limits_default(void)
+{
+    return (struct shard_limits){
+#define SHARD_DEFAULT(name, def, min, max, doc) .name = (def),
+        SHARD_LIMITS(SHARD_DEFAULT)
+#undef SHARD_DEFAULT
+            .rep = rep_limits_default(),
+    };
+}
+
+static err restore(struct shard *shard, const struct shard_image *image)
+{
+    struct state *state = applier_state(shard->applier);
+    err e = applier_restore(shard->applier, image->meta_row);
+
+    if (e != ERR_OK)
+        return e;
+    if (applier_applied_index(shard->applier) != image->rep.applied_index)
+        return ERR_CORRUPT;
+    for (uint32_t i = 0; i < image->timer_count; i++)
+        state_load(state, state_load_generation(state), image->timers[i].key,
+                   &image->timers[i].value);
+    return ERR_OK;
+}
+
+err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
+              const struct handler_table *handlers, const struct shard_image *image,
+              struct shard **ret_shard)
+{
+    struct shard *shard = mem_zalloc(sizeof *shard);
+
+    shard->number = number;
+    shard->self = self;
+    shard->limits = *limits;
+    shard->applier = applier_new(number, handlers);
+    err e = restore(shard, image);
+    if (e != ERR_OK) {
+        applier_free(shard->applier);
+        free(shard);
+        return e;
+    }
+    shard->rep = rep_new(number, self, &limits->rep, &image->rep);
+    shard->clean_index = image->rep.applied_index;
+    *ret_shard = shard;
+    return ERR_OK;
+}
+
+void shard_free(struct shard *shard)
+{
+    if (shard == NULL)
+        return;
+    for (int place = 0; place < CALL_PLACES; place++) {
+        while (shard->calls[place].first != NULL)
+            call_free(shard, shard->calls[place].first);
+    }
+    while (shard->free_calls != NULL) {
+        struct call *call = shard->free_calls;
+        shard->free_calls = call->next;
+        buf_deinit(&call->request);
+        buf_deinit(&call->answer);
+        free(call);
+    }
+    rep_free(shard->rep);
+    applier_free(shard->applier);
+    key_set_deinit(&shard->loading);
+    arena_deinit(&shard->arena);
+    buf_deinit(&shard->scratch);
+    need_deinit(&shard->need);
+    free(shard);
+}
+
+err shard_rep_step(struct shard *shard, const struct rep_event *event, struct shard_out *out)
+{
+    err e = rep_step(shard->rep, event, &out->rep);
+
+    if (out->rep.rounds_done > shard->rounds_done) {
+        shard->rounds_done = out->rep.rounds_done;
+        shard->rounds_index = out->rep.rounds_index;
+        shard->stats.rounds++;
+    }
+    return e;
+}
+
+/* Passes an event that is rep's alone on to it. */
+static void pass_to_rep(struct shard *shard, enum rep_event_type type,
+                        const struct shard_event *event, struct shard_out *out)
+{
+    struct rep_event passed = {
+        .type = type,
+        .now_ms = event->now_ms,
+        .unix_ms = event->unix_ms,
+        .record = event->record,
+        .from = event->from,
+        .message = event->message,
+        .ticket = event->ticket,
+        .entries = event->entries,
+        .entry_count = event->entry_count,
+    };
+
+    CHECK(shard_rep_step(shard, &passed, out) == ERR_OK);
+}
+
+/* What cannot be taken in, because rows were evicted since, is asked for again. */
+static void rows_arrived(struct shard *shard, const struct shard_event *event,
+                         struct shard_out *out)
+{
+    struct state *state = applier_state(shard->applier);
+
+    for (uint32_t i = 0; i < event->row_count; i++) {
+        const struct shard_row *row = &event->rows[i];
+        bool asked = event->range == NULL && key_set_remove(&shard->loading, row->key);
+        if (!state_load(state, event->load_generation, row->key,
+                        row->absent ? NULL : &row->value) && asked)
+            need_add_key(&shard->need, row->key);
+    }
+    if (event->range != NULL) {
+        struct need name = { 0 };
+        need_add_range(&name, event->range);
+        key_set_remove(&shard->loading, buf_slice(&name.ranges));
+        need_deinit(&name);
+        struct slice last = event->row_count > 0 ? event->rows[event->row_count - 1].key
+                                                 : event->range->after;
+        if (!state_load_range(state, event->load_generation, event->range, last, event->complete))
+            need_add_range(&shard->need, event->range);
+    }
+    shard_ask_rows(shard, out);
+}
+
+/* A StartSession that waited as long as its caller can. */
+static void expire_waiting(struct shard *shard, const struct shard_event *event,
+                           struct shard_out *out)
+{
+    static const enum call_place places[] = { CALL_QUEUED, CALL_STEALING, CALL_CONFIRMING,
+                                              CALL_READING, CALL_ANSWERING };
+
+    for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+        struct call *next;
+        for (struct call *call = shard->calls[places[i]].first; call != NULL; call = next) {
+            next = call->next;
+            if (event->now_ms < call->deadline_ms)
+                continue;
+            struct refusal refusal = { 0 };
+            if (call->place != CALL_QUEUED) {
+                reply_elsewhere(shard, call, REPLY_UNKNOWN, out);
+                continue;
+            }
+            (void)refuse(&shard->arena, &refusal,
+                         HOLDFAST__V1__ERROR_CODE__ERROR_CODE_SESSION_LOCKED, "",
+                         "another game server still holds the player");
+            reply_refusal(shard, call, &refusal, out);
+        }
+    }
+}
+
+static void event_step(struct shard *shard, const struct shard_event *event,
+                       struct shard_out *out)
+{
+    struct call *call;
+
+    switch (event->type) {
+    case SHARD_RECORD:
+        pass_to_rep(shard, REP_RECORD, event, out);
+        break;
+    case SHARD_RECEIVE:
+        pass_to_rep(shard, REP_RECEIVE, event, out);
+        break;
+    case SHARD_PERSISTED:
+        pass_to_rep(shard, REP_PERSISTED, event, out);
+        break;
+    case SHARD_LOG_READ:
+        pass_to_rep(shard, REP_LOG_READ, event, out);
+        break;
+    case SHARD_ROWS:
+        rows_arrived(shard, event, out);
+        break;
+    case SHARD_CALL:
+        shard_call_begin(shard, event, out);
+        break;
+    case SHARD_CANCEL:
+        if ((call = call_find(shard, event->call)) != NULL)
+            call->id = 0;
+        break;
+    case SHARD_FLUSH:
+        shard->flush_wanted = false;
+        pass_to_rep(shard, REP_FLUSH, event, out);
+        break;
+    case SHARD_TICK:
+        pass_to_rep(shard, REP_TICK, event, out);
+        shard_propose_due(shard, event, out);
+        expire_waiting(shard, event, out);
+        break;
+    }
+}
+
+static void follow_role(struct shard *shard, struct shard_out *out)
+{
+    bool serves = shard_serves(shard);
+
+    if (shard->served && !serves) {
+        reply_deposed(shard, out);
+        shard->due_index = 0;
+        shard->rounds_done = 0;
+    }
+    if (!shard->served && serves) {
+        shard->stats.promotions++;
+        shard->due_next_ms = 0;
+    }
+    out->role_changed |= shard->served != serves || out->rep.role_changed;
+    shard->served = serves;
+}
+
+void shard_step(struct shard *shard, const struct shard_event *event, struct shard_out *out)
+{
+    arena_reset(&shard->arena);
+    event_step(shard, event, out);
+    if (!shard->apply_blocked || event->type == SHARD_ROWS)
+        shard_apply(shard, event, out);
+    shard_answer_progress(shard, event, out);
+    shard_read_progress(shard, event, out);
+    follow_role(shard, out);
+    shard->stats.diverged += out->rep.diverged;
+    shard->stats.waiting_calls = shard->call_count;
+    shard->stats.waiters = shard->calls[CALL_QUEUED].count + shard->calls[CALL_STEALING].count;
+}
+
+void shard_out_clear(struct shard_out *out)
+{
+    rep_out_clear(&out->rep);
+    need_clear(&out->need);
+    buf_clear(&out->bytes);
+    out->reply_count = 0;
+    out->role_changed = false;
+}
+
+void shard_out_deinit(struct shard_out *out)
+{
+    rep_out_deinit(&out->rep);
+    need_deinit(&out->need);
+    buf_deinit(&out->bytes);
+    free(out->replies);
+    *out = (struct shard_out){ 0 };
+}
+
+bool shard_checkpoint_begin(struct shard *shard, struct shard_checkpoint *ret_checkpoint)
+{
+    uint64_t index = applier_applied_index(shard->applier);
+    struct shard_checkpoint checkpoint = { .index = index };
+
+    if (shard->checkpoint_open || index == shard->clean_index)
+        return false;
+    if (!state_checkpoint_begin(applier_state(shard->applier), &checkpoint.writes,
+                                &checkpoint.write_count))
+        return false;
+    applier_meta_encode(shard->applier, &checkpoint.meta_row);
+    shard->checkpoint_open = true;
+    shard->checkpoint_index = index;
+    *ret_checkpoint = checkpoint;
+    return true;
+}
+
+void shard_checkpoint_end(struct shard *shard, bool written)
+{
+    CHECK(shard->checkpoint_open);
+    state_checkpoint_end(applier_state(shard->applier), written);
+    shard->checkpoint_open = false;
+    if (written)
+        shard->clean_index = shard->checkpoint_index;
+}
+
+void shard_evict(struct shard *shard, size_t bytes_max)
+{
+    state_evict(applier_state(shard->applier), bytes_max);
+}
+
+uint32_t shard_number(const struct shard *shard)
+{
+    return shard->number;
+}
+
+const struct rep *shard_rep(const struct shard *shard)
+{
+    return shard->rep;
+}
+
+const struct meta *shard_meta(const struct shard *shard)
+{
+    return applier_meta(shard->applier);
+}
+
+uint64_t shard_applied_index(const struct shard *shard)
+{
+    return applier_applied_index(shard->applier);
+}
+
+bool shard_serves(const struct shard *shard)
+{
+    return rep_role(shard->rep) == REP_OWNER;
+}
+
+bool shard_wants_flush(const struct shard *shard)
+{
+    return shard->flush_wanted;
+}
+
+void shard_stats_get(const struct shard *shard, struct shard_stats *ret_stats)
+{
+    *ret_stats = shard->stats;
+    state_stats_get(applier_state(shard->applier), &ret_stats->state);
+}

@@ -1,0 +1,164 @@
+#include "idl/method.h"
+#include "node/core/shard_internal.h"
+#include "runtime/base/check.h"
+
+static struct call *call_at(struct shard *shard, uint64_t index)
+{
+    struct call *first = shard->calls[CALL_PROPOSED].first;
+
+    CHECK(first == NULL || first->index >= index);
+    return first != NULL && first->index == index ? first : NULL;
+}
+
+static uint32_t fsynced_count(const struct shard *shard, const struct outcome *outcome,
+                              uint64_t index)
+{
+    if (outcome->duplicate)
+        return rep_membership(shard->rep)->count / 2 + 1;
+    return rep_fsynced_count(shard->rep, index);
+}
+
+static void answer_committed(struct shard *shard, struct call *call,
+                             const struct outcome *outcome, struct shard_out *out)
+{
+    const struct method_info *method = method_find(call->method);
+
+    if (method->route == METHOD_SHARD_WRITE) {
+        reply_bytes(shard, call, REPLY_OK, outcome->body, out);
+        return;
+    }
+    buf_clear(&shard->scratch);
+    apply_answer(outcome, fsynced_count(shard, outcome, call->index), &shard->scratch);
+    if (call->method != METHOD_START_SESSION) {
+        reply_bytes(shard, call, REPLY_OK, buf_slice(&shard->scratch), out);
+        return;
+    }
+    /* The profile is read when answering, so that it is as new as the session. */
+    buf_clear(&call->answer);
+    buf_append(&call->answer, shard->scratch.data, shard->scratch.size);
+    call_move(shard, call, CALL_ANSWERING);
+}
+
+static void answer(struct shard *shard, struct call *call, const struct outcome *outcome,
+                   struct shard_out *out)
+{
+    switch (outcome->kind) {
+    case OUTCOME_COMMITTED:
+        answer_committed(shard, call, outcome, out);
+        break;
+    case OUTCOME_REFUSED:
+        if (outcome->waits && call->id != 0)
+            call_move(shard, call, CALL_QUEUED);
+        else
+            reply_bytes(shard, call, REPLY_REFUSED, outcome->body, out);
+        break;
+    case OUTCOME_PENDING:
+        call_move(shard, call, CALL_STEALING);
+        break;
+    case OUTCOME_NONE:
+        reply_bytes(shard, call, REPLY_OK, (struct slice){ 0 }, out);
+        break;
+    }
+}
+
+/* The first in each queue of a player whose session came free proposes again. */
+static void wake_queued(struct shard *shard, struct slice entity, const struct shard_event *event,
+                        struct shard_out *out)
+{
+    struct call *next;
+
+    for (struct call *call = shard->calls[CALL_QUEUED].first; call != NULL; call = next) {
+        next = call->next;
+        bool concerned = entity.size > 0
+                             ? slice_equal(call->entity, entity)
+                             : !applier_session_held(shard->applier, call->entity, event->unix_ms);
+        if (!concerned)
+            continue;
+        shard_call_propose(shard, call, event, out);
+        if (entity.size > 0)
+            break;
+    }
+}
+
+/* A claim on this player was decided or replaced: whoever waits for one asks again, and gets
+ * the outcome that is stored under its op_id. */
+static void wake_stealing(struct shard *shard, const struct outcome *outcome,
+                          const struct call *decided, const struct shard_event *event,
+                          struct shard_out *out)
+{
+    struct call *next;
+
+    for (struct call *call = shard->calls[CALL_STEALING].first; call != NULL; call = next) {
+        next = call->next;
+        if (call != decided && slice_equal(call->entity, outcome->entity))
+            shard_call_propose(shard, call, event, out);
+    }
+}
+
+static bool touches_sessions(uint32_t method)
+{
+    return method == METHOD_START_SESSION || method == METHOD_END_SESSION ||
+           method == METHOD_SESSION_DUE || method == METHOD_RESOLVE_OPERATION;
+}
+
+static void count_outcome(struct shard *shard, const struct outcome *outcome)
+{
+    shard->stats.applied++;
+    shard->stats.refused += outcome->kind == OUTCOME_REFUSED;
+    shard->stats.duplicates += outcome->duplicate;
+    shard->stats.stale_writes_refused += outcome->stale_write;
+    shard->stats.steals += outcome->method == METHOD_SESSION_DUE && outcome->decided_op_id.size > 0;
+}
+
+static void applied(struct shard *shard, const struct entry *entry, const struct outcome *outcome,
+                    const struct shard_event *event, struct shard_out *out)
+{
+    struct rep_event done = {
+        .type = REP_APPLIED,
+        .now_ms = event->now_ms,
+        .unix_ms = event->unix_ms,
+        .index = entry->index,
+        .outcome = applier_outcome_hash(shard->applier),
+    };
+    struct call *call = call_at(shard, entry->index);
+
+    if (shard->due_index == entry->index) {
+        shard->due_index = 0;
+        shard->due_next_ms = 0;
+    }
+    if (call != NULL)
+        answer(shard, call, outcome, out);
+    if (outcome->session_freed)
+        wake_queued(shard, outcome->entity, event, out);
+    if (!outcome->duplicate && touches_sessions(outcome->method) &&
+        shard->calls[CALL_STEALING].count > 0)
+        wake_stealing(shard, outcome, call, event, out);
+    count_outcome(shard, outcome);
+    CHECK(shard_rep_step(shard, &done, out) == ERR_OK);
+}
+
+void shard_apply(struct shard *shard, const struct shard_event *event, struct shard_out *out)
+{
+    uint32_t left = shard->limits.apply_batch_max;
+
+    shard->apply_blocked = false;
+    while (applier_applied_index(shard->applier) < rep_commit_index(shard->rep) && left-- > 0) {
+        uint64_t index = applier_applied_index(shard->applier) + 1;
+        struct entry *entry = entry_ref(rep_entry(shard->rep, index));
+        struct outcome outcome = { 0 };
+
+        err e = applier_apply(shard->applier, entry, &shard->need, &outcome);
+        if (e == ERR_NEED) {
+            shard->apply_blocked = true;
+            shard->stats.need_rounds++;
+            shard_ask_rows(shard, out);
+        } else {
+            CHECK(e == ERR_OK);
+            applied(shard, entry, &outcome, event, out);
+        }
+        entry_unref(entry);
+        if (shard->apply_blocked)
+            break;
+    }
+    shard->stats.committed = rep_commit_index(shard->rep);
+}

@@ -1,0 +1,140 @@
+#include "idl/method.h"
+#include "node/core/shard_internal.h"
+#include "runtime/base/check.h"
+
+#include "holdfast/v1/session.pb-c.h"
+
+#define THROTTLED_RETRY_MS 50u
+
+static void refuse_throttled(struct shard *shard, const struct shard_event *event,
+                             const char *what, struct shard_out *out)
+{
+    struct refusal refusal = { 0 };
+
+    (void)refuse(&shard->arena, &refusal, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED, "",
+                 "shard %u has %s; nothing was done", shard->number, what);
+    refusal.retry_after_ms = THROTTLED_RETRY_MS;
+    reply_event_refused(out, event->call, &refusal);
+}
+
+static void reply_event_elsewhere(struct shard *shard, const struct shard_event *event,
+                                  struct shard_out *out)
+{
+    reply_elsewhere(shard, call_new(shard, event), REPLY_NOT_OWNER, out);
+}
+
+/* Proposes an op body. ERR_OK: `*ret_index` is its place, and its cold rows are asked for. */
+static err propose(struct shard *shard, struct slice body, const struct shard_event *event,
+                   uint64_t *ret_index, struct shard_out *out)
+{
+    struct rep_event proposal = {
+        .type = REP_PROPOSE,
+        .now_ms = event->now_ms,
+        .unix_ms = event->unix_ms,
+        .kind = ENTRY_OP,
+        .body = body,
+    };
+    err e = shard_rep_step(shard, &proposal, out);
+
+    if (e != ERR_OK)
+        return e;
+    *ret_index = out->rep.proposed_index;
+    shard->flush_wanted = true;
+    shard->stats.proposed++;
+    applier_footprint(shard->applier, body, &shard->need);
+    shard_ask_rows(shard, out);
+    return ERR_OK;
+}
+
+static void keep_op_body(struct call *call, struct slice body)
+{
+    struct op op;
+
+    buf_append(&call->request, body.data, body.size);
+    CHECK(op_decode(buf_slice(&call->request), &op) == ERR_OK);
+    call->entity = op.entity;
+}
+
+static void mutation_begin(struct shard *shard, const struct shard_event *event,
+                           struct shard_out *out)
+{
+    struct refusal refusal = { 0 };
+    uint64_t index;
+
+    buf_clear(&shard->scratch);
+    err e = applier_prepare(shard->applier, event->method, event->request, event->unix_ms,
+                            &shard->arena, &shard->scratch, &refusal);
+    if (e != ERR_OK) {
+        shard->stats.refused++;
+        reply_event_refused(out, event->call, &refusal);
+        return;
+    }
+    struct slice body = buf_slice(&shard->scratch);
+    e = propose(shard, body, event, &index, out);
+    if (e == ERR_FULL) {
+        refuse_throttled(shard, event, "too many operations on their way", out);
+        return;
+    }
+    if (e == ERR_TOO_LARGE) {
+        (void)refuse(&shard->arena, &refusal, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT,
+                     "request", "the operation has %zu bytes; at most %u fit one log entry",
+                     body.size, ENTRY_BODY_BYTES_MAX);
+        reply_event_refused(out, event->call, &refusal);
+        return;
+    }
+    if (e != ERR_OK) {
+        reply_event_elsewhere(shard, event, out);
+        return;
+    }
+    struct call *call = call_new(shard, event);
+    call->index = index;
+    if (event->method == METHOD_START_SESSION)
+        keep_op_body(call, body);
+}
+
+void shard_call_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out)
+{
+    const struct method_info *method = method_find(event->method);
+
+    CHECK(method != NULL);
+    if (shard->call_count >= shard->limits.waiting_calls_max) {
+        refuse_throttled(shard, event, "too many calls waiting", out);
+        return;
+    }
+    if (method->route == METHOD_READ || method->route == METHOD_SHARD) {
+        shard_read_begin(shard, event, out);
+        return;
+    }
+    CHECK(method->route == METHOD_MUTATION || method->route == METHOD_SHARD_WRITE);
+    if (!shard_serves(shard)) {
+        reply_event_elsewhere(shard, event, out);
+        return;
+    }
+    mutation_begin(shard, event, out);
+}
+
+void shard_call_propose(struct shard *shard, struct call *call, const struct shard_event *event,
+                        struct shard_out *out)
+{
+    uint64_t index;
+    err e = propose(shard, buf_slice(&call->request), event, &index, out);
+
+    if (e != ERR_OK) {
+        reply_elsewhere(shard, call, REPLY_NOT_OWNER, out);
+        return;
+    }
+    call->index = index;
+    call_move(shard, call, CALL_PROPOSED);
+}
+
+void shard_propose_due(struct shard *shard, const struct shard_event *event, struct shard_out *out)
+{
+    if (!shard_serves(shard) || shard->due_index != 0 || event->unix_ms < shard->due_next_ms)
+        return;
+    buf_clear(&shard->scratch);
+    if (!applier_due(shard->applier, event->unix_ms, &shard->scratch, &shard->due_next_ms))
+        return;
+    uint64_t index;
+    if (propose(shard, buf_slice(&shard->scratch), event, &index, out) == ERR_OK)
+        shard->due_index = index;
+}

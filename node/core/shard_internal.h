@@ -1,0 +1,107 @@
+/* Inside of shard.h: shared by the shard_*.c files, by nobody else. */
+#ifndef NODE_CORE_SHARD_INTERNAL_H
+#define NODE_CORE_SHARD_INTERNAL_H
+
+#include "node/core/key_set.h"
+#include "node/core/shard.h"
+
+/* Where a caller's request stands. A call is in exactly one list. */
+enum call_place {
+    CALL_PROPOSED,   /* Its entry is at `index`; the list is in index order.              */
+    CALL_QUEUED,     /* StartSession WAIT: until the holder leaves; first come, first served. */
+    CALL_STEALING,   /* StartSession STEAL: until the claim is decided.                   */
+    CALL_CONFIRMING, /* A read: until `round` is confirmed; the list is in round order.   */
+    CALL_READING,    /* A confirmed read: until applied reaches `index`, and rows are here. */
+    CALL_ANSWERING,  /* A granted StartSession: until the profile's rows are here.        */
+    CALL_PLACES
+};
+
+struct call {
+    struct call *previous, *next;
+    enum call_place place;
+    bool blocked;           /* Reading or answering: rows are on their way. */
+    uint64_t id;            /* The shell's; 0 when nobody waits any more. */
+    uint32_t method;
+    uint64_t deadline_ms;
+    uint64_t index;
+    uint64_t round;
+    struct dot at_least;    /* Reads: not before this dot is applied; epoch 0: none. */
+    struct buf request;     /* Reads: the request. StartSession: the op body. */
+    struct buf answer;      /* CALL_ANSWERING: the outcome's body with its WriteInfo. */
+    struct slice entity;    /* Inside `request` (StartSession only). */
+};
+
+struct call_list {
+    struct call *first, *last;
+    uint32_t count;
+};
+
+struct shard {
+    uint32_t number;
+    uint64_t self;
+    struct shard_limits limits;
+    struct rep *rep;
+    struct applier *applier;
+    struct call_list calls[CALL_PLACES];
+    struct call *free_calls;
+    uint32_t call_count;
+    uint64_t rounds_done;     /* Highest confirmed read round of this ownership. */
+    uint64_t rounds_index;
+    uint64_t due_index;       /* Owner-made entry on its way; 0: none. */
+    uint64_t due_next_ms;     /* unix_ms at which to ask applier_due again. */
+    bool served;              /* As of the last step. */
+    bool apply_blocked;       /* Rows are missing for the next entry. */
+    bool flush_wanted;
+    bool checkpoint_open;
+    uint64_t checkpoint_index; /* Of the open checkpoint. */
+    uint64_t clean_index;      /* Applied index of the last finished checkpoint. */
+    struct key_set loading;   /* Keys asked of the database, not answered yet. */
+    struct arena arena;       /* One step's. */
+    struct buf scratch;
+    struct need need;         /* One apply's or read's, before `loading` is taken out. */
+    struct shard_stats stats;
+};
+
+/* shard_list.c: call lists and their lifetime. */
+struct call *call_new(struct shard *shard, const struct shard_event *event);
+void call_free(struct shard *shard, struct call *call);
+void call_move(struct shard *shard, struct call *call, enum call_place place);
+struct call *call_find(struct shard *shard, uint64_t id);
+
+/* shard_reply.c: answers. Each ends the call it answers. */
+void reply_bytes(struct shard *shard, struct call *call, enum reply_status status,
+                 struct slice body, struct shard_out *out);
+void reply_refusal(struct shard *shard, struct call *call, const struct refusal *refusal,
+                   struct shard_out *out);
+void reply_elsewhere(struct shard *shard, struct call *call, enum reply_status status,
+                     struct shard_out *out);
+/* Everyone waits for an owner, which this replica is no longer. */
+void reply_deposed(struct shard *shard, struct shard_out *out);
+/* Refuses an event's call that never became one. */
+void reply_event_refused(struct shard_out *out, uint64_t id, const struct refusal *refusal);
+
+/* shard_call.c: calls come in. */
+void shard_call_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out);
+/* Proposes call->request (an op body) again; the call moves to CALL_PROPOSED or is answered. */
+void shard_call_propose(struct shard *shard, struct call *call, const struct shard_event *event,
+                        struct shard_out *out);
+void shard_propose_due(struct shard *shard, const struct shard_event *event,
+                       struct shard_out *out);
+
+/* shard_apply.c: committed entries are applied, their callers answered. */
+void shard_apply(struct shard *shard, const struct shard_event *event, struct shard_out *out);
+
+/* shard_read.c */
+void shard_read_begin(struct shard *shard, const struct shard_event *event,
+                      struct shard_out *out);
+void shard_read_progress(struct shard *shard, const struct shard_event *event,
+                         struct shard_out *out);
+void shard_answer_progress(struct shard *shard, const struct shard_event *event,
+                           struct shard_out *out);
+/* Asks for what is missing and not yet on its way; empties shard->need. */
+void shard_ask_rows(struct shard *shard, struct shard_out *out);
+
+/* Feeds rep; true on ERR_OK. */
+err shard_rep_step(struct shard *shard, const struct rep_event *event, struct shard_out *out);
+
+#endif
