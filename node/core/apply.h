@@ -53,8 +53,9 @@ struct outcome {
     /* A steal that was pending is decided by this entry (EndSession, SessionDue): the claimant's
      * operation id and its outcome body. Empty when none. */
     struct slice decided_op_id;
+    bool decided_refused;       /* decided_body is an ErrorDetail: replaced, or its server expired. */
     struct slice decided_body;
-    uint64_t decided_version;
+    uint64_t decided_version;   /* Its dot is this entry's. */
 };
 
 /*

@@ -25,6 +25,15 @@ struct refusal {
     uint32_t retry_after_ms;
     const char *owner;
     bool final; /* Stored under (op_id, attempt); set by the core, not by handlers. */
+    bool transient; /* Not stored: the same attempt may be carried out later (WAIT). */
+};
+
+/* A pending steal that this entry decides: for the caller that still waits for it. */
+struct decided {
+    struct slice op_id;    /* Empty: none. */
+    bool refused;          /* `body` is an ErrorDetail, else the response without WriteInfo. */
+    struct slice body;     /* Arena memory, as is op_id. */
+    uint64_t version;
 };
 
 /* Before the log, at the owner. May canonicalise the request in place (arena memory). */
@@ -38,7 +47,8 @@ struct check_context {
 struct apply_context {
     struct arena *arena;
     struct state *state;
-    struct meta *meta;          /* A copy; kept only if the operation is not refused. */
+    struct meta *meta;          /* Counters are put back if the operation is refused; policy and
+                                 * expired set change only right before a handler's ERR_OK. */
     struct need *need;
     const struct op *op;
     struct dot dot;
@@ -48,6 +58,7 @@ struct apply_context {
     struct slice authority_text; /* "session:<server>", "system:payments": for the ledger. */
     bool pending;               /* Set: not decided yet (a steal in its grace period). */
     uint32_t *freed;            /* Counts sessions freed, so that waiters are looked at. */
+    struct decided *decided;    /* See session_apply.h. */
 };
 
 struct read_context {
@@ -61,8 +72,16 @@ struct read_context {
     struct refusal *refusal;
 };
 
+/* Which kinds of authority a method admits; none for those without an authority field. */
+enum admits {
+    ADMITS_SESSION = 1 << AUTHORITY_SESSION,
+    ADMITS_SYSTEM = 1 << AUTHORITY_SYSTEM, /* Additive typed operations only. */
+    ADMITS_UNHELD = 1 << AUTHORITY_UNHELD
+};
+
 struct handler {
     uint32_t method;
+    uint32_t admits; /* enum admits */
     /* ERR_INVALID: refused before the log; `refusal` says why. May be NULL. */
     err (*check)(struct check_context *context, ProtobufCMessage *request);
     /* Every row that apply may touch, from the request's bytes alone; the player's own row and

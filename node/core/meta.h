@@ -43,7 +43,8 @@ struct meta {
     uint64_t floor_ms;                /* UUIDv7 ids at or below it are OPERATION_EXPIRED. */
     uint64_t operation_count;
     uint64_t operation_ms_max;        /* Youngest UUIDv7 id ever applied. */
-    uint64_t session_count;           /* GRANTED or HELD. */
+    uint64_t session_count;           /* GRANTED or HELD; those of an expired server are counted
+                                       * until their player is next touched. */
     struct incarnation lowest_live;   /* Everything below is expired. */
     struct incarnation *expired;      /* Sorted; at or above lowest_live. Owned. */
     uint32_t expired_count;

@@ -11,6 +11,7 @@
 #include "runtime/base/buf.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/id.h"
+#include "runtime/cluster/incarnation.h"
 
 #define ENTITY_BYTES_MAX 128u
 #define PLAYER_ID_BYTES_MAX 100u
@@ -22,12 +23,6 @@ enum authority_kind {
     AUTHORITY_SESSION,
     AUTHORITY_SYSTEM,
     AUTHORITY_UNHELD
-};
-
-/* Orders by generation, then revision; only grows. Text: "<generation>-<revision>". */
-struct incarnation {
-    uint64_t generation;
-    uint64_t revision;
 };
 
 struct authority {
@@ -50,21 +45,25 @@ struct op {
     struct op_id id;          /* Empty text: an owner-made or shard-wide entry. */
     struct slice entity;      /* "player:42"; empty for shard-wide entries. */
     struct authority authority;
-    struct hash128 payload;   /* Of the request without attempt and authority. */
+    struct hash128 payload;   /* Of method and request. Computed by op_decode, not in the log. */
     uint64_t cut_id;
-    struct slice request;     /* protobuf */
+    struct slice request;     /* protobuf, canonical; its attempt and authority are left out,
+                               * since they stand above and a retry may change them. */
 };
 
 void op_encode(const struct op *op, struct buf *out);
 /* Slices point into `bytes`. ERR_CORRUPT: malformed. */
 NODISCARD err op_decode(struct slice bytes, struct op *ret_op);
 
+/* What a payload is, to deduplication: XXH3-128 over the method's number and the request. */
+struct hash128 op_payload(uint32_t method, struct slice request);
+
 /* ERR_INVALID: neither a UUIDv7 nor a typed key of a known kind; `ret_why` is static text. */
 NODISCARD err op_id_parse(struct slice text, struct op_id *ret_id, const char **ret_why);
 /* Session tokens: "<generation>-<revision>-<fence>". ERR_INVALID when malformed. */
 NODISCARD err token_parse(struct slice text, struct incarnation *ret_incarnation,
                           uint64_t *ret_fence);
-NODISCARD err incarnation_parse(struct slice text, struct incarnation *ret_incarnation);
-int incarnation_compare(struct incarnation a, struct incarnation b);
+#define TOKEN_TEXT_SIZE 64 /* Three u64, two dashes, the NUL. */
+void token_print(struct incarnation incarnation, uint64_t fence, char ret_text[TOKEN_TEXT_SIZE]);
 
 #endif

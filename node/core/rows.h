@@ -1,0 +1,62 @@
+/*
+ * rows: the keys of every table (state.h), and the row of an item. Keys sort: integers in them
+ * are big-endian.
+ */
+#ifndef NODE_CORE_ROWS_H
+#define NODE_CORE_ROWS_H
+
+#include "node/core/op.h"
+#include "node/core/state.h"
+
+#define ITEM_UID_BYTES 16u
+#define ITEM_UID_TEXT_SIZE 33 /* With the NUL. */
+
+struct row_key {
+    size_t size;
+    uint8_t bytes[STATE_KEY_BYTES_MAX];
+};
+
+struct slice row_key_slice(const struct row_key *key);
+void row_key_player(struct row_key *key, struct slice entity);
+void row_key_section(struct row_key *key, struct slice entity, struct slice name);
+void row_key_ledger(struct row_key *key, struct slice entity, uint64_t seq);
+/* A UUIDv7 goes to TABLE_OPERATION, a typed id to TABLE_TYPED. */
+void row_key_operation(struct row_key *key, struct slice entity, const struct op_id *id);
+void row_key_timer(struct row_key *key, uint64_t due_ms, struct slice entity);
+void row_key_item(struct row_key *key, struct slice entity, const uint8_t uid[ITEM_UID_BYTES]);
+/* All items of an entity share this prefix. */
+void row_key_item_prefix(struct row_key *key, struct slice entity);
+/* The last key that an operation of this millisecond could have, and what follows it. */
+void row_key_operation_bound(struct row_key *key, uint64_t ms);
+/* Of a key of TABLE_OPERATION. */
+uint64_t row_operation_ms(struct slice key);
+
+/* What a timer's row says: which session it is for. */
+struct timer_row {
+    uint64_t due_ms;
+    struct slice entity;
+    uint64_t fence;
+};
+void timer_row_encode(uint64_t fence, struct buf *out);
+NODISCARD err timer_row_decode(struct slice key, struct slice value, struct timer_row *ret_timer);
+
+/*
+ * An item's UID is unique by construction, big-endian: shard (2 bytes), epoch (6), counter (6) of
+ * the log entry that minted it, place in that entry (2). No two entries share (shard, epoch,
+ * counter), since an epoch has one owner and committed entries are never reused.
+ */
+struct item_row {
+    uint8_t uid[ITEM_UID_BYTES];
+    uint64_t minted_at_ms;
+    struct slice kind;
+    struct slice attributes; /* Canonical JSON. */
+};
+void item_uid_make(uint32_t shard, uint64_t epoch, uint64_t counter, uint32_t place,
+                   uint8_t ret_uid[ITEM_UID_BYTES]);
+void item_uid_print(const uint8_t uid[ITEM_UID_BYTES], char ret_text[ITEM_UID_TEXT_SIZE]);
+/* ERR_INVALID: not 32 hex digits. */
+NODISCARD err item_uid_parse(struct slice text, uint8_t ret_uid[ITEM_UID_BYTES]);
+void item_row_encode(const struct item_row *item, struct buf *out);
+NODISCARD err item_row_decode(struct slice key, struct slice value, struct item_row *ret_item);
+
+#endif
