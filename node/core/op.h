@@ -12,6 +12,7 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/id.h"
 #include "runtime/cluster/incarnation.h"
+#include "runtime/cluster/incarnation.h"
 
 #define ENTITY_BYTES_MAX 128u
 #define PLAYER_ID_BYTES_MAX 100u
