@@ -32,7 +32,7 @@ enum entry_kind {
 struct entry {
     uint32_t refs;
     enum entry_kind kind;
-    uint64_t index;           /* Place in the shard's log, from 1 without gaps. */
+    uint64_t index; /* Place in the shard's log, from 1 without gaps. */
     struct dot dot;
     uint64_t owner_ms;        /* Unix time of the owner; never below the entry before. */
     struct hash128 prev_hash; /* Of the entry before; zero for index 1. */

@@ -23,6 +23,7 @@
     X(append_entries_max,          256,         1,   4096, "entries in one APPEND")              \
     X(append_bytes_max,         524288,      4096, 4194304, "bytes in one APPEND")               \
     X(inflight_entries_max,       8192,         1, 1048576, "proposed, not committed")           \
+    X(inflight_bytes_max,     67108864,      4096, 1073741824, "proposed, not committed")        \
     X(recent_bytes_max,         262144,      4096, 67108864, "applied entries kept in memory")   \
     X(clock_ahead_ms_max,         2000,        10,  60000, "entries dated later are refused")
 
@@ -48,8 +49,11 @@ struct rep_record {
     struct membership membership;
 };
 
-/* What recovery found in log and database. Entries run from applied_index + 1 to the end. */
+/* What recovery found in log and database. Entries run from applied_index + 1 to the end, and
+ * have been made durable again (DESIGN section 4, Damage). */
 struct rep_image {
+    bool votes;                      /* False: wiped or learning; its word counts for nothing. */
+    bool damaged;                    /* REP_DAMAGED: accepts entries, votes and serves nothing. */
     struct promise promise;
     uint64_t applied_index;          /* Included in the database. */
     struct hash128 applied_hash;     /* Hash of that entry. */
@@ -58,6 +62,9 @@ struct rep_image {
     uint64_t log_first_index;        /* Oldest entry the log still holds. */
     struct vector vector;            /* Up to applied_index. */
     struct membership membership;    /* In force at applied_index. */
+    uint64_t generation;             /* Of the START in force at applied_index; 0: none. */
+    uint32_t apply_version;          /* Likewise. */
+    uint32_t apply_version_max;      /* The greatest that this program can apply. */
     struct entry **entries;          /* Borrowed; rep takes references. */
     uint32_t entry_count;
 };
@@ -75,11 +82,14 @@ enum rep_event_type {
     REP_RECORD,    /* record                 the ownership record changed or was read again */
     REP_RECEIVE,   /* from, message          borrowed until the step returns                */
     REP_PERSISTED, /* ticket                 writes up to it are durable                    */
-    REP_LOG_READ,  /* entries, entry_count   answer to a log_read; borrowed; may be fewer   */
+    REP_LOG_READ,  /* index (its from_index), entries, entry_count: answer to a log_read;
+                      borrowed; may be fewer; none: the log no longer holds them            */
     REP_PROPOSE,   /* kind, body             owner only; see rep_can_propose                */
-    REP_FLUSH,     /*                        end of a round: send and write what gathered   */
+    REP_FLUSH,     /*                        end of a round: send and write what gathered;
+                      also begins the confirmation round that reads wait for                */
     REP_READ,      /*                        join a confirmation round; ret in out          */
-    REP_APPLIED,   /* index, outcome         shard.h applied up to index                    */
+    REP_APPLIED,   /* index, outcome         shard.h applied up to index; step it for every
+                      index, or outcomes are compared more rarely                           */
     REP_TICK       /*                        at least every 10 ms of virtual or real time   */
 };
 
@@ -150,8 +160,10 @@ void rep_free(struct rep *rep);
 /*
  * Advances by one event. `out` is appended to, never cleared.
  *
+ * Reads that wait for a round fail when the role changes: the round is then never done.
+ *
  * ERR_NOT_OWNER   PROPOSE or READ at a replica that does not serve; nothing changed.
- * ERR_FULL        PROPOSE past inflight_entries_max; nothing changed.
+ * ERR_FULL        PROPOSE past inflight_entries_max or inflight_bytes_max; nothing changed.
  * ERR_TOO_LARGE   PROPOSE over ENTRY_BODY_BYTES_MAX; nothing changed.
  */
 NODISCARD err rep_step(struct rep *rep, const struct rep_event *event, struct rep_out *out);
@@ -159,7 +171,13 @@ void rep_out_clear(struct rep_out *out);
 void rep_out_deinit(struct rep_out *out);
 
 enum rep_role rep_role(const struct rep *rep);
-/* Greatest record or promise known: who owns the shard now; 0 when unknown. */
+/* True when REP_PROPOSE of a small body would be taken. */
+bool rep_can_propose(const struct rep *rep);
+/* Stamped on every message sent from now on (DESIGN section 7, consistent cuts). */
+void rep_set_cut_id(struct rep *rep, uint64_t cut_id);
+/* Greatest record or promise known: who owns the shard now; 0 when unknown. A replica that is
+ * named here but stays a REP_FOLLOWER has promised this epoch in an earlier life, and might give
+ * one dot to two entries: the coordinator must raise the epoch. */
 uint64_t rep_owner(const struct rep *rep);
 uint64_t rep_epoch(const struct rep *rep);
 uint64_t rep_generation(const struct rep *rep);
@@ -177,6 +195,8 @@ uint64_t rep_retain_index(const struct rep *rep);
 /* Per member: last matched index (owner only; 0 unknown) and ms since it was heard. */
 bool rep_member_state(const struct rep *rep, uint64_t replica, uint64_t *ret_matched_index,
                       uint64_t *ret_heard_ms);
+/* Owner only: the log no longer holds what this member needs; it must get a snapshot. */
+bool rep_member_needs_snapshot(const struct rep *rep, uint64_t replica);
 /* Milliseconds (event clock) at which the current owner was last heard; for early claims. */
 uint64_t rep_owner_heard_ms(const struct rep *rep);
 

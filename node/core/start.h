@@ -15,15 +15,15 @@
 struct membership {
     uint64_t config;
     uint32_t count;
-    uint32_t new_count;              /* Above 0 only in a joint phase. */
-    uint64_t members[MEMBERS_MAX];   /* Replica ids, ascending. */
+    uint32_t new_count;            /* Above 0 only in a joint phase. */
+    uint64_t members[MEMBERS_MAX]; /* Replica ids, ascending. */
     uint64_t new_members[MEMBERS_MAX];
 };
 
 struct start {
-    uint64_t base_index;             /* Of the entry before START; 0 for an empty log. */
+    uint64_t base_index; /* Of the entry before START; 0 for an empty log. */
     struct hash128 base_hash;
-    struct vector base;              /* Version vector before START. */
+    struct vector base; /* Version vector before START. */
     struct membership membership;
     uint64_t generation;
     uint32_t apply_version;

@@ -23,8 +23,8 @@ struct vector_item {
 };
 
 struct vector {
-    uint64_t folded_epoch;  /* Epochs at or below this one are folded; 0 when none is. */
-    uint64_t folded_index;  /* Entries in them. */
+    uint64_t folded_epoch; /* Epochs at or below this one are folded; 0 when none is. */
+    uint64_t folded_index; /* Entries in them. */
     uint32_t count;
     struct vector_item items[VECTOR_EPOCHS_MAX]; /* Ascending epochs. */
 };
@@ -33,13 +33,16 @@ enum vector_order { VECTOR_EQUAL, VECTOR_BEFORE, VECTOR_AFTER, VECTOR_FORK };
 
 enum vector_order vector_compare(const struct vector *a, const struct vector *b);
 uint64_t vector_index(const struct vector *v);
-/* Index of the last entry that logs with these vectors share: up to the greatest epoch in both. */
+/* Index of the last entry that logs with these vectors share: up to the greatest epoch in both.
+ * Never too great; too small when one side has folded the last epoch they share, so callers take
+ * the greater of it and what they know to be committed on both. */
 uint64_t vector_common_index(const struct vector *a, const struct vector *b);
 /* Adds one entry of an epoch; epochs only rise. Folds the oldest when full. */
 void vector_append(struct vector *v, uint64_t epoch, uint64_t owner);
 /* Drops entries above `index`. index >= folded_index. */
 void vector_truncate(struct vector *v, uint64_t index);
 void vector_encode(const struct vector *v, struct buf *out);
+/* ERR_CORRUPT: malformed; *ret_vector untouched. */
 NODISCARD err vector_decode(struct reader *reader, struct vector *ret_vector);
 
 #endif
