@@ -193,7 +193,7 @@ uint8_t read_u8(struct reader *reader)
 uint16_t read_u16(struct reader *reader)
 {
     struct slice b = read_raw(reader, 2);
-    return b.size == 2 ? (uint16_t)(b.data[0] | b.data[1] << 8) : 0;
+    return b.size == 2 ? (uint16_t)((unsigned)b.data[0] | (unsigned)b.data[1] << 8) : 0;
 }
 
 uint32_t read_u32(struct reader *reader)
@@ -211,7 +211,7 @@ uint64_t read_u64(struct reader *reader)
 uint16_t read_u16_be(struct reader *reader)
 {
     struct slice b = read_raw(reader, 2);
-    return b.size == 2 ? (uint16_t)(b.data[0] << 8 | b.data[1]) : 0;
+    return b.size == 2 ? (uint16_t)((unsigned)b.data[0] << 8 | (unsigned)b.data[1]) : 0;
 }
 
 uint64_t read_u64_be(struct reader *reader)
