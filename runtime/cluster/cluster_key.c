@@ -1,0 +1,173 @@
+#include "runtime/cluster/cluster_key.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/cluster/cluster_record.h"
+
+#define KEY_ROOT "/holdfast/"
+
+bool cluster_name_valid(const char *cluster)
+{
+    size_t length = strlen(cluster);
+
+    if (length == 0 || length > CLUSTER_NAME_MAX)
+        return false;
+    return strspn(cluster, "abcdefghijklmnopqrstuvwxyz0123456789-") == length;
+}
+
+static struct cluster_key key_make(const char *cluster, const char *folder, const char *rest)
+{
+    struct cluster_key key;
+
+    CHECK(cluster_name_valid(cluster));
+    int length = snprintf(key.text, sizeof key.text, KEY_ROOT "%s/%s%s", cluster, folder, rest);
+    CHECK(length > 0 && (size_t)length < sizeof key.text);
+    return key;
+}
+
+static struct cluster_key key_make_number(const char *cluster, const char *folder, uint64_t number)
+{
+    char digits[24];
+
+    snprintf(digits, sizeof digits, "%" PRIu64, number);
+    return key_make(cluster, folder, digits);
+}
+
+static struct cluster_key key_make_incarnation(const char *cluster, const char *folder,
+                                               struct incarnation incarnation)
+{
+    char text[INCARNATION_TEXT_SIZE];
+
+    CHECK(incarnation.generation > 0 && incarnation.revision > 0);
+    incarnation_print(incarnation, text);
+    return key_make(cluster, folder, text);
+}
+
+struct cluster_key cluster_key_prefix(const char *cluster)
+{
+    return key_make(cluster, "", "");
+}
+
+struct cluster_key cluster_key_cluster(const char *cluster)
+{
+    return key_make(cluster, "cluster", "");
+}
+
+struct cluster_key cluster_key_policy(const char *cluster)
+{
+    return key_make(cluster, "policy", "");
+}
+
+struct cluster_key cluster_key_nodes_prefix(const char *cluster)
+{
+    return key_make(cluster, "nodes/", "");
+}
+
+struct cluster_key cluster_key_node(const char *cluster, uint64_t replica_id)
+{
+    CHECK(replica_id != 0);
+    return key_make_number(cluster, "nodes/", replica_id);
+}
+
+struct cluster_key cluster_key_shards_prefix(const char *cluster)
+{
+    return key_make(cluster, "shards/", "");
+}
+
+struct cluster_key cluster_key_shard(const char *cluster, uint32_t shard)
+{
+    CHECK(shard < CLUSTER_SHARDS_MAX);
+    return key_make_number(cluster, "shards/", shard);
+}
+
+struct cluster_key cluster_key_servers_prefix(const char *cluster)
+{
+    return key_make(cluster, "gs/", "");
+}
+
+struct cluster_key cluster_key_server_live(const char *cluster, struct incarnation incarnation)
+{
+    return key_make_incarnation(cluster, "gs/live/", incarnation);
+}
+
+struct cluster_key cluster_key_server_known(const char *cluster, struct incarnation incarnation)
+{
+    return key_make_incarnation(cluster, "gs/known/", incarnation);
+}
+
+struct cluster_key cluster_key_server_sequence(const char *cluster)
+{
+    return key_make(cluster, "gs/sequence", "");
+}
+
+struct cluster_key cluster_key_election_prefix(const char *cluster)
+{
+    return key_make(cluster, "election/", "");
+}
+
+struct slice cluster_key_slice(const struct cluster_key *key)
+{
+    return slice_from_text(key->text);
+}
+
+/* Takes `prefix` off the front of *rest, if it is there. */
+static bool take(struct slice *rest, struct slice prefix)
+{
+    if (rest->size < prefix.size || memcmp(rest->data, prefix.data, prefix.size) != 0)
+        return false;
+    rest->data += prefix.size;
+    rest->size -= prefix.size;
+    return true;
+}
+
+static void parse_node(struct slice rest, struct cluster_key_parts *parts)
+{
+    if (decimal_parse(rest, &parts->replica_id) == ERR_OK && parts->replica_id != 0)
+        parts->kind = CLUSTER_KEY_NODE;
+}
+
+static void parse_shard(struct slice rest, struct cluster_key_parts *parts)
+{
+    uint64_t shard;
+
+    if (decimal_parse(rest, &shard) != ERR_OK || shard >= CLUSTER_SHARDS_MAX)
+        return;
+    parts->shard = (uint32_t)shard;
+    parts->kind = CLUSTER_KEY_SHARD;
+}
+
+static void parse_server(struct slice rest, enum cluster_key_kind kind,
+                         struct cluster_key_parts *parts)
+{
+    if (incarnation_parse(rest, &parts->incarnation) == ERR_OK)
+        parts->kind = kind;
+}
+
+struct cluster_key_parts cluster_key_parse(const char *cluster, struct slice key)
+{
+    struct cluster_key prefix = cluster_key_prefix(cluster);
+    struct cluster_key_parts parts = { .kind = CLUSTER_KEY_UNKNOWN };
+
+    if (!take(&key, cluster_key_slice(&prefix)))
+        return parts;
+    if (slice_equal(key, SLICE_LITERAL("cluster")))
+        parts.kind = CLUSTER_KEY_CLUSTER;
+    else if (slice_equal(key, SLICE_LITERAL("policy")))
+        parts.kind = CLUSTER_KEY_POLICY;
+    else if (slice_equal(key, SLICE_LITERAL("gs/sequence")))
+        parts.kind = CLUSTER_KEY_SERVER_SEQUENCE;
+    else if (take(&key, SLICE_LITERAL("nodes/")))
+        parse_node(key, &parts);
+    else if (take(&key, SLICE_LITERAL("shards/")))
+        parse_shard(key, &parts);
+    else if (take(&key, SLICE_LITERAL("gs/live/")))
+        parse_server(key, CLUSTER_KEY_SERVER_LIVE, &parts);
+    else if (take(&key, SLICE_LITERAL("gs/known/")))
+        parse_server(key, CLUSTER_KEY_SERVER_KNOWN, &parts);
+    else if (take(&key, SLICE_LITERAL("election/")) && key.size > 0)
+        parts.kind = CLUSTER_KEY_ELECTION;
+    return parts;
+}

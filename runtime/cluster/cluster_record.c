@@ -1,0 +1,208 @@
+#include "runtime/cluster/cluster_record.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "runtime/base/check.h"
+#include "runtime/cluster/record_fields.h"
+
+static const char *const phase_words[] = { [SHARD_STABLE] = "stable", [SHARD_JOINT] = "joint" };
+static const char *const server_words[] = {
+    [SERVER_LIVE] = "live", [SERVER_EXPIRING] = "expiring"
+};
+
+static void put(json_t *object, const char *name, json_t *value)
+{
+    CHECK(json_object_set_new(object, name, value) == 0);
+}
+
+static json_t *decimal(uint64_t number)
+{
+    return json_sprintf("%" PRIu64, number);
+}
+
+static json_t *decimal_list(const uint64_t *numbers, uint32_t count)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < count; i++)
+        CHECK(json_array_append_new(list, decimal(numbers[i])) == 0);
+    return list;
+}
+
+/* Appends and frees `object`. */
+static void print(json_t *object, struct buf *out)
+{
+    size_t size = json_dumpb(object, NULL, 0, JSON_COMPACT);
+
+    CHECK(size > 0 && size <= CLUSTER_RECORD_SIZE_MAX);
+    CHECK(json_dumpb(object, (char *)buf_reserve(out, size), size, JSON_COMPACT) == size);
+    out->size += size;
+    json_decref(object);
+}
+
+void cluster_record_encode(const struct cluster_record *record, struct buf *out)
+{
+    json_t *object = json_object();
+
+    CHECK(cluster_record_validate(record, NULL) == ERR_OK);
+    put(object, "cluster_id", json_string(record->cluster_id));
+    put(object, "generation", decimal(record->generation));
+    put(object, "shard_count", json_integer(record->shard_count));
+    put(object, "replication_factor", json_integer(record->replication_factor));
+    put(object, "created_by", json_string(record->created_by));
+    put(object, "policy_seed", json_string(record->policy_seed));
+    print(object, out);
+}
+
+err cluster_record_decode(struct slice json, struct cluster_record *ret_record,
+                          struct record_error *ret_why)
+{
+    struct record_fields f = record_fields_open("cluster", json);
+    struct cluster_record record = { 0 };
+
+    record_text(&f, "cluster_id", record.cluster_id, sizeof record.cluster_id);
+    record.generation = record_u64(&f, "generation");
+    record.shard_count = record_u32(&f, "shard_count");
+    record.replication_factor = record_u32(&f, "replication_factor");
+    record_text(&f, "created_by", record.created_by, sizeof record.created_by);
+    record_text(&f, "policy_seed", record.policy_seed, sizeof record.policy_seed);
+    err e = record_fields_close(&f, ret_why);
+    if (e == ERR_OK)
+        e = cluster_record_validate(&record, ret_why);
+    if (e == ERR_OK)
+        *ret_record = record;
+    return e;
+}
+
+void node_record_encode(const struct node_record *record, struct buf *out)
+{
+    json_t *object = json_object();
+
+    CHECK(node_record_validate(record, NULL) == ERR_OK);
+    put(object, "replica_id", decimal(record->replica_id));
+    put(object, "name", json_string(record->name));
+    put(object, "address", json_string(record->address));
+    put(object, "peer_address", json_string(record->peer_address));
+    put(object, "zone", json_string(record->zone));
+    put(object, "version", json_string(record->version));
+    put(object, "started_at_ms", decimal(record->started_at_ms));
+    print(object, out);
+}
+
+err node_record_decode(struct slice json, struct node_record *ret_record,
+                       struct record_error *ret_why)
+{
+    struct record_fields f = record_fields_open("node", json);
+    struct node_record record = { 0 };
+
+    record.replica_id = record_u64(&f, "replica_id");
+    record_text(&f, "name", record.name, sizeof record.name);
+    record_text(&f, "address", record.address, sizeof record.address);
+    record_text(&f, "peer_address", record.peer_address, sizeof record.peer_address);
+    record_text(&f, "zone", record.zone, sizeof record.zone);
+    record_text(&f, "version", record.version, sizeof record.version);
+    record.started_at_ms = record_u64(&f, "started_at_ms");
+    err e = record_fields_close(&f, ret_why);
+    if (e == ERR_OK)
+        e = node_record_validate(&record, ret_why);
+    if (e == ERR_OK)
+        *ret_record = record;
+    return e;
+}
+
+void shard_record_encode(const struct shard_record *record, struct buf *out)
+{
+    json_t *object = json_object();
+
+    CHECK(shard_record_validate(record, NULL) == ERR_OK);
+    put(object, "generation", decimal(record->generation));
+    put(object, "epoch", decimal(record->epoch));
+    put(object, "owner", decimal(record->owner));
+    put(object, "config", decimal(record->config));
+    put(object, "phase", json_string(phase_words[record->phase]));
+    put(object, "members", decimal_list(record->members, record->member_count));
+    put(object, "new_members", decimal_list(record->new_members, record->new_member_count));
+    print(object, out);
+}
+
+err shard_record_decode(struct slice json, struct shard_record *ret_record,
+                        struct record_error *ret_why)
+{
+    struct record_fields f = record_fields_open("shard", json);
+    struct shard_record record = { 0 };
+
+    record.generation = record_u64(&f, "generation");
+    record.epoch = record_u64(&f, "epoch");
+    record.owner = record_u64(&f, "owner");
+    record.config = record_u64(&f, "config");
+    record.phase = record_word(&f, "phase", phase_words, ARRAY_SIZE(phase_words));
+    record.member_count = record_u64_list(&f, "members", record.members, CLUSTER_MEMBERS_MAX);
+    record.new_member_count =
+        record_u64_list(&f, "new_members", record.new_members, CLUSTER_MEMBERS_MAX);
+    err e = record_fields_close(&f, ret_why);
+    if (e == ERR_OK)
+        e = shard_record_validate(&record, ret_why);
+    if (e == ERR_OK)
+        *ret_record = record;
+    return e;
+}
+
+void server_record_encode(const struct server_record *record, struct buf *out)
+{
+    json_t *object = json_object();
+
+    CHECK(server_record_validate(record, NULL) == ERR_OK);
+    put(object, "name", json_string(record->name));
+    put(object, "ttl_ms", json_integer(record->ttl_ms));
+    put(object, "state", json_string(server_words[record->state]));
+    put(object, "lease_id", decimal((uint64_t)record->lease_id));
+    print(object, out);
+}
+
+err server_record_decode(struct slice json, struct server_record *ret_record,
+                         struct record_error *ret_why)
+{
+    struct record_fields f = record_fields_open("server", json);
+    struct server_record record = { 0 };
+
+    record_text(&f, "name", record.name, sizeof record.name);
+    record.ttl_ms = record_u32(&f, "ttl_ms");
+    record.state = record_word(&f, "state", server_words, ARRAY_SIZE(server_words));
+    record.lease_id = record_i64(&f, "lease_id");
+    err e = record_fields_close(&f, ret_why);
+    if (e == ERR_OK)
+        e = server_record_validate(&record, ret_why);
+    if (e == ERR_OK)
+        *ret_record = record;
+    return e;
+}
+
+void coordinator_record_encode(const struct coordinator_record *record, struct buf *out)
+{
+    json_t *object = json_object();
+
+    CHECK(coordinator_record_validate(record, NULL) == ERR_OK);
+    put(object, "name", json_string(record->name));
+    put(object, "address", json_string(record->address));
+    print(object, out);
+}
+
+err coordinator_record_decode(struct slice json, struct coordinator_record *ret_record,
+                              struct record_error *ret_why)
+{
+    struct record_fields f = record_fields_open("coordinator", json);
+    struct coordinator_record record = { 0 };
+
+    record_text(&f, "name", record.name, sizeof record.name);
+    record_text(&f, "address", record.address, sizeof record.address);
+    err e = record_fields_close(&f, ret_why);
+    if (e == ERR_OK)
+        e = coordinator_record_validate(&record, ret_why);
+    if (e == ERR_OK)
+        *ret_record = record;
+    return e;
+}

@@ -1,0 +1,39 @@
+/*
+ * record_fields: reads the fields of one JSON record. The first bad field sets the error and its
+ * text; later reads then do nothing. For cluster_record.c only.
+ */
+#ifndef RUNTIME_CLUSTER_RECORD_FIELDS_H
+#define RUNTIME_CLUSTER_RECORD_FIELDS_H
+
+#include <jansson.h>
+
+#include "runtime/base/buf.h"
+#include "runtime/cluster/cluster_record.h"
+
+struct record_fields {
+    const char *record; /* Its name, for error texts. */
+    json_t *object;
+    err e;
+    struct record_error why;
+};
+
+/* Parses; the object is NULL and `e` set when this is no JSON object. */
+struct record_fields record_fields_open(const char *record, struct slice json);
+/* Frees; copies the error text to ret_why (may be NULL); returns the error. */
+NODISCARD err record_fields_close(struct record_fields *fields, struct record_error *ret_why);
+
+/* UTF-8 text of at most size - 1 bytes. */
+void record_text(struct record_fields *fields, const char *name, char *ret_text, size_t size);
+/* A decimal string. */
+uint64_t record_u64(struct record_fields *fields, const char *name);
+int64_t record_i64(struct record_fields *fields, const char *name);
+/* A JSON integer. */
+uint32_t record_u32(struct record_fields *fields, const char *name);
+/* An array of decimal strings; returns how many. */
+uint32_t record_u64_list(struct record_fields *fields, const char *name, uint64_t *ret_numbers,
+                         uint32_t count_max);
+/* One of `words`; its index. */
+uint32_t record_word(struct record_fields *fields, const char *name, const char *const *words,
+                     uint32_t word_count);
+
+#endif
