@@ -1,0 +1,98 @@
+/*
+ * db: the rows of all shards of a node in one RocksDB, through its C API. It has no WAL: a
+ * checkpoint is one atomic batch per shard, the log rebuilds what a crash took, and the log may be
+ * cut only to an index covered by a finished db_flush. DESIGN section 8.
+ *
+ * Every function may be called from any thread, and may block on the disk: never on a loop.
+ * A key in the database is the shard (2 bytes, big-endian), then the row's key.
+ *
+ * Errors: ERR_CORRUPT: RocksDB found damage; logged and kept for db_damage, with the file's name.
+ * Damage is never answered with "absent". A write or flush that fails in any other way stops the
+ * process; a read that does returns ERR_IO, logged.
+ */
+#ifndef NODE_STORE_DB_H
+#define NODE_STORE_DB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "node/core/shard.h"
+#include "runtime/base/log.h"
+
+#define DB_TEXT_BYTES     320u
+#define DB_PAGE_ROWS_MAX  65536u
+#define DB_PAGE_BYTES_MAX (16u * 1024u * 1024u)
+
+struct db;
+
+struct db_config {
+    const char *directory;
+    uint64_t cache_bytes;        /* LRU of blocks, index and filter blocks included. */
+    uint64_t write_buffer_bytes; /* Each of two. */
+    uint64_t rate_bytes_per_s;   /* Flush and compaction; 0: no limit. */
+    uint32_t open_files_max;
+    uint32_t background_jobs;
+    bool direct_io;        /* Flush and compaction, where the file system has O_DIRECT. */
+    const struct log *log; /* Outlives the db. */
+};
+/* 64 MiB cache, 2 x 16 MiB write buffers, 32 MB/s, 256 files, 2 jobs, direct I/O. */
+struct db_config db_config_default(void);
+
+/* ERR_CORRUPT, ERR_IO: as above; `ret_text` says what RocksDB said. */
+NODISCARD err db_open(const struct db_config *config, struct db **ret_db,
+                      char ret_text[DB_TEXT_BYTES]);
+/* Flushes, closes, frees. No other call may be inside. */
+void db_close(struct db *db);
+
+/* Writes a shard's dirty rows and its meta row as one batch: after a crash either all or none of
+ * them are there, and never without the batches before. Not durable until db_flush. */
+struct db_checkpoint {
+    uint32_t shard;
+    const struct state_write *writes;
+    uint32_t write_count;
+    struct slice meta_row;
+};
+NODISCARD err db_checkpoint_write(struct db *db, const struct db_checkpoint *checkpoint);
+
+/* Every checkpoint written before the call is durable when it returns ERR_OK. */
+NODISCARD err db_flush(struct db *db);
+
+/* Rows with the memory behind them. A zeroed one is valid; deinit leaves it so. */
+struct db_rows {
+    struct shard_row *rows; /* Keys without the shard. Pointers into `memory`. */
+    uint32_t count;
+    bool complete; /* db_range: no row follows under the prefix. */
+    struct buf memory;
+};
+void db_rows_deinit(struct db_rows *rows);
+
+/* Point reads: one row per key, in the order of `keys`, `absent` set where there is none.
+ * On error *ret_rows is untouched. */
+NODISCARD err db_get_many(struct db *db, uint32_t shard, const struct slice *keys, uint32_t count,
+                          struct db_rows *ret_rows);
+
+/* One page, ascending: at most range->limit rows, DB_PAGE_ROWS_MAX and about DB_PAGE_BYTES_MAX.
+ * On error *ret_rows is untouched. */
+NODISCARD err db_range(struct db *db, uint32_t shard, const struct state_range *range,
+                       struct db_rows *ret_rows);
+
+/* The meta row of the shard's last checkpoint, appended to ret_row; ERR_NOT_FOUND: none yet. */
+NODISCARD err db_load_meta(struct db *db, uint32_t shard, struct buf *ret_row);
+/* Every row under a prefix, however many (TABLE_TIMER at start). ERR_TOO_LARGE: above rows_max. */
+NODISCARD err db_load_prefix(struct db *db, uint32_t shard, struct slice prefix, uint32_t rows_max,
+                             struct db_rows *ret_rows);
+/* Removes every row of a shard, meta included, as one batch. */
+NODISCARD err db_drop_shard(struct db *db, uint32_t shard);
+
+/* Reads everything and verifies every checksum; long. ERR_CORRUPT: see db_damage. */
+NODISCARD err db_verify(struct db *db);
+/* The first damage found since open; false when there was none. */
+bool db_damage(struct db *db, char ret_text[DB_TEXT_BYTES]);
+
+struct db_stats {
+    uint64_t memtable_bytes, cache_bytes, table_reader_bytes, live_bytes, files;
+    uint64_t checkpoints, checkpoint_rows, checkpoint_bytes, flushes, gets, ranges;
+};
+void db_stats_get(struct db *db, struct db_stats *ret_stats);
+
+#endif
