@@ -17,15 +17,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <uv.h>
-
 #include "holdfast/v1/error.pb-c.h"
 #include "idl/method.h"
 #include "runtime/base/arena.h"
 #include "runtime/base/log.h"
+#include "runtime/http/http_limits.h"
+#include "runtime/loop/loop.h"
 
 struct rpc_server;
-struct tls_context;
+struct tls_config;
 
 enum rpc_protocol { RPC_CONNECT, RPC_CONNECT_STREAM, RPC_GRPC, RPC_GRPC_WEB };
 
@@ -35,7 +35,7 @@ struct rpc_request {
     ProtobufCMessage *message; /* Of method->request, in `arena`.                            */
     struct slice encoded;      /* The request's protobuf bytes, empty if it came as JSON.    */
     struct arena *arena;       /* For the handler too; freed with the request.               */
-    uint64_t deadline_ms;      /* uv_now() time; the caller's, or the default. Not enforced
+    uint64_t deadline_ms;      /* loop_now_ms() time; the caller's, or the default. Not enforced
                                 * here: the handler knows whether something was sent.        */
     struct slice api_key;      /* "Authorization: Bearer <this>"; empty without one.         */
     const char *peer;          /* "10.0.0.1:5123"                                            */
@@ -60,60 +60,17 @@ struct rpc_handlers {
     void *user;
 };
 
-/* clang-format off */
-/*    field                  default    meaning                                               */
-#define RPC_LIMITS(X)                                                                          \
-    X(connections_max,         10000, "connections; more are closed at once")                  \
-    X(header_bytes_max,        16384, "request line and headers of one request")               \
-    X(headers_max,                64, "headers of one request")                                \
-    X(body_bytes_max,        4194304, "body of one request")                                   \
-    X(buffered_bytes_max, 268435456, "bodies being received, all connections together")        \
-    X(pipeline_max,               64, "HTTP/1.1 requests read ahead on one connection")        \
-    X(streams_max,               256, "HTTP/2 streams on one connection")                      \
-    X(stream_resets_per_s,        50, "HTTP/2 streams a client may reset each second (burst 20x)") \
-    X(requests_max,            20000, "requests with the handlers; more are THROTTLED")        \
-    X(output_bytes_max,      8388608, "answers waiting on one connection before reading stops") \
-    X(stream_bytes_max,       262144, "answers waiting on one stream before it is not writable") \
-    X(header_timeout_ms,       10000, "from a request's first byte to its last header")        \
-    X(body_timeout_ms,         30000, "from the last header to the body's end")                \
-    X(idle_timeout_ms,         60000, "between requests; and without progress when writing")   \
-    X(deadline_default_ms,     10000, "deadline of a request that names none")                 \
-    X(deadline_max_ms,         60000, "longest deadline a request may name; longer is cut")
-/* clang-format on */
-
-#define RPC_LIMIT_FIELD(name, default_value, meaning) uint32_t name;
-struct rpc_limits {
-    RPC_LIMITS(RPC_LIMIT_FIELD)
-};
-#undef RPC_LIMIT_FIELD
-
 struct rpc_server_config {
-    uv_loop_t *loop;
-    const char *address;      /* Numeric: "127.0.0.1", "::".                                  */
-    uint16_t port;            /* 0: any free one; see rpc_server_port.                        */
-    bool reuse_port;          /* SO_REUSEPORT, one server per worker.                         */
-    struct tls_context *tls;  /* NULL: plain. Must outlive the server.                        */
-    const char *cors_origins; /* Comma-separated origins, or "*"; NULL: no CORS headers.      */
-    struct rpc_limits limits; /* A field of 0 takes its default.                              */
+    struct loop *loop;         /* Its thread runs everything here.                             */
+    const char *address;       /* Numeric: "127.0.0.1", "::".                                  */
+    uint16_t port;             /* 0: any free one; see rpc_server_port.                        */
+    bool reuse_port;           /* SO_REUSEPORT, one server per worker.                         */
+    struct tls_config *tls;    /* NULL: plain. Held while the server lives. Its ALPN names
+                                * should be "h2" and "http/1.1".                               */
+    const char *cors_origins;  /* Comma-separated origins, or "*"; NULL: no CORS headers.      */
+    struct http_limits limits; /* A field of 0 takes its default.                              */
     struct rpc_handlers handlers;
     const struct log *log; /* May be NULL. */
-};
-
-/* Counted since the start; gauges are marked. */
-struct rpc_server_stats {
-    uint64_t connections;     /* Gauge. */
-    uint64_t requests_active; /* Gauge: with the handlers. */
-    uint64_t buffered_bytes;  /* Gauge: bodies being received. */
-    uint64_t connections_accepted;
-    uint64_t connections_refused;
-    uint64_t requests;
-    uint64_t requests_failed; /* Answered with an error, by handler or server. */
-    uint64_t requests_cancelled;
-    uint64_t requests_throttled;
-    uint64_t bad_messages; /* Refused by a parser, codec or limit. */
-    uint64_t timeouts;
-    uint64_t bytes_received;
-    uint64_t bytes_sent;
 };
 
 /*
@@ -124,7 +81,7 @@ struct rpc_server_stats {
 NODISCARD err rpc_server_new(const struct rpc_server_config *config,
                              struct rpc_server **ret_server);
 uint16_t rpc_server_port(const struct rpc_server *server);
-const struct rpc_server_stats *rpc_server_stats(const struct rpc_server *server);
+const struct http_stats *rpc_server_stats(const struct rpc_server *server);
 
 /* Stops accepting; connections close after the requests they have (GOAWAY, Connection: close). */
 void rpc_server_drain(struct rpc_server *server);
