@@ -1,0 +1,225 @@
+/*
+ * coord: what the elected coordinator decides (DESIGN sections 2, 4, 5): creates the cluster,
+ * places shards, names owners (failover, early claim, restarted owners, gentle rebalance), expires
+ * game servers, carries the policy to every shard. Pure: no I/O, clock, threads, randomness. The
+ * shell (coordinator/io in production, tests/sim in the simulator) feeds it etcd's records and
+ * carries out its transactions and calls.
+ *
+ * It is a reconciler: every decision follows from the records as they stand, so a new coordinator,
+ * or one that missed an answer, goes on where the last one stopped. Why an owner gets a new epoch:
+ *
+ *   its node record is gone            -> a live member at once, greatest reported dot first
+ *   its node record is newer than the  -> the same node again, one epoch higher: it restarted (or
+ *   shard record that names it            its lease lapsed) and lost what an owner holds in memory
+ *   a majority without it reports it   -> the reporter with the greatest last dot (early claim)
+ *   closed or silent
+ *   ownership is uneven                -> a live member, one shard per rebalance_period_ms
+ *
+ * Nothing here is trusted for safety beyond the compares of its transactions: replicas fence.
+ */
+#ifndef COORDINATOR_CORE_COORD_H
+#define COORDINATOR_CORE_COORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "runtime/base/arena.h"
+#include "runtime/base/log.h"
+#include "runtime/cluster/cluster_record.h"
+#include "runtime/cluster/wire.h"
+
+/* clang-format off */
+/*    field                   default   min      max  meaning                                     */
+#define COORD_LIMITS(X)                                                                            \
+    X(txn_writes_max,              64,    1,      64, "records changed by one transaction")        \
+    X(txns_max,                     8,    1,      64, "transactions in flight")                    \
+    X(txn_retry_ms,               250,   10,   10000, "pause before a transaction is repeated")    \
+    X(calls_max,                  256,    1,    4096, "calls to shards in flight")                 \
+    X(call_timeout_ms,           2000,  100,   60000, "deadline of one call")                      \
+    X(call_retry_ms,              200,   10,   60000, "pause before a shard is called again")      \
+    X(call_refused_ms,           5000,   10,  600000, "the same after it refused")                 \
+    X(placement_settle_ms,       1000,    0,   60000, "no new node for so long before placement")  \
+    X(claim_closed_ms,            300,   10,   60000, "early claim: owner closed for so long")     \
+    X(claim_silent_ms,           1500,   10,   60000, "early claim: owner silent for so long")     \
+    X(claim_calm_ms,             5000,    0,  600000, "no early claim or hand-over of a shard so " \
+                                                      "soon after it changed")                     \
+    X(report_valid_ms,           3000,   10,   60000, "a report counts for so long")               \
+    X(rebalance,                    1,    0,       1, "spread ownership over the nodes (0: off)")  \
+    X(rebalance_period_ms,        200,    1,  600000, "one hand-over in this time")                \
+    X(rebalance_up_ms,          10000,    0,  600000, "only to nodes up for so long")              \
+    X(rebalance_shun_ms,        60000,    0, 3600000, "not to nodes claimed against so recently")  \
+    X(server_wait_ms,           10000,    0,  600000, "a new coordinator expires nobody before")   \
+    X(server_settle_ms,          1000,    0,   60000, "a server is gone for so long before expiry")\
+    X(server_window_ms,         10000,    0,  600000, "servers gone within it count as at once")   \
+    X(server_hold_percent,         30,    1,     100, "more gone at once: hold, our own fault?")   \
+    X(server_hold_min,              4,    1,   65536, "fewer gone never hold")                     \
+    X(server_hold_ms_max,      120000,    0, 86400000, "longest hold; 0: never hold")              \
+    X(servers_expiring_max,        32,    1,    1024, "game servers being expired at a time")
+/* clang-format on */
+
+#define COORD_FIELD(name, def, min, max, doc) uint32_t name;
+struct coord_limits {
+    COORD_LIMITS(COORD_FIELD)
+};
+#undef COORD_FIELD
+struct coord_limits coord_limits_default(void);
+
+enum {
+    COORD_TXN_WRITES_MAX = 64,
+    COORD_SERVERS_MAX = 65536, /* Known game servers; beyond it new ones are not looked after. */
+};
+
+struct coord_options {
+    const char *cluster;                  /* cluster_name_valid. Copied, as all here. */
+    const struct coord_limits *limits;    /* NULL: the defaults. */
+    const struct cluster_record *initial; /* Written if the cluster has no record. Valid. */
+    struct slice initial_policy;          /* Packed holdfast.v1.Policy, written with it; or empty. */
+    uint32_t placement_nodes;             /* Nodes to wait for; 0: the replication factor. */
+    const struct log *log;                /* Borrowed; may be NULL. */
+};
+
+enum coord_event_type {
+    COORD_PUT,       /* key, value, create_revision, mod_revision   a record under the prefix     */
+    COORD_DELETED,   /* key, mod_revision                            it is gone                    */
+    COORD_SYNCED,    /*                                              the copy is complete          */
+    COORD_ELECTED,   /* key, create_revision                         own election key              */
+    COORD_LOST,      /*                                              or perhaps lost: stop acting  */
+    COORD_HALT,      /*                                              etcd went back: never act     */
+    COORD_TXN_DONE,  /* ticket, outcome, written, mod_revision       one for each txn action       */
+    COORD_CALL_DONE, /* call, status                                 one for each call action      */
+    COORD_REPORT,    /* report                                       borrowed for the step         */
+    COORD_TICK       /*                                              every 10 to 100 ms            */
+};
+
+enum coord_txn_outcome {
+    COORD_TXN_ANSWERED, /* The election key stood; `written` says which writes were carried out. */
+    COORD_TXN_DEPOSED,  /* The election key did not stand; nothing was written. */
+    COORD_TXN_UNKNOWN   /* No answer, or not sent: the same transaction will be repeated. */
+};
+
+struct coord_event {
+    enum coord_event_type type;
+    uint64_t now_ms; /* Monotonic; never goes back between events. */
+    struct slice key;
+    struct slice value;
+    int64_t create_revision;
+    int64_t mod_revision; /* TXN_DONE: the store's revision in the answer. */
+    uint64_t ticket;
+    enum coord_txn_outcome outcome;
+    const bool *written; /* As many as the transaction's writes. Only with ANSWERED. */
+    uint64_t call;
+    enum wire_status status; /* No answer: WIRE_UNKNOWN, never sent: WIRE_UNAVAILABLE. */
+    const Holdfast__Internal__V1__ReportOwnerRequest *report;
+};
+
+/* Carried out if `key` still has mod_revision (0: is absent) and, unless empty, absent_key is
+ * absent; each write on its own, as a nested transaction. */
+struct coord_write {
+    bool remove; /* Delete `key` instead of putting `value`. */
+    struct slice key;
+    struct slice value;
+    int64_t mod_revision;
+    struct slice absent_key;
+};
+
+/*
+ * One transaction: if election_key (unless empty) has election_revision as its create revision,
+ * then each write. Only creating the cluster's record comes without an election key: a listener
+ * needs the cluster's id before it can campaign, and create-if-absent needs no leader.
+ */
+struct coord_txn {
+    uint64_t ticket;
+    struct slice election_key;
+    int64_t election_revision;
+    const struct coord_write *writes;
+    uint32_t write_count; /* 1 to COORD_TXN_WRITES_MAX. */
+};
+
+/* A call to `node`, which the record names as owner of `shard`. */
+struct coord_call {
+    uint64_t call;
+    uint64_t node;
+    uint32_t shard;
+    uint16_t method; /* METHOD_EXPIRE_SERVER or METHOD_APPLY_POLICY. */
+    uint32_t timeout_ms;
+    struct slice body;
+};
+
+/* Actions of one step; all memory is the core's or the out's, valid until the next step or
+ * coord_out_clear. A zeroed one is valid. */
+struct coord_out {
+    struct coord_txn *txns;
+    uint32_t txn_count, txn_capacity;
+    struct coord_call *calls;
+    uint32_t call_count, call_capacity;
+    struct arena arena;
+};
+
+struct coord;
+
+struct coord *coord_new(const struct coord_options *options);
+void coord_free(struct coord *coord);
+
+/* Advances by one event; appends to `out`. What is wrong is logged and left alone. Carry out the
+ * actions after it returns: never call it from within. */
+void coord_step(struct coord *coord, const struct coord_event *event, struct coord_out *out);
+void coord_out_clear(struct coord_out *out);
+void coord_out_deinit(struct coord_out *out);
+
+/* Elected, synced, not halted: it decides. */
+bool coord_is_active(const struct coord *coord);
+bool coord_is_halted(const struct coord *coord);
+/* NULL until the cluster has a record. */
+const struct cluster_record *coord_cluster(const struct coord *coord);
+/* NULL: no live record. Valid until the next step. */
+const struct node_record *coord_find_node(const struct coord *coord, uint64_t replica_id);
+/* Live nodes by rising replica id. `index` < coord_node_count. */
+uint32_t coord_node_count(const struct coord *coord);
+const struct node_record *coord_node(const struct coord *coord, uint32_t index);
+/* NULL: no record. */
+const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t shard);
+
+/* clang-format off */
+/*    counter                 meaning                                                             */
+#define COORD_COUNTERS(X)                                                                          \
+    X(transactions,           "transactions sent, repeats included")                               \
+    X(transactions_unknown,   "transactions without a definite answer")                            \
+    X(writes_lost,            "writes whose compare failed")                                       \
+    X(shards_placed,          "shards given their first owner")                                    \
+    X(failovers,              "shards moved because their owner's lease was gone")                 \
+    X(claims,                 "shards moved by an early claim")                                    \
+    X(restarts,               "shards given a new epoch because their owner restarted")            \
+    X(handovers,              "shards moved to spread ownership")                                  \
+    X(reports,                "owner reports received")                                            \
+    X(calls,                  "calls to shards")                                                   \
+    X(calls_failed,           "calls to shards that were not answered well")                       \
+    X(servers_marked,         "game servers marked as expiring")                                   \
+    X(servers_expired,        "game servers expired in every shard")                               \
+    X(server_holds,           "times expiry was held because too many servers vanished at once")   \
+    X(records_malformed,      "records in etcd that could not be read")
+/*    gauge                   meaning                                                             */
+#define COORD_GAUGES(X)                                                                            \
+    X(active,                 "1 while this coordinator decides")                                  \
+    X(halted,                 "1 when etcd went back and writing stopped")                         \
+    X(nodes_live,             "nodes with a live lease")                                           \
+    X(shards_placed_now,      "shards that have a record")                                         \
+    X(shards_unowned,         "shards whose owner has no live lease")                              \
+    X(servers_known,          "registered game servers")                                           \
+    X(servers_gone,           "registered game servers whose lease is gone")                       \
+    X(servers_expiring,       "game servers being expired")                                        \
+    X(server_hold,            "1 while expiry is held")                                            \
+    X(policy_pending,         "shards that have not confirmed the policy")                         \
+    X(transactions_open,      "transactions in flight")                                            \
+    X(calls_open,             "calls in flight")
+/* clang-format on */
+
+#define COORD_FIELD(name, doc) uint64_t name;
+struct coord_stats {
+    COORD_COUNTERS(COORD_FIELD)
+    COORD_GAUGES(COORD_FIELD)
+};
+#undef COORD_FIELD
+void coord_stats_get(const struct coord *coord, struct coord_stats *ret_stats);
+
+#endif
