@@ -1,0 +1,89 @@
+#include "router/core/admission.h"
+
+#include <string.h>
+
+#include "holdfast/v1/operation.pb-c.h"
+#include "runtime/base/check.h"
+
+static const uint32_t share_percent[ADMISSION_PRIORITY_COUNT] = {
+    [ADMISSION_BULK] = 60,
+    [ADMISSION_ORDINARY] = 85,
+    [ADMISSION_URGENT] = 100,
+};
+
+void admission_init(struct admission *admission, uint32_t in_flight_max)
+{
+    CHECK(in_flight_max > 0);
+    *admission = (struct admission){ .in_flight_max = in_flight_max };
+}
+
+uint32_t admission_limit(const struct admission *admission, enum admission_priority priority)
+{
+    uint64_t limit = (uint64_t)admission->in_flight_max * share_percent[priority] / 100;
+
+    return limit == 0 ? 1 : (uint32_t)limit;
+}
+
+bool admission_enter(struct admission *admission, enum admission_priority priority, uint32_t weight,
+                     uint32_t *ret_retry_after_ms)
+{
+    uint64_t limit = admission_limit(admission, priority);
+    uint64_t after = (uint64_t)admission->in_flight + weight;
+    uint64_t span_ms = ADMISSION_RETRY_AFTER_MS_MAX - ADMISSION_RETRY_AFTER_MS_MIN;
+
+    if (after > limit && admission->in_flight > 0) {
+        uint64_t load = (uint64_t)admission->in_flight * span_ms / admission->in_flight_max;
+
+        admission->refused[priority]++;
+        *ret_retry_after_ms =
+            ADMISSION_RETRY_AFTER_MS_MIN + (uint32_t)(load < span_ms ? load : span_ms);
+        return false;
+    }
+    admission->in_flight += weight;
+    return true;
+}
+
+void admission_leave(struct admission *admission, uint32_t weight)
+{
+    CHECK(admission->in_flight >= weight);
+    admission->in_flight -= weight;
+}
+
+static bool has_system_authority(const ProtobufCMessage *message)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(message->descriptor, 4);
+    const Holdfast__V1__Authority *authority;
+
+    if (field == NULL || field->type != PROTOBUF_C_TYPE_MESSAGE ||
+        field->descriptor != &holdfast__v1__authority__descriptor)
+        return false;
+    memcpy(&authority, (const char *)message + field->offset, sizeof authority);
+    return authority != NULL && authority->kind_case == HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
+}
+
+enum admission_priority admission_priority_of(const struct method_info *method,
+                                              const ProtobufCMessage *message)
+{
+    switch (method->id) {
+    case METHOD_UPDATE_PROFILE:
+    case METHOD_BATCH_UPDATE_PROFILE:
+    case METHOD_BATCH_GRANT:
+    case METHOD_BATCH_GET_PROFILE:
+    case METHOD_BATCH_START_SESSION:
+    case METHOD_BATCH_END_SESSION:
+        return ADMISSION_BULK;
+    case METHOD_RENEW_SESSIONS:
+    case METHOD_REGISTER_SERVER:
+    case METHOD_UNREGISTER_SERVER:
+    case METHOD_RESOLVE_OPERATION:
+        return ADMISSION_URGENT;
+    default:
+        break;
+    }
+    if (method->route == METHOD_ROUTER)
+        return ADMISSION_URGENT;
+    if (method->route == METHOD_MUTATION && has_system_authority(message))
+        return ADMISSION_URGENT;
+    return ADMISSION_ORDINARY;
+}

@@ -1,0 +1,42 @@
+/*
+ * admission: refuses early what could not be done in time, by priority, so that purchases go
+ * through while bulk saves wait (DESIGN sections 10 and 11). Counts calls in flight; pure. Token
+ * buckets per key and address belong in front of it and are not here yet.
+ */
+#ifndef ROUTER_CORE_ADMISSION_H
+#define ROUTER_CORE_ADMISSION_H
+
+#include "idl/method.h"
+
+/* Also the priority of the frames to the nodes: greater is more urgent. */
+enum admission_priority {
+    ADMISSION_BULK,     /* Saves and the elements of batches. */
+    ADMISSION_ORDINARY, /* Sessions, reads, grants and spends by game servers. */
+    ADMISSION_URGENT,   /* Heartbeats, administration, back-end services: payments, moderation. */
+    ADMISSION_PRIORITY_COUNT
+};
+
+#define ADMISSION_RETRY_AFTER_MS_MIN 50u
+#define ADMISSION_RETRY_AFTER_MS_MAX 1000u
+
+struct admission {
+    uint32_t in_flight_max; /* For urgent calls; others have less, see admission_limit. */
+    uint32_t in_flight;
+    uint64_t refused[ADMISSION_PRIORITY_COUNT];
+};
+
+/* in_flight_max from 1 (CHECK). */
+void admission_init(struct admission *admission, uint32_t in_flight_max);
+/* Bulk may fill 60 %, ordinary calls 85 %, urgent ones all of in_flight_max; at least 1. */
+uint32_t admission_limit(const struct admission *admission, enum admission_priority priority);
+/* Takes `weight` calls in. False: too many are in flight, nothing was taken; *ret_retry_after_ms
+ * rises with the load. A weight above the whole limit passes when nothing else is in flight. */
+bool admission_enter(struct admission *admission, enum admission_priority priority, uint32_t weight,
+                     uint32_t *ret_retry_after_ms);
+void admission_leave(struct admission *admission, uint32_t weight);
+
+/* By method, and by the authority a mutation names. */
+enum admission_priority admission_priority_of(const struct method_info *method,
+                                              const ProtobufCMessage *message);
+
+#endif

@@ -1,0 +1,53 @@
+#include "router/core/refusal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static char *copy_text(struct arena *arena, const char *text)
+{
+    return (char *)arena_copy(arena, slice_from_text(text)).data;
+}
+
+void refusal_make(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
+                  Holdfast__V1__ErrorCode code, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    holdfast__v1__error_detail__init(ret_detail);
+    ret_detail->code = code;
+    ret_detail->message = copy_text(arena, text);
+}
+
+/* Whole UTF-8 characters only: a cut one would make the answer undecodable. */
+static struct slice shorten(struct slice value)
+{
+    if (value.size <= REFUSAL_VALUE_BYTES_MAX)
+        return value;
+    value.size = REFUSAL_VALUE_BYTES_MAX;
+    while (value.size > 0 && (value.data[value.size] & 0xc0) == 0x80)
+        value.size--;
+    return value;
+}
+
+void refusal_make_field(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
+                        const struct refusal_field *field, const char *message)
+{
+    refusal_make(arena, ret_detail, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT, "%s",
+                 message);
+    ret_detail->field = copy_text(arena, field->field);
+    ret_detail->limit = copy_text(arena, field->limit);
+    ret_detail->value = (char *)arena_copy(arena, shorten(field->value)).data;
+}
+
+struct slice refusal_encode(struct arena *arena, const Holdfast__V1__ErrorDetail *detail)
+{
+    size_t size = holdfast__v1__error_detail__get_packed_size(detail);
+    uint8_t *data = arena_alloc(arena, size + 1);
+
+    holdfast__v1__error_detail__pack(detail, data);
+    return (struct slice){ data, size };
+}

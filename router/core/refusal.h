@@ -1,0 +1,30 @@
+/*
+ * refusal: makes the ErrorDetail with which the router itself refuses a request. Texts live in an
+ * arena. Nothing the router says is `final`: it records nothing.
+ */
+#ifndef ROUTER_CORE_REFUSAL_H
+#define ROUTER_CORE_REFUSAL_H
+
+#include "holdfast/v1/error.pb-c.h"
+#include "runtime/base/arena.h"
+
+#define REFUSAL_VALUE_BYTES_MAX 64u
+
+/* The message is printf-style; only `code` and `message` are set. */
+void refusal_make(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
+                  Holdfast__V1__ErrorCode code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* INVALID_ARGUMENT about one field: which, what was expected, what was given (shortened). */
+struct refusal_field {
+    const char *field;
+    const char *limit;
+    struct slice value;
+};
+void refusal_make_field(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
+                        const struct refusal_field *field, const char *message);
+
+/* The encoding of `detail`, in the arena. */
+struct slice refusal_encode(struct arena *arena, const Holdfast__V1__ErrorDetail *detail);
+
+#endif

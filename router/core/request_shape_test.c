@@ -1,0 +1,392 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/operation.pb-c.h"
+#include "holdfast/v1/profile.pb-c.h"
+#include "router/core/admission.h"
+#include "router/core/renew.h"
+#include "router/core/route.h"
+#include "router/core/scatter.h"
+#include "runtime/base/check.h"
+#include "runtime/cluster/placement.h"
+
+static struct arena arena;
+
+static int reset(void **state)
+{
+    (void)state;
+    arena_reset(&arena);
+    return 0;
+}
+
+static int release(void **state)
+{
+    (void)state;
+    arena_deinit(&arena);
+    return 0;
+}
+
+static Holdfast__V1__GrantRequest grant_of(char *player, char *op)
+{
+    Holdfast__V1__GrantRequest grant;
+
+    holdfast__v1__grant_request__init(&grant);
+    grant.player_id = player;
+    grant.op_id = op;
+    return grant;
+}
+
+static err find(uint32_t method, const ProtobufCMessage *message, struct route_entity *entity,
+                Holdfast__V1__ErrorDetail *detail)
+{
+    return route_find_entity(method_find(method), message, &arena, entity, detail);
+}
+
+static void every_forwarded_method_has_an_entity_and_an_op_id_where_it_must(void **state)
+{
+    size_t count;
+    const struct method_info *methods = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        const ProtobufCFieldDescriptor *field;
+
+        if (methods[i].route != METHOD_MUTATION && methods[i].route != METHOD_READ)
+            continue;
+        field = &methods[i].request->fields[0];
+        assert_int_equal(field->id, 1);
+        assert_true(strcmp(field->name, "player_id") == 0 || strcmp(field->name, "entity") == 0);
+        if (methods[i].route == METHOD_MUTATION)
+            assert_string_equal(methods[i].request->fields[1].name, "op_id");
+    }
+}
+
+static void a_player_is_routed_by_its_entity(void **state)
+{
+    char player[] = "42", op[] = "admin:1", entity_text[] = "player:42";
+    Holdfast__V1__GrantRequest grant = grant_of(player, op);
+    Holdfast__V1__GetOperationRequest get;
+    struct route_entity a, b;
+    Holdfast__V1__ErrorDetail detail;
+    (void)state;
+
+    holdfast__v1__get_operation_request__init(&get);
+    get.entity = entity_text;
+    get.op_id = op;
+    assert_int_equal(find(METHOD_GRANT, &grant.base, &a, &detail), ERR_OK);
+    assert_int_equal(find(METHOD_GET_OPERATION, &get.base, &b, &detail), ERR_OK);
+    assert_string_equal(a.text, "player:42");
+    assert_string_equal(b.text, "player:42");
+    assert_int_equal(a.size, 9);
+}
+
+static void a_wrong_envelope_is_refused_with_its_field(void **state)
+{
+    char empty[] = "", player[] = "42", control[] = "4\n2", longest[102], op[] = "admin:1";
+    Holdfast__V1__GrantRequest grant = grant_of(empty, op);
+    struct route_entity entity;
+    Holdfast__V1__ErrorDetail detail;
+    (void)state;
+
+    assert_int_equal(find(METHOD_GRANT, &grant.base, &entity, &detail), ERR_INVALID);
+    assert_string_equal(detail.field, "player_id");
+
+    grant = grant_of(control, op);
+    assert_int_equal(find(METHOD_GRANT, &grant.base, &entity, &detail), ERR_INVALID);
+
+    memset(longest, 'x', sizeof longest);
+    longest[101] = 0;
+    grant = grant_of(longest, op);
+    assert_int_equal(find(METHOD_GRANT, &grant.base, &entity, &detail), ERR_INVALID);
+    assert_int_equal(strlen(detail.value), 64);
+    longest[100] = 0;
+    assert_int_equal(find(METHOD_GRANT, &grant.base, &entity, &detail), ERR_OK);
+
+    grant = grant_of(player, empty);
+    assert_int_equal(find(METHOD_GRANT, &grant.base, &entity, &detail), ERR_INVALID);
+    assert_string_equal(detail.field, "op_id");
+    assert_int_equal(detail.code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT);
+    assert_false(detail.final);
+}
+
+static void every_batch_method_has_the_shape_that_scatter_writes(void **state)
+{
+    size_t count, batches = 0;
+    const struct method_info *methods = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct method_info *element = method_find(methods[i].element);
+        const ProtobufCFieldDescriptor *requests, *results;
+        const ProtobufCMessageDescriptor *result;
+
+        if (methods[i].route != METHOD_SCATTER || methods[i].id == METHOD_RENEW_SESSIONS)
+            continue;
+        batches++;
+        assert_in_range(scatter_limit(&methods[i]), 1, SCATTER_ELEMENTS_MAX);
+        requests = &methods[i].request->fields[0];
+        assert_ptr_equal(requests->descriptor, element->request);
+        assert_int_equal(requests->id, 1);
+        results = &methods[i].response->fields[0];
+        assert_int_equal(results->id, 1);
+        result = results->descriptor;
+        assert_ptr_equal(protobuf_c_message_descriptor_get_field(result, 1)->descriptor,
+                         element->response);
+        assert_ptr_equal(protobuf_c_message_descriptor_get_field(result, 2)->descriptor,
+                         &holdfast__v1__error_detail__descriptor);
+    }
+    assert_int_equal(batches, 5);
+}
+
+static void a_batch_over_its_limit_is_refused(void **state)
+{
+    Holdfast__V1__BatchGrantRequest batch;
+    Holdfast__V1__GrantRequest *grants[1001];
+    struct scatter_elements elements;
+    Holdfast__V1__ErrorDetail detail;
+    (void)state;
+
+    memset(grants, 0, sizeof grants);
+    holdfast__v1__batch_grant_request__init(&batch);
+    batch.requests = grants;
+    batch.n_requests = 1001;
+    assert_int_equal(
+        scatter_split(method_find(METHOD_BATCH_GRANT), &batch.base, &arena, &elements, &detail),
+        ERR_INVALID);
+    assert_string_equal(detail.field, "requests");
+    assert_string_equal(detail.limit, "at most 1000");
+    assert_string_equal(detail.value, "1001");
+    batch.n_requests = 1000;
+    assert_int_equal(
+        scatter_split(method_find(METHOD_BATCH_GRANT), &batch.base, &arena, &elements, &detail),
+        ERR_OK);
+    assert_int_equal(elements.count, 1000);
+}
+
+static void outcomes_are_joined_by_place(void **state)
+{
+    Holdfast__V1__GrantResponse grant;
+    Holdfast__V1__ErrorDetail detail;
+    Holdfast__V1__BatchGrantResponse *joined;
+    struct scatter_outcome outcomes[3];
+    uint8_t packed_grant[64], packed_detail[512];
+    char text[301];
+    struct buf out = { 0 };
+    (void)state;
+
+    memset(text, 'm', 300);
+    text[300] = 0;
+    holdfast__v1__grant_response__init(&grant);
+    grant.ledger_seq = 77;
+    holdfast__v1__error_detail__init(&detail);
+    detail.code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_CAPACITY_FULL;
+    detail.message = text;
+    outcomes[0] = (struct scatter_outcome){
+        false, { packed_grant, holdfast__v1__grant_response__pack(&grant, packed_grant) }
+    };
+    outcomes[1] = (struct scatter_outcome){
+        true, { packed_detail, holdfast__v1__error_detail__pack(&detail, packed_detail) }
+    };
+    outcomes[2] = (struct scatter_outcome){ false, { NULL, 0 } };
+    scatter_join(outcomes, 3, &out);
+    assert_int_equal(out.size, scatter_joined_size(outcomes, 3));
+
+    joined = holdfast__v1__batch_grant_response__unpack(NULL, out.size, out.data);
+    assert_non_null(joined);
+    assert_int_equal(joined->n_results, 3);
+    assert_int_equal(joined->results[0]->response->ledger_seq, 77);
+    assert_int_equal(joined->results[1]->error->code, detail.code);
+    assert_string_equal(joined->results[1]->error->message, text);
+    assert_int_equal(joined->results[2]->outcome_case,
+                     HOLDFAST__V1__GRANT_RESULT__OUTCOME_RESPONSE);
+    holdfast__v1__batch_grant_response__free_unpacked(joined, NULL);
+    buf_deinit(&out);
+}
+
+#define SESSIONS 6
+
+static void make_sessions(Holdfast__V1__RenewSessionsRequest *request,
+                          Holdfast__V1__SessionRef *sessions, Holdfast__V1__SessionRef **list)
+{
+    static char *const players[SESSIONS] = { "a", "b", "c", "d", "", "f" };
+    static char *const tokens[SESSIONS] = {
+        "1-9-1", "1-9-2", "1-8-3", "1-9-4", "1-9-5", "nonsense"
+    };
+    static char incarnation[] = "1-9";
+
+    holdfast__v1__renew_sessions_request__init(request);
+    request->incarnation = incarnation;
+    for (size_t i = 0; i < SESSIONS; i++) {
+        holdfast__v1__session_ref__init(&sessions[i]);
+        sessions[i].player_id = players[i];
+        sessions[i].token = tokens[i];
+        list[i] = &sessions[i];
+    }
+    request->sessions = list;
+    request->n_sessions = SESSIONS;
+}
+
+static void tokens_are_grouped_by_shard_and_verdicts_joined_by_place(void **state)
+{
+    Holdfast__V1__RenewSessionsRequest request;
+    Holdfast__V1__SessionRef sessions[SESSIONS], *list[SESSIONS];
+    Holdfast__Internal__V1__RenewTokensResponse none, answer;
+    Holdfast__Internal__V1__RenewRelease release = { 0 }, *releases[] = { &release };
+    Holdfast__V1__RenewSessionsResponse *response;
+    Holdfast__V1__ErrorDetail detail;
+    struct renew_plan plan;
+    uint32_t placed = 0;
+    (void)state;
+
+    make_sessions(&request, sessions, list);
+    assert_int_equal(renew_split(&request, 4096, &arena, &plan, &detail), ERR_OK);
+    assert_int_equal(plan.group_count, 3); /* a, b, d; the others no shard could confirm. */
+    holdfast__internal__v1__renew_tokens_response__init(&none);
+    holdfast__internal__v1__renew_tokens_response__init(&answer);
+    holdfast__internal__v1__renew_release__init(&release);
+    for (uint32_t i = 0; i < plan.group_count; i++) {
+        const struct renew_group *group = &plan.groups[i];
+        struct route_entity entity;
+
+        assert_int_equal(group->request.n_tokens, 1);
+        assert_true(i == 0 || plan.groups[i - 1].shard < group->shard);
+        entity = route_entity_of_player(slice_from_text(group->request.tokens[0]->player_id));
+        assert_int_equal(group->shard, shard_of_entity(slice_from_text(entity.text), 4096));
+        assert_int_equal(group->request.shard, group->shard);
+        placed += group->request.tokens[0]->position;
+        switch (group->request.tokens[0]->player_id[0]) {
+        case 'a':
+            renew_take(&plan, i, &none);
+            break;
+        case 'b':
+            release.position = group->request.tokens[0]->position;
+            release.remaining_ms = 1234;
+            answer.release_requested = releases;
+            answer.n_release_requested = 1;
+            renew_take(&plan, i, &answer);
+            break;
+        default:
+            assert_int_equal(group->request.tokens[0]->fence, 4);
+            renew_take(&plan, i, NULL);
+        }
+    }
+    assert_int_equal(placed, 0 + 1 + 3);
+    response = renew_join(&plan, &arena);
+    assert_int_equal(response->n_lost, 3);
+    assert_string_equal(response->lost[0]->player_id, "c");
+    assert_string_equal(response->lost[2]->player_id, "f");
+    assert_int_equal(response->n_release_requested, 1);
+    assert_string_equal(response->release_requested[0]->player_id, "b");
+    assert_int_equal(response->release_requested[0]->remaining_ms, 1234);
+    assert_int_equal(response->n_unknown, 1);
+    assert_string_equal(response->unknown[0]->player_id, "d");
+}
+
+static void a_hostile_answer_to_a_renewal_stays_inside_the_list(void **state)
+{
+    Holdfast__V1__RenewSessionsRequest request;
+    Holdfast__V1__SessionRef sessions[SESSIONS], *list[SESSIONS];
+    Holdfast__Internal__V1__RenewTokensResponse answer;
+    uint32_t lost[] = { 999999, UINT32_MAX };
+    Holdfast__V1__ErrorDetail detail;
+    struct renew_plan plan;
+    (void)state;
+
+    make_sessions(&request, sessions, list);
+    assert_int_equal(renew_split(&request, 1, &arena, &plan, &detail), ERR_OK);
+    assert_int_equal(plan.group_count, 1);
+    holdfast__internal__v1__renew_tokens_response__init(&answer);
+    answer.lost = lost;
+    answer.n_lost = ARRAY_SIZE(lost);
+    renew_take(&plan, 0, &answer);
+    assert_int_equal(renew_join(&plan, &arena)->n_lost, 3);
+}
+
+static void a_heartbeat_over_its_limits_is_refused(void **state)
+{
+    Holdfast__V1__RenewSessionsRequest request;
+    Holdfast__V1__SessionRef sessions[SESSIONS], *list[SESSIONS];
+    Holdfast__V1__ErrorDetail detail;
+    struct renew_plan plan;
+    char nonsense[] = "9";
+    (void)state;
+
+    make_sessions(&request, sessions, list);
+    request.n_sessions = RENEW_SESSIONS_MAX + 1;
+    assert_int_equal(renew_split(&request, 64, &arena, &plan, &detail), ERR_INVALID);
+    assert_string_equal(detail.field, "sessions");
+    request.n_sessions = 0;
+    request.incarnation = nonsense;
+    assert_int_equal(renew_split(&request, 64, &arena, &plan, &detail), ERR_INVALID);
+    assert_string_equal(detail.field, "incarnation");
+}
+
+static void bulk_is_refused_before_purchases(void **state)
+{
+    struct admission admission;
+    uint32_t retry_after_ms = 0;
+    (void)state;
+
+    admission_init(&admission, 100);
+    assert_true(admission_enter(&admission, ADMISSION_ORDINARY, 60, &retry_after_ms));
+    assert_false(admission_enter(&admission, ADMISSION_BULK, 1, &retry_after_ms));
+    assert_in_range(retry_after_ms, 500, 1000);
+    assert_true(admission_enter(&admission, ADMISSION_ORDINARY, 25, &retry_after_ms));
+    assert_false(admission_enter(&admission, ADMISSION_ORDINARY, 1, &retry_after_ms));
+    assert_true(admission_enter(&admission, ADMISSION_URGENT, 15, &retry_after_ms));
+    assert_false(admission_enter(&admission, ADMISSION_URGENT, 1, &retry_after_ms));
+    admission_leave(&admission, 100);
+    assert_true(admission_enter(&admission, ADMISSION_BULK, 1000, &retry_after_ms));
+    assert_false(admission_enter(&admission, ADMISSION_URGENT, 1, &retry_after_ms));
+    assert_int_equal(admission.refused[ADMISSION_URGENT], 2);
+}
+
+static void a_payment_is_urgent_and_a_save_is_bulk(void **state)
+{
+    char player[] = "42", op[] = "receipt:1";
+    Holdfast__V1__GrantRequest grant = grant_of(player, op);
+    Holdfast__V1__UpdateProfileRequest update;
+    Holdfast__V1__Authority authority;
+    Holdfast__V1__SystemAuthority system;
+    (void)state;
+
+    holdfast__v1__authority__init(&authority);
+    holdfast__v1__system_authority__init(&system);
+    holdfast__v1__update_profile_request__init(&update);
+    assert_int_equal(admission_priority_of(method_find(METHOD_GRANT), &grant.base),
+                     ADMISSION_ORDINARY);
+    grant.authority = &authority;
+    assert_int_equal(admission_priority_of(method_find(METHOD_GRANT), &grant.base),
+                     ADMISSION_ORDINARY);
+    authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
+    authority.system = &system;
+    assert_int_equal(admission_priority_of(method_find(METHOD_GRANT), &grant.base),
+                     ADMISSION_URGENT);
+    assert_int_equal(admission_priority_of(method_find(METHOD_UPDATE_PROFILE), &update.base),
+                     ADMISSION_BULK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(every_forwarded_method_has_an_entity_and_an_op_id_where_it_must,
+                               reset),
+        cmocka_unit_test_setup(a_player_is_routed_by_its_entity, reset),
+        cmocka_unit_test_setup(a_wrong_envelope_is_refused_with_its_field, reset),
+        cmocka_unit_test_setup(every_batch_method_has_the_shape_that_scatter_writes, reset),
+        cmocka_unit_test_setup(a_batch_over_its_limit_is_refused, reset),
+        cmocka_unit_test_setup(outcomes_are_joined_by_place, reset),
+        cmocka_unit_test_setup(tokens_are_grouped_by_shard_and_verdicts_joined_by_place, reset),
+        cmocka_unit_test_setup(a_hostile_answer_to_a_renewal_stays_inside_the_list, reset),
+        cmocka_unit_test_setup(a_heartbeat_over_its_limits_is_refused, reset),
+        cmocka_unit_test_setup(bulk_is_refused_before_purchases, reset),
+        cmocka_unit_test_setup(a_payment_is_urgent_and_a_save_is_bulk, reset),
+    };
+    return cmocka_run_group_tests(tests, NULL, release);
+}

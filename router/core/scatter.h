@@ -1,0 +1,41 @@
+/*
+ * scatter: splits the Batch methods into the requests of their elements, and joins the outcomes
+ * in the order of the requests. Pure. Every Batch method has one shape (idl):
+ *
+ *   request  { repeated <Element>Request requests = 1; }
+ *   response { repeated Result results = 1; }   Result { response = 1 or error = 2 }
+ */
+#ifndef ROUTER_CORE_SCATTER_H
+#define ROUTER_CORE_SCATTER_H
+
+#include "holdfast/v1/error.pb-c.h"
+#include "idl/method.h"
+#include "runtime/base/arena.h"
+
+#define SCATTER_ELEMENTS_MAX 1000u /* Of any method; scatter_limit says of each. */
+
+struct scatter_elements {
+    ProtobufCMessage *const *messages; /* Borrowed from the batch. */
+    uint32_t count;
+};
+
+/* Elements one call may carry; 0: not a Batch method. */
+uint32_t scatter_limit(const struct method_info *method);
+
+/* ERR_INVALID: too many elements; *ret_detail says so. No elements at all is fine. */
+NODISCARD err scatter_split(const struct method_info *method, const ProtobufCMessage *message,
+                            struct arena *arena, struct scatter_elements *ret_elements,
+                            Holdfast__V1__ErrorDetail *ret_detail);
+
+/* What came of one element: the encoding of its response, or of an ErrorDetail. */
+struct scatter_outcome {
+    bool failed;
+    struct slice bytes;
+};
+
+/* Appends the encoding of the batch's response. */
+void scatter_join(const struct scatter_outcome *outcomes, uint32_t count, struct buf *out);
+/* The size scatter_join would append. */
+size_t scatter_joined_size(const struct scatter_outcome *outcomes, uint32_t count);
+
+#endif
