@@ -11,10 +11,10 @@
 #include "node/core/session.h"
 #include "runtime/base/arena.h"
 
-#define LEDGER_HASH_BYTES 32u
-#define SECTIONS_MAX 64u
+#define LEDGER_HASH_BYTES      32u
+#define SECTIONS_MAX           64u
 #define SECTION_NAME_BYTES_MAX 64u
-#define SECTION_BYTES_MAX (256u * 1024u)
+#define SECTION_BYTES_MAX      (256u * 1024u)
 /* Of all sections: a whole profile must fit one frame between processes. */
 #define PROFILE_BYTES_MAX (3u * 1024u * 1024u)
 
@@ -32,16 +32,16 @@ struct section_info {
 };
 
 struct player {
-    struct slice entity;          /* "player:42" */
-    uint64_t version;             /* 0: the player does not exist yet. */
+    struct slice entity; /* "player:42" */
+    uint64_t version;    /* 0: the player does not exist yet. */
     uint64_t created_at_ms;
     struct session session;
-    uint64_t ledger_seq;          /* Of the newest entry; 0: none. */
+    uint64_t ledger_seq;                    /* Of the newest entry; 0: none. */
     uint8_t ledger_hash[LEDGER_HASH_BYTES]; /* Of that entry. */
     uint32_t item_count;
     uint32_t balance_count;
-    struct balance *balances;     /* Sorted by currency; only those ever held. */
-    struct slice section_bytes;   /* The index as stored, until player_sections decodes it. */
+    struct balance *balances;   /* Sorted by currency; only those ever held. */
+    struct slice section_bytes; /* The index as stored, until player_sections decodes it. */
     bool sections_loaded;
     uint32_t section_count;
     struct section_info *sections; /* Sorted by name; room for SECTIONS_MAX. */

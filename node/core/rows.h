@@ -8,7 +8,7 @@
 #include "node/core/op.h"
 #include "node/core/state.h"
 
-#define ITEM_UID_BYTES 16u
+#define ITEM_UID_BYTES     16u
 #define ITEM_UID_TEXT_SIZE 33 /* With the NUL. */
 
 struct row_key {

@@ -30,10 +30,10 @@ struct claim {
 
 struct session {
     enum session_state state;
-    uint64_t fence;                 /* Rises with every session of the player. */
+    uint64_t fence; /* Rises with every session of the player. */
     struct incarnation incarnation;
     uint64_t acquired_at_ms;
-    uint64_t timer_ms;              /* Its row in TABLE_TIMER; 0: none. */
+    uint64_t timer_ms; /* Its row in TABLE_TIMER; 0: none. */
     struct claim claim;
 };
 

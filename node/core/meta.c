@@ -1,0 +1,271 @@
+#include "node/core/meta.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+
+#define META_VERSION                1u
+#define OPERATION_WINDOW_MS_DEFAULT (24ull * 3600u * 1000u)
+#define OPERATIONS_MAX_DEFAULT      2000000u
+#define ITEMS_MAX_DEFAULT           10000u
+
+struct policy policy_default(void)
+{
+    return (struct policy){
+        .operation_window_ms = OPERATION_WINDOW_MS_DEFAULT,
+        .operations_max = OPERATIONS_MAX_DEFAULT,
+        .items_max = ITEMS_MAX_DEFAULT,
+    };
+}
+
+void meta_init(struct meta *meta)
+{
+    memset(meta, 0, sizeof *meta);
+    meta->policy = policy_default();
+    meta->apply_version = 1;
+}
+
+void meta_deinit(struct meta *meta)
+{
+    free(meta->expired);
+    meta->expired = NULL;
+    meta->expired_count = 0;
+}
+
+void meta_copy(struct meta *to, const struct meta *from)
+{
+    CHECK(to != from);
+    size_t size = sizeof *from->expired * from->expired_count;
+    struct incarnation *expired = NULL;
+
+    if (size > 0) {
+        expired = mem_alloc(size);
+        memcpy(expired, from->expired, size);
+    }
+    free(to->expired);
+    *to = *from;
+    to->expired = expired;
+}
+
+static void put_dot(struct dot dot, struct buf *out)
+{
+    buf_put_u64(out, dot.epoch);
+    buf_put_u64(out, dot.owner);
+    buf_put_u64(out, dot.counter);
+}
+
+static struct dot read_dot(struct reader *reader)
+{
+    struct dot dot;
+    dot.epoch = read_u64(reader);
+    dot.owner = read_u64(reader);
+    dot.counter = read_u64(reader);
+    return dot;
+}
+
+static void put_hash(struct hash128 hash, struct buf *out)
+{
+    buf_append(out, hash.bytes, sizeof hash.bytes);
+}
+
+static struct hash128 read_hash(struct reader *reader)
+{
+    struct hash128 hash = { { 0 } };
+    struct slice bytes = read_raw(reader, sizeof hash.bytes);
+    if (bytes.size == sizeof hash.bytes)
+        memcpy(hash.bytes, bytes.data, sizeof hash.bytes);
+    return hash;
+}
+
+static void put_incarnation(struct incarnation incarnation, struct buf *out)
+{
+    buf_put_u64(out, incarnation.generation);
+    buf_put_u64(out, incarnation.revision);
+}
+
+static struct incarnation read_incarnation(struct reader *reader)
+{
+    struct incarnation incarnation;
+    incarnation.generation = read_u64(reader);
+    incarnation.revision = read_u64(reader);
+    return incarnation;
+}
+
+static void put_membership(const struct membership *membership, struct buf *out)
+{
+    buf_put_u64(out, membership->config);
+    buf_put_u32(out, membership->count);
+    buf_put_u32(out, membership->new_count);
+    for (uint32_t i = 0; i < membership->count; i++)
+        buf_put_u64(out, membership->members[i]);
+    for (uint32_t i = 0; i < membership->new_count; i++)
+        buf_put_u64(out, membership->new_members[i]);
+}
+
+static void read_membership(struct reader *reader, struct membership *membership)
+{
+    membership->config = read_u64(reader);
+    membership->count = read_u32(reader);
+    membership->new_count = read_u32(reader);
+    if (membership->count > MEMBERS_MAX || membership->new_count > MEMBERS_MAX) {
+        reader->bad = true;
+        return;
+    }
+    for (uint32_t i = 0; i < membership->count; i++)
+        membership->members[i] = read_u64(reader);
+    for (uint32_t i = 0; i < membership->new_count; i++)
+        membership->new_members[i] = read_u64(reader);
+}
+
+static void put_policy(const struct policy *policy, struct buf *out)
+{
+    buf_put_u64(out, policy->version);
+    buf_put_u64(out, policy->operation_window_ms);
+    buf_put_u64(out, policy->operations_max);
+    buf_put_u32(out, policy->items_max);
+    buf_put_u32(out, policy->currency_count);
+    for (uint32_t i = 0; i < policy->currency_count; i++) {
+        buf_put_bytes(out, slice_from_text(policy->currencies[i].name));
+        buf_put_u64(out, (uint64_t)policy->currencies[i].min_balance);
+        buf_put_u64(out, (uint64_t)policy->currencies[i].max_balance);
+    }
+}
+
+static void read_policy(struct reader *reader, struct policy *policy)
+{
+    policy->version = read_u64(reader);
+    policy->operation_window_ms = read_u64(reader);
+    policy->operations_max = read_u64(reader);
+    policy->items_max = read_u32(reader);
+    policy->currency_count = read_u32(reader);
+    if (policy->currency_count > CURRENCIES_MAX) {
+        reader->bad = true;
+        return;
+    }
+    for (uint32_t i = 0; i < policy->currency_count; i++) {
+        struct slice name = read_bytes(reader, CURRENCY_NAME_BYTES_MAX);
+        memset(policy->currencies[i].name, 0, sizeof policy->currencies[i].name);
+        memcpy(policy->currencies[i].name, name.data, name.size);
+        policy->currencies[i].min_balance = (int64_t)read_u64(reader);
+        policy->currencies[i].max_balance = (int64_t)read_u64(reader);
+    }
+}
+
+void meta_encode(const struct meta *meta, struct buf *out)
+{
+    buf_put_u8(out, META_VERSION);
+    buf_put_u64(out, meta->applied_index);
+    put_dot(meta->applied_dot, out);
+    put_hash(meta->applied_hash, out);
+    put_hash(meta->outcome_hash, out);
+    buf_put_u64(out, meta->owner_ms);
+    vector_encode(&meta->vector, out);
+    put_membership(&meta->membership, out);
+    buf_put_u64(out, meta->generation);
+    buf_put_u32(out, meta->apply_version);
+    buf_put_u64(out, meta->cut_id);
+    buf_put_u64(out, meta->floor_ms);
+    buf_put_u64(out, meta->operation_count);
+    buf_put_u64(out, meta->operation_ms_max);
+    buf_put_u64(out, meta->session_count);
+    put_incarnation(meta->lowest_live, out);
+    buf_put_u32(out, meta->expired_count);
+    for (uint32_t i = 0; i < meta->expired_count; i++)
+        put_incarnation(meta->expired[i], out);
+    put_policy(&meta->policy, out);
+}
+
+static void read_expired(struct reader *reader, struct meta *meta)
+{
+    uint32_t count = read_u32(reader);
+
+    if (reader->bad || count > EXPIRED_MAX) {
+        reader->bad = true;
+        return;
+    }
+    if (count > 0)
+        meta->expired = mem_alloc(sizeof *meta->expired * count);
+    meta->expired_count = count;
+    for (uint32_t i = 0; i < count; i++)
+        meta->expired[i] = read_incarnation(reader);
+}
+
+static void read_meta(struct reader *reader, struct meta *meta)
+{
+    meta->applied_index = read_u64(reader);
+    meta->applied_dot = read_dot(reader);
+    meta->applied_hash = read_hash(reader);
+    meta->outcome_hash = read_hash(reader);
+    meta->owner_ms = read_u64(reader);
+    if (vector_decode(reader, &meta->vector) != ERR_OK)
+        reader->bad = true;
+    read_membership(reader, &meta->membership);
+    meta->generation = read_u64(reader);
+    meta->apply_version = read_u32(reader);
+    meta->cut_id = read_u64(reader);
+    meta->floor_ms = read_u64(reader);
+    meta->operation_count = read_u64(reader);
+    meta->operation_ms_max = read_u64(reader);
+    meta->session_count = read_u64(reader);
+    meta->lowest_live = read_incarnation(reader);
+    read_expired(reader, meta);
+    read_policy(reader, &meta->policy);
+}
+
+err meta_decode(struct slice bytes, struct meta *meta)
+{
+    struct reader reader = reader_from(bytes);
+    struct meta read;
+
+    memset(&read, 0, sizeof read);
+    if (read_u8(&reader) != META_VERSION)
+        return ERR_CORRUPT;
+    read_meta(&reader, &read);
+    if (reader_finish(&reader) != ERR_OK) {
+        meta_deinit(&read);
+        return ERR_CORRUPT;
+    }
+    meta_deinit(meta);
+    *meta = read;
+    return ERR_OK;
+}
+
+bool meta_is_expired(const struct meta *meta, struct incarnation incarnation)
+{
+    uint32_t low = 0;
+    uint32_t high = meta->expired_count;
+
+    if (incarnation_compare(incarnation, meta->lowest_live) < 0)
+        return true;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int order = incarnation_compare(incarnation, meta->expired[middle]);
+        if (order == 0)
+            return true;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return false;
+}
+
+const struct currency *policy_find_currency(const struct policy *policy, struct slice name)
+{
+    uint32_t low = 0;
+    uint32_t high = policy->currency_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct currency *currency = &policy->currencies[middle];
+        int order = slice_compare(name, slice_from_text(currency->name));
+        if (order == 0)
+            return currency;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}

@@ -1,0 +1,206 @@
+#include "node/core/rows.h"
+
+#include <string.h>
+
+#include "runtime/base/check.h"
+
+#define ROW_VERSION 1u
+
+static void key_begin(struct row_key *key, enum table table)
+{
+    key->bytes[0] = (uint8_t)table;
+    key->size = 1;
+}
+
+static void key_add(struct row_key *key, struct slice bytes)
+{
+    CHECK(bytes.size <= sizeof key->bytes - key->size);
+    if (bytes.size > 0)
+        memcpy(key->bytes + key->size, bytes.data, bytes.size);
+    key->size += bytes.size;
+}
+
+static void key_add_be(struct row_key *key, uint64_t number, size_t bytes)
+{
+    CHECK(bytes <= sizeof key->bytes - key->size);
+    for (size_t i = 0; i < bytes; i++)
+        key->bytes[key->size + i] = (uint8_t)(number >> (8 * (bytes - 1 - i)));
+    key->size += bytes;
+}
+
+static void key_add_entity(struct row_key *key, struct slice entity)
+{
+    CHECK(entity.size > 0 && entity.size <= ENTITY_BYTES_MAX);
+    key_add(key, entity);
+    key_add_be(key, 0, 1);
+}
+
+struct slice row_key_slice(const struct row_key *key)
+{
+    return (struct slice){ key->bytes, key->size };
+}
+
+void row_key_player(struct row_key *key, struct slice entity)
+{
+    key_begin(key, TABLE_PLAYER);
+    key_add(key, entity);
+}
+
+void row_key_section(struct row_key *key, struct slice entity, struct slice name)
+{
+    key_begin(key, TABLE_SECTION);
+    key_add_entity(key, entity);
+    key_add(key, name);
+}
+
+void row_key_ledger(struct row_key *key, struct slice entity, uint64_t seq)
+{
+    key_begin(key, TABLE_LEDGER);
+    key_add_entity(key, entity);
+    key_add_be(key, seq, 8);
+}
+
+void row_key_operation(struct row_key *key, struct slice entity, const struct op_id *id)
+{
+    if (id->typed) {
+        key_begin(key, TABLE_TYPED);
+        key_add_entity(key, entity);
+        key_add(key, id->text);
+        return;
+    }
+    key_begin(key, TABLE_OPERATION);
+    key_add(key, (struct slice){ id->uuid.bytes, sizeof id->uuid.bytes });
+    key_add(key, entity);
+}
+
+void row_key_timer(struct row_key *key, uint64_t due_ms, struct slice entity)
+{
+    key_begin(key, TABLE_TIMER);
+    key_add_be(key, due_ms, 8);
+    key_add(key, entity);
+}
+
+void row_key_item_prefix(struct row_key *key, struct slice entity)
+{
+    key_begin(key, TABLE_ITEM);
+    key_add_entity(key, entity);
+}
+
+void row_key_item(struct row_key *key, struct slice entity, const uint8_t uid[ITEM_UID_BYTES])
+{
+    row_key_item_prefix(key, entity);
+    key_add(key, (struct slice){ uid, ITEM_UID_BYTES });
+}
+
+void row_key_operation_bound(struct row_key *key, uint64_t ms)
+{
+    key_begin(key, TABLE_OPERATION);
+    key_add_be(key, ms + 1, 6);
+}
+
+uint64_t row_operation_ms(struct slice key)
+{
+    uint64_t ms = 0;
+
+    CHECK(key.size >= 7);
+    for (size_t i = 1; i < 7; i++)
+        ms = ms << 8 | key.data[i];
+    return ms;
+}
+
+void timer_row_encode(uint64_t fence, struct buf *out)
+{
+    buf_put_u8(out, ROW_VERSION);
+    buf_put_u64(out, fence);
+}
+
+err timer_row_decode(struct slice key, struct slice value, struct timer_row *ret_timer)
+{
+    struct reader key_reader = reader_from(key);
+    struct reader reader = reader_from(value);
+    struct timer_row timer;
+
+    bool known = read_u8(&key_reader) == TABLE_TIMER;
+    known &= read_u8(&reader) == ROW_VERSION;
+    timer.due_ms = read_u64_be(&key_reader);
+    timer.entity = read_raw(&key_reader, reader_left(&key_reader));
+    timer.fence = read_u64(&reader);
+    if (!known || key_reader.bad || reader_finish(&reader) != ERR_OK)
+        return ERR_CORRUPT;
+    *ret_timer = timer;
+    return ERR_OK;
+}
+
+void item_uid_make(uint32_t shard, uint64_t epoch, uint64_t counter, uint32_t place,
+                   uint8_t ret_uid[ITEM_UID_BYTES])
+{
+    struct row_key uid = { .size = 0 };
+
+    CHECK(shard <= UINT16_MAX);
+    CHECK(epoch < 1ull << 48);
+    CHECK(counter < 1ull << 48);
+    CHECK(place <= UINT16_MAX);
+    key_add_be(&uid, shard, 2);
+    key_add_be(&uid, epoch, 6);
+    key_add_be(&uid, counter, 6);
+    key_add_be(&uid, place, 2);
+    CHECK(uid.size == ITEM_UID_BYTES);
+    memcpy(ret_uid, uid.bytes, ITEM_UID_BYTES);
+}
+
+void item_uid_print(const uint8_t uid[ITEM_UID_BYTES], char ret_text[ITEM_UID_TEXT_SIZE])
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < ITEM_UID_BYTES; i++) {
+        ret_text[2 * i] = digits[uid[i] >> 4];
+        ret_text[2 * i + 1] = digits[uid[i] & 15];
+    }
+    ret_text[ITEM_UID_TEXT_SIZE - 1] = 0;
+}
+
+err item_uid_parse(struct slice text, uint8_t ret_uid[ITEM_UID_BYTES])
+{
+    uint8_t uid[ITEM_UID_BYTES] = { 0 };
+
+    if (text.size != ITEM_UID_TEXT_SIZE - 1)
+        return ERR_INVALID;
+    for (size_t i = 0; i < text.size; i++) {
+        uint8_t c = text.data[i];
+        uint8_t digit;
+        if (c >= '0' && c <= '9')
+            digit = (uint8_t)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            digit = (uint8_t)(c - 'a' + 10);
+        else
+            return ERR_INVALID;
+        uid[i / 2] = (uint8_t)(uid[i / 2] << 4 | digit);
+    }
+    memcpy(ret_uid, uid, ITEM_UID_BYTES);
+    return ERR_OK;
+}
+
+void item_row_encode(const struct item_row *item, struct buf *out)
+{
+    buf_put_u8(out, ROW_VERSION);
+    buf_put_u64(out, item->minted_at_ms);
+    buf_put_bytes(out, item->kind);
+    buf_append(out, item->attributes.data, item->attributes.size);
+}
+
+err item_row_decode(struct slice key, struct slice value, struct item_row *ret_item)
+{
+    struct reader reader = reader_from(value);
+    struct item_row item;
+
+    if (key.size <= ITEM_UID_BYTES || read_u8(&reader) != ROW_VERSION)
+        return ERR_CORRUPT;
+    memcpy(item.uid, key.data + key.size - ITEM_UID_BYTES, ITEM_UID_BYTES);
+    item.minted_at_ms = read_u64(&reader);
+    item.kind = read_bytes(&reader, UINT32_MAX);
+    item.attributes = read_raw(&reader, reader_left(&reader));
+    if (reader_finish(&reader) != ERR_OK)
+        return ERR_CORRUPT;
+    *ret_item = item;
+    return ERR_OK;
+}

@@ -1,0 +1,313 @@
+#include "node/core/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/core/rows.h"
+#include "node/core/state_row.h"
+#include "runtime/base/check.h"
+#include "runtime/base/hash.h"
+
+struct slice row_slice(const struct row *row)
+{
+    return (struct slice){ row->key, row->key_size };
+}
+
+struct slice row_value(const struct row *row)
+{
+    CHECK(row->value != NULL);
+    return (struct slice){ row->value->bytes, row->value->size };
+}
+
+size_t row_bytes(const struct row *row)
+{
+    size_t value = row->value != NULL ? sizeof *row->value + row->value->size : 0;
+    return sizeof *row + row->key_size + value;
+}
+
+struct state *state_new(uint32_t shard)
+{
+    struct state *state = mem_zalloc(sizeof *state);
+    state->shard = shard;
+    state->load_generation = 1;
+    return state;
+}
+
+static void coverage_deinit(struct coverage *coverage)
+{
+    buf_deinit(&coverage->prefix);
+    buf_deinit(&coverage->after);
+    buf_deinit(&coverage->to);
+}
+
+void state_free(struct state *state)
+{
+    if (state == NULL)
+        return;
+    CHECK(!state->transaction_open);
+    if (state->checkpoint_open)
+        state_checkpoint_end(state, false);
+    for (uint64_t i = 0; i < state->table.bucket_count; i++) {
+        struct row *row = state->table.buckets[i];
+        while (row != NULL) {
+            struct row *next = row->hash_next;
+            blob_unref(row->value);
+            free(row);
+            row = next;
+        }
+    }
+    for (uint32_t i = 0; i < COVERAGES_MAX; i++)
+        coverage_deinit(&state->coverages[i]);
+    free(state->table.buckets);
+    free(state->dirty);
+    free(state->frozen);
+    free(state->writes);
+    free(state->undo);
+    free(state);
+}
+
+static bool is_operation(const struct row *row)
+{
+    return row->key[0] == TABLE_OPERATION;
+}
+
+/* Operations leave memory by age, timers never: only the rest is listed by use. */
+static bool is_listed_by_use(const struct row *row)
+{
+    return !is_operation(row) || row->value == NULL;
+}
+
+static void list_remove(struct state *state, struct row *row)
+{
+    if (!row->listed)
+        return;
+    *(row->older != NULL ? &row->older->newer : &state->oldest) = row->newer;
+    *(row->newer != NULL ? &row->newer->older : &state->newest) = row->older;
+    row->older = NULL;
+    row->newer = NULL;
+    row->listed = false;
+}
+
+static void list_add(struct state *state, struct row *row)
+{
+    if (row->listed || row->key[0] == TABLE_TIMER || !is_listed_by_use(row))
+        return;
+    row->older = state->newest;
+    row->newer = NULL;
+    *(state->newest != NULL ? &state->newest->newer : &state->oldest) = row;
+    state->newest = row;
+    row->listed = true;
+}
+
+void state_row_use(struct state *state, struct row *row)
+{
+    if (!row->listed || state->newest == row)
+        return;
+    list_remove(state, row);
+    list_add(state, row);
+}
+
+struct row *state_row_make(struct state *state, struct slice key, bool *ret_made)
+{
+    CHECK(key.size > 0 && key.size <= STATE_KEY_BYTES_MAX);
+    uint64_t hash = hash_u64(key);
+    struct row *row = row_table_find(&state->table, key, hash);
+
+    *ret_made = row == NULL;
+    if (row != NULL)
+        return row;
+    row = mem_zalloc(sizeof *row + key.size);
+    row->hash = hash;
+    row->dirty_place = DIRTY_NONE;
+    row->key_size = (uint16_t)key.size;
+    memcpy(row->key, key.data, key.size);
+    row_table_add(&state->table, row);
+    if (order_has(key))
+        order_add(state, row);
+    list_add(state, row);
+    state->stats.bytes += row_bytes(row);
+    return row;
+}
+
+void state_row_drop(struct state *state, struct row *row)
+{
+    CHECK(row->dirty_place == DIRTY_NONE);
+    CHECK(!row->frozen);
+    list_remove(state, row);
+    if (row->ordered)
+        order_remove(state, row);
+    row_table_remove(&state->table, row);
+    state->stats.bytes -= row_bytes(row);
+    if (is_operation(row) && row->value != NULL)
+        state->operation_bytes -= row_bytes(row);
+    blob_unref(row->value);
+    free(row);
+}
+
+void state_row_set_value(struct state *state, struct row *row, struct blob *value)
+{
+    size_t before = row_bytes(row);
+    bool dirty = row->dirty_place != DIRTY_NONE;
+
+    list_remove(state, row);
+    if (is_operation(row) && row->value != NULL)
+        state->operation_bytes -= before;
+    row->value = value;
+    size_t after = row_bytes(row);
+    if (is_operation(row) && row->value != NULL)
+        state->operation_bytes += after;
+    state->stats.bytes = state->stats.bytes + after - before;
+    if (dirty)
+        state->stats.dirty_bytes = state->stats.dirty_bytes + after - before;
+    else
+        list_add(state, row);
+}
+
+void state_row_set_dirty(struct state *state, struct row *row)
+{
+    if (row->dirty_place != DIRTY_NONE)
+        return;
+    list_remove(state, row);
+    if (state->dirty_count == state->dirty_capacity) {
+        state->dirty_capacity = state->dirty_capacity > 0 ? state->dirty_capacity * 2 : 256;
+        state->dirty = mem_realloc(state->dirty, sizeof(struct row *) * state->dirty_capacity);
+    }
+    row->dirty_place = state->dirty_count;
+    state->dirty[state->dirty_count++] = row;
+    state->stats.dirty_bytes += row_bytes(row);
+}
+
+void state_row_set_clean(struct state *state, struct row *row)
+{
+    if (row->dirty_place == DIRTY_NONE)
+        return;
+    struct row *last = state->dirty[--state->dirty_count];
+    state->dirty[row->dirty_place] = last;
+    last->dirty_place = row->dirty_place;
+    row->dirty_place = DIRTY_NONE;
+    state->stats.dirty_bytes -= row_bytes(row);
+    if (!row->frozen)
+        list_add(state, row);
+}
+
+bool state_miss_is_absent(const struct state *state, struct slice key)
+{
+    if (key.data[0] == TABLE_TIMER)
+        return true;
+    return key.data[0] == TABLE_OPERATION && row_operation_ms(key) > state->operations_known_ms;
+}
+
+enum state_found state_find(struct state *state, struct slice key, struct slice *ret_value)
+{
+    CHECK(key.size > 0);
+    struct row *row = row_table_find(&state->table, key, hash_u64(key));
+
+    if (row == NULL) {
+        if (state_miss_is_absent(state, key))
+            return STATE_ABSENT;
+        state->stats.misses++;
+        return STATE_MISSING;
+    }
+    state->stats.hits++;
+    state_row_use(state, row);
+    if (row->value == NULL)
+        return STATE_ABSENT;
+    *ret_value = row_value(row);
+    return STATE_PRESENT;
+}
+
+void state_begin(struct state *state)
+{
+    CHECK(!state->transaction_open);
+    CHECK(state->undo_count == 0);
+    state->transaction_open = true;
+}
+
+static void change(struct state *state, struct slice key, struct blob *value)
+{
+    bool made;
+
+    CHECK(state->transaction_open);
+    struct row *row = state_row_make(state, key, &made);
+    if (state->undo_count == state->undo_capacity) {
+        state->undo_capacity = state->undo_capacity > 0 ? state->undo_capacity * 2 : 32;
+        state->undo = mem_realloc(state->undo, sizeof *state->undo * state->undo_capacity);
+    }
+    state->undo[state->undo_count++] = (struct undo){
+        .row = row,
+        .value = row->value,
+        .was_dirty = row->dirty_place != DIRTY_NONE,
+        .was_missing = made,
+    };
+    state_row_set_dirty(state, row);
+    state_row_set_value(state, row, value);
+}
+
+void state_put(struct state *state, struct slice key, struct slice value)
+{
+    change(state, key, blob_new(value));
+}
+
+void state_delete(struct state *state, struct slice key)
+{
+    change(state, key, NULL);
+}
+
+void state_commit(struct state *state)
+{
+    CHECK(state->transaction_open);
+    for (uint32_t i = 0; i < state->undo_count; i++)
+        blob_unref(state->undo[i].value);
+    state->undo_count = 0;
+    state->transaction_open = false;
+}
+
+void state_rollback(struct state *state)
+{
+    CHECK(state->transaction_open);
+    while (state->undo_count > 0) {
+        struct undo *undo = &state->undo[--state->undo_count];
+        struct row *row = undo->row;
+        struct blob *value = row->value;
+        state_row_set_value(state, row, undo->value);
+        if (!undo->was_dirty)
+            state_row_set_clean(state, row);
+        if (undo->was_missing)
+            state_row_drop(state, row);
+        blob_unref(value);
+    }
+    state->transaction_open = false;
+}
+
+uint64_t state_load_generation(const struct state *state)
+{
+    return state->load_generation;
+}
+
+bool state_load(struct state *state, uint64_t load_generation, struct slice key,
+                const struct slice *value)
+{
+    bool made;
+
+    CHECK(!state->transaction_open);
+    if (load_generation != state->load_generation)
+        return false;
+    if (value == NULL && state_miss_is_absent(state, key))
+        return true;
+    struct row *row = state_row_make(state, key, &made);
+    if (made && value != NULL)
+        state_row_set_value(state, row, blob_new(*value));
+    return true;
+}
+
+void state_set_operations_known_ms(struct state *state, uint64_t known_ms)
+{
+    state->operations_known_ms = known_ms;
+}
+
+void state_stats_get(const struct state *state, struct state_stats *ret_stats)
+{
+    *ret_stats = state->stats;
+    ret_stats->rows = state->table.row_count;
+    ret_stats->dirty_rows = (uint64_t)state->dirty_count + state->frozen_count;
+}

@@ -1,0 +1,126 @@
+#include "node/core/rows.h"
+#include "node/core/state_row.h"
+#include "runtime/base/check.h"
+
+/* Dirty operations met before an eviction gives up: the clean ones are the oldest. */
+#define EVICT_SKIPS_MAX 1024u
+
+bool state_checkpoint_begin(struct state *state, const struct state_write **ret_writes,
+                            uint32_t *ret_count)
+{
+    CHECK(!state->transaction_open);
+    if (state->checkpoint_open)
+        return false;
+    if (state->frozen_capacity < state->dirty_count) {
+        state->frozen_capacity = state->dirty_count;
+        state->frozen = mem_realloc(state->frozen, sizeof(struct row *) * state->dirty_count);
+        state->writes = mem_realloc(state->writes, sizeof *state->writes * state->dirty_count);
+    }
+    state->frozen_count = state->dirty_count;
+    for (uint32_t i = 0; i < state->frozen_count; i++) {
+        struct row *row = state->dirty[i];
+        state->frozen[i] = row;
+        state->writes[i] = (struct state_write){
+            .key = row_slice(row),
+            .value = row->value != NULL ? blob_ref(row->value) : NULL,
+        };
+        row->frozen = true;
+        row->dirty_place = DIRTY_NONE;
+    }
+    state->dirty_count = 0;
+    state->stats.dirty_bytes = 0;
+    state->checkpoint_open = true;
+    *ret_writes = state->writes;
+    *ret_count = state->frozen_count;
+    return true;
+}
+
+/* A deletion that the database has too: for these tables a miss says the same. */
+static bool is_spent(const struct row *row)
+{
+    return row->value == NULL && (row->key[0] == TABLE_TIMER || row->key[0] == TABLE_OPERATION);
+}
+
+static void thaw(struct state *state, struct row *row, bool written)
+{
+    row->frozen = false;
+    if (row->dirty_place != DIRTY_NONE)
+        return;
+    /* Through the dirty list, so that the list of uses takes it in. */
+    state_row_set_dirty(state, row);
+    if (!written)
+        return;
+    state_row_set_clean(state, row);
+    if (is_spent(row)) {
+        /* A page read before the deletion must not bring it back. */
+        if (row->key[0] == TABLE_OPERATION)
+            state->load_generation++;
+        state_row_drop(state, row);
+    }
+}
+
+void state_checkpoint_end(struct state *state, bool written)
+{
+    CHECK(state->checkpoint_open);
+    CHECK(!state->transaction_open);
+    for (uint32_t i = 0; i < state->frozen_count; i++) {
+        blob_unref(state->writes[i].value);
+        thaw(state, state->frozen[i], written);
+    }
+    state->frozen_count = 0;
+    state->checkpoint_open = false;
+}
+
+static void evict_row(struct state *state, struct row *row)
+{
+    if (order_has(row_slice(row)))
+        state_uncover(state, row_slice(row));
+    state->stats.evictions++;
+    state_row_drop(state, row);
+}
+
+/* Oldest first, until operations hold at most `bytes_max`. What is at or below the youngest
+ * millisecond dropped must be asked for from now on. */
+static bool evict_operations(struct state *state, size_t bytes_max, size_t total_max)
+{
+    struct slice prefix = SLICE_LITERAL("o");
+    struct slice at = prefix;
+    struct row_key last;
+    bool evicted = false;
+    uint32_t skips = 0;
+
+    while (skips < EVICT_SKIPS_MAX && state->operation_bytes > bytes_max &&
+           state->stats.bytes > total_max) {
+        struct row *row = order_next(state, prefix, at);
+        if (row == NULL)
+            break;
+        uint64_t ms = row_operation_ms(row_slice(row));
+        last.size = row->key_size;
+        for (size_t i = 0; i < last.size; i++)
+            last.bytes[i] = row->key[i];
+        at = row_key_slice(&last);
+        if (row->dirty_place != DIRTY_NONE || row->frozen) {
+            skips++;
+            continue;
+        }
+        if (row->value != NULL && ms > state->operations_known_ms)
+            state->operations_known_ms = ms;
+        evict_row(state, row);
+        evicted = true;
+    }
+    return evicted;
+}
+
+void state_evict(struct state *state, size_t bytes_max)
+{
+    CHECK(!state->transaction_open);
+    bool evicted = evict_operations(state, bytes_max / 2, bytes_max);
+
+    while (state->stats.bytes > bytes_max && state->oldest != NULL) {
+        evict_row(state, state->oldest);
+        evicted = true;
+    }
+    evicted |= evict_operations(state, 0, bytes_max);
+    if (evicted)
+        state->load_generation++;
+}

@@ -1,0 +1,101 @@
+/*
+ * state_row: what state.h keeps, for its own files alone: one row, the table that finds it, the
+ * order that ranges walk.
+ */
+#ifndef NODE_CORE_STATE_ROW_H
+#define NODE_CORE_STATE_ROW_H
+
+#include "node/core/state.h"
+
+#define DIRTY_NONE UINT32_MAX
+
+struct row {
+    struct row *hash_next;
+    uint64_t hash;
+    struct blob *value;        /* NULL: absent. */
+    struct row *older, *newer; /* By use; clean rows that may be dropped. */
+    struct row *left, *right;  /* In key order; ordered tables only. */
+    uint32_t dirty_place;      /* In state->dirty; DIRTY_NONE: as in the database. */
+    bool frozen;               /* In the open checkpoint. */
+    bool listed;               /* In the list of uses. */
+    bool ordered;
+    uint16_t key_size;
+    uint8_t key[];
+};
+
+/* Linear hashing (Litwin 1980): grows by one bucket at a time, so no insert pauses. */
+struct row_table {
+    struct row **buckets;
+    uint64_t bucket_count;
+    uint64_t capacity;
+    uint64_t round_size; /* Power of two; buckets below bucket_count - round_size are split. */
+    uint64_t row_count;
+};
+
+/* What an open transaction changed. */
+struct undo {
+    struct row *row;
+    struct blob *value;
+    bool was_dirty;
+    bool was_missing;
+};
+
+/* Every row of the database under `prefix`, above `after` and up to `to`, is in memory. */
+struct coverage {
+    struct buf prefix, after, to;
+    bool complete; /* ... and there are none above `to`. */
+    uint64_t used; /* Larger is later. */
+};
+#define COVERAGES_MAX 64u
+
+struct state {
+    uint32_t shard;
+    struct row_table table;
+    struct row *order[3];        /* Treaps: items, operations, timers. */
+    struct row *oldest, *newest; /* Clean rows by use. */
+    struct row **dirty;
+    uint32_t dirty_count, dirty_capacity;
+    struct row **frozen;
+    struct state_write *writes;
+    uint32_t frozen_count, frozen_capacity;
+    bool checkpoint_open;
+    bool transaction_open;
+    struct undo *undo;
+    uint32_t undo_count, undo_capacity;
+    struct coverage coverages[COVERAGES_MAX];
+    uint32_t coverage_count;
+    uint64_t coverage_clock;
+    uint64_t load_generation;
+    uint64_t operations_known_ms;
+    uint64_t operation_bytes; /* Of present rows of TABLE_OPERATION. */
+    struct state_stats stats;
+};
+
+struct slice row_slice(const struct row *row);
+struct slice row_value(const struct row *row);
+size_t row_bytes(const struct row *row);
+
+struct row *row_table_find(const struct row_table *table, struct slice key, uint64_t hash);
+void row_table_add(struct row_table *table, struct row *row);
+void row_table_remove(struct row_table *table, struct row *row);
+
+bool order_has(struct slice key);
+void order_add(struct state *state, struct row *row);
+void order_remove(struct state *state, struct row *row);
+/* The first row above `after` in a tree that holds `prefix`'s table; NULL when none is. */
+struct row *order_next(const struct state *state, struct slice prefix, struct slice after);
+
+/* The row of `key`, made absent and clean when memory had none (*ret_made). */
+struct row *state_row_make(struct state *state, struct slice key, bool *ret_made);
+/* Forgets a row that is clean, not frozen and in no transaction. */
+void state_row_drop(struct state *state, struct row *row);
+void state_row_set_dirty(struct state *state, struct row *row);
+void state_row_set_clean(struct state *state, struct row *row);
+void state_row_set_value(struct state *state, struct row *row, struct blob *value);
+void state_row_use(struct state *state, struct row *row);
+
+/* Forgets what is known of pages that include `key`. */
+void state_uncover(struct state *state, struct slice key);
+bool state_miss_is_absent(const struct state *state, struct slice key);
+
+#endif
