@@ -4,12 +4,9 @@
 
 #include "holdfast/v1/operation.pb-c.h"
 #include "idl/method.h"
+#include "node/core/proto_scan.h"
 
 #define FIELD_READ 2u
-#define WIRE_VARINT 0u
-#define WIRE_FIXED64 1u
-#define WIRE_BYTES 2u
-#define WIRE_FIXED32 5u
 
 static bool has_read_options(uint32_t method)
 {
@@ -22,58 +19,13 @@ static bool has_read_options(uint32_t method)
     return field != NULL && strcmp(field->name, "read") == 0;
 }
 
-static uint64_t read_varint(struct reader *reader)
-{
-    uint64_t value = 0;
-
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        uint8_t byte = read_u8(reader);
-        value |= (uint64_t)(byte & 127) << shift;
-        if (byte < 128)
-            return value;
-    }
-    reader->bad = true;
-    return 0;
-}
-
-/* The last value of a length-delimited field; empty when there is none or on malformed bytes. */
-static struct slice find_bytes_field(struct slice message, uint32_t number)
-{
-    struct reader reader = reader_from(message);
-    struct slice found = { 0 };
-
-    while (reader_left(&reader) > 0 && !reader.bad) {
-        uint64_t tag = read_varint(&reader);
-        struct slice bytes = { 0 };
-        switch (tag & 7) {
-        case WIRE_VARINT:
-            read_varint(&reader);
-            break;
-        case WIRE_FIXED64:
-            read_raw(&reader, 8);
-            break;
-        case WIRE_FIXED32:
-            read_raw(&reader, 4);
-            break;
-        case WIRE_BYTES:
-            bytes = read_raw(&reader, (size_t)read_varint(&reader));
-            break;
-        default:
-            reader.bad = true;
-        }
-        if (tag == ((uint64_t)number << 3 | WIRE_BYTES))
-            found = bytes;
-    }
-    return reader.bad ? (struct slice){ 0 } : found;
-}
-
 void read_options_scan(uint32_t method, struct slice request, struct read_options *ret_options)
 {
+    struct slice bytes;
+
     *ret_options = (struct read_options){ .kind = READ_STRICT };
-    if (!has_read_options(method))
-        return;
-    struct slice bytes = find_bytes_field(request, FIELD_READ);
-    if (bytes.size == 0)
+    if (!has_read_options(method) || !proto_scan_bytes(request, FIELD_READ, &bytes) ||
+        bytes.size == 0)
         return;
     Holdfast__V1__ReadOptions *options =
         holdfast__v1__read_options__unpack(NULL, bytes.size, bytes.data);

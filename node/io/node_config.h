@@ -1,0 +1,46 @@
+/* node_config: every option of holdfast-node, in one table. See runtime/config/config.h. */
+#ifndef NODE_IO_NODE_CONFIG_H
+#define NODE_IO_NODE_CONFIG_H
+
+#include "runtime/config/config.h"
+
+/* clang-format off */
+/*    field                type      default                  min      max            unit         doc */
+#define NODE_CONFIG(X)                                                                                     \
+    X(name,                TEXT,     "node",                  1,       63,            "",          "name in logs and in cluster status") \
+    X(cluster,             TEXT,     "dev",                   1,       63,            "",          "cluster name: prefix of its etcd keys") \
+    X(zone,                TEXT,     "",                      0,       63,            "",          "failure zone; replicas are spread over zones") \
+    X(data_dir,            PATH,     "data",                  1,       4000,          "",          "directory of the log and the database") \
+    X(listen,              TEXT,     "127.0.0.1:7401",        3,       255,           "host:port", "where routers and coordinators connect") \
+    X(peer_listen,         TEXT,     "127.0.0.1:7402",        3,       255,           "host:port", "where other nodes connect") \
+    X(advertise,           TEXT,     "",                      0,       255,           "host:port", "address that others use; empty: as listened") \
+    X(peer_advertise,      TEXT,     "",                      0,       255,           "host:port", "peer address that others use; empty: as listened") \
+    X(metrics_host,        TEXT,     "127.0.0.1",             1,       64,            "address",   "where /metrics, /healthz and /readyz listen") \
+    X(metrics_port,        U32,      "0",                     0,       65535,         "port",      "port of /metrics; 0: any free one") \
+    X(etcd,                LIST,     "http://127.0.0.1:2379", 1,       16,            "URLs",      "etcd endpoints") \
+    X(etcd_ca,             PATH,     "",                      0,       4000,          "",          "CA of etcd's certificates (PEM), for https") \
+    X(etcd_cert,           PATH,     "",                      0,       4000,          "",          "client certificate for etcd (PEM)") \
+    X(etcd_key,            PATH,     "",                      0,       4000,          "",          "key of etcd_cert (PEM)") \
+    X(tls_ca,              PATH,     "",                      0,       4000,          "",          "the cluster's CA (PEM)") \
+    X(tls_cert,            PATH,     "",                      0,       4000,          "",          "this process's certificate (PEM)") \
+    X(tls_key,             PATH,     "",                      0,       4000,          "",          "key of tls_cert (PEM)") \
+    X(insecure,            BOOL,     "false",                 0,       1,             "",          "plain TCP between processes: for tests only") \
+    X(lease_ttl,           DURATION, "3s",                    1000,    60000,         "ms",        "how long the cluster waits for a silent node") \
+    X(cache_size,          SIZE,     "64MiB",                 4194304, 1099511627776, "bytes",     "rows kept in memory, all shards together") \
+    X(block_cache_size,    SIZE,     "16MiB",                 1048576, 1099511627776, "bytes",     "RocksDB's block cache") \
+    X(write_buffer_size,   SIZE,     "16MiB",                 1048576, 1073741824,    "bytes",     "RocksDB's write buffer") \
+    X(log_segment_size,    SIZE,     "64MiB",                 1048576, 1073741824,    "bytes",     "size of one pre-written log file") \
+    X(log_size_max,        SIZE,     "16GiB",                 8388608, 1099511627776, "bytes",     "the log may take this much disk") \
+    X(checkpoint_interval, DURATION, "30s",                   100,     3600000,       "ms",        "every shard is checkpointed this often") \
+    X(tick,                DURATION, "20ms",                  5,       1000,          "ms",        "how often shards look at their timers") \
+    X(report_closed,       DURATION, "300ms",                 50,      60000,         "ms",        "an owner closed for so long is reported") \
+    X(report_silent,       DURATION, "1500ms",                100,     60000,         "ms",        "an owner silent for so long is reported") \
+    X(calls_max,           U32,      "65536",                 16,      1048575,       "",          "calls of routers waiting for an answer") \
+    X(loads_max,           U32,      "64",                    1,       65536,         "",          "batches of cold rows being read at once") \
+    X(log_level,           TEXT,     "info",                  4,       5,             "",          "debug, info, warn or error") \
+    X(log_format,          TEXT,     "text",                  4,       4,             "",          "text or json")
+/* clang-format on */
+
+CONFIG_STRUCT(node_config, NODE_CONFIG)
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * peers: the links to the other nodes, one a pair (runtime/link: the higher id dials), and how
+ * long each has been closed or silent. DESIGN sections 4 (early claim) and 9.
+ */
+#ifndef NODE_IO_PEERS_H
+#define NODE_IO_PEERS_H
+
+#include "node/core/rep_message.h"
+#include "runtime/link/link.h"
+
+#define PEERS_MAX 256u
+
+struct peers;
+
+struct peers_options {
+    struct link_hub *hub;
+    const struct log *log;
+    uint64_t self;
+    const char *listen;
+    /* A MESSAGE frame from a replica; bytes are borrowed. */
+    void (*message)(void *user, uint64_t from, struct slice bytes);
+    void *user;
+};
+
+NODISCARD err peers_new(const struct peers_options *options, struct peers **ret_peers);
+void peers_free(struct peers *peers);
+uint16_t peers_port(const struct peers *peers);
+
+/* Learns or changes where a replica is; dials it if that is this side's part. */
+void peers_set_address(struct peers *peers, uint64_t replica, const char *address);
+/* Encodes and sends; dropped when the replica is not reachable or its queue is full. */
+void peers_send(struct peers *peers, uint64_t replica, const struct rep_message *message);
+/* How a replica seems from here, in milliseconds; zeros when it is well. False: never heard of. */
+bool peers_health(const struct peers *peers, uint64_t replica, uint64_t *ret_closed_ms,
+                  uint64_t *ret_silent_ms);
+
+#endif

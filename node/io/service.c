@@ -1,0 +1,294 @@
+#include "node/io/service.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "idl/method.h"
+#include "node/core/request_shard.h"
+#include "runtime/base/check.h"
+#include "runtime/cluster/wire.h"
+
+#define DEADLINE_MS_DEFAULT 10000u
+
+/* A call on its way; its id is its place plus one, under a generation that makes it unique. */
+struct open_call {
+    struct call_reply reply;
+    uint64_t id;
+    uint64_t begun_ns;
+    uint32_t method;
+    uint32_t shard;
+    uint32_t next_free;
+};
+
+struct service {
+    struct service_options options;
+    struct calls *calls;
+    struct link_listener *listener;
+    struct worker *worker;
+    struct open_call *open;
+    uint32_t first_free; /* Place plus one; 0: all are taken. */
+    uint64_t generation;
+    struct buf scratch;
+};
+
+static void answer(struct service *service, const struct call_reply *reply, uint16_t status,
+                   struct slice body)
+{
+    /* The caller may be gone, or the answer over the frame's limit: it then sees a timeout, which
+     * means "unknown", and asks again. */
+    err e = call_answer(service->calls, reply, status, body);
+    if (e == ERR_TOO_LARGE)
+        log_event(service->options.log, LOG_ERROR, "answer.too_large", LOG_N("bytes", body.size));
+}
+
+static struct open_call *open_begin(struct service *service, const struct call_reply *reply,
+                                    uint32_t method, uint32_t shard)
+{
+    if (service->first_free == 0)
+        return NULL;
+    uint32_t place = service->first_free - 1;
+    struct open_call *open = &service->open[place];
+    service->first_free = open->next_free;
+    open->reply = *reply;
+    open->id = ++service->generation << 20 | (place + 1);
+    open->begun_ns = loop_clock_ns();
+    open->method = method;
+    open->shard = shard;
+    return open;
+}
+
+static struct open_call *open_find(struct service *service, uint64_t id)
+{
+    uint32_t place = (uint32_t)(id & 0xfffff);
+
+    if (place == 0 || place > service->options.calls_max)
+        return NULL;
+    struct open_call *open = &service->open[place - 1];
+    return open->id == id ? open : NULL;
+}
+
+static void open_end(struct service *service, struct open_call *open)
+{
+    uint32_t place = (uint32_t)(open - service->open);
+
+    open->id = 0;
+    open->next_free = service->first_free;
+    service->first_free = place + 1;
+}
+
+static uint16_t wire_status_of(enum reply_status status)
+{
+    switch (status) {
+    case REPLY_OK:
+        return WIRE_OK;
+    case REPLY_REFUSED:
+        return WIRE_REFUSED;
+    case REPLY_NOT_OWNER:
+        return WIRE_NOT_OWNER;
+    case REPLY_UNKNOWN:
+        return WIRE_UNKNOWN;
+    }
+    CHECK(false);
+    return WIRE_UNKNOWN;
+}
+
+void service_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
+{
+    struct service *service = user;
+    struct open_call *open = open_find(service, call);
+    uint8_t hint_bytes[WIRE_HINT_SIZE];
+
+    CHECK(open != NULL);
+    if (reply->status == REPLY_NOT_OWNER) {
+        buf_clear(&service->scratch);
+        wire_hint_encode(&(struct wire_hint){ reply->owner, reply->epoch }, &service->scratch);
+        memcpy(hint_bytes, service->scratch.data, sizeof hint_bytes);
+        body = (struct slice){ hint_bytes, sizeof hint_bytes };
+    }
+    node_metrics_call(service->options.metrics, open->method, reply->status,
+                      (loop_clock_ns() - open->begun_ns) / 1000);
+    answer(service, &open->reply, wire_status_of(reply->status), body);
+    open_end(service, open);
+}
+
+static void refuse_call(struct service *service, const struct call_reply *reply, uint16_t status,
+                        const struct refusal *refusal)
+{
+    buf_clear(&service->scratch);
+    if (refusal != NULL)
+        refusal_encode(refusal, &service->scratch);
+    answer(service, reply, status, buf_slice(&service->scratch));
+}
+
+static void refuse_throttled(struct service *service, const struct call_reply *reply)
+{
+    static const struct refusal refusal = {
+        .code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED,
+        .message = "the node has too many open calls; nothing was done",
+        .retry_after_ms = 50,
+    };
+
+    refuse_call(service, reply, WIRE_UNAVAILABLE, &refusal);
+}
+
+static void refuse_method(struct service *service, const struct call_reply *reply)
+{
+    static const struct refusal refusal = {
+        .code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNIMPLEMENTED,
+        .message = "a node does not answer this method",
+    };
+
+    refuse_call(service, reply, WIRE_REFUSED, &refusal);
+}
+
+static void shard_call(struct service *service, const struct frame *frame,
+                       const struct call_reply *reply)
+{
+    struct refusal refusal = { 0 };
+    uint32_t shard;
+    uint32_t deadline_ms = frame->deadline_ms > 0 ? frame->deadline_ms : DEADLINE_MS_DEFAULT;
+
+    if (service->worker == NULL) {
+        refuse_call(service, reply, WIRE_UNAVAILABLE, NULL);
+        return;
+    }
+    if (request_shard(frame->method, frame->body, service->options.shard_count, &shard,
+                      &refusal) != ERR_OK) {
+        refuse_call(service, reply, WIRE_REFUSED, &refusal);
+        return;
+    }
+    struct open_call *open = open_begin(service, reply, frame->method, shard);
+    if (open == NULL) {
+        refuse_throttled(service, reply);
+        return;
+    }
+    if (worker_call(service->worker, shard, open->id, frame->method, frame->body,
+                    loop_now_ms(service->options.loop) + deadline_ms) != ERR_OK) {
+        refuse_call(service, reply, WIRE_NOT_OWNER, NULL);
+        open_end(service, open);
+    }
+}
+
+static void on_request(void *user, struct link *link, const struct frame *frame,
+                       const struct call_reply *reply)
+{
+    struct service *service = user;
+    const struct method_info *method = method_find(frame->method);
+
+    (void)link;
+    switch (method != NULL ? method->route : METHOD_OWNER) {
+    case METHOD_MUTATION:
+    case METHOD_READ:
+    case METHOD_SHARD:
+    case METHOD_SHARD_WRITE:
+        shard_call(service, frame, reply);
+        break;
+    case METHOD_NODE:
+        buf_clear(&service->scratch);
+        service->options.status(service->options.user, frame->body, &service->scratch);
+        answer(service, reply, WIRE_OK, buf_slice(&service->scratch));
+        break;
+    case METHOD_ROUTER:
+    case METHOD_SCATTER:
+    case METHOD_OWNER:
+    case METHOD_COORDINATOR:
+        refuse_method(service, reply);
+        break;
+    }
+}
+
+/* The answer will be dropped by the link; here only a queue place may come free earlier. */
+static void on_cancel(void *user, const struct call_reply *reply)
+{
+    struct service *service = user;
+
+    for (uint32_t i = 0; i < service->options.calls_max; i++) {
+        struct open_call *open = &service->open[i];
+        if (open->id != 0 && open->reply.request_id == reply->request_id &&
+            open->reply.link.generation == reply->link.generation) {
+            worker_cancel(service->worker, open->shard, open->id);
+            answer(service, &open->reply, WIRE_UNKNOWN, (struct slice){ 0 });
+            open_end(service, open);
+            return;
+        }
+    }
+}
+
+static void on_ready(void *user, struct link *link, const struct hello *peer)
+{
+    (void)user;
+    (void)link;
+    (void)peer;
+}
+
+static void on_frame(void *user, struct link *link, const struct frame *frame)
+{
+    struct service *service = user;
+    (void)calls_frame(service->calls, link, frame);
+}
+
+static void on_closed(void *user, struct link *link, enum link_close_reason reason,
+                      const char *text)
+{
+    struct service *service = user;
+    (void)reason;
+    (void)text;
+    calls_closed(service->calls, link);
+}
+
+err service_new(const struct service_options *options, struct service **ret_service)
+{
+    struct service *service = mem_zalloc(sizeof *service);
+    struct calls_options calls = {
+        .hub = options->hub, .loop = options->loop, .requests_max = options->calls_max,
+        .request = on_request, .cancel = on_cancel, .user = service,
+    };
+    struct link_listen_options listen = {
+        .transport = LINK_NNG,
+        .address = options->listen,
+        .handlers = { .ready = on_ready, .frame = on_frame, .closed = on_closed, .user = service },
+    };
+
+    service->options = *options;
+    service->open = mem_zalloc(sizeof *service->open * options->calls_max);
+    for (uint32_t i = options->calls_max; i > 0; i--) {
+        service->open[i - 1].next_free = service->first_free;
+        service->first_free = i;
+    }
+    err e = calls_new(&calls, &service->calls);
+    if (e == ERR_OK)
+        e = link_listen(options->hub, &listen, &service->listener);
+    if (e != ERR_OK) {
+        service_free(service);
+        return e;
+    }
+    *ret_service = service;
+    return ERR_OK;
+}
+
+void service_free(struct service *service)
+{
+    if (service == NULL)
+        return;
+    if (service->listener != NULL)
+        link_listener_close(service->listener);
+    calls_free(service->calls);
+    free(service->open);
+    buf_deinit(&service->scratch);
+    free(service);
+}
+
+uint16_t service_port(const struct service *service)
+{
+    return link_listener_port(service->listener);
+}
+
+void service_set_worker(struct service *service, struct worker *worker)
+{
+    service->worker = worker;
+}
+
+struct calls *service_calls(struct service *service)
+{
+    return service->calls;
+}

@@ -1,0 +1,40 @@
+/*
+ * service: what routers, coordinators and clients ask of this node, over nng links: finds the
+ * shard of each request, hands it to the worker, and carries the answer back. DESIGN section 9.
+ */
+#ifndef NODE_IO_SERVICE_H
+#define NODE_IO_SERVICE_H
+
+#include "node/core/shard.h"
+#include "node/io/node_metrics.h"
+#include "node/io/worker.h"
+#include "runtime/link/call.h"
+
+struct service;
+
+struct service_options {
+    struct loop *loop;
+    struct link_hub *hub;
+    const struct log *log;
+    struct node_metrics *metrics;
+    const char *listen;
+    uint32_t shard_count;
+    uint32_t calls_max;
+    /* GetNodeStatus: appends the response's bytes. */
+    void (*status)(void *user, struct slice request, struct buf *out);
+    void *user;
+};
+
+NODISCARD err service_new(const struct service_options *options, struct service **ret_service);
+/* Open calls are not answered: their callers see the link close. */
+void service_free(struct service *service);
+uint16_t service_port(const struct service *service);
+/* Calls are refused as UNAVAILABLE until a worker is set. */
+void service_set_worker(struct service *service, struct worker *worker);
+/* worker_ops.answer, with the service as `user`. */
+void service_answer(void *service, uint64_t call, const struct shard_reply *reply,
+                    struct slice body);
+/* For calls of this node's own to others (early claims): the same call object. */
+struct calls *service_calls(struct service *service);
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * worker: the shards of one event loop, and the carrying out of what they decide: writes to the
+ * log, messages to replicas, rows from the database, answers to callers. Everything runs on the
+ * loop's thread; blocking work goes to libuv's pool and the log's writer thread. DESIGN section 9.
+ */
+#ifndef NODE_IO_WORKER_H
+#define NODE_IO_WORKER_H
+
+#include "node/core/shard.h"
+#include "node/store/db.h"
+#include "node/store/log.h"
+#include "runtime/base/log.h"
+#include "runtime/loop/loop.h"
+
+struct worker;
+
+struct worker_ops {
+    /* To another replica; lost if it is not reachable. `message` is borrowed. */
+    void (*send)(void *user, uint64_t replica, const struct rep_message *message);
+    /* Ends a call that worker_call began. */
+    void (*answer)(void *user, uint64_t call, const struct shard_reply *reply, struct slice body);
+    /* A shard's owner or state changed. May be NULL. */
+    void (*role_changed)(void *user, uint32_t shard);
+};
+
+struct worker_options {
+    struct loop *loop;
+    const struct log *log;
+    struct store_log *store_log;
+    struct db *db;
+    const struct handler_table *handlers;
+    uint64_t self;              /* This replica's id. */
+    uint32_t shard_count;
+    struct shard_limits limits;
+    uint64_t cache_bytes;
+    uint64_t checkpoint_interval_ms;
+    uint32_t tick_ms;
+    uint32_t loads_max;         /* Reads of rows or log at once. */
+    struct worker_ops ops;
+    void *user;
+};
+
+NODISCARD err worker_new(const struct worker_options *options, struct worker **ret_worker);
+/* Waits for blocking work on its way. No callbacks. */
+void worker_free(struct worker *worker);
+
+/* Recovers every shard that the log or the database knows. ERR_CORRUPT: logged with the shard. */
+NODISCARD err worker_recover(struct worker *worker);
+
+/* The ownership record as read or watched. Makes the shard if this replica is a member of it. */
+void worker_record(struct worker *worker, uint32_t shard, const struct rep_record *record);
+/* A replica's message, encoded. ERR_CORRUPT: malformed. */
+NODISCARD err worker_message(struct worker *worker, uint64_t from, struct slice bytes);
+/* ERR_NOT_FOUND: this replica does not hold the shard; nothing was begun. Answered by ops.answer,
+ * perhaps before this returns. */
+NODISCARD err worker_call(struct worker *worker, uint32_t shard, uint64_t call, uint32_t method,
+                          struct slice request, uint64_t deadline_ms);
+void worker_cancel(struct worker *worker, uint32_t shard, uint64_t call);
+
+/* NULL when this replica does not hold it. */
+const struct shard *worker_shard(const struct worker *worker, uint32_t shard);
+uint32_t worker_shard_count(const struct worker *worker);
+
+struct worker_stats {
+    uint64_t checkpoints, checkpoint_rows, checkpoint_us_last, flushes, loads, load_rows, held, owned;
+    uint64_t loads_waiting;
+};
+void worker_stats_get(const struct worker *worker, struct worker_stats *ret_stats);
+/* Begins a checkpoint of every shard now, and cuts the log after it. For clean stops: returns
+ * once all are written, running the loop meanwhile. */
+void worker_checkpoint_all(struct worker *worker);
+
+#endif
