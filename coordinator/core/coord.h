@@ -74,22 +74,22 @@ struct coord_options {
     const char *cluster;                  /* cluster_name_valid. Copied, as all here. */
     const struct coord_limits *limits;    /* NULL: the defaults. */
     const struct cluster_record *initial; /* Written if the cluster has no record. Valid. */
-    struct slice initial_policy;          /* Packed holdfast.v1.Policy, written with it; or empty. */
-    uint32_t placement_nodes;             /* Nodes to wait for; 0: the replication factor. */
-    const struct log *log;                /* Borrowed; may be NULL. */
+    struct slice initial_policy; /* Packed holdfast.v1.Policy, written with it; or empty. */
+    uint32_t placement_nodes;    /* Nodes to wait for; 0: the replication factor. */
+    const struct log *log;       /* Borrowed; may be NULL. */
 };
 
 enum coord_event_type {
-    COORD_PUT,       /* key, value, create_revision, mod_revision   a record under the prefix     */
-    COORD_DELETED,   /* key, mod_revision                            it is gone                    */
-    COORD_SYNCED,    /*                                              the copy is complete          */
-    COORD_ELECTED,   /* key, create_revision                         own election key              */
-    COORD_LOST,      /*                                              or perhaps lost: stop acting  */
-    COORD_HALT,      /*                                              etcd went back: never act     */
-    COORD_TXN_DONE,  /* ticket, outcome, written, mod_revision       one for each txn action       */
-    COORD_CALL_DONE, /* call, status                                 one for each call action      */
-    COORD_REPORT,    /* report                                       borrowed for the step         */
-    COORD_TICK       /*                                              every 10 to 100 ms            */
+    COORD_PUT,      /* key, value, create_revision, mod_revision   a record under the prefix     */
+    COORD_DELETED,  /* key, mod_revision                            it is gone                    */
+    COORD_SYNCED,   /*                                              the copy is complete          */
+    COORD_ELECTED,  /* key, create_revision                         own election key              */
+    COORD_LOST,     /*                                              or perhaps lost: stop acting  */
+    COORD_HALT,     /*                                              etcd went back: never act     */
+    COORD_TXN_DONE, /* ticket, outcome, written, mod_revision       one for each txn action       */
+    COORD_CALL_DONE, /* call, status                                 one for each call action */
+    COORD_REPORT, /* report                                       borrowed for the step         */
+    COORD_TICK    /*                                              every 10 to 100 ms            */
 };
 
 enum coord_txn_outcome {

@@ -1,0 +1,234 @@
+#include "coordinator/core/coord.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coordinator/core/coord_private.h"
+#include "runtime/base/check.h"
+
+struct coord_limits coord_limits_default(void)
+{
+#define COORD_FIELD(name, def, min, max, doc) .name = (def),
+    return (struct coord_limits){ COORD_LIMITS(COORD_FIELD) };
+#undef COORD_FIELD
+}
+
+static void limits_check(const struct coord_limits *limits)
+{
+#define COORD_FIELD(name, def, min, max, doc)                                                      \
+    CHECK((int64_t)limits->name >= (min) && (int64_t)limits->name <= (max));
+    COORD_LIMITS(COORD_FIELD)
+#undef COORD_FIELD
+}
+
+struct coord *coord_new(const struct coord_options *options)
+{
+    struct coord *coord = mem_zalloc(sizeof *coord);
+
+    CHECK(cluster_name_valid(options->cluster));
+    CHECK(cluster_record_validate(options->initial, NULL) == ERR_OK);
+    coord->limits = options->limits != NULL ? *options->limits : coord_limits_default();
+    limits_check(&coord->limits);
+    snprintf(coord->cluster_name, sizeof coord->cluster_name, "%s", options->cluster);
+    coord->initial = *options->initial;
+    buf_append(&coord->initial_policy, options->initial_policy.data, options->initial_policy.size);
+    coord->placement_nodes = options->placement_nodes;
+    coord->log = options->log;
+    coord->flights = mem_zalloc(coord->limits.txns_max * sizeof *coord->flights);
+    coord->calls = mem_zalloc(coord->limits.calls_max * sizeof *coord->calls);
+    return coord;
+}
+
+void coord_free(struct coord *coord)
+{
+    if (coord == NULL)
+        return;
+    while (coord->server_count > 0)
+        server_remove(coord, coord->servers[coord->server_count - 1]);
+    for (uint32_t i = 0; i < coord->limits.txns_max; i++)
+        arena_deinit(&coord->flights[i].arena);
+    buf_deinit(&coord->initial_policy);
+    buf_deinit(&coord->election_key);
+    buf_deinit(&coord->policy);
+    free(coord->servers);
+    free(coord->shards);
+    free(coord->flights);
+    free(coord->calls);
+    free(coord);
+}
+
+static void stop_acting(struct coord *coord, const char *event)
+{
+    if (!coord->elected)
+        return;
+    coord->elected = false;
+    flights_drop(coord);
+    delivery_drop(coord);
+    log_event(coord->log, LOG_WARN, event, LOG_N("election_revision", coord->election_revision));
+}
+
+static void on_elected(struct coord *coord, const struct coord_event *event)
+{
+    stop_acting(coord, "coordinator.deposed");
+    buf_clear(&coord->election_key);
+    buf_append(&coord->election_key, event->key.data, event->key.size);
+    coord->election_revision = event->create_revision;
+    coord->elected = true;
+    coord->elected_ms = coord->now_ms;
+    coord->holding = false;
+    coord->hold_over = false;
+    log_event(coord->log, LOG_INFO, "coordinator.elected",
+              LOG_N("election_revision", event->create_revision));
+}
+
+static void on_halt(struct coord *coord)
+{
+    stop_acting(coord, "coordinator.deposed");
+    flights_drop(coord);
+    coord->halted = true;
+    log_event(coord->log, LOG_ERROR, "coordinator.halted",
+              LOG_S("reason", "etcd went back to an earlier state; nothing is written any more"));
+}
+
+/* Everything that follows from the records as they stand. */
+static void reconcile(struct coord *coord, struct coord_out *out)
+{
+    if (!coord->synced || coord->halted)
+        return;
+    if (coord->cluster_revision == 0) {
+        if (flights_open(coord) == 0 && coord->now_ms >= coord->cluster_retry_ms)
+            (void)flight_put_cluster(coord);
+    } else if (coord->elected) {
+        ownership_run(coord);
+        expiry_run(coord);
+        delivery_run(coord, out);
+    }
+    flights_send(coord, out);
+}
+
+void coord_step(struct coord *coord, const struct coord_event *event, struct coord_out *out)
+{
+    CHECK(event->now_ms >= coord->now_ms);
+    coord->now_ms = event->now_ms;
+    switch (event->type) {
+    case COORD_PUT:
+        records_put(coord, event);
+        return; /* Bursts come one by one: the next tick looks at them all. */
+    case COORD_DELETED:
+        if (!records_deleted(coord, event))
+            return;
+        break;
+    case COORD_SYNCED:
+        coord->synced = true;
+        break;
+    case COORD_ELECTED:
+        on_elected(coord, event);
+        break;
+    case COORD_LOST:
+        stop_acting(coord, "coordinator.deposed");
+        break;
+    case COORD_HALT:
+        on_halt(coord);
+        break;
+    case COORD_TXN_DONE:
+        flights_done(coord, event);
+        break;
+    case COORD_CALL_DONE:
+        delivery_done(coord, event);
+        return; /* Up to calls_max of them at once: the next tick starts the next ones. */
+    case COORD_REPORT:
+        ownership_report(coord, event->report);
+        break;
+    case COORD_TICK:
+        break;
+    }
+    reconcile(coord, out);
+}
+
+void coord_out_clear(struct coord_out *out)
+{
+    out->txn_count = 0;
+    out->call_count = 0;
+    arena_reset(&out->arena);
+}
+
+void coord_out_deinit(struct coord_out *out)
+{
+    free(out->txns);
+    free(out->calls);
+    arena_deinit(&out->arena);
+    *out = (struct coord_out){ 0 };
+}
+
+bool coord_is_active(const struct coord *coord)
+{
+    return coord->elected && coord->synced && !coord->halted && coord->cluster_revision > 0;
+}
+
+bool coord_is_halted(const struct coord *coord)
+{
+    return coord->halted;
+}
+
+const struct cluster_record *coord_cluster(const struct coord *coord)
+{
+    return coord->cluster_revision > 0 ? &coord->cluster : NULL;
+}
+
+const struct node_record *coord_find_node(const struct coord *coord, uint64_t replica_id)
+{
+    for (uint32_t i = 0; i < coord->node_count; i++) {
+        if (coord->nodes[i].record.replica_id == replica_id)
+            return &coord->nodes[i].record;
+    }
+    return NULL;
+}
+
+uint32_t coord_node_count(const struct coord *coord)
+{
+    return coord->node_count;
+}
+
+const struct node_record *coord_node(const struct coord *coord, uint32_t index)
+{
+    CHECK(index < coord->node_count);
+    return &coord->nodes[index].record;
+}
+
+const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t shard)
+{
+    if (shard >= coord->shard_count || coord->shards[shard].mod_revision == 0)
+        return NULL;
+    return &coord->shards[shard].record;
+}
+
+void coord_stats_get(const struct coord *coord, struct coord_stats *ret_stats)
+{
+    struct coord_stats stats = coord->stats;
+
+    stats.active = coord_is_active(coord);
+    stats.halted = coord->halted;
+    stats.nodes_live = coord->node_count;
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
+        const struct shard *shard = &coord->shards[i];
+
+        stats.shards_placed_now += shard->mod_revision > 0;
+        stats.shards_unowned +=
+            shard->mod_revision > 0 && coord_find_node(coord, shard->record.owner) == NULL;
+    }
+    for (uint32_t i = 0; i < coord->server_count; i++) {
+        const struct server *server = coord->servers[i];
+        bool known = server->known_revision > 0;
+        bool expiring = known && server->record.state == SERVER_EXPIRING;
+
+        stats.servers_known += known;
+        stats.servers_expiring += expiring;
+        stats.servers_gone += known && !expiring && !server->live;
+    }
+    stats.server_hold = coord->holding;
+    stats.policy_pending = coord->policy_left;
+    stats.transactions_open = flights_open(coord);
+    stats.calls_open = coord->call_count;
+    *ret_stats = stats;
+}

@@ -1,0 +1,183 @@
+/* coord_private: the core's inside, shared by the files of this folder only. */
+#ifndef COORDINATOR_CORE_COORD_PRIVATE_H
+#define COORDINATOR_CORE_COORD_PRIVATE_H
+
+#include "coordinator/core/coord.h"
+#include "holdfast/v1/admin.pb-c.h"
+
+/* Members and new members of a joint record: at most one id is added. */
+#define REPLICAS_MAX (CLUSTER_MEMBERS_MAX + 1)
+#define MARKS_MAX    256u /* Recent expiries remembered for the hold. */
+
+struct node {
+    struct node_record record;
+    int64_t mod_revision;
+    int64_t life_revision; /* When this life of the node registered. */
+    uint64_t since_ms;     /* When this coordinator first saw this life. */
+};
+
+/* When a node was last claimed against; outlives its record. */
+struct shunned {
+    uint64_t replica_id; /* 0: free. */
+    uint64_t until_ms;
+};
+
+struct report {
+    uint64_t reporter; /* 0: none. */
+    uint64_t at_ms;
+    uint64_t epoch;
+    uint64_t dot_epoch;
+    uint64_t dot_counter;
+};
+
+struct shard {
+    struct shard_record record; /* Meaningful while mod_revision > 0. */
+    int64_t mod_revision;       /* 0: no record. */
+    int64_t stale_revision;     /* A write compared with it failed: wait for a newer record. */
+    bool in_txn;
+    bool seen;               /* Had a record: never placed again. */
+    uint64_t changed_ms;     /* When the record changed under this coordinator; 0: it did not. */
+    uint64_t call_at_ms;     /* No call to it earlier. */
+    int64_t policy_revision; /* Of the policy it confirmed; 0: none. */
+    uint32_t policy_calls;   /* In flight. */
+    struct report reports[REPLICAS_MAX];
+};
+
+enum { ACK_WANTED, ACK_CALLING, ACK_DONE };
+
+struct server {
+    struct incarnation incarnation;
+    struct server_record record; /* Of gs/known. */
+    int64_t known_revision;      /* mod_revision of gs/known; 0: absent. */
+    bool live;                   /* gs/live is there. */
+    bool in_txn;                 /* Also while a committed removal has not come back from etcd. */
+    uint64_t gone_ms;            /* When it was first seen known without live. */
+    uint64_t retry_ms;           /* No write about it earlier. */
+    uint8_t *acks;               /* EXPIRING: per shard; NULL until work on it began. */
+    uint32_t acks_left;
+};
+
+enum target_kind {
+    TARGET_CLUSTER,
+    TARGET_POLICY,
+    TARGET_SHARD,
+    TARGET_SERVER_MARK,
+    TARGET_SERVER_FORGET
+};
+
+/* What a write is about, and what to adopt when it was carried out. */
+struct target {
+    enum target_kind kind;
+    uint32_t shard;
+    struct shard_record record;
+    struct incarnation incarnation;
+};
+
+enum flight_state { FLIGHT_FREE, FLIGHT_FILLING, FLIGHT_SENT, FLIGHT_WAITING };
+
+/* One transaction, kept until its answer is definite. */
+struct flight {
+    enum flight_state state;
+    uint64_t ticket;
+    bool unelected;       /* Without the election key. */
+    uint64_t retry_at_ms; /* WAITING. */
+    uint32_t count;
+    struct coord_write writes[COORD_TXN_WRITES_MAX];
+    struct target targets[COORD_TXN_WRITES_MAX];
+    struct arena arena;
+};
+
+struct open_call {
+    uint64_t call; /* 0: free. */
+    uint32_t shard;
+    struct incarnation incarnation; /* None: the call is about the policy. */
+    int64_t policy_revision;
+};
+
+struct coord {
+    struct coord_limits limits;
+    char cluster_name[CLUSTER_NAME_MAX + 1];
+    struct cluster_record initial;
+    struct buf initial_policy;
+    uint32_t placement_nodes;
+    const struct log *log;
+    uint64_t now_ms;
+
+    bool synced, elected, halted;
+    uint64_t elected_ms;
+    struct buf election_key;
+    int64_t election_revision;
+
+    struct cluster_record cluster; /* Meaningful while cluster_revision > 0. */
+    int64_t cluster_revision;
+    uint64_t cluster_retry_ms; /* Not created earlier. */
+    struct buf policy;
+    int64_t policy_revision;              /* 0: none. */
+    uint32_t policy_left;                 /* Shards to confirm it, as of the last look. */
+    struct node nodes[CLUSTER_NODES_MAX]; /* By rising replica id. */
+    uint32_t node_count;
+    uint64_t node_added_ms;
+    struct shunned shunned[CLUSTER_NODES_MAX];
+    struct shard *shards; /* cluster.shard_count of them. */
+    uint32_t shard_count;
+    struct server **servers; /* By rising incarnation. */
+    uint32_t server_count, server_capacity;
+
+    struct flight *flights; /* limits.txns_max of them. */
+    uint64_t ticket;
+    struct open_call *calls; /* limits.calls_max of them; a call's place is call % calls_max. */
+    uint32_t call_count;
+    uint64_t call;
+
+    uint32_t owned[CLUSTER_NODES_MAX]; /* Shards owned by nodes[i]; counted anew in each step. */
+    uint64_t handover_at_ms;           /* No hand-over earlier. */
+    uint64_t placement_logged_ms;
+    uint64_t marks_ms[MARKS_MAX]; /* Ring of the times at which servers were marked. */
+    uint32_t mark_count;
+    bool holding, hold_over;
+    uint64_t hold_since_ms;
+    struct coord_stats stats;
+};
+
+/* ---- records.c: what etcd says ---- */
+void records_put(struct coord *coord, const struct coord_event *event);
+/* True: a node is gone, which cannot wait for the next tick. */
+bool records_deleted(struct coord *coord, const struct coord_event *event);
+struct node *node_find(struct coord *coord, uint64_t replica_id);
+struct server *server_find(struct coord *coord, struct incarnation incarnation);
+void server_remove(struct coord *coord, struct server *server);
+void shard_adopt(struct coord *coord, uint32_t number, const struct shard_record *record,
+                 int64_t mod_revision);
+
+/* ---- flight.c: transactions ---- */
+/* Puts gather in an open flight; flights_send sends it. False: too many are in flight; the caller
+ * leaves its change for a later step. */
+bool flight_put_cluster(struct coord *coord);
+bool flight_put_shard(struct coord *coord, uint32_t number, const struct shard_record *record);
+bool flight_put_server(struct coord *coord, struct server *server,
+                       const struct server_record *record);
+bool flight_remove_server(struct coord *coord, struct server *server);
+void flights_done(struct coord *coord, const struct coord_event *event);
+/* Sends what is filled and repeats what is due. */
+void flights_send(struct coord *coord, struct coord_out *out);
+void flights_drop(struct coord *coord);
+uint32_t flights_open(const struct coord *coord);
+
+/* ---- ownership.c: who owns which shard ---- */
+void ownership_run(struct coord *coord);
+void ownership_report(struct coord *coord,
+                      const Holdfast__Internal__V1__ReportOwnerRequest *report);
+/* Whatever was held against an earlier life is forgotten. */
+void ownership_new_life(struct coord *coord, uint64_t replica_id);
+/* False: a write is on its way, or was refused and the record that says why has not come yet. */
+bool shard_is_settled(const struct shard *shard);
+
+/* ---- expiry.c: game servers ---- */
+void expiry_run(struct coord *coord);
+
+/* ---- delivery.c: what every shard must log ---- */
+void delivery_run(struct coord *coord, struct coord_out *out);
+void delivery_done(struct coord *coord, const struct coord_event *event);
+void delivery_drop(struct coord *coord);
+
+#endif

@@ -1,0 +1,228 @@
+/*
+ * delivery: calls that every shard's owner must carry out: ExpireServer for each game server that
+ * is EXPIRING, ApplyPolicy until each shard confirmed the policy in etcd. Both are idempotent in
+ * the shard, so whatever is not answered well is called again, a new coordinator included.
+ */
+#include <string.h>
+
+#include "coordinator/core/coord_private.h"
+#include "idl/method.h"
+#include "runtime/base/check.h"
+
+/* Every incarnation below it is expired: the least that is not, but never above the successor of
+ * the one being expired, so that a registration on its way is not refused. */
+static struct incarnation lowest_live(const struct coord *coord, struct incarnation expired)
+{
+    struct incarnation lowest = { expired.generation, expired.revision + 1 };
+
+    for (uint32_t i = 0; i < coord->server_count; i++) {
+        const struct server *server = coord->servers[i];
+
+        if (server->known_revision > 0 && server->record.state == SERVER_EXPIRING)
+            continue;
+        if (incarnation_compare(server->incarnation, lowest) < 0)
+            lowest = server->incarnation;
+        break; /* They are sorted. */
+    }
+    return lowest;
+}
+
+static struct slice expire_body(struct coord *coord, const struct server *server, uint32_t shard,
+                                struct arena *arena)
+{
+    Holdfast__Internal__V1__ExpireServerRequest request =
+        HOLDFAST__INTERNAL__V1__EXPIRE_SERVER_REQUEST__INIT;
+    char incarnation[INCARNATION_TEXT_SIZE], lowest[INCARNATION_TEXT_SIZE];
+
+    incarnation_print(server->incarnation, incarnation);
+    incarnation_print(lowest_live(coord, server->incarnation), lowest);
+    request.shard = shard;
+    request.incarnation = incarnation;
+    request.lowest_live = lowest;
+    size_t size = holdfast__internal__v1__expire_server_request__get_packed_size(&request);
+    uint8_t *data = arena_alloc(arena, size);
+
+    holdfast__internal__v1__expire_server_request__pack(&request, data);
+    return (struct slice){ data, size };
+}
+
+static struct slice policy_body(const struct coord *coord, uint32_t shard, struct arena *arena)
+{
+    Holdfast__Internal__V1__ApplyPolicyRequest request =
+        HOLDFAST__INTERNAL__V1__APPLY_POLICY_REQUEST__INIT;
+
+    request.shard = shard;
+    request.policy = holdfast__v1__policy__unpack(NULL, coord->policy.size, coord->policy.data);
+    CHECK(request.policy != NULL); /* records.c unpacked it before. */
+    size_t size = holdfast__internal__v1__apply_policy_request__get_packed_size(&request);
+    uint8_t *data = arena_alloc(arena, size);
+
+    holdfast__internal__v1__apply_policy_request__pack(&request, data);
+    holdfast__v1__policy__free_unpacked(request.policy, NULL);
+    return (struct slice){ data, size };
+}
+
+/* A free place and the number that belongs to it, or NULL. */
+static struct open_call *call_place(struct coord *coord, uint64_t *ret_call)
+{
+    for (uint32_t i = 1; i <= coord->limits.calls_max; i++) {
+        uint64_t call = coord->call + i;
+
+        if (coord->calls[call % coord->limits.calls_max].call == 0) {
+            *ret_call = call;
+            return &coord->calls[call % coord->limits.calls_max];
+        }
+    }
+    return NULL;
+}
+
+static bool shard_takes_calls(struct coord *coord, const struct shard *shard)
+{
+    return shard->mod_revision > 0 && coord->now_ms >= shard->call_at_ms &&
+           node_find(coord, shard->record.owner) != NULL;
+}
+
+/* Adds the call action; the caller fills body and method. NULL: calls_max are open. */
+static struct coord_call *start_call(struct coord *coord, uint32_t shard, struct coord_out *out,
+                                     struct open_call **ret_open)
+{
+    uint64_t number = 0;
+    struct open_call *place = call_place(coord, &number);
+
+    if (place == NULL)
+        return NULL;
+    if (out->call_count == out->call_capacity) {
+        out->call_capacity = out->call_capacity == 0 ? 64 : out->call_capacity * 2;
+        out->calls = mem_realloc(out->calls, out->call_capacity * sizeof *out->calls);
+    }
+    struct coord_call *call = &out->calls[out->call_count++];
+
+    coord->call = number;
+    *place = (struct open_call){ .call = number, .shard = shard };
+    *call = (struct coord_call){
+        .call = number,
+        .node = coord->shards[shard].record.owner,
+        .shard = shard,
+        .timeout_ms = coord->limits.call_timeout_ms,
+    };
+    coord->call_count++;
+    coord->stats.calls++;
+    *ret_open = place;
+    return call;
+}
+
+/* False: calls_max are open. */
+static bool deliver_expiry(struct coord *coord, struct server *server, struct coord_out *out)
+{
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
+        struct open_call *open = NULL;
+
+        if (server->acks[i] != ACK_WANTED || !shard_takes_calls(coord, &coord->shards[i]))
+            continue;
+        struct coord_call *call = start_call(coord, i, out, &open);
+
+        if (call == NULL)
+            return false;
+        call->method = METHOD_EXPIRE_SERVER;
+        call->body = expire_body(coord, server, i, &out->arena);
+        open->incarnation = server->incarnation;
+        server->acks[i] = ACK_CALLING;
+    }
+    return true;
+}
+
+static bool deliver_policy(struct coord *coord, struct coord_out *out)
+{
+    coord->policy_left = 0;
+    if (coord->policy_revision == 0)
+        return true;
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
+        struct shard *shard = &coord->shards[i];
+        struct open_call *open = NULL;
+
+        if (shard->policy_revision >= coord->policy_revision)
+            continue;
+        coord->policy_left++;
+        if (shard->policy_calls > 0 || !shard_takes_calls(coord, shard))
+            continue;
+        struct coord_call *call = start_call(coord, i, out, &open);
+
+        if (call == NULL)
+            return false;
+        call->method = METHOD_APPLY_POLICY;
+        call->body = policy_body(coord, i, &out->arena);
+        open->policy_revision = coord->policy_revision;
+        shard->policy_calls++;
+    }
+    return true;
+}
+
+void delivery_run(struct coord *coord, struct coord_out *out)
+{
+    if (!deliver_policy(coord, out))
+        return;
+    for (uint32_t i = 0; i < coord->server_count; i++) {
+        struct server *server = coord->servers[i];
+
+        if (server->known_revision > 0 && server->acks != NULL && server->acks_left > 0 &&
+            !deliver_expiry(coord, server, out))
+            return;
+    }
+}
+
+static void shard_called(struct coord *coord, struct shard *shard, const struct open_call *call,
+                         enum wire_status status)
+{
+    if (status == WIRE_OK)
+        return;
+    coord->stats.calls_failed++;
+    shard->call_at_ms = coord->now_ms + (status == WIRE_REFUSED ? coord->limits.call_refused_ms
+                                                                : coord->limits.call_retry_ms);
+    if (status == WIRE_REFUSED)
+        log_event(coord->log, LOG_ERROR, "coordinator.call_refused", LOG_N("shard", call->shard),
+                  LOG_N("owner", shard->record.owner),
+                  LOG_S("method", call->policy_revision > 0 ? "ApplyPolicy" : "ExpireServer"));
+}
+
+void delivery_done(struct coord *coord, const struct coord_event *event)
+{
+    struct open_call *open = &coord->calls[event->call % coord->limits.calls_max];
+
+    if (event->call == 0 || open->call != event->call)
+        return; /* Of an earlier term. */
+    struct shard *shard = &coord->shards[open->shard];
+    bool ok = event->status == WIRE_OK;
+
+    shard_called(coord, shard, open, event->status);
+    if (open->policy_revision > 0) {
+        shard->policy_calls--;
+        if (ok && open->policy_revision > shard->policy_revision)
+            shard->policy_revision = open->policy_revision;
+    } else {
+        struct server *server = server_find(coord, open->incarnation);
+
+        if (server != NULL && server->acks != NULL) {
+            server->acks[open->shard] = ok ? ACK_DONE : ACK_WANTED;
+            server->acks_left -= ok;
+        }
+    }
+    *open = (struct open_call){ 0 };
+    coord->call_count--;
+}
+
+/* Answers still to come are not known any more; what they were about is called again. */
+void delivery_drop(struct coord *coord)
+{
+    memset(coord->calls, 0, coord->limits.calls_max * sizeof *coord->calls);
+    coord->call_count = 0;
+    for (uint32_t i = 0; i < coord->shard_count; i++)
+        coord->shards[i].policy_calls = 0;
+    for (uint32_t i = 0; i < coord->server_count; i++) {
+        struct server *server = coord->servers[i];
+
+        for (uint32_t shard = 0; server->acks != NULL && shard < coord->shard_count; shard++) {
+            if (server->acks[shard] == ACK_CALLING)
+                server->acks[shard] = ACK_WANTED;
+        }
+    }
+}

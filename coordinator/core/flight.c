@@ -1,0 +1,283 @@
+/*
+ * flight: transactions on their way. A transaction without a definite answer is repeated as it
+ * is: each of its writes compares the mod_revision that the write itself changes, so whichever
+ * attempt comes first is the only one. A write whose compare failed is never judged from the
+ * answer: the record in etcd, once it has come, says what is so, be it our own earlier attempt's.
+ */
+#include "coordinator/core/coord_private.h"
+#include "runtime/base/check.h"
+
+static struct slice keep(struct flight *flight, struct cluster_key key)
+{
+    return arena_copy(&flight->arena, cluster_key_slice(&key));
+}
+
+/* Room for `count` more writes in the open flight, or NULL. */
+static struct flight *open_flight(struct coord *coord, uint32_t count)
+{
+    struct flight *vacant = NULL;
+
+    for (uint32_t i = 0; i < coord->limits.txns_max; i++) {
+        struct flight *flight = &coord->flights[i];
+
+        if (flight->state == FLIGHT_FILLING && !flight->unelected &&
+            flight->count + count <= coord->limits.txn_writes_max)
+            return flight;
+        if (flight->state == FLIGHT_FREE && vacant == NULL)
+            vacant = flight;
+    }
+    if (vacant == NULL)
+        return NULL;
+    arena_reset(&vacant->arena);
+    vacant->state = FLIGHT_FILLING;
+    vacant->ticket = ++coord->ticket;
+    vacant->unelected = false;
+    vacant->count = 0;
+    return vacant;
+}
+
+/* The next write, zeroed, for the caller to fill. */
+static struct coord_write *add(struct flight *flight, const struct target *target)
+{
+    uint32_t place = flight->count++;
+
+    CHECK(place < COORD_TXN_WRITES_MAX);
+    flight->targets[place] = *target;
+    flight->writes[place] = (struct coord_write){ 0 };
+    return &flight->writes[place];
+}
+
+/* The policy comes first and also wants the cluster's record absent, so that it is written by
+ * whoever creates the cluster and by nobody else. */
+bool flight_put_cluster(struct coord *coord)
+{
+    struct flight *flight = open_flight(coord, 2);
+    struct buf value = { 0 };
+
+    if (flight == NULL)
+        return false;
+    struct slice key = keep(flight, cluster_key_cluster(coord->cluster_name));
+
+    flight->unelected = true;
+    if (coord->initial_policy.size > 0) {
+        struct coord_write *policy = add(flight, &(struct target){ .kind = TARGET_POLICY });
+
+        policy->key = keep(flight, cluster_key_policy(coord->cluster_name));
+        policy->value = buf_slice(&coord->initial_policy);
+        policy->absent_key = key;
+    }
+    struct coord_write *write = add(flight, &(struct target){ .kind = TARGET_CLUSTER });
+
+    cluster_record_encode(&coord->initial, &value);
+    write->key = key;
+    write->value = arena_copy(&flight->arena, buf_slice(&value));
+    buf_deinit(&value);
+    return true;
+}
+
+bool flight_put_shard(struct coord *coord, uint32_t number, const struct shard_record *record)
+{
+    struct shard *shard = &coord->shards[number];
+    struct flight *flight = open_flight(coord, 1);
+    struct buf value = { 0 };
+
+    CHECK(!shard->in_txn);
+    CHECK(record->epoch == (shard->mod_revision > 0 ? shard->record.epoch + 1 : 1));
+    if (flight == NULL)
+        return false;
+    struct coord_write *write =
+        add(flight, &(struct target){ .kind = TARGET_SHARD, .shard = number, .record = *record });
+
+    shard_record_encode(record, &value);
+    write->key = keep(flight, cluster_key_shard(coord->cluster_name, number));
+    write->value = arena_copy(&flight->arena, buf_slice(&value));
+    write->mod_revision = shard->mod_revision;
+    shard->in_txn = true;
+    buf_deinit(&value);
+    return true;
+}
+
+bool flight_put_server(struct coord *coord, struct server *server,
+                       const struct server_record *record)
+{
+    struct flight *flight = open_flight(coord, 1);
+    struct buf value = { 0 };
+
+    CHECK(!server->in_txn && record->state == SERVER_EXPIRING);
+    if (flight == NULL)
+        return false;
+    struct coord_write *write = add(
+        flight, &(struct target){ .kind = TARGET_SERVER_MARK, .incarnation = server->incarnation });
+
+    server_record_encode(record, &value);
+    write->key = keep(flight, cluster_key_server_known(coord->cluster_name, server->incarnation));
+    write->value = arena_copy(&flight->arena, buf_slice(&value));
+    write->mod_revision = server->known_revision;
+    write->absent_key =
+        keep(flight, cluster_key_server_live(coord->cluster_name, server->incarnation));
+    server->in_txn = true;
+    buf_deinit(&value);
+    return true;
+}
+
+bool flight_remove_server(struct coord *coord, struct server *server)
+{
+    struct flight *flight = open_flight(coord, 1);
+
+    CHECK(!server->in_txn && server->record.state == SERVER_EXPIRING);
+    if (flight == NULL)
+        return false;
+    struct coord_write *write = add(flight, &(struct target){ .kind = TARGET_SERVER_FORGET,
+                                                              .incarnation = server->incarnation });
+
+    write->remove = true;
+    write->key = keep(flight, cluster_key_server_known(coord->cluster_name, server->incarnation));
+    write->mod_revision = server->known_revision;
+    server->in_txn = true;
+    return true;
+}
+
+static void server_done(struct coord *coord, const struct target *target, bool written,
+                        int64_t revision)
+{
+    struct server *server = server_find(coord, target->incarnation);
+
+    if (server == NULL)
+        return; /* etcd's delete came before the answer. */
+    if (!written) {
+        coord->stats.writes_lost++;
+        server->in_txn = false;
+        server->retry_ms = coord->now_ms + coord->limits.txn_retry_ms;
+        return;
+    }
+    if (target->kind == TARGET_SERVER_FORGET) {
+        coord->stats.servers_expired++;
+        return; /* Left in_txn until etcd's delete comes. */
+    }
+    server->in_txn = false;
+    server->record.state = SERVER_EXPIRING;
+    if (revision > server->known_revision)
+        server->known_revision = revision;
+    coord->stats.servers_marked++;
+}
+
+static void target_done(struct coord *coord, struct flight *flight, uint32_t place, bool written,
+                        int64_t revision)
+{
+    const struct target *target = &flight->targets[place];
+
+    switch (target->kind) {
+    case TARGET_CLUSTER:
+        coord->cluster_retry_ms = coord->now_ms + coord->limits.txn_retry_ms;
+        if (written)
+            log_event(coord->log, LOG_INFO, "coordinator.cluster_created",
+                      LOG_S("cluster_id", coord->initial.cluster_id));
+        break;
+    case TARGET_POLICY:
+        break;
+    case TARGET_SHARD: {
+        struct shard *shard = &coord->shards[target->shard];
+
+        shard->in_txn = false;
+        if (written) {
+            shard_adopt(coord, target->shard, &target->record, revision);
+        } else {
+            shard->stale_revision = flight->writes[place].mod_revision;
+            coord->stats.writes_lost++;
+        }
+        break;
+    }
+    case TARGET_SERVER_MARK:
+    case TARGET_SERVER_FORGET:
+        server_done(coord, target, written, revision);
+        break;
+    }
+}
+
+static struct flight *find_sent(struct coord *coord, uint64_t ticket)
+{
+    for (uint32_t i = 0; i < coord->limits.txns_max; i++) {
+        if (coord->flights[i].state == FLIGHT_SENT && coord->flights[i].ticket == ticket)
+            return &coord->flights[i];
+    }
+    return NULL;
+}
+
+void flights_done(struct coord *coord, const struct coord_event *event)
+{
+    struct flight *flight = find_sent(coord, event->ticket);
+
+    if (flight == NULL)
+        return; /* Of an earlier term: the records will tell. */
+    switch (event->outcome) {
+    case COORD_TXN_UNKNOWN:
+        coord->stats.transactions_unknown++;
+        flight->state = FLIGHT_WAITING;
+        flight->retry_at_ms = coord->now_ms + coord->limits.txn_retry_ms;
+        break;
+    case COORD_TXN_DEPOSED:
+        /* The election will say so too; until then nothing would get through. */
+        log_event(coord->log, LOG_WARN, "coordinator.write_refused",
+                  LOG_N("election_revision", coord->election_revision));
+        coord->elected = false;
+        flights_drop(coord);
+        delivery_drop(coord);
+        break;
+    case COORD_TXN_ANSWERED:
+        flight->state = FLIGHT_FREE;
+        for (uint32_t i = 0; i < flight->count; i++)
+            target_done(coord, flight, i, event->written[i], event->mod_revision);
+        break;
+    }
+}
+
+static void send_flight(struct coord *coord, struct flight *flight, struct coord_out *out)
+{
+    if (out->txn_count == out->txn_capacity) {
+        out->txn_capacity = out->txn_capacity == 0 ? 8 : out->txn_capacity * 2;
+        out->txns = mem_realloc(out->txns, out->txn_capacity * sizeof *out->txns);
+    }
+    struct coord_txn *txn = &out->txns[out->txn_count++];
+
+    *txn = (struct coord_txn){
+        .ticket = flight->ticket,
+        .writes = flight->writes,
+        .write_count = flight->count,
+    };
+    if (!flight->unelected) {
+        txn->election_key = buf_slice(&coord->election_key);
+        txn->election_revision = coord->election_revision;
+    }
+    flight->state = FLIGHT_SENT;
+    coord->stats.transactions++;
+}
+
+void flights_send(struct coord *coord, struct coord_out *out)
+{
+    for (uint32_t i = 0; i < coord->limits.txns_max; i++) {
+        struct flight *flight = &coord->flights[i];
+
+        if (flight->state == FLIGHT_FILLING ||
+            (flight->state == FLIGHT_WAITING && coord->now_ms >= flight->retry_at_ms))
+            send_flight(coord, flight, out);
+    }
+}
+
+void flights_drop(struct coord *coord)
+{
+    for (uint32_t i = 0; i < coord->limits.txns_max; i++)
+        coord->flights[i].state = FLIGHT_FREE;
+    for (uint32_t i = 0; i < coord->shard_count; i++)
+        coord->shards[i].in_txn = false;
+    for (uint32_t i = 0; i < coord->server_count; i++)
+        coord->servers[i]->in_txn = false;
+}
+
+uint32_t flights_open(const struct coord *coord)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < coord->limits.txns_max; i++)
+        count += coord->flights[i].state != FLIGHT_FREE;
+    return count;
+}

@@ -1,0 +1,452 @@
+/* ownership: places shards and names owners. DESIGN section 4; the rules stand in coord.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coordinator/core/coord_private.h"
+#include "runtime/base/check.h"
+#include "runtime/cluster/placement.h"
+
+#define PLACEMENT_LOG_MS  10000u
+#define BALANCED_PAUSE_MS 2000u /* Nothing to hand over: look again after it. */
+
+bool shard_is_settled(const struct shard *shard)
+{
+    return !shard->in_txn && shard->mod_revision > shard->stale_revision;
+}
+
+static bool is_shunned(const struct coord *coord, uint64_t replica_id)
+{
+    for (uint32_t i = 0; i < CLUSTER_NODES_MAX; i++) {
+        if (coord->shunned[i].replica_id == replica_id)
+            return coord->now_ms < coord->shunned[i].until_ms;
+    }
+    return false;
+}
+
+static void shun(struct coord *coord, uint64_t replica_id)
+{
+    struct shunned *place = &coord->shunned[0];
+
+    for (uint32_t i = 0; i < CLUSTER_NODES_MAX; i++) {
+        struct shunned *candidate = &coord->shunned[i];
+
+        if (candidate->replica_id == replica_id) {
+            place = candidate;
+            break;
+        }
+        if (candidate->until_ms < place->until_ms)
+            place = candidate;
+    }
+    *place = (struct shunned){ replica_id, coord->now_ms + coord->limits.rebalance_shun_ms };
+}
+
+void ownership_new_life(struct coord *coord, uint64_t replica_id)
+{
+    for (uint32_t i = 0; i < CLUSTER_NODES_MAX; i++) {
+        if (coord->shunned[i].replica_id == replica_id)
+            coord->shunned[i] = (struct shunned){ 0 };
+    }
+}
+
+static void count_owned(struct coord *coord)
+{
+    memset(coord->owned, 0, sizeof coord->owned);
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
+        struct node *owner = NULL;
+
+        if (coord->shards[i].mod_revision > 0)
+            owner = node_find(coord, coord->shards[i].record.owner);
+        if (owner != NULL)
+            coord->owned[owner - coord->nodes]++;
+    }
+}
+
+/* The same record, one epoch on. False: too much is in flight; a later step sees to it. */
+static bool name_owner(struct coord *coord, uint32_t number, uint64_t owner, const char *reason)
+{
+    struct shard *shard = &coord->shards[number];
+    struct shard_record record = shard->record;
+    struct node *from = node_find(coord, record.owner);
+    struct node *to = node_find(coord, owner);
+
+    CHECK(to != NULL);
+    record.generation = coord->cluster.generation;
+    record.epoch++;
+    record.owner = owner;
+    if (!flight_put_shard(coord, number, &record))
+        return false;
+    if (from != NULL)
+        coord->owned[from - coord->nodes]--;
+    coord->owned[to - coord->nodes]++;
+    log_event(coord->log, LOG_INFO, "coordinator.owner_named", LOG_N("shard", number),
+              LOG_N("epoch", record.epoch), LOG_N("owner", owner),
+              LOG_N("previous", shard->record.owner), LOG_S("reason", reason));
+    return true;
+}
+
+/* ---- reports ---- */
+
+/* The reporter's valid report on the shard as it is recorded now, or NULL. */
+static const struct report *find_report(const struct coord *coord, const struct shard *shard,
+                                        uint64_t reporter)
+{
+    for (uint32_t i = 0; i < REPLICAS_MAX; i++) {
+        const struct report *report = &shard->reports[i];
+
+        if (report->reporter == reporter && report->epoch == shard->record.epoch &&
+            coord->now_ms - report->at_ms <= coord->limits.report_valid_ms)
+            return report;
+    }
+    return NULL;
+}
+
+static struct report *report_place(struct shard *shard, uint64_t reporter)
+{
+    struct report *oldest = &shard->reports[0];
+
+    for (uint32_t i = 0; i < REPLICAS_MAX; i++) {
+        if (shard->reports[i].reporter == reporter)
+            return &shard->reports[i];
+        if (shard->reports[i].at_ms < oldest->at_ms)
+            oldest = &shard->reports[i];
+    }
+    return oldest;
+}
+
+static bool is_replica(const struct shard_record *record, uint64_t replica_id)
+{
+    for (uint32_t i = 0; i < record->member_count; i++) {
+        if (record->members[i] == replica_id)
+            return true;
+    }
+    for (uint32_t i = 0; i < record->new_member_count; i++) {
+        if (record->new_members[i] == replica_id)
+            return true;
+    }
+    return false;
+}
+
+void ownership_report(struct coord *coord, const Holdfast__Internal__V1__ReportOwnerRequest *report)
+{
+    bool closed = report->reason != NULL && strcmp(report->reason, "closed") == 0;
+    uint32_t since_ms_min = closed ? coord->limits.claim_closed_ms : coord->limits.claim_silent_ms;
+
+    coord->stats.reports++;
+    if (report->since_ms < since_ms_min || report->reporter == 0)
+        return;
+    for (size_t i = 0; i < report->n_shards; i++) {
+        const Holdfast__Internal__V1__ShardPosition *position = report->shards[i];
+
+        if (position->shard >= coord->shard_count)
+            continue;
+        struct shard *shard = &coord->shards[position->shard];
+
+        if (shard->mod_revision == 0 || position->epoch != shard->record.epoch ||
+            report->owner != shard->record.owner || report->reporter == report->owner ||
+            !is_replica(&shard->record, report->reporter))
+            continue;
+        *report_place(shard, report->reporter) = (struct report){
+            .reporter = report->reporter,
+            .at_ms = coord->now_ms,
+            .epoch = position->epoch,
+            .dot_epoch = position->last != NULL ? position->last->epoch : 0,
+            .dot_counter = position->last != NULL ? position->last->counter : 0,
+        };
+    }
+}
+
+static bool majority_reports(const struct coord *coord, const struct shard *shard,
+                             const uint64_t *members, uint32_t member_count)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < member_count; i++)
+        count += find_report(coord, shard, members[i]) != NULL;
+    return count > member_count / 2;
+}
+
+static bool is_calm(const struct coord *coord, const struct shard *shard)
+{
+    return shard->changed_ms == 0 ||
+           coord->now_ms - shard->changed_ms >= coord->limits.claim_calm_ms;
+}
+
+/* Early claim: enough replicas that could carry the shard on without its owner say so. */
+static bool is_claimed(const struct coord *coord, const struct shard *shard)
+{
+    const struct shard_record *record = &shard->record;
+
+    if (!is_calm(coord, shard) ||
+        !majority_reports(coord, shard, record->members, record->member_count))
+        return false;
+    return record->phase == SHARD_STABLE ||
+           majority_reports(coord, shard, record->new_members, record->new_member_count);
+}
+
+/* ---- who should own it ---- */
+
+/* A candidate's rank; compared field by field, the greatest wins, the first of equals. */
+struct rank {
+    uint64_t dot_epoch;   /* 0: it did not report. Promotion adopts the greatest log anyway, this */
+    uint64_t dot_counter; /* saves fetching it. */
+    uint64_t trusted;     /* 1: nobody claimed against it lately. */
+    uint64_t room;        /* The fewer shards it owns, the greater. */
+};
+
+static bool rank_above(const struct rank *a, const struct rank *b)
+{
+    if (a->dot_epoch != b->dot_epoch)
+        return a->dot_epoch > b->dot_epoch;
+    if (a->dot_counter != b->dot_counter)
+        return a->dot_counter > b->dot_counter;
+    if (a->trusted != b->trusted)
+        return a->trusted > b->trusted;
+    return a->room > b->room;
+}
+
+static struct rank rank_of(const struct coord *coord, const struct shard *shard,
+                           const struct node *node)
+{
+    const struct report *report = find_report(coord, shard, node->record.replica_id);
+
+    return (struct rank){
+        .dot_epoch = report != NULL ? report->dot_epoch : 0,
+        .dot_counter = report != NULL ? report->dot_counter : 0,
+        .trusted = !is_shunned(coord, node->record.replica_id),
+        .room = CLUSTER_SHARDS_MAX - coord->owned[node - coord->nodes],
+    };
+}
+
+/* The best live replica other than the owner, only reporters if so wanted; 0: there is none. */
+static uint64_t best_replica(struct coord *coord, const struct shard *shard, bool reporters_only)
+{
+    const struct shard_record *record = &shard->record;
+    struct rank best = { 0 };
+    uint64_t winner = 0;
+
+    for (uint32_t i = 0; i < record->member_count + record->new_member_count; i++) {
+        uint64_t id = i < record->member_count ? record->members[i]
+                                               : record->new_members[i - record->member_count];
+        struct node *node = node_find(coord, id);
+
+        if (node == NULL || id == record->owner ||
+            (reporters_only && find_report(coord, shard, id) == NULL))
+            continue;
+        struct rank rank = rank_of(coord, shard, node);
+
+        if (winner == 0 || rank_above(&rank, &best)) {
+            winner = id;
+            best = rank;
+        }
+    }
+    return winner;
+}
+
+/* False: no transaction is free. */
+static bool check_owner(struct coord *coord, uint32_t number)
+{
+    struct shard *shard = &coord->shards[number];
+    const struct node *owner = node_find(coord, shard->record.owner);
+
+    if (owner == NULL) {
+        uint64_t heir = best_replica(coord, shard, false);
+
+        if (heir == 0)
+            return true;
+        coord->stats.failovers++;
+        return name_owner(coord, number, heir, "owner's lease is gone");
+    }
+    if (owner->life_revision > shard->mod_revision) {
+        coord->stats.restarts++;
+        return name_owner(coord, number, shard->record.owner, "owner restarted");
+    }
+    if (is_claimed(coord, shard)) {
+        uint64_t heir = best_replica(coord, shard, true);
+
+        if (heir == 0)
+            return true;
+        coord->stats.claims++;
+        shun(coord, shard->record.owner);
+        return name_owner(coord, number, heir, "early claim");
+    }
+    return true;
+}
+
+/* ---- first placement ---- */
+static bool placement_is_due(struct coord *coord)
+{
+    uint32_t wanted = coord->placement_nodes > coord->cluster.replication_factor
+                          ? coord->placement_nodes
+                          : coord->cluster.replication_factor;
+
+    if (coord->node_count < wanted) {
+        if (coord->placement_logged_ms == 0 ||
+            coord->now_ms - coord->placement_logged_ms >= PLACEMENT_LOG_MS) {
+            coord->placement_logged_ms = coord->now_ms;
+            log_event(coord->log, LOG_INFO, "coordinator.waiting_for_nodes",
+                      LOG_N("nodes", coord->node_count), LOG_N("wanted", wanted));
+        }
+        return false;
+    }
+    return coord->now_ms - coord->node_added_ms >= coord->limits.placement_settle_ms;
+}
+
+static bool is_unplaced(const struct shard *shard)
+{
+    return shard->mod_revision == 0 && !shard->seen && shard_is_settled(shard);
+}
+
+/* Every shard as it is or, where it has no record, as it would be placed. To be freed. */
+static struct placement_shard *proposals_new(struct coord *coord)
+{
+    struct placement_shard *proposals = mem_zalloc(coord->shard_count * sizeof *proposals);
+    struct placement_node nodes[CLUSTER_NODES_MAX];
+
+    for (uint32_t i = 0; i < coord->node_count; i++)
+        nodes[i] = (struct placement_node){ coord->nodes[i].record.replica_id,
+                                            coord->nodes[i].record.zone };
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
+        const struct shard *shard = &coord->shards[i];
+        struct placement_shard *proposal = &proposals[i];
+
+        if (shard->mod_revision == 0) {
+            proposal->member_count = placement_members(
+                i, nodes, coord->node_count, coord->cluster.replication_factor, proposal->members);
+            continue;
+        }
+        proposal->member_count = shard->record.member_count;
+        memcpy(proposal->members, shard->record.members, sizeof proposal->members);
+        proposal->owner = shard->record.owner;
+    }
+    return proposals;
+}
+
+static bool place_shard(struct coord *coord, uint32_t number,
+                        const struct placement_shard *proposal)
+{
+    struct shard_record record = {
+        .generation = coord->cluster.generation,
+        .epoch = 1,
+        .owner = proposal->owner,
+        .config = 1,
+        .phase = SHARD_STABLE,
+        .member_count = proposal->member_count,
+    };
+
+    memcpy(record.members, proposal->members, sizeof record.members);
+    if (!flight_put_shard(coord, number, &record))
+        return false;
+    coord->stats.shards_placed++;
+    return true;
+}
+
+static void place_shards(struct coord *coord)
+{
+    uint64_t owners[CLUSTER_NODES_MAX];
+    uint32_t unplaced = 0;
+
+    for (uint32_t i = 0; i < coord->shard_count; i++)
+        unplaced += is_unplaced(&coord->shards[i]);
+    if (unplaced == 0 || !placement_is_due(coord))
+        return;
+    struct placement_shard *proposals = proposals_new(coord);
+
+    for (uint32_t i = 0; i < coord->node_count; i++)
+        owners[i] = coord->nodes[i].record.replica_id;
+    (void)placement_balance(proposals, coord->shard_count, owners, coord->node_count);
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
+        if (is_unplaced(&coord->shards[i]) && !place_shard(coord, i, &proposals[i]))
+            break;
+    }
+    log_event(coord->log, LOG_INFO, "coordinator.placing", LOG_N("shards", unplaced),
+              LOG_N("nodes", coord->node_count));
+    free(proposals);
+}
+
+/* ---- spreading ownership ---- */
+
+/* Nodes that may be handed shards, or 0 while some node is too young: ownership is about to move
+ * anyway, and a node that comes and goes must not draw shards to it. */
+static uint32_t steady_nodes(const struct coord *coord, uint64_t ret_owners[CLUSTER_NODES_MAX])
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < coord->node_count; i++) {
+        const struct node *node = &coord->nodes[i];
+
+        if (coord->now_ms - node->since_ms < coord->limits.rebalance_up_ms)
+            return 0;
+        if (!is_shunned(coord, node->record.replica_id))
+            ret_owners[count++] = node->record.replica_id;
+    }
+    return count;
+}
+
+static bool ownership_is_quiet(struct coord *coord)
+{
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
+        const struct shard *shard = &coord->shards[i];
+
+        if (shard->mod_revision == 0 || !shard_is_settled(shard))
+            return false;
+    }
+    return true;
+}
+
+static bool ownership_is_even(const struct coord *coord)
+{
+    uint32_t least = UINT32_MAX, most = 0;
+
+    for (uint32_t i = 0; i < coord->node_count; i++) {
+        least = coord->owned[i] < least ? coord->owned[i] : least;
+        most = coord->owned[i] > most ? coord->owned[i] : most;
+    }
+    return coord->node_count == 0 || most - least <= 1;
+}
+
+/* Hands over one shard of those which placement_balance would move. */
+static void hand_over_one(struct coord *coord, const uint64_t *owners, uint32_t owner_count)
+{
+    struct placement_shard *proposals = proposals_new(coord);
+    uint32_t moves = placement_balance(proposals, coord->shard_count, owners, owner_count);
+
+    coord->handover_at_ms =
+        coord->now_ms + (moves > 0 ? coord->limits.rebalance_period_ms : BALANCED_PAUSE_MS);
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
+        uint64_t owner = proposals[i].owner;
+
+        if (owner == 0 || owner == coord->shards[i].record.owner ||
+            !is_calm(coord, &coord->shards[i]))
+            continue;
+        coord->stats.handovers++;
+        (void)name_owner(coord, i, owner, "spread ownership");
+        break;
+    }
+    free(proposals);
+}
+
+static void rebalance(struct coord *coord)
+{
+    uint64_t owners[CLUSTER_NODES_MAX];
+
+    if (coord->limits.rebalance == 0 || coord->now_ms < coord->handover_at_ms ||
+        ownership_is_even(coord) || !ownership_is_quiet(coord))
+        return;
+    uint32_t owner_count = steady_nodes(coord, owners);
+
+    if (owner_count > 0)
+        hand_over_one(coord, owners, owner_count);
+}
+
+void ownership_run(struct coord *coord)
+{
+    place_shards(coord);
+    count_owned(coord);
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
+        const struct shard *shard = &coord->shards[i];
+
+        if (shard->mod_revision > 0 && shard_is_settled(shard) && !check_owner(coord, i))
+            break;
+    }
+    rebalance(coord);
+}
