@@ -83,7 +83,8 @@ enum rep_event_type {
     REP_RECEIVE,   /* from, message          borrowed until the step returns                */
     REP_PERSISTED, /* ticket                 writes up to it are durable                    */
     REP_LOG_READ,  /* index (its from_index), entries, entry_count: answer to a log_read;
-                      borrowed; may be fewer; none: the log no longer holds them            */
+                      borrowed; without gaps; may be fewer (stop near append_bytes_max);
+                      none: the log no longer holds them                                    */
     REP_PROPOSE,   /* kind, body             owner only; see rep_can_propose                */
     REP_FLUSH,     /*                        end of a round: send and write what gathered;
                       also begins the confirmation round that reads wait for                */
