@@ -8,7 +8,7 @@
 
 #include "node/core/shard.h"
 #include "node/store/db.h"
-#include "node/store/log.h"
+#include "node/store/node_log.h"
 #include "runtime/base/log.h"
 #include "runtime/loop/loop.h"
 
@@ -26,7 +26,7 @@ struct worker_ops {
 struct worker_options {
     struct loop *loop;
     const struct log *log;
-    struct store_log *store_log;
+    struct node_log *store_log;
     struct db *db;
     const struct handler_table *handlers;
     uint64_t self;              /* This replica's id. */
