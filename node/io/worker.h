@@ -21,6 +21,8 @@ struct worker_ops {
     void (*answer)(void *user, uint64_t call, const struct shard_reply *reply, struct slice body);
     /* A shard's owner or state changed. May be NULL. */
     void (*role_changed)(void *user, uint32_t shard);
+    /* The database gave no answer for rows of this shard: it must not be served from here. */
+    void (*damaged)(void *user, uint32_t shard, const char *text);
 };
 
 struct worker_options {

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "node/io/worker_internal.h"
@@ -92,6 +93,21 @@ static void job_clear(struct worker *worker, struct load_job *job)
     worker->free_loads = job;
 }
 
+/* Rows that cannot be read are never taken for absent: the node stops, and another replica serves.
+ * A part of the log that was cut or damaged is given back as nothing; rep asks elsewhere. */
+static void report_failure(struct worker *worker, const struct load_job *job)
+{
+    char text[DB_TEXT_BYTES] = "";
+
+    log_event(worker->options.log, job->kind == LOAD_LOG ? LOG_WARN : LOG_ERROR,
+              "shard.load_failed", LOG_N("shard", job->shard), LOG_S("error", err_text(job->result)));
+    if (job->kind == LOAD_LOG || worker->stopping)
+        return;
+    if (!db_damage(worker->options.db, text))
+        snprintf(text, sizeof text, "%s", err_text(job->result));
+    worker->options.ops.damaged(worker->options.user, job->shard, text);
+}
+
 static void on_done(uv_work_t *work, int status)
 {
     struct load_job *job = CONTAINER_OF(work, struct load_job, work);
@@ -100,17 +116,10 @@ static void on_done(uv_work_t *work, int status)
     CHECK(status == 0);
     worker->loads_open--;
     worker->stats.loads++;
-    if (job->result != ERR_OK) {
-        /* Damage is never answered with "absent": what waits for these rows waits on, and the
-         * caller learns that the outcome is unknown. A log that was cut is asked for again. */
-        log_event(worker->options.log, job->kind == LOAD_LOG ? LOG_WARN : LOG_ERROR,
-                  "shard.load_failed", LOG_N("shard", job->shard),
-                  LOG_S("error", err_text(job->result)));
-        if (job->kind == LOAD_LOG && !worker->stopping)
-            give_back(worker, job);
-    } else if (!worker->stopping) {
+    if (job->result != ERR_OK)
+        report_failure(worker, job);
+    if ((job->result == ERR_OK || job->kind == LOAD_LOG) && !worker->stopping)
         give_back(worker, job);
-    }
     job_clear(worker, job);
     jobs_start(worker);
 }
