@@ -104,6 +104,17 @@ static void refuse(struct http_exchange *exchange, struct http_refusal refusal)
     http_conn_refuse(exchange, &refusal);
 }
 
+/* A refused body: the client may send the rest, within limits, so that it reads the answer. */
+static void discard(struct http_exchange *exchange, size_t size)
+{
+    size_t limit = exchange->server->config.limits.body_bytes_max;
+
+    if (exchange->discarded_bytes <= limit && exchange->discarded_bytes + size > limit)
+        nghttp2_submit_rst_stream(exchange->conn->session, NGHTTP2_FLAG_NONE, exchange->stream_id,
+                                  NGHTTP2_ENHANCE_YOUR_CALM);
+    exchange->discarded_bytes += size;
+}
+
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, const uint8_t *data,
                    size_t size, void *user)
 {
@@ -112,8 +123,12 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
     struct http_exchange *exchange = nghttp2_session_get_stream_user_data(session, stream_id);
 
     (void)flags;
-    if (exchange == NULL || exchange->handed)
+    if (exchange == NULL)
         return 0;
+    if (exchange->handed) {
+        discard(exchange, size);
+        return 0;
+    }
     if (exchange->body.size + size > limit)
         refuse(exchange, (struct http_refusal){ 413, "the body is too long", "body", limit });
     else if (!http_body_append(exchange, (struct slice){ data, size }))
@@ -141,21 +156,6 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     return 0;
 }
 
-/* The answer is out; a client still sending a body that nobody reads is told to stop. */
-static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
-{
-    struct http_exchange *exchange;
-
-    (void)user;
-    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0 || frame->hd.stream_id == 0)
-        return 0;
-    exchange = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
-    if (exchange != NULL && !exchange->received)
-        nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
-                                  NGHTTP2_NO_ERROR);
-    return 0;
-}
-
 static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t error_code,
                            void *user)
 {
@@ -178,7 +178,6 @@ static void set_callbacks(nghttp2_session_callbacks *callbacks)
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
-    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_frame_sent);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
 }
 
@@ -277,7 +276,7 @@ void h2_tick(struct http_conn *conn, uint64_t now_ms)
     }
     for (struct http_exchange *exchange = conn->first; exchange != NULL;
          exchange = exchange->next) {
-        if (exchange->handed)
+        if (exchange->received || (exchange->handed && !exchange->ended))
             continue;
         if (!exchange->head_done && now_ms >= exchange->since_ms + limits->header_timeout_ms) {
             conn->server->stats.timeouts++;

@@ -32,10 +32,11 @@ struct http_exchange {
     struct slice path; /* Without the query. */
     struct slice query;
     size_t header_count;
-    size_t head_bytes; /* HTTP/2: as SETTINGS_MAX_HEADER_LIST_SIZE counts.              */
-    size_t out_at;     /* HTTP/2: how much of `out` has been sent.                      */
-    uint64_t since_ms; /* When the current phase of receiving began.                    */
-    int32_t stream_id; /* HTTP/2; 0: this is HTTP/1.1.                                  */
+    size_t head_bytes;      /* HTTP/2: as SETTINGS_MAX_HEADER_LIST_SIZE counts.              */
+    size_t discarded_bytes; /* HTTP/2: of a refused body. */
+    size_t out_at;          /* HTTP/2: how much of `out` has been sent.                      */
+    uint64_t since_ms;      /* When the current phase of receiving began.                    */
+    int32_t stream_id;      /* HTTP/2; 0: this is HTTP/1.1.                                  */
 
     bool head_done;
     bool received;  /* Whole, body included.                                            */
