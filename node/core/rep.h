@@ -16,6 +16,7 @@
 #include "node/core/start.h"
 #include "node/core/vector.h"
 
+/* clang-format off */
 /*    field                  unit default     min   max      meaning                            */
 #define REP_LIMITS(X)                                                                            \
     X(heartbeat_ms,                150,        10,   5000, "owner says that it lives")           \
@@ -26,6 +27,7 @@
     X(inflight_bytes_max,     67108864,      4096, 1073741824, "proposed, not committed")        \
     X(recent_bytes_max,         262144,      4096, 67108864, "applied entries kept in memory")   \
     X(clock_ahead_ms_max,         2000,        10,  60000, "entries dated later are refused")
+/* clang-format on */
 
 #define REP_FIELD(name, def, min, max, doc) uint32_t name;
 struct rep_limits {
@@ -52,20 +54,20 @@ struct rep_record {
 /* What recovery found in log and database. Entries run from applied_index + 1 to the end, and
  * have been made durable again (DESIGN section 4, Damage). */
 struct rep_image {
-    bool votes;                      /* False: wiped or learning; its word counts for nothing. */
-    bool damaged;                    /* REP_DAMAGED: accepts entries, votes and serves nothing. */
+    bool votes;   /* False: wiped or learning; its word counts for nothing. */
+    bool damaged; /* REP_DAMAGED: accepts entries, votes and serves nothing. */
     struct promise promise;
-    uint64_t applied_index;          /* Included in the database. */
-    struct hash128 applied_hash;     /* Hash of that entry. */
-    uint64_t applied_ms;             /* owner_ms of that entry. */
-    uint64_t commit_index;           /* Known committed; replay stops here. */
-    uint64_t log_first_index;        /* Oldest entry the log still holds. */
-    struct vector vector;            /* Up to applied_index. */
-    struct membership membership;    /* In force at applied_index. */
-    uint64_t generation;             /* Of the START in force at applied_index; 0: none. */
-    uint32_t apply_version;          /* Likewise. */
-    uint32_t apply_version_max;      /* The greatest that this program can apply. */
-    struct entry **entries;          /* Borrowed; rep takes references. */
+    uint64_t applied_index;       /* Included in the database. */
+    struct hash128 applied_hash;  /* Hash of that entry. */
+    uint64_t applied_ms;          /* owner_ms of that entry. */
+    uint64_t commit_index;        /* Known committed; replay stops here. */
+    uint64_t log_first_index;     /* Oldest entry the log still holds. */
+    struct vector vector;         /* Up to applied_index. */
+    struct membership membership; /* In force at applied_index. */
+    uint64_t generation;          /* Of the START in force at applied_index; 0: none. */
+    uint32_t apply_version;       /* Likewise. */
+    uint32_t apply_version_max;   /* The greatest that this program can apply. */
+    struct entry **entries;       /* Borrowed; rep takes references. */
     uint32_t entry_count;
 };
 
@@ -96,8 +98,8 @@ enum rep_event_type {
 
 struct rep_event {
     enum rep_event_type type;
-    uint64_t now_ms;      /* Monotonic. */
-    uint64_t unix_ms;     /* Wall clock, for owner_ms. */
+    uint64_t now_ms;  /* Monotonic. */
+    uint64_t unix_ms; /* Wall clock, for owner_ms. */
     const struct rep_record *record;
     uint64_t from;
     const struct rep_message *message;
@@ -116,10 +118,10 @@ enum rep_write_type { REP_WRITE_ENTRY, REP_WRITE_PROMISE, REP_WRITE_TRUNCATE };
 struct rep_write {
     enum rep_write_type type;
     uint64_t ticket;
-    struct entry *entry;       /* ENTRY: a reference, the receiver's to drop. */
-    uint64_t commit_index;     /* ENTRY: known committed when written, for replay. */
-    struct promise promise;    /* PROMISE */
-    uint64_t keep_index;       /* TRUNCATE: entries above it are orphans: audit, then drop. */
+    struct entry *entry;    /* ENTRY: a reference, the receiver's to drop. */
+    uint64_t commit_index;  /* ENTRY: known committed when written, for replay. */
+    struct promise promise; /* PROMISE */
+    uint64_t keep_index;    /* TRUNCATE: entries above it are orphans: audit, then drop. */
 };
 
 /* `message.entries` hold references, the receiver's to drop (rep_out_clear does). */
@@ -141,14 +143,14 @@ struct rep_out {
     uint32_t write_count, write_capacity;
     struct rep_log_read *log_reads;
     uint32_t log_read_count, log_read_capacity;
-    uint64_t proposed_index;   /* REP_PROPOSE: where the entry stands. */
+    uint64_t proposed_index; /* REP_PROPOSE: where the entry stands. */
     struct dot proposed_dot;
-    uint64_t read_round;       /* REP_READ: the round that was joined. */
-    uint64_t rounds_done;      /* Every round up to this one is confirmed; 0: none this step. */
-    uint64_t rounds_index;     /* ... and may be answered once this index is applied. */
-    bool committed;            /* rep_commit_index rose. */
+    uint64_t read_round;   /* REP_READ: the round that was joined. */
+    uint64_t rounds_done;  /* Every round up to this one is confirmed; 0: none this step. */
+    uint64_t rounds_index; /* ... and may be answered once this index is applied. */
+    bool committed;        /* rep_commit_index rose. */
     bool role_changed;
-    bool diverged;             /* A peer's outcome hash differs at the same index. */
+    bool diverged; /* A peer's outcome hash differs at the same index. */
 };
 
 struct rep;
@@ -187,7 +189,8 @@ uint64_t rep_last_index(const struct rep *rep);
 uint64_t rep_commit_index(const struct rep *rep);
 struct dot rep_last_dot(const struct rep *rep);
 const struct vector *rep_vector(const struct rep *rep);
-/* An entry above the applied index that is in memory: every committed, unapplied one is. Borrowed. */
+/* An entry above the applied index that is in memory: every committed, unapplied one is. Borrowed.
+ */
 struct entry *rep_entry(const struct rep *rep, uint64_t index);
 /* How many replicas have `index` fsynced, as far as the owner knows. */
 uint32_t rep_fsynced_count(const struct rep *rep, uint64_t index);
@@ -196,7 +199,8 @@ uint64_t rep_retain_index(const struct rep *rep);
 /* Per member: last matched index (owner only; 0 unknown) and ms since it was heard. */
 bool rep_member_state(const struct rep *rep, uint64_t replica, uint64_t *ret_matched_index,
                       uint64_t *ret_heard_ms);
-/* Owner only: the log no longer holds what this member needs; it must get a snapshot. */
+/* REP_STARTING and REP_OWNER: the log no longer holds what this member needs; it must get a
+ * snapshot. While STARTING too: START may need this member's majority to commit. */
 bool rep_member_needs_snapshot(const struct rep *rep, uint64_t replica);
 /* Milliseconds (event clock) at which the current owner was last heard; for early claims. */
 uint64_t rep_owner_heard_ms(const struct rep *rep);

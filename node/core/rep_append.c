@@ -344,6 +344,14 @@ void rep_append_ack(struct rep *rep, uint64_t from, const struct rep_message *m,
             rep_refused(rep, &theirs, out);
         return;
     }
+    if (!m->votes && !peer->vote_lost) {
+        /* A new life without what the old one had acknowledged: start from what it has now. */
+        peer->vote_lost = true;
+        peer->votes = false;
+        peer->matched_index = 0;
+    }
+    if (m->votes && peer->vote_lost)
+        return; /* Late, of the old life. */
     peer->votes = m->votes;
     peer->apply_version = m->apply_version;
     rep_outcome_compare(rep, m, out);

@@ -19,7 +19,7 @@
 #define REP_OUTCOMES_MAX 256u
 /* Unacknowledged APPENDs of full size on their way to one peer, at most. */
 #define REP_PIPELINE 4u
-/* A follower holds this many times the owner's in-flight limit of entries it may not apply yet. */
+/* So many times the in-flight limit of committed entries may wait to be applied. */
 #define REP_UNAPPLIED_FACTOR 4u
 /* A source of entries that stays silent for so many retries is given up. */
 #define REP_FETCH_TRIES_MAX 3u
@@ -51,6 +51,7 @@ struct rep_peer {
     uint64_t replica;
     uint64_t heard_ms;
     bool votes;
+    bool vote_lost;         /* Wiped or damaged while we own the shard. */
     uint32_t apply_version; /* 0: unknown. */
     /* Promotion. */
     bool sealed;
@@ -162,7 +163,9 @@ struct hash128 rep_log_hash(const struct rep *rep, uint64_t index);
 uint64_t rep_log_bytes(const struct rep *rep, uint64_t from_index, uint64_t to_index);
 struct dot rep_log_last_dot(const struct rep *rep);
 uint64_t rep_log_last_ms(const struct rep *rep);
-/* Entries that may not be applied yet stay in memory: false when there are too many. */
+/* Entries stay in memory until they are applied: false when too many committed ones wait. Those
+ * that are not committed are bounded by their owner, and must be taken: only START behind them
+ * can commit them. */
 bool rep_log_has_room(const struct rep *rep);
 /* True when `entry` may follow the last one: chain, counters, START. */
 bool rep_log_follows(const struct rep *rep, const struct entry *entry);

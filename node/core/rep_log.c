@@ -67,12 +67,11 @@ static void window_grow(struct rep_window *w)
 
 bool rep_log_has_room(const struct rep *rep)
 {
-    uint64_t last = rep->window.last_index;
     uint64_t count_max = (uint64_t)rep->limits.inflight_entries_max * REP_UNAPPLIED_FACTOR;
     uint64_t bytes_max = (uint64_t)rep->limits.inflight_bytes_max * REP_UNAPPLIED_FACTOR;
 
-    return last - rep->applied_index < count_max &&
-           rep_log_bytes(rep, rep->applied_index + 1, last) < bytes_max;
+    return rep->commit_index - rep->applied_index < count_max &&
+           rep_log_bytes(rep, rep->applied_index + 1, rep->commit_index) < bytes_max;
 }
 
 bool rep_log_follows(const struct rep *rep, const struct entry *entry)

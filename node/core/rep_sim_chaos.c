@@ -1,0 +1,343 @@
+/* Clients, coordinator and trouble, by seed. */
+#include <stdio.h>
+
+#include "node/core/rep_sim.h"
+#include "runtime/base/check.h"
+
+#define SPARES      2u
+#define MONITOR_MS  25u
+#define UNSERVED_MS 400u
+#define HEAL_MS_MAX 60000u
+
+static uint64_t between(struct rep_sim *sim, uint64_t low, uint64_t high)
+{
+    return sim_random_between(&sim->random, low, high);
+}
+
+static struct sim_node *any_node(struct rep_sim *sim)
+{
+    return &sim->nodes[between(sim, 0, sim->node_count - 1)];
+}
+
+static void again(struct rep_sim *sim, enum sim_kind kind, uint64_t delay_ms)
+{
+    sim_queue_push(&sim->queue,
+                   &(struct sim_event){ .at_ms = sim->now_ms + delay_ms, .kind = (int)kind });
+}
+
+static const struct rep_record *record_get(const struct rep_sim *sim)
+{
+    return &sim->records[sim->record_count - 1];
+}
+
+static bool serves(const struct rep_sim *sim, const struct sim_node *node)
+{
+    return node->rep != NULL && rep_role(node->rep) == REP_OWNER &&
+           rep_epoch(node->rep) == record_get(sim)->epoch &&
+           rep_owner(node->rep) == record_get(sim)->owner;
+}
+
+/* ---- Clients ---- */
+
+static void client(struct rep_sim *sim)
+{
+    char text[32];
+
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        struct sim_node *node = &sim->nodes[i];
+        if (node->rep == NULL || rep_role(node->rep) != REP_OWNER)
+            continue;
+        for (uint64_t n = between(sim, 0, 3); n > 0; n--) {
+            snprintf(text, sizeof text, "grant %llu",
+                     (unsigned long long)sim_random_next(&sim->random));
+            if (rep_sim_propose(sim, node->id, text) == ERR_FULL)
+                sim->counts.full++;
+        }
+        if (sim_random_chance(&sim->random, 400) && rep_sim_read(sim, node->id) == ERR_NOT_OWNER)
+            rep_sim_fail(sim, "an owner refuses a read");
+    }
+}
+
+/* ---- Coordinator ---- */
+
+static uint64_t any_member(struct rep_sim *sim)
+{
+    const struct membership *m = &record_get(sim)->membership;
+    uint64_t at = between(sim, 0, m->count + m->new_count - 1);
+
+    return at < m->count ? m->members[at] : m->new_members[at - m->count];
+}
+
+static void promote_any(struct rep_sim *sim)
+{
+    struct membership m = record_get(sim)->membership;
+
+    rep_sim_record(sim, any_member(sim), &m);
+}
+
+static void join(struct rep_sim *sim)
+{
+    struct membership m = record_get(sim)->membership;
+    uint64_t size = between(sim, 3, 5);
+
+    m.config++;
+    m.new_count = 0;
+    for (uint32_t i = 0; i < sim->node_count && m.new_count < size; i++)
+        if (sim->node_count - i <= size - m.new_count || sim_random_chance(&sim->random, 600))
+            m.new_members[m.new_count++] = i + 1;
+    sim->counts.joins++;
+    rep_sim_record(sim, any_member(sim), &m);
+}
+
+/* Only by the owner whose joint START committed; its record is compared in the transaction. */
+static void leave(struct rep_sim *sim)
+{
+    struct membership m = record_get(sim)->membership;
+
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        if (!serves(sim, &sim->nodes[i]))
+            continue;
+        struct membership next = { .config = m.config + 1, .count = m.new_count };
+        for (uint32_t n = 0; n < m.new_count; n++)
+            next.members[n] = m.new_members[n];
+        sim->counts.leaves++;
+        rep_sim_record(sim, next.members[between(sim, 0, next.count - 1)], &next);
+        return;
+    }
+}
+
+static void abort_join(struct rep_sim *sim)
+{
+    struct membership m = record_get(sim)->membership;
+
+    m.config++;
+    m.new_count = 0;
+    sim->counts.aborts++;
+    rep_sim_record(sim, m.members[between(sim, 0, m.count - 1)], &m);
+}
+
+static void change_members(struct rep_sim *sim)
+{
+    if (record_get(sim)->membership.new_count == 0)
+        join(sim);
+    else if (sim_random_chance(&sim->random, 250))
+        abort_join(sim);
+    else
+        leave(sim);
+}
+
+static void bring_snapshots(struct rep_sim *sim)
+{
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        const struct sim_node *node = &sim->nodes[i];
+        if (node->rep == NULL)
+            continue;
+        for (uint64_t to = 1; to <= sim->node_count; to++)
+            if (to != node->id && rep_member_needs_snapshot(node->rep, to))
+                rep_sim_snapshot(sim, node->id, to);
+    }
+}
+
+static void monitor(struct rep_sim *sim)
+{
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        struct sim_node *node = &sim->nodes[i];
+        if (serves(sim, node))
+            sim->serving_ms = sim->now_ms;
+        if (node->rep != NULL && sim_random_chance(&sim->random, 100))
+            sim_queue_push(&sim->queue, &(struct sim_event){ .at_ms = sim->now_ms + 1,
+                                                             .kind = SIM_RECORD,
+                                                             .node = node->id,
+                                                             .life = node->life,
+                                                             .number = sim->record_count - 1 });
+    }
+    bring_snapshots(sim);
+    if (sim->now_ms - sim->serving_ms > UNSERVED_MS)
+        promote_any(sim);
+}
+
+/* ---- Trouble ---- */
+
+static void partition(struct rep_sim *sim)
+{
+    bool heal = sim_random_chance(&sim->random, 400);
+    bool one_way = sim_random_chance(&sim->random, 300);
+    uint64_t side = sim_random_next(&sim->random);
+
+    sim->counts.partitions++;
+    for (uint32_t a = 0; a < sim->node_count; a++)
+        for (uint32_t b = 0; b < sim->node_count; b++) {
+            bool apart = ((side >> a) & 1) != ((side >> b) & 1);
+            sim->cut[a][b] = !heal && apart && (!one_way || ((side >> a) & 1) != 0);
+        }
+}
+
+static void crash(struct rep_sim *sim, struct sim_node *node)
+{
+    if (node->rep == NULL)
+        return;
+    rep_sim_crash(sim, node->id);
+    sim_queue_push(&sim->queue, &(struct sim_event){ .at_ms = sim->now_ms + between(sim, 1, 400),
+                                                     .kind = SIM_RESTART,
+                                                     .node = node->id });
+}
+
+static void cut_log(struct rep_sim *sim, struct sim_node *node)
+{
+    if (node->rep == NULL)
+        return;
+    uint64_t index = node->applied.index;
+    if (index > sim_disk_last_index(&node->disk))
+        index = sim_disk_last_index(&node->disk);
+    sim->counts.cuts++;
+    sim_disk_checkpoint(&node->disk, index);
+    if (!sim_random_chance(&sim->random, 100) && rep_retain_index(node->rep) < index)
+        index = rep_retain_index(node->rep);
+    sim_disk_cut(&node->disk, index);
+}
+
+static void wipe(struct rep_sim *sim, struct sim_node *node)
+{
+    if (sim->counts.wipes > 0)
+        return;
+    crash(sim, node);
+    if (node->rep == NULL)
+        rep_sim_wipe(sim, node->id);
+}
+
+static void weather(struct rep_sim *sim)
+{
+    bool rough = sim_random_chance(&sim->random, 500);
+
+    sim->faults.drop_per_thousand = rough ? (uint32_t)between(sim, 0, 300) : 0;
+    sim->faults.duplicate_per_thousand = rough ? (uint32_t)between(sim, 0, 200) : 0;
+    sim->faults.delay_ms_max = rough ? between(sim, 1, 150) : between(sim, 1, 4);
+    sim->faults.sync_ms_max = rough ? between(sim, 1, 80) : between(sim, 1, 5);
+    sim->faults.apply_ms_max = rough ? between(sim, 0, 50) : 0;
+}
+
+static void trouble(struct rep_sim *sim)
+{
+    struct sim_node *node = any_node(sim);
+    uint64_t dice = between(sim, 0, 99);
+
+    if (dice < 18)
+        crash(sim, node);
+    else if (dice < 34)
+        partition(sim);
+    else if (dice < 54)
+        promote_any(sim);
+    else if (dice < 66)
+        change_members(sim);
+    else if (dice < 78)
+        weather(sim);
+    else if (dice < 92)
+        cut_log(sim, node);
+    else if (dice < 97)
+        node->skew_ms = (int64_t)between(sim, 0, 6000) - 3000;
+    else if (sim_random_chance(&sim->random, 100))
+        wipe(sim, node);
+}
+
+void rep_sim_chaos_event(struct rep_sim *sim, const struct sim_event *event)
+{
+    switch ((enum sim_kind)event->kind) {
+    case SIM_CLIENT:
+        if (!sim->healing) {
+            client(sim);
+            again(sim, SIM_CLIENT, between(sim, 1, 8));
+        }
+        break;
+    case SIM_TROUBLE:
+        if (!sim->healing) {
+            trouble(sim);
+            again(sim, SIM_TROUBLE, between(sim, 1, sim->trouble_ms_max));
+        }
+        break;
+    case SIM_MONITOR:
+        monitor(sim);
+        again(sim, SIM_MONITOR, MONITOR_MS);
+        break;
+    default:
+        CHECK(!"not an event of chaos");
+    }
+}
+
+void rep_sim_chaos_begin(struct rep_sim *sim, uint64_t seed)
+{
+    struct sim_random random = { seed };
+    uint32_t members = (uint32_t)sim_random_between(&random, 3, 5);
+
+    rep_sim_init(sim, seed, members + SPARES);
+    sim->limits.append_entries_max = 1u << between(sim, 0, 5);
+    sim->limits.inflight_entries_max = 1u << between(sim, 2, 7);
+    sim->limits.append_bytes_max = 4096;
+    sim->limits.recent_bytes_max = 4096;
+    sim->limits.clock_ahead_ms_max = 2000;
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        rep_sim_crash(sim, i + 1); /* To start again under these limits. */
+        rep_sim_restart(sim, i + 1);
+    }
+    sim->counts = (struct sim_counts){ 0 };
+    sim->trouble_ms_max = between(sim, 15, 300);
+    struct membership m = rep_sim_members(1, members);
+    rep_sim_record(sim, 1, &m);
+    again(sim, SIM_CLIENT, 1);
+    again(sim, SIM_TROUBLE, sim->trouble_ms_max);
+    again(sim, SIM_MONITOR, MONITOR_MS);
+}
+
+/* ---- Healing ---- */
+
+static void calm(struct rep_sim *sim)
+{
+    sim->healing = true;
+    sim->faults = (struct sim_faults){ .delay_ms_max = 3, .sync_ms_max = 3 };
+    for (uint32_t a = 0; a < sim->node_count; a++) {
+        sim->nodes[a].skew_ms = 0;
+        for (uint32_t b = 0; b < sim->node_count; b++)
+            sim->cut[a][b] = false;
+        if (sim->nodes[a].rep == NULL)
+            rep_sim_restart(sim, a + 1);
+    }
+}
+
+static struct sim_node *serving_node(struct rep_sim *sim)
+{
+    for (uint32_t i = 0; i < sim->node_count; i++)
+        if (serves(sim, &sim->nodes[i]))
+            return &sim->nodes[i];
+    return NULL;
+}
+
+/* A write is acknowledged, a read answered, and every member holds the same. */
+static bool serves_once(struct rep_sim *sim, struct sim_node *node)
+{
+    uint64_t reads_before = sim->reads_answered;
+    uint64_t acknowledged_before = sim->acknowledged_index;
+
+    if (rep_sim_propose(sim, node->id, "after the storm") != ERR_OK)
+        return false;
+    rep_sim_run(sim, 200);
+    if (!serves(sim, node) || sim->acknowledged_index == acknowledged_before)
+        return false;
+    if (rep_sim_read(sim, node->id) != ERR_OK)
+        return false;
+    rep_sim_run(sim, 200);
+    return sim->reads_answered > reads_before && rep_sim_converged(sim);
+}
+
+bool rep_sim_heal(struct rep_sim *sim)
+{
+    uint64_t until_ms = sim->now_ms + HEAL_MS_MAX;
+
+    calm(sim);
+    while (sim->now_ms < until_ms && sim->failure[0] == '\0') {
+        rep_sim_run(sim, 100);
+        struct sim_node *node = serving_node(sim);
+        if (node != NULL && serves_once(sim, node))
+            return sim->failure[0] == '\0';
+    }
+    rep_sim_fail(sim, "the healed shard does not serve and converge");
+    return false;
+}
