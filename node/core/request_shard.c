@@ -7,7 +7,7 @@
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 
-#define FIELD_HOME 1u
+#define FIELD_HOME    1u
 #define PLAYER_PREFIX "player:"
 
 static err refuse_home(struct refusal *refusal, const char *field, const char *message)
@@ -39,8 +39,8 @@ static err shard_of_home(const struct method_info *method, struct slice request,
     return ERR_OK;
 }
 
-err request_shard(uint32_t method, struct slice request, uint32_t shard_count,
-                  uint32_t *ret_shard, struct refusal *ret_refusal)
+err request_shard(uint32_t method, struct slice request, uint32_t shard_count, uint32_t *ret_shard,
+                  struct refusal *ret_refusal)
 {
     const struct method_info *info = method_find(method);
     uint64_t number = 0;

@@ -47,7 +47,11 @@ err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
         free(shard);
         return e;
     }
-    shard->rep = rep_new(number, self, &limits->rep, &image->rep);
+    struct rep_image rep = image->rep;
+    rep.generation = applier_meta(shard->applier)->generation;
+    rep.apply_version = applier_meta(shard->applier)->apply_version;
+    rep.apply_version_max = APPLY_VERSION;
+    shard->rep = rep_new(number, self, &limits->rep, &rep);
     shard->clean_index = image->rep.applied_index;
     *ret_shard = shard;
     return ERR_OK;
@@ -103,6 +107,7 @@ static void pass_to_rep(struct shard *shard, enum rep_event_type type,
         .ticket = event->ticket,
         .entries = event->entries,
         .entry_count = event->entry_count,
+        .index = event->index,
     };
 
     CHECK(shard_rep_step(shard, &passed, out) == ERR_OK);
@@ -118,7 +123,8 @@ static void rows_arrived(struct shard *shard, const struct shard_event *event,
         const struct shard_row *row = &event->rows[i];
         bool asked = event->range == NULL && key_set_remove(&shard->loading, row->key);
         if (!state_load(state, event->load_generation, row->key,
-                        row->absent ? NULL : &row->value) && asked)
+                        row->absent ? NULL : &row->value) &&
+            asked)
             need_add_key(&shard->need, row->key);
     }
     if (event->range != NULL) {
@@ -126,8 +132,8 @@ static void rows_arrived(struct shard *shard, const struct shard_event *event,
         need_add_range(&name, event->range);
         key_set_remove(&shard->loading, buf_slice(&name.ranges));
         need_deinit(&name);
-        struct slice last = event->row_count > 0 ? event->rows[event->row_count - 1].key
-                                                 : event->range->after;
+        struct slice last =
+            event->row_count > 0 ? event->rows[event->row_count - 1].key : event->range->after;
         if (!state_load_range(state, event->load_generation, event->range, last, event->complete))
             need_add_range(&shard->need, event->range);
     }
@@ -160,8 +166,7 @@ static void expire_waiting(struct shard *shard, const struct shard_event *event,
     }
 }
 
-static void event_step(struct shard *shard, const struct shard_event *event,
-                       struct shard_out *out)
+static void event_step(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
     struct call *call;
 

@@ -13,10 +13,10 @@
 #include "node/core/rep.h"
 
 /*    field                  unit default     min   max      meaning                            */
-#define SHARD_LIMITS(X)                                                                          \
-    X(waiting_calls_max,         65536,         1, 1048576, "calls not answered yet")            \
-    X(waiters_per_player_max,       16,         1,   1024, "StartSession WAITs of one player")   \
-    X(apply_batch_max,            1024,         1,  65536, "entries applied in one step")
+#define SHARD_LIMITS(X)                                                                            \
+    X(waiting_calls_max, 65536, 1, 1048576, "calls not answered yet")                              \
+    X(waiters_per_player_max, 16, 1, 1024, "StartSession WAITs of one player")                     \
+    X(apply_batch_max, 1024, 1, 65536, "entries applied in one step")
 
 #define SHARD_FIELD(name, def, min, max, doc) uint32_t name;
 struct shard_limits {
@@ -30,7 +30,8 @@ enum shard_event_type {
     SHARD_RECORD,    /* record                     */
     SHARD_RECEIVE,   /* from, message              */
     SHARD_PERSISTED, /* ticket                     */
-    SHARD_LOG_READ,  /* entries, entry_count       */
+    SHARD_LOG_READ,  /* index (its from_index), entries, entry_count (0: the log no longer has them)
+                      */
     SHARD_ROWS,      /* load_generation, rows, row_count, range (or NULL), complete */
     SHARD_CALL,      /* call, method, request, deadline_ms: any METHOD_MUTATION, _READ, _SHARD,
                         _SHARD_WRITE                */
@@ -54,6 +55,7 @@ struct shard_event {
     uint64_t from;
     const struct rep_message *message;
     uint64_t ticket;
+    uint64_t index;
     struct entry **entries;
     uint32_t entry_count;
     uint64_t load_generation;
@@ -61,7 +63,7 @@ struct shard_event {
     uint32_t row_count;
     const struct state_range *range;
     bool complete;
-    uint64_t call;       /* The shell's name for the call; given back in REPLY. Never 0. */
+    uint64_t call; /* The shell's name for the call; given back in REPLY. Never 0. */
     uint32_t method;
     struct slice request;
     uint64_t deadline_ms; /* On the event clock. */
@@ -69,10 +71,10 @@ struct shard_event {
 };
 
 enum reply_status {
-    REPLY_OK,           /* body: the response                                                  */
-    REPLY_REFUSED,      /* body: ErrorDetail                                                   */
-    REPLY_NOT_OWNER,    /* not carried out; `owner` and `epoch` say whom to ask, 0 if unknown  */
-    REPLY_UNKNOWN       /* OUTCOME_UNKNOWN: proposed, then deposed or timed out; repeat it     */
+    REPLY_OK,        /* body: the response                                                  */
+    REPLY_REFUSED,   /* body: ErrorDetail                                                   */
+    REPLY_NOT_OWNER, /* not carried out; `owner` and `epoch` say whom to ask, 0 if unknown  */
+    REPLY_UNKNOWN    /* OUTCOME_UNKNOWN: proposed, then deposed or timed out; repeat it     */
 };
 
 /* Body is in out->bytes at [offset, offset + size). */
@@ -92,8 +94,8 @@ struct shard_out {
     struct shard_reply *replies;
     uint32_t reply_count, reply_capacity;
     struct buf bytes;
-    struct need need;        /* Rows to load; answer with SHARD_ROWS. */
-    bool role_changed;       /* shard_role and shard_owner may differ now. */
+    struct need need;  /* Rows to load; answer with SHARD_ROWS. */
+    bool role_changed; /* shard_role and shard_owner may differ now. */
 };
 
 struct shard;
@@ -124,7 +126,7 @@ struct shard_checkpoint {
     uint64_t index;
     const struct state_write *writes; /* Valid until shard_checkpoint_end. */
     uint32_t write_count;
-    struct buf meta_row;              /* The caller's to deinit. */
+    struct buf meta_row; /* The caller's to deinit. */
 };
 bool shard_checkpoint_begin(struct shard *shard, struct shard_checkpoint *ret_checkpoint);
 void shard_checkpoint_end(struct shard *shard, bool written);

@@ -18,8 +18,8 @@ static uint32_t fsynced_count(const struct shard *shard, const struct outcome *o
     return rep_fsynced_count(shard->rep, index);
 }
 
-static void answer_committed(struct shard *shard, struct call *call,
-                             const struct outcome *outcome, struct shard_out *out)
+static void answer_committed(struct shard *shard, struct call *call, const struct outcome *outcome,
+                             struct shard_out *out)
 {
     const struct method_info *method = method_find(call->method);
 

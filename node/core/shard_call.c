@@ -6,8 +6,8 @@
 
 #define THROTTLED_RETRY_MS 50u
 
-static void refuse_throttled(struct shard *shard, const struct shard_event *event,
-                             const char *what, struct shard_out *out)
+static void refuse_throttled(struct shard *shard, const struct shard_event *event, const char *what,
+                             struct shard_out *out)
 {
     struct refusal refusal = { 0 };
 

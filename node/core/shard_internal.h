@@ -19,16 +19,16 @@ enum call_place {
 struct call {
     struct call *previous, *next;
     enum call_place place;
-    bool blocked;           /* Reading or answering: rows are on their way. */
-    uint64_t id;            /* The shell's; 0 when nobody waits any more. */
+    bool blocked; /* Reading or answering: rows are on their way. */
+    uint64_t id;  /* The shell's; 0 when nobody waits any more. */
     uint32_t method;
     uint64_t deadline_ms;
     uint64_t index;
     uint64_t round;
-    struct dot at_least;    /* Reads: not before this dot is applied; epoch 0: none. */
-    struct buf request;     /* Reads: the request. StartSession: the op body. */
-    struct buf answer;      /* CALL_ANSWERING: the outcome's body with its WriteInfo. */
-    struct slice entity;    /* Inside `request` (StartSession only). */
+    struct dot at_least; /* Reads: not before this dot is applied; epoch 0: none. */
+    struct buf request;  /* Reads: the request. StartSession: the op body. */
+    struct buf answer;   /* CALL_ANSWERING: the outcome's body with its WriteInfo. */
+    struct slice entity; /* Inside `request` (StartSession only). */
 };
 
 struct call_list {
@@ -45,20 +45,20 @@ struct shard {
     struct call_list calls[CALL_PLACES];
     struct call *free_calls;
     uint32_t call_count;
-    uint64_t rounds_done;     /* Highest confirmed read round of this ownership. */
+    uint64_t rounds_done; /* Highest confirmed read round of this ownership. */
     uint64_t rounds_index;
-    uint64_t due_index;       /* Owner-made entry on its way; 0: none. */
-    uint64_t due_next_ms;     /* unix_ms at which to ask applier_due again. */
-    bool served;              /* As of the last step. */
-    bool apply_blocked;       /* Rows are missing for the next entry. */
+    uint64_t due_index;   /* Owner-made entry on its way; 0: none. */
+    uint64_t due_next_ms; /* unix_ms at which to ask applier_due again. */
+    bool served;          /* As of the last step. */
+    bool apply_blocked;   /* Rows are missing for the next entry. */
     bool flush_wanted;
     bool checkpoint_open;
     uint64_t checkpoint_index; /* Of the open checkpoint. */
     uint64_t clean_index;      /* Applied index of the last finished checkpoint. */
-    struct key_set loading;   /* Keys asked of the database, not answered yet. */
-    struct arena arena;       /* One step's. */
+    struct key_set loading;    /* Keys asked of the database, not answered yet. */
+    struct arena arena;        /* One step's. */
     struct buf scratch;
-    struct need need;         /* One apply's or read's, before `loading` is taken out. */
+    struct need need; /* One apply's or read's, before `loading` is taken out. */
     struct shard_stats stats;
 };
 
@@ -85,15 +85,13 @@ void shard_call_begin(struct shard *shard, const struct shard_event *event, stru
 /* Proposes call->request (an op body) again; the call moves to CALL_PROPOSED or is answered. */
 void shard_call_propose(struct shard *shard, struct call *call, const struct shard_event *event,
                         struct shard_out *out);
-void shard_propose_due(struct shard *shard, const struct shard_event *event,
-                       struct shard_out *out);
+void shard_propose_due(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 
 /* shard_apply.c: committed entries are applied, their callers answered. */
 void shard_apply(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 
 /* shard_read.c */
-void shard_read_begin(struct shard *shard, const struct shard_event *event,
-                      struct shard_out *out);
+void shard_read_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 void shard_read_progress(struct shard *shard, const struct shard_event *event,
                          struct shard_out *out);
 void shard_answer_progress(struct shard *shard, const struct shard_event *event,

@@ -26,7 +26,9 @@ static bool dot_reached(const struct meta *meta, struct dot dot, bool *ret_lost)
 static void join_round(struct shard *shard, struct call *call, const struct shard_event *event,
                        struct shard_out *out)
 {
-    struct rep_event join = { .type = REP_READ, .now_ms = event->now_ms, .unix_ms = event->unix_ms };
+    struct rep_event join = { .type = REP_READ,
+                              .now_ms = event->now_ms,
+                              .unix_ms = event->unix_ms };
 
     if (shard_rep_step(shard, &join, out) != ERR_OK) {
         reply_elsewhere(shard, call, REPLY_NOT_OWNER, out);

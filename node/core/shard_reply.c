@@ -65,7 +65,7 @@ void reply_deposed(struct shard *shard, struct shard_out *out)
     for (int place = 0; place < CALL_PLACES; place++) {
         struct call *call;
         while ((call = shard->calls[place].first) != NULL)
-            reply_elsewhere(shard, call,
-                            place == CALL_PROPOSED ? REPLY_UNKNOWN : REPLY_NOT_OWNER, out);
+            reply_elsewhere(shard, call, place == CALL_PROPOSED ? REPLY_UNKNOWN : REPLY_NOT_OWNER,
+                            out);
     }
 }

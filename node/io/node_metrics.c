@@ -28,9 +28,9 @@ static void register_method(struct node_metrics *m, const struct method_info *me
     const struct metric_label latency_labels[] = { { "method", method->name }, { NULL, NULL } };
 
     for (int status = 0; status < STATUS_COUNT; status++) {
-        const struct metric_label labels[] = {
-            { "method", method->name }, { "status", status_names[status] }, { NULL, NULL }
-        };
+        const struct metric_label labels[] = { { "method", method->name },
+                                               { "status", status_names[status] },
+                                               { NULL, NULL } };
         m->calls[method->id][status] = metrics_counter(
             m->metrics, &(struct metric_info){ "holdfast_node_calls_total",
                                                "Calls answered by this node.", labels });
@@ -140,7 +140,8 @@ void node_metrics_set_worker(struct node_metrics *m, const struct worker *worker
 {
     m->worker = worker;
 #define FIGURE_REGISTER(name, metric, kind, expression, help)                                      \
-    metrics_##kind##_callback(m->metrics, &(struct metric_info){ metric, help, NULL }, read_##name, m);
+    metrics_##kind##_callback(m->metrics, &(struct metric_info){ metric, help, NULL },             \
+                              read_##name, m);
     SHARD_FIGURES(FIGURE_REGISTER)
 #undef FIGURE_REGISTER
     metrics_counter_callback(m->metrics,

@@ -8,9 +8,9 @@
 struct peer {
     uint64_t replica;
     char address[LINK_ADDRESS_SIZE];
-    struct link *dialled;    /* Ours to close; NULL when the other side dials. */
-    struct link_ref ref;     /* The connection in use; zeroed when there is none. */
-    uint64_t closed_at_ms;   /* Since when there is none. */
+    struct link *dialled;  /* Ours to close; NULL when the other side dials. */
+    struct link_ref ref;   /* The connection in use; zeroed when there is none. */
+    uint64_t closed_at_ms; /* Since when there is none. */
 };
 
 struct peers {
@@ -128,9 +128,9 @@ uint16_t peers_port(const struct peers *peers)
 void peers_set_address(struct peers *peers, uint64_t replica, const char *address)
 {
     struct peer *peer;
-    struct link_dial_options dial = {
-        .transport = LINK_PEER, .address = address, .handlers = handlers_of(peers)
-    };
+    struct link_dial_options dial = { .transport = LINK_PEER,
+                                      .address = address,
+                                      .handlers = handlers_of(peers) };
 
     if (replica == peers->options.self || (peer = find_or_add(peers, replica)) == NULL)
         return;

@@ -152,8 +152,8 @@ static void shard_call(struct service *service, const struct frame *frame,
         refuse_call(service, reply, WIRE_UNAVAILABLE, NULL);
         return;
     }
-    if (request_shard(frame->method, frame->body, service->options.shard_count, &shard,
-                      &refusal) != ERR_OK) {
+    if (request_shard(frame->method, frame->body, service->options.shard_count, &shard, &refusal) !=
+        ERR_OK) {
         refuse_call(service, reply, WIRE_REFUSED, &refusal);
         return;
     }
@@ -240,8 +240,12 @@ err service_new(const struct service_options *options, struct service **ret_serv
 {
     struct service *service = mem_zalloc(sizeof *service);
     struct calls_options calls = {
-        .hub = options->hub, .loop = options->loop, .requests_max = options->calls_max,
-        .request = on_request, .cancel = on_cancel, .user = service,
+        .hub = options->hub,
+        .loop = options->loop,
+        .requests_max = options->calls_max,
+        .request = on_request,
+        .cancel = on_cancel,
+        .user = service,
     };
     struct link_listen_options listen = {
         .transport = LINK_NNG,

@@ -29,13 +29,13 @@ struct worker_options {
     struct store_log *store_log;
     struct db *db;
     const struct handler_table *handlers;
-    uint64_t self;              /* This replica's id. */
+    uint64_t self; /* This replica's id. */
     uint32_t shard_count;
     struct shard_limits limits;
     uint64_t cache_bytes;
     uint64_t checkpoint_interval_ms;
     uint32_t tick_ms;
-    uint32_t loads_max;         /* Reads of rows or log at once. */
+    uint32_t loads_max; /* Reads of rows or log at once. */
     struct worker_ops ops;
     void *user;
 };
@@ -62,7 +62,8 @@ const struct shard *worker_shard(const struct worker *worker, uint32_t shard);
 uint32_t worker_shard_count(const struct worker *worker);
 
 struct worker_stats {
-    uint64_t checkpoints, checkpoint_rows, checkpoint_us_last, flushes, loads, load_rows, held, owned;
+    uint64_t checkpoints, checkpoint_rows, checkpoint_us_last, flushes, loads, load_rows, held,
+        owned;
     uint64_t loads_waiting;
 };
 void worker_stats_get(const struct worker *worker, struct worker_stats *ret_stats);
