@@ -53,12 +53,15 @@ struct apply_context {
     const struct op *op;
     struct dot dot;
     uint64_t owner_ms;
+    uint32_t shard;
     struct player *player;      /* Loaded for entity methods; written back by the core. */
     struct refusal *refusal;
     struct slice authority_text; /* "session:<server>", "system:payments": for the ledger. */
     bool pending;               /* Set: not decided yet (a steal in its grace period). */
     uint32_t *freed;            /* Counts sessions freed, so that waiters are looked at. */
     struct decided *decided;    /* See session_apply.h. */
+    bool player_changed;        /* The player's row is to be written though no version rises. */
+    bool releasing;             /* The holder gives the session up: nobody is displaced. */
 };
 
 struct read_context {
@@ -91,12 +94,12 @@ struct handler {
      * Applies. The core has deduplicated and checked authority. Fills `response` (its `write`
      * stays NULL: the core adds it).
      * ERR_NEED: rows are missing and noted; nothing may have been kept.
-     * ERR_CONFLICT: refused by the rules; `refusal` says why; the transaction is rolled back and
-     * the refusal stored.
+     * ERR_CONFLICT, ERR_INVALID: refused by the rules; `refusal` says why; the transaction is
+     * rolled back and the refusal stored.
      */
     err (*handle)(struct apply_context *context, const ProtobufCMessage *request,
                   ProtobufCMessage *response);
-    /* Reads; ERR_NEED, or ERR_CONFLICT with `refusal`. NULL for mutations. */
+    /* Reads; ERR_NEED, or ERR_CONFLICT or ERR_INVALID with `refusal`. NULL for mutations. */
     err (*read)(struct read_context *context, const ProtobufCMessage *request,
                 ProtobufCMessage *response);
 };

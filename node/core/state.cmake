@@ -1,6 +1,10 @@
 component(node_state LAYER 4
     SOURCES blob.c state.c state_table.c state_range.c state_checkpoint.c rows.c op.c meta.c
-            session.c player.c
+            session.c player.c arena_proto.c text_rule.c refusal.c outcome_row.c session_apply.c
+            ledger.c json_canon.c json_edit.c section_edit.c authority.c apply.c apply_prepare.c
+            apply_answer.c apply_read.c profile.c
     HEADERS state.h state_row.h rows.h op.h meta.h session.h player.h handler.h apply.h
+            arena_proto.h text_rule.h refusal.h outcome_row.h session_apply.h ledger.h
+            json_canon.h json_edit.h section_edit.h apply_internal.h profile.h
     DEPENDS base cluster idl_proto idl node_rep
     EXTERNAL PkgConfig::JANSSON external::mbedtls)

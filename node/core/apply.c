@@ -1,0 +1,485 @@
+#include "node/core/apply.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "idl/method.h"
+#include "node/core/apply_internal.h"
+#include "node/core/arena_proto.h"
+#include "node/core/outcome_row.h"
+#include "node/core/refusal.h"
+#include "node/core/rows.h"
+#include "runtime/base/check.h"
+
+struct applier *applier_new(uint32_t shard, const struct handler_table *handlers)
+{
+    struct applier *applier = mem_zalloc(sizeof *applier);
+
+    CHECK(shard <= UINT16_MAX);
+    applier->shard = shard;
+    applier->handlers = handlers;
+    applier->state = state_new(shard);
+    meta_init(&applier->meta);
+    return applier;
+}
+
+void applier_free(struct applier *applier)
+{
+    if (applier == NULL)
+        return;
+    state_free(applier->state);
+    meta_deinit(&applier->meta);
+    arena_deinit(&applier->arena);
+    arena_deinit(&applier->scratch);
+    free(applier);
+}
+
+struct state *applier_state(struct applier *applier)
+{
+    return applier->state;
+}
+
+const struct meta *applier_meta(const struct applier *applier)
+{
+    return &applier->meta;
+}
+
+uint64_t applier_applied_index(const struct applier *applier)
+{
+    return applier->meta.applied_index;
+}
+
+struct hash128 applier_outcome_hash(const struct applier *applier)
+{
+    return applier->meta.outcome_hash;
+}
+
+void applier_meta_encode(const struct applier *applier, struct buf *out)
+{
+    meta_encode(&applier->meta, out);
+}
+
+err applier_restore(struct applier *applier, struct slice meta_row)
+{
+    if (meta_row.size > 0) {
+        err e = meta_decode(meta_row, &applier->meta);
+        if (e != ERR_OK)
+            return e;
+    }
+    state_set_operations_known_ms(applier->state, applier->meta.operation_ms_max);
+    return ERR_OK;
+}
+
+/* What a refused or repeated application puts back. Policy and the expired set are changed only
+ * right before ERR_OK, so they need no copy. */
+struct meta_counts {
+    uint64_t floor_ms, operation_count, operation_ms_max, session_count;
+};
+
+static struct meta_counts counts_take(const struct meta *meta)
+{
+    return (struct meta_counts){ meta->floor_ms, meta->operation_count, meta->operation_ms_max,
+                                 meta->session_count };
+}
+
+static void counts_put(struct meta *meta, const struct meta_counts *counts)
+{
+    meta->floor_ms = counts->floor_ms;
+    meta->operation_count = counts->operation_count;
+    meta->operation_ms_max = counts->operation_ms_max;
+    meta->session_count = counts->session_count;
+}
+
+/* One operation while it is applied. */
+struct step {
+    struct applier *applier;
+    const struct entry *entry;
+    struct op op;
+    const struct method_info *method;
+    const struct handler *handler;
+    ProtobufCMessage *request;
+    ProtobufCMessage *response;
+    struct player player;
+    struct refusal refusal;
+    struct decided decided;
+    uint32_t freed;
+    bool is_new; /* Nothing is stored under the op_id yet. */
+    struct apply_context context;
+    struct outcome *outcome;
+};
+
+static void outcome_refused(struct step *step, struct slice body)
+{
+    step->outcome->kind = OUTCOME_REFUSED;
+    step->outcome->body = body;
+}
+
+/* Answered, but not recorded: the same packet may fare otherwise later. */
+static void refuse_unstored(struct step *step)
+{
+    step->refusal.final = false;
+    step->outcome->waits = step->refusal.transient;
+    outcome_refused(step, refusal_pack(&step->refusal, &step->applier->arena));
+}
+
+/* What no retry can change, from the id alone. True: refused. */
+static bool refuse_by_age(struct step *step)
+{
+    const struct op_id *id = &step->op.id;
+    struct arena *arena = &step->applier->arena;
+
+    if (id->typed)
+        return false;
+    uint64_t ms = uuid_v7_ms(&id->uuid);
+    if (ms <= step->applier->meta.floor_ms) {
+        (void)refuse(arena, &step->refusal, CODE(OPERATION_EXPIRED), "op_id",
+                     "the op_id is older than the outcomes that are kept; it is not applied");
+        refuse_unstored(step);
+        return true;
+    }
+    if (ms > step->entry->owner_ms + OP_ID_AHEAD_MS_MAX) {
+        (void)refuse_invalid(
+            arena, &step->refusal, "op_id", "a UUIDv7 at most 5 minutes ahead of now",
+            arena_printf(arena, "%.*s", (int)id->text.size, (const char *)id->text.data));
+        refuse_unstored(step);
+        return true;
+    }
+    return false;
+}
+
+/* ERR_NEED: the player's row is not in memory. */
+static err player_load(struct step *step)
+{
+    struct row_key key;
+    struct slice row;
+
+    if (step->op.entity.size == 0 || step->context.player != NULL)
+        return ERR_OK;
+    row_key_player(&key, step->op.entity);
+    switch (state_find(step->applier->state, row_key_slice(&key), &row)) {
+    case STATE_MISSING:
+        need_add_key(step->context.need, row_key_slice(&key));
+        return ERR_NEED;
+    case STATE_ABSENT:
+        player_init(&step->player, step->op.entity);
+        break;
+    case STATE_PRESENT:
+        CHECK(player_decode(row, step->op.entity, &step->applier->arena, &step->player) == ERR_OK);
+        break;
+    }
+    step->context.player = &step->player;
+    return ERR_OK;
+}
+
+/* A pending steal whose holder is gone meanwhile need not wait for its deadline. */
+static bool pending_may_go_on(struct step *step)
+{
+    const struct session *session = &step->player.session;
+    const struct meta *meta = &step->applier->meta;
+
+    CHECK(session_has_claim(session));
+    return !session_is_live(session, meta) && !meta_is_expired(meta, session->claim.incarnation);
+}
+
+static void answer_stored(struct step *step, const struct outcome_row *row)
+{
+    struct outcome *outcome = step->outcome;
+    struct slice body = arena_copy(&step->applier->arena, row->body);
+
+    outcome->duplicate = true;
+    outcome->version = row->version;
+    outcome->dot = row->dot;
+    if (row->state == OUTCOME_ROW_COMMITTED) {
+        outcome->kind = OUTCOME_COMMITTED;
+        outcome->body = body;
+    } else if (row->state == OUTCOME_ROW_PENDING) {
+        outcome->kind = OUTCOME_PENDING;
+    } else if (row->state == OUTCOME_ROW_REFUSED) {
+        outcome_refused(step, body);
+    } else {
+        (void)refuse(&step->applier->arena, &step->refusal, CODE(OPERATION_ABORTED), "op_id",
+                     "the operation was sealed before it was carried out; it never will be");
+        step->refusal.final = true;
+        outcome_refused(step, refusal_pack(&step->refusal, &step->applier->arena));
+    }
+}
+
+static bool payload_differs(const struct step *step, const struct outcome_row *row)
+{
+    return row->method != 0 && !hash128_equal(row->payload, step->op.payload);
+}
+
+/* *ret_done: the outcome stands already, or cannot be. */
+static err deduplicate(struct step *step, bool *ret_done)
+{
+    struct outcome_row row;
+
+    *ret_done = refuse_by_age(step);
+    if (*ret_done)
+        return ERR_OK;
+    enum state_found found = outcome_row_find(step->applier->state, step->op.entity, &step->op.id,
+                                              step->context.need, &row);
+    err loaded = player_load(step);
+    if (found == STATE_MISSING || loaded != ERR_OK)
+        return ERR_NEED;
+    step->is_new = found == STATE_ABSENT;
+    if (step->is_new)
+        return ERR_OK;
+    if (payload_differs(step, &row)) {
+        (void)refuse(&step->applier->arena, &step->refusal, CODE(OPERATION_ID_MISMATCH), "op_id",
+                     "the op_id was used before for another request");
+        refuse_unstored(step);
+        *ret_done = true;
+        return ERR_OK;
+    }
+    if (row.state == OUTCOME_ROW_REFUSED && step->op.attempt > row.attempt)
+        return ERR_OK;
+    if (row.state == OUTCOME_ROW_PENDING && pending_may_go_on(step))
+        return ERR_OK;
+    answer_stored(step, &row);
+    *ret_done = true;
+    return ERR_OK;
+}
+
+static void player_store(struct step *step)
+{
+    struct row_key key;
+    struct buf row = { 0 };
+
+    (void)buf_reserve(&row, 256 + step->player.section_bytes.size);
+    player_encode(&step->player, &row);
+    row_key_player(&key, step->op.entity);
+    state_put(step->applier->state, row_key_slice(&key), buf_slice(&row));
+    buf_deinit(&row);
+}
+
+static void outcome_store(struct step *step, enum outcome_state state, struct slice body)
+{
+    struct outcome_row row = {
+        .state = state,
+        .method = step->op.method,
+        .attempt = step->op.attempt,
+        .payload = step->op.payload,
+        .dot = step->entry->dot,
+        .version = step->outcome->version,
+        .decided_at_ms = step->entry->owner_ms,
+        .body = body,
+    };
+
+    if (step->op.id.text.size > 0)
+        outcome_row_store(&step->context, &step->op.id, step->is_new, &row);
+}
+
+static void step_refused(struct step *step)
+{
+    struct outcome *outcome = step->outcome;
+
+    outcome->stale_write = step->refusal.code == CODE(SESSION_LOST);
+    if (step->refusal.transient || step->op.id.text.size == 0) {
+        refuse_unstored(step);
+        return;
+    }
+    step->refusal.final = true;
+    outcome_refused(step, refusal_pack(&step->refusal, &step->applier->arena));
+    state_begin(step->applier->state);
+    outcome_store(step, OUTCOME_ROW_REFUSED, outcome->body);
+    state_commit(step->applier->state);
+}
+
+static void step_committed(struct step *step)
+{
+    struct outcome *outcome = step->outcome;
+    bool identified = step->op.id.text.size > 0;
+    bool pending = step->context.pending;
+
+    if (pending)
+        step->player.version--;
+    outcome->version = step->context.player != NULL ? step->player.version : 0;
+    if (identified && !pending && step->player.created_at_ms == 0)
+        step->player.created_at_ms = step->entry->owner_ms;
+    if (step->context.player != NULL && (identified || step->context.player_changed))
+        player_store(step);
+    if (pending) {
+        outcome->kind = OUTCOME_PENDING;
+        outcome_store(step, OUTCOME_ROW_PENDING, (struct slice){ 0 });
+    } else if (step->method->route != METHOD_OWNER) {
+        outcome->kind = OUTCOME_COMMITTED;
+        outcome->body = arena_pack(&step->applier->arena, step->response);
+        outcome_store(step, OUTCOME_ROW_COMMITTED, outcome->body);
+    }
+    outcome->session_freed = step->freed > 0;
+    outcome->decided_op_id = step->decided.op_id;
+    outcome->decided_refused = step->decided.refused;
+    outcome->decided_body = step->decided.body;
+    outcome->decided_version = step->decided.version;
+}
+
+static err evaluate(struct step *step)
+{
+    struct applier *applier = step->applier;
+    struct meta_counts counts = counts_take(&applier->meta);
+
+    err e = player_load(step);
+    if (e != ERR_OK)
+        return e;
+    step->request = arena_unpack(&applier->arena, step->method->request, step->op.request);
+    CHECK(step->request != NULL);
+    step->response = arena_message(&applier->arena, step->method->response);
+    state_begin(applier->state);
+    if (step->op.id.text.size > 0)
+        step->player.version++;
+    e = step->context.player != NULL ? authority_apply(&step->context, step->handler) : ERR_OK;
+    if (e == ERR_OK)
+        e = step->handler->handle(&step->context, step->request, step->response);
+    if (e == ERR_OK) {
+        step_committed(step);
+        state_commit(applier->state);
+        return ERR_OK;
+    }
+    CHECK(e == ERR_NEED || e == ERR_CONFLICT || e == ERR_INVALID);
+    state_rollback(applier->state);
+    counts_put(&applier->meta, &counts);
+    if (e == ERR_NEED)
+        return e;
+    step_refused(step);
+    return ERR_OK;
+}
+
+/* The owner looks again at once while there is more to forget. */
+static void note_pruned(struct step *step)
+{
+    if (step->op.method != METHOD_PRUNE_OPERATIONS)
+        return;
+    const Holdfast__Internal__V1__PruneOperationsRequest *request = (const void *)step->request;
+    const Holdfast__Internal__V1__PruneOperationsResponse *response = (const void *)step->response;
+    if (response->removed >= request->rows_max)
+        step->applier->prune_next_ms = 0;
+}
+
+static err apply_operation(struct applier *applier, const struct entry *entry, struct need *need,
+                           struct outcome *outcome)
+{
+    struct step step = { .applier = applier, .entry = entry, .outcome = outcome };
+    bool done = false;
+    err e = ERR_OK;
+
+    CHECK(op_decode(entry->body, &step.op) == ERR_OK);
+    step.method = method_find(step.op.method);
+    step.handler = handler_find(applier->handlers, step.op.method);
+    CHECK(step.method != NULL);
+    CHECK(step.handler != NULL && step.handler->handle != NULL);
+    outcome->method = step.op.method;
+    outcome->entity = step.op.entity;
+    step.context = (struct apply_context){
+        .arena = &applier->arena,
+        .state = applier->state,
+        .meta = &applier->meta,
+        .need = need,
+        .op = &step.op,
+        .dot = entry->dot,
+        .owner_ms = entry->owner_ms,
+        .shard = applier->shard,
+        .refusal = &step.refusal,
+        .freed = &step.freed,
+        .decided = &step.decided,
+    };
+    if (step.op.id.text.size > 0)
+        e = deduplicate(&step, &done);
+    if (e != ERR_OK || done)
+        return e;
+    e = evaluate(&step);
+    if (e == ERR_OK)
+        note_pruned(&step);
+    return e;
+}
+
+static void apply_start(struct applier *applier, const struct entry *entry)
+{
+    struct meta *meta = &applier->meta;
+    struct start start;
+
+    CHECK(start_decode(entry->body, &start) == ERR_OK);
+    CHECK(start.base_index == meta->applied_index);
+    meta->vector = start.base;
+    meta->membership = start.membership;
+    meta->generation = start.generation;
+    meta->apply_version = start.apply_version;
+}
+
+static void apply_cut(struct applier *applier, const struct entry *entry)
+{
+    struct reader reader = reader_from(entry->body);
+    uint64_t cut_id = read_u64(&reader);
+
+    CHECK(reader_finish(&reader) == ERR_OK);
+    if (cut_id > applier->meta.cut_id)
+        applier->meta.cut_id = cut_id;
+}
+
+/* Where replicas' outcomes differ, this differs from here on. */
+static struct hash128 fold(struct hash128 running, const struct outcome *outcome)
+{
+    uint8_t head[64] = { 0 };
+
+    head[0] = (uint8_t)outcome->kind;
+    head[1] = outcome->duplicate;
+    head[2] = outcome->session_freed;
+    head[3] = outcome->decided_refused;
+    store_u64(head + 8, outcome->version);
+    store_u64(head + 16, outcome->dot.epoch);
+    store_u64(head + 24, outcome->dot.owner);
+    store_u64(head + 32, outcome->dot.counter);
+    store_u64(head + 40, outcome->decided_version);
+    store_u64(head + 48, outcome->body.size);
+    store_u32(head + 56, outcome->method);
+    struct hash128 hash = hash_chain(running, (struct slice){ head, sizeof head }, outcome->body);
+    if (outcome->decided_op_id.size > 0)
+        hash = hash_chain(hash, outcome->decided_op_id, outcome->decided_body);
+    return hash;
+}
+
+static void advance(struct applier *applier, const struct entry *entry,
+                    const struct outcome *outcome)
+{
+    struct meta *meta = &applier->meta;
+
+    vector_append(&meta->vector, entry->dot.epoch, entry->dot.owner);
+    meta->applied_index = entry->index;
+    meta->applied_dot = entry->dot;
+    meta->applied_hash = entry->hash;
+    meta->owner_ms = entry->owner_ms;
+    meta->outcome_hash = fold(meta->outcome_hash, outcome);
+}
+
+err applier_apply(struct applier *applier, const struct entry *entry, struct need *need,
+                  struct outcome *ret_outcome)
+{
+    struct outcome outcome = { .kind = OUTCOME_NONE, .dot = entry->dot };
+    err e = ERR_OK;
+
+    CHECK(entry->index == applier->meta.applied_index + 1);
+    CHECK(entry->owner_ms >= applier->meta.owner_ms);
+    arena_reset(&applier->arena);
+    switch (entry->kind) {
+    case ENTRY_START:
+        apply_start(applier, entry);
+        break;
+    case ENTRY_OP:
+        e = apply_operation(applier, entry, need, &outcome);
+        break;
+    case ENTRY_CHECK:
+        break;
+    case ENTRY_CUT:
+        apply_cut(applier, entry);
+        break;
+    }
+    if (e != ERR_OK) {
+        CHECK(e == ERR_NEED);
+        need->load_generation = state_load_generation(applier->state);
+        return e;
+    }
+    advance(applier, entry, &outcome);
+    *ret_outcome = outcome;
+    return ERR_OK;
+}

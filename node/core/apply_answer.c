@@ -1,0 +1,155 @@
+#include <string.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "holdfast/v1/session.pb-c.h"
+#include "idl/method.h"
+#include "node/core/apply_internal.h"
+#include "node/core/arena_proto.h"
+#include "node/core/profile.h"
+#include "node/core/rows.h"
+#include "node/core/text_rule.h"
+#include "runtime/base/check.h"
+
+#define WIRE_BYTES 2u
+
+static void put_varint(struct buf *out, uint64_t number)
+{
+    while (number >= 0x80) {
+        buf_put_u8(out, (uint8_t)(number | 0x80));
+        number >>= 7;
+    }
+    buf_put_u8(out, (uint8_t)number);
+}
+
+/* A message field, as protobuf writes it; fields may be appended in any order. */
+static void put_message(struct buf *out, uint32_t field, const ProtobufCMessage *message)
+{
+    size_t size = protobuf_c_message_get_packed_size(message);
+
+    put_varint(out, field << 3 | WIRE_BYTES);
+    put_varint(out, size);
+    protobuf_c_message_pack(message, buf_reserve(out, size));
+    out->size += size;
+}
+
+static bool has_write_info(const struct method_info *method)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(method->response, 1);
+    return field != NULL && strcmp(field->name, "write") == 0;
+}
+
+void apply_answer(const struct outcome *outcome, uint32_t replicas_fsynced, struct buf *out)
+{
+    const struct method_info *method = method_find(outcome->method);
+    Holdfast__V1__WriteInfo write = HOLDFAST__V1__WRITE_INFO__INIT;
+    Holdfast__V1__Dot dot = HOLDFAST__V1__DOT__INIT;
+
+    CHECK(outcome->kind == OUTCOME_COMMITTED);
+    CHECK(method != NULL);
+    if (has_write_info(method)) {
+        dot.epoch = outcome->dot.epoch;
+        dot.owner = outcome->dot.owner;
+        dot.counter = outcome->dot.counter;
+        write.version = outcome->version;
+        write.dot = &dot;
+        write.replicas_fsynced = replicas_fsynced;
+        write.duplicate = outcome->duplicate;
+        put_message(out, 1, &write.base);
+    }
+    buf_append(out, outcome->body.data, outcome->body.size);
+}
+
+static struct read_context scratch_context(struct applier *applier, struct need *need)
+{
+    arena_reset(&applier->scratch);
+    return (struct read_context){
+        .arena = &applier->scratch,
+        .state = applier->state,
+        .meta = &applier->meta,
+        .need = need,
+        .as_of = applier->meta.applied_dot,
+        .now_unix_ms = applier->meta.owner_ms,
+    };
+}
+
+err applier_profile_append(struct applier *applier, struct slice op_body, struct slice answer,
+                           struct need *need, struct buf *out)
+{
+    struct read_context context = scratch_context(applier, need);
+    struct player player;
+    struct incarnation incarnation;
+    uint64_t fence;
+    struct op op;
+    Holdfast__V1__Profile *profile;
+
+    CHECK(op_decode(op_body, &op) == ERR_OK);
+    CHECK(op.method == METHOD_START_SESSION);
+    Holdfast__V1__StartSessionRequest *request = (Holdfast__V1__StartSessionRequest *)arena_unpack(
+        context.arena, &holdfast__v1__start_session_request__descriptor, op.request);
+    Holdfast__V1__StartSessionResponse *response =
+        (Holdfast__V1__StartSessionResponse *)arena_unpack(
+            context.arena, &holdfast__v1__start_session_response__descriptor, answer);
+    CHECK(request != NULL && response != NULL);
+    CHECK(token_parse(slice_from_text(response->token), &incarnation, &fence) == ERR_OK);
+    context.entity = op.entity;
+    need->load_generation = state_load_generation(applier->state);
+    err e = player_read(&context, &player);
+    if (e != ERR_OK)
+        return e;
+    if (!session_is_current(&player.session, &applier->meta, incarnation, fence))
+        return ERR_OK;
+    e = profile_read(&context, &player, request->n_sections, request->sections, &profile);
+    if (e != ERR_OK)
+        return e;
+    put_message(out, 4, &profile->base);
+    return ERR_OK;
+}
+
+void applier_renew_holds(struct applier *applier, struct slice request, struct buf *out_bodies)
+{
+    struct need unused = { 0 };
+    struct read_context context = scratch_context(applier, &unused);
+    struct incarnation incarnation;
+    struct player player;
+    struct buf body = { 0 };
+    Holdfast__Internal__V1__RenewTokensRequest *renew =
+        (Holdfast__Internal__V1__RenewTokensRequest *)arena_unpack(
+            context.arena, &holdfast__internal__v1__renew_tokens_request__descriptor, request);
+
+    if (renew == NULL ||
+        incarnation_parse(slice_from_text(renew->incarnation), &incarnation) != ERR_OK)
+        return;
+    for (size_t i = 0; i < renew->n_tokens; i++) {
+        const Holdfast__Internal__V1__RenewToken *token = renew->tokens[i];
+        Holdfast__Internal__V1__SessionHoldRequest hold =
+            HOLDFAST__INTERNAL__V1__SESSION_HOLD_REQUEST__INIT;
+        if (player_id_check(slice_from_text(token->player_id)) != ERR_OK)
+            continue;
+        context.entity = entity_of_player(context.arena, token->player_id);
+        if (player_read(&context, &player) != ERR_OK || player.session.state != SESSION_GRANTED ||
+            !session_is_current(&player.session, &applier->meta, incarnation, token->fence))
+            continue;
+        hold.player_id = token->player_id;
+        hold.fence = token->fence;
+        buf_clear(&body);
+        owner_op_encode(METHOD_SESSION_HOLD, context.entity, &hold.base, &body);
+        buf_put_bytes(out_bodies, buf_slice(&body));
+    }
+    buf_deinit(&body);
+    need_deinit(&unused);
+}
+
+bool applier_session_held(struct applier *applier, struct slice entity, uint64_t now_unix_ms)
+{
+    struct need unused = { 0 };
+    struct read_context context = scratch_context(applier, &unused);
+    struct player player;
+
+    (void)now_unix_ms; /* Sessions change by entries only, never by a clock that is read here. */
+    context.entity = entity;
+    bool held = player_read(&context, &player) == ERR_OK &&
+                session_is_live(&player.session, &applier->meta);
+    need_deinit(&unused);
+    return held;
+}

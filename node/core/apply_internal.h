@@ -1,0 +1,45 @@
+/* apply_internal: what the files behind apply.h share. */
+#ifndef NODE_CORE_APPLY_INTERNAL_H
+#define NODE_CORE_APPLY_INTERNAL_H
+
+#include "holdfast/v1/operation.pb-c.h"
+#include "node/core/apply.h"
+
+#define PRUNE_ROWS_MAX          512u
+#define OPERATION_WINDOW_MS_MIN (15u * 60u * 1000u)
+
+struct applier {
+    uint32_t shard;
+    const struct handler_table *handlers;
+    struct state *state;
+    struct meta meta;
+    struct arena arena;     /* Of the entry applied last: outcomes point into it. */
+    struct arena scratch;   /* Of any other call. */
+    uint64_t prune_next_ms; /* When to look for operations to forget; 0: at once. */
+};
+
+/* Where a mutation says who, which and with what right. NULL where a method has none. */
+struct envelope {
+    char **entity; /* player_id, or an entity with its kind. */
+    bool is_player;
+    char **op_id;
+    uint32_t *attempt;
+    Holdfast__V1__Authority **authority;
+};
+void envelope_find(ProtobufCMessage *request, struct envelope *ret_envelope);
+
+/* The parts of an operation's authority that its text and its rules need. */
+struct slice authority_text(struct arena *arena, const struct authority *authority);
+/* "payments", "mail", "moderation", "match", "admin". */
+bool authority_scope_is_known(struct slice scope);
+/* At apply. A GRANTED session becomes HELD. ERR_CONFLICT: `refusal` says why. */
+NODISCARD err authority_apply(struct apply_context *context, const struct handler *handler);
+/* PERMISSION_DENIED when the method does not admit the kind. */
+NODISCARD err authority_check_kind(struct arena *arena, struct refusal *refusal,
+                                   const struct handler *handler, enum authority_kind kind);
+
+/* An owner-made operation's body. */
+void owner_op_encode(uint32_t method, struct slice entity, const ProtobufCMessage *request,
+                     struct buf *out);
+
+#endif

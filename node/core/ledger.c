@@ -1,0 +1,151 @@
+#include "node/core/ledger.h"
+
+#include <string.h>
+
+#include <mbedtls/sha256.h>
+
+#include "node/core/arena_proto.h"
+#include "runtime/base/check.h"
+
+#define LEDGER_VERSION 1u
+#define GENESIS_TEXT   "holdfast.ledger.1:"
+
+void ledger_hash(const uint8_t previous[LEDGER_HASH_BYTES], struct slice bytes,
+                 uint8_t ret_hash[LEDGER_HASH_BYTES])
+{
+    mbedtls_sha256_context sha;
+
+    mbedtls_sha256_init(&sha);
+    CHECK(mbedtls_sha256_starts_ret(&sha, 0) == 0);
+    CHECK(mbedtls_sha256_update_ret(&sha, previous, LEDGER_HASH_BYTES) == 0);
+    CHECK(mbedtls_sha256_update_ret(&sha, bytes.data, bytes.size) == 0);
+    CHECK(mbedtls_sha256_finish_ret(&sha, ret_hash) == 0);
+    mbedtls_sha256_free(&sha);
+}
+
+void ledger_genesis(struct slice entity, uint8_t ret_hash[LEDGER_HASH_BYTES])
+{
+    uint8_t text[sizeof GENESIS_TEXT + ENTITY_BYTES_MAX];
+    size_t size = sizeof GENESIS_TEXT - 1;
+
+    CHECK(entity.size <= ENTITY_BYTES_MAX);
+    memcpy(text, GENESIS_TEXT, size);
+    memcpy(text + size, entity.data, entity.size);
+    CHECK(mbedtls_sha256_ret(text, size + entity.size, ret_hash, 0) == 0);
+}
+
+static void put_short(struct buf *out, struct slice bytes)
+{
+    CHECK(bytes.size <= UINT8_MAX);
+    buf_put_u8(out, (uint8_t)bytes.size);
+    buf_append(out, bytes.data, bytes.size);
+}
+
+static void put_entry(const struct apply_context *context, const struct ledger_entry *entry,
+                      struct buf *out)
+{
+    buf_put_u8(out, LEDGER_VERSION);
+    buf_put_u64(out, context->player->ledger_seq);
+    buf_put_u8(out, (uint8_t)entry->kind);
+    buf_put_u64(out, context->owner_ms);
+    buf_put_u64(out, context->dot.epoch);
+    buf_put_u64(out, context->dot.owner);
+    buf_put_u64(out, context->dot.counter);
+    put_short(out, context->op->id.text);
+    put_short(out, context->authority_text);
+    put_short(out, entry->reason);
+    buf_put_u8(out, (uint8_t)entry->change_count);
+    for (uint32_t i = 0; i < entry->change_count; i++) {
+        put_short(out, entry->changes[i].currency);
+        buf_put_u64(out, (uint64_t)entry->changes[i].amount);
+        buf_put_u64(out, (uint64_t)entry->changes[i].balance_after);
+    }
+    buf_put_u8(out, (uint8_t)entry->item_count);
+    for (uint32_t i = 0; i < entry->item_count; i++) {
+        buf_append(out, entry->items[i].uid, ITEM_UID_BYTES);
+        put_short(out, entry->items[i].kind);
+        buf_put_bytes(out, entry->items[i].attributes);
+    }
+}
+
+void ledger_append(struct apply_context *context, const struct ledger_entry *entry)
+{
+    struct player *player = context->player;
+    struct row_key key;
+    struct buf row = { 0 };
+
+    CHECK(entry->change_count <= LEDGER_CHANGES_MAX);
+    CHECK(entry->item_count <= LEDGER_ITEMS_MAX);
+    if (player->ledger_seq == 0)
+        ledger_genesis(player->entity, player->ledger_hash);
+    player->ledger_seq++;
+    (void)buf_reserve(&row, 256);
+    put_entry(context, entry, &row);
+    ledger_hash(player->ledger_hash, buf_slice(&row), player->ledger_hash);
+    buf_append(&row, player->ledger_hash, LEDGER_HASH_BYTES);
+    row_key_ledger(&key, player->entity, player->ledger_seq);
+    state_put(context->state, row_key_slice(&key), buf_slice(&row));
+    buf_deinit(&row);
+}
+
+static char *read_text(struct reader *reader, struct arena *arena)
+{
+    return arena_text(arena, read_raw(reader, read_u8(reader)));
+}
+
+static void read_changes(struct reader *reader, struct arena *arena,
+                         Holdfast__V1__LedgerEntry *entry)
+{
+    entry->n_changes = read_u8(reader);
+    entry->changes =
+        arena_messages(arena, &holdfast__v1__ledger_change__descriptor, entry->n_changes);
+    for (size_t i = 0; i < entry->n_changes; i++) {
+        entry->changes[i]->currency = read_text(reader, arena);
+        entry->changes[i]->amount = (int64_t)read_u64(reader);
+        entry->changes[i]->balance_after = (int64_t)read_u64(reader);
+    }
+}
+
+static void read_items(struct reader *reader, struct arena *arena, Holdfast__V1__LedgerEntry *entry)
+{
+    entry->n_items = read_u8(reader);
+    entry->items = arena_messages(arena, &holdfast__v1__item__descriptor, entry->n_items);
+    for (size_t i = 0; i < entry->n_items; i++) {
+        struct slice uid = read_raw(reader, ITEM_UID_BYTES);
+        if (uid.size != ITEM_UID_BYTES)
+            return;
+        entry->items[i]->uid = arena_alloc(arena, ITEM_UID_TEXT_SIZE);
+        item_uid_print(uid.data, entry->items[i]->uid);
+        entry->items[i]->kind = read_text(reader, arena);
+        entry->items[i]->attributes = arena_text(arena, read_bytes(reader, UINT32_MAX));
+        entry->items[i]->minted_at_ms = entry->at_ms;
+    }
+}
+
+err ledger_row_decode(struct slice row, struct arena *arena, Holdfast__V1__LedgerEntry **ret_entry)
+{
+    struct reader reader = reader_from(row);
+    Holdfast__V1__LedgerEntry *entry =
+        (Holdfast__V1__LedgerEntry *)arena_message(arena, &holdfast__v1__ledger_entry__descriptor);
+
+    if (read_u8(&reader) != LEDGER_VERSION)
+        return ERR_CORRUPT;
+    entry->seq = read_u64(&reader);
+    entry->kind = (Holdfast__V1__LedgerKind)read_u8(&reader);
+    entry->at_ms = (int64_t)read_u64(&reader);
+    entry->dot = (Holdfast__V1__Dot *)arena_message(arena, &holdfast__v1__dot__descriptor);
+    entry->dot->epoch = read_u64(&reader);
+    entry->dot->owner = read_u64(&reader);
+    entry->dot->counter = read_u64(&reader);
+    entry->op_id = read_text(&reader, arena);
+    entry->authority = read_text(&reader, arena);
+    entry->reason = read_text(&reader, arena);
+    read_changes(&reader, arena, entry);
+    read_items(&reader, arena, entry);
+    struct slice hash = arena_copy(arena, read_raw(&reader, LEDGER_HASH_BYTES));
+    entry->hash = (ProtobufCBinaryData){ hash.size, (uint8_t *)(uintptr_t)hash.data };
+    if (reader_finish(&reader) != ERR_OK)
+        return ERR_CORRUPT;
+    *ret_entry = entry;
+    return ERR_OK;
+}

@@ -1,0 +1,45 @@
+/*
+ * ledger: one row for each operation that changes a wallet or mints items, chained by SHA-256, so
+ * that an edit of history shows. docs/ledger.md gives the bytes. DESIGN sections 3 and 6.
+ */
+#ifndef NODE_CORE_LEDGER_H
+#define NODE_CORE_LEDGER_H
+
+#include "holdfast/v1/ledger.pb-c.h"
+#include "node/core/handler.h"
+#include "node/core/rows.h"
+
+#define LEDGER_CHANGES_MAX 16u
+#define LEDGER_ITEMS_MAX   64u
+#define REASON_BYTES_MAX   64u
+
+struct ledger_change {
+    struct slice currency;
+    int64_t amount; /* Negative for a spend. */
+    int64_t balance_after;
+};
+
+struct ledger_entry {
+    Holdfast__V1__LedgerKind kind;
+    struct slice reason;
+    uint32_t change_count;
+    const struct ledger_change *changes;
+    uint32_t item_count;
+    const struct item_row *items;
+};
+
+/* Writes the player's next entry into the open transaction; its seq and hash become the head. */
+void ledger_append(struct apply_context *context, const struct ledger_entry *entry);
+
+/* A stored row as the API tells it, in the arena; player ids and the like point into `row`.
+ * ERR_CORRUPT: malformed. */
+NODISCARD err ledger_row_decode(struct slice row, struct arena *arena,
+                                Holdfast__V1__LedgerEntry **ret_entry);
+
+/* SHA-256 of two pieces, for the chain and for tests of it. */
+void ledger_hash(const uint8_t previous[LEDGER_HASH_BYTES], struct slice bytes,
+                 uint8_t ret_hash[LEDGER_HASH_BYTES]);
+/* What stands before the first entry: SHA-256 of "holdfast.ledger.1:" and the entity. */
+void ledger_genesis(struct slice entity, uint8_t ret_hash[LEDGER_HASH_BYTES]);
+
+#endif

@@ -1,0 +1,150 @@
+#include "node/core/outcome_row.h"
+
+#include <string.h>
+
+#include "idl/method.h"
+#include "node/core/apply.h"
+#include "node/core/arena_proto.h"
+#include "node/core/rows.h"
+#include "runtime/base/check.h"
+
+#define OUTCOME_ROW_VERSION 1u
+
+void outcome_row_encode(const struct outcome_row *row, struct buf *out)
+{
+    CHECK(row->method <= UINT16_MAX);
+    (void)buf_reserve(out, row->body.size + 80);
+    buf_put_u8(out, OUTCOME_ROW_VERSION);
+    buf_put_u8(out, (uint8_t)row->state);
+    buf_put_u16(out, (uint16_t)row->method);
+    buf_put_u32(out, row->attempt);
+    buf_append(out, row->payload.bytes, sizeof row->payload.bytes);
+    buf_put_u64(out, row->dot.epoch);
+    buf_put_u64(out, row->dot.owner);
+    buf_put_u64(out, row->dot.counter);
+    buf_put_u64(out, row->version);
+    buf_put_u64(out, row->decided_at_ms);
+    buf_append(out, row->body.data, row->body.size);
+}
+
+err outcome_row_decode(struct slice bytes, struct outcome_row *ret_row)
+{
+    struct reader reader = reader_from(bytes);
+    struct outcome_row row;
+
+    if (read_u8(&reader) != OUTCOME_ROW_VERSION)
+        return ERR_CORRUPT;
+    uint8_t state = read_u8(&reader);
+    if (state < OUTCOME_ROW_PENDING || state > OUTCOME_ROW_ABORTED)
+        return ERR_CORRUPT;
+    row.state = (enum outcome_state)state;
+    row.method = read_u16(&reader);
+    row.attempt = read_u32(&reader);
+    struct slice payload = read_raw(&reader, sizeof row.payload.bytes);
+    if (payload.size != sizeof row.payload.bytes)
+        return ERR_CORRUPT;
+    memcpy(row.payload.bytes, payload.data, payload.size);
+    row.dot.epoch = read_u64(&reader);
+    row.dot.owner = read_u64(&reader);
+    row.dot.counter = read_u64(&reader);
+    row.version = read_u64(&reader);
+    row.decided_at_ms = read_u64(&reader);
+    row.body = read_raw(&reader, reader_left(&reader));
+    if (reader_finish(&reader) != ERR_OK)
+        return ERR_CORRUPT;
+    *ret_row = row;
+    return ERR_OK;
+}
+
+enum state_found outcome_row_find(struct state *state, struct slice entity, const struct op_id *id,
+                                  struct need *need, struct outcome_row *ret_row)
+{
+    struct row_key key;
+    struct slice value;
+
+    row_key_operation(&key, entity, id);
+    enum state_found found = state_find(state, row_key_slice(&key), &value);
+    if (found == STATE_MISSING)
+        need_add_key(need, row_key_slice(&key));
+    if (found == STATE_PRESENT)
+        CHECK(outcome_row_decode(value, ret_row) == ERR_OK);
+    return found;
+}
+
+void outcome_row_store(struct apply_context *context, const struct op_id *id, bool is_new,
+                       const struct outcome_row *row)
+{
+    struct row_key key;
+    struct buf value = { 0 };
+
+    row_key_operation(&key, context->op->entity, id);
+    outcome_row_encode(row, &value);
+    state_put(context->state, row_key_slice(&key), buf_slice(&value));
+    buf_deinit(&value);
+    if (id->typed)
+        return;
+    uint64_t ms = uuid_v7_ms(&id->uuid);
+    if (ms > context->meta->operation_ms_max)
+        context->meta->operation_ms_max = ms;
+    if (is_new)
+        context->meta->operation_count++;
+}
+
+static Holdfast__V1__OperationState status_state(enum outcome_state state)
+{
+    switch (state) {
+    case OUTCOME_ROW_PENDING:
+        return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_PENDING;
+    case OUTCOME_ROW_COMMITTED:
+        return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED;
+    case OUTCOME_ROW_REFUSED:
+        return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_REFUSED;
+    case OUTCOME_ROW_ABORTED:
+        return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_ABORTED;
+    }
+    CHECK(false);
+    return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNSPECIFIED;
+}
+
+static void set_result(const struct outcome_row *row, const struct meta *meta, struct arena *arena,
+                       Holdfast__V1__OperationStatus *status)
+{
+    struct buf answer = { 0 };
+    struct outcome outcome = {
+        .kind = OUTCOME_COMMITTED,
+        .duplicate = true,
+        .version = row->version,
+        .dot = row->dot,
+        .body = row->body,
+        .method = row->method,
+    };
+
+    apply_answer(&outcome, meta->membership.count / 2 + 1, &answer);
+    struct slice copy = arena_copy(arena, buf_slice(&answer));
+    buf_deinit(&answer);
+    status->result = (ProtobufCBinaryData){ copy.size, (uint8_t *)(uintptr_t)copy.data };
+    status->dot = (Holdfast__V1__Dot *)arena_message(arena, &holdfast__v1__dot__descriptor);
+    status->dot->epoch = row->dot.epoch;
+    status->dot->owner = row->dot.owner;
+    status->dot->counter = row->dot.counter;
+}
+
+Holdfast__V1__OperationStatus *outcome_row_status(const struct outcome_row *row,
+                                                  const struct meta *meta, struct arena *arena)
+{
+    Holdfast__V1__OperationStatus *status = (Holdfast__V1__OperationStatus *)arena_message(
+        arena, &holdfast__v1__operation_status__descriptor);
+    const struct method_info *method = method_find(row->method);
+
+    status->state = status_state(row->state);
+    status->attempt = row->attempt;
+    status->decided_at_ms = (int64_t)row->decided_at_ms;
+    if (method != NULL)
+        status->method = (char *)(uintptr_t)method->name;
+    if (row->state == OUTCOME_ROW_COMMITTED)
+        set_result(row, meta, arena, status);
+    if (row->state == OUTCOME_ROW_REFUSED)
+        status->refusal = (Holdfast__V1__ErrorDetail *)arena_unpack(
+            arena, &holdfast__v1__error_detail__descriptor, row->body);
+    return status;
+}

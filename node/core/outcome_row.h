@@ -1,0 +1,43 @@
+/*
+ * outcome_row: what is stored under an op_id, in TABLE_OPERATION or TABLE_TYPED: the operation's
+ * one outcome, for its retries. DESIGN section 6.
+ */
+#ifndef NODE_CORE_OUTCOME_ROW_H
+#define NODE_CORE_OUTCOME_ROW_H
+
+#include "holdfast/v1/operation.pb-c.h"
+#include "node/core/handler.h"
+
+enum outcome_state {
+    OUTCOME_ROW_PENDING = 1,   /* A steal in its grace period.                               */
+    OUTCOME_ROW_COMMITTED = 2, /* body: the response without WriteInfo.                      */
+    OUTCOME_ROW_REFUSED = 3,   /* body: ErrorDetail. A higher attempt is evaluated anew.     */
+    OUTCOME_ROW_ABORTED = 4    /* Sealed before it was carried out; attempt is UINT32_MAX.   */
+};
+
+struct outcome_row {
+    enum outcome_state state;
+    uint32_t method;        /* 0: sealed unseen. */
+    uint32_t attempt;       /* Highest evaluated, or the seal's. */
+    struct hash128 payload; /* Zero with method 0. */
+    struct dot dot;         /* Of the entry that decided it. */
+    uint64_t version;       /* Of the entity, after it. */
+    uint64_t decided_at_ms;
+    struct slice body;
+};
+
+void outcome_row_encode(const struct outcome_row *row, struct buf *out);
+NODISCARD err outcome_row_decode(struct slice bytes, struct outcome_row *ret_row);
+
+/* MISSING: the key is noted in `need`. PRESENT: ret_row->body is borrowed from the state. */
+enum state_found outcome_row_find(struct state *state, struct slice entity, const struct op_id *id,
+                                  struct need *need, struct outcome_row *ret_row);
+/* Writes the row in the open transaction. `is_new`: none stood; the shard's counters follow. */
+void outcome_row_store(struct apply_context *context, const struct op_id *id, bool is_new,
+                       const struct outcome_row *row);
+/* The status as GetOperation and ResolveOperation tell it; a COMMITTED result has its WriteInfo.
+ * Texts and bytes live in the arena. */
+Holdfast__V1__OperationStatus *outcome_row_status(const struct outcome_row *row,
+                                                  const struct meta *meta, struct arena *arena);
+
+#endif

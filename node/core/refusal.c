@@ -1,0 +1,80 @@
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "node/core/arena_proto.h"
+#include "node/core/handler.h"
+#include "node/core/refusal.h"
+#include "runtime/base/check.h"
+
+const struct handler *handler_find(const struct handler_table *table, uint32_t method)
+{
+    return method < table->count ? table->handlers[method] : NULL;
+}
+
+err refuse(struct arena *arena, struct refusal *refusal, Holdfast__V1__ErrorCode code,
+           const char *field, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    CHECK(length >= 0);
+    char *message = arena_alloc(arena, (size_t)length + 1);
+    va_start(args, format);
+    vsnprintf(message, (size_t)length + 1, format, args);
+    va_end(args);
+    *refusal = (struct refusal){ .code = code, .message = message, .field = field };
+    if (code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT)
+        return ERR_INVALID;
+    return ERR_CONFLICT;
+}
+
+err refuse_invalid(struct arena *arena, struct refusal *refusal, const char *field,
+                   const char *limit, const char *value)
+{
+    (void)refuse(arena, refusal, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT, field,
+                 "%s: expected %s, got \"%s\"", field, limit, value);
+    refusal->limit = limit;
+    refusal->value = value;
+    return ERR_INVALID;
+}
+
+err refuse_number(struct arena *arena, struct refusal *refusal, const char *field,
+                  const char *limit, int64_t value)
+{
+    return refuse_invalid(arena, refusal, field, limit,
+                          arena_printf(arena, "%lld", (long long)value));
+}
+
+static char *or_empty(const char *text)
+{
+    return (char *)(uintptr_t)(text != NULL ? text : protobuf_c_empty_string);
+}
+
+void refusal_encode(const struct refusal *refusal, struct buf *out)
+{
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+
+    detail.code = refusal->code;
+    detail.message = or_empty(refusal->message);
+    detail.field = or_empty(refusal->field);
+    detail.limit = or_empty(refusal->limit);
+    detail.value = or_empty(refusal->value);
+    detail.retry_after_ms = refusal->retry_after_ms;
+    detail.owner = or_empty(refusal->owner);
+    detail.final = refusal->final;
+    size_t size = protobuf_c_message_get_packed_size(&detail.base);
+    protobuf_c_message_pack(&detail.base, buf_reserve(out, size));
+    out->size += size;
+}
+
+struct slice refusal_pack(const struct refusal *refusal, struct arena *arena)
+{
+    struct buf bytes = { 0 };
+
+    refusal_encode(refusal, &bytes);
+    struct slice packed = arena_copy(arena, buf_slice(&bytes));
+    buf_deinit(&bytes);
+    return packed;
+}

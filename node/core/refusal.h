@@ -1,0 +1,20 @@
+/*
+ * refusal: shorthands for the refusals that name a field, what was expected and what was given.
+ * Codes short enough to read. See refuse() in handler.h for the rest.
+ */
+#ifndef NODE_CORE_REFUSAL_H
+#define NODE_CORE_REFUSAL_H
+
+#include "node/core/handler.h"
+
+#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
+
+/* INVALID_ARGUMENT; texts are static or in the arena. Returns ERR_INVALID. */
+err refuse_invalid(struct arena *arena, struct refusal *refusal, const char *field,
+                   const char *limit, const char *value);
+err refuse_number(struct arena *arena, struct refusal *refusal, const char *field,
+                  const char *limit, int64_t value);
+/* ErrorDetail bytes in the arena. */
+struct slice refusal_pack(const struct refusal *refusal, struct arena *arena);
+
+#endif
