@@ -160,7 +160,8 @@ static uint64_t oldest_operation_ms(struct applier *applier)
     struct need unused = { 0 };
     uint64_t ms = 0;
 
-    (void)state_range_visit(applier->state, &first, &unused, take_operation_ms, &ms);
+    if (state_range_visit(applier->state, &first, &unused, take_operation_ms, &ms) != ERR_OK)
+        ms = 0;
     need_deinit(&unused);
     return ms;
 }

@@ -92,7 +92,9 @@ static void claim_decide(struct apply_context *context, enum outcome_state state
 
     struct slice op_id = arena_copy(context->arena, claim->op_id);
     CHECK(op_id_parse(op_id, &id, &why) == ERR_OK);
-    outcome_row_store(context, &id, false, &row);
+    /* Below the floor its row may be gone already, and whoever asks is told EXPIRED. */
+    if (id.typed || uuid_v7_ms(&id.uuid) > context->meta->floor_ms)
+        outcome_row_store(context, &id, false, &row);
     *context->decided = (struct decided){
         .op_id = op_id,
         .refused = state == OUTCOME_ROW_REFUSED,

@@ -1,0 +1,35 @@
+#include "node/rpc/handlers.h"
+
+#include "idl/method.h"
+#include "node/rpc/methods.h"
+#include "runtime/base/check.h"
+
+/* clang-format off */
+static const struct handler *const handlers[] = {
+    [METHOD_START_SESSION]     = &session_start_session_handler,
+    [METHOD_END_SESSION]       = &session_end_session_handler,
+    [METHOD_GET_PROFILE]       = &profile_get_profile_handler,
+    [METHOD_UPDATE_PROFILE]    = &profile_update_profile_handler,
+    [METHOD_GRANT]             = &ledger_grant_handler,
+    [METHOD_SPEND]             = &ledger_spend_handler,
+    [METHOD_GET_BALANCES]      = &ledger_get_balances_handler,
+    [METHOD_LIST_ENTRIES]      = &ledger_list_entries_handler,
+    [METHOD_MINT]              = &inventory_mint_handler,
+    [METHOD_LIST_ITEMS]        = &inventory_list_items_handler,
+    [METHOD_GET_OPERATION]     = &operation_get_operation_handler,
+    [METHOD_RESOLVE_OPERATION] = &operation_resolve_operation_handler,
+    [METHOD_GET_SESSION]       = &admin_get_session_handler,
+    [METHOD_RENEW_TOKENS]      = &node_renew_tokens_handler,
+    [METHOD_EXPIRE_SERVER]     = &node_expire_server_handler,
+    [METHOD_APPLY_POLICY]      = &node_apply_policy_handler,
+    [METHOD_SESSION_DUE]       = &node_session_due_handler,
+    [METHOD_SESSION_HOLD]      = &node_session_hold_handler,
+    [METHOD_PRUNE_OPERATIONS]  = &node_prune_operations_handler,
+};
+/* clang-format on */
+
+const struct handler_table *node_handlers(void)
+{
+    static const struct handler_table table = { handlers, ARRAY_SIZE(handlers) };
+    return &table;
+}

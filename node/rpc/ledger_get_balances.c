@@ -1,0 +1,26 @@
+#include "idl/method.h"
+#include "node/core/profile.h"
+#include "node/rpc/methods.h"
+#include "node/rpc/wallet.h"
+
+static err ledger_get_balances_read(struct read_context *context, const ProtobufCMessage *message,
+                                    ProtobufCMessage *reply)
+{
+    Holdfast__V1__GetBalancesResponse *response = (Holdfast__V1__GetBalancesResponse *)reply;
+    struct player player;
+
+    (void)message;
+    err e = player_read(context, &player);
+    if (e != ERR_OK)
+        return e;
+    response->n_balances = player.balance_count;
+    response->balances = balances_read(context->arena, &player);
+    response->version = player.version;
+    response->as_of = dot_message(context->arena, context->as_of);
+    return ERR_OK;
+}
+
+const struct handler ledger_get_balances_handler = {
+    .method = METHOD_GET_BALANCES,
+    .read = ledger_get_balances_read,
+};

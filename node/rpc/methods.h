@@ -1,0 +1,27 @@
+/* methods: the handlers of single methods, for the table in handlers.c. One file each. */
+#ifndef NODE_RPC_METHODS_H
+#define NODE_RPC_METHODS_H
+
+#include "node/core/handler.h"
+
+extern const struct handler session_start_session_handler;
+extern const struct handler session_end_session_handler;
+extern const struct handler profile_get_profile_handler;
+extern const struct handler profile_update_profile_handler;
+extern const struct handler ledger_grant_handler;
+extern const struct handler ledger_spend_handler;
+extern const struct handler ledger_get_balances_handler;
+extern const struct handler ledger_list_entries_handler;
+extern const struct handler inventory_mint_handler;
+extern const struct handler inventory_list_items_handler;
+extern const struct handler operation_get_operation_handler;
+extern const struct handler operation_resolve_operation_handler;
+extern const struct handler admin_get_session_handler;
+extern const struct handler node_renew_tokens_handler;
+extern const struct handler node_expire_server_handler;
+extern const struct handler node_apply_policy_handler;
+extern const struct handler node_session_due_handler;
+extern const struct handler node_session_hold_handler;
+extern const struct handler node_prune_operations_handler;
+
+#endif

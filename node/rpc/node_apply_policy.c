@@ -1,0 +1,134 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "idl/method.h"
+#include "node/core/profile.h"
+#include "node/core/refusal.h"
+#include "node/core/text_rule.h"
+#include "node/rpc/methods.h"
+#include "runtime/base/check.h"
+
+#define WINDOW_MS_MIN  900000u
+#define WINDOW_MS_MAX  604800000u
+#define OPERATIONS_MAX 100000000u
+#define OPERATIONS_MIN 1000u
+#define ITEMS_MAX      1000000u
+
+typedef Holdfast__V1__CurrencyPolicy CurrencyPolicy;
+
+static err check_currency(struct check_context *context, size_t place,
+                          CurrencyPolicy *const *currencies)
+{
+    struct arena *arena = context->arena;
+    CurrencyPolicy *currency = currencies[place];
+    struct slice name = slice_from_text(currency->name);
+
+    if (!text_is_name(name, CURRENCY_NAME_BYTES_MAX))
+        return refuse_invalid(arena, context->refusal,
+                              arena_printf(arena, "policy.currencies[%zu].name", place),
+                              "1 to 32 of [a-z0-9_]", text_shorten(arena, name));
+    for (size_t i = 0; i < place; i++) {
+        if (strcmp(currencies[i]->name, currency->name) == 0)
+            return refuse_invalid(arena, context->refusal,
+                                  arena_printf(arena, "policy.currencies[%zu].name", place),
+                                  "each currency once", currency->name);
+    }
+    if (currency->max_balance == 0)
+        currency->max_balance = AMOUNT_MAX;
+    if (currency->max_balance < 0 || currency->max_balance > AMOUNT_MAX)
+        return refuse_number(arena, context->refusal,
+                             arena_printf(arena, "policy.currencies[%zu].max_balance", place),
+                             "0 to 9007199254740991", currency->max_balance);
+    if (currency->min_balance < -AMOUNT_MAX || currency->min_balance > 0)
+        return refuse_number(arena, context->refusal,
+                             arena_printf(arena, "policy.currencies[%zu].min_balance", place),
+                             "-9007199254740991 to 0", currency->min_balance);
+    return ERR_OK;
+}
+
+static err check_limits(struct check_context *context, Holdfast__V1__Policy *policy)
+{
+    struct policy standard = policy_default();
+    struct arena *arena = context->arena;
+
+    if (policy->operation_window_ms == 0)
+        policy->operation_window_ms = standard.operation_window_ms;
+    if (policy->operations_max == 0)
+        policy->operations_max = standard.operations_max;
+    if (policy->items_max == 0)
+        policy->items_max = standard.items_max;
+    if (policy->operation_window_ms < WINDOW_MS_MIN || policy->operation_window_ms > WINDOW_MS_MAX)
+        return refuse_number(arena, context->refusal, "policy.operation_window_ms",
+                             "900000 to 604800000", (int64_t)policy->operation_window_ms);
+    if (policy->operations_max < OPERATIONS_MIN || policy->operations_max > OPERATIONS_MAX)
+        return refuse_number(arena, context->refusal, "policy.operations_max", "1000 to 100000000",
+                             (int64_t)policy->operations_max);
+    if (policy->items_max > ITEMS_MAX)
+        return refuse_number(arena, context->refusal, "policy.items_max", "1 to 1000000",
+                             policy->items_max);
+    return ERR_OK;
+}
+
+static err node_apply_policy_check(struct check_context *context, ProtobufCMessage *message)
+{
+    Holdfast__Internal__V1__ApplyPolicyRequest *request =
+        (Holdfast__Internal__V1__ApplyPolicyRequest *)message;
+    Holdfast__V1__Policy *policy = request->policy;
+
+    if (policy == NULL || policy->version == 0)
+        return refuse_invalid(context->arena, context->refusal, "policy.version",
+                              "the version that stands plus one", "0");
+    if (policy->n_currencies > CURRENCIES_MAX)
+        return refuse_number(context->arena, context->refusal, "policy.currencies", "at most 64",
+                             (int64_t)policy->n_currencies);
+    for (size_t i = 0; i < policy->n_currencies; i++) {
+        err e = check_currency(context, i, policy->currencies);
+        if (e != ERR_OK)
+            return e;
+    }
+    return check_limits(context, policy);
+}
+
+static int currency_order(const void *a, const void *b)
+{
+    const struct currency *left = a;
+    const struct currency *right = b;
+    return strcmp(left->name, right->name);
+}
+
+/* Applying a version again, or an older one late, changes nothing. */
+static err node_apply_policy_handle(struct apply_context *context, const ProtobufCMessage *message,
+                                    ProtobufCMessage *reply)
+{
+    const Holdfast__Internal__V1__ApplyPolicyRequest *request =
+        (const Holdfast__Internal__V1__ApplyPolicyRequest *)message;
+    Holdfast__Internal__V1__ApplyPolicyResponse *response =
+        (Holdfast__Internal__V1__ApplyPolicyResponse *)reply;
+    const Holdfast__V1__Policy *given = request->policy;
+    struct policy *policy = &context->meta->policy;
+
+    response->dot = dot_message(context->arena, context->dot);
+    if (given->version <= policy->version)
+        return ERR_OK;
+    memset(policy, 0, sizeof *policy);
+    policy->version = given->version;
+    policy->operation_window_ms = given->operation_window_ms;
+    policy->operations_max = given->operations_max;
+    policy->items_max = given->items_max;
+    policy->currency_count = (uint32_t)given->n_currencies;
+    for (size_t i = 0; i < given->n_currencies; i++) {
+        struct currency *currency = &policy->currencies[i];
+        memcpy(currency->name, given->currencies[i]->name, strlen(given->currencies[i]->name));
+        currency->min_balance = given->currencies[i]->min_balance;
+        currency->max_balance = given->currencies[i]->max_balance;
+    }
+    qsort(policy->currencies, policy->currency_count, sizeof(struct currency), currency_order);
+    return ERR_OK;
+}
+
+const struct handler node_apply_policy_handler = {
+    .method = METHOD_APPLY_POLICY,
+    .check = node_apply_policy_check,
+    .handle = node_apply_policy_handle,
+};

@@ -1,0 +1,40 @@
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "idl/method.h"
+#include "node/core/session_apply.h"
+#include "node/rpc/methods.h"
+
+static bool claim_is_due(const struct apply_context *context)
+{
+    const struct session *session = &context->player->session;
+    return session_has_claim(session) && session->claim.deadline_ms <= context->owner_ms;
+}
+
+static bool grant_is_unused(const struct apply_context *context)
+{
+    const struct session *session = &context->player->session;
+    return session->state == SESSION_GRANTED &&
+           session->acquired_at_ms + SESSION_UNUSED_MS <= context->owner_ms;
+}
+
+/* Looks again whether it is due: what the owner saw may have changed before the entry. */
+static err node_session_due_handle(struct apply_context *context, const ProtobufCMessage *message,
+                                   ProtobufCMessage *reply)
+{
+    const Holdfast__Internal__V1__SessionDueRequest *request =
+        (const Holdfast__Internal__V1__SessionDueRequest *)message;
+    const struct session *session = &context->player->session;
+
+    (void)reply;
+    if (session->state == SESSION_FREE || session->fence != request->fence)
+        return ERR_OK;
+    if (claim_is_due(context) && claim_grant(context))
+        return ERR_OK;
+    if (grant_is_unused(context))
+        session_release(context);
+    return ERR_OK;
+}
+
+const struct handler node_session_due_handler = {
+    .method = METHOD_SESSION_DUE,
+    .handle = node_session_due_handle,
+};

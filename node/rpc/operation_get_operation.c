@@ -1,0 +1,43 @@
+#include "idl/method.h"
+#include "node/core/arena_proto.h"
+#include "node/core/outcome_row.h"
+#include "node/core/refusal.h"
+#include "node/core/text_rule.h"
+#include "node/rpc/methods.h"
+
+static err operation_get_operation_read(struct read_context *context,
+                                        const ProtobufCMessage *message, ProtobufCMessage *reply)
+{
+    const Holdfast__V1__GetOperationRequest *request =
+        (const Holdfast__V1__GetOperationRequest *)message;
+    Holdfast__V1__GetOperationResponse *response = (Holdfast__V1__GetOperationResponse *)reply;
+    struct slice text = slice_from_text(request->op_id);
+    struct outcome_row row;
+    struct op_id id;
+    const char *why;
+
+    if (op_id_parse(text, &id, &why) != ERR_OK)
+        return refuse_invalid(context->arena, context->refusal, "op_id", why,
+                              text_shorten(context->arena, text));
+    response->operation = (Holdfast__V1__OperationStatus *)arena_message(
+        context->arena, &holdfast__v1__operation_status__descriptor);
+    response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_EXPIRED;
+    if (!id.typed && uuid_v7_ms(&id.uuid) <= context->meta->floor_ms)
+        return ERR_OK;
+    switch (outcome_row_find(context->state, context->entity, &id, context->need, &row)) {
+    case STATE_MISSING:
+        return ERR_NEED;
+    case STATE_ABSENT:
+        response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNKNOWN;
+        break;
+    case STATE_PRESENT:
+        response->operation = outcome_row_status(&row, context->meta, context->arena);
+        break;
+    }
+    return ERR_OK;
+}
+
+const struct handler operation_get_operation_handler = {
+    .method = METHOD_GET_OPERATION,
+    .read = operation_get_operation_read,
+};

@@ -1,0 +1,119 @@
+#include <string.h>
+
+#include "idl/method.h"
+#include "node/core/arena_proto.h"
+#include "node/core/outcome_row.h"
+#include "node/core/refusal.h"
+#include "node/core/rows.h"
+#include "node/core/session_apply.h"
+#include "node/rpc/methods.h"
+#include "runtime/base/check.h"
+
+static struct op_id target_of(const ProtobufCMessage *message)
+{
+    const Holdfast__V1__ResolveOperationRequest *request =
+        (const Holdfast__V1__ResolveOperationRequest *)message;
+    struct op_id id;
+    const char *why;
+
+    CHECK(op_id_parse(slice_from_text(request->op_id), &id, &why) == ERR_OK);
+    return id;
+}
+
+static void operation_resolve_operation_footprint(const struct op *op,
+                                                  const ProtobufCMessage *message,
+                                                  struct need *keys)
+{
+    struct op_id id = target_of(message);
+    struct row_key key;
+
+    row_key_operation(&key, op->entity, &id);
+    need_add_key(keys, row_key_slice(&key));
+}
+
+/* Whoever waits for the steal learns that it never will be. */
+static void tell_aborted(struct apply_context *context, const struct op_id *id)
+{
+    struct refusal refusal;
+
+    (void)refuse(context->arena, &refusal, CODE(OPERATION_ABORTED), "op_id",
+                 "the operation was sealed before it was carried out; it never will be");
+    refusal.final = true;
+    *context->decided = (struct decided){
+        .op_id = id->text,
+        .refused = true,
+        .body = refusal_pack(&refusal, context->arena),
+        .version = context->player->version,
+    };
+}
+
+/* True: the claim of this operation stood and is gone. */
+static bool cancel_claim(struct apply_context *context, const struct op_id *id)
+{
+    const struct session *session = &context->player->session;
+
+    if (!session_has_claim(session) || !slice_equal(session->claim.op_id, id->text))
+        return false;
+    claim_clear(context);
+    tell_aborted(context, id);
+    return true;
+}
+
+/* Poisons the id: whatever is still on its way finds the highest attempt stored. */
+static void seal(struct apply_context *context, const struct op_id *id, bool is_new,
+                 struct outcome_row *row)
+{
+    if (row->state == OUTCOME_ROW_COMMITTED || row->attempt == UINT32_MAX)
+        return;
+    if (row->state == OUTCOME_ROW_PENDING)
+        CHECK(cancel_claim(context, id));
+    if (row->state != OUTCOME_ROW_REFUSED) {
+        row->state = OUTCOME_ROW_ABORTED;
+        row->dot = context->dot;
+        row->version = context->player->version;
+        row->decided_at_ms = context->owner_ms;
+        row->body = (struct slice){ 0 };
+    }
+    row->attempt = UINT32_MAX;
+    outcome_row_store(context, id, is_new, row);
+}
+
+static err operation_resolve_operation_handle(struct apply_context *context,
+                                              const ProtobufCMessage *message,
+                                              ProtobufCMessage *reply)
+{
+    const Holdfast__V1__ResolveOperationRequest *request =
+        (const Holdfast__V1__ResolveOperationRequest *)message;
+    Holdfast__V1__ResolveOperationResponse *response =
+        (Holdfast__V1__ResolveOperationResponse *)reply;
+    struct op_id id = target_of(message);
+    struct outcome_row row = { 0 };
+
+    response->operation = (Holdfast__V1__OperationStatus *)arena_message(
+        context->arena, &holdfast__v1__operation_status__descriptor);
+    if (!id.typed && uuid_v7_ms(&id.uuid) <= context->meta->floor_ms) {
+        response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_EXPIRED;
+        if (request->seal)
+            (void)cancel_claim(context, &id); /* Its outcome may be forgotten before it ends. */
+        return ERR_OK;
+    }
+    enum state_found found =
+        outcome_row_find(context->state, context->op->entity, &id, context->need, &row);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    if (found == STATE_ABSENT && !request->seal) {
+        response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNKNOWN;
+        return ERR_OK;
+    }
+    row.body = arena_copy(context->arena, row.body);
+    if (request->seal)
+        seal(context, &id, found == STATE_ABSENT, &row);
+    response->operation = outcome_row_status(&row, context->meta, context->arena);
+    return ERR_OK;
+}
+
+const struct handler operation_resolve_operation_handler = {
+    .method = METHOD_RESOLVE_OPERATION,
+    .footprint = operation_resolve_operation_footprint,
+    .handle = operation_resolve_operation_handle,
+};

@@ -1,0 +1,28 @@
+#include "idl/method.h"
+#include "node/core/profile.h"
+#include "node/rpc/methods.h"
+
+static err profile_get_profile_read(struct read_context *context, const ProtobufCMessage *message,
+                                    ProtobufCMessage *reply)
+{
+    const Holdfast__V1__GetProfileRequest *request =
+        (const Holdfast__V1__GetProfileRequest *)message;
+    Holdfast__V1__GetProfileResponse *response = (Holdfast__V1__GetProfileResponse *)reply;
+    struct player player;
+
+    err e = section_names_check(context->arena, context->refusal, request->n_sections,
+                                request->sections);
+    if (e == ERR_OK)
+        e = player_read(context, &player);
+    if (e == ERR_OK)
+        e = profile_read(context, &player, request->n_sections, request->sections,
+                         &response->profile);
+    if (e == ERR_OK)
+        response->as_of = dot_message(context->arena, context->as_of);
+    return e;
+}
+
+const struct handler profile_get_profile_handler = {
+    .method = METHOD_GET_PROFILE,
+    .read = profile_get_profile_read,
+};

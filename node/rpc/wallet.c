@@ -1,0 +1,247 @@
+#include "node/rpc/wallet.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "node/core/arena_proto.h"
+#include "node/core/json_canon.h"
+#include "node/core/refusal.h"
+#include "node/core/text_rule.h"
+#include "runtime/base/check.h"
+
+#define ITEM_KIND_BYTES_MAX       64u
+#define ITEM_ATTRIBUTES_BYTES_MAX 1024u
+
+static const char *declared(struct arena *arena, const struct policy *policy)
+{
+    const char *list = "a declared currency:";
+
+    if (policy->currency_count == 0)
+        return "a declared currency; none is declared yet";
+    for (uint32_t i = 0; i < policy->currency_count; i++)
+        list = arena_printf(arena, "%s %s", list, policy->currencies[i].name);
+    return list;
+}
+
+/* Whether the policy in force knows it; texts only when it does not. */
+static err currency_check(struct arena *arena, struct refusal *refusal, const struct policy *policy,
+                          size_t place, const char *name)
+{
+    if (policy_find_currency(policy, slice_from_text(name)) != NULL)
+        return ERR_OK;
+    return refuse_invalid(arena, refusal, arena_printf(arena, "currencies[%zu].currency", place),
+                          declared(arena, policy), text_shorten(arena, slice_from_text(name)));
+}
+
+static err amount_check(struct check_context *context, size_t place,
+                        Holdfast__V1__CurrencyAmount *const *amounts)
+{
+    const Holdfast__V1__CurrencyAmount *amount = amounts[place];
+    struct arena *arena = context->arena;
+
+    err e =
+        currency_check(arena, context->refusal, &context->meta->policy, place, amount->currency);
+    if (e != ERR_OK)
+        return e;
+    if (amount->amount < 1 || amount->amount > AMOUNT_MAX)
+        return refuse_number(arena, context->refusal,
+                             arena_printf(arena, "currencies[%zu].amount", place),
+                             "1 to 9007199254740991", amount->amount);
+    for (size_t i = 0; i < place; i++) {
+        if (strcmp(amounts[i]->currency, amount->currency) == 0)
+            return refuse_invalid(arena, context->refusal,
+                                  arena_printf(arena, "currencies[%zu].currency", place),
+                                  "each currency once", amount->currency);
+    }
+    return ERR_OK;
+}
+
+err wallet_amounts_check(struct check_context *context, size_t count,
+                         Holdfast__V1__CurrencyAmount *const *amounts)
+{
+    if (count > LEDGER_CHANGES_MAX)
+        return refuse_number(context->arena, context->refusal, "currencies", "at most 16",
+                             (int64_t)count);
+    for (size_t i = 0; i < count; i++) {
+        err e = amount_check(context, i, amounts);
+        if (e != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
+/* An empty text and Luau's [] for an empty table both mean {}. */
+static err attributes_check(struct check_context *context, size_t place, char **attributes)
+{
+    struct slice given = slice_from_text(*attributes);
+    struct buf canonical = { 0 };
+    const char *why = "a JSON object of at most 1024 bytes";
+    static char empty[] = "{}";
+    err e;
+
+    if (given.size == 0 || slice_equal(given, SLICE_LITERAL("[]")) ||
+        slice_equal(given, SLICE_LITERAL("{}"))) {
+        *attributes = empty;
+        return ERR_OK;
+    }
+    e = given.size > 4u * ITEM_ATTRIBUTES_BYTES_MAX ? ERR_INVALID
+                                                    : json_canon(given, &canonical, &why);
+    if (e == ERR_OK && (canonical.data[0] != '{' || canonical.size > ITEM_ATTRIBUTES_BYTES_MAX)) {
+        why = "a JSON object of at most 1024 bytes";
+        e = ERR_INVALID;
+    }
+    if (e == ERR_OK)
+        *attributes = arena_text(context->arena, buf_slice(&canonical));
+    else
+        e = refuse_invalid(context->arena, context->refusal,
+                           arena_printf(context->arena, "items[%zu].attributes", place), why,
+                           text_shorten(context->arena, given));
+    buf_deinit(&canonical);
+    return e;
+}
+
+err wallet_items_check(struct check_context *context, size_t count, Holdfast__V1__ItemSpec **items)
+{
+    if (count > LEDGER_ITEMS_MAX)
+        return refuse_number(context->arena, context->refusal, "items", "at most 64",
+                             (int64_t)count);
+    for (size_t i = 0; i < count; i++) {
+        struct slice kind = slice_from_text(items[i]->kind);
+        if (kind.size == 0 || kind.size > ITEM_KIND_BYTES_MAX || !text_is_clean(kind))
+            return refuse_invalid(context->arena, context->refusal,
+                                  arena_printf(context->arena, "items[%zu].kind", i),
+                                  "1 to 64 bytes of UTF-8 without control characters",
+                                  text_shorten(context->arena, kind));
+        err e = attributes_check(context, i, &items[i]->attributes);
+        if (e != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
+err wallet_reason_check(struct check_context *context, const char *reason)
+{
+    struct slice text = slice_from_text(reason);
+
+    if (text.size <= REASON_BYTES_MAX && text_is_clean(text))
+        return ERR_OK;
+    return refuse_invalid(context->arena, context->refusal, "reason",
+                          "at most 64 bytes of UTF-8 without control characters",
+                          text_shorten(context->arena, text));
+}
+
+/* Only when currencies come and go: balances of those no longer declared stay. */
+static err refuse_currencies(struct apply_context *context, size_t place)
+{
+    err e = refuse(context->arena, context->refusal, CODE(CAPACITY_FULL),
+                   arena_printf(context->arena, "currencies[%zu].currency", place),
+                   "the player has balances in %u currencies already", CURRENCIES_MAX);
+    context->refusal->limit = arena_printf(context->arena, "%u", CURRENCIES_MAX);
+    return e;
+}
+
+static err refuse_balance(struct apply_context *context, size_t place,
+                          const struct currency *currency, int64_t balance, int64_t amount)
+{
+    struct arena *arena = context->arena;
+    bool below = amount < 0;
+    int64_t limit = below ? currency->min_balance : currency->max_balance;
+
+    err e = refuse(arena, context->refusal, below ? CODE(INSUFFICIENT_FUNDS) : CODE(CAPACITY_FULL),
+                   arena_printf(arena, "currencies[%zu].amount", place),
+                   "%s is %" PRId64 "; %+" PRId64 " would pass the %s of %" PRId64, currency->name,
+                   balance, amount, below ? "minimum" : "maximum", limit);
+    context->refusal->limit = arena_printf(arena, "%" PRId64, limit);
+    context->refusal->value = arena_printf(arena, "%" PRId64, amount);
+    return e;
+}
+
+err wallet_change(struct apply_context *context, size_t count,
+                  Holdfast__V1__CurrencyAmount *const *amounts, int sign,
+                  struct ledger_change *ret_changes)
+{
+    const struct policy *policy = &context->meta->policy;
+
+    for (size_t i = 0; i < count; i++) {
+        struct slice name = slice_from_text(amounts[i]->currency);
+        const struct currency *currency = policy_find_currency(policy, name);
+        /* The policy may have changed since the request was checked. */
+        if (currency == NULL)
+            return currency_check(context->arena, context->refusal, policy, i,
+                                  amounts[i]->currency);
+        const struct balance *held = player_find_balance(context->player, name);
+        if (held == NULL && context->player->balance_count == CURRENCIES_MAX)
+            return refuse_currencies(context, i);
+        int64_t before = held != NULL ? held->amount : 0;
+        int64_t amount = amounts[i]->amount * sign;
+        int64_t after;
+        if (__builtin_add_overflow(before, amount, &after) ||
+            (amount > 0 && after > currency->max_balance) ||
+            (amount < 0 && after < currency->min_balance))
+            return refuse_balance(context, i, currency, before, amount);
+        player_get_balance(context->player, context->arena, name)->amount = after;
+        ret_changes[i] = (struct ledger_change){ name, amount, after };
+    }
+    return ERR_OK;
+}
+
+err wallet_mint(struct apply_context *context, size_t count, Holdfast__V1__ItemSpec *const *specs,
+                struct item_row *ret_items)
+{
+    struct player *player = context->player;
+    uint64_t max = context->meta->policy.items_max;
+    struct row_key key;
+    struct buf row = { 0 };
+
+    if (count > 0 && player->item_count + count > max) {
+        err e = refuse(context->arena, context->refusal, CODE(CAPACITY_FULL), "items",
+                       "the player holds %u items; %zu more would pass the maximum of %" PRIu64,
+                       player->item_count, count, max);
+        context->refusal->limit = arena_printf(context->arena, "%" PRIu64, max);
+        context->refusal->value =
+            arena_printf(context->arena, "%" PRIu64, player->item_count + (uint64_t)count);
+        return e;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct item_row *item = &ret_items[i];
+        item_uid_make(context->shard, context->dot.epoch, context->dot.counter, (uint32_t)i,
+                      item->uid);
+        item->minted_at_ms = context->owner_ms;
+        item->kind = slice_from_text(specs[i]->kind);
+        item->attributes = slice_from_text(specs[i]->attributes);
+        buf_clear(&row);
+        item_row_encode(item, &row);
+        row_key_item(&key, player->entity, item->uid);
+        state_put(context->state, row_key_slice(&key), buf_slice(&row));
+    }
+    player->item_count += (uint32_t)count;
+    buf_deinit(&row);
+    return ERR_OK;
+}
+
+Holdfast__V1__Balance **wallet_balances(struct arena *arena, size_t count,
+                                        const struct ledger_change *changes)
+{
+    Holdfast__V1__Balance **balances =
+        arena_messages(arena, &holdfast__v1__balance__descriptor, count);
+
+    for (size_t i = 0; i < count; i++) {
+        /* The name is the request's own text, so it ends with a NUL. */
+        balances[i]->currency = (char *)(uintptr_t)changes[i].currency.data;
+        balances[i]->amount = changes[i].balance_after;
+    }
+    return balances;
+}
+
+Holdfast__V1__Item *wallet_item(struct arena *arena, const struct item_row *item)
+{
+    Holdfast__V1__Item *message =
+        (Holdfast__V1__Item *)arena_message(arena, &holdfast__v1__item__descriptor);
+
+    message->uid = arena_alloc(arena, ITEM_UID_TEXT_SIZE);
+    item_uid_print(item->uid, message->uid);
+    message->kind = arena_text(arena, item->kind);
+    message->attributes = arena_text(arena, item->attributes);
+    message->minted_at_ms = (int64_t)item->minted_at_ms;
+    return message;
+}
