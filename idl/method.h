@@ -26,6 +26,7 @@ enum method_route {
     METHOD_COORDINATOR  /* To the elected coordinator.                                        */
 };
 
+/* clang-format off */
 /*    number enumerator  package  Service  Method  route  element  request  response          */
 #define METHOD_TABLE(X)                                                                        \
     X( 1, REGISTER_SERVER,   v1, SessionService, RegisterServer, METHOD_ROUTER, 0, register_server) \
@@ -61,6 +62,7 @@ enum method_route {
     X(69, SESSION_HOLD,      internal__v1, NodeService, SessionHold, METHOD_OWNER, 0, session_hold) \
     X(70, PRUNE_OPERATIONS,  internal__v1, NodeService, PruneOperations, METHOD_OWNER, 0, prune_operations) \
     X(80, REPORT_OWNER,      internal__v1, CoordinatorService, ReportOwner, METHOD_COORDINATOR, 0, report_owner)
+/* clang-format on */
 
 #define METHOD_ENUM(number, enumerator, package, service, method, route, element, snake) \
     METHOD_##enumerator = (number),

@@ -404,24 +404,42 @@ static bool ownership_is_even(const struct coord *coord)
     return coord->node_count == 0 || most - least <= 1;
 }
 
-/* Hands over one shard of those which placement_balance would move. */
+/* How much a hand-over evens out: how many more shards the giver owns than the taker. */
+static int32_t relief(struct coord *coord, uint64_t from, uint64_t to)
+{
+    const struct node *giver = node_find(coord, from);
+    const struct node *taker = node_find(coord, to);
+
+    if (giver == NULL || taker == NULL)
+        return INT32_MIN;
+    return (int32_t)coord->owned[giver - coord->nodes] -
+           (int32_t)coord->owned[taker - coord->nodes];
+}
+
+/* Hands over one shard of those which placement_balance would move: the one that helps most, so
+ * that no chain of moves makes a loaded node more so for longer than it must. */
 static void hand_over_one(struct coord *coord, const uint64_t *owners, uint32_t owner_count)
 {
     struct placement_shard *proposals = proposals_new(coord);
     uint32_t moves = placement_balance(proposals, coord->shard_count, owners, owner_count);
+    uint32_t chosen = UINT32_MAX;
+    int32_t most = INT32_MIN;
 
     coord->handover_at_ms =
         coord->now_ms + (moves > 0 ? coord->limits.rebalance_period_ms : BALANCED_PAUSE_MS);
     for (uint32_t i = 0; i < coord->shard_count; i++) {
-        uint64_t owner = proposals[i].owner;
+        uint64_t from = coord->shards[i].record.owner;
+        uint64_t to = proposals[i].owner;
 
-        if (owner == 0 || owner == coord->shards[i].record.owner ||
-            !is_calm(coord, &coord->shards[i]))
+        if (to == 0 || to == from || !is_calm(coord, &coord->shards[i]) ||
+            relief(coord, from, to) <= most)
             continue;
-        coord->stats.handovers++;
-        (void)name_owner(coord, i, owner, "spread ownership");
-        break;
+        chosen = i;
+        most = relief(coord, from, to);
     }
+    if (chosen != UINT32_MAX &&
+        name_owner(coord, chosen, proposals[chosen].owner, "spread ownership"))
+        coord->stats.handovers++;
     free(proposals);
 }
 

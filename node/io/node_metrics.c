@@ -136,6 +136,11 @@ static double read_checkpoints(void *context)
     return (double)stats.checkpoints;
 }
 
+void node_metrics_clear_worker(struct node_metrics *metrics)
+{
+    metrics->worker = NULL;
+}
+
 void node_metrics_set_worker(struct node_metrics *m, const struct worker *worker)
 {
     m->worker = worker;

@@ -1,5 +1,6 @@
 #include "node/io/peers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,7 +97,7 @@ err peers_new(const struct peers_options *options, struct peers **ret_peers)
     struct link_listen_options listen = { .transport = LINK_PEER, .address = options->listen };
 
     peers->options = *options;
-    peers->loop = link_hub_loop(options->hub);
+    peers->loop = options->loop;
     listen.handlers = handlers_of(peers);
     err e = link_listen(options->hub, &listen, &peers->listener);
     if (e != ERR_OK) {

@@ -13,6 +13,7 @@
 struct peers;
 
 struct peers_options {
+    struct loop *loop;
     struct link_hub *hub;
     const struct log *log;
     uint64_t self;

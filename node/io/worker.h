@@ -8,7 +8,7 @@
 
 #include "node/core/shard.h"
 #include "node/store/db.h"
-#include "node/store/log.h"
+#include "node/store/node_log.h"
 #include "runtime/base/log.h"
 #include "runtime/loop/loop.h"
 
@@ -21,12 +21,14 @@ struct worker_ops {
     void (*answer)(void *user, uint64_t call, const struct shard_reply *reply, struct slice body);
     /* A shard's owner or state changed. May be NULL. */
     void (*role_changed)(void *user, uint32_t shard);
+    /* The database gave no answer for rows of this shard: it must not be served from here. */
+    void (*damaged)(void *user, uint32_t shard, const char *text);
 };
 
 struct worker_options {
     struct loop *loop;
     const struct log *log;
-    struct store_log *store_log;
+    struct node_log *store_log;
     struct db *db;
     const struct handler_table *handlers;
     uint64_t self; /* This replica's id. */

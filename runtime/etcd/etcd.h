@@ -77,6 +77,10 @@ bool etcd_rolled_back(const struct etcd *etcd);
 /* Forgets what was known and takes etcd as it is now; mirrors start over with a reset. */
 void etcd_rollback_accept(struct etcd *etcd);
 
+/* Calls without an answer yet. To stop cleanly, run the loop until it is 0, bounded in time, before
+ * etcd_free: revocations and resignations are calls too. */
+uint32_t etcd_calls_pending(const struct etcd *etcd);
+
 /* Forgets the call: no callback. It may still take effect. */
 void etcd_call_cancel(struct etcd_call *call);
 
@@ -125,7 +129,8 @@ NODISCARD err etcd_txn_until_definite(struct etcd *etcd, const struct etcd_txn *
 
 /* lease_id 0: etcd chooses. ttl_s from 1. */
 NODISCARD err etcd_lease_grant(struct etcd *etcd, int64_t lease_id, int64_t ttl_s,
-                               uint64_t timeout_ms, etcd_lease_done done, void *context);
+                               uint64_t timeout_ms, etcd_lease_done done, void *context,
+                               struct etcd_call **ret_call);
 /* ERR_NOT_FOUND: the lease is gone. */
 NODISCARD err etcd_lease_keep_alive(struct etcd *etcd, int64_t lease_id, uint64_t timeout_ms,
                                     etcd_lease_done done, void *context,

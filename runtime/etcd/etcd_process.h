@@ -17,6 +17,7 @@ struct etcd_process {
     pid_t pid; /* 0: not running. */
     uint16_t client_port;
     uint16_t peer_port;
+    char binary[256];
     char data_dir[256];
     char log_file[272];                /* Its output: <data_dir>.log */
     char endpoint[ETCD_ENDPOINT_SIZE]; /* "http://127.0.0.1:<client_port>" */
@@ -30,7 +31,8 @@ struct etcd_process_options {
     uint64_t timeout_ms; /* For being healthy; 0: 15 s. */
 };
 
-/* Starts etcd and waits until it answers /health. The child dies with its parent (PDEATHSIG).
+/* Starts etcd and waits until it answers /health. The child dies with the thread that started it
+ * (PDEATHSIG), so call it on the main one.
  * ERR_IO: could not be started or exited at once; ERR_TIMEOUT: not healthy in time, was stopped. */
 NODISCARD err etcd_process_start(const struct etcd_process_options *options,
                                  struct etcd_process *ret_process);

@@ -11,6 +11,7 @@
 #include "runtime/link/link.h"
 
 #define CALLS_MAX            65536u /* Default bound of calls waiting for an answer. */
+#define CALLS_MAX_MAX        1048576u
 #define CALLS_REQUESTS_MAX   65536u /* Default bound of requests waiting for our answer. */
 #define CALL_DEADLINE_MS_MAX 600000u
 #define CALL_TICK_MS         8u /* Deadlines are seen up to this late. */
@@ -36,7 +37,7 @@ struct call_reply {
 struct calls_options {
     struct link_hub *hub;
     struct loop *loop;
-    uint32_t calls_max;    /* 0: CALLS_MAX. */
+    uint32_t calls_max;    /* 0: CALLS_MAX; at most CALLS_MAX_MAX. */
     uint32_t requests_max; /* 0: CALLS_REQUESTS_MAX. */
     /* A request came. Every one must be answered once, now or later, by call_answer. NULL: all
      * are answered FRAME_STATUS_NO_METHOD. */

@@ -69,6 +69,7 @@ struct link_hub_options {
     struct hello self;             /* protocol_version 0: LINK_PROTOCOL_VERSION. */
     struct tls_config *tls_client; /* Both NULL: plain TCP, for tests only. Held. */
     struct tls_config *tls_server;
+    bool nng_tls; /* LINK_NNG: nng's own TLS (tls+tcp) instead of tls_session over its tcp. */
     uint32_t body_size_max;   /* 0: FRAME_BODY_SIZE_MAX. */
     uint32_t out_bytes_max;   /* 0: LINK_OUT_BYTES_MAX. */
     uint32_t link_count_max;  /* 0: LINK_COUNT_MAX. */

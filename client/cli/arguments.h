@@ -1,0 +1,49 @@
+/* arguments: the command line of `holdfast`: a verb, its words, and options from one table. */
+#ifndef CLIENT_CLI_ARGUMENTS_H
+#define CLIENT_CLI_ARGUMENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/err.h"
+
+#define WORDS_MAX 8u
+
+/* clang-format off */
+/*    name            flag               value     default                   meaning */
+#define ARGUMENT_TABLE(X)                                                                                     \
+    X(endpoint,      "endpoint",        "URL",     "http://127.0.0.1:7400", "router to call; also HOLDFAST_ENDPOINT") \
+    X(key,           "key",             "KEY",     "",                      "API key; also HOLDFAST_KEY")      \
+    X(output,        "output",          "FORMAT",  "table",                 "table or json (short: -o)")       \
+    X(deadline_ms,   "deadline-ms",     "MS",      "10000",                 "of a call, retries included")     \
+    X(nodes,         "nodes",           "N",       "3",                     "dev: storage nodes, 1 to 9")      \
+    X(data,          "data",            "DIR",     "holdfast-data",         "dev: where everything is kept")   \
+    X(port,          "port",            "PORT",    "7400",                  "dev: public port; 0: any free one") \
+    X(currencies,    "currencies",      "LIST",    "gold,gems",             "dev: currencies of a new cluster") \
+    X(restart_ms,    "restart-ms",      "MS",      "1000",                  "dev: a process that died is started again after this long") \
+    X(dir,           "dir",             "DIR",     "certs",                 "certs: where they are made")      \
+    X(names,         "names",           "LIST",    "node,router,coordinator,client", "certs: one certificate each") \
+    X(cluster,       "cluster",         "NAME",    "dev",                   "dev, certs: name of the cluster") \
+    X(page_size,     "page-size",       "N",       "50",                    "ledger list: entries a page")     \
+    X(cursor,        "cursor",          "CURSOR",  "",                      "ledger list: from the page before")
+/* clang-format on */
+
+#define ARGUMENT_FIELD(name, flag, value, initial, meaning) const char *name;
+struct arguments {
+    ARGUMENT_TABLE(ARGUMENT_FIELD)
+    bool seal; /* op resolve --seal */
+    bool help, version;
+    const char *words[WORDS_MAX]; /* The verb and what follows it. */
+    uint32_t word_count;
+};
+#undef ARGUMENT_FIELD
+
+/* Texts are borrowed from argv and the environment. ERR_INVALID: ret_why says what is wrong. */
+NODISCARD err arguments_parse(int argc, char *const *argv, struct arguments *ret_arguments,
+                              char ret_why[256]);
+/* A whole number within bounds. ERR_INVALID: written to standard error with flag and bounds. */
+NODISCARD err argument_number(const char *flag, const char *text, uint32_t min, uint32_t max,
+                              uint32_t *ret_number);
+void arguments_print_help(void);
+
+#endif

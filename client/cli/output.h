@@ -1,0 +1,31 @@
+/* output: answers for people (aligned tables) or for programs (JSON), on standard output. */
+#ifndef CLIENT_CLI_OUTPUT_H
+#define CLIENT_CLI_OUTPUT_H
+
+#include <jansson.h>
+
+#include "client/cli/arguments.h"
+#include "client/sdk/client.h"
+
+#define COLUMNS_MAX 12u
+
+/* One column: its title, and the path of its value in a row: "replicaId", "write.version". */
+struct column {
+    const char *title;
+    const char *path;
+};
+
+/* Aligned, one row per element of `rows` (a JSON array; NULL: no rows). `columns` ends with a NULL
+ * title. Appends to `out`. */
+void table_format(const json_t *rows, const struct column *columns, struct buf *out);
+
+/* Makes the call and decodes its answer. On anything but CLIENT_OK says why on standard error
+ * and returns NULL with the exit code in *ret_code. The result is the caller's to decref. */
+json_t *call_json(const struct arguments *arguments, const char *method, json_t *request,
+                  int *ret_code);
+void print_json(const json_t *value);
+void print_table(const char *title, const json_t *rows, const struct column *columns);
+/* True when --output json was asked for. */
+bool wants_json(const struct arguments *arguments);
+
+#endif

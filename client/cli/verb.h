@@ -1,0 +1,16 @@
+/* verb: the verbs of the `holdfast` command, one file each. */
+#ifndef CLIENT_CLI_VERB_H
+#define CLIENT_CLI_VERB_H
+
+#include "client/cli/arguments.h"
+
+/* Each returns the exit code: 0 done, 1 refused or failed, 2 used wrongly, 3 outcome unknown. */
+int verb_dev(const struct arguments *arguments);
+int verb_certs(const struct arguments *arguments);
+int verb_status(const struct arguments *arguments);
+int verb_player(const struct arguments *arguments);
+int verb_ledger(const struct arguments *arguments);
+int verb_op(const struct arguments *arguments);
+int verb_call(const struct arguments *arguments);
+
+#endif

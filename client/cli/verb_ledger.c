@@ -1,0 +1,38 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/output.h"
+#include "client/cli/verb.h"
+
+static const struct column entry_columns[] = {
+    { "SEQ", "seq" },        { "KIND", "kind" },     { "CHANGES", "changes" },
+    { "ITEMS", "items" },    { "REASON", "reason" }, { "AUTHORITY", "authority" },
+    { "OPERATION", "opId" }, { NULL, NULL },
+};
+
+int verb_ledger(const struct arguments *arguments)
+{
+    uint32_t page_size;
+    int code;
+
+    if (arguments->word_count != 3 || strcmp(arguments->words[1], "list") != 0) {
+        fprintf(stderr, "usage: holdfast ledger list PLAYER [--page-size N] [--cursor CURSOR]\n");
+        return 2;
+    }
+    if (argument_number("page-size", arguments->page_size, 1, 200, &page_size) != ERR_OK)
+        return 2;
+    json_t *answer = call_json(arguments, "LedgerService/ListEntries",
+                               json_pack("{s:s, s:i, s:s}", "playerId", arguments->words[2],
+                                         "pageSize", (int)page_size, "cursor", arguments->cursor),
+                               &code);
+    if (answer != NULL && wants_json(arguments)) {
+        print_json(answer);
+    } else if (answer != NULL) {
+        const char *next = json_string_value(json_object_get(answer, "nextCursor"));
+        print_table(NULL, json_object_get(answer, "entries"), entry_columns);
+        if (next != NULL)
+            printf("more: --cursor %s\n", next);
+    }
+    json_decref(answer);
+    return code;
+}

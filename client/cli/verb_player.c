@@ -1,0 +1,66 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/output.h"
+#include "client/cli/verb.h"
+
+static const struct column balance_columns[] = {
+    { "CURRENCY", "currency" },
+    { "AMOUNT", "amount" },
+    { NULL, NULL },
+};
+static const struct column item_columns[] = {
+    { "ITEM", "uid" },
+    { "KIND", "kind" },
+    { "ATTRIBUTES", "attributes" },
+    { NULL, NULL },
+};
+static const struct column section_columns[] = {
+    { "SECTION", "name" },    { "SCHEMA", "schemaVersion" },
+    { "VERSION", "version" }, { "JSON", "json" },
+    { NULL, NULL },
+};
+
+static const char *text_or(const json_t *value, const char *name, const char *otherwise)
+{
+    const char *text = json_string_value(json_object_get(value, name));
+    return text != NULL ? text : otherwise;
+}
+
+int verb_player(const struct arguments *arguments)
+{
+    int code;
+
+    if (arguments->word_count != 3 || strcmp(arguments->words[1], "show") != 0) {
+        fprintf(stderr, "usage: holdfast player show PLAYER\n");
+        return 2;
+    }
+    const char *player = arguments->words[2];
+    json_t *answer = call_json(arguments, "ProfileService/GetProfile",
+                               json_pack("{s:s}", "playerId", player), &code);
+    json_t *items = code == 0 ? call_json(arguments, "InventoryService/ListItems",
+                                          json_pack("{s:s}", "playerId", player), &code)
+                              : NULL;
+    json_t *session = code == 0 ? call_json(arguments, "AdminService/GetSession",
+                                            json_pack("{s:s}", "playerId", player), &code)
+                                : NULL;
+    json_t *profile = json_object_get(answer, "profile");
+    if (code == 0 && wants_json(arguments)) {
+        json_object_set(profile, "items", json_object_get(items, "items"));
+        json_object_set(profile, "session", session);
+        print_json(profile);
+    } else if (code == 0) {
+        printf("player %s   version %s   session %s %s\n\n", player,
+               text_or(profile, "version", "0"), text_or(session, "state", "free"),
+               text_or(session, "incarnation", ""));
+        print_table(NULL, json_object_get(profile, "balances"), balance_columns);
+        putchar('\n');
+        print_table(NULL, json_object_get(items, "items"), item_columns);
+        putchar('\n');
+        print_table(NULL, json_object_get(profile, "sections"), section_columns);
+    }
+    json_decref(session);
+    json_decref(items);
+    json_decref(answer);
+    return code;
+}

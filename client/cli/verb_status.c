@@ -1,0 +1,90 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client/cli/output.h"
+#include "client/cli/verb.h"
+
+#define PAGES_MAX 64
+
+static const struct column node_columns[] = {
+    { "NODE", "name" },
+    { "REPLICA", "replicaId" },
+    { "ADDRESS", "address" },
+    { "LIVE", "live" },
+    { "OWNED", "shardsOwned" },
+    { "HELD", "shardsHeld" },
+    { "RESIDENT", "residentBytes" },
+    { "VERSION", "version" },
+    { NULL, NULL },
+};
+static const struct column shard_columns[] = {
+    { "SHARD", "shard" },     { "EPOCH", "epoch" },     { "OWNER", "owner" },
+    { "PHASE", "phase" },     { "SERVING", "serving" }, { "SESSIONS", "sessions" },
+    { "MEMBERS", "members" }, { NULL, NULL },
+};
+static const struct column server_columns[] = {
+    { "SERVER", "name" },
+    { "INCARNATION", "incarnation" },
+    { "STATE", "state" },
+    { NULL, NULL },
+};
+
+static json_t *all_shards(const struct arguments *arguments, int *ret_code)
+{
+    json_t *shards = json_array();
+    const char *cursor = "";
+    json_t *page = NULL;
+
+    for (int i = 0; i < PAGES_MAX && cursor != NULL; i++) {
+        json_t *next = call_json(arguments, "AdminService/ListShards",
+                                 json_pack("{s:s}", "cursor", cursor), ret_code);
+        json_decref(page);
+        page = next;
+        if (page == NULL)
+            break;
+        json_array_extend(shards, json_object_get(page, "shards"));
+        cursor = json_string_value(json_object_get(page, "nextCursor"));
+    }
+    json_decref(page);
+    return shards;
+}
+
+static void print_people(const json_t *cluster, const json_t *shards, const json_t *servers)
+{
+    const json_t *serving = json_object_get(cluster, "shardsServing");
+    const json_t *count = json_object_get(cluster, "shardCount");
+    const char *coordinator = json_string_value(json_object_get(cluster, "coordinator"));
+
+    printf("cluster %s   coordinator %s   shards serving %lld of %lld\n\n",
+           json_string_value(json_object_get(cluster, "clusterId")),
+           coordinator != NULL ? coordinator : "(none)", (long long)json_integer_value(serving),
+           (long long)json_integer_value(count));
+    print_table(NULL, json_object_get(cluster, "nodes"), node_columns);
+    putchar('\n');
+    print_table(NULL, shards, shard_columns);
+    putchar('\n');
+    print_table(NULL, json_object_get(servers, "servers"), server_columns);
+}
+
+int verb_status(const struct arguments *arguments)
+{
+    int code;
+    json_t *cluster = call_json(arguments, "AdminService/GetCluster", json_object(), &code);
+
+    if (cluster == NULL)
+        return code;
+    json_t *shards = all_shards(arguments, &code);
+    json_t *servers =
+        code == 0 ? call_json(arguments, "AdminService/ListServers", json_object(), &code) : NULL;
+    if (code == 0 && wants_json(arguments)) {
+        json_object_set(cluster, "shards", shards);
+        json_object_set(cluster, "servers", json_object_get(servers, "servers"));
+        print_json(cluster);
+    } else if (code == 0) {
+        print_people(cluster, shards, servers);
+    }
+    json_decref(servers);
+    json_decref(shards);
+    json_decref(cluster);
+    return code;
+}

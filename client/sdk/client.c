@@ -1,0 +1,191 @@
+#include "client/sdk/client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include <curl/curl.h>
+#include <jansson.h>
+
+#include "runtime/base/check.h"
+#include "runtime/base/id.h"
+
+#define DEADLINE_MS_DEFAULT  10000u
+#define TRIES_MAX            3u
+#define RETRY_BASE_MS        1000u
+#define RETRY_CAP_MS         8000u
+#define RETRY_JITTER_PERCENT 20u
+#define PACKAGE              "holdfast.v1."
+
+struct client {
+    CURL *curl;
+    struct curl_slist *headers;
+    char *endpoint;
+    uint32_t deadline_ms;
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static uint32_t random_below(uint32_t bound)
+{
+    uint32_t random = 0;
+
+    CHECK(getrandom(&random, sizeof random, 0) == (ssize_t)sizeof random);
+    return random % bound;
+}
+
+void client_op_id(char ret_text[37])
+{
+    struct timespec t;
+    uint8_t random[10];
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    CHECK(getrandom(random, sizeof random, 0) == (ssize_t)sizeof random);
+    struct uuid uuid =
+        uuid_v7_make((uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000, random);
+    uuid_print(&uuid, ret_text);
+}
+
+err client_new(const struct client_options *options, struct client **ret_client)
+{
+    if (options->endpoint == NULL || options->endpoint[0] == 0)
+        return ERR_INVALID;
+    struct client *client = mem_zalloc(sizeof *client);
+    client->curl = curl_easy_init();
+    CHECK(client->curl != NULL);
+    client->endpoint = strdup(options->endpoint);
+    client->deadline_ms = options->deadline_ms > 0 ? options->deadline_ms : DEADLINE_MS_DEFAULT;
+    client->headers = curl_slist_append(NULL, "Content-Type: application/json");
+    client->headers = curl_slist_append(client->headers, "Connect-Protocol-Version: 1");
+    client->headers = curl_slist_append(client->headers, "Expect:");
+    if (options->api_key != NULL) {
+        struct buf line = { 0 };
+        buf_printf(&line, "Authorization: Bearer %s", options->api_key);
+        buf_put_u8(&line, 0);
+        client->headers = curl_slist_append(client->headers, (const char *)line.data);
+        buf_deinit(&line);
+    }
+    if (options->ca_file != NULL)
+        curl_easy_setopt(client->curl, CURLOPT_CAINFO, options->ca_file);
+    *ret_client = client;
+    return ERR_OK;
+}
+
+void client_free(struct client *client)
+{
+    if (client == NULL)
+        return;
+    curl_slist_free_all(client->headers);
+    curl_easy_cleanup(client->curl);
+    free(client->endpoint);
+    free(client);
+}
+
+static size_t on_data(char *data, size_t size, size_t count, void *user)
+{
+    struct buf *body = user;
+
+    if (body->size + size * count > CLIENT_ANSWER_BYTES_MAX)
+        return 0;
+    buf_append(body, data, size * count);
+    return size * count;
+}
+
+/* Nothing of the request can have reached a router. */
+static bool never_sent(CURLcode code)
+{
+    return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
+           code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
+           code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
+}
+
+/* The router says so itself, in the code or in the details' first field. */
+static bool says_unknown(const struct buf *body)
+{
+    json_t *error = json_loadb((const char *)body->data, body->size, 0, NULL);
+    const char *code = json_string_value(json_object_get(error, "code"));
+    bool unknown = code != NULL && strcmp(code, "unknown") == 0;
+
+    json_decref(error);
+    return unknown;
+}
+
+static enum client_result call_once(struct client *client, const char *url, const char *json,
+                                    uint32_t left_ms, struct buf *body)
+{
+    char timeout[64];
+    char why[CURL_ERROR_SIZE] = "";
+    long status = 0;
+
+    snprintf(timeout, sizeof timeout, "Connect-Timeout-Ms: %u", left_ms);
+    struct curl_slist *headers = NULL;
+    for (struct curl_slist *h = client->headers; h != NULL; h = h->next)
+        headers = curl_slist_append(headers, h->data);
+    headers = curl_slist_append(headers, timeout);
+    buf_clear(body);
+    curl_easy_setopt(client->curl, CURLOPT_URL, url);
+    curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, json);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, on_data);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, body);
+    curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, why);
+    /* The router answers within its deadline; a little more, so that its word is heard. */
+    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, (long)left_ms + 500L);
+    curl_easy_setopt(client->curl, CURLOPT_NOSIGNAL, 1L);
+    CURLcode code = curl_easy_perform(client->curl);
+    curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, NULL);
+    curl_slist_free_all(headers);
+    if (code != CURLE_OK) {
+        buf_clear(body);
+        buf_printf(body, "%s", why[0] != 0 ? why : curl_easy_strerror(code));
+        return never_sent(code) ? CLIENT_UNREACHABLE : CLIENT_UNKNOWN;
+    }
+    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status == 200)
+        return CLIENT_OK;
+    return says_unknown(body) ? CLIENT_UNKNOWN : CLIENT_REFUSED;
+}
+
+static void wait_before_retry(uint32_t tries)
+{
+    uint32_t base = RETRY_BASE_MS << (tries - 1);
+    uint32_t capped = base < RETRY_CAP_MS ? base : RETRY_CAP_MS;
+    uint32_t span = capped * RETRY_JITTER_PERCENT / 100;
+    uint32_t wait = capped - span + random_below(2 * span + 1);
+    struct timespec t = { .tv_sec = wait / 1000, .tv_nsec = (long)(wait % 1000) * 1000000 };
+
+    nanosleep(&t, NULL);
+}
+
+enum client_result client_call(struct client *client, const char *method, const char *json,
+                               struct buf *body)
+{
+    uint64_t end_ms = now_ms() + client->deadline_ms;
+    enum client_result result = CLIENT_UNREACHABLE;
+    struct buf url = { 0 };
+
+    buf_printf(&url, "%s/%s%s", client->endpoint,
+               strncmp(method, "holdfast.", strlen("holdfast.")) == 0 ? "" : PACKAGE, method);
+    buf_put_u8(&url, 0);
+    for (uint32_t tries = 1;; tries++) {
+        uint64_t now = now_ms();
+        enum client_result once = call_once(client, (const char *)url.data, json,
+                                            now < end_ms ? (uint32_t)(end_ms - now) : 1, body);
+        /* Once unknown, "could not connect again" does not make it known. */
+        result = result == CLIENT_UNKNOWN && once == CLIENT_UNREACHABLE ? CLIENT_UNKNOWN : once;
+        if (once == CLIENT_OK || once == CLIENT_REFUSED || tries == TRIES_MAX ||
+            now_ms() + RETRY_BASE_MS >= end_ms)
+            break;
+        wait_before_retry(tries);
+    }
+    buf_deinit(&url);
+    return result;
+}

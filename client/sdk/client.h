@@ -1,0 +1,47 @@
+/*
+ * client: calls to a Holdfast router from C, over its Connect JSON endpoint: blocking, one call
+ * at a time per client. Mutations are repeated under the same op_id when their outcome is unknown,
+ * as long as the caller's deadline allows; a client never turns "unknown" into "failed".
+ * DESIGN sections 6 and 10.
+ */
+#ifndef CLIENT_SDK_CLIENT_H
+#define CLIENT_SDK_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/buf.h"
+
+#define CLIENT_ANSWER_BYTES_MAX (16u * 1024u * 1024u)
+
+struct client;
+
+struct client_options {
+    const char *endpoint; /* "http://127.0.0.1:7400" */
+    const char *api_key;  /* Sent as a bearer token; NULL: none. */
+    const char *ca_file;  /* For https; NULL: the system's. */
+    uint32_t deadline_ms; /* Of a whole call, retries included; 0: 10000. */
+};
+
+enum client_result {
+    CLIENT_OK,         /* `body` is the response.                                                 */
+    CLIENT_REFUSED,    /* `body` is Connect's error JSON: code, message, details.                 */
+    CLIENT_UNKNOWN,    /* The outcome is unknown: repeat the same call, or ResolveOperation.      */
+    CLIENT_UNREACHABLE /* Nothing was sent; `body` is a sentence that says why.                */
+};
+
+/* ERR_INVALID: no endpoint. Call once per thread. */
+NODISCARD err client_new(const struct client_options *options, struct client **ret_client);
+void client_free(struct client *client);
+
+/*
+ * Calls "holdfast.v1.LedgerService/Grant" (or, shorter, "LedgerService/Grant") with a JSON request.
+ * `body` is replaced. Retries with 1 s base, 8 s cap and +-20 % jitter, at most three tries.
+ */
+enum client_result client_call(struct client *client, const char *method, const char *json,
+                               struct buf *body);
+
+/* A fresh UUIDv7 for `op_id`. */
+void client_op_id(char ret_text[37]);
+
+#endif

@@ -1,0 +1,410 @@
+#include "coordinator/core/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SHARDS 8u
+
+/* A shard that `owner` owns. */
+static uint32_t shard_of(struct world *world, uint64_t owner)
+{
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        if (world_shard(world, i).owner == owner)
+            return i;
+    }
+    fail_msg("node %u owns nothing", (unsigned)owner);
+    return 0;
+}
+
+static uint64_t others(uint64_t owner, int which)
+{
+    uint64_t first = owner == 1 ? 2 : 1;
+    uint64_t second = owner == 3 ? 2 : 3;
+
+    return which == 0 ? first : second;
+}
+
+static void cluster_is_created_once_and_shards_wait_for_enough_nodes(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    assert_null(coord_cluster(world->coord));
+    world_run(world, 100);
+    assert_non_null(coord_cluster(world->coord));
+    assert_true(world_has(world, cluster_key_policy("test")));
+    assert_int_equal(world->txns, 1);
+    world_elect(world);
+    world_node_up(world, 1, 1);
+    world_node_up(world, 2, 1);
+    world_run(world, 5000);
+    assert_false(world_has(world, cluster_key_shard("test", 0)));
+    world_node_up(world, 3, 1);
+    world_run(world, 900);
+    assert_false(world_has(world, cluster_key_shard("test", 0)));
+    world_run(world, 300);
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        struct shard_record record = world_shard(world, i);
+
+        assert_int_equal(record.epoch, 1);
+        assert_int_equal(record.config, 1);
+        assert_int_equal(record.phase, SHARD_STABLE);
+        assert_int_equal(record.member_count, 3);
+        assert_true(shard_record_has_member(&record, record.owner));
+    }
+    for (uint64_t id = 1; id <= 3; id++)
+        assert_in_range(world_owned(world, id), 2, 3);
+    world_free(world);
+}
+
+static void a_dead_nodes_shards_go_at_once_in_one_transaction_and_evenly(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint64_t txns = world->txns;
+    uint32_t had = world_owned(world, 1);
+
+    world_node_down(world, 1);
+    assert_int_equal(world->txns, txns + 1);
+    assert_int_equal(world_owned(world, 1), 0);
+    assert_int_equal(world_owned(world, 2), 4);
+    assert_int_equal(world_owned(world, 3), 4);
+    assert_int_equal(world_stats(world).failovers, had);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        assert_in_range(world_shard(world, i).epoch, 1, 2);
+    world_free(world);
+}
+
+static void nothing_is_written_for_a_shard_without_live_members(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    for (uint64_t id = 1; id <= 3; id++)
+        world_node_down(world, id);
+    uint64_t txns = world->txns;
+
+    world_run(world, 3000);
+    assert_int_equal(world->txns, txns);
+    assert_int_equal(world_stats(world).shards_unowned, 8);
+    world_node_up(world, 2, 2);
+    world_run(world, 100);
+    assert_int_equal(world_owned(world, 2), 8);
+    world_free(world);
+}
+
+static void a_restarted_owner_is_named_again_one_epoch_higher(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint32_t shard = shard_of(world, 2);
+    uint32_t had = world_owned(world, 2);
+
+    world_node_up(world, 2, 2); /* Before its lease ran out: the record was never absent. */
+    world_run(world, 100);
+    assert_int_equal(world_shard(world, shard).owner, 2);
+    assert_int_equal(world_shard(world, shard).epoch, 2);
+    assert_int_equal(world_stats(world).restarts, had);
+    world_run(world, 5000);
+    assert_int_equal(world_shard(world, shard).epoch, 2);
+    world_free(world);
+}
+
+static void a_restart_under_no_coordinator_is_seen_by_the_next_one(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint32_t shard = shard_of(world, 2);
+    uint32_t untouched = shard_of(world, 3);
+
+    world->mirror_stopped = true;
+    world_node_up(world, 2, 2);
+    world->mirror_stopped = false;
+    world_replace_coordinator(world);
+    world_elect(world);
+    world_run(world, 100);
+    assert_int_equal(world_shard(world, shard).owner, 2);
+    assert_int_equal(world_shard(world, shard).epoch, 2);
+    assert_int_equal(world_shard(world, untouched).epoch, 1);
+    world_free(world);
+}
+
+static void early_claim_needs_a_majority_without_the_owner(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint32_t shard = shard_of(world, 1);
+
+    world_run(world, 6000);
+    world_report(world, 2, shard, "closed", 10);
+    world_report(world, 2, shard, "closed", 10); /* Twice the same is one. */
+    world_report(world, 1, shard, "closed", 90); /* The owner has no say. */
+    world_run(world, 100);
+    assert_int_equal(world_shard(world, shard).epoch, 1);
+    world_report(world, 3, shard, "silent", 11);
+    assert_int_equal(world_shard(world, shard).epoch, 2);
+    assert_int_equal(world_shard(world, shard).owner, 3); /* The greater dot. */
+    world_free(world);
+}
+
+static void reports_that_are_old_or_too_early_do_not_count(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint32_t shard = shard_of(world, 1);
+
+    world_run(world, 6000);
+    world_report(world, 2, shard, "closed", 10);
+    world_run(world, 3100);
+    world_report(world, 3, shard, "closed", 11);
+    world_run(world, 100);
+    assert_int_equal(world_shard(world, shard).epoch, 1);
+    world->since_ms = 299;
+    world_report(world, 2, shard, "closed", 10);
+    world->since_ms = 1499;
+    world_report(world, 2, shard, "silent", 10);
+    assert_int_equal(world_shard(world, shard).epoch, 1);
+    world->since_ms = 1500;
+    world_report(world, 2, shard, "silent", 10);
+    assert_int_equal(world_shard(world, shard).epoch, 2);
+    world_free(world);
+}
+
+static void a_claimed_shard_is_left_in_peace_for_the_calm(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_run(world, 6000);
+    uint32_t shard = shard_of(world, 1);
+
+    world_report(world, 2, shard, "closed", 10);
+    world_report(world, 3, shard, "closed", 9);
+    assert_int_equal(world_shard(world, shard).owner, 2);
+    for (int i = 0; i < 12; i++) { /* 4.8 s */
+        world_report(world, 1, shard, "closed", 10);
+        world_report(world, 3, shard, "closed", 10);
+        world_run(world, 400);
+    }
+    assert_int_equal(world_shard(world, shard).epoch, 2);
+    world_report(world, 1, shard, "closed", 10);
+    world_report(world, 3, shard, "closed", 10);
+    world_run(world, 400);
+    assert_int_equal(world_shard(world, shard).epoch, 3);
+    world_free(world);
+}
+
+static void reports_choose_the_heir_of_a_dead_owner_too(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint32_t shard = shard_of(world, 2);
+
+    world_report(world, 3, shard, "closed", 5);
+    world_node_down(world, 2);
+    assert_int_equal(world_shard(world, shard).owner, 3);
+    world_free(world);
+}
+
+static void a_transaction_without_an_answer_is_repeated_until_definite(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint32_t shard = shard_of(world, 1);
+
+    world->fault = WORLD_SILENT;
+    world_node_down(world, 1);
+    world_run(world, 2000);
+    assert_int_equal(world_shard(world, shard).epoch, 1);
+    assert_true(world_stats(world).transactions_unknown >= 5);
+    assert_int_equal(world_stats(world).transactions_open, 1);
+    world->fault = WORLD_WELL;
+    world_run(world, 300);
+    assert_int_equal(world_shard(world, shard).epoch, 2);
+    assert_int_equal(world_stats(world).transactions_open, 0);
+    world_free(world);
+}
+
+/* It had committed: the repeat fails its compare, and the record tells that this was us. */
+static void an_unknown_transaction_that_committed_is_not_done_twice(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint32_t shard = shard_of(world, 1);
+
+    world->fault = WORLD_ANSWER_LOST;
+    world->txns_unseen = true;
+    world_node_down(world, 1);
+    assert_int_equal(world_shard(world, shard).epoch, 2);
+    world->fault = WORLD_WELL;
+    world_run(world, 300);
+    assert_int_equal(world_stats(world).transactions_open, 0);
+    assert_true(world_stats(world).writes_lost > 0);
+    uint64_t txns = world->txns;
+
+    world_run(world, 3000); /* Until the record comes, nothing is known and nothing written. */
+    assert_int_equal(world->txns, txns);
+    world_refresh(world);
+    world_run(world, 3000);
+    assert_int_equal(world->txns, txns);
+    assert_int_equal(world_shard(world, shard).epoch, 2);
+    assert_int_equal(coord_find_shard(world->coord, shard)->epoch, 2);
+    world_free(world);
+}
+
+static void a_deposed_coordinator_writes_nothing(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint32_t shard = shard_of(world, 1);
+    uint64_t txns = world->txns;
+
+    world_depose(world); /* It has not heard of it yet. */
+    assert_true(coord_is_active(world->coord));
+    world_node_down(world, 1);
+    assert_int_equal(world->txns, txns + 1);
+    assert_int_equal(world_shard(world, shard).epoch, 1);
+    assert_false(coord_is_active(world->coord));
+    world_run(world, 3000);
+    assert_int_equal(world->txns, txns + 1);
+    world_elect(world);
+    assert_int_equal(world_shard(world, shard).epoch, 2);
+    world_free(world);
+}
+
+static void ownership_returns_to_a_node_that_came_back_one_shard_at_a_time(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_node_down(world, 1);
+    world_run(world, 1000);
+    world_node_up(world, 1, 2);
+    world_run(world, 9900);
+    assert_int_equal(world_owned(world, 1), 0);
+    world_run(world, 200);
+    assert_int_equal(world_owned(world, 1), 1);
+    world_run(world, 2000);
+    assert_in_range(world_owned(world, 1), 2, 3);
+    uint64_t handovers = world_stats(world).handovers;
+
+    world_run(world, 60000);
+    assert_int_equal(world_stats(world).handovers, handovers);
+    world_free(world);
+}
+
+static void spreading_can_be_switched_off_and_shuns_claimed_nodes(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_run(world, 6000);
+    while (world_owned(world, 1) > 0) {
+        uint32_t shard = shard_of(world, 1);
+
+        world_report(world, others(1, 0), shard, "silent", 10);
+        world_report(world, others(1, 1), shard, "silent", 10);
+        assert_true(world_shard(world, shard).owner != 1);
+    }
+    world_run(world, 55000);
+    assert_int_equal(world_owned(world, 1), 0);
+    world_run(world, 20000);
+    assert_in_range(world_owned(world, 1), 2, 3);
+    world_free(world);
+
+    world = world_new();
+    coord_free(world->coord);
+    world->limits.rebalance = 0;
+    world->coord = NULL;
+    world_replace_coordinator(world);
+    world_start(world);
+    world_node_down(world, 1);
+    world_node_up(world, 1, 2);
+    world_run(world, 60000);
+    assert_int_equal(world_owned(world, 1), 0);
+    world_free(world);
+}
+
+static void a_deleted_ownership_record_is_not_made_anew(void **state)
+{
+    struct world *world = world_new();
+    struct cluster_key key = cluster_key_shard("test", 3);
+
+    (void)state;
+    world_start(world);
+    world_step(world, (struct coord_event){ .type = COORD_DELETED,
+                                            .key = cluster_key_slice(&key),
+                                            .mod_revision = world->revision });
+    uint64_t txns = world->txns;
+
+    world_run(world, 5000);
+    assert_int_equal(world->txns, txns);
+    assert_int_equal(world_stats(world).records_malformed, 1);
+    world_free(world);
+}
+
+static void a_halted_coordinator_never_acts_again(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_step(world, (struct coord_event){ .type = COORD_HALT });
+    assert_false(coord_is_active(world->coord));
+    uint64_t txns = world->txns;
+
+    world_elect(world);
+    world_node_down(world, 1);
+    world_run(world, 5000);
+    assert_int_equal(world->txns, txns);
+    world_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cluster_is_created_once_and_shards_wait_for_enough_nodes),
+        cmocka_unit_test(a_dead_nodes_shards_go_at_once_in_one_transaction_and_evenly),
+        cmocka_unit_test(nothing_is_written_for_a_shard_without_live_members),
+        cmocka_unit_test(a_restarted_owner_is_named_again_one_epoch_higher),
+        cmocka_unit_test(a_restart_under_no_coordinator_is_seen_by_the_next_one),
+        cmocka_unit_test(early_claim_needs_a_majority_without_the_owner),
+        cmocka_unit_test(reports_that_are_old_or_too_early_do_not_count),
+        cmocka_unit_test(a_claimed_shard_is_left_in_peace_for_the_calm),
+        cmocka_unit_test(reports_choose_the_heir_of_a_dead_owner_too),
+        cmocka_unit_test(a_transaction_without_an_answer_is_repeated_until_definite),
+        cmocka_unit_test(an_unknown_transaction_that_committed_is_not_done_twice),
+        cmocka_unit_test(a_deposed_coordinator_writes_nothing),
+        cmocka_unit_test(ownership_returns_to_a_node_that_came_back_one_shard_at_a_time),
+        cmocka_unit_test(spreading_can_be_switched_off_and_shuns_claimed_nodes),
+        cmocka_unit_test(a_deleted_ownership_record_is_not_made_anew),
+        cmocka_unit_test(a_halted_coordinator_never_acts_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,456 @@
+#include "coordinator/core/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "idl/method.h"
+#include "runtime/base/check.h"
+
+#define CLUSTER "test"
+#define SHARDS  8u
+
+/* ---- etcd ---- */
+static struct world_kv *find(struct world *world, struct slice key)
+{
+    for (uint32_t i = 0; i < WORLD_KEYS_MAX; i++) {
+        struct world_kv *kv = &world->kvs[i];
+
+        if (kv->create_revision > 0 && slice_equal(slice_from_text(kv->key), key))
+            return kv;
+    }
+    return NULL;
+}
+
+static void announce(struct world *world, const struct world_kv *kv)
+{
+    if (world->mirror_stopped)
+        return;
+    world_step(world, (struct coord_event){ .type = COORD_PUT,
+                                            .key = slice_from_text(kv->key),
+                                            .value = buf_slice(&kv->value),
+                                            .create_revision = kv->create_revision,
+                                            .mod_revision = kv->mod_revision });
+}
+
+static void put(struct world *world, struct slice key, struct slice value)
+{
+    struct world_kv *kv = find(world, key);
+
+    for (uint32_t i = 0; kv == NULL; i++) {
+        CHECK(i < WORLD_KEYS_MAX && key.size < sizeof world->kvs[i].key);
+        if (world->kvs[i].create_revision > 0)
+            continue;
+        kv = &world->kvs[i];
+        kv->create_revision = world->revision;
+        memcpy(kv->key, key.data, key.size);
+        kv->key[key.size] = '\0';
+    }
+    kv->mod_revision = world->revision;
+    buf_clear(&kv->value);
+    buf_append(&kv->value, value.data, value.size);
+}
+
+static void put_now(struct world *world, struct cluster_key key, struct buf *value)
+{
+    world->revision++;
+    put(world, cluster_key_slice(&key), buf_slice(value));
+    buf_deinit(value);
+    announce(world, find(world, cluster_key_slice(&key)));
+}
+
+static void remove_now(struct world *world, struct slice key)
+{
+    struct world_kv *kv = find(world, key);
+
+    CHECK(kv != NULL);
+    world->revision++;
+    kv->create_revision = 0;
+    if (!world->mirror_stopped)
+        world_step(world, (struct coord_event){ .type = COORD_DELETED,
+                                                .key = slice_from_text(kv->key),
+                                                .mod_revision = world->revision });
+}
+
+/* Mirror events of a transaction come after its answer here; the core must not care. */
+static bool carry_out(struct world *world, const struct coord_write *write)
+{
+    const struct world_kv *kv = find(world, write->key);
+
+    if ((kv == NULL ? 0 : kv->mod_revision) != write->mod_revision)
+        return false;
+    if (write->absent_key.size > 0 && find(world, write->absent_key) != NULL)
+        return false;
+    if (write->remove)
+        find(world, write->key)->create_revision = 0;
+    else
+        put(world, write->key, write->value);
+    return true;
+}
+
+static void announce_txn(struct world *world, const struct coord_write *write, bool written)
+{
+    const struct world_kv *kv = find(world, write->key);
+
+    if (!written || world->mirror_stopped || world->txns_unseen)
+        return;
+    if (kv != NULL)
+        announce(world, kv);
+    else
+        world_step(world, (struct coord_event){ .type = COORD_DELETED,
+                                                .key = write->key,
+                                                .mod_revision = world->revision });
+}
+
+static void answer_txn(struct world *world, const struct coord_txn *txn)
+{
+    bool written[COORD_TXN_WRITES_MAX] = { false };
+    struct coord_event done = { .type = COORD_TXN_DONE, .ticket = txn->ticket };
+    const struct world_kv *election = find(world, txn->election_key);
+
+    world->txns++;
+    done.outcome = COORD_TXN_ANSWERED;
+    if (world->fault == WORLD_SILENT) {
+        done.outcome = COORD_TXN_UNKNOWN;
+    } else if (txn->election_key.size > 0 &&
+               (election == NULL || election->create_revision != txn->election_revision)) {
+        done.outcome = COORD_TXN_DEPOSED;
+    } else {
+        world->revision++;
+        for (uint32_t i = 0; i < txn->write_count; i++)
+            written[i] = carry_out(world, &txn->writes[i]);
+        if (world->fault == WORLD_ANSWER_LOST)
+            done.outcome = COORD_TXN_UNKNOWN;
+    }
+    done.written = written;
+    done.mod_revision = world->revision;
+    /* Keys are borrowed from the core, whose next step may reuse them. */
+    struct coord_write writes[COORD_TXN_WRITES_MAX];
+    struct arena arena = { 0 };
+    uint32_t count = txn->write_count;
+
+    for (uint32_t i = 0; i < count; i++)
+        writes[i] = (struct coord_write){ .key = arena_copy(&arena, txn->writes[i].key) };
+    world_step(world, done);
+    for (uint32_t i = 0; i < count; i++)
+        announce_txn(world, &writes[i], written[i]);
+    arena_deinit(&arena);
+}
+
+/* ---- shards ---- */
+static void note_body(struct world *world, const struct coord_call *call)
+{
+    if (call->method == METHOD_EXPIRE_SERVER) {
+        Holdfast__Internal__V1__ExpireServerRequest *request =
+            holdfast__internal__v1__expire_server_request__unpack(NULL, call->body.size,
+                                                                  call->body.data);
+        CHECK(request != NULL && request->shard == call->shard);
+        snprintf(world->lowest_live, sizeof world->lowest_live, "%s", request->lowest_live);
+        holdfast__internal__v1__expire_server_request__free_unpacked(request, NULL);
+        world->calls_expire++;
+        return;
+    }
+    CHECK(call->method == METHOD_APPLY_POLICY);
+    Holdfast__Internal__V1__ApplyPolicyRequest *request =
+        holdfast__internal__v1__apply_policy_request__unpack(NULL, call->body.size,
+                                                             call->body.data);
+    CHECK(request != NULL && request->shard == call->shard);
+    world->policy_version = request->policy->version;
+    holdfast__internal__v1__apply_policy_request__free_unpacked(request, NULL);
+    world->calls_policy++;
+}
+
+static void answer_call(struct world *world, const struct coord_call *call)
+{
+    enum wire_status status = WIRE_OK;
+
+    if (call->node == world->deaf_node)
+        status = WIRE_UNKNOWN;
+    else if (world_shard(world, call->shard).owner != call->node)
+        status = WIRE_NOT_OWNER;
+    if (status == WIRE_OK)
+        note_body(world, call);
+    world_step(world, (struct coord_event){
+                          .type = COORD_CALL_DONE, .call = call->call, .status = status });
+}
+
+/* ---- steps ---- */
+void world_step(struct world *world, struct coord_event event)
+{
+    event.now_ms = world->now_ms;
+    coord_step(world->coord, &event, &world->out);
+}
+
+static void answer_all(struct world *world)
+{
+    for (int round = 0; round < 100; round++) {
+        struct coord_out out = world->out;
+
+        if (out.txn_count == 0 && out.call_count == 0)
+            return;
+        world->out = (struct coord_out){ 0 };
+        for (uint32_t i = 0; i < out.txn_count; i++)
+            answer_txn(world, &out.txns[i]);
+        for (uint32_t i = 0; i < out.call_count; i++)
+            answer_call(world, &out.calls[i]);
+        coord_out_deinit(&out);
+    }
+    CHECK(!"the coordinator never comes to rest");
+}
+
+void world_run(struct world *world, uint64_t ms)
+{
+    for (uint64_t end_ms = world->now_ms + ms; world->now_ms < end_ms;) {
+        world->now_ms += 20;
+        world_step(world, (struct coord_event){ .type = COORD_TICK });
+        answer_all(world);
+    }
+}
+
+static struct coord *make_coordinator(struct world *world)
+{
+    struct cluster_record initial = {
+        .cluster_id = "01890a5d-ac96-774b-bcce-b302099a8057",
+        .generation = 1,
+        .shard_count = SHARDS,
+        .replication_factor = 3,
+        .created_by = "test",
+    };
+    Holdfast__V1__Policy policy = HOLDFAST__V1__POLICY__INIT;
+    uint8_t bytes[64];
+
+    policy.version = 1;
+    return coord_new(&(struct coord_options){
+        .cluster = CLUSTER,
+        .limits = &world->limits,
+        .initial = &initial,
+        .initial_policy = { bytes, holdfast__v1__policy__pack(&policy, bytes) },
+    });
+}
+
+struct world *world_new(void)
+{
+    struct world *world = mem_zalloc(sizeof *world);
+
+    world->limits = coord_limits_default();
+    world->now_ms = 1000;
+    world->revision = 10;
+    world->coord = make_coordinator(world);
+    world_step(world, (struct coord_event){ .type = COORD_SYNCED });
+    return world;
+}
+
+void world_free(struct world *world)
+{
+    for (uint32_t i = 0; i < WORLD_KEYS_MAX; i++)
+        buf_deinit(&world->kvs[i].value);
+    coord_out_deinit(&world->out);
+    coord_free(world->coord);
+    free(world);
+}
+
+void world_refresh(struct world *world)
+{
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < WORLD_KEYS_MAX; i++) {
+            bool cluster = strstr(world->kvs[i].key, "/cluster") != NULL;
+
+            if (world->kvs[i].create_revision > 0 && cluster == (pass == 0))
+                announce(world, &world->kvs[i]);
+        }
+    }
+    world_step(world, (struct coord_event){ .type = COORD_SYNCED });
+}
+
+void world_replace_coordinator(struct world *world)
+{
+    coord_free(world->coord);
+    coord_out_deinit(&world->out);
+    world->coord = make_coordinator(world);
+    world_refresh(world);
+}
+
+static struct cluster_key election_key(uint32_t term)
+{
+    struct cluster_key key = cluster_key_election_prefix(CLUSTER);
+    size_t used = strlen(key.text);
+
+    snprintf(key.text + used, sizeof key.text - used, "%x", term);
+    return key;
+}
+
+void world_depose(struct world *world)
+{
+    struct cluster_key key = election_key(world->term);
+    bool stopped = world->mirror_stopped;
+
+    world->mirror_stopped = true;
+    if (find(world, cluster_key_slice(&key)) != NULL)
+        remove_now(world, cluster_key_slice(&key));
+    world->mirror_stopped = stopped;
+}
+
+void world_elect(struct world *world)
+{
+    struct buf value = { 0 };
+
+    world_depose(world);
+    struct cluster_key key = election_key(++world->term);
+
+    put_now(world, key, &value);
+    world_step(world, (struct coord_event){ .type = COORD_ELECTED,
+                                            .key = cluster_key_slice(&key),
+                                            .create_revision = world->revision });
+    answer_all(world);
+}
+
+/* ---- nodes and servers ---- */
+void world_node_up(struct world *world, uint64_t replica_id, uint64_t life)
+{
+    struct node_record record = { .replica_id = replica_id, .started_at_ms = life };
+    struct buf value = { 0 };
+
+    snprintf(record.name, sizeof record.name, "node-%u", (unsigned)replica_id);
+    snprintf(record.address, sizeof record.address, "127.0.0.1:%u", 7000 + (unsigned)replica_id);
+    snprintf(record.peer_address, sizeof record.peer_address, "127.0.0.1:%u",
+             8000 + (unsigned)replica_id);
+    snprintf(record.version, sizeof record.version, "test");
+    node_record_encode(&record, &value);
+    put_now(world, cluster_key_node(CLUSTER, replica_id), &value);
+}
+
+void world_node_down(struct world *world, uint64_t replica_id)
+{
+    struct cluster_key key = cluster_key_node(CLUSTER, replica_id);
+
+    remove_now(world, cluster_key_slice(&key));
+    answer_all(world);
+}
+
+void world_start(struct world *world)
+{
+    for (uint64_t id = 1; id <= 3; id++)
+        world_node_up(world, id, 1);
+    world_elect(world);
+    world_run(world, 3000);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        CHECK(world_shard(world, i).epoch == 1);
+}
+
+static void put_server(struct world *world, struct cluster_key key)
+{
+    struct server_record record = { .name = "server", .ttl_ms = 6000, .lease_id = 77 };
+    struct buf value = { 0 };
+
+    server_record_encode(&record, &value);
+    put_now(world, key, &value);
+}
+
+void world_server_up(struct world *world, uint64_t revision)
+{
+    struct incarnation incarnation = { 1, revision };
+
+    put_server(world, cluster_key_server_known(CLUSTER, incarnation));
+    put_server(world, cluster_key_server_live(CLUSTER, incarnation));
+}
+
+void world_server_gone(struct world *world, uint64_t revision)
+{
+    struct cluster_key key = cluster_key_server_live(CLUSTER, (struct incarnation){ 1, revision });
+
+    remove_now(world, cluster_key_slice(&key));
+}
+
+void world_server_back(struct world *world, uint64_t revision)
+{
+    put_server(world, cluster_key_server_live(CLUSTER, (struct incarnation){ 1, revision }));
+}
+
+void world_set_policy(struct world *world, uint64_t version)
+{
+    Holdfast__V1__Policy policy = HOLDFAST__V1__POLICY__INIT;
+    struct buf value = { 0 };
+
+    policy.version = version;
+    value.size = holdfast__v1__policy__pack(&policy, buf_reserve(&value, 64));
+    put_now(world, cluster_key_policy(CLUSTER), &value);
+}
+
+void world_report(struct world *world, uint64_t reporter, uint32_t shard, const char *reason,
+                  uint64_t counter)
+{
+    struct shard_record record = world_shard(world, shard);
+    Holdfast__V1__Dot last = HOLDFAST__V1__DOT__INIT;
+    Holdfast__Internal__V1__ShardPosition position = HOLDFAST__INTERNAL__V1__SHARD_POSITION__INIT;
+    Holdfast__Internal__V1__ShardPosition *positions[] = { &position };
+    Holdfast__Internal__V1__ReportOwnerRequest report =
+        HOLDFAST__INTERNAL__V1__REPORT_OWNER_REQUEST__INIT;
+    char text[16];
+
+    snprintf(text, sizeof text, "%s", reason);
+    last.epoch = record.epoch;
+    last.counter = counter;
+    position.shard = shard;
+    position.epoch = record.epoch;
+    position.last = &last;
+    report.reporter = reporter;
+    report.owner = record.owner;
+    report.reason = text;
+    report.since_ms = strcmp(reason, "closed") == 0 ? 300 : 1500;
+    if (world->since_ms > 0)
+        report.since_ms = world->since_ms;
+    report.shards = positions;
+    report.n_shards = 1;
+    world_step(world, (struct coord_event){ .type = COORD_REPORT, .report = &report });
+    answer_all(world);
+}
+
+/* ---- what etcd holds ---- */
+struct shard_record world_shard(struct world *world, uint32_t shard)
+{
+    struct cluster_key key = cluster_key_shard(CLUSTER, shard);
+    struct world_kv *kv = find(world, cluster_key_slice(&key));
+    struct shard_record record;
+
+    CHECK(kv != NULL);
+    CHECK(shard_record_decode(buf_slice(&kv->value), &record, NULL) == ERR_OK);
+    return record;
+}
+
+uint32_t world_owned(struct world *world, uint64_t replica_id)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < SHARDS; i++)
+        count += world_shard(world, i).owner == replica_id;
+    return count;
+}
+
+bool world_has(struct world *world, struct cluster_key key)
+{
+    return find(world, cluster_key_slice(&key)) != NULL;
+}
+
+bool world_server_known(struct world *world, uint64_t revision)
+{
+    return world_has(world, cluster_key_server_known(CLUSTER, (struct incarnation){ 1, revision }));
+}
+
+enum server_state world_server_state(struct world *world, uint64_t revision)
+{
+    struct cluster_key key = cluster_key_server_known(CLUSTER, (struct incarnation){ 1, revision });
+    struct world_kv *kv = find(world, cluster_key_slice(&key));
+    struct server_record record;
+
+    CHECK(kv != NULL);
+    CHECK(server_record_decode(buf_slice(&kv->value), &record, NULL) == ERR_OK);
+    return record.state;
+}
+
+struct coord_stats world_stats(struct world *world)
+{
+    struct coord_stats stats;
+
+    coord_stats_get(world->coord, &stats);
+    return stats;
+}

@@ -1,0 +1,82 @@
+/*
+ * world: a coordinator in virtual time, for this folder's tests: an etcd of a few keys, shards
+ * that answer or do not, and the faults a test wants. One coordinator at a time decides; another
+ * may take over the same etcd.
+ */
+#ifndef COORDINATOR_CORE_WORLD_H
+#define COORDINATOR_CORE_WORLD_H
+
+#include "coordinator/core/coord.h"
+
+#define WORLD_KEYS_MAX 512u
+
+struct world_kv {
+    char key[CLUSTER_KEY_SIZE];
+    struct buf value;
+    int64_t create_revision; /* 0: absent. */
+    int64_t mod_revision;
+};
+
+enum world_fault {
+    WORLD_WELL,
+    WORLD_ANSWER_LOST, /* Transactions commit, the answer does not come. */
+    WORLD_SILENT,      /* They reach nobody. */
+};
+
+struct world {
+    struct coord_limits limits;
+    struct coord *coord;
+    struct coord_out out;
+    uint64_t now_ms;
+    int64_t revision;
+    struct world_kv kvs[WORLD_KEYS_MAX];
+    enum world_fault fault;
+    bool mirror_stopped; /* etcd changes, and the coordinator hears nothing of it. */
+    bool txns_unseen;    /* The same for what transactions change. */
+    uint32_t since_ms;   /* Of reports; 0: just enough. */
+    uint64_t deaf_node;  /* Its shards never answer calls. */
+    uint64_t txns, calls_expire, calls_policy;
+    uint32_t term;
+    char lowest_live[INCARNATION_TEXT_SIZE]; /* Of the last ExpireServer. */
+    uint64_t policy_version;                 /* Of the last ApplyPolicy. */
+};
+
+/* 8 shards, 3 replicas, one currency; the coordinator is synced and not elected. */
+struct world *world_new(void);
+void world_free(struct world *world);
+/* Another process takes over: it knows nothing but etcd. Not elected yet. */
+void world_replace_coordinator(struct world *world);
+void world_elect(struct world *world);
+/* Its election key goes, and it does not hear of it. */
+void world_depose(struct world *world);
+/* The mirror's periodic range: every key again. */
+void world_refresh(struct world *world);
+/* Ticks every 20 ms; answers what it is asked. */
+void world_run(struct world *world, uint64_t ms);
+void world_step(struct world *world, struct coord_event event);
+
+/* Registers; `life` is its started_at_ms. */
+void world_node_up(struct world *world, uint64_t replica_id, uint64_t life);
+void world_node_down(struct world *world, uint64_t replica_id);
+/* Nodes 1 to 3, elected, all shards placed. */
+void world_start(struct world *world);
+void world_server_up(struct world *world, uint64_t revision);
+/* Its lease lapses. */
+void world_server_gone(struct world *world, uint64_t revision);
+/* Re-attached. */
+void world_server_back(struct world *world, uint64_t revision);
+void world_set_policy(struct world *world, uint64_t version);
+/* `reason`: "closed" or "silent". The report of one shard, under the recorded epoch. */
+void world_report(struct world *world, uint64_t reporter, uint32_t shard, const char *reason,
+                  uint64_t counter);
+
+/* Reads etcd, not the coordinator. CHECKs that the record is there. */
+struct shard_record world_shard(struct world *world, uint32_t shard);
+uint32_t world_owned(struct world *world, uint64_t replica_id);
+bool world_has(struct world *world, struct cluster_key key);
+/* CHECKs that known is there. */
+enum server_state world_server_state(struct world *world, uint64_t revision);
+bool world_server_known(struct world *world, uint64_t revision);
+struct coord_stats world_stats(struct world *world);
+
+#endif

@@ -1,0 +1,211 @@
+#include "node/io/claims.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "idl/method.h"
+#include "runtime/base/check.h"
+
+#define CHECK_PERIOD_MS    50u
+#define REPORT_DEADLINE_MS 1000u
+#define REPORT_AGAIN_MS    500u
+
+struct claims {
+    struct claims_options options;
+    struct calls *calls;
+    struct link *coordinator;
+    char address[LINK_ADDRESS_SIZE];
+    struct loop_timer timer;
+    uint64_t reported_owner;
+    uint64_t reported_ms;
+    struct buf scratch;
+};
+
+static void on_ready(void *user, struct link *link, const struct hello *peer)
+{
+    (void)user;
+    (void)link;
+    (void)peer;
+}
+
+static void on_frame(void *user, struct link *link, const struct frame *frame)
+{
+    struct claims *claims = user;
+    (void)calls_frame(claims->calls, link, frame);
+}
+
+static void on_closed(void *user, struct link *link, enum link_close_reason reason,
+                      const char *text)
+{
+    struct claims *claims = user;
+    (void)reason;
+    (void)text;
+    calls_closed(claims->calls, link);
+}
+
+/* Keeps a link to whoever is elected. */
+static void follow_coordinator(struct claims *claims)
+{
+    const struct coordinator_record *elected =
+        shard_map_find_coordinator(registry_map(claims->options.registry));
+
+    if (elected == NULL || strcmp(elected->address, claims->address) == 0)
+        return;
+    if (claims->coordinator != NULL)
+        link_close(claims->coordinator);
+    claims->coordinator = NULL;
+    snprintf(claims->address, sizeof claims->address, "%s", elected->address);
+    struct link_dial_options dial = {
+        .transport = LINK_NNG,
+        .address = claims->address,
+        .handlers = { .ready = on_ready, .frame = on_frame, .closed = on_closed, .user = claims },
+    };
+    if (link_dial(claims->options.hub, &dial, &claims->coordinator) != ERR_OK)
+        log_event(claims->options.log, LOG_ERROR, "coordinator.bad_address",
+                  LOG_S("address", claims->address));
+}
+
+static void on_reported(void *user, err result, const struct frame *response)
+{
+    (void)user;
+    (void)result;
+    (void)response;
+}
+
+struct report {
+    Holdfast__Internal__V1__ReportOwnerRequest message;
+    Holdfast__Internal__V1__ShardPosition *positions;
+    Holdfast__Internal__V1__ShardPosition **pointers;
+    Holdfast__V1__Dot *dots;
+};
+
+static void report_fill(const struct claims *claims, uint64_t owner, struct report *report)
+{
+    const struct worker *worker = claims->options.worker;
+    uint32_t count = worker_shard_count(worker);
+
+    report->positions = mem_zalloc(sizeof *report->positions * count);
+    report->pointers = mem_zalloc(sizeof *report->pointers * count);
+    report->dots = mem_zalloc(sizeof *report->dots * count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct shard *shard = worker_shard(worker, i);
+        if (shard == NULL || rep_owner(shard_rep(shard)) != owner)
+            continue;
+        size_t n = report->message.n_shards++;
+        struct dot last = rep_last_dot(shard_rep(shard));
+        holdfast__v1__dot__init(&report->dots[n]);
+        report->dots[n].epoch = last.epoch;
+        report->dots[n].owner = last.owner;
+        report->dots[n].counter = last.counter;
+        holdfast__internal__v1__shard_position__init(&report->positions[n]);
+        report->positions[n].shard = i;
+        report->positions[n].epoch = rep_epoch(shard_rep(shard));
+        report->positions[n].last = &report->dots[n];
+        report->pointers[n] = &report->positions[n];
+    }
+    report->message.shards = report->pointers;
+}
+
+static void send_report(struct claims *claims, uint64_t owner, const char *reason,
+                        uint64_t since_ms)
+{
+    struct report report = { .message = HOLDFAST__INTERNAL__V1__REPORT_OWNER_REQUEST__INIT };
+    struct call_request request = {
+        .method = METHOD_REPORT_OWNER,
+        .priority = 1,
+        .deadline_ms = REPORT_DEADLINE_MS,
+        .done = on_reported,
+        .user = claims,
+    };
+
+    report_fill(claims, owner, &report);
+    report.message.reporter = claims->options.self;
+    report.message.owner = owner;
+    report.message.reason = (char *)(uintptr_t)reason;
+    report.message.since_ms = since_ms < UINT32_MAX ? (uint32_t)since_ms : UINT32_MAX;
+    if (report.message.n_shards > 0) {
+        size_t size =
+            holdfast__internal__v1__report_owner_request__get_packed_size(&report.message);
+        buf_clear(&claims->scratch);
+        holdfast__internal__v1__report_owner_request__pack(&report.message,
+                                                           buf_reserve(&claims->scratch, size));
+        claims->scratch.size = size;
+        request.body = buf_slice(&claims->scratch);
+        /* Not sent: the next look, 50 ms later, tries again. */
+        if (call_start(claims->calls, claims->coordinator, &request, NULL) == ERR_OK) {
+            claims->reported_owner = owner;
+            claims->reported_ms = loop_now_ms(claims->options.loop);
+            log_event(claims->options.log, LOG_WARN, "owner.reported", LOG_N("owner", owner),
+                      LOG_S("reason", reason), LOG_N("since_ms", since_ms),
+                      LOG_N("shards", report.message.n_shards));
+        }
+    }
+    free(report.positions);
+    free(report.pointers);
+    free(report.dots);
+}
+
+static void look_at(struct claims *claims, uint64_t replica)
+{
+    uint64_t closed_ms, silent_ms;
+
+    if (replica == claims->options.self ||
+        !peers_health(claims->options.peers, replica, &closed_ms, &silent_ms))
+        return;
+    if (claims->reported_owner == replica &&
+        loop_now_ms(claims->options.loop) < claims->reported_ms + REPORT_AGAIN_MS)
+        return;
+    if (closed_ms >= claims->options.closed_ms)
+        send_report(claims, replica, "closed", closed_ms);
+    else if (silent_ms >= claims->options.silent_ms)
+        send_report(claims, replica, "silent", silent_ms);
+}
+
+static void on_timer(void *user)
+{
+    struct claims *claims = user;
+    const struct worker *worker = claims->options.worker;
+    uint64_t seen[PEERS_MAX];
+    uint32_t seen_count = 0;
+
+    follow_coordinator(claims);
+    if (claims->coordinator == NULL || !link_is_ready(claims->coordinator))
+        return;
+    for (uint32_t i = 0; i < worker_shard_count(worker); i++) {
+        const struct shard *shard = worker_shard(worker, i);
+        uint64_t owner = shard != NULL ? rep_owner(shard_rep(shard)) : 0;
+        bool known = owner == 0 || seen_count == PEERS_MAX;
+        for (uint32_t j = 0; j < seen_count && !known; j++)
+            known = seen[j] == owner;
+        if (known)
+            continue;
+        seen[seen_count++] = owner;
+        look_at(claims, owner);
+    }
+}
+
+struct claims *claims_new(const struct claims_options *options)
+{
+    struct claims *claims = mem_zalloc(sizeof *claims);
+    struct calls_options calls = { .hub = options->hub, .loop = options->loop };
+
+    claims->options = *options;
+    CHECK(calls_new(&calls, &claims->calls) == ERR_OK);
+    loop_timer_init(&claims->timer, options->loop, on_timer, claims);
+    loop_timer_start_repeating(&claims->timer, CHECK_PERIOD_MS);
+    return claims;
+}
+
+void claims_free(struct claims *claims)
+{
+    if (claims == NULL)
+        return;
+    loop_timer_stop(&claims->timer);
+    if (claims->coordinator != NULL)
+        link_close(claims->coordinator);
+    calls_free(claims->calls);
+    buf_deinit(&claims->scratch);
+    free(claims);
+}

@@ -1,0 +1,465 @@
+#include "node/io/node.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "node/core/proto_scan.h"
+#include "node/io/claims.h"
+#include "node/io/node_metrics.h"
+#include "node/io/node_status.h"
+#include "node/io/peers.h"
+#include "node/io/registry.h"
+#include "node/io/service.h"
+#include "node/io/worker.h"
+#include "node/store/datadir.h"
+#include "runtime/base/check.h"
+#include "runtime/metrics_http/metrics_http.h"
+
+struct node {
+    struct node_options options;
+    const struct node_config *config;
+    const struct log *log;
+    struct loop *loop;
+    struct metrics *metrics;
+    struct node_metrics *node_metrics;
+    struct metrics_http *http;
+    struct tls_config *tls_client, *tls_server;
+    struct registry *registry;
+    struct loop_timer start_timer;
+    struct datadir *datadir;
+    struct node_log *store_log;
+    struct db *db;
+    struct link_hub *hub;
+    struct service *service;
+    struct peers *peers;
+    struct worker *worker;
+    struct claims *claims;
+    struct node_record self;
+    bool failed;
+};
+
+static void fail(struct node *node, const char *what, const char *why)
+{
+    log_event(node->log, LOG_ERROR, "node.cannot_go_on", LOG_S("what", what), LOG_S("why", why));
+    node->failed = true;
+    loop_stop(node->loop);
+}
+
+/* ---- what the parts tell each other ---- */
+
+static void on_send(void *user, uint64_t replica, const struct rep_message *message)
+{
+    struct node *node = user;
+    peers_send(node->peers, replica, message);
+}
+
+static void on_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
+{
+    struct node *node = user;
+    service_answer(node->service, call, reply, body);
+}
+
+static void on_role_changed(void *user, uint32_t shard)
+{
+    struct node *node = user;
+    const struct shard *changed = worker_shard(node->worker, shard);
+
+    if (changed != NULL)
+        log_event(node->log, LOG_INFO, "shard.role", LOG_N("shard", shard),
+                  LOG_N("epoch", rep_epoch(shard_rep(changed))),
+                  LOG_N("owner", rep_owner(shard_rep(changed))),
+                  LOG_N("serving", shard_serves(changed)));
+}
+
+static void on_damaged(void *user, uint32_t shard, const char *text)
+{
+    struct node *node = user;
+
+    (void)shard;
+    fail(node, "damaged database", text);
+}
+
+static void on_peer_message(void *user, uint64_t from, struct slice bytes)
+{
+    struct node *node = user;
+
+    if (node->worker != NULL && worker_message(node->worker, from, bytes) != ERR_OK)
+        log_event(node->log, LOG_ERROR, "peer.malformed_message", LOG_N("replica", from));
+}
+
+static void on_status(void *user, struct slice request, struct buf *out)
+{
+    struct node *node = user;
+    uint64_t shards = 0;
+
+    (void)proto_scan_varint(request, 1, &shards);
+    node_status_append(node->worker, &node->self, registry_is_registered(node->registry),
+                       shards != 0, out);
+}
+
+static void on_node(void *user, const struct node_record *record)
+{
+    struct node *node = user;
+
+    if (node->peers != NULL && record->replica_id != node->self.replica_id)
+        peers_set_address(node->peers, record->replica_id, record->peer_address);
+}
+
+static void on_shard(void *user, uint32_t shard, const struct rep_record *record)
+{
+    struct node *node = user;
+
+    if (node->worker != NULL && shard < worker_shard_count(node->worker))
+        worker_record(node->worker, shard, record);
+}
+
+static void on_registered(void *user, bool held)
+{
+    (void)user;
+    (void)held;
+}
+
+/* Starting takes disk time, so it happens outside etcd's callback. */
+static void on_cluster(void *user, const struct cluster_record *record)
+{
+    struct node *node = user;
+
+    (void)record;
+    loop_timer_start(&node->start_timer, 0);
+}
+
+static bool on_ready(void *context, char ret_reason[128])
+{
+    struct node *node = context;
+
+    if (node->worker == NULL) {
+        snprintf(ret_reason, 128, "waiting for the cluster's record in etcd");
+        return false;
+    }
+    if (!registry_is_registered(node->registry)) {
+        snprintf(ret_reason, 128, "not registered in etcd");
+        return false;
+    }
+    return true;
+}
+
+/* ---- starting ---- */
+
+static err open_datadir(struct node *node, const struct cluster_record *cluster)
+{
+    char text[DATADIR_ERROR_BYTES] = "";
+    struct datadir_config config = {
+        .path = node->config->data_dir,
+        .cluster_id = cluster->cluster_id,
+        .shard_count = cluster->shard_count,
+    };
+
+    while (config.new_replica_id == 0)
+        CHECK(getrandom(&config.new_replica_id, sizeof config.new_replica_id, 0) ==
+              (ssize_t)sizeof config.new_replica_id);
+    /* Ids stay below 2^53, so that every JSON reader shows them exactly. */
+    config.new_replica_id = (config.new_replica_id >> 11) | 1;
+    err e = datadir_open(&config, &node->datadir, text);
+    if (e != ERR_OK)
+        fail(node, "data directory", text);
+    return e;
+}
+
+static err open_store(struct node *node, const struct cluster_record *cluster)
+{
+    char text[DB_TEXT_BYTES] = "";
+    struct node_log_config log = node_log_config_default();
+    struct db_config db = db_config_default();
+
+    log.directory = datadir_log_path(node->datadir);
+    log.replica_id = datadir_identity_get(node->datadir)->replica_id;
+    log.shard_count = cluster->shard_count;
+    log.segment_bytes = (uint32_t)node->config->log_segment_size;
+    log.bytes_max = node->config->log_size_max;
+    log.log = node->log;
+    db.directory = datadir_db_path(node->datadir);
+    db.cache_bytes = node->config->block_cache_size;
+    db.write_buffer_bytes = node->config->write_buffer_size;
+    db.log = node->log;
+    err e = db_open(&db, &node->db, text);
+    if (e != ERR_OK) {
+        fail(node, "database", text);
+        return e;
+    }
+    e = node_log_open(&log, &node->store_log);
+    if (e != ERR_OK)
+        fail(node, "log", err_text(e));
+    return e;
+}
+
+static err open_links(struct node *node, const struct cluster_record *cluster)
+{
+    struct link_hub_options hub = {
+        .loop = node->loop,
+        .log = node->log,
+        .self = { .role = ROLE_NODE,
+                  .replica_id = datadir_identity_get(node->datadir)->replica_id },
+        .tls_client = node->tls_client,
+        .tls_server = node->tls_server,
+    };
+
+    snprintf(hub.self.cluster_id, sizeof hub.self.cluster_id, "%s", cluster->cluster_id);
+    snprintf(hub.self.name, sizeof hub.self.name, "%s", node->config->name);
+    err e = link_hub_new(&hub, &node->hub);
+    if (e == ERR_OK)
+        e = service_new(&(struct service_options){ .loop = node->loop,
+                                                   .hub = node->hub,
+                                                   .log = node->log,
+                                                   .metrics = node->node_metrics,
+                                                   .listen = node->config->listen,
+                                                   .shard_count = cluster->shard_count,
+                                                   .calls_max = node->config->calls_max,
+                                                   .status = on_status,
+                                                   .user = node },
+                        &node->service);
+    if (e == ERR_OK)
+        e = peers_new(&(struct peers_options){ .loop = node->loop,
+                                               .hub = node->hub,
+                                               .log = node->log,
+                                               .self = hub.self.replica_id,
+                                               .listen = node->config->peer_listen,
+                                               .message = on_peer_message,
+                                               .user = node },
+                      &node->peers);
+    if (e != ERR_OK)
+        fail(node, "links", err_text(e));
+    return e;
+}
+
+static err make_worker(struct node *node, const struct cluster_record *cluster)
+{
+    struct worker_options options = {
+        .loop = node->loop,
+        .log = node->log,
+        .store_log = node->store_log,
+        .db = node->db,
+        .handlers = node->options.handlers,
+        .self = datadir_identity_get(node->datadir)->replica_id,
+        .shard_count = cluster->shard_count,
+        .limits = shard_limits_default(),
+        .cache_bytes = node->config->cache_size,
+        .checkpoint_interval_ms = node->config->checkpoint_interval,
+        .tick_ms = (uint32_t)node->config->tick,
+        .loads_max = node->config->loads_max,
+        .ops = { .send = on_send,
+                 .answer = on_answer,
+                 .role_changed = on_role_changed,
+                 .damaged = on_damaged },
+        .user = node,
+    };
+
+    err e = worker_new(&options, &node->worker);
+    if (e == ERR_OK && worker_recover(node->worker) != ERR_OK)
+        log_event(node->log, LOG_ERROR, "node.shards_damaged",
+                  LOG_S("what", "damaged shards are not served from here"));
+    return e;
+}
+
+/* "host:port" as others reach it; a listening port of 0 became a real one. */
+static void address_of(const char *advertise, const char *listen, uint16_t port, char ret[256])
+{
+    const char *colon = strrchr(listen, ':');
+
+    if (advertise[0] != 0)
+        snprintf(ret, 256, "%s", advertise);
+    else
+        snprintf(ret, 256, "%.*s:%u", (int)(colon - listen), listen, port);
+}
+
+static void announce(struct node *node)
+{
+    struct node_record *self = &node->self;
+
+    self->replica_id = datadir_identity_get(node->datadir)->replica_id;
+    snprintf(self->name, sizeof self->name, "%s", node->config->name);
+    snprintf(self->zone, sizeof self->zone, "%s", node->config->zone);
+    snprintf(self->version, sizeof self->version, "%s", node->options.version);
+    address_of(node->config->advertise, node->config->listen, service_port(node->service),
+               self->address);
+    address_of(node->config->peer_advertise, node->config->peer_listen, peers_port(node->peers),
+               self->peer_address);
+    self->started_at_ms = loop_wall_ms();
+    registry_announce(node->registry, self);
+}
+
+static void learn_nodes(struct node *node)
+{
+    uint32_t count;
+    const struct node_record *nodes = shard_map_nodes(registry_map(node->registry), &count);
+
+    for (uint32_t i = 0; i < count; i++)
+        on_node(node, &nodes[i]);
+}
+
+static void start(void *user)
+{
+    struct node *node = user;
+    const struct cluster_record *cluster = shard_map_cluster(registry_map(node->registry));
+
+    if (node->worker != NULL || node->failed)
+        return;
+    if (open_datadir(node, cluster) != ERR_OK || open_store(node, cluster) != ERR_OK ||
+        open_links(node, cluster) != ERR_OK || make_worker(node, cluster) != ERR_OK)
+        return;
+    service_set_worker(node->service, node->worker);
+    node_metrics_set_worker(node->node_metrics, node->worker);
+    node->claims = claims_new(&(struct claims_options){
+        .loop = node->loop,
+        .hub = node->hub,
+        .log = node->log,
+        .registry = node->registry,
+        .peers = node->peers,
+        .worker = node->worker,
+        .self = datadir_identity_get(node->datadir)->replica_id,
+        .closed_ms = node->config->report_closed,
+        .silent_ms = node->config->report_silent,
+    });
+    node->self.replica_id = datadir_identity_get(node->datadir)->replica_id;
+    learn_nodes(node);
+    registry_replay(node->registry);
+    announce(node);
+    log_event(node->log, LOG_INFO, "node.started", LOG_N("replica", node->self.replica_id),
+              LOG_S("listen", node->self.address), LOG_S("peer_listen", node->self.peer_address));
+}
+
+static err load_tls(struct node *node)
+{
+    const struct node_config *config = node->config;
+    struct tls_error why = { "" };
+    struct tls_options options = {
+        .side = TLS_CLIENT,
+        .ca = { .path = config->tls_ca },
+        .cert = { .path = config->tls_cert },
+        .key = { .path = config->tls_key },
+        .verify_peer = true,
+    };
+
+    if (config->insecure)
+        return ERR_OK;
+    if (config->tls_ca[0] == 0 || config->tls_cert[0] == 0 || config->tls_key[0] == 0) {
+        fail(node, "TLS", "tls_ca, tls_cert and tls_key are needed (or insecure, for tests)");
+        return ERR_INVALID;
+    }
+    err e = tls_config_new(&options, &node->tls_client, &why);
+    options.side = TLS_SERVER;
+    if (e == ERR_OK)
+        e = tls_config_new(&options, &node->tls_server, &why);
+    if (e != ERR_OK)
+        fail(node, "TLS", why.text);
+    return e;
+}
+
+static const char *file_or_null(const char *path)
+{
+    return path[0] != 0 ? path : NULL;
+}
+
+static err start_registry(struct node *node)
+{
+    const struct node_config *config = node->config;
+    struct registry_options options = {
+        .loop = node->loop,
+        .log = node->log,
+        .cluster = config->cluster,
+        .endpoints = (const char *const *)config->etcd.items,
+        .endpoint_count = config->etcd.count,
+        .ca_file = file_or_null(config->etcd_ca),
+        .cert_file = file_or_null(config->etcd_cert),
+        .key_file = file_or_null(config->etcd_key),
+        .lease_ttl_ms = config->lease_ttl,
+        .cluster_known = on_cluster,
+        .node_changed = on_node,
+        .shard_changed = on_shard,
+        .registered = on_registered,
+        .user = node,
+    };
+
+    if (!cluster_name_valid(config->cluster)) {
+        fail(node, "cluster", "the name may have 1 to 63 of a-z, 0-9 and dash");
+        return ERR_INVALID;
+    }
+    err e = registry_new(&options, &node->registry);
+    if (e != ERR_OK)
+        fail(node, "etcd", err_text(e));
+    return e;
+}
+
+err node_new(const struct node_options *options, struct node **ret_node)
+{
+    struct node *node = mem_zalloc(sizeof *node);
+    struct metrics_http_options http = {
+        .loop = loop_uv(options->loop),
+        .host = options->config->metrics_host,
+        .port = (uint16_t)options->config->metrics_port,
+        .ready = on_ready,
+        .context = node,
+    };
+
+    node->options = *options;
+    node->config = options->config;
+    node->log = options->log;
+    node->loop = options->loop;
+    loop_timer_init(&node->start_timer, node->loop, start, node);
+    node->metrics = metrics_new();
+    metrics_process_register(node->metrics, options->version);
+    node->node_metrics = node_metrics_new(node->metrics);
+    http.metrics = node->metrics;
+    err e = metrics_http_start(&http, &node->http);
+    if (e != ERR_OK)
+        fail(node, "metrics port", err_text(e));
+    if (e == ERR_OK)
+        e = load_tls(node);
+    if (e == ERR_OK)
+        e = start_registry(node);
+    if (e != ERR_OK) {
+        node_free(node);
+        return e;
+    }
+    log_event(node->log, LOG_INFO, "node.starting", LOG_S("name", node->config->name),
+              LOG_N("metrics_port", metrics_http_port(node->http)));
+    *ret_node = node;
+    return ERR_OK;
+}
+
+void node_free(struct node *node)
+{
+    if (node == NULL)
+        return;
+    loop_timer_stop(&node->start_timer);
+    claims_free(node->claims);
+    registry_free(node->registry, true);
+    if (node->worker != NULL && !node->failed)
+        worker_checkpoint_all(node->worker);
+    if (node->service != NULL)
+        service_set_worker(node->service, NULL);
+    node_metrics_clear_worker(node->node_metrics);
+    worker_free(node->worker);
+    peers_free(node->peers);
+    service_free(node->service);
+    link_hub_free(node->hub);
+    if (node->store_log != NULL)
+        node_log_close(node->store_log);
+    if (node->db != NULL)
+        db_close(node->db);
+    if (node->datadir != NULL)
+        datadir_close(node->datadir);
+    if (node->http != NULL)
+        metrics_http_stop(node->http);
+    tls_config_free(node->tls_client);
+    tls_config_free(node->tls_server);
+    node_metrics_free(node->node_metrics);
+    metrics_free(node->metrics);
+    free(node);
+}
+
+bool node_failed(const struct node *node)
+{
+    return node->failed;
+}

@@ -1,0 +1,325 @@
+#include "node/io/worker.h"
+
+#include <stdlib.h>
+
+#include "node/io/worker_internal.h"
+#include "runtime/base/check.h"
+
+#define EVICT_TICKS 16u
+#define FLUSHES_MAX 4u
+
+static void flush_list_add(struct worker *worker, uint32_t shard)
+{
+    struct slot *slot = &worker->slots[shard];
+
+    if (slot->flush_listed || !shard_wants_flush(slot->shard))
+        return;
+    slot->flush_listed = true;
+    worker->flush_list[worker->flush_count++] = shard;
+    loop_hook_arm(&worker->flush_hook);
+}
+
+static void carry_out(struct worker *worker, uint32_t shard)
+{
+    struct shard_out *out = &worker->out;
+    const struct worker_ops *ops = &worker->options.ops;
+
+    if (out->rep.write_count > 0)
+        worker_write_submit(worker, shard, &out->rep);
+    for (uint32_t i = 0; i < out->rep.send_count; i++)
+        ops->send(worker->options.user, out->rep.sends[i].to, &out->rep.sends[i].message);
+    for (uint32_t i = 0; i < out->rep.log_read_count; i++)
+        worker_load_log(worker, shard, &out->rep.log_reads[i]);
+    for (uint32_t i = 0; i < out->reply_count; i++) {
+        const struct shard_reply *reply = &out->replies[i];
+        struct slice body = { out->bytes.data + reply->offset, reply->size };
+        ops->answer(worker->options.user, reply->call, reply, body);
+    }
+    if (out->need.key_count > 0 || out->need.range_count > 0)
+        worker_load_rows(worker, shard, &out->need);
+    if (out->role_changed && ops->role_changed != NULL)
+        ops->role_changed(worker->options.user, shard);
+    if (out->rep.diverged)
+        log_event(worker->options.log, LOG_ERROR, "shard.diverged", LOG_N("shard", shard),
+                  LOG_N("applied", shard_applied_index(worker->slots[shard].shard)));
+    shard_out_clear(out);
+}
+
+void worker_step(struct worker *worker, uint32_t shard, struct shard_event *event)
+{
+    struct slot *slot = &worker->slots[shard];
+
+    CHECK(slot->shard != NULL);
+    event->now_ms = loop_now_ms(worker->options.loop);
+    event->unix_ms = loop_wall_ms();
+    shard_step(slot->shard, event, &worker->out);
+    carry_out(worker, shard);
+    flush_list_add(worker, shard);
+}
+
+/* Proposals made while flushing (a freed session's next waiter) leave in the same round. */
+static void flush_shard(struct worker *worker, uint32_t shard)
+{
+    struct shard *flushed = worker->slots[shard].shard;
+
+    for (uint32_t i = 0; i < FLUSHES_MAX && shard_wants_flush(flushed); i++) {
+        struct shard_event flush = {
+            .type = SHARD_FLUSH,
+            .now_ms = loop_now_ms(worker->options.loop),
+            .unix_ms = loop_wall_ms(),
+        };
+        shard_step(flushed, &flush, &worker->out);
+        carry_out(worker, shard);
+    }
+}
+
+static void on_flush(void *user)
+{
+    struct worker *worker = user;
+    uint32_t count = worker->flush_count;
+
+    worker->flush_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t shard = worker->flush_list[i];
+        flush_shard(worker, shard);
+        worker->slots[shard].flush_listed = false;
+    }
+}
+
+static void evict(struct worker *worker)
+{
+    uint64_t share = worker->options.cache_bytes / (worker->held > 0 ? worker->held : 1);
+
+    for (uint32_t i = 0; i < worker->options.shard_count; i++) {
+        if (worker->slots[i].shard != NULL)
+            shard_evict(worker->slots[i].shard, share);
+    }
+}
+
+static void on_tick(void *user)
+{
+    struct worker *worker = user;
+
+    for (uint32_t i = 0; i < worker->options.shard_count; i++) {
+        struct shard_event tick = { .type = SHARD_TICK };
+        if (worker->slots[i].shard != NULL)
+            worker_step(worker, i, &tick);
+    }
+    if (++worker->ticks % EVICT_TICKS == 0)
+        evict(worker);
+    worker_checkpoint_tick(worker);
+}
+
+err worker_new(const struct worker_options *options, struct worker **ret_worker)
+{
+    struct worker *worker = mem_zalloc(sizeof *worker);
+
+    worker->options = *options;
+    worker->slots = mem_zalloc(sizeof *worker->slots * options->shard_count);
+    worker->flush_list = mem_zalloc(sizeof *worker->flush_list * options->shard_count);
+    worker->checkpoint.flush_indexes =
+        mem_zalloc(sizeof *worker->checkpoint.flush_indexes * options->shard_count);
+    worker->checkpoint.worker = worker;
+    loop_hook_init(&worker->flush_hook, options->loop, on_flush, worker);
+    loop_timer_init(&worker->tick_timer, options->loop, on_tick, worker);
+    loop_timer_start_repeating(&worker->tick_timer, options->tick_ms);
+    worker->checkpoint_due_ms = loop_now_ms(options->loop) + options->checkpoint_interval_ms;
+    worker_write_init(worker);
+    *ret_worker = worker;
+    return ERR_OK;
+}
+
+static bool work_is_done(void *user)
+{
+    const struct worker *worker = user;
+    return worker->loads_open == 0 && worker->writes_open == 0 && !worker->checkpoint_running;
+}
+
+void worker_free(struct worker *worker)
+{
+    if (worker == NULL)
+        return;
+    worker->stopping = true;
+    loop_timer_stop(&worker->tick_timer);
+    loop_hook_disarm(&worker->flush_hook);
+    CHECK(loop_run_until(worker->options.loop, work_is_done, worker, 60000));
+    worker_write_deinit(worker);
+    worker_load_deinit(worker);
+    for (uint32_t i = 0; i < worker->options.shard_count; i++)
+        shard_free(worker->slots[i].shard);
+    shard_out_deinit(&worker->out);
+    free(worker->checkpoint.flush_indexes);
+    free(worker->flush_list);
+    free(worker->slots);
+    free(worker);
+}
+
+static err adopt(struct worker *worker, uint32_t shard, const struct shard_image *image)
+{
+    struct slot *slot = &worker->slots[shard];
+    err e = shard_new(shard, worker->options.self, &worker->options.limits,
+                      worker->options.handlers, image, &slot->shard);
+
+    if (e != ERR_OK)
+        return e;
+    slot->durable_index = image->rep.applied_index;
+    slot->written_index = image->rep.applied_index;
+    worker->held++;
+    return ERR_OK;
+}
+
+/* The meta row is the database's word on where its rows stand. */
+static err image_from_meta(struct slice meta_row, struct rep_image *image)
+{
+    struct meta meta;
+
+    meta_init(&meta);
+    if (meta_row.size > 0) {
+        err e = meta_decode(meta_row, &meta);
+        if (e != ERR_OK) {
+            meta_deinit(&meta);
+            return e;
+        }
+    }
+    image->applied_index = meta.applied_index;
+    image->applied_hash = meta.applied_hash;
+    image->applied_ms = meta.owner_ms;
+    image->vector = meta.vector;
+    image->membership = meta.membership;
+    meta_deinit(&meta);
+    return ERR_OK;
+}
+
+#define TIMERS_MAX 1000000u
+
+static err recover_shard(struct worker *worker, uint32_t shard)
+{
+    static const uint8_t timer_prefix[] = { TABLE_TIMER };
+    struct shard_image image = { 0 };
+    struct buf meta_row = { 0 };
+    struct db_rows timers = { 0 };
+
+    err e = db_load_meta(worker->options.db, shard, &meta_row);
+    if (e == ERR_OK || e == ERR_NOT_FOUND)
+        e = image_from_meta(buf_slice(&meta_row), &image.rep);
+    if (e == ERR_OK)
+        e = node_log_recover_shard(worker->options.store_log, shard, image.rep.applied_index,
+                                   &image.rep);
+    if (e == ERR_OK)
+        e = db_load_prefix(worker->options.db, shard,
+                           (struct slice){ timer_prefix, sizeof timer_prefix }, TIMERS_MAX,
+                           &timers);
+    if (e == ERR_OK) {
+        image.rep.votes = true;
+        image.meta_row = buf_slice(&meta_row);
+        image.timers = timers.rows;
+        image.timer_count = timers.count;
+        e = adopt(worker, shard, &image);
+    }
+    node_log_image_deinit(&image.rep);
+    db_rows_deinit(&timers);
+    buf_deinit(&meta_row);
+    return e;
+}
+
+static void report_damage(struct worker *worker, uint32_t shard, err e)
+{
+    char text[NODE_LOG_TEXT_BYTES] = "";
+
+    if (!node_log_damage(worker->options.store_log, shard, text))
+        (void)db_damage(worker->options.db, text);
+    log_event(worker->options.log, LOG_ERROR, "shard.damaged", LOG_N("shard", shard),
+              LOG_S("error", err_text(e)), LOG_S("what", text));
+}
+
+err worker_recover(struct worker *worker)
+{
+    err worst = ERR_OK;
+
+    for (uint32_t shard = 0; shard < worker->options.shard_count; shard++) {
+        struct node_log_shard known;
+        struct buf meta_row = { 0 };
+        node_log_shard_get(worker->options.store_log, shard, &known);
+        bool in_db = db_load_meta(worker->options.db, shard, &meta_row) != ERR_NOT_FOUND;
+        buf_deinit(&meta_row);
+        if (!in_db && known.last_index == 0 && known.promise.epoch == 0 && !known.damaged)
+            continue;
+        err e = recover_shard(worker, shard);
+        if (e == ERR_OK)
+            continue;
+        report_damage(worker, shard, e);
+        worker->slots[shard].damaged = true;
+        worst = e;
+    }
+    return worst;
+}
+
+void worker_record(struct worker *worker, uint32_t shard, const struct rep_record *record)
+{
+    CHECK(shard < worker->options.shard_count);
+    struct slot *slot = &worker->slots[shard];
+
+    if (slot->shard == NULL) {
+        struct shard_image image = { 0 };
+        if (slot->damaged || !membership_has(&record->membership, worker->options.self))
+            return;
+        /* Nothing was ever promised here: an empty log says the truth. */
+        image.rep.log_first_index = 1;
+        image.rep.votes = true;
+        CHECK(adopt(worker, shard, &image) == ERR_OK);
+    }
+    worker_step(worker, shard, &(struct shard_event){ .type = SHARD_RECORD, .record = record });
+}
+
+err worker_message(struct worker *worker, uint64_t from, struct slice bytes)
+{
+    struct rep_message message;
+    err e = rep_message_decode(bytes, &message);
+
+    if (e != ERR_OK)
+        return e;
+    if (message.shard < worker->options.shard_count && worker->slots[message.shard].shard != NULL)
+        worker_step(
+            worker, message.shard,
+            &(struct shard_event){ .type = SHARD_RECEIVE, .from = from, .message = &message });
+    rep_message_deinit(&message);
+    return ERR_OK;
+}
+
+err worker_call(struct worker *worker, uint32_t shard, uint64_t call, uint32_t method,
+                struct slice request, uint64_t deadline_ms)
+{
+    if (shard >= worker->options.shard_count || worker->slots[shard].shard == NULL)
+        return ERR_NOT_FOUND;
+    worker_step(worker, shard,
+                &(struct shard_event){ .type = SHARD_CALL,
+                                       .call = call,
+                                       .method = method,
+                                       .request = request,
+                                       .deadline_ms = deadline_ms });
+    return ERR_OK;
+}
+
+void worker_cancel(struct worker *worker, uint32_t shard, uint64_t call)
+{
+    if (worker != NULL && worker->slots[shard].shard != NULL)
+        worker_step(worker, shard, &(struct shard_event){ .type = SHARD_CANCEL, .call = call });
+}
+
+const struct shard *worker_shard(const struct worker *worker, uint32_t shard)
+{
+    return worker->slots[shard].shard;
+}
+
+uint32_t worker_shard_count(const struct worker *worker)
+{
+    return worker->options.shard_count;
+}
+
+void worker_stats_get(const struct worker *worker, struct worker_stats *ret_stats)
+{
+    *ret_stats = worker->stats;
+    ret_stats->held = worker->held;
+    for (uint32_t i = 0; i < worker->options.shard_count; i++)
+        ret_stats->owned += worker->slots[i].shard != NULL && shard_serves(worker->slots[i].shard);
+}

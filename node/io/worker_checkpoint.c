@@ -1,0 +1,128 @@
+/*
+ * Checkpoints: one shard at a time, spread over the interval; after each round of all shards one
+ * flush of the database, then the log is cut to what the flush covers and no member needs.
+ * DESIGN section 8.
+ */
+#include "node/io/worker_internal.h"
+#include "runtime/base/check.h"
+
+static void on_work(uv_work_t *work)
+{
+    struct checkpoint_job *job = CONTAINER_OF(work, struct checkpoint_job, work);
+    struct db *db = job->worker->options.db;
+
+    if (job->flush) {
+        job->result = db_flush(db);
+        return;
+    }
+    job->result = db_checkpoint_write(db, &(struct db_checkpoint){
+                                              .shard = job->shard,
+                                              .writes = job->checkpoint.writes,
+                                              .write_count = job->checkpoint.write_count,
+                                              .meta_row = buf_slice(&job->checkpoint.meta_row),
+                                          });
+}
+
+static void cut_logs(struct worker *worker)
+{
+    for (uint32_t i = 0; i < worker->options.shard_count; i++) {
+        struct slot *slot = &worker->slots[i];
+        if (slot->shard == NULL)
+            continue;
+        slot->durable_index = worker->checkpoint.flush_indexes[i];
+        uint64_t needed = rep_retain_index(shard_rep(slot->shard));
+        uint64_t cut = slot->durable_index < needed ? slot->durable_index : needed;
+        node_log_retain(worker->options.store_log, i, cut);
+    }
+}
+
+static void on_done(uv_work_t *work, int status)
+{
+    struct checkpoint_job *job = CONTAINER_OF(work, struct checkpoint_job, work);
+    struct worker *worker = job->worker;
+    struct slot *slot = &worker->slots[job->shard];
+
+    CHECK(status == 0);
+    worker->checkpoint_running = false;
+    if (job->result != ERR_OK)
+        log_event(worker->options.log, LOG_ERROR, "checkpoint.failed", LOG_N("shard", job->shard),
+                  LOG_S("error", err_text(job->result)));
+    if (job->flush) {
+        worker->stats.flushes++;
+        worker->checkpoint_rounds++;
+        if (job->result == ERR_OK)
+            cut_logs(worker);
+        return;
+    }
+    shard_checkpoint_end(slot->shard, job->result == ERR_OK);
+    if (job->result == ERR_OK)
+        slot->written_index = job->checkpoint.index;
+    worker->stats.checkpoints++;
+    worker->stats.checkpoint_rows += job->checkpoint.write_count;
+    worker->stats.checkpoint_us_last = (loop_clock_ns() - job->begun_ns) / 1000;
+    buf_deinit(&job->checkpoint.meta_row);
+}
+
+static void start(struct worker *worker)
+{
+    worker->checkpoint_running = true;
+    worker->checkpoint.begun_ns = loop_clock_ns();
+    CHECK(uv_queue_work(loop_uv(worker->options.loop), &worker->checkpoint.work, on_work,
+                        on_done) == 0);
+}
+
+static void start_flush(struct worker *worker)
+{
+    for (uint32_t i = 0; i < worker->options.shard_count; i++)
+        worker->checkpoint.flush_indexes[i] = worker->slots[i].written_index;
+    worker->checkpoint.flush = true;
+    worker->checkpoint_next = 0;
+    start(worker);
+}
+
+/* The next shard with anything to write; false when the round is over. */
+static bool start_next(struct worker *worker)
+{
+    while (worker->checkpoint_next < worker->options.shard_count) {
+        uint32_t shard = worker->checkpoint_next++;
+        struct slot *slot = &worker->slots[shard];
+        if (slot->shard == NULL)
+            continue;
+        if (!shard_checkpoint_begin(slot->shard, &worker->checkpoint.checkpoint))
+            continue;
+        worker->checkpoint.shard = shard;
+        worker->checkpoint.flush = false;
+        start(worker);
+        return true;
+    }
+    return false;
+}
+
+void worker_checkpoint_tick(struct worker *worker)
+{
+    uint64_t now_ms = loop_now_ms(worker->options.loop);
+    bool hurry = worker->checkpoint_hurry || !node_log_space_ok(worker->options.store_log);
+
+    if (worker->checkpoint_running || (now_ms < worker->checkpoint_due_ms && !hurry))
+        return;
+    uint64_t shards = worker->held > 0 ? worker->held : 1;
+    worker->checkpoint_due_ms = now_ms + worker->options.checkpoint_interval_ms / (shards + 1);
+    if (!start_next(worker))
+        start_flush(worker);
+}
+
+static bool round_is_done(void *user)
+{
+    struct worker *worker = user;
+
+    worker_checkpoint_tick(worker);
+    return worker->checkpoint_rounds >= 2 && !worker->checkpoint_running;
+}
+
+void worker_checkpoint_all(struct worker *worker)
+{
+    worker->checkpoint_hurry = true;
+    worker->checkpoint_rounds = 0;
+    (void)loop_run_until(worker->options.loop, round_is_done, worker, 60000);
+    worker->checkpoint_hurry = false;
+}

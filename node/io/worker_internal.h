@@ -1,0 +1,103 @@
+/* Inside of worker.h: shared by the worker*.c files, by nobody else. */
+#ifndef NODE_IO_WORKER_INTERNAL_H
+#define NODE_IO_WORKER_INTERNAL_H
+
+#include <uv.h>
+
+#include "node/io/worker.h"
+#include "runtime/loop/mailbox.h"
+
+/* One shard at this node. */
+struct slot {
+    struct shard *shard; /* NULL: not held here. */
+    bool damaged;        /* Not recovered: must not be made anew. */
+    bool flush_listed;
+    uint64_t durable_index; /* Covered by a finished db_flush. */
+    uint64_t written_index; /* Of the last checkpoint. */
+};
+
+/* Writes on their way to the log; kept in a pool. */
+struct write_job {
+    struct mailbox_node node;
+    struct node_log_request request;
+    struct write_job *next_free;
+    struct rep_write *writes;
+    uint32_t write_capacity;
+};
+
+/* Rows or log entries being read by the pool. */
+enum load_kind { LOAD_ROWS, LOAD_RANGE, LOAD_LOG };
+
+struct load_job {
+    uv_work_t work;
+    struct worker *worker;
+    struct load_job *next; /* Waiting for a place, or free. */
+    enum load_kind kind;
+    uint32_t shard;
+    uint64_t load_generation;
+    struct buf keys; /* As in struct need: u32 length + key; a range for LOAD_RANGE. */
+    uint32_t key_count;
+    struct node_log_range log_range;
+    struct db_rows rows;
+    struct entry **entries;
+    uint32_t entry_count;
+    err result;
+};
+
+/* At most one checkpoint or flush is on its way. */
+struct checkpoint_job {
+    uv_work_t work;
+    struct worker *worker;
+    uint32_t shard;
+    bool flush;
+    struct shard_checkpoint checkpoint;
+    uint64_t begun_ns;
+    err result;
+    uint64_t *flush_indexes; /* By shard: what the flush covers. */
+};
+
+struct worker {
+    struct worker_options options;
+    struct slot *slots;
+    uint32_t held;
+    struct shard_out out;
+    struct loop_hook flush_hook;
+    uint32_t *flush_list;
+    uint32_t flush_count;
+    struct loop_timer tick_timer;
+    uint64_t ticks;
+    struct mailbox persisted;
+    struct node_log_client log_client;
+    struct write_job *free_writes;
+    uint32_t writes_open;
+    struct load_job *free_loads;
+    struct load_job *waiting_first, *waiting_last;
+    uint32_t loads_open;
+    struct checkpoint_job checkpoint;
+    bool checkpoint_running;
+    uint32_t checkpoint_next; /* Shard to look at next; shard_count: time to flush. */
+    uint64_t checkpoint_due_ms;
+    bool checkpoint_hurry; /* Do not wait between shards. */
+    uint64_t checkpoint_rounds;
+    bool stopping;
+    struct worker_stats stats;
+};
+
+/* worker.c: one event for one shard, and what follows from it. */
+void worker_step(struct worker *worker, uint32_t shard, struct shard_event *event);
+
+/* worker_write.c */
+void worker_write_init(struct worker *worker);
+void worker_write_deinit(struct worker *worker);
+/* Takes over the writes of the step. */
+void worker_write_submit(struct worker *worker, uint32_t shard, struct rep_out *out);
+
+/* worker_load.c */
+void worker_load_rows(struct worker *worker, uint32_t shard, const struct need *need);
+void worker_load_log(struct worker *worker, uint32_t shard, const struct rep_log_read *read);
+void worker_load_deinit(struct worker *worker);
+
+/* worker_checkpoint.c */
+void worker_checkpoint_tick(struct worker *worker);
+
+#endif

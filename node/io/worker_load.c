@@ -1,0 +1,220 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "node/io/worker_internal.h"
+#include "runtime/base/check.h"
+
+#define LOG_READ_BYTES_MAX (1024u * 1024u)
+
+static void jobs_start(struct worker *worker);
+
+/* ---- on the pool's threads ---- */
+
+static err read_rows(struct load_job *job)
+{
+    struct slice *keys = mem_alloc(sizeof *keys * job->key_count);
+    struct reader reader = reader_from(buf_slice(&job->keys));
+
+    for (uint32_t i = 0; i < job->key_count; i++)
+        keys[i] = read_bytes(&reader, STATE_KEY_BYTES_MAX);
+    CHECK(reader_finish(&reader) == ERR_OK);
+    err e = db_get_many(job->worker->options.db, job->shard, keys, job->key_count, &job->rows);
+    free(keys);
+    return e;
+}
+
+static struct state_range range_of(const struct load_job *job)
+{
+    struct reader reader = reader_from(buf_slice(&job->keys));
+    struct state_range range;
+
+    range.prefix = read_bytes(&reader, STATE_KEY_BYTES_MAX);
+    range.after = read_bytes(&reader, STATE_KEY_BYTES_MAX);
+    range.limit = read_u32(&reader);
+    CHECK(reader_finish(&reader) == ERR_OK);
+    return range;
+}
+
+static void on_work(uv_work_t *work)
+{
+    struct load_job *job = CONTAINER_OF(work, struct load_job, work);
+    struct state_range range;
+
+    switch (job->kind) {
+    case LOAD_ROWS:
+        job->result = read_rows(job);
+        break;
+    case LOAD_RANGE:
+        range = range_of(job);
+        job->result = db_range(job->worker->options.db, job->shard, &range, &job->rows);
+        break;
+    case LOAD_LOG:
+        job->result = node_log_read(job->worker->options.store_log, &job->log_range, &job->entries,
+                                    &job->entry_count);
+        break;
+    }
+}
+
+/* ---- on the loop's thread ---- */
+
+static void give_back(struct worker *worker, struct load_job *job)
+{
+    struct state_range range = { 0 };
+    struct shard_event event = { .type = SHARD_ROWS };
+
+    if (job->kind == LOAD_LOG) {
+        event.type = SHARD_LOG_READ;
+        event.index = job->log_range.from_index;
+        event.entries = job->entries;
+        event.entry_count = job->entry_count;
+    } else {
+        event.load_generation = job->load_generation;
+        event.rows = job->rows.rows;
+        event.row_count = job->rows.count;
+        if (job->kind == LOAD_RANGE) {
+            range = range_of(job);
+            event.range = &range;
+            event.complete = job->rows.complete;
+        }
+        worker->stats.load_rows += job->rows.count;
+    }
+    worker_step(worker, job->shard, &event);
+}
+
+static void job_clear(struct worker *worker, struct load_job *job)
+{
+    for (uint32_t i = 0; i < job->entry_count; i++)
+        entry_unref(job->entries[i]);
+    free(job->entries);
+    job->entries = NULL;
+    job->entry_count = 0;
+    db_rows_deinit(&job->rows);
+    buf_clear(&job->keys);
+    job->next = worker->free_loads;
+    worker->free_loads = job;
+}
+
+/* Rows that cannot be read are never taken for absent: the node stops, and another replica serves.
+ * A part of the log that was cut or damaged is given back as nothing; rep asks elsewhere. */
+static void report_failure(struct worker *worker, const struct load_job *job)
+{
+    char text[DB_TEXT_BYTES] = "";
+
+    log_event(worker->options.log, job->kind == LOAD_LOG ? LOG_WARN : LOG_ERROR,
+              "shard.load_failed", LOG_N("shard", job->shard),
+              LOG_S("error", err_text(job->result)));
+    if (job->kind == LOAD_LOG || worker->stopping)
+        return;
+    if (!db_damage(worker->options.db, text))
+        snprintf(text, sizeof text, "%s", err_text(job->result));
+    worker->options.ops.damaged(worker->options.user, job->shard, text);
+}
+
+static void on_done(uv_work_t *work, int status)
+{
+    struct load_job *job = CONTAINER_OF(work, struct load_job, work);
+    struct worker *worker = job->worker;
+
+    CHECK(status == 0);
+    worker->loads_open--;
+    worker->stats.loads++;
+    if (job->result != ERR_OK)
+        report_failure(worker, job);
+    if ((job->result == ERR_OK || job->kind == LOAD_LOG) && !worker->stopping)
+        give_back(worker, job);
+    job_clear(worker, job);
+    jobs_start(worker);
+}
+
+static struct load_job *job_new(struct worker *worker, enum load_kind kind, uint32_t shard)
+{
+    struct load_job *job = worker->free_loads;
+
+    if (job != NULL)
+        worker->free_loads = job->next;
+    else
+        job = mem_zalloc(sizeof *job);
+    job->worker = worker;
+    job->next = NULL;
+    job->kind = kind;
+    job->shard = shard;
+    job->result = ERR_OK;
+    if (worker->waiting_last != NULL)
+        worker->waiting_last->next = job;
+    else
+        worker->waiting_first = job;
+    worker->waiting_last = job;
+    worker->stats.loads_waiting++;
+    return job;
+}
+
+static void jobs_start(struct worker *worker)
+{
+    while (worker->waiting_first != NULL && worker->loads_open < worker->options.loads_max) {
+        struct load_job *job = worker->waiting_first;
+        worker->waiting_first = job->next;
+        if (worker->waiting_first == NULL)
+            worker->waiting_last = NULL;
+        worker->stats.loads_waiting--;
+        worker->loads_open++;
+        CHECK(uv_queue_work(loop_uv(worker->options.loop), &job->work, on_work, on_done) == 0);
+    }
+}
+
+static void load_range(struct worker *worker, uint32_t shard, const struct need *need,
+                       struct reader *reader)
+{
+    const uint8_t *begin = reader->at;
+    struct load_job *job = job_new(worker, LOAD_RANGE, shard);
+
+    read_bytes(reader, STATE_KEY_BYTES_MAX);
+    read_bytes(reader, STATE_KEY_BYTES_MAX);
+    read_u32(reader);
+    CHECK(!reader->bad);
+    buf_append(&job->keys, begin, (size_t)(reader->at - begin));
+    job->load_generation = need->load_generation;
+}
+
+void worker_load_rows(struct worker *worker, uint32_t shard, const struct need *need)
+{
+    struct reader reader = reader_from(buf_slice(&need->ranges));
+
+    if (need->key_count > 0) {
+        struct load_job *job = job_new(worker, LOAD_ROWS, shard);
+        buf_append(&job->keys, need->keys.data, need->keys.size);
+        job->key_count = need->key_count;
+        job->load_generation = need->load_generation;
+    }
+    while (reader_left(&reader) > 0)
+        load_range(worker, shard, need, &reader);
+    jobs_start(worker);
+}
+
+void worker_load_log(struct worker *worker, uint32_t shard, const struct rep_log_read *read)
+{
+    struct load_job *job = job_new(worker, LOAD_LOG, shard);
+
+    job->log_range = (struct node_log_range){
+        .shard = shard,
+        .from_index = read->from_index,
+        .to_index = read->to_index,
+        .bytes_max = LOG_READ_BYTES_MAX,
+    };
+    jobs_start(worker);
+}
+
+void worker_load_deinit(struct worker *worker)
+{
+    CHECK(worker->loads_open == 0);
+    for (struct load_job *job = worker->waiting_first; job != NULL;) {
+        struct load_job *next = job->next;
+        job_clear(worker, job);
+        job = next;
+    }
+    while (worker->free_loads != NULL) {
+        struct load_job *job = worker->free_loads;
+        worker->free_loads = job->next;
+        buf_deinit(&job->keys);
+        free(job);
+    }
+}

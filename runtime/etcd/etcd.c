@@ -1,0 +1,159 @@
+#include "runtime/etcd/etcd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/etcd/etcd_private.h"
+
+static bool endpoint_valid(const char *url)
+{
+    bool scheme = strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+    size_t length = strlen(url);
+
+    return scheme && length > 8 && length < ETCD_URL_SIZE - ETCD_PATH_SIZE;
+}
+
+static err options_check(const struct etcd_options *options)
+{
+    if (options->endpoint_count == 0 || options->endpoint_count > ETCD_ENDPOINTS_MAX)
+        return ERR_INVALID;
+    if (options->timeout_ms > ETCD_TIMEOUT_MS_MAX)
+        return ERR_INVALID;
+    for (uint32_t i = 0; i < options->endpoint_count; i++) {
+        if (!endpoint_valid(options->endpoints[i]))
+            return ERR_INVALID;
+    }
+    return ERR_OK;
+}
+
+static void endpoints_copy(struct etcd *etcd, const struct etcd_options *options)
+{
+    etcd->endpoint_count = options->endpoint_count;
+    for (uint32_t i = 0; i < options->endpoint_count; i++) {
+        char *url = etcd->endpoints[i];
+        size_t length = strlen(options->endpoints[i]);
+        memcpy(url, options->endpoints[i], length + 1);
+        while (length > 0 && url[length - 1] == '/')
+            url[--length] = '\0';
+    }
+}
+
+err etcd_new(const struct etcd_options *options, struct etcd **ret_etcd)
+{
+    struct etcd_http_tls tls = { options->ca_file, options->cert_file, options->key_file };
+    struct etcd_http *http;
+
+    err e = options_check(options);
+    if (e == ERR_OK)
+        e = etcd_http_new(options->loop, &tls, &http);
+    if (e != ERR_OK)
+        return e;
+    struct etcd *etcd = mem_zalloc(sizeof *etcd);
+    etcd->loop = options->loop;
+    etcd->log = options->log;
+    etcd->http = http;
+    etcd->timeout_ms =
+        options->timeout_ms > 0 ? options->timeout_ms : (uint64_t)ETCD_TIMEOUT_MS_DEFAULT;
+    etcd->cluster_id = options->cluster_id_known;
+    etcd->revision = options->revision_known;
+    etcd->on_rollback = options->rolled_back;
+    etcd->context = options->context;
+    endpoints_copy(etcd, options);
+    etcd_timers_init(&etcd->timers, options->loop);
+    *ret_etcd = etcd;
+    return ERR_OK;
+}
+
+static void etcd_closed(uv_handle_t *handle)
+{
+    free(CONTAINER_OF(handle, struct etcd, timers.uv));
+}
+
+void etcd_free(struct etcd *etcd)
+{
+    CHECK(etcd->users == 0);
+    etcd->closing = true;
+    while (etcd->queue_first != NULL)
+        etcd_call_cancel(etcd->queue_first);
+    while (etcd->calls != NULL)
+        etcd_call_cancel(etcd->calls);
+    etcd_http_free(etcd->http);
+    etcd_timers_deinit(&etcd->timers, etcd_closed);
+}
+
+int64_t etcd_revision_seen(const struct etcd *etcd)
+{
+    return etcd->revision;
+}
+
+uint64_t etcd_cluster_id_seen(const struct etcd *etcd)
+{
+    return etcd->cluster_id;
+}
+
+uint32_t etcd_calls_pending(const struct etcd *etcd)
+{
+    uint32_t pending = etcd->queued;
+
+    for (const struct etcd_call *call = etcd->calls; call != NULL; call = call->next)
+        pending++;
+    return pending;
+}
+
+bool etcd_rolled_back(const struct etcd *etcd)
+{
+    return etcd->rolled_back;
+}
+
+void etcd_rollback_accept(struct etcd *etcd)
+{
+    etcd->cluster_id = 0;
+    etcd->revision = 0;
+    etcd->rolled_back = false;
+    for (struct etcd_mirror *m = etcd->mirrors; m != NULL; m = etcd_mirror_next(m))
+        etcd_mirror_restart(m);
+}
+
+static void rollback_report(struct etcd *etcd, enum etcd_rollback_kind kind,
+                            const struct etcd_header *header)
+{
+    struct etcd_rollback rollback = { .kind = kind,
+                                      .cluster_id_known = etcd->cluster_id,
+                                      .cluster_id_seen = header->cluster_id,
+                                      .revision_known = etcd->revision,
+                                      .revision_seen = header->revision };
+
+    etcd->rolled_back = true;
+    log_event(etcd->log, LOG_ERROR, "etcd.rolled_back",
+              LOG_N("cluster_id_known", rollback.cluster_id_known),
+              LOG_N("cluster_id_seen", rollback.cluster_id_seen),
+              LOG_N("revision_known", rollback.revision_known),
+              LOG_N("revision_seen", rollback.revision_seen));
+    if (etcd->on_rollback != NULL)
+        etcd->on_rollback(etcd->context, &rollback);
+}
+
+void etcd_observe(struct etcd *etcd, const struct etcd_header *header, int64_t revision_min)
+{
+    if (etcd->rolled_back || header->cluster_id == 0)
+        return;
+    if (etcd->cluster_id != 0 && etcd->cluster_id != header->cluster_id) {
+        rollback_report(etcd, ETCD_CLUSTER_ID_CHANGED, header);
+        return;
+    }
+    if (header->revision < revision_min) {
+        rollback_report(etcd, ETCD_REVISION_WENT_BACK, header);
+        return;
+    }
+    etcd->cluster_id = header->cluster_id;
+    if (header->revision > etcd->revision)
+        etcd->revision = header->revision;
+}
+
+void etcd_rotate(struct etcd *etcd, uint32_t endpoint)
+{
+    if (etcd->endpoint == endpoint)
+        etcd->endpoint = (endpoint + 1) % etcd->endpoint_count;
+}

@@ -1,0 +1,302 @@
+#include "runtime/etcd/etcd_mirror.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/check.h"
+#include "runtime/etcd/etcd_private.h"
+#include "runtime/etcd/etcd_watch.h"
+#include "runtime/etcd/mirror_index.h"
+
+enum { RETRY_MS_MIN = 100, RETRY_MS_MAX = 2000 };
+
+struct etcd_mirror {
+    struct etcd *etcd;
+    struct etcd_mirror_options options;
+    struct buf prefix;
+    struct mirror_index index;
+    struct etcd_watch *watch;
+    struct etcd_call *range;
+    struct etcd_timer timer; /* The next range, or the restart. */
+    uint64_t retry_ms;
+    uint64_t round;
+    bool restart; /* A rollback was accepted. */
+    bool busy;    /* In callbacks: free later. */
+    bool stopped;
+    struct etcd_mirror *next, *previous;
+};
+
+static void mirror_range(struct etcd_mirror *mirror);
+
+static void mirror_free(struct etcd_mirror *mirror)
+{
+    mirror_index_deinit(&mirror->index);
+    buf_deinit(&mirror->prefix);
+    free(mirror);
+}
+
+/* ---- Changes, one key at a time ---- */
+
+static void take_put(struct etcd_mirror *mirror, const struct etcd_kv *kv)
+{
+    struct mirror_entry *entry = mirror_index_find(&mirror->index, kv->key);
+
+    if (entry == NULL && mirror->index.count >= ETCD_MIRROR_KEYS_MAX) {
+        log_event(mirror->etcd->log, LOG_ERROR, "etcd.mirror_full",
+                  LOG_N("keys_max", ETCD_MIRROR_KEYS_MAX));
+        return;
+    }
+    entry = mirror_index_get(&mirror->index, kv->key);
+    if (entry->revision >= kv->mod_revision)
+        return;
+    entry->revision = kv->mod_revision;
+    entry->deleted = false;
+    entry->round = mirror->round;
+    mirror->options.put(mirror->options.context, kv);
+}
+
+static void take_delete(struct etcd_mirror *mirror, struct slice key, int64_t revision)
+{
+    struct mirror_entry *entry = mirror_index_find(&mirror->index, key);
+
+    if (entry == NULL || entry->revision >= revision) {
+        /* Not known, or made anew since; but a range on its way may still show the old one. */
+        if (entry == NULL && mirror->range != NULL) {
+            entry = mirror_index_get(&mirror->index, key);
+            entry->revision = revision;
+            entry->deleted = true;
+        }
+        return;
+    }
+    bool told = !entry->deleted;
+    entry->revision = revision;
+    entry->deleted = true;
+    if (mirror->range == NULL)
+        mirror_index_remove(&mirror->index, (size_t)(entry - mirror->index.entries));
+    if (told)
+        mirror->options.deleted(mirror->options.context, key, revision);
+}
+
+/* ---- The watch ---- */
+
+static void watch_events(void *context, const struct etcd_event *events, size_t count,
+                         int64_t revision)
+{
+    struct etcd_mirror *mirror = context;
+    (void)revision;
+
+    if (mirror->etcd->rolled_back)
+        return;
+    mirror->busy = true;
+    for (size_t i = 0; i < count && !mirror->stopped; i++) {
+        if (events[i].deleted)
+            take_delete(mirror, events[i].kv.key, events[i].kv.mod_revision);
+        else
+            take_put(mirror, &events[i].kv);
+    }
+    mirror->busy = false;
+    if (mirror->stopped)
+        mirror_free(mirror);
+}
+
+static void watch_reset(void *context, int64_t compact_revision)
+{
+    struct etcd_mirror *mirror = context;
+
+    log_event(mirror->etcd->log, LOG_WARN, "etcd.watch_compacted",
+              LOG_N("compact_revision", compact_revision));
+    etcd_watch_stop(mirror->watch);
+    mirror->watch = NULL;
+    etcd_mirror_refresh(mirror);
+}
+
+static void watch_begin(struct etcd_mirror *mirror, int64_t revision)
+{
+    struct etcd_watch_options options = { .key = buf_slice(&mirror->prefix),
+                                          .prefix = true,
+                                          .start_revision = revision,
+                                          .events = watch_events,
+                                          .reset = watch_reset,
+                                          .context = mirror };
+
+    CHECK(etcd_watch_start(mirror->etcd, &options, &mirror->watch) == ERR_OK);
+}
+
+/* ---- The range ---- */
+
+/* Live keys as of `revision` which this round's range did not show are gone. Also forgets deletes.
+ * Returns how many it told of. */
+static size_t sweep(struct etcd_mirror *mirror, int64_t revision)
+{
+    size_t told = 0;
+
+    for (size_t i = mirror->index.count; i > 0 && !mirror->stopped; i--) {
+        struct mirror_entry entry = mirror->index.entries[i - 1];
+        if (entry.deleted) {
+            mirror_index_remove(&mirror->index, i - 1);
+            continue;
+        }
+        if (entry.round == mirror->round || entry.revision > revision)
+            continue;
+        mirror->index.entries[i - 1].key = NULL; /* Kept for the callback. */
+        mirror_index_remove(&mirror->index, i - 1);
+        struct slice key = { entry.key, entry.key_size };
+        mirror->options.deleted(mirror->options.context, key, revision);
+        free(entry.key);
+        told++;
+    }
+    return told;
+}
+
+static void apply_range(struct etcd_mirror *mirror, const struct etcd_range_result *range)
+{
+    size_t changes = 0;
+    int64_t revision = range->header.revision;
+
+    mirror->round++;
+    for (size_t i = 0; i < range->kv_count && !mirror->stopped; i++) {
+        const struct etcd_kv *kv = &range->kvs[i];
+        struct mirror_entry *entry = mirror_index_get(&mirror->index, kv->key);
+        entry->round = mirror->round;
+        changes += entry->revision < kv->mod_revision ? 1u : 0u;
+        take_put(mirror, kv);
+    }
+    changes += sweep(mirror, revision);
+    if (mirror->stopped)
+        return;
+    if (mirror->watch == NULL)
+        watch_begin(mirror, revision + 1);
+    else if (changes > 0) /* It should have told; perhaps it is dead. */
+        etcd_watch_reconnect(mirror->watch, revision + 1);
+    mirror->options.synced(mirror->options.context, revision);
+}
+
+static void range_failed(struct etcd_mirror *mirror, err e)
+{
+    log_event(mirror->etcd->log, LOG_WARN, "etcd.mirror_range_failed", LOG_S("error", err_name(e)));
+    if (mirror->watch != NULL)
+        etcd_watch_reconnect(mirror->watch, 0);
+    etcd_timer_start(&mirror->etcd->timers, &mirror->timer, mirror->retry_ms);
+    if (mirror->retry_ms * 2 <= RETRY_MS_MAX)
+        mirror->retry_ms *= 2;
+}
+
+static void range_done(void *context, err e, const struct etcd_range_result *range)
+{
+    struct etcd_mirror *mirror = context;
+
+    mirror->range = NULL;
+    if (mirror->etcd->rolled_back)
+        return; /* Until it is accepted, which restarts the mirror. */
+    if (e == ERR_OK && range->kv_count > ETCD_MIRROR_KEYS_MAX)
+        e = ERR_TOO_LARGE;
+    if (e != ERR_OK) {
+        range_failed(mirror, e);
+        return;
+    }
+    mirror->retry_ms = RETRY_MS_MIN;
+    etcd_timer_start(&mirror->etcd->timers, &mirror->timer, mirror->options.refresh_ms);
+    mirror->busy = true;
+    apply_range(mirror, range);
+    mirror->busy = false;
+    if (mirror->stopped)
+        mirror_free(mirror);
+}
+
+static void mirror_range(struct etcd_mirror *mirror)
+{
+    struct etcd_range range = { .key = buf_slice(&mirror->prefix), .prefix = true };
+
+    if (mirror->range != NULL || mirror->etcd->rolled_back)
+        return;
+    err e = etcd_range(mirror->etcd, &range, 0, range_done, mirror, &mirror->range);
+    if (e != ERR_OK)
+        range_failed(mirror, e);
+}
+
+static void mirror_timer(struct etcd_timer *timer)
+{
+    struct etcd_mirror *mirror = CONTAINER_OF(timer, struct etcd_mirror, timer);
+
+    if (mirror->restart) {
+        mirror->restart = false;
+        if (mirror->range != NULL)
+            etcd_call_cancel(mirror->range);
+        mirror->range = NULL;
+        if (mirror->watch != NULL)
+            etcd_watch_stop(mirror->watch);
+        mirror->watch = NULL;
+        mirror_index_deinit(&mirror->index);
+        mirror->busy = true;
+        if (mirror->options.reset != NULL)
+            mirror->options.reset(mirror->options.context);
+        mirror->busy = false;
+        if (mirror->stopped) {
+            mirror_free(mirror);
+            return;
+        }
+    }
+    mirror_range(mirror);
+}
+
+/* ---- Public ---- */
+
+err etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_options *options,
+                      struct etcd_mirror **ret_mirror)
+{
+    if (options->prefix.size > ETCD_KEY_MAX)
+        return ERR_INVALID;
+    struct etcd_mirror *mirror = mem_zalloc(sizeof *mirror);
+    mirror->etcd = etcd;
+    mirror->options = *options;
+    if (mirror->options.refresh_ms == 0)
+        mirror->options.refresh_ms = ETCD_MIRROR_REFRESH_MS;
+    buf_append(&mirror->prefix, options->prefix.data, options->prefix.size);
+    mirror->retry_ms = RETRY_MS_MIN;
+    mirror->timer.fire = mirror_timer;
+    mirror->next = etcd->mirrors;
+    if (mirror->next != NULL)
+        mirror->next->previous = mirror;
+    etcd->mirrors = mirror;
+    etcd->users++;
+    mirror_range(mirror);
+    *ret_mirror = mirror;
+    return ERR_OK;
+}
+
+void etcd_mirror_stop(struct etcd_mirror *mirror)
+{
+    struct etcd *etcd = mirror->etcd;
+
+    CHECK(!mirror->stopped);
+    mirror->stopped = true;
+    if (mirror->range != NULL)
+        etcd_call_cancel(mirror->range);
+    if (mirror->watch != NULL)
+        etcd_watch_stop(mirror->watch);
+    etcd_timer_stop(&etcd->timers, &mirror->timer);
+    if (mirror->previous != NULL)
+        mirror->previous->next = mirror->next;
+    else
+        etcd->mirrors = mirror->next;
+    if (mirror->next != NULL)
+        mirror->next->previous = mirror->previous;
+    etcd->users--;
+    if (!mirror->busy)
+        mirror_free(mirror);
+}
+
+void etcd_mirror_refresh(struct etcd_mirror *mirror)
+{
+    etcd_timer_start(&mirror->etcd->timers, &mirror->timer, 0);
+}
+
+void etcd_mirror_restart(struct etcd_mirror *mirror)
+{
+    mirror->restart = true;
+    etcd_mirror_refresh(mirror);
+}
+
+struct etcd_mirror *etcd_mirror_next(struct etcd_mirror *mirror)
+{
+    return mirror->next;
+}

@@ -1,0 +1,247 @@
+#include "runtime/etcd/etcd_process.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/check.h"
+
+enum { HEALTHY_MS_DEFAULT = 15000, STOP_MS = 5000, STEP_MS = 20, ANSWER_MS = 500 };
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    CHECK(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void pause_ms(long ms)
+{
+    struct timespec pause = { .tv_nsec = ms * 1000000 };
+
+    nanosleep(&pause, NULL);
+}
+
+static struct sockaddr_in loopback(uint16_t port)
+{
+    return (struct sockaddr_in){ .sin_family = AF_INET,
+                                 .sin_port = htons(port),
+                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+}
+
+/* A port that is free now, held until the caller closes *ret_fd. */
+static err port_reserve(uint16_t *ret_port, int *ret_fd)
+{
+    struct sockaddr_in address = loopback(0);
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return ERR_IO;
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
+        close(fd);
+        return ERR_IO;
+    }
+    *ret_port = ntohs(address.sin_port);
+    *ret_fd = fd;
+    return ERR_OK;
+}
+
+/* Both are held at once, so they differ. */
+static err ports_choose(struct etcd_process *process)
+{
+    int client_fd = -1;
+    int peer_fd = -1;
+    err e = ERR_OK;
+
+    if (process->client_port == 0)
+        e = port_reserve(&process->client_port, &client_fd);
+    if (e == ERR_OK && process->peer_port == 0)
+        e = port_reserve(&process->peer_port, &peer_fd);
+    if (client_fd >= 0)
+        close(client_fd);
+    if (peer_fd >= 0)
+        close(peer_fd);
+    return e;
+}
+
+/* Reads until the answer holds "true", the peer closes, or it takes too long. */
+static bool read_health(int fd, uint64_t until_ms)
+{
+    char answer[512];
+    size_t size = 0;
+
+    while (size < sizeof answer - 1) {
+        uint64_t now = now_ms();
+        struct pollfd ready = { .fd = fd, .events = POLLIN };
+        if (now >= until_ms || poll(&ready, 1, (int)(until_ms - now)) <= 0)
+            return false;
+        ssize_t got = read(fd, answer + size, sizeof answer - 1 - size);
+        if (got <= 0)
+            return false;
+        size += (size_t)got;
+        answer[size] = '\0';
+        if (strstr(answer, "\"true\"") != NULL)
+            return true;
+    }
+    return false;
+}
+
+static bool is_healthy(uint16_t port)
+{
+    static const char request[] = "GET /health HTTP/1.0\r\n\r\n";
+    struct sockaddr_in address = loopback(port);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool healthy = false;
+
+    if (fd < 0)
+        return false;
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+        send(fd, request, sizeof request - 1, MSG_NOSIGNAL) == (ssize_t)(sizeof request - 1))
+        healthy = read_health(fd, now_ms() + ANSWER_MS);
+    close(fd);
+    return healthy;
+}
+
+/* In the child: never returns. */
+static void child_run(struct etcd_process *process, pid_t parent)
+{
+    char peer[ETCD_ENDPOINT_SIZE];
+    char cluster[ETCD_ENDPOINT_SIZE + 16];
+    int log = open(process->log_file, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+    snprintf(peer, sizeof peer, "http://127.0.0.1:%u", (unsigned)process->peer_port);
+    snprintf(cluster, sizeof cluster, "default=%s", peer);
+    const char *const argv[] = { process->binary,
+                                 "--data-dir",
+                                 process->data_dir,
+                                 "--listen-client-urls",
+                                 process->endpoint,
+                                 "--advertise-client-urls",
+                                 process->endpoint,
+                                 "--listen-peer-urls",
+                                 peer,
+                                 "--initial-advertise-peer-urls",
+                                 peer,
+                                 "--initial-cluster",
+                                 cluster,
+                                 "--logger",
+                                 "zap",
+                                 NULL };
+    if (log < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0)
+        _exit(127);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(127);
+    /* A parent under libuv or a test runner may block signals; etcd must hear SIGTERM. */
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execvp(process->binary, (char *const *)(uintptr_t)argv);
+    _exit(127);
+}
+
+/* True once the child is gone; process->pid is then 0. */
+static bool reap(struct etcd_process *process, int flags)
+{
+    pid_t gone;
+
+    do
+        gone = waitpid(process->pid, NULL, flags);
+    while (gone < 0 && errno == EINTR);
+    if (gone == 0)
+        return false;
+    process->pid = 0;
+    return true;
+}
+
+static err launch(struct etcd_process *process, uint64_t timeout_ms)
+{
+    uint64_t until_ms = now_ms() + (timeout_ms > 0 ? timeout_ms : (uint64_t)HEALTHY_MS_DEFAULT);
+    pid_t parent = getpid();
+    pid_t pid = fork();
+
+    if (pid < 0)
+        return ERR_IO;
+    if (pid == 0)
+        child_run(process, parent);
+    process->pid = pid;
+    while (!is_healthy(process->client_port)) {
+        if (reap(process, WNOHANG))
+            return ERR_IO;
+        if (now_ms() >= until_ms) {
+            etcd_process_kill(process);
+            return ERR_TIMEOUT;
+        }
+        pause_ms(STEP_MS);
+    }
+    return ERR_OK;
+}
+
+err etcd_process_start(const struct etcd_process_options *options, struct etcd_process *ret_process)
+{
+    struct etcd_process process = { .client_port = options->client_port,
+                                    .peer_port = options->peer_port };
+    const char *binary = options->binary != NULL ? options->binary : "etcd";
+
+    if (strlen(options->data_dir) >= sizeof process.data_dir ||
+        strlen(binary) >= sizeof process.binary)
+        return ERR_INVALID;
+    memcpy(process.data_dir, options->data_dir, strlen(options->data_dir) + 1);
+    memcpy(process.binary, binary, strlen(binary) + 1);
+    snprintf(process.log_file, sizeof process.log_file, "%s.log", process.data_dir);
+    if (mkdir(process.data_dir, 0700) != 0 && errno != EEXIST)
+        return ERR_IO;
+    err e = ports_choose(&process);
+    if (e != ERR_OK)
+        return e;
+    snprintf(process.endpoint, sizeof process.endpoint, "http://127.0.0.1:%u",
+             (unsigned)process.client_port);
+    e = launch(&process, options->timeout_ms);
+    if (e == ERR_OK)
+        *ret_process = process;
+    return e;
+}
+
+err etcd_process_restart(struct etcd_process *process, uint64_t timeout_ms)
+{
+    CHECK(process->pid == 0);
+    return launch(process, timeout_ms);
+}
+
+void etcd_process_stop(struct etcd_process *process)
+{
+    uint64_t until_ms = now_ms() + STOP_MS;
+
+    if (process->pid == 0)
+        return;
+    kill(process->pid, SIGTERM);
+    while (!reap(process, WNOHANG)) {
+        if (now_ms() >= until_ms) {
+            etcd_process_kill(process);
+            return;
+        }
+        pause_ms(STEP_MS);
+    }
+}
+
+void etcd_process_kill(struct etcd_process *process)
+{
+    if (process->pid == 0)
+        return;
+    kill(process->pid, SIGKILL);
+    CHECK(reap(process, 0));
+}

@@ -1,0 +1,457 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/http/h1_head.h"
+#include "runtime/http/http_conn.h"
+
+#define RAW_BYTES_PER_BODY_BYTE 8u /* Most overhead of chunk headers. */
+#define RAW_BYTES_AT_LEAST      65536u
+
+/* ---- llhttp's callbacks; the head is one whole buffer, so spans come whole ---- */
+
+static int on_url(llhttp_t *parser, const char *at, size_t size)
+{
+    struct http_conn *conn = parser->data;
+    struct slice target = { (const uint8_t *)at, size };
+
+    return h1_head_set_target(conn->incoming, target) ? HPE_OK : HPE_USER;
+}
+
+static int on_header_field(llhttp_t *parser, const char *at, size_t size)
+{
+    struct http_conn *conn = parser->data;
+    struct http_exchange *exchange = conn->incoming;
+
+    if (exchange->head_done) /* A trailer. */
+        return HPE_OK;
+    if (exchange->header_count >= conn->server->config.limits.headers_max) {
+        conn->refusal = (struct http_refusal){ 431, "too many headers", "headers",
+                                               conn->server->config.limits.headers_max };
+        return HPE_USER;
+    }
+    uint8_t *name = exchange->head.data + ((const uint8_t *)at - exchange->head.data);
+    for (size_t i = 0; i < size; i++) {
+        if (name[i] >= 'A' && name[i] <= 'Z')
+            name[i] = (uint8_t)(name[i] + ('a' - 'A'));
+    }
+    exchange->headers[exchange->header_count++] = (struct http_field){ .name = { name, size } };
+    return HPE_OK;
+}
+
+static int on_header_value(llhttp_t *parser, const char *at, size_t size)
+{
+    struct http_conn *conn = parser->data;
+    struct http_exchange *exchange = conn->incoming;
+
+    if (exchange->head_done)
+        return HPE_OK;
+    struct slice *value = &exchange->headers[exchange->header_count - 1].value;
+    if (value->size > 0) { /* Never seen: a value in two parts. */
+        if (value->data + value->size != (const uint8_t *)at)
+            return HPE_USER;
+        value->size += size;
+    } else {
+        *value = (struct slice){ (const uint8_t *)at, size };
+    }
+    while (value->size > 0 &&
+           (value->data[value->size - 1] == ' ' || value->data[value->size - 1] == '\t'))
+        value->size--;
+    return HPE_OK;
+}
+
+static int on_headers_complete(llhttp_t *parser)
+{
+    struct http_conn *conn = parser->data;
+    struct http_exchange *exchange = conn->incoming;
+
+    exchange->head_done = true;
+    exchange->old = parser->http_major == 1 && parser->http_minor == 0;
+    exchange->method = slice_from_text(llhttp_method_name((llhttp_method_t)parser->method));
+    exchange->only_head = parser->method == HTTP_HEAD;
+    parser->upgrade = 0; /* We never upgrade; the request is served as it stands. */
+    return 0;
+}
+
+static int on_body(llhttp_t *parser, const char *at, size_t size)
+{
+    struct http_conn *conn = parser->data;
+    const struct http_limits *limits = &conn->server->config.limits;
+    struct slice bytes = { (const uint8_t *)at, size };
+
+    if (conn->incoming->body.size + size > limits->body_bytes_max) {
+        conn->refusal =
+            (struct http_refusal){ 413, "the body is too long", "body", limits->body_bytes_max };
+        return HPE_USER;
+    }
+    if (!http_body_append(conn->incoming, bytes)) {
+        conn->refusal = (struct http_refusal){ 503, "too many bodies are being received", "", 0 };
+        return HPE_USER;
+    }
+    return HPE_OK;
+}
+
+static int on_message_complete(llhttp_t *parser)
+{
+    struct http_conn *conn = parser->data;
+
+    conn->incoming->close = !llhttp_should_keep_alive(parser);
+    return HPE_PAUSED;
+}
+
+static const llhttp_settings_t settings = {
+    .on_url = on_url,
+    .on_header_field = on_header_field,
+    .on_header_value = on_header_value,
+    .on_headers_complete = on_headers_complete,
+    .on_body = on_body,
+    .on_message_complete = on_message_complete,
+};
+
+/* ---- receiving ---- */
+
+void h1_start(struct http_conn *conn)
+{
+    llhttp_init(&conn->parser, HTTP_REQUEST, &settings);
+    conn->parser.data = conn;
+}
+
+/* Answers with an error, in its turn, and takes no more input. `exchange` NULL: nothing of the
+ * request was understood. */
+static void refuse(struct http_conn *conn, struct http_exchange *exchange,
+                   struct http_refusal refusal)
+{
+    conn->refused = true;
+    conn->incoming = NULL;
+    conn->head_since_ms = 0;
+    if (exchange == NULL) {
+        exchange = http_exchange_new(conn);
+        http_conn_add(conn, exchange);
+    }
+    exchange->close = true;
+    http_conn_refuse(exchange, &refusal);
+}
+
+static void complete(struct http_conn *conn)
+{
+    struct http_exchange *exchange = conn->incoming;
+
+    conn->incoming = NULL;
+    llhttp_resume(&conn->parser);
+    if (exchange->close || conn->server->draining) {
+        exchange->close = true;
+        conn->refused = true;
+    }
+    http_conn_hand(exchange);
+}
+
+static struct buf *target_of(struct http_exchange *exchange)
+{
+    return exchange->conn->first == exchange ? &exchange->conn->out : &exchange->out;
+}
+
+/* The head is parsed and a body will come: is it welcome? */
+static void expect_body(struct http_conn *conn)
+{
+    struct http_exchange *exchange = conn->incoming;
+    const struct http_limits *limits = &conn->server->config.limits;
+    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+
+    conn->body_raw_bytes = 0;
+    exchange->since_ms = http_now_ms(conn->server);
+    if ((conn->parser.flags & F_CONTENT_LENGTH) != 0 &&
+        conn->parser.content_length > limits->body_bytes_max) {
+        refuse(
+            conn, exchange,
+            (struct http_refusal){ 413, "the body is too long", "body", limits->body_bytes_max });
+        return;
+    }
+    if (!exchange->old && http_text_equal(http_header_find(exchange, "expect"), "100-continue")) {
+        buf_append(target_of(exchange), go_on, sizeof go_on - 1);
+        http_conn_mark_dirty(conn);
+    }
+}
+
+static void parse_head(struct http_conn *conn, struct slice head)
+{
+    struct http_exchange *exchange = http_exchange_new(conn);
+    const char *wrong;
+
+    conn->head_since_ms = 0;
+    http_conn_add(conn, exchange);
+    conn->incoming = exchange;
+    conn->refusal = (struct http_refusal){ 400, "a malformed HTTP request", "", 0 };
+    buf_append(&exchange->head, head.data, head.size);
+    llhttp_errno_t result =
+        llhttp_execute(&conn->parser, (const char *)exchange->head.data, head.size);
+    if ((result != HPE_OK && result != HPE_PAUSED) || !exchange->head_done ||
+        conn->parser.method == HTTP_CONNECT) {
+        refuse(conn, exchange, conn->refusal);
+        return;
+    }
+    wrong = h1_head_check(exchange);
+    if (wrong != NULL)
+        refuse(conn, exchange, (struct http_refusal){ 400, wrong, "header", 0 });
+    else if (result == HPE_PAUSED)
+        complete(conn);
+    else
+        expect_body(conn);
+}
+
+/* Bytes used; 0: more are needed. */
+static size_t receive_head(struct http_conn *conn, struct slice bytes)
+{
+    uint32_t limit = conn->server->config.limits.header_bytes_max;
+    size_t size = 0;
+
+    if (bytes.size >= 2 && bytes.data[0] == '\r' && bytes.data[1] == '\n')
+        return 2; /* RFC 9112 section 2.2: empty lines before a request. */
+    switch (h1_head_scan(bytes, &size)) {
+    case H1_HEAD_PARTIAL:
+        size = bytes.size;
+        break;
+    case H1_HEAD_BAD:
+        if (bytes.data[0] == '\r' && bytes.size == 1)
+            return 0;
+        refuse(conn, NULL, (struct http_refusal){ 400, "a malformed HTTP request", "header", 0 });
+        return bytes.size;
+    case H1_HEAD_WHOLE:
+        if (size > limit)
+            break;
+        parse_head(conn, (struct slice){ bytes.data, size });
+        return size;
+    }
+    if (size > limit) {
+        refuse(conn, NULL,
+               (struct http_refusal){ 431, "the headers are too long", "header", limit });
+        return bytes.size;
+    }
+    if (conn->head_since_ms == 0)
+        conn->head_since_ms = http_now_ms(conn->server);
+    return 0;
+}
+
+static size_t receive_body(struct http_conn *conn, struct slice bytes)
+{
+    uint64_t raw_max = RAW_BYTES_AT_LEAST + (uint64_t)RAW_BYTES_PER_BODY_BYTE *
+                                                conn->server->config.limits.body_bytes_max;
+    llhttp_errno_t result;
+
+    conn->refusal = (struct http_refusal){ 400, "a malformed HTTP body", "body", 0 };
+    result = llhttp_execute(&conn->parser, (const char *)bytes.data, bytes.size);
+    if (result == HPE_PAUSED) {
+        const uint8_t *end = (const uint8_t *)llhttp_get_error_pos(&conn->parser);
+        complete(conn);
+        return (size_t)(end - bytes.data);
+    }
+    conn->body_raw_bytes += bytes.size;
+    if (result != HPE_OK || conn->body_raw_bytes > raw_max)
+        refuse(conn, conn->incoming, conn->refusal);
+    return bytes.size;
+}
+
+bool h1_is_full(const struct http_conn *conn)
+{
+    const struct http_limits *limits = &conn->server->config.limits;
+
+    return conn->exchange_count >= limits->pipeline_max + (conn->incoming != NULL) ||
+           http_conn_waiting(conn) > limits->output_bytes_max;
+}
+
+void h1_receive(struct http_conn *conn, struct slice bytes)
+{
+    struct buf held = conn->in;
+
+    conn->in = (struct buf){ 0 };
+    if (held.size > 0) {
+        buf_append(&held, bytes.data, bytes.size);
+        bytes = buf_slice(&held);
+    }
+    while (bytes.size > 0 && !conn->refused && !conn->doomed && !h1_is_full(conn)) {
+        size_t used =
+            conn->incoming != NULL ? receive_body(conn, bytes) : receive_head(conn, bytes);
+        if (used == 0)
+            break;
+        bytes = (struct slice){ bytes.data + used, bytes.size - used };
+    }
+    if (!conn->refused && !conn->doomed) {
+        buf_append(&conn->in, bytes.data, bytes.size);
+        if (h1_is_full(conn))
+            http_conn_resume(conn); /* Stops reading at once. */
+    }
+    buf_deinit(&held);
+}
+
+void h1_tick(struct http_conn *conn, uint64_t now_ms)
+{
+    const struct http_limits *limits = &conn->server->config.limits;
+    struct http_exchange *incoming = conn->incoming;
+
+    if (!conn->reading || conn->refused)
+        return;
+    if (incoming != NULL && now_ms >= incoming->since_ms + limits->body_timeout_ms) {
+        conn->server->stats.timeouts++;
+        refuse(conn, incoming, (struct http_refusal){ 408, "the body came too slowly", "body", 0 });
+    } else if (conn->head_since_ms != 0 &&
+               now_ms >= conn->head_since_ms + limits->header_timeout_ms) {
+        conn->server->stats.timeouts++;
+        refuse(conn, NULL,
+               (struct http_refusal){ 408, "the headers came too slowly", "header", 0 });
+    } else if (conn->first == NULL && conn->in.size == 0 &&
+               now_ms >= conn->since_ms + limits->idle_timeout_ms) {
+        http_conn_close_soon(conn);
+    }
+}
+
+/* ---- answering ---- */
+
+static void put_number(struct buf *out, size_t number, unsigned base)
+{
+    char text[24];
+    char *at = text + sizeof text;
+
+    do {
+        *--at = "0123456789abcdef"[number % base];
+        number /= base;
+    } while (number > 0);
+    buf_append(out, at, (size_t)(text + sizeof text - at));
+}
+
+static const char *reason_of(unsigned status)
+{
+    switch (status) {
+    case 200:
+        return "OK";
+    case 204:
+        return "No Content";
+    case 400:
+        return "Bad Request";
+    case 401:
+        return "Unauthorized";
+    case 403:
+        return "Forbidden";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 408:
+        return "Request Timeout";
+    case 409:
+        return "Conflict";
+    case 413:
+        return "Content Too Large";
+    case 415:
+        return "Unsupported Media Type";
+    case 429:
+        return "Too Many Requests";
+    case 431:
+        return "Request Header Fields Too Large";
+    case 500:
+        return "Internal Server Error";
+    case 501:
+        return "Not Implemented";
+    case 503:
+        return "Service Unavailable";
+    case 504:
+        return "Gateway Timeout";
+    case 505:
+        return "HTTP Version Not Supported";
+    default:
+        return "Status";
+    }
+}
+
+static void put_text(struct buf *out, const char *text)
+{
+    buf_append(out, text, strlen(text));
+}
+
+static void put_head(struct http_exchange *exchange, const struct http_answer *answer,
+                     struct buf *out)
+{
+    put_text(out, "HTTP/1.1 ");
+    put_number(out, answer->status, 10);
+    buf_put_u8(out, ' ');
+    put_text(out, reason_of(answer->status));
+    for (size_t i = 0; i < answer->header_count; i++) {
+        buf_append(out, "\r\n", 2);
+        buf_append(out, answer->headers[i].name.data, answer->headers[i].name.size);
+        buf_append(out, ": ", 2);
+        buf_append(out, answer->headers[i].value.data, answer->headers[i].value.size);
+    }
+    put_text(out, "\r\ndate: ");
+    put_text(out, http_date(exchange->server));
+    if (exchange->close)
+        put_text(out, "\r\nconnection: close");
+    else if (exchange->old)
+        put_text(out, "\r\nconnection: keep-alive");
+}
+
+/* Answered exchanges leave in their order; the next one's bytes follow. */
+static void advance(struct http_conn *conn)
+{
+    while (conn->first != NULL && conn->first->ended) {
+        struct http_exchange *exchange = conn->first;
+        bool last = exchange->close;
+        http_conn_remove(conn, exchange);
+        http_exchange_free(exchange);
+        if (last) {
+            http_conn_close_soon(conn);
+            return;
+        }
+        if (conn->first == NULL)
+            return;
+        buf_append(&conn->out, conn->first->out.data, conn->first->out.size);
+        buf_clear(&conn->first->out);
+    }
+}
+
+void h1_answer_begin(struct http_exchange *exchange, const struct http_answer *answer, bool whole)
+{
+    struct http_conn *conn = exchange->conn;
+    struct buf *out = target_of(exchange);
+    bool body = answer->status != 204 && answer->status != 304;
+
+    exchange->chunked = !whole && !exchange->old;
+    if (conn->server->draining || (!whole && exchange->old))
+        exchange->close = true;
+    put_head(exchange, answer, out);
+    if (whole && body) {
+        put_text(out, "\r\ncontent-length: ");
+        put_number(out, answer->body.size, 10);
+    } else if (exchange->chunked) {
+        put_text(out, "\r\ntransfer-encoding: chunked");
+    }
+    put_text(out, "\r\n\r\n");
+    if (whole && body && !exchange->only_head)
+        buf_append(out, answer->body.data, answer->body.size);
+    if (whole)
+        advance(conn);
+    http_conn_mark_dirty(conn);
+}
+
+void h1_answer_send(struct http_exchange *exchange, struct slice bytes)
+{
+    struct buf *out = target_of(exchange);
+
+    if (bytes.size == 0 || exchange->only_head)
+        return;
+    if (exchange->chunked) {
+        put_number(out, bytes.size, 16);
+        buf_append(out, "\r\n", 2);
+    }
+    buf_append(out, bytes.data, bytes.size);
+    if (exchange->chunked)
+        buf_append(out, "\r\n", 2);
+    http_conn_mark_dirty(exchange->conn);
+}
+
+void h1_answer_end(struct http_exchange *exchange)
+{
+    struct http_conn *conn = exchange->conn;
+
+    if (exchange->chunked && !exchange->only_head)
+        put_text(target_of(exchange), "0\r\n\r\n");
+    advance(conn);
+    http_conn_mark_dirty(conn);
+}

@@ -1,0 +1,112 @@
+#include "runtime/http/h1_head.h"
+
+#include <string.h>
+
+/* A header line without its CRLF, not empty. */
+static bool line_is_good(const uint8_t *line, size_t size, bool is_first)
+{
+    if (line[0] == ' ' || line[0] == '\t' || memchr(line, '\r', size) != NULL ||
+        memchr(line, 0, size) != NULL)
+        return false;
+    if (is_first)
+        return true;
+    const uint8_t *colon = memchr(line, ':', size);
+    return colon != NULL && colon > line && colon[-1] != ' ' && colon[-1] != '\t';
+}
+
+enum h1_head h1_head_scan(struct slice bytes, size_t *ret_size)
+{
+    const uint8_t *at = bytes.data;
+    const uint8_t *end = bytes.data + bytes.size;
+
+    for (bool is_first = true; at < end; is_first = false) {
+        const uint8_t *newline = memchr(at, '\n', (size_t)(end - at));
+        if (newline == NULL)
+            return H1_HEAD_PARTIAL;
+        if (newline == at || newline[-1] != '\r')
+            return H1_HEAD_BAD;
+        size_t size = (size_t)(newline - 1 - at);
+        if (size == 0) {
+            *ret_size = (size_t)(newline + 1 - bytes.data);
+            return is_first ? H1_HEAD_BAD : H1_HEAD_WHOLE;
+        }
+        if (!line_is_good(at, size, is_first))
+            return H1_HEAD_BAD;
+        at = newline + 1;
+    }
+    return H1_HEAD_PARTIAL;
+}
+
+static size_t header_count(const struct http_exchange *exchange, const char *name,
+                           struct slice *ret_value)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < exchange->header_count; i++) {
+        if (!slice_equal(exchange->headers[i].name, slice_from_text(name)))
+            continue;
+        *ret_value = exchange->headers[i].value;
+        count++;
+    }
+    return count;
+}
+
+static bool all_digits(struct slice text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return false;
+    }
+    return text.size > 0 && text.size <= 18;
+}
+
+const char *h1_head_check(const struct http_exchange *exchange)
+{
+    struct slice host = { 0 };
+    struct slice length = { 0 };
+    struct slice encoding = { 0 };
+    size_t hosts = header_count(exchange, "host", &host);
+    size_t lengths = header_count(exchange, "content-length", &length);
+    size_t encodings = header_count(exchange, "transfer-encoding", &encoding);
+
+    if (hosts > 1 || (hosts == 0 && !exchange->old))
+        return "exactly one Host header is needed";
+    if (lengths > 1 || (lengths == 1 && !all_digits(length)))
+        return "Content-Length must be one number";
+    if (encodings > 0 && lengths > 0)
+        return "Content-Length and Transfer-Encoding exclude each other";
+    if (encodings > 1 || (encodings == 1 && !http_text_equal(encoding, "chunked")))
+        return "the only Transfer-Encoding is chunked";
+    if (encodings > 0 && exchange->old)
+        return "HTTP/1.0 has no Transfer-Encoding";
+    return NULL;
+}
+
+static bool starts_with(struct slice text, const char *prefix)
+{
+    size_t size = strlen(prefix);
+    return text.size >= size && memcmp(text.data, prefix, size) == 0;
+}
+
+bool h1_head_set_target(struct http_exchange *exchange, struct slice target)
+{
+    const uint8_t *mark;
+
+    /* The absolute form, as sent to proxies. */
+    if (starts_with(target, "http://") || starts_with(target, "https://")) {
+        size_t skip = target.data[4] == 's' ? 8 : 7;
+        mark = memchr(target.data + skip, '/', target.size - skip);
+        if (mark == NULL)
+            return false;
+        target = (struct slice){ mark, (size_t)(target.data + target.size - mark) };
+    }
+    if (target.size == 0 || (target.data[0] != '/' && target.data[0] != '*'))
+        return false;
+    exchange->path = target;
+    mark = memchr(target.data, '?', target.size);
+    if (mark != NULL) {
+        exchange->path.size = (size_t)(mark - target.data);
+        exchange->query = (struct slice){ mark + 1, target.size - exchange->path.size - 1 };
+    }
+    return true;
+}

@@ -1,0 +1,403 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/http/http_conn.h"
+
+#define STREAM_WINDOW     1048576
+#define CONNECTION_WINDOW 16777216
+#define OUTBOUND_ACKS_MAX 1000u /* Answers to PING and SETTINGS that wait. */
+#define RESET_BURST       20u   /* Times stream_resets_per_s. */
+#define ANSWER_FIELDS_MAX 24u
+#define HEADER_OVERHEAD   32u /* RFC 9113 section 10.5.1 counts so much for each. */
+
+/* ---- receiving: nghttp2's callbacks ---- */
+
+static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    struct http_conn *conn = user;
+
+    if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+        return 0;
+    struct http_exchange *exchange = http_exchange_new(conn);
+    exchange->stream_id = frame->hd.stream_id;
+    http_conn_add(conn, exchange);
+    nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, exchange);
+    return 0;
+}
+
+/* A slice into the head: until the head is whole, `data` is the offset plus one. */
+static struct slice keep(struct http_exchange *exchange, const uint8_t *bytes, size_t size)
+{
+    size_t offset = exchange->head.size;
+
+    buf_append(&exchange->head, bytes, size);
+    return (struct slice){ (const uint8_t *)(uintptr_t)(offset + 1), size };
+}
+
+static void settle(const struct http_exchange *exchange, struct slice *slice)
+{
+    if (slice->data != NULL)
+        slice->data = exchange->head.data + ((uintptr_t)slice->data - 1);
+}
+
+static void settle_head(struct http_exchange *exchange)
+{
+    settle(exchange, &exchange->method);
+    settle(exchange, &exchange->path);
+    for (size_t i = 0; i < exchange->header_count; i++) {
+        settle(exchange, &exchange->headers[i].name);
+        settle(exchange, &exchange->headers[i].value);
+    }
+    const uint8_t *mark =
+        exchange->path.size > 0 ? memchr(exchange->path.data, '?', exchange->path.size) : NULL;
+    if (mark != NULL) {
+        size_t size = (size_t)(mark - exchange->path.data);
+        exchange->query = (struct slice){ mark + 1, exchange->path.size - size - 1 };
+        exchange->path.size = size;
+    }
+    exchange->only_head = slice_equal(exchange->method, SLICE_LITERAL("HEAD"));
+    exchange->head_done = true;
+    exchange->since_ms = http_now_ms(exchange->server);
+}
+
+static bool name_is(const uint8_t *name, size_t size, const char *expected)
+{
+    return size == strlen(expected) && memcmp(name, expected, size) == 0;
+}
+
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+                     size_t name_size, const uint8_t *value, size_t value_size, uint8_t flags,
+                     void *user)
+{
+    struct http_conn *conn = user;
+    const struct http_limits *limits = &conn->server->config.limits;
+    struct http_exchange *exchange =
+        nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+
+    (void)flags;
+    if (exchange == NULL || exchange->head_done) /* Refused, or a trailer. */
+        return 0;
+    exchange->head_bytes += name_size + value_size + HEADER_OVERHEAD;
+    if (exchange->head_bytes > limits->header_bytes_max ||
+        exchange->header_count >= limits->headers_max) {
+        conn->server->stats.bad_messages++;
+        nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
+                                  NGHTTP2_ENHANCE_YOUR_CALM);
+        return 0;
+    }
+    if (name_is(name, name_size, ":method")) {
+        exchange->method = keep(exchange, value, value_size);
+    } else if (name_is(name, name_size, ":path")) {
+        exchange->path = keep(exchange, value, value_size);
+    } else if (name_size > 0 && name[0] != ':') {
+        struct http_field *field = &exchange->headers[exchange->header_count++];
+        field->name = keep(exchange, name, name_size);
+        field->value = keep(exchange, value, value_size);
+    }
+    return 0;
+}
+
+static void refuse(struct http_exchange *exchange, struct http_refusal refusal)
+{
+    http_conn_refuse(exchange, &refusal);
+}
+
+/* A refused body: the client may send the rest, within limits, so that it reads the answer. */
+static void discard(struct http_exchange *exchange, size_t size)
+{
+    size_t limit = exchange->server->config.limits.body_bytes_max;
+
+    if (exchange->discarded_bytes <= limit && exchange->discarded_bytes + size > limit)
+        nghttp2_submit_rst_stream(exchange->conn->session, NGHTTP2_FLAG_NONE, exchange->stream_id,
+                                  NGHTTP2_ENHANCE_YOUR_CALM);
+    exchange->discarded_bytes += size;
+}
+
+static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, const uint8_t *data,
+                   size_t size, void *user)
+{
+    struct http_conn *conn = user;
+    uint32_t limit = conn->server->config.limits.body_bytes_max;
+    struct http_exchange *exchange = nghttp2_session_get_stream_user_data(session, stream_id);
+
+    (void)flags;
+    if (exchange == NULL)
+        return 0;
+    if (exchange->handed) {
+        discard(exchange, size);
+        return 0;
+    }
+    if (exchange->body.size + size > limit)
+        refuse(exchange, (struct http_refusal){ 413, "the body is too long", "body", limit });
+    else if (!http_body_append(exchange, (struct slice){ data, size }))
+        refuse(exchange, (struct http_refusal){ 503, "too many bodies are being received", "", 0 });
+    return 0;
+}
+
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    struct http_exchange *exchange;
+
+    (void)user;
+    if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
+        return 0;
+    exchange = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+    if (exchange == NULL || exchange->handed)
+        return 0;
+    if (frame->hd.type == NGHTTP2_HEADERS && !exchange->head_done) {
+        if (exchange->head_bytes > exchange->server->config.limits.header_bytes_max)
+            return 0; /* Its reset is on the way. */
+        settle_head(exchange);
+    }
+    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 && exchange->head_done)
+        http_conn_hand(exchange);
+    return 0;
+}
+
+static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t error_code,
+                           void *user)
+{
+    struct http_exchange *exchange = nghttp2_session_get_stream_user_data(session, stream_id);
+
+    (void)error_code;
+    (void)user;
+    if (exchange == NULL)
+        return 0;
+    nghttp2_session_set_stream_user_data(session, stream_id, NULL);
+    http_conn_cancel(exchange); /* Frees it when it was answered. */
+    return 0;
+}
+
+/* ---- start, stop ---- */
+
+static void set_callbacks(nghttp2_session_callbacks *callbacks)
+{
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
+}
+
+static void set_options(nghttp2_option *option, const struct http_limits *limits)
+{
+    nghttp2_option_set_no_closed_streams(option, 1);
+    nghttp2_option_set_max_outbound_ack(option, OUTBOUND_ACKS_MAX);
+    nghttp2_option_set_stream_reset_rate_limit(
+        option, (uint64_t)RESET_BURST * limits->stream_resets_per_s, limits->stream_resets_per_s);
+}
+
+err h2_start(struct http_conn *conn)
+{
+    const struct http_limits *limits = &conn->server->config.limits;
+    nghttp2_settings_entry settings[] = {
+        { NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits->streams_max },
+        { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW },
+        { NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits->header_bytes_max },
+        { NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
+    };
+    nghttp2_session_callbacks *callbacks = NULL;
+    nghttp2_option *option = NULL;
+    err e = ERR_NO_MEMORY;
+
+    if (nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&option) == 0) {
+        set_callbacks(callbacks);
+        set_options(option, limits);
+        if (nghttp2_session_server_new2(&conn->session, callbacks, conn, option) == 0 &&
+            nghttp2_submit_settings(conn->session, NGHTTP2_FLAG_NONE, settings,
+                                    ARRAY_SIZE(settings)) == 0 &&
+            nghttp2_session_set_local_window_size(conn->session, NGHTTP2_FLAG_NONE, 0,
+                                                  CONNECTION_WINDOW) == 0)
+            e = ERR_OK;
+    }
+    nghttp2_session_callbacks_del(callbacks);
+    nghttp2_option_del(option);
+    http_conn_mark_dirty(conn);
+    return e;
+}
+
+void h2_stop(struct http_conn *conn)
+{
+    nghttp2_session_del(conn->session);
+    conn->session = NULL;
+}
+
+void h2_receive(struct http_conn *conn, struct slice bytes)
+{
+    ssize_t used = nghttp2_session_mem_recv(conn->session, bytes.data, bytes.size);
+
+    if (used < 0) {
+        conn->server->stats.bad_messages++;
+        conn->doomed = true;
+        return;
+    }
+    http_conn_mark_dirty(conn);
+}
+
+void h2_fill(struct http_conn *conn)
+{
+    uint32_t limit = conn->server->config.limits.output_bytes_max;
+    const uint8_t *frames;
+
+    while (http_conn_waiting(conn) < limit) {
+        ssize_t size = nghttp2_session_mem_send(conn->session, &frames);
+        if (size < 0) {
+            http_conn_close(conn);
+            return;
+        }
+        if (size == 0)
+            break;
+        buf_append(&conn->out, frames, (size_t)size);
+    }
+    if (!nghttp2_session_want_read(conn->session) && !nghttp2_session_want_write(conn->session))
+        conn->close_soon = true;
+}
+
+void h2_goaway(struct http_conn *conn)
+{
+    int32_t last = nghttp2_session_get_last_proc_stream_id(conn->session);
+
+    nghttp2_submit_goaway(conn->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0);
+    http_conn_mark_dirty(conn);
+}
+
+void h2_tick(struct http_conn *conn, uint64_t now_ms)
+{
+    const struct http_limits *limits = &conn->server->config.limits;
+
+    if (conn->first == NULL) {
+        if (now_ms >= conn->since_ms + limits->idle_timeout_ms) {
+            nghttp2_session_terminate_session(conn->session, NGHTTP2_NO_ERROR);
+            http_conn_mark_dirty(conn);
+        }
+        return;
+    }
+    for (struct http_exchange *exchange = conn->first; exchange != NULL;
+         exchange = exchange->next) {
+        if (exchange->received || (exchange->handed && !exchange->ended))
+            continue;
+        if (!exchange->head_done && now_ms >= exchange->since_ms + limits->header_timeout_ms) {
+            conn->server->stats.timeouts++;
+            http_conn_close(conn);
+            return;
+        }
+        if (exchange->head_done && now_ms >= exchange->since_ms + limits->body_timeout_ms) {
+            conn->server->stats.timeouts++;
+            nghttp2_submit_rst_stream(conn->session, NGHTTP2_FLAG_NONE, exchange->stream_id,
+                                      NGHTTP2_CANCEL);
+            http_conn_mark_dirty(conn);
+        }
+    }
+}
+
+/* ---- answering ---- */
+
+static nghttp2_nv field_of(struct slice name, struct slice value)
+{
+    return (nghttp2_nv){ .name = (uint8_t *)(uintptr_t)name.data,
+                         .namelen = name.size,
+                         .value = (uint8_t *)(uintptr_t)value.data,
+                         .valuelen = value.size,
+                         .flags = NGHTTP2_NV_FLAG_NONE };
+}
+
+static void submit_trailers(nghttp2_session *session, struct http_exchange *exchange)
+{
+    nghttp2_nv fields[ANSWER_FIELDS_MAX];
+    size_t count = 0;
+    const char *at = (const char *)exchange->trailers.data;
+    const char *end = at + exchange->trailers.size;
+
+    while (at < end && count < ANSWER_FIELDS_MAX) {
+        struct slice name = slice_from_text(at);
+        struct slice value = slice_from_text(at + name.size + 1);
+        fields[count++] = field_of(name, value);
+        at += name.size + value.size + 2;
+    }
+    nghttp2_submit_trailer(session, exchange->stream_id, fields, count);
+}
+
+static ssize_t on_answer_bytes(nghttp2_session *session, int32_t stream_id, uint8_t *ret_bytes,
+                               size_t size, uint32_t *ret_flags, nghttp2_data_source *source,
+                               void *user)
+{
+    struct http_exchange *exchange = source->ptr;
+    size_t left = exchange->out.size - exchange->out_at;
+
+    (void)stream_id;
+    (void)user;
+    if (left == 0 && !exchange->ended)
+        return NGHTTP2_ERR_DEFERRED;
+    if (size > left)
+        size = left;
+    if (size > 0)
+        memcpy(ret_bytes, exchange->out.data + exchange->out_at, size);
+    exchange->out_at += size;
+    if (exchange->out_at == exchange->out.size) {
+        buf_clear(&exchange->out);
+        exchange->out_at = 0;
+        if (exchange->ended) {
+            *ret_flags |= NGHTTP2_DATA_FLAG_EOF;
+            if (exchange->trailers.size > 0) {
+                *ret_flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+                submit_trailers(session, exchange);
+            }
+        }
+    }
+    return (ssize_t)size;
+}
+
+static void keep_trailers(struct http_exchange *exchange, const struct http_field *trailers,
+                          size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        buf_append(&exchange->trailers, trailers[i].name.data, trailers[i].name.size);
+        buf_put_u8(&exchange->trailers, 0);
+        buf_append(&exchange->trailers, trailers[i].value.data, trailers[i].value.size);
+        buf_put_u8(&exchange->trailers, 0);
+    }
+}
+
+void h2_answer_begin(struct http_exchange *exchange, const struct http_answer *answer, bool whole)
+{
+    struct http_conn *conn = exchange->conn;
+    nghttp2_nv fields[ANSWER_FIELDS_MAX];
+    nghttp2_data_provider provider = { .source.ptr = exchange, .read_callback = on_answer_bytes };
+    char status[12];
+    size_t count = 0;
+
+    CHECK(answer->header_count + 2 <= ANSWER_FIELDS_MAX);
+    snprintf(status, sizeof status, "%u", answer->status);
+    fields[count++] = field_of(SLICE_LITERAL(":status"), slice_from_text(status));
+    for (size_t i = 0; i < answer->header_count; i++)
+        fields[count++] = field_of(answer->headers[i].name, answer->headers[i].value);
+    fields[count++] = field_of(SLICE_LITERAL("date"), slice_from_text(http_date(exchange->server)));
+    if (whole) {
+        keep_trailers(exchange, answer->trailers, answer->trailer_count);
+        if (!exchange->only_head)
+            buf_append(&exchange->out, answer->body.data, answer->body.size);
+    }
+    bool data = !whole || exchange->out.size > 0 || exchange->trailers.size > 0;
+    nghttp2_submit_response(conn->session, exchange->stream_id, fields, count,
+                            data ? &provider : NULL);
+    http_conn_mark_dirty(conn);
+}
+
+void h2_answer_send(struct http_exchange *exchange, struct slice bytes)
+{
+    if (exchange->only_head)
+        return;
+    buf_append(&exchange->out, bytes.data, bytes.size);
+    nghttp2_session_resume_data(exchange->conn->session, exchange->stream_id);
+    http_conn_mark_dirty(exchange->conn);
+}
+
+void h2_answer_end(struct http_exchange *exchange, const struct http_field *trailers,
+                   size_t trailer_count)
+{
+    keep_trailers(exchange, trailers, trailer_count);
+    nghttp2_session_resume_data(exchange->conn->session, exchange->stream_id);
+    http_conn_mark_dirty(exchange->conn);
+}

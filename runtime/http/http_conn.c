@@ -1,0 +1,504 @@
+#include "runtime/http/http_conn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+
+#define LINGER_MS      2000u
+#define KEPT_BYTES_MAX 1048576u /* Larger output buffers are given back once empty. */
+
+static const char h2_preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+#define H2_PREFACE_SIZE (sizeof h2_preface - 1)
+
+/* ---- exchanges ---- */
+
+void http_conn_add(struct http_conn *conn, struct http_exchange *exchange)
+{
+    exchange->previous = conn->last;
+    exchange->next = NULL;
+    if (conn->last != NULL)
+        conn->last->next = exchange;
+    else
+        conn->first = exchange;
+    conn->last = exchange;
+    conn->exchange_count++;
+}
+
+void http_conn_remove(struct http_conn *conn, struct http_exchange *exchange)
+{
+    if (exchange->previous != NULL)
+        exchange->previous->next = exchange->next;
+    else
+        conn->first = exchange->next;
+    if (exchange->next != NULL)
+        exchange->next->previous = exchange->previous;
+    else
+        conn->last = exchange->previous;
+    exchange->next = NULL;
+    exchange->previous = NULL;
+    conn->exchange_count--;
+}
+
+void http_conn_hand(struct http_exchange *exchange)
+{
+    struct http_server *server = exchange->server;
+
+    exchange->received = true;
+    exchange->handed = true;
+    exchange->conn->since_ms = http_now_ms(server);
+    server->stats.requests++;
+    server->config.handlers.on_request(server->config.handlers.user, exchange);
+}
+
+void http_conn_refuse(struct http_exchange *exchange, const struct http_refusal *refusal)
+{
+    struct http_server *server = exchange->server;
+
+    exchange->handed = true;
+    server->stats.bad_messages++;
+    server->config.handlers.on_refused(server->config.handlers.user, exchange, refusal);
+}
+
+void http_conn_cancel(struct http_exchange *exchange)
+{
+    struct http_server *server = exchange->server;
+
+    http_conn_remove(exchange->conn, exchange);
+    exchange->conn = NULL;
+    if (!exchange->handed || exchange->ended) {
+        http_exchange_free(exchange);
+        return;
+    }
+    server->stats.requests_cancelled++;
+    server->config.handlers.on_cancel(server->config.handlers.user, exchange);
+}
+
+/* ---- closing ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct http_conn *conn = handle->data;
+    struct http_server *server = conn->server;
+
+    buf_deinit(&conn->in);
+    buf_deinit(&conn->out);
+    buf_deinit(&conn->sending);
+    tls_session_free(conn->tls);
+    http_server_forget(server, conn);
+    free(conn);
+}
+
+void http_conn_close(struct http_conn *conn)
+{
+    if (conn->state == CONN_CLOSED)
+        return;
+    if (conn->receiving) {
+        conn->doomed = true;
+        return;
+    }
+    conn->state = CONN_CLOSED;
+    while (conn->first != NULL)
+        http_conn_cancel(conn->first);
+    h2_stop(conn);
+    uv_close((uv_handle_t *)&conn->tcp, on_closed);
+}
+
+static void on_shutdown(uv_shutdown_t *shutdown, int status)
+{
+    (void)shutdown;
+    (void)status;
+}
+
+static void linger(struct http_conn *conn)
+{
+    conn->state = CONN_LINGER;
+    conn->since_ms = http_now_ms(conn->server);
+    if (conn->tls != NULL) {
+        tls_session_close(conn->tls);
+        struct buf *wire = tls_session_output(conn->tls);
+        uv_buf_t bytes = uv_buf_init((char *)wire->data, (unsigned)wire->size);
+        (void)uv_try_write((uv_stream_t *)&conn->tcp, &bytes, 1);
+    }
+    if (uv_shutdown(&conn->shutdown, (uv_stream_t *)&conn->tcp, on_shutdown) != 0) {
+        http_conn_close(conn);
+        return;
+    }
+    http_conn_resume(conn);
+}
+
+void http_conn_close_soon(struct http_conn *conn)
+{
+    conn->close_soon = true;
+    http_conn_mark_dirty(conn);
+}
+
+/* ---- sending ---- */
+
+void http_conn_mark_dirty(struct http_conn *conn)
+{
+    if (conn->state != CONN_CLOSED)
+        http_server_mark_dirty(conn->server, conn);
+}
+
+size_t http_conn_waiting(const struct http_conn *conn)
+{
+    return conn->out.size + conn->sending_left;
+}
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct http_conn *conn = write->data;
+
+    conn->writing = false;
+    conn->sending_left = 0;
+    buf_clear(&conn->sending);
+    if (conn->state == CONN_CLOSED)
+        return;
+    if (status != 0) {
+        http_conn_close(conn);
+        return;
+    }
+    conn->since_ms = http_now_ms(conn->server);
+    http_conn_mark_dirty(conn);
+}
+
+/* What goes on the wire: the plain bytes, or their ciphertext. */
+static struct buf *wire_of(struct http_conn *conn)
+{
+    if (conn->tls == NULL)
+        return &conn->out;
+    if (conn->out.size > 0 && tls_session_is_established(conn->tls)) {
+        if (tls_session_write(conn->tls, buf_slice(&conn->out)) != ERR_OK)
+            http_conn_close(conn);
+        buf_clear(&conn->out);
+    }
+    return tls_session_output(conn->tls);
+}
+
+/* The rest of `wire` goes through libuv's queue. */
+static void write_rest(struct http_conn *conn, struct buf *wire, size_t sent)
+{
+    struct buf empty = conn->sending;
+    uv_buf_t bytes;
+
+    conn->sending = *wire;
+    *wire = empty;
+    conn->sending_left = conn->sending.size - sent;
+    bytes = uv_buf_init((char *)conn->sending.data + sent, (unsigned)conn->sending_left);
+    conn->writing = true;
+    if (uv_write(&conn->write, (uv_stream_t *)&conn->tcp, &bytes, 1, on_written) != 0) {
+        conn->writing = false;
+        http_conn_close(conn);
+    }
+}
+
+static void send_waiting(struct http_conn *conn)
+{
+    struct buf *wire = wire_of(conn);
+
+    if (conn->state == CONN_CLOSED || wire->size == 0)
+        return;
+    uv_buf_t bytes = uv_buf_init((char *)wire->data, (unsigned)wire->size);
+    int sent = uv_try_write((uv_stream_t *)&conn->tcp, &bytes, 1);
+    if (sent < 0 && sent != UV_EAGAIN) {
+        http_conn_close(conn);
+        return;
+    }
+    size_t size = sent > 0 ? (size_t)sent : 0;
+    conn->server->stats.bytes_sent += wire->size;
+    if (size < wire->size) {
+        write_rest(conn, wire, size);
+        return;
+    }
+    buf_clear(wire);
+    if (wire->capacity > KEPT_BYTES_MAX)
+        buf_deinit(wire);
+}
+
+static void wake_streams(struct http_conn *conn)
+{
+    const struct http_handlers *handlers = &conn->server->config.handlers;
+    size_t low = conn->server->config.limits.stream_bytes_max / 2;
+    struct http_exchange *exchange = conn->first;
+
+    while (exchange != NULL) {
+        size_t waiting = exchange->out.size - exchange->out_at;
+        if (!http_is_h2(exchange))
+            waiting += http_conn_waiting(conn);
+        if (!exchange->blocked || waiting > low) {
+            exchange = exchange->next;
+            continue;
+        }
+        exchange->blocked = false;
+        handlers->on_writable(handlers->user, exchange);
+        exchange = conn->first; /* It may have ended, and others with it. */
+    }
+}
+
+void http_conn_flush(struct http_conn *conn)
+{
+    if (conn->state == CONN_CLOSED || conn->state == CONN_LINGER)
+        return;
+    if (conn->state == CONN_H2) {
+        conn->receiving = true;
+        h2_fill(conn);
+        conn->receiving = false;
+        if (conn->doomed)
+            http_conn_close(conn);
+    }
+    if (conn->state == CONN_CLOSED || conn->writing)
+        return;
+    send_waiting(conn);
+    if (conn->state == CONN_CLOSED)
+        return;
+    wake_streams(conn);
+    if (conn->close_soon && !conn->writing && http_conn_waiting(conn) == 0) {
+        linger(conn);
+        return;
+    }
+    http_conn_resume(conn);
+}
+
+/* ---- receiving ---- */
+
+static void detect(struct http_conn *conn, struct slice bytes)
+{
+    const char *alpn = conn->tls != NULL ? tls_session_alpn(conn->tls) : "";
+    struct buf held;
+    size_t size;
+
+    buf_append(&conn->in, bytes.data, bytes.size);
+    size = conn->in.size < H2_PREFACE_SIZE ? conn->in.size : H2_PREFACE_SIZE;
+    bool preface = memcmp(conn->in.data, h2_preface, size) == 0;
+    if (preface && size < H2_PREFACE_SIZE)
+        return;
+    held = conn->in;
+    conn->in = (struct buf){ 0 };
+    if (preface || strcmp(alpn, "h2") == 0) {
+        conn->state = CONN_H2;
+        if (h2_start(conn) == ERR_OK)
+            h2_receive(conn, buf_slice(&held));
+        else
+            http_conn_close(conn);
+    } else {
+        conn->state = CONN_H1;
+        h1_start(conn);
+        h1_receive(conn, buf_slice(&held));
+    }
+    buf_deinit(&held);
+}
+
+static void receive_plain(struct http_conn *conn, struct slice bytes)
+{
+    switch (conn->state) {
+    case CONN_DETECT:
+        detect(conn, bytes);
+        break;
+    case CONN_H1:
+        h1_receive(conn, bytes);
+        break;
+    case CONN_H2:
+        h2_receive(conn, bytes);
+        break;
+    case CONN_LINGER:
+    case CONN_CLOSED:
+        break;
+    }
+}
+
+static void receive_tls(struct http_conn *conn, struct slice bytes)
+{
+    struct http_server *server = conn->server;
+    size_t size = 0;
+    err e = tls_session_feed(conn->tls, bytes);
+
+    while (e == ERR_OK && !conn->doomed) {
+        e = tls_session_read(conn->tls, server->plain_bytes, sizeof server->plain_bytes, &size);
+        if (e == ERR_OK)
+            receive_plain(conn, (struct slice){ server->plain_bytes, size });
+    }
+    http_conn_mark_dirty(conn);
+    if (e == ERR_OK || e == ERR_NEED)
+        return;
+    if (e != ERR_CLOSED)
+        send_waiting(conn); /* The alert. */
+    conn->doomed = true;
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes)
+{
+    struct http_conn *conn = handle->data;
+
+    (void)suggested;
+    *ret_bytes = uv_buf_init((char *)conn->server->read_bytes, HTTP_READ_BYTES);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
+{
+    struct http_conn *conn = stream->data;
+
+    if (size == 0 || conn->state == CONN_CLOSED)
+        return;
+    if (size < 0) {
+        http_conn_close(conn);
+        return;
+    }
+    conn->server->stats.bytes_received += (uint64_t)size;
+    if (conn->state == CONN_LINGER)
+        return;
+    struct slice data = { (const uint8_t *)bytes->base, (size_t)size };
+    conn->receiving = true;
+    if (conn->tls != NULL)
+        receive_tls(conn, data);
+    else
+        receive_plain(conn, data);
+    conn->receiving = false;
+    if (conn->doomed)
+        http_conn_close(conn);
+}
+
+/* Input is held back while too many requests or answers wait. */
+static bool is_full(const struct http_conn *conn)
+{
+    if (conn->state == CONN_H1)
+        return h1_is_full(conn);
+    return http_conn_waiting(conn) > conn->server->config.limits.output_bytes_max;
+}
+
+void http_conn_resume(struct http_conn *conn)
+{
+    if (conn->state != CONN_LINGER && is_full(conn)) {
+        if (conn->reading)
+            uv_read_stop((uv_stream_t *)&conn->tcp);
+        conn->reading = false;
+        return;
+    }
+    if (conn->reading)
+        return;
+    conn->reading = true;
+    if (uv_read_start((uv_stream_t *)&conn->tcp, on_alloc, on_read) != 0) {
+        http_conn_close(conn);
+        return;
+    }
+    if (conn->state != CONN_H1 || conn->in.size == 0)
+        return;
+    conn->receiving = true;
+    h1_receive(conn, (struct slice){ 0 });
+    conn->receiving = false;
+    if (conn->doomed)
+        http_conn_close(conn);
+}
+
+/* ---- accepting, time ---- */
+
+static void peer_print(struct http_conn *conn)
+{
+    struct sockaddr_storage address = { 0 };
+    int size = sizeof address;
+    char name[48] = "?";
+    unsigned port = 0;
+
+    if (uv_tcp_getpeername(&conn->tcp, (struct sockaddr *)&address, &size) == 0) {
+        if (address.ss_family == AF_INET) {
+            struct sockaddr_in *in = (struct sockaddr_in *)(void *)&address;
+            uv_ip4_name(in, name, sizeof name);
+            port = ntohs(in->sin_port);
+        } else {
+            struct sockaddr_in6 *in = (struct sockaddr_in6 *)(void *)&address;
+            uv_ip6_name(in, name, sizeof name);
+            port = ntohs(in->sin6_port);
+        }
+    }
+    snprintf(conn->peer, sizeof conn->peer, strchr(name, ':') != NULL ? "[%s]:%u" : "%s:%u", name,
+             port);
+}
+
+void http_conn_accept(struct http_server *server)
+{
+    struct http_conn *conn = mem_zalloc(sizeof *conn);
+    bool full = server->stats.connections >= server->config.limits.connections_max;
+
+    CHECK(uv_tcp_init(loop_uv(server->config.loop), &conn->tcp) == 0);
+    conn->server = server;
+    conn->tcp.data = conn;
+    conn->write.data = conn;
+    conn->since_ms = http_now_ms(server);
+    conn->next = server->conns;
+    if (conn->next != NULL)
+        conn->next->previous = conn;
+    server->conns = conn;
+    server->stats.connections++;
+    bool accepted = uv_accept((uv_stream_t *)&server->listener, (uv_stream_t *)&conn->tcp) == 0;
+    if (!accepted || full || server->draining) {
+        server->stats.connections_refused++;
+        http_conn_close(conn);
+        return;
+    }
+    server->stats.connections_accepted++;
+    uv_tcp_nodelay(&conn->tcp, 1);
+    peer_print(conn);
+    if (server->config.tls != NULL && tls_session_new(server->config.tls, &conn->tls) != ERR_OK) {
+        http_conn_close(conn);
+        return;
+    }
+    http_conn_resume(conn);
+}
+
+static bool is_late(uint64_t since_ms, uint32_t timeout_ms, uint64_t now_ms)
+{
+    return now_ms >= since_ms + timeout_ms;
+}
+
+/* A client that does not read: true when it was closed for it. */
+static bool tick_writing(struct http_conn *conn, uint64_t now_ms)
+{
+    size_t left = uv_stream_get_write_queue_size((uv_stream_t *)&conn->tcp);
+
+    if (left < conn->sending_left) {
+        conn->sending_left = left;
+        conn->since_ms = now_ms;
+    }
+    if (!is_late(conn->since_ms, conn->server->config.limits.idle_timeout_ms, now_ms))
+        return false;
+    conn->server->stats.timeouts++;
+    http_conn_close(conn);
+    return true;
+}
+
+/* Nothing yet, half a preface, or half a TLS handshake. */
+static void tick_detect(struct http_conn *conn, uint64_t now_ms)
+{
+    const struct http_limits *limits = &conn->server->config.limits;
+    bool idle = conn->in.size == 0 && (conn->tls == NULL || tls_session_is_established(conn->tls));
+
+    if (!is_late(conn->since_ms, idle ? limits->idle_timeout_ms : limits->header_timeout_ms,
+                 now_ms))
+        return;
+    conn->server->stats.timeouts++;
+    http_conn_close(conn);
+}
+
+void http_conn_tick(struct http_conn *conn, uint64_t now_ms)
+{
+    if (conn->state == CONN_CLOSED || (conn->writing && tick_writing(conn, now_ms)))
+        return;
+    switch (conn->state) {
+    case CONN_DETECT:
+        tick_detect(conn, now_ms);
+        break;
+    case CONN_H1:
+        h1_tick(conn, now_ms);
+        break;
+    case CONN_H2:
+        h2_tick(conn, now_ms);
+        break;
+    case CONN_LINGER:
+        if (is_late(conn->since_ms, LINGER_MS, now_ms))
+            http_conn_close(conn);
+        break;
+    case CONN_CLOSED:
+        break;
+    }
+}

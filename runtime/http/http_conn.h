@@ -1,0 +1,112 @@
+/*
+ * http_conn: one connection: its socket, TLS, which HTTP it speaks, what waits to be sent, and the
+ * exchanges under way on it. Private to runtime/http.
+ *
+ *     read -> (TLS) -> detect -> h1_receive or h2_receive -> handlers
+ *     answer -> out (h1), or the HTTP/2 session -> once a round: (TLS) -> one write
+ */
+#ifndef RUNTIME_HTTP_HTTP_CONN_H
+#define RUNTIME_HTTP_HTTP_CONN_H
+
+#include <llhttp.h>
+#include <nghttp2/nghttp2.h>
+
+#include "runtime/http/http_server.h"
+#include "runtime/tls/tls_session.h"
+
+enum http_conn_state {
+    CONN_DETECT, /* Not enough bytes yet to tell HTTP/1.1 from HTTP/2.    */
+    CONN_H1,
+    CONN_H2,
+    CONN_LINGER, /* Everything was sent; waiting for the client to close. */
+    CONN_CLOSED  /* Waiting for libuv to let go of the handle.            */
+};
+
+struct http_conn {
+    uv_tcp_t tcp;
+    uv_write_t write;
+    uv_shutdown_t shutdown;
+    struct http_server *server;
+    struct http_conn *next;
+    struct http_conn *previous;
+    struct http_conn *next_dirty;
+    struct tls_session *tls;
+    enum http_conn_state state;
+
+    struct buf in;      /* Received and not yet parsed: part of a head, or held back. */
+    struct buf out;     /* Plain bytes to send.                                       */
+    struct buf sending; /* With libuv.                                                */
+    size_t sending_left;
+
+    struct http_exchange *first; /* Oldest. */
+    struct http_exchange *last;
+    size_t exchange_count;
+
+    uint64_t since_ms;      /* Of the last progress: accept, a request, an answer, a write. */
+    uint64_t head_since_ms; /* HTTP/1.1: first byte of a head that is not whole; 0: none.   */
+    bool dirty;
+    bool writing;
+    bool reading;
+    bool receiving;  /* Inside the parser: closing waits until it returns. */
+    bool close_soon; /* Close once everything is sent.                     */
+    bool doomed;     /* Close when the parser returns.                     */
+
+    llhttp_t parser;                /* HTTP/1.1 */
+    struct http_exchange *incoming; /* HTTP/1.1: its body is being received. */
+    uint64_t body_raw_bytes;        /* HTTP/1.1: with chunk headers.         */
+    bool refused;                   /* HTTP/1.1: no more input is parsed.    */
+    struct http_refusal refusal;    /* HTTP/1.1: set in a parser's callback. */
+    nghttp2_session *session;       /* HTTP/2 */
+
+    char peer[64];
+};
+
+/* Takes one connection off the listener. */
+void http_conn_accept(struct http_server *server);
+/* Something waits in `out` or in the HTTP/2 session: write at the end of the round. */
+void http_conn_mark_dirty(struct http_conn *conn);
+void http_conn_flush(struct http_conn *conn);
+/* Cancels what is under way and closes; the memory goes once libuv has let go. */
+void http_conn_close(struct http_conn *conn);
+/* Sends what waits, then closes, letting the client read to the end. */
+void http_conn_close_soon(struct http_conn *conn);
+/* Enforces the time limits. */
+void http_conn_tick(struct http_conn *conn, uint64_t now_ms);
+/* Bytes waiting to be sent. */
+size_t http_conn_waiting(const struct http_conn *conn);
+/* Reads on, after what was held back has been parsed. */
+void http_conn_resume(struct http_conn *conn);
+
+void http_conn_add(struct http_conn *conn, struct http_exchange *exchange);
+void http_conn_remove(struct http_conn *conn, struct http_exchange *exchange);
+/* To the handlers. */
+void http_conn_hand(struct http_exchange *exchange);
+void http_conn_refuse(struct http_exchange *exchange, const struct http_refusal *refusal);
+/* The client gave up on this one: tell the handlers if they know of it, else free it. */
+void http_conn_cancel(struct http_exchange *exchange);
+
+/* ---- HTTP/1.1 (h1.c) ---- */
+void h1_start(struct http_conn *conn);
+/* Parses what it can; holds the rest back in conn->in. */
+void h1_receive(struct http_conn *conn, struct slice bytes);
+/* True: enough requests or answers wait; no more input now. */
+bool h1_is_full(const struct http_conn *conn);
+void h1_answer_begin(struct http_exchange *exchange, const struct http_answer *answer, bool whole);
+void h1_answer_send(struct http_exchange *exchange, struct slice bytes);
+void h1_answer_end(struct http_exchange *exchange);
+void h1_tick(struct http_conn *conn, uint64_t now_ms);
+
+/* ---- HTTP/2 (h2.c) ---- */
+NODISCARD err h2_start(struct http_conn *conn);
+void h2_stop(struct http_conn *conn);
+void h2_receive(struct http_conn *conn, struct slice bytes);
+void h2_answer_begin(struct http_exchange *exchange, const struct http_answer *answer, bool whole);
+void h2_answer_send(struct http_exchange *exchange, struct slice bytes);
+void h2_answer_end(struct http_exchange *exchange, const struct http_field *trailers,
+                   size_t trailer_count);
+/* Moves frames from the session to conn->out, up to output_bytes_max. */
+void h2_fill(struct http_conn *conn);
+void h2_goaway(struct http_conn *conn);
+void h2_tick(struct http_conn *conn, uint64_t now_ms);
+
+#endif

@@ -1,0 +1,350 @@
+#include "runtime/http/http_server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/check.h"
+#include "runtime/http/http_conn.h"
+
+#define FREE_EXCHANGES_MAX 4096u
+#define KEPT_BYTES_MAX     65536u /* Larger buffers are not kept on the free list. */
+#define LISTEN_BACKLOG     1024
+#define TICKS_PER_TIMEOUT  4u
+#define TICK_MS_MAX        1000u
+
+/* ---- limits ---- */
+
+static void limits_complete(struct http_limits *limits)
+{
+#define LIMIT_DEFAULT(name, default_value, meaning)                                                \
+    if (limits->name == 0)                                                                         \
+        limits->name = (default_value);
+    HTTP_LIMITS(LIMIT_DEFAULT)
+#undef LIMIT_DEFAULT
+    CHECK(limits->headers_max <= HTTP_HEADERS_MAX);
+}
+
+static uint32_t tick_ms(const struct http_limits *limits)
+{
+    uint32_t shortest = limits->header_timeout_ms;
+
+    if (limits->body_timeout_ms < shortest)
+        shortest = limits->body_timeout_ms;
+    if (limits->idle_timeout_ms < shortest)
+        shortest = limits->idle_timeout_ms;
+    shortest /= TICKS_PER_TIMEOUT;
+    return shortest > TICK_MS_MAX ? TICK_MS_MAX : shortest + 1;
+}
+
+/* ---- the loop's turns ---- */
+
+static void on_tick(void *user)
+{
+    struct http_server *server = user;
+    uint64_t now_ms = http_now_ms(server);
+    struct http_conn *next;
+
+    for (struct http_conn *conn = server->conns; conn != NULL; conn = next) {
+        next = conn->next;
+        http_conn_tick(conn, now_ms);
+    }
+}
+
+static void on_flush(void *user)
+{
+    struct http_server *server = user;
+    struct http_conn *conn = server->dirty;
+
+    server->dirty = NULL;
+    while (conn != NULL) {
+        struct http_conn *next = conn->next_dirty;
+        conn->next_dirty = NULL;
+        conn->dirty = false;
+        http_conn_flush(conn);
+        conn = next;
+    }
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    struct http_server *server = listener->data;
+
+    if (status == 0)
+        http_conn_accept(server);
+}
+
+void http_server_mark_dirty(struct http_server *server, struct http_conn *conn)
+{
+    if (conn->dirty)
+        return;
+    conn->dirty = true;
+    conn->next_dirty = server->dirty;
+    server->dirty = conn;
+    loop_hook_arm(&server->flush);
+}
+
+uint64_t http_now_ms(const struct http_server *server)
+{
+    return loop_now_ms(server->config.loop);
+}
+
+const char *http_date(struct http_server *server)
+{
+    uint64_t now_ms = http_now_ms(server);
+
+    if (server->date[0] == 0 || now_ms - server->date_ms >= 1000) {
+        time_t wall = (time_t)(loop_wall_ms() / 1000);
+        struct tm tm;
+        gmtime_r(&wall, &tm);
+        strftime(server->date, sizeof server->date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+        server->date_ms = now_ms;
+    }
+    return server->date;
+}
+
+/* ---- start and stop ---- */
+
+static err address_parse(const char *text, uint16_t port, struct sockaddr_storage *ret_address)
+{
+    if (text == NULL)
+        return ERR_INVALID;
+    if (uv_ip4_addr(text, port, (struct sockaddr_in *)(void *)ret_address) == 0)
+        return ERR_OK;
+    if (uv_ip6_addr(text, port, (struct sockaddr_in6 *)(void *)ret_address) == 0)
+        return ERR_OK;
+    return ERR_INVALID;
+}
+
+/* With the options libuv does not set. */
+static int socket_listen(const struct sockaddr_storage *address, bool reuse_port)
+{
+    socklen_t size =
+        address->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+    int on = 1;
+    int fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        return -1;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+        (reuse_port && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0) ||
+        bind(fd, (const struct sockaddr *)address, size) != 0 || listen(fd, LISTEN_BACKLOG) != 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+static err listen_on(struct http_server *server, const struct sockaddr_storage *address)
+{
+    int fd = socket_listen(address, server->config.reuse_port);
+
+    if (fd < 0) {
+        if (server->config.log != NULL)
+            log_event(server->config.log, LOG_ERROR, "http.listen_failed",
+                      LOG_S("address", server->config.address), LOG_N("port", server->config.port),
+                      LOG_S("reason", strerror(errno)));
+        return ERR_IO;
+    }
+    /* It listens already, so libuv has nothing left that could fail. */
+    CHECK(uv_tcp_init(loop_uv(server->config.loop), &server->listener) == 0);
+    CHECK(uv_tcp_open(&server->listener, fd) == 0);
+    CHECK(uv_listen((uv_stream_t *)&server->listener, LISTEN_BACKLOG, on_connection) == 0);
+    server->listener.data = server;
+    server->listener_open = true;
+    return ERR_OK;
+}
+
+err http_server_init(struct http_server *server, const struct http_server_config *config)
+{
+    struct sockaddr_storage address = { 0 };
+    err e = address_parse(config->address, config->port, &address);
+
+    if (e != ERR_OK)
+        return e;
+    memset(server, 0, offsetof(struct http_server, read_bytes));
+    server->config = *config;
+    limits_complete(&server->config.limits);
+    e = listen_on(server, &address);
+    if (e != ERR_OK)
+        return e;
+    if (server->config.tls != NULL)
+        tls_config_hold(server->config.tls);
+    loop_hook_init(&server->flush, config->loop, on_flush, server);
+    loop_timer_init(&server->tick, config->loop, on_tick, server);
+    loop_timer_start_repeating(&server->tick, tick_ms(&server->config.limits));
+    return ERR_OK;
+}
+
+uint16_t http_server_port(const struct http_server *server)
+{
+    struct sockaddr_storage address = { 0 };
+    int size = sizeof address;
+
+    if (uv_tcp_getsockname(&server->listener, (struct sockaddr *)&address, &size) != 0)
+        return 0;
+    if (address.ss_family == AF_INET)
+        return ntohs(((struct sockaddr_in *)(void *)&address)->sin_port);
+    return ntohs(((struct sockaddr_in6 *)(void *)&address)->sin6_port);
+}
+
+static void stopped_if_empty(struct http_server *server)
+{
+    if (!server->stopping || server->listener_open || server->conns != NULL)
+        return;
+    if (server->on_stopped != NULL)
+        server->on_stopped(server->on_stopped_user);
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+    struct http_server *server = handle->data;
+
+    server->listener_open = false;
+    stopped_if_empty(server);
+}
+
+static void listener_close(struct http_server *server)
+{
+    if (server->listener_open && !uv_is_closing((uv_handle_t *)&server->listener))
+        uv_close((uv_handle_t *)&server->listener, on_listener_closed);
+}
+
+void http_server_drain(struct http_server *server)
+{
+    struct http_conn *next;
+
+    server->draining = true;
+    listener_close(server);
+    for (struct http_conn *conn = server->conns; conn != NULL; conn = next) {
+        next = conn->next;
+        if (conn->state == CONN_H2)
+            h2_goaway(conn);
+        else if (conn->first == NULL && conn->in.size == 0)
+            http_conn_close_soon(conn);
+    }
+}
+
+void http_server_stop(struct http_server *server, void (*on_stopped)(void *user), void *user)
+{
+    struct http_conn *next;
+
+    CHECK(!server->stopping);
+    server->draining = true;
+    server->stopping = true;
+    server->on_stopped = on_stopped;
+    server->on_stopped_user = user;
+    loop_timer_stop(&server->tick);
+    listener_close(server);
+    for (struct http_conn *conn = server->conns; conn != NULL; conn = next) {
+        next = conn->next;
+        http_conn_close(conn);
+    }
+    /* A drained server may have nothing left to close. */
+    if (!server->listener_open)
+        stopped_if_empty(server);
+}
+
+void http_server_forget(struct http_server *server, struct http_conn *conn)
+{
+    if (conn->previous != NULL)
+        conn->previous->next = conn->next;
+    else
+        server->conns = conn->next;
+    if (conn->next != NULL)
+        conn->next->previous = conn->previous;
+    for (struct http_conn **at = &server->dirty; conn->dirty && *at != NULL;
+         at = &(*at)->next_dirty) {
+        if (*at == conn) {
+            *at = conn->next_dirty;
+            break;
+        }
+    }
+    server->stats.connections--;
+    stopped_if_empty(server);
+}
+
+void http_server_deinit(struct http_server *server)
+{
+    CHECK(!server->listener_open && server->conns == NULL && server->exchange_count == 0);
+    loop_hook_disarm(&server->flush);
+    loop_timer_stop(&server->tick);
+    while (server->free_exchanges != NULL) {
+        struct http_exchange *exchange = server->free_exchanges;
+        server->free_exchanges = exchange->next;
+        buf_deinit(&exchange->head);
+        buf_deinit(&exchange->body);
+        buf_deinit(&exchange->out);
+        buf_deinit(&exchange->trailers);
+        free(exchange);
+    }
+    tls_config_free(server->config.tls);
+}
+
+/* ---- exchanges ---- */
+
+struct http_exchange *http_exchange_new(struct http_conn *conn)
+{
+    struct http_server *server = conn->server;
+    struct http_exchange *exchange = server->free_exchanges;
+
+    if (exchange != NULL) {
+        server->free_exchanges = exchange->next;
+        server->free_count--;
+    } else {
+        exchange = mem_zalloc(sizeof *exchange);
+    }
+    exchange->server = server;
+    exchange->conn = conn;
+    exchange->next = NULL;
+    exchange->since_ms = http_now_ms(server);
+    server->exchange_count++;
+    return exchange;
+}
+
+static void buffer_recycle(struct buf *buf)
+{
+    if (buf->capacity > KEPT_BYTES_MAX)
+        buf_deinit(buf);
+    buf_clear(buf);
+}
+
+void http_exchange_free(struct http_exchange *exchange)
+{
+    struct http_server *server = exchange->server;
+
+    server->stats.buffered_bytes -= exchange->body.size;
+    server->exchange_count--;
+    buffer_recycle(&exchange->head);
+    buffer_recycle(&exchange->body);
+    buffer_recycle(&exchange->out);
+    buffer_recycle(&exchange->trailers);
+    if (server->free_count >= FREE_EXCHANGES_MAX) {
+        buf_deinit(&exchange->head);
+        buf_deinit(&exchange->body);
+        buf_deinit(&exchange->out);
+        buf_deinit(&exchange->trailers);
+        free(exchange);
+        return;
+    }
+    memset(exchange, 0, offsetof(struct http_exchange, head));
+    exchange->next = server->free_exchanges;
+    server->free_exchanges = exchange;
+    server->free_count++;
+}
+
+bool http_body_append(struct http_exchange *exchange, struct slice bytes)
+{
+    struct http_server *server = exchange->server;
+
+    if (server->stats.buffered_bytes + bytes.size > server->config.limits.buffered_bytes_max)
+        return false;
+    server->stats.buffered_bytes += bytes.size;
+    buf_append(&exchange->body, bytes.data, bytes.size);
+    return true;
+}

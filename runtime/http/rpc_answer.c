@@ -1,0 +1,384 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/codec/base64.h"
+#include "runtime/codec/proto_codec.h"
+#include "runtime/http/rpc_call.h"
+#include "runtime/http/rpc_header.h"
+#include "runtime/http/rpc_status.h"
+
+#define FIELDS_MAX        12u
+#define ENVELOPE_SIZE     5u
+#define FLAG_CONNECT_END  0x02u /* Connect: the last envelope, JSON.             */
+#define FLAG_WEB_TRAILERS 0x80u /* gRPC-Web: trailers in the body's last frame.  */
+
+struct fields {
+    struct http_field list[FIELDS_MAX];
+    size_t count;
+    char retry_after[12];
+};
+
+static void add(struct fields *fields, const char *name, struct slice value)
+{
+    CHECK(fields->count < FIELDS_MAX);
+    fields->list[fields->count++] = (struct http_field){ slice_from_text(name), value };
+}
+
+static void add_text(struct fields *fields, const char *name, const char *value)
+{
+    add(fields, name, slice_from_text(value));
+}
+
+static void add_cors(struct fields *fields, const struct rpc_call *call)
+{
+    const char *origins = call->server->cors_origins;
+    struct slice origin = { 0 };
+
+    if (origins == NULL)
+        return;
+    add_text(fields, "vary", "Origin");
+    origin = http_header_find(call->exchange, "origin");
+    if (!rpc_origin_allowed(origins, origin))
+        return;
+    add(fields, "access-control-allow-origin", origin);
+    add_text(fields, "access-control-expose-headers",
+             "grpc-status, grpc-message, grpc-status-details-bin, retry-after");
+}
+
+static bool has_envelopes(const struct rpc_call *call)
+{
+    return call->request.protocol != RPC_CONNECT;
+}
+
+/* The call's memory goes before the answer does: the exchange may be freed by the answer. */
+static void end(struct rpc_call *call, const struct http_answer *answer)
+{
+    struct http_exchange *exchange = call->exchange;
+
+    rpc_call_release(call);
+    http_answer(exchange, answer);
+}
+
+/* ---- payloads in the scratch buffer ---- */
+
+static struct buf *payload_start(struct rpc_call *call)
+{
+    struct buf *scratch = &call->server->scratch;
+
+    buf_clear(scratch);
+    if (has_envelopes(call)) {
+        memset(buf_reserve(scratch, ENVELOPE_SIZE), 0, ENVELOPE_SIZE);
+        scratch->size += ENVELOPE_SIZE;
+    }
+    return scratch;
+}
+
+/* Fills in the envelope that begins at `from`. */
+static void envelope_finish(struct buf *scratch, size_t from, uint8_t flags)
+{
+    size_t size = scratch->size - from - ENVELOPE_SIZE;
+    uint8_t *at = scratch->data + from;
+
+    at[0] = flags;
+    at[1] = (uint8_t)(size >> 24);
+    at[2] = (uint8_t)(size >> 16);
+    at[3] = (uint8_t)(size >> 8);
+    at[4] = (uint8_t)size;
+}
+
+static size_t envelope_start(struct buf *scratch)
+{
+    size_t from = scratch->size;
+
+    memset(buf_reserve(scratch, ENVELOPE_SIZE), 0, ENVELOPE_SIZE);
+    scratch->size += ENVELOPE_SIZE;
+    return from;
+}
+
+static void payload_put(struct rpc_call *call, const ProtobufCMessage *message, struct buf *scratch)
+{
+    if (call->request.json)
+        json_encode(&call->server->codec, message, scratch);
+    else
+        proto_encode(message, scratch);
+    if (has_envelopes(call))
+        envelope_finish(scratch, 0, 0);
+}
+
+static void put_web_trailers(struct buf *scratch, const Holdfast__V1__ErrorDetail *detail)
+{
+    size_t from = envelope_start(scratch);
+
+    if (detail == NULL) {
+        buf_printf(scratch, "grpc-status: 0\r\n");
+    } else {
+        struct buf status = { 0 };
+        buf_printf(scratch,
+                   "grpc-status: %u\r\ngrpc-message: ", rpc_status_get(detail->code)->grpc);
+        rpc_percent_encode(detail->message, scratch);
+        buf_printf(scratch, "\r\ngrpc-status-details-bin: ");
+        rpc_error_status(detail, &status);
+        base64_encode(buf_slice(&status), false, scratch);
+        buf_printf(scratch, "\r\n");
+        buf_deinit(&status);
+    }
+    envelope_finish(scratch, from, FLAG_WEB_TRAILERS);
+}
+
+static void put_connect_end(struct rpc_call *call, struct buf *scratch,
+                            const Holdfast__V1__ErrorDetail *detail)
+{
+    size_t from = envelope_start(scratch);
+
+    if (detail == NULL) {
+        buf_printf(scratch, "{}");
+    } else {
+        buf_printf(scratch, "{\"error\":");
+        rpc_error_json(call->server, detail, scratch);
+        buf_printf(scratch, "}");
+    }
+    envelope_finish(scratch, from, FLAG_CONNECT_END);
+}
+
+/* ---- success ---- */
+
+static void add_head(struct fields *fields, const struct rpc_call *call)
+{
+    add_text(fields, "content-type", rpc_content_type(call->request.protocol, call->request.json));
+    add_cors(fields, call);
+}
+
+static void send_unary(struct rpc_call *call)
+{
+    static const struct http_field ok = { .name = { (const uint8_t *)"grpc-status", 11 },
+                                          .value = { (const uint8_t *)"0", 1 } };
+    struct buf *scratch = &call->server->scratch;
+    struct fields fields = { .count = 0 };
+    struct http_answer answer = { .status = 200 };
+
+    add_head(&fields, call);
+    if (call->request.protocol == RPC_GRPC) {
+        answer.trailers = &ok;
+        answer.trailer_count = 1;
+    } else if (call->request.protocol == RPC_GRPC_WEB) {
+        put_web_trailers(scratch, NULL);
+    } else if (call->request.protocol == RPC_CONNECT_STREAM) {
+        put_connect_end(call, scratch, NULL);
+    }
+    answer.headers = fields.list;
+    answer.header_count = fields.count;
+    answer.body = buf_slice(scratch);
+    end(call, &answer);
+}
+
+void rpc_answer_message(struct rpc_call *call, const ProtobufCMessage *message)
+{
+    payload_put(call, message, payload_start(call));
+    send_unary(call);
+}
+
+void rpc_answer_bytes(struct rpc_call *call, struct slice bytes)
+{
+    struct buf *scratch = payload_start(call);
+
+    buf_append(scratch, bytes.data, bytes.size);
+    if (has_envelopes(call))
+        envelope_finish(scratch, 0, 0);
+    send_unary(call);
+}
+
+/* ---- errors ---- */
+
+static void add_retry_after(struct fields *fields, const Holdfast__V1__ErrorDetail *detail)
+{
+    if (detail->retry_after_ms == 0)
+        return;
+    snprintf(fields->retry_after, sizeof fields->retry_after, "%u",
+             detail->retry_after_ms / 1000 + (detail->retry_after_ms % 1000 != 0));
+    add_text(fields, "retry-after", fields->retry_after);
+}
+
+static void fail_connect(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail,
+                         unsigned http_status)
+{
+    struct buf *scratch = &call->server->scratch;
+    struct fields fields = { .count = 0 };
+    struct http_answer answer = { .status = http_status };
+
+    if (http_status == 0)
+        answer.status = rpc_status_get(detail->code)->http;
+    buf_clear(scratch);
+    rpc_error_json(call->server, detail, scratch);
+    add_text(&fields, "content-type", "application/json");
+    add_retry_after(&fields, detail);
+    if (answer.status == 405)
+        add_text(&fields, "allow", "POST");
+    if (answer.status == 415)
+        add_text(&fields, "accept-post",
+                 "application/json, application/proto, application/connect+json, "
+                 "application/connect+proto, application/grpc, application/grpc-web");
+    add_cors(&fields, call);
+    answer.headers = fields.list;
+    answer.header_count = fields.count;
+    answer.body = buf_slice(scratch);
+    end(call, &answer);
+}
+
+/* The error's fields, for headers of a gRPC answer or for its trailers. */
+static void add_grpc_status(struct fields *fields, struct rpc_server *server,
+                            const Holdfast__V1__ErrorDetail *detail, char ret_status[4])
+{
+    struct buf *scratch = &server->scratch;
+    size_t message_size;
+
+    buf_clear(&server->details);
+    rpc_error_status(detail, &server->details);
+    buf_clear(scratch);
+    rpc_percent_encode(detail->message, scratch);
+    message_size = scratch->size;
+    base64_encode(buf_slice(&server->details), false, scratch);
+    snprintf(ret_status, 4, "%u", rpc_status_get(detail->code)->grpc);
+    add_text(fields, "grpc-status", ret_status);
+    add(fields, "grpc-message", (struct slice){ scratch->data, message_size });
+    add(fields, "grpc-status-details-bin",
+        (struct slice){ scratch->data + message_size, scratch->size - message_size });
+}
+
+static void fail_grpc(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail)
+{
+    struct fields fields = { .count = 0 };
+    char status[4];
+
+    add_head(&fields, call);
+    add_grpc_status(&fields, call->server, detail, status);
+    if (detail->code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNIMPLEMENTED)
+        add_text(&fields, "grpc-accept-encoding", "identity");
+    struct http_answer answer = { .status = 200,
+                                  .headers = fields.list,
+                                  .header_count = fields.count };
+    end(call, &answer);
+}
+
+/* gRPC-Web and Connect streams carry the error in the body. */
+static void fail_in_body(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail)
+{
+    struct buf *scratch = &call->server->scratch;
+    struct fields fields = { .count = 0 };
+
+    buf_clear(scratch);
+    if (call->request.protocol == RPC_GRPC_WEB)
+        put_web_trailers(scratch, detail);
+    else
+        put_connect_end(call, scratch, detail);
+    add_head(&fields, call);
+    struct http_answer answer = { .status = 200,
+                                  .headers = fields.list,
+                                  .header_count = fields.count,
+                                  .body = buf_slice(scratch) };
+    end(call, &answer);
+}
+
+void rpc_answer_error(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail,
+                      unsigned http_status)
+{
+    call->server->http.stats.requests_failed++;
+    if (call->begun) {
+        rpc_answer_stream_end(call, detail);
+        return;
+    }
+    switch (call->request.protocol) {
+    case RPC_CONNECT:
+        fail_connect(call, detail, http_status);
+        return;
+    case RPC_GRPC:
+        fail_grpc(call, detail);
+        return;
+    case RPC_CONNECT_STREAM:
+    case RPC_GRPC_WEB:
+        fail_in_body(call, detail);
+        return;
+    }
+}
+
+/* ---- streams ---- */
+
+static void stream_begin(struct rpc_call *call)
+{
+    struct fields fields = { .count = 0 };
+
+    add_head(&fields, call);
+    struct http_answer answer = { .status = 200,
+                                  .headers = fields.list,
+                                  .header_count = fields.count };
+    call->begun = true;
+    http_answer_begin(call->exchange, &answer);
+}
+
+bool rpc_answer_stream_send(struct rpc_call *call, const ProtobufCMessage *message)
+{
+    struct buf *scratch = payload_start(call);
+
+    if (!call->begun)
+        stream_begin(call);
+    payload_put(call, message, scratch);
+    return http_answer_send(call->exchange, buf_slice(scratch));
+}
+
+void rpc_answer_stream_end(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail)
+{
+    struct http_exchange *exchange = call->exchange;
+    struct buf *scratch = &call->server->scratch;
+    struct fields trailers = { .count = 0 };
+    char status[4] = "0";
+
+    if (!call->begun)
+        stream_begin(call);
+    buf_clear(scratch);
+    if (call->request.protocol == RPC_GRPC_WEB)
+        put_web_trailers(scratch, detail);
+    else if (call->request.protocol == RPC_CONNECT_STREAM)
+        put_connect_end(call, scratch, detail);
+    else if (detail != NULL)
+        add_grpc_status(&trailers, call->server, detail, status);
+    else
+        add_text(&trailers, "grpc-status", status);
+    if (call->request.protocol != RPC_GRPC)
+        (void)http_answer_send(exchange, buf_slice(scratch));
+    rpc_call_release(call);
+    http_answer_end(exchange, trailers.list, trailers.count);
+}
+
+/* ---- plain HTTP ---- */
+
+void rpc_answer_plain(struct rpc_call *call, unsigned status, const char *content_type,
+                      const char *body)
+{
+    struct fields fields = { .count = 0 };
+
+    add_text(&fields, "content-type", content_type);
+    struct http_answer answer = { .status = status,
+                                  .headers = fields.list,
+                                  .header_count = fields.count,
+                                  .body = slice_from_text(body) };
+    end(call, &answer);
+}
+
+void rpc_answer_preflight(struct rpc_call *call)
+{
+    struct fields fields = { .count = 0 };
+    struct slice origin = http_header_find(call->exchange, "origin");
+
+    add_cors(&fields, call);
+    if (rpc_origin_allowed(call->server->cors_origins, origin)) {
+        add_text(&fields, "access-control-allow-methods", "POST");
+        add_text(&fields, "access-control-allow-headers",
+                 "authorization, content-type, connect-protocol-version, connect-timeout-ms, "
+                 "grpc-timeout, traceparent, x-grpc-web, x-user-agent");
+        add_text(&fields, "access-control-max-age", "7200");
+    }
+    struct http_answer answer = { .status = 204,
+                                  .headers = fields.list,
+                                  .header_count = fields.count };
+    end(call, &answer);
+}

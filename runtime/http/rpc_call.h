@@ -1,0 +1,62 @@
+/*
+ * rpc_call: the inside of rpc_server, shared by the files that read calls (rpc_server.c) and that
+ * write answers (rpc_answer.c). Private to runtime/http.
+ */
+#ifndef RUNTIME_HTTP_RPC_CALL_H
+#define RUNTIME_HTTP_RPC_CALL_H
+
+#include "runtime/codec/json_codec.h"
+#include "runtime/http/http_server.h"
+#include "runtime/http/rpc_server.h"
+
+#define RPC_METHOD_SLOTS 256u
+
+struct rpc_call {
+    struct rpc_request request;
+    struct rpc_server *server;
+    struct http_exchange *exchange;
+    struct arena arena;
+    struct rpc_call *next_free;
+    bool admitted; /* With the handlers, and counted. */
+    bool streams;  /* Its method answers with a stream. */
+    bool begun;    /* The stream's head was sent. */
+};
+
+struct rpc_server {
+    struct http_server http;
+    struct rpc_handlers handlers;
+    const char *cors_origins;
+    struct json_codec codec;
+    struct buf scratch; /* Of the answer being written. */
+    struct buf details; /* Of the error being written. */
+    struct rpc_call *free_calls;
+    size_t free_count;
+    const struct method_info *methods[RPC_METHOD_SLOTS]; /* Public ones, by hash of the name. */
+};
+
+/* ---- rpc_answer.c: each ends the call, streams' send aside ---- */
+void rpc_answer_message(struct rpc_call *call, const ProtobufCMessage *message);
+/* `bytes` are protobuf, or JSON, as the request asks. */
+void rpc_answer_bytes(struct rpc_call *call, struct slice bytes);
+/* `http_status` 0: the code's own. */
+void rpc_answer_error(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail,
+                      unsigned http_status);
+bool rpc_answer_stream_send(struct rpc_call *call, const ProtobufCMessage *message);
+void rpc_answer_stream_end(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail);
+/* A plain HTTP answer. */
+void rpc_answer_plain(struct rpc_call *call, unsigned status, const char *content_type,
+                      const char *body);
+/* The answer to an OPTIONS request. */
+void rpc_answer_preflight(struct rpc_call *call);
+
+/* ---- rpc_error.c: bodies of errors ---- */
+/* {"code":..., "message":..., "details":[...]} */
+void rpc_error_json(struct rpc_server *server, const Holdfast__V1__ErrorDetail *detail,
+                    struct buf *out);
+/* google.rpc.Status */
+void rpc_error_status(const Holdfast__V1__ErrorDetail *detail, struct buf *out);
+
+/* Resets the call and gives it back. */
+void rpc_call_release(struct rpc_call *call);
+
+#endif

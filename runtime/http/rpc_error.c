@@ -1,0 +1,81 @@
+#include "runtime/base/check.h"
+#include "runtime/codec/base64.h"
+#include "runtime/codec/proto_codec.h"
+#include "runtime/http/rpc_call.h"
+#include "runtime/http/rpc_status.h"
+
+#include <string.h>
+
+#define DETAIL_TYPE "holdfast.v1.ErrorDetail"
+
+static void put_text(struct buf *out, const char *text)
+{
+    buf_append(out, text, strlen(text));
+}
+
+/* A JSON string, by way of a message that has only this one: the codec escapes it. */
+static void put_json_message(struct rpc_server *server, const char *text, struct buf *out)
+{
+    Holdfast__V1__ErrorDetail only = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    size_t from = out->size;
+
+    only.message = (char *)(uintptr_t)text;
+    json_encode(&server->codec, &only.base, out);
+    /* {"message":"..."} -> "message":"..." */
+    CHECK(out->data[from] == '{' && out->data[out->size - 1] == '}');
+    memmove(out->data + from, out->data + from + 1, out->size - from - 2);
+    out->size -= 2;
+}
+
+void rpc_error_json(struct rpc_server *server, const Holdfast__V1__ErrorDetail *detail,
+                    struct buf *out)
+{
+    struct buf *bytes = &server->details;
+
+    put_text(out, "{\"code\":\"");
+    put_text(out, rpc_status_get(detail->code)->connect);
+    put_text(out, "\"");
+    if (detail->message != NULL && detail->message[0] != 0) {
+        put_text(out, ",");
+        put_json_message(server, detail->message, out);
+    }
+    put_text(out, ",\"details\":[{\"type\":\"" DETAIL_TYPE "\",\"value\":\"");
+    buf_clear(bytes);
+    proto_encode(&detail->base, bytes);
+    base64_encode(buf_slice(bytes), false, out);
+    put_text(out, "\",\"debug\":");
+    json_encode(&server->codec, &detail->base, out);
+    put_text(out, "}]}");
+}
+
+static void put_varint(struct buf *out, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        buf_put_u8(out, (uint8_t)(value | 0x80));
+    buf_put_u8(out, (uint8_t)value);
+}
+
+static void put_field(struct buf *out, unsigned number, struct slice bytes)
+{
+    put_varint(out, number << 3 | 2);
+    put_varint(out, bytes.size);
+    buf_append(out, bytes.data, bytes.size);
+}
+
+/* Status { int32 code = 1; string message = 2; repeated Any details = 3; }
+ * Any { string type_url = 1; bytes value = 2; } */
+void rpc_error_status(const Holdfast__V1__ErrorDetail *detail, struct buf *out)
+{
+    struct buf value = { 0 };
+    struct buf any = { 0 };
+
+    proto_encode(&detail->base, &value);
+    put_field(&any, 1, SLICE_LITERAL("type.googleapis.com/" DETAIL_TYPE));
+    put_field(&any, 2, buf_slice(&value));
+    put_varint(out, 1 << 3);
+    put_varint(out, rpc_status_get(detail->code)->grpc);
+    put_field(out, 2, slice_from_text(detail->message != NULL ? detail->message : ""));
+    put_field(out, 3, buf_slice(&any));
+    buf_deinit(&value);
+    buf_deinit(&any);
+}

@@ -1,0 +1,26 @@
+/* rpc_header: the request headers that RPC protocols give a meaning to. Pure parsing. Private to
+ * runtime/http. */
+#ifndef RUNTIME_HTTP_RPC_HEADER_H
+#define RUNTIME_HTTP_RPC_HEADER_H
+
+#include "runtime/http/rpc_server.h"
+
+/* The protocol and encoding that a Content-Type asks for. False: none of ours. */
+bool rpc_content_type_parse(struct slice value, enum rpc_protocol *ret_protocol, bool *ret_json);
+/* The Content-Type of answers. */
+const char *rpc_content_type(enum rpc_protocol protocol, bool json);
+
+/* Connect-Timeout-Ms: 1 to 10 digits. False: malformed. */
+bool rpc_connect_timeout_parse(struct slice value, uint64_t *ret_ms);
+/* grpc-timeout: 1 to 8 digits and a unit of H M S m u n; rounded up to milliseconds. */
+bool rpc_grpc_timeout_parse(struct slice value, uint64_t *ret_ms);
+/* W3C Trace Context: the trace id of `traceparent`. False: malformed or all zeros. */
+bool rpc_traceparent_parse(struct slice value, uint8_t ret_trace_id[16]);
+/* What follows "Bearer "; empty when it is another scheme. */
+struct slice rpc_bearer_parse(struct slice authorization);
+/* Whether `origin` is in the comma-separated list, or the list is "*". NULL allows none. */
+bool rpc_origin_allowed(const char *list, struct slice origin);
+/* grpc-message: percent-encodes what is not printable ASCII, and '%'. */
+void rpc_percent_encode(const char *text, struct buf *out);
+
+#endif

@@ -1,0 +1,568 @@
+#include "runtime/http/rpc_server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/base/hash.h"
+#include "runtime/codec/proto_codec.h"
+#include "runtime/http/rpc_call.h"
+#include "runtime/http/rpc_header.h"
+
+#define FREE_CALLS_MAX    1024u
+#define ENVELOPE_SIZE     5u
+#define THROTTLE_RETRY_MS 1000u
+#define REPLY_MEMORY_MAX  (256u << 20) /* A node's answer is trusted more than a request. */
+#define HEALTH_CHECK      "grpc.health.v1.Health/Check"
+
+#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
+
+/* ---- calls ---- */
+
+static struct rpc_call *call_new(struct rpc_server *server, struct http_exchange *exchange)
+{
+    struct rpc_call *call = server->free_calls;
+
+    if (call != NULL) {
+        server->free_calls = call->next_free;
+        server->free_count--;
+    } else {
+        call = mem_zalloc(sizeof *call);
+    }
+    call->server = server;
+    call->exchange = exchange;
+    call->request.arena = &call->arena;
+    exchange->user = call;
+    return call;
+}
+
+void rpc_call_release(struct rpc_call *call)
+{
+    struct rpc_server *server = call->server;
+    struct arena arena;
+
+    if (call->admitted)
+        server->http.stats.requests_active--;
+    call->exchange->user = NULL;
+    arena_reset(&call->arena);
+    arena = call->arena;
+    if (server->free_count >= FREE_CALLS_MAX) {
+        arena_deinit(&arena);
+        free(call);
+        return;
+    }
+    *call = (struct rpc_call){ .arena = arena, .next_free = server->free_calls };
+    server->free_calls = call;
+    server->free_count++;
+}
+
+static void fail(struct rpc_call *call, Holdfast__V1__ErrorCode code, const char *message,
+                 unsigned http_status)
+{
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+
+    detail.code = code;
+    detail.message = (char *)(uintptr_t)message;
+    rpc_answer_error(call, &detail, http_status);
+}
+
+static void fail_field(struct rpc_call *call, const char *field, const char *limit,
+                       struct slice value)
+{
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+
+    if (value.size > 64)
+        value.size = 64;
+    detail.code = CODE(INVALID_ARGUMENT);
+    detail.message = arena_printf(&call->arena, "malformed %s", field);
+    detail.field = (char *)(uintptr_t)field;
+    detail.limit = (char *)(uintptr_t)limit;
+    detail.value = (char *)(uintptr_t)arena_copy(&call->arena, value).data;
+    rpc_answer_error(call, &detail, 0);
+}
+
+/* ---- headers of a call ---- */
+
+/* False: answered with an error. */
+static bool read_timeout(struct rpc_call *call)
+{
+    const struct http_limits *limits = &call->server->http.config.limits;
+    bool is_connect =
+        call->request.protocol == RPC_CONNECT || call->request.protocol == RPC_CONNECT_STREAM;
+    const char *name = is_connect ? "connect-timeout-ms" : "grpc-timeout";
+    struct slice value = http_header_find(call->exchange, name);
+    uint64_t timeout_ms = limits->deadline_default_ms;
+
+    if (value.size > 0) {
+        if (!(is_connect ? rpc_connect_timeout_parse(value, &timeout_ms)
+                         : rpc_grpc_timeout_parse(value, &timeout_ms))) {
+            fail_field(call, name, is_connect ? "1 to 10 digits" : "1 to 8 digits and a unit",
+                       value);
+            return false;
+        }
+        if (timeout_ms > limits->deadline_max_ms)
+            timeout_ms = limits->deadline_max_ms;
+    }
+    if (timeout_ms == 0) {
+        fail(call, CODE(DEADLINE_EXCEEDED), "the deadline had passed on arrival", 0);
+        return false;
+    }
+    call->request.deadline_ms = http_now_ms(&call->server->http) + timeout_ms;
+    return true;
+}
+
+static bool is_identity(struct slice encoding)
+{
+    return encoding.size == 0 || http_text_equal(encoding, "identity");
+}
+
+/* We take no compressed messages. False: answered with an error. */
+static bool check_encoding(struct rpc_call *call)
+{
+    const struct http_exchange *exchange = call->exchange;
+    const char *name = "content-encoding";
+
+    if (call->request.protocol == RPC_CONNECT_STREAM)
+        name = "connect-content-encoding";
+    else if (call->request.protocol != RPC_CONNECT)
+        name = "grpc-encoding";
+    if (is_identity(http_header_find(exchange, name)) &&
+        is_identity(http_header_find(exchange, "content-encoding")))
+        return true;
+    fail(call, CODE(UNIMPLEMENTED), "compression is not supported; send identity", 0);
+    return false;
+}
+
+static bool check_version(struct rpc_call *call)
+{
+    struct slice version = http_header_find(call->exchange, "connect-protocol-version");
+
+    if (version.size == 0 || http_text_equal(version, "1"))
+        return true;
+    fail_field(call, "connect-protocol-version", "1", version);
+    return false;
+}
+
+static void read_identity(struct rpc_call *call)
+{
+    const struct http_exchange *exchange = call->exchange;
+    struct rpc_request *request = &call->request;
+
+    request->api_key = rpc_bearer_parse(http_header_find(exchange, "authorization"));
+    request->peer =
+        (const char *)arena_copy(&call->arena, slice_from_text(http_peer(exchange))).data;
+    struct slice parent = http_header_find(exchange, "traceparent");
+    if (parent.size > 0)
+        (void)rpc_traceparent_parse(parent, request->trace_id);
+}
+
+/* ---- the message of a call ---- */
+
+/* The one message in its envelope. False: answered with an error. */
+static bool open_envelope(struct rpc_call *call, struct slice *ret_message)
+{
+    struct slice body = buf_slice(&call->exchange->body);
+
+    if (call->request.protocol == RPC_CONNECT) {
+        *ret_message = body;
+        return true;
+    }
+    if (body.size < ENVELOPE_SIZE) {
+        fail(call, CODE(INVALID_ARGUMENT), "the body must hold one message in its envelope", 0);
+        return false;
+    }
+    uint32_t size = (uint32_t)body.data[1] << 24 | (uint32_t)body.data[2] << 16 |
+                    (uint32_t)body.data[3] << 8 | (uint32_t)body.data[4];
+    if (body.data[0] != 0) {
+        fail(call, CODE(UNIMPLEMENTED), "compression is not supported; send identity", 0);
+        return false;
+    }
+    if (size != body.size - ENVELOPE_SIZE) {
+        fail(call, CODE(INVALID_ARGUMENT), "the body must hold one message in its envelope", 0);
+        return false;
+    }
+    *ret_message = (struct slice){ body.data + ENVELOPE_SIZE, size };
+    return true;
+}
+
+static void fail_codec(struct rpc_call *call, const struct codec_error *error)
+{
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+
+    call->server->http.stats.bad_messages++;
+    detail.code = CODE(INVALID_ARGUMENT);
+    detail.message = (char *)(uintptr_t)error->message;
+    detail.field = (char *)(uintptr_t)error->field;
+    detail.limit = (char *)(uintptr_t)error->limit;
+    detail.value = (char *)(uintptr_t)error->value;
+    rpc_answer_error(call, &detail, 0);
+}
+
+static bool decode(struct rpc_call *call)
+{
+    struct rpc_server *server = call->server;
+    struct rpc_request *request = &call->request;
+    struct codec_scope scope;
+    struct slice bytes;
+    err e;
+
+    if (!open_envelope(call, &bytes))
+        return false;
+    scope.arena = &call->arena;
+    scope.size_bytes_max = server->http.config.limits.body_bytes_max;
+    scope.memory_bytes_max = 0;
+    if (request->json)
+        e = json_decode(&server->codec, request->method->request, bytes, &scope, &request->message);
+    else
+        e = proto_decode(request->method->request, bytes, &scope, &request->message);
+    if (e != ERR_OK) {
+        fail_codec(call, &scope.error);
+        return false;
+    }
+    if (!request->json)
+        request->encoded = bytes;
+    return true;
+}
+
+/* ---- health ---- */
+
+static bool is_healthy(const struct rpc_server *server)
+{
+    if (server->http.draining)
+        return false;
+    return server->handlers.is_healthy == NULL ||
+           server->handlers.is_healthy(server->handlers.user);
+}
+
+static void answer_healthz(struct rpc_call *call)
+{
+    if (is_healthy(call->server))
+        rpc_answer_plain(call, 200, "text/plain", "ok\n");
+    else
+        rpc_answer_plain(call, 503, "text/plain", "not ready\n");
+}
+
+/* grpc.health.v1: HealthCheckResponse { ServingStatus status = 1; }, 1 SERVING, 2 NOT_SERVING.
+ * All services of this port are healthy together, so the request's `service` is not read. */
+static void answer_health_check(struct rpc_call *call)
+{
+    bool healthy = is_healthy(call->server);
+    struct slice message;
+
+    if (!check_encoding(call) || !open_envelope(call, &message))
+        return;
+    if (call->request.json)
+        rpc_answer_bytes(call, healthy ? SLICE_LITERAL("{\"status\":\"SERVING\"}")
+                                       : SLICE_LITERAL("{\"status\":\"NOT_SERVING\"}"));
+    else
+        rpc_answer_bytes(call, healthy ? SLICE_LITERAL("\x08\x01") : SLICE_LITERAL("\x08\x02"));
+}
+
+/* ---- methods ---- */
+
+static void methods_index(struct rpc_server *server)
+{
+    size_t count;
+    const struct method_info *all = method_all(&count);
+
+    CHECK(count <= RPC_METHOD_SLOTS / 2);
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].internal)
+            continue;
+        size_t at = hash_u64(slice_from_text(all[i].name)) % RPC_METHOD_SLOTS;
+        while (server->methods[at] != NULL)
+            at = (at + 1) % RPC_METHOD_SLOTS;
+        server->methods[at] = &all[i];
+    }
+}
+
+static const struct method_info *find_method(const struct rpc_server *server, struct slice name)
+{
+    size_t at = hash_u64(name) % RPC_METHOD_SLOTS;
+
+    while (server->methods[at] != NULL) {
+        if (slice_equal(slice_from_text(server->methods[at]->name), name))
+            return server->methods[at];
+        at = (at + 1) % RPC_METHOD_SLOTS;
+    }
+    return NULL;
+}
+
+static bool method_streams(const struct rpc_server *server, const struct method_info *method)
+{
+    return server->handlers.is_stream != NULL &&
+           server->handlers.is_stream(server->handlers.user, method);
+}
+
+/* ---- the way of a call ---- */
+
+static void admit(struct rpc_call *call)
+{
+    struct rpc_server *server = call->server;
+    struct http_stats *stats = &server->http.stats;
+
+    if (stats->requests_active >= server->http.config.limits.requests_max) {
+        Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+        stats->requests_throttled++;
+        detail.code = CODE(THROTTLED);
+        detail.message = (char *)(uintptr_t) "too many requests are under way";
+        detail.retry_after_ms = THROTTLE_RETRY_MS;
+        rpc_answer_error(call, &detail, 0);
+        return;
+    }
+    if (!read_timeout(call) || !decode(call))
+        return;
+    read_identity(call);
+    stats->requests_active++;
+    call->admitted = true;
+    server->handlers.on_request(server->handlers.user, &call->request);
+}
+
+/* POST /package.Service/Method with a Content-Type of ours. */
+static void call_method(struct rpc_call *call, struct slice name)
+{
+    struct rpc_request *request = &call->request;
+    struct rpc_server *server = call->server;
+
+    if (request->protocol == RPC_GRPC && !http_is_h2(call->exchange)) {
+        request->protocol = RPC_CONNECT;
+        fail(call, CODE(UNIMPLEMENTED), "gRPC needs HTTP/2", 505);
+        return;
+    }
+    if (slice_equal(name, SLICE_LITERAL(HEALTH_CHECK))) {
+        answer_health_check(call);
+        return;
+    }
+    request->method = find_method(server, name);
+    if (request->method == NULL) {
+        fail(call, CODE(UNIMPLEMENTED), "no such method", 404);
+        return;
+    }
+    call->streams = method_streams(server, request->method);
+    if ((request->protocol == RPC_CONNECT && call->streams) ||
+        (request->protocol == RPC_CONNECT_STREAM && !call->streams)) {
+        request->protocol = RPC_CONNECT;
+        fail(call, CODE(INVALID_ARGUMENT), "this Content-Type does not fit the method", 415);
+        return;
+    }
+    if (check_version(call) && check_encoding(call))
+        admit(call);
+}
+
+static bool is_method(const struct http_exchange *exchange, const char *name)
+{
+    return slice_equal(exchange->method, slice_from_text(name));
+}
+
+static void on_http_request(void *user, struct http_exchange *exchange)
+{
+    struct rpc_server *server = user;
+    struct rpc_call *call = call_new(server, exchange);
+    struct slice name = exchange->path;
+    bool known;
+
+    name = name.size > 0 ? (struct slice){ name.data + 1, name.size - 1 } : name;
+    known = rpc_content_type_parse(http_header_find(exchange, "content-type"),
+                                   &call->request.protocol, &call->request.json);
+    if (known && is_method(exchange, "POST")) {
+        call_method(call, name);
+        return;
+    }
+    call->request.protocol = RPC_CONNECT;
+    if (slice_equal(name, SLICE_LITERAL("healthz")) &&
+        (is_method(exchange, "GET") || is_method(exchange, "HEAD")))
+        answer_healthz(call);
+    else if (is_method(exchange, "OPTIONS") && server->cors_origins != NULL)
+        rpc_answer_preflight(call);
+    else if (find_method(server, name) == NULL && !slice_equal(name, SLICE_LITERAL(HEALTH_CHECK)))
+        fail(call, CODE(UNIMPLEMENTED), "no such method", 404);
+    else if (!is_method(exchange, "POST"))
+        fail(call, CODE(UNIMPLEMENTED), "methods are called by POST", 405);
+    else
+        fail(call, CODE(INVALID_ARGUMENT), "unknown Content-Type", 415);
+}
+
+static Holdfast__V1__ErrorCode refusal_code(unsigned status)
+{
+    switch (status) {
+    case 408:
+        return CODE(DEADLINE_EXCEEDED);
+    case 503:
+        return CODE(THROTTLED);
+    default:
+        return CODE(INVALID_ARGUMENT);
+    }
+}
+
+static void on_http_refused(void *user, struct http_exchange *exchange,
+                            const struct http_refusal *refusal)
+{
+    struct rpc_call *call = call_new(user, exchange);
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    char limit[16];
+
+    if (!rpc_content_type_parse(http_header_find(exchange, "content-type"), &call->request.protocol,
+                                &call->request.json) ||
+        !http_is_h2(exchange))
+        call->request.protocol = RPC_CONNECT;
+    snprintf(limit, sizeof limit, "%u", refusal->limit);
+    detail.code = refusal_code(refusal->status);
+    detail.message = (char *)(uintptr_t)refusal->message;
+    detail.field = (char *)(uintptr_t)refusal->field;
+    if (refusal->limit > 0)
+        detail.limit = limit;
+    if (detail.code == CODE(THROTTLED))
+        detail.retry_after_ms = THROTTLE_RETRY_MS;
+    rpc_answer_error(call, &detail, refusal->status);
+}
+
+static void on_http_cancel(void *user, struct http_exchange *exchange)
+{
+    struct rpc_server *server = user;
+    struct rpc_call *call = exchange->user;
+
+    CHECK(call != NULL && call->admitted);
+    call->request.cancelled = true;
+    if (server->handlers.on_cancel != NULL)
+        server->handlers.on_cancel(server->handlers.user, &call->request);
+}
+
+static void on_http_writable(void *user, struct http_exchange *exchange)
+{
+    struct rpc_server *server = user;
+    struct rpc_call *call = exchange->user;
+
+    CHECK(call != NULL && call->streams);
+    if (server->handlers.on_writable != NULL)
+        server->handlers.on_writable(server->handlers.user, &call->request);
+}
+
+/* ---- the public interface ---- */
+
+err rpc_server_new(const struct rpc_server_config *config, struct rpc_server **ret_server)
+{
+    struct rpc_server *server = mem_zalloc(sizeof *server);
+    struct http_server_config http = {
+        .loop = config->loop,
+        .address = config->address,
+        .port = config->port,
+        .reuse_port = config->reuse_port,
+        .tls = config->tls,
+        .limits = config->limits,
+        .log = config->log,
+        .handlers = { on_http_request, on_http_refused, on_http_cancel, on_http_writable, server },
+    };
+    err e;
+
+    CHECK(config->handlers.on_request != NULL);
+    server->handlers = config->handlers;
+    server->cors_origins = config->cors_origins;
+    e = http_server_init(&server->http, &http);
+    if (e != ERR_OK) {
+        free(server);
+        return e;
+    }
+    json_codec_init(&server->codec);
+    methods_index(server);
+    *ret_server = server;
+    return ERR_OK;
+}
+
+uint16_t rpc_server_port(const struct rpc_server *server)
+{
+    return http_server_port(&server->http);
+}
+
+const struct http_stats *rpc_server_stats(const struct rpc_server *server)
+{
+    return &server->http.stats;
+}
+
+void rpc_server_drain(struct rpc_server *server)
+{
+    http_server_drain(&server->http);
+}
+
+void rpc_server_stop(struct rpc_server *server, void (*on_stopped)(void *user), void *user)
+{
+    http_server_stop(&server->http, on_stopped, user);
+}
+
+void rpc_server_free(struct rpc_server *server)
+{
+    if (server == NULL)
+        return;
+    http_server_deinit(&server->http);
+    while (server->free_calls != NULL) {
+        struct rpc_call *call = server->free_calls;
+        server->free_calls = call->next_free;
+        arena_deinit(&call->arena);
+        free(call);
+    }
+    json_codec_deinit(&server->codec);
+    buf_deinit(&server->scratch);
+    buf_deinit(&server->details);
+    free(server);
+}
+
+static struct rpc_call *call_of(struct rpc_request *request)
+{
+    struct rpc_call *call = CONTAINER_OF(request, struct rpc_call, request);
+
+    CHECK(call->admitted);
+    return call;
+}
+
+void rpc_reply(struct rpc_request *request, const ProtobufCMessage *response)
+{
+    CHECK(response->descriptor == request->method->response);
+    rpc_answer_message(call_of(request), response);
+}
+
+void rpc_reply_encoded(struct rpc_request *request, struct slice response)
+{
+    struct rpc_call *call = call_of(request);
+    struct codec_scope scope;
+    ProtobufCMessage *message;
+
+    if (!request->json) {
+        rpc_answer_bytes(call, response);
+        return;
+    }
+    scope.arena = &call->arena;
+    scope.size_bytes_max = REPLY_MEMORY_MAX;
+    scope.memory_bytes_max = REPLY_MEMORY_MAX;
+    if (proto_decode(request->method->response, response, &scope, &message) == ERR_OK)
+        rpc_answer_message(call, message);
+    else
+        fail(call, CODE(INTERNAL), "a node's answer could not be decoded", 0);
+}
+
+void rpc_fail(struct rpc_request *request, const Holdfast__V1__ErrorDetail *detail)
+{
+    rpc_answer_error(call_of(request), detail, 0);
+}
+
+void rpc_fail_text(struct rpc_request *request, Holdfast__V1__ErrorCode code, const char *message)
+{
+    fail(call_of(request), code, message, 0);
+}
+
+bool rpc_stream_send(struct rpc_request *request, const ProtobufCMessage *message)
+{
+    struct rpc_call *call = call_of(request);
+
+    CHECK(call->streams);
+    return rpc_answer_stream_send(call, message);
+}
+
+void rpc_stream_end(struct rpc_request *request, const Holdfast__V1__ErrorDetail *detail)
+{
+    struct rpc_call *call = call_of(request);
+
+    CHECK(call->streams);
+    if (detail != NULL)
+        call->server->http.stats.requests_failed++;
+    rpc_answer_stream_end(call, detail);
+}

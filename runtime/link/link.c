@@ -1,0 +1,488 @@
+/* One connection: TLS, HELLO, frames in and out. Dialling is link_dial.c, the hub hub.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/link/link_private.h"
+
+#define WRITE_BYTES_MAX 1048576u /* Encrypted in one go, so that the loop is not held up. */
+#define KEEP_BYTES_MAX  1048576u /* Larger buffers are given back once empty. */
+
+void link_set_state(struct link *link, enum link_state state)
+{
+    link->state = state;
+    link->phase_ms = loop_now_ms(link->hub->loop);
+}
+
+size_t link_queued_bytes(const struct link *link)
+{
+    return link->out.size - link->out_at;
+}
+
+static void drop_wire(struct link *link)
+{
+    if (link->wire != NULL)
+        link->wire->ops->close(link->wire);
+    link->wire = NULL;
+    link->wire_count++;
+    link->writing = false;
+    tls_session_free(link->tls);
+    link->tls = NULL;
+    frame_decoder_deinit(&link->decoder);
+    buf_deinit(&link->out);
+    link->out_at = 0;
+    link->held = 0;
+    link->outstanding = 0;
+    link->urgent = false;
+    link->full = false;
+    link->paused = false;
+    link->overflowed = false;
+    loop_timer_stop(&link->hold);
+}
+
+static void log_loss(const struct link *link, enum link_state state, enum link_close_reason reason,
+                     const char *text)
+{
+    static const char *const reasons[] = { "local", "peer", "error", "refused" };
+    bool worth = state == LINK_READY || (link->attempt & (link->attempt - 1)) == 0;
+    const char *event = state == LINK_READY ? "link.closed" : "link.failed";
+
+    if (reason == LINK_CLOSED_LOCAL || !worth)
+        return;
+    log_event(link->hub->log, reason == LINK_CLOSED_BY_PEER ? LOG_INFO : LOG_WARN, event,
+              LOG_S("address", link->address), LOG_S("peer", link->peer.name),
+              LOG_S("reason", reasons[reason]), LOG_S("text", text),
+              LOG_N("attempt", link->attempt));
+}
+
+void link_lose(struct link *link, enum link_close_reason reason, const char *text)
+{
+    enum link_state state = link->state;
+    char why[LINK_TEXT_SIZE]; /* `text` may live in what is freed now. */
+
+    CHECK(state != LINK_DOWN && state != LINK_DEAD);
+    snprintf(why, sizeof why, "%s", text);
+    drop_wire(link);
+    link_set_state(link, LINK_DOWN);
+    if (state == LINK_READY)
+        link->lost_ms = loop_now_ms(link->hub->loop);
+    else if (state != LINK_DRAINING)
+        link->hub->stats.failures++;
+    log_loss(link, state, reason, why);
+    if (state == LINK_READY)
+        link->handlers.closed(link->handlers.user, link, reason, why);
+    link->generation = 0;
+    if (link->state != LINK_DOWN) /* The user closed it meanwhile. */
+        return;
+    if (link->dialled && state != LINK_DRAINING && reason != LINK_CLOSED_LOCAL)
+        link_dial_later(link);
+    else
+        link_bury(link);
+}
+
+static void append(struct link *link, const struct frame *frame)
+{
+    size_t before = link->out.size;
+
+    if (link->out_at > 0 && link->out_at >= link->out.size / 2) {
+        buf_consume(&link->out, link->out_at);
+        before -= link->out_at;
+        link->out_at = 0;
+    }
+    frame_encode(&link->out, frame);
+    link->sent_position += link->out.size - before;
+    link->hub->stats.frames_out++;
+    if (frame->kind == FRAME_REQUEST && frame->priority == 0)
+        link->held++;
+    else
+        link->urgent = true;
+    if (frame->kind == FRAME_REQUEST)
+        link->outstanding++;
+    link_mark_dirty(link);
+}
+
+static void send_hello(struct link *link)
+{
+    struct buf body = { 0 };
+    struct frame frame = { .kind = FRAME_HELLO };
+
+    hello_encode(&body, &link->hub->self);
+    frame.body = buf_slice(&body);
+    append(link, &frame);
+    buf_deinit(&body);
+}
+
+void link_send_ping(struct link *link)
+{
+    struct frame ping = { .kind = FRAME_PING };
+
+    append(link, &ping);
+}
+
+void link_greet(struct link *link, struct wire *wire)
+{
+    struct tls_config *tls = link->dialled ? link->hub->tls_client : link->hub->tls_server;
+
+    link->wire = wire;
+    link_set_state(link, LINK_GREETING);
+    frame_decoder_init(&link->decoder, link->hub->body_size_max);
+    link->sent_position = 0;
+    link->handed_position = 0;
+    if (tls != NULL && !wire->encrypted && tls_session_new(tls, &link->tls) != ERR_OK) {
+        link_lose(link, LINK_CLOSED_ERROR, "no TLS session could be made");
+        return;
+    }
+    send_hello(link);
+    wire->ops->set_reading(wire, true);
+}
+
+/* ---- output ---- */
+
+/* DESIGN section 9: hold requests until 16 wait, a response arrives, or none is outstanding. */
+static bool must_hold(const struct link *link)
+{
+    return link->paced && link->state == LINK_READY && !link->urgent &&
+           link->held < LINK_PACE_REQUESTS && link->outstanding > link->held;
+}
+
+/* Everything in `out` is about to leave. */
+static void release_hold(struct link *link)
+{
+    link->held = 0;
+    link->urgent = false;
+    if (loop_timer_is_running(&link->hold))
+        loop_timer_stop(&link->hold);
+}
+
+static err encrypt(struct link *link)
+{
+    size_t size = link_queued_bytes(link);
+
+    size = size < WRITE_BYTES_MAX ? size : WRITE_BYTES_MAX;
+    err e = tls_session_write(link->tls, (struct slice){ link->out.data + link->out_at, size });
+    if (e != ERR_OK)
+        return e;
+    link->out_at += size;
+    link->handed_position += size;
+    if (link->out_at == link->out.size) {
+        link->out_at = 0;
+        buf_clear(&link->out);
+        if (link->out.capacity > KEEP_BYTES_MAX)
+            buf_deinit(&link->out);
+    }
+    return ERR_OK;
+}
+
+/* What to write next; NULL: nothing. */
+static struct buf *gather(struct link *link)
+{
+    bool holding = link_queued_bytes(link) > 0 && must_hold(link);
+
+    if (holding && !loop_timer_is_running(&link->hold))
+        loop_timer_start(&link->hold, LINK_PACE_HOLD_MS_MAX);
+    bool sending = link_queued_bytes(link) > 0 && !holding;
+    if (sending)
+        release_hold(link);
+    if (link->tls == NULL) {
+        if (!sending)
+            return NULL;
+        CHECK(link->out_at == 0);
+        link->handed_position += link->out.size;
+        return &link->out;
+    }
+    /* A failed session shows, with its reason, when reading. */
+    if (sending && tls_session_is_established(link->tls) && encrypt(link) != ERR_OK)
+        return NULL;
+    if (link->state == LINK_DRAINING && link_queued_bytes(link) == 0)
+        tls_session_close(link->tls);
+    struct buf *cipher = tls_session_output(link->tls);
+    return cipher->size > 0 ? cipher : NULL;
+}
+
+static void write_all(struct link *link)
+{
+    while (!link->writing) {
+        struct buf *bytes = gather(link);
+        if (bytes == NULL)
+            return;
+        link->hub->stats.writes++;
+        link->hub->stats.bytes_out += bytes->size;
+        link->writing = !link->wire->ops->write(link->wire, bytes);
+        if (bytes->capacity > KEEP_BYTES_MAX)
+            buf_deinit(bytes);
+    }
+}
+
+static void after_write(struct link *link)
+{
+    if (link->state == LINK_DRAINING && !link->writing && link_queued_bytes(link) == 0) {
+        link_lose(link, LINK_CLOSED_LOCAL, "closed here");
+        return;
+    }
+    if (link->full && link->state == LINK_READY &&
+        link_queued_bytes(link) < link->hub->out_bytes_max / 2) {
+        link->full = false;
+        if (link->handlers.writable != NULL)
+            link->handlers.writable(link->handlers.user, link);
+    }
+}
+
+static void deliver(struct link *link);
+
+void link_flush(struct link *link)
+{
+    if (link->wire == NULL || link->state == LINK_DIALLING)
+        return;
+    if (link->overflowed) {
+        link_lose(link, LINK_CLOSED_ERROR, "the peer does not read our responses");
+        return;
+    }
+    uint64_t wire_count = link->wire_count;
+    deliver(link);
+    if (link->wire_count != wire_count)
+        return;
+    write_all(link);
+    after_write(link);
+}
+
+static void wire_written(void *user)
+{
+    struct link *link = user;
+
+    link->writing = false;
+    link_flush(link);
+}
+
+err link_send(struct link *link, const struct frame *frame)
+{
+    size_t queued = link_queued_bytes(link) + FRAME_HEADER_SIZE + frame->body.size;
+    size_t bound = link->hub->out_bytes_max;
+
+    if (link->state != LINK_READY)
+        return ERR_UNAVAILABLE;
+    if (frame->body.size > link->hub->body_size_max)
+        return ERR_TOO_LARGE;
+    CHECK(frame->kind >= FRAME_REQUEST && frame->kind <= FRAME_MESSAGE);
+    /* An empty queue takes any frame, or a bound below the body limit would stop it for good. */
+    if (queued > bound && link_queued_bytes(link) > 0) {
+        link->full = true;
+        if (frame->kind != FRAME_RESPONSE)
+            return ERR_FULL;
+        if (queued > 2 * bound) {
+            link->overflowed = true;
+            link_mark_dirty(link);
+            return ERR_FULL;
+        }
+    }
+    append(link, frame);
+    return ERR_OK;
+}
+
+/* ---- input ---- */
+
+static void refuse(struct link *link, const char *field, const char *ours, const char *theirs)
+{
+    char text[LINK_TEXT_SIZE];
+
+    log_event(link->hub->log, LOG_ERROR, "link.refused", LOG_S("address", link->address),
+              LOG_S("field", field), LOG_S("ours", ours), LOG_S("theirs", theirs));
+    snprintf(text, sizeof text, "HELLO refused: %s is '%s' there and '%s' here", field, theirs,
+             ours);
+    link_lose(link, LINK_CLOSED_REFUSED, text);
+}
+
+static void take_hello(struct link *link, const struct frame *frame)
+{
+    struct link_hub *hub = link->hub;
+    char ours[8], theirs[8];
+
+    if (frame->kind != FRAME_HELLO) {
+        link_lose(link, LINK_CLOSED_ERROR, "the first frame is not HELLO");
+        return;
+    }
+    if (hello_decode(frame->body, &link->peer) != ERR_OK) {
+        link_lose(link, LINK_CLOSED_ERROR, "HELLO is malformed");
+        return;
+    }
+    if (link->peer.protocol_version != hub->self.protocol_version) {
+        snprintf(ours, sizeof ours, "%u", hub->self.protocol_version);
+        snprintf(theirs, sizeof theirs, "%u", link->peer.protocol_version);
+        refuse(link, "protocol_version", ours, theirs);
+        return;
+    }
+    if (strcmp(link->peer.cluster_id, hub->self.cluster_id) != 0) {
+        refuse(link, "cluster_id", hub->self.cluster_id, link->peer.cluster_id);
+        return;
+    }
+    link_set_state(link, LINK_READY);
+    link->generation = ++hub->generation;
+    link->attempt = 0;
+    link->backoff_ms = LINK_BACKOFF_MS_MIN;
+    hub->stats.connects++;
+    log_event(hub->log, LOG_INFO, "link.ready", LOG_S("address", link->address),
+              LOG_S("peer", link->peer.name), LOG_S("role", hello_role_name(link->peer.role)),
+              LOG_N("replica_id", link->peer.replica_id));
+    link->handlers.ready(link->handlers.user, link, &link->peer);
+}
+
+static void take_frame(struct link *link, const struct frame *frame)
+{
+    struct frame pong = { .kind = FRAME_PONG };
+
+    link->hub->stats.frames_in++;
+    if (link->state == LINK_GREETING) {
+        take_hello(link, frame);
+        return;
+    }
+    if (link->state != LINK_READY)
+        return;
+    switch (frame->kind) {
+    case FRAME_HELLO:
+        link_lose(link, LINK_CLOSED_ERROR, "a second HELLO");
+        break;
+    case FRAME_PING:
+        append(link, &pong);
+        break;
+    case FRAME_PONG:
+        break;
+    case FRAME_RESPONSE:
+        if (link->outstanding > link->held)
+            link->outstanding--;
+        if (link->held > 0) {
+            link->urgent = true;
+            link_mark_dirty(link);
+        }
+        /* fall through */
+    default:
+        link->handlers.frame(link->handlers.user, link, frame);
+    }
+}
+
+/* Plaintext out of the session into the decoder. ERR_NEED: all there is was taken. */
+static err decrypt(struct link *link)
+{
+    size_t size = 0;
+
+    if (link->tls == NULL)
+        return ERR_NEED;
+    bool was_established = tls_session_is_established(link->tls);
+    uint8_t *at = frame_decoder_reserve(&link->decoder, WIRE_READ_SIZE / 4);
+    err e = tls_session_read(link->tls, at, WIRE_READ_SIZE / 4, &size);
+    frame_decoder_commit(&link->decoder, size);
+    if (!was_established || e != ERR_OK)
+        link_mark_dirty(link); /* There may be a flight or an alert to send. */
+    return e;
+}
+
+static void end_of_tls(struct link *link, err e)
+{
+    write_all(link); /* The alert, so that the peer learns why. */
+    if (e == ERR_CLOSED)
+        link_lose(link, LINK_CLOSED_BY_PEER, "closed by the peer");
+    else
+        link_lose(link, LINK_CLOSED_ERROR, tls_session_error(link->tls));
+}
+
+/* Frames as long as there are any, nobody paused, and the connection is still this one. */
+static void deliver(struct link *link)
+{
+    uint64_t wire_count = link->wire_count;
+    struct frame frame;
+
+    while (!link->paused || link->state != LINK_READY) {
+        err e = frame_decoder_next(&link->decoder, &frame);
+        if (e == ERR_OK) {
+            take_frame(link, &frame);
+        } else if (e != ERR_NEED) {
+            link_lose(link, LINK_CLOSED_ERROR, link->decoder.error);
+        } else {
+            e = decrypt(link);
+            if (e == ERR_NEED)
+                return;
+            if (e != ERR_OK)
+                end_of_tls(link, e);
+        }
+        if (link->wire_count != wire_count)
+            return;
+    }
+}
+
+static void wire_received(void *user, struct slice bytes)
+{
+    struct link *link = user;
+
+    link->heard_ms = loop_now_ms(link->hub->loop);
+    link->hub->stats.bytes_in += bytes.size;
+    if (link->state == LINK_DRAINING)
+        return;
+    if (link->tls != NULL) {
+        if (tls_session_feed(link->tls, bytes) != ERR_OK) {
+            link_lose(link, LINK_CLOSED_ERROR, "too much unread input");
+            return;
+        }
+    } else {
+        memcpy(frame_decoder_reserve(&link->decoder, bytes.size), bytes.data, bytes.size);
+        frame_decoder_commit(&link->decoder, bytes.size);
+    }
+    deliver(link);
+}
+
+static void wire_ended(void *user, bool orderly, const char *text)
+{
+    struct link *link = user;
+
+    if (orderly && link->state == LINK_GREETING)
+        link_lose(link, LINK_CLOSED_ERROR, "the peer closed before HELLO");
+    else
+        link_lose(link, orderly ? LINK_CLOSED_BY_PEER : LINK_CLOSED_ERROR, text);
+}
+
+static void wire_connected(void *user)
+{
+    struct link *link = user;
+
+    link_greet(link, link->wire);
+}
+
+const struct wire_events link_wire_events = { wire_connected, wire_received, wire_written,
+                                              wire_ended };
+
+void link_pause(struct link *link)
+{
+    if (link->state != LINK_READY || link->paused)
+        return;
+    link->paused = true;
+    link->wire->ops->set_reading(link->wire, false);
+}
+
+void link_resume(struct link *link)
+{
+    if (!link->paused)
+        return;
+    link->paused = false;
+    link->wire->ops->set_reading(link->wire, true);
+    link_mark_dirty(link);
+}
+
+void link_close(struct link *link)
+{
+    bool was_ready = link->state == LINK_READY;
+
+    CHECK(link->state != LINK_DEAD);
+    if (link->state == LINK_DRAINING) /* From its own `closed`. */
+        return;
+    loop_timer_stop(&link->redial);
+    link->dialled = false;
+    if (!was_ready) {
+        drop_wire(link);
+        link->generation = 0;
+        link_set_state(link, LINK_DOWN);
+        link_bury(link);
+        return;
+    }
+    link_set_state(link, LINK_DRAINING);
+    link->handed_position = link->sent_position; /* It may all still leave: outcome unknown. */
+    link->handlers.closed(link->handlers.user, link, LINK_CLOSED_LOCAL, "closed here");
+    link->generation = 0;
+    link_mark_dirty(link);
+}

@@ -1,0 +1,130 @@
+/* Dialling, again and again, and accepting. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/link/link_private.h"
+
+/* Up to a quarter later than the doubling says, so that links lost together do not come back
+ * together. */
+void link_dial_later(struct link *link)
+{
+    uint64_t jitter_ms = loop_clock_ns() % (link->backoff_ms / 4 + 1);
+
+    loop_timer_start(&link->redial, link->backoff_ms + jitter_ms);
+    link->backoff_ms =
+        2 * link->backoff_ms < LINK_BACKOFF_MS_MAX ? 2 * link->backoff_ms : LINK_BACKOFF_MS_MAX;
+}
+
+static void dial_now(void *user)
+{
+    struct link *link = user;
+    struct link_hub *hub = link->hub;
+    bool nng = link->transport == LINK_NNG;
+    char text[WIRE_TEXT_SIZE] = "";
+    struct wire_dial dial = { .address = link->target,
+                              .attempt = link->attempt,
+                              .tls = nng && hub->nng_tls ? hub->tls_client : NULL,
+                              .events = &link_wire_events,
+                              .user = link };
+
+    CHECK(link->state == LINK_DOWN);
+    link->attempt++;
+    link_set_state(link, LINK_DIALLING);
+    err e = nng ? wire_nng_dial(&hub->context, &dial, &link->wire, text)
+                : wire_uv_dial(&hub->context, &dial, &link->wire, text);
+    if (e != ERR_OK)
+        link_lose(link, LINK_CLOSED_ERROR, text);
+}
+
+static bool are_complete(const struct link_handlers *handlers)
+{
+    return handlers->ready != NULL && handlers->frame != NULL && handlers->closed != NULL;
+}
+
+err link_dial(struct link_hub *hub, const struct link_dial_options *options, struct link **ret_link)
+{
+    struct wire_address target;
+
+    CHECK(are_complete(&options->handlers));
+    if (wire_address_parse(options->address, &target) != ERR_OK || target.port == 0)
+        return ERR_INVALID;
+    struct link *link = link_new(hub, &options->handlers, options->address);
+    if (link == NULL)
+        return ERR_FULL;
+    link->dialled = true;
+    link->paced = options->paced;
+    link->transport = options->transport;
+    link->target = target;
+    link->backoff_ms = LINK_BACKOFF_MS_MIN;
+    loop_timer_init(&link->redial, hub->loop, dial_now, link);
+    loop_timer_start(&link->redial, 0);
+    *ret_link = link;
+    return ERR_OK;
+}
+
+static void accepted(void *user, struct wire *wire, const char *from)
+{
+    struct link_listener *listener = user;
+    struct link *link = link_new(listener->hub, &listener->handlers, from);
+
+    if (link == NULL) {
+        log_event(listener->hub->log, LOG_ERROR, "link.too_many", LOG_S("address", from),
+                  LOG_N("limit", listener->hub->link_count_max));
+        wire->ops->close(wire);
+        return;
+    }
+    link->transport = listener->transport;
+    link->attempt = 1;
+    wire->events = &link_wire_events;
+    wire->user = link;
+    link_greet(link, wire);
+}
+
+err link_listen(struct link_hub *hub, const struct link_listen_options *options,
+                struct link_listener **ret_listener)
+{
+    struct link_listener *listener = mem_zalloc(sizeof *listener);
+    bool nng = options->transport == LINK_NNG;
+    char text[WIRE_TEXT_SIZE] = "not host:port";
+    struct wire_listen listen = { .tls = nng && hub->nng_tls ? hub->tls_server : NULL,
+                                  .accepted = accepted,
+                                  .user = listener };
+
+    CHECK(are_complete(&options->handlers));
+    listener->hub = hub;
+    listener->transport = options->transport;
+    listener->handlers = options->handlers;
+    err e = wire_address_parse(options->address, &listen.address);
+    if (e == ERR_OK)
+        e = nng ? wire_nng_listen(&hub->context, &listen, &listener->wire, text)
+                : wire_uv_listen(&hub->context, &listen, &listener->wire, text);
+    if (e != ERR_OK) {
+        log_event(hub->log, LOG_ERROR, "link.listen_failed", LOG_S("address", options->address),
+                  LOG_S("text", text));
+        free(listener);
+        return e;
+    }
+    listener->next = hub->listeners;
+    hub->listeners = listener;
+    *ret_listener = listener;
+    return ERR_OK;
+}
+
+uint16_t link_listener_port(const struct link_listener *listener)
+{
+    return listener->wire->port;
+}
+
+void link_listener_close(struct link_listener *listener)
+{
+    struct link_listener **at = &listener->hub->listeners;
+
+    while (*at != NULL && *at != listener)
+        at = &(*at)->next;
+    CHECK(*at == listener);
+    *at = listener->next;
+    listener->wire->close(listener->wire);
+    free(listener);
+}

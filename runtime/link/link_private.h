@@ -1,0 +1,120 @@
+/* link_private: links and their hub from the inside, for this folder only. */
+#ifndef RUNTIME_LINK_LINK_PRIVATE_H
+#define RUNTIME_LINK_LINK_PRIVATE_H
+
+#include "runtime/link/link.h"
+#include "runtime/link/wire.h"
+#include "runtime/tls/tls_session.h"
+
+#define LINK_TEXT_SIZE TLS_ERROR_SIZE
+
+enum link_state {
+    LINK_DOWN,     /* No wire; a dialled link waits for its next attempt. */
+    LINK_DIALLING, /* The wire is not connected yet. */
+    LINK_GREETING, /* TLS and HELLO. */
+    LINK_READY,
+    LINK_DRAINING, /* Closed by the user; what was sent is on its way out. */
+    LINK_DEAD      /* Freed at the end of the round. */
+};
+
+struct link {
+    struct link_hub *hub;
+    struct link_handlers handlers;
+    void *data;
+    enum link_state state;
+    uint32_t slot;
+    uint64_t generation; /* 0: not ready. */
+    bool dialled;
+    bool paced;
+    bool full;       /* ERR_FULL was given; `writable` is owed. */
+    bool paused;     /* By the user. */
+    bool overflowed; /* So many responses wait that the link must end. */
+    enum link_transport transport;
+    char address[LINK_ADDRESS_SIZE];
+    struct wire_address target;
+    struct loop_timer redial;
+    uint32_t backoff_ms;
+    uint32_t attempt;
+    uint64_t phase_ms; /* When the state was entered. */
+    uint64_t heard_ms;
+    uint64_t lost_ms; /* When it stopped being ready, or was made. */
+    struct hello peer;
+
+    struct wire *wire;   /* NULL: none. */
+    uint64_t wire_count; /* Tells whether a callback has changed the wire. */
+    bool writing;
+    struct tls_session *tls; /* NULL: plain, or the wire does it. */
+    struct frame_decoder decoder;
+    struct buf out; /* Frames not handed over: from out_at on. */
+    size_t out_at;
+    uint64_t sent_position;
+    uint64_t handed_position;
+
+    /* Pacing. */
+    struct loop_timer hold;
+    uint32_t held;        /* Requests in `out`. */
+    uint64_t outstanding; /* Requests sent and not answered, as far as one can see. */
+    bool urgent;          /* Something in `out` does not wait. */
+
+    bool dirty; /* In the hub's list of links to flush. */
+    struct link *next_dirty;
+    struct link *next_dead;
+};
+
+struct link_listener {
+    struct link_hub *hub;
+    struct wire_listener *wire;
+    enum link_transport transport;
+    struct link_handlers handlers;
+    struct link_listener *next;
+};
+
+struct link_hub {
+    struct loop *loop;
+    const struct log *log;
+    struct hello self;
+    struct tls_config *tls_client;
+    struct tls_config *tls_server;
+    uint32_t body_size_max;
+    uint32_t out_bytes_max;
+    uint32_t link_count_max;
+    uint32_t ping_period_ms;
+    uint32_t silent_close_ms;
+    bool nng_tls; /* nng's own TLS instead of tls_session; see link_hub_options. */
+    struct wire_context context;
+    struct loop_hook round_end;
+    struct loop_timer tick;
+    uint64_t tick_ms;
+    uint64_t generation;
+    struct link **slots; /* link_count_max of them; NULL is free. */
+    uint32_t link_count;
+    struct link *dirty;
+    struct link *dead;
+    struct link_listener *listeners;
+    struct link_stats stats;
+};
+
+/* ---- hub.c ---- */
+/* NULL: link_count_max is reached. */
+struct link *link_new(struct link_hub *hub, const struct link_handlers *handlers,
+                      const char *address);
+/* From DOWN: out of the hub, freed at the end of the round. */
+void link_bury(struct link *link);
+void link_mark_dirty(struct link *link);
+
+/* ---- link.c ---- */
+/* The wire is connected: TLS and HELLO begin. */
+void link_greet(struct link *link, struct wire *wire);
+/* Ends the connection, tells the user, dials again later or buries. */
+void link_lose(struct link *link, enum link_close_reason reason, const char *text);
+void link_send_ping(struct link *link);
+void link_set_state(struct link *link, enum link_state state);
+/* Hands to the wire what may leave now; also goes on with input after a pause. */
+void link_flush(struct link *link);
+size_t link_queued_bytes(const struct link *link);
+extern const struct wire_events link_wire_events;
+
+/* ---- link_dial.c ---- */
+void link_dial_later(struct link *link);
+
+#endif

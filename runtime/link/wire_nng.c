@@ -1,0 +1,473 @@
+/* nng streams. nng's own threads read, write, resolve and (tls+tcp) encrypt; their callbacks only
+ * push a node into the mailbox. All decisions, and every free, are made on the loop's thread:
+ * nng_stream_free may not be called from a callback. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <nng/nng.h>
+#include <nng/supplemental/tls/tls.h>
+
+#include "runtime/base/check.h"
+#include "runtime/link/wire.h"
+
+#define URL_SIZE        (WIRE_HOST_SIZE + 24u)
+#define ACCEPT_RETRY_MS 100u
+
+/* One operation that nng carries out, with the way back to the loop. */
+struct nng_op {
+    struct mailbox_node node;
+    nng_aio *aio;
+    struct mailbox *mailbox;
+    void (*done)(struct nng_op *op); /* On the loop's thread. */
+    void *owner;
+    bool pending;
+};
+
+struct nng_wire {
+    struct wire base;
+    nng_stream_dialer *dialer;
+    nng_stream *stream;
+    struct nng_op dial;
+    struct nng_op send;
+    struct nng_op recv;
+    size_t sent; /* Of base.writing. */
+    bool reading;
+    bool ended;
+    bool in_event; /* The link is being told something and may close the wire. */
+    uint8_t *buffer;
+};
+
+struct nng_listener {
+    struct wire_listener base;
+    nng_stream_listener *listener;
+    struct nng_op accept;
+    struct loop_timer retry;
+    bool encrypted;
+    bool closed;
+};
+
+/* On a thread of nng. Must not block. */
+static void completed(void *user)
+{
+    struct nng_op *op = user;
+
+    mailbox_push(op->mailbox, &op->node);
+}
+
+static void op_arrived(void *user, struct mailbox_node *node)
+{
+    struct nng_op *op = CONTAINER_OF(node, struct nng_op, node);
+
+    (void)user;
+    op->pending = false;
+    op->done(op);
+}
+
+static int op_init(struct nng_op *op, struct wire_context *context, void (*done)(struct nng_op *op),
+                   void *owner)
+{
+    op->mailbox = &context->mailbox;
+    op->done = done;
+    op->owner = owner;
+    return nng_aio_alloc(&op->aio, completed, op);
+}
+
+static void op_deinit(struct nng_op *op)
+{
+    CHECK(!op->pending);
+    if (op->aio != NULL)
+        nng_aio_free(op->aio);
+}
+
+static void start_mailbox(struct wire_context *context)
+{
+    if (context->mailbox_started)
+        return;
+    mailbox_init(&context->mailbox, context->loop, op_arrived, NULL);
+    context->mailbox_started = true;
+}
+
+static struct nng_wire *from_base(struct wire *wire)
+{
+    return CONTAINER_OF(wire, struct nng_wire, base);
+}
+
+static void free_when_idle(struct nng_wire *w)
+{
+    if (!w->base.closed || w->in_event || w->dial.pending || w->send.pending || w->recv.pending)
+        return;
+    op_deinit(&w->dial);
+    op_deinit(&w->send);
+    op_deinit(&w->recv);
+    if (w->stream != NULL)
+        nng_stream_free(w->stream);
+    if (w->dialer != NULL)
+        nng_stream_dialer_free(w->dialer);
+    w->base.context->open--;
+    buf_deinit(&w->base.writing);
+    free(w->buffer);
+    free(w);
+}
+
+static void nng_wire_close(struct wire *wire)
+{
+    struct nng_wire *w = from_base(wire);
+
+    CHECK(!wire->closed);
+    wire->closed = true;
+    if (w->stream != NULL)
+        nng_stream_close(w->stream);
+    if (w->dialer != NULL)
+        nng_stream_dialer_close(w->dialer);
+    free_when_idle(w);
+}
+
+static void end(struct nng_wire *w, int code)
+{
+    if (w->base.closed || w->ended)
+        return;
+    w->ended = true;
+    bool orderly = code == NNG_ECLOSED || code == NNG_ECONNSHUT;
+    w->in_event = true;
+    w->base.events->ended(w->base.user, orderly, orderly ? "end of stream" : nng_strerror(code));
+    w->in_event = false;
+    free_when_idle(w);
+}
+
+/* ---- reading ---- */
+
+static void receive(struct nng_wire *w)
+{
+    nng_iov iov = { .iov_buf = w->buffer, .iov_len = WIRE_READ_SIZE };
+
+    CHECK(nng_aio_set_iov(w->recv.aio, 1, &iov) == 0);
+    w->recv.pending = true;
+    nng_stream_recv(w->stream, w->recv.aio);
+}
+
+static void received(struct nng_op *op)
+{
+    struct nng_wire *w = op->owner;
+    int code = nng_aio_result(op->aio);
+
+    if (w->base.closed) {
+        free_when_idle(w);
+        return;
+    }
+    if (code != 0) {
+        end(w, code);
+        return;
+    }
+    w->in_event = true;
+    w->base.events->received(w->base.user, (struct slice){ w->buffer, nng_aio_count(op->aio) });
+    w->in_event = false;
+    if (w->base.closed)
+        free_when_idle(w);
+    else if (w->reading)
+        receive(w);
+}
+
+/* A receive under way cannot be called off without losing bytes, so one more may still come. */
+static void nng_wire_set_reading(struct wire *wire, bool on)
+{
+    struct nng_wire *w = from_base(wire);
+
+    w->reading = on;
+    if (on && !w->recv.pending && !w->ended)
+        receive(w);
+}
+
+/* ---- writing ---- */
+
+static void send_rest(struct nng_wire *w)
+{
+    nng_iov iov = { .iov_buf = w->base.writing.data + w->sent,
+                    .iov_len = w->base.writing.size - w->sent };
+
+    CHECK(nng_aio_set_iov(w->send.aio, 1, &iov) == 0);
+    w->send.pending = true;
+    nng_stream_send(w->stream, w->send.aio);
+}
+
+static void sent(struct nng_op *op)
+{
+    struct nng_wire *w = op->owner;
+    int code = nng_aio_result(op->aio);
+
+    if (w->base.closed) {
+        free_when_idle(w);
+        return;
+    }
+    if (code != 0) {
+        end(w, code);
+        return;
+    }
+    w->sent += nng_aio_count(op->aio);
+    if (w->sent < w->base.writing.size) {
+        send_rest(w);
+        return;
+    }
+    w->in_event = true;
+    w->base.events->written(w->base.user);
+    w->in_event = false;
+    free_when_idle(w);
+}
+
+static bool nng_wire_write(struct wire *wire, struct buf *bytes)
+{
+    struct nng_wire *w = from_base(wire);
+
+    CHECK(!w->send.pending);
+    wire_take(wire, bytes);
+    w->sent = 0;
+    send_rest(w);
+    return false;
+}
+
+static const struct wire_ops ops = { nng_wire_write, nng_wire_set_reading, nng_wire_close };
+
+/* ---- dialling ---- */
+
+static int make_tls(struct tls_config *tls, nng_tls_config **ret_config)
+{
+    bool server = tls_config_side(tls) == TLS_SERVER;
+    nng_tls_config *config;
+
+    int code = nng_tls_config_alloc(&config, server ? NNG_TLS_MODE_SERVER : NNG_TLS_MODE_CLIENT);
+    if (code != 0)
+        return code;
+    code = nng_tls_config_auth_mode(config, NNG_TLS_AUTH_MODE_REQUIRED);
+    if (code == 0 && tls_config_ca_pem(tls) != NULL)
+        code = nng_tls_config_ca_chain(config, tls_config_ca_pem(tls), NULL);
+    if (code == 0 && tls_config_cert_pem(tls) != NULL)
+        code = nng_tls_config_own_cert(config, tls_config_cert_pem(tls), tls_config_key_pem(tls),
+                                       NULL);
+    if (code == 0)
+        code = nng_tls_config_version(config, NNG_TLS_1_2, NNG_TLS_1_2);
+    if (code != 0) {
+        nng_tls_config_free(config);
+        return code;
+    }
+    *ret_config = config;
+    return 0;
+}
+
+static void print_url(const struct wire_address *address, bool tls, char ret_url[URL_SIZE])
+{
+    snprintf(ret_url, URL_SIZE, address->is_v6 ? "%s://[%s]:%u" : "%s://%s:%u",
+             tls ? "tls+tcp" : "tcp", address->host, address->port);
+}
+
+static void dialled(struct nng_op *op)
+{
+    struct nng_wire *w = op->owner;
+    int code = nng_aio_result(op->aio);
+
+    if (code == 0)
+        w->stream = nng_aio_get_output(op->aio, 0);
+    if (w->base.closed) {
+        if (w->stream != NULL)
+            nng_stream_close(w->stream);
+        free_when_idle(w);
+        return;
+    }
+    if (code != 0) {
+        end(w, code == NNG_ECLOSED ? NNG_ECONNABORTED : code);
+        return;
+    }
+    w->in_event = true;
+    w->base.events->connected(w->base.user);
+    w->in_event = false;
+    free_when_idle(w);
+}
+
+static int make(struct wire_context *context, struct nng_wire **ret_wire)
+{
+    struct nng_wire *w = mem_zalloc(sizeof *w);
+
+    start_mailbox(context);
+    w->base.ops = &ops;
+    w->base.context = context;
+    w->buffer = mem_alloc(WIRE_READ_SIZE);
+    context->open++;
+    *ret_wire = w;
+    int code = op_init(&w->send, context, sent, w);
+    return code != 0 ? code : op_init(&w->recv, context, received, w);
+}
+
+static int set_up_dialer(struct nng_wire *w, const struct wire_dial *dial)
+{
+    char url[URL_SIZE];
+    nng_tls_config *config = NULL;
+
+    print_url(&dial->address, dial->tls != NULL, url);
+    int code = nng_stream_dialer_alloc(&w->dialer, url);
+    if (code == 0)
+        code = nng_stream_dialer_set_bool(w->dialer, NNG_OPT_TCP_NODELAY, true);
+    if (code == 0 && dial->tls != NULL) {
+        code = make_tls(dial->tls, &config);
+        if (code == 0)
+            code = nng_stream_dialer_set_ptr(w->dialer, NNG_OPT_TLS_CONFIG, config);
+        if (config != NULL)
+            nng_tls_config_free(config);
+    }
+    return code;
+}
+
+err wire_nng_dial(struct wire_context *context, const struct wire_dial *dial,
+                  struct wire **ret_wire, char ret_text[WIRE_TEXT_SIZE])
+{
+    struct nng_wire *w;
+
+    int code = make(context, &w);
+    if (code == 0)
+        code = op_init(&w->dial, context, dialled, w);
+    if (code == 0)
+        code = set_up_dialer(w, dial);
+    if (code != 0) {
+        snprintf(ret_text, WIRE_TEXT_SIZE, "%s", nng_strerror(code));
+        nng_wire_close(&w->base);
+        return ERR_IO;
+    }
+    w->base.events = dial->events;
+    w->base.user = dial->user;
+    w->base.encrypted = dial->tls != NULL;
+    w->dial.pending = true;
+    nng_stream_dialer_dial(w->dialer, w->dial.aio);
+    *ret_wire = &w->base;
+    return ERR_OK;
+}
+
+/* ---- listening ---- */
+
+static void listener_free_when_idle(struct nng_listener *l)
+{
+    if (!l->closed || l->accept.pending)
+        return;
+    loop_timer_stop(&l->retry);
+    op_deinit(&l->accept);
+    if (l->listener != NULL)
+        nng_stream_listener_free(l->listener);
+    l->base.context->open--;
+    free(l);
+}
+
+static void accept_next(void *user)
+{
+    struct nng_listener *l = user;
+
+    l->accept.pending = true;
+    nng_stream_listener_accept(l->listener, l->accept.aio);
+}
+
+static void print_peer(nng_stream *stream, char ret_text[WIRE_TEXT_SIZE])
+{
+    nng_sockaddr peer;
+    char host[INET6_ADDRSTRLEN] = "?";
+
+    snprintf(ret_text, WIRE_TEXT_SIZE, "?");
+    if (nng_stream_get_addr(stream, NNG_OPT_REMADDR, &peer) != 0)
+        return;
+    if (peer.s_family == NNG_AF_INET) {
+        (void)inet_ntop(AF_INET, &peer.s_in.sa_addr, host, sizeof host);
+        snprintf(ret_text, WIRE_TEXT_SIZE, "%s:%u", host, ntohs(peer.s_in.sa_port));
+    } else if (peer.s_family == NNG_AF_INET6) {
+        (void)inet_ntop(AF_INET6, peer.s_in6.sa_addr, host, sizeof host);
+        snprintf(ret_text, WIRE_TEXT_SIZE, "[%s]:%u", host, ntohs(peer.s_in6.sa_port));
+    }
+}
+
+static void accepted(struct nng_op *op)
+{
+    struct nng_listener *l = op->owner;
+    int code = nng_aio_result(op->aio);
+    char from[WIRE_TEXT_SIZE];
+    struct nng_wire *w;
+
+    nng_stream *stream = code == 0 ? nng_aio_get_output(op->aio, 0) : NULL;
+    if (l->closed) {
+        if (stream != NULL)
+            nng_stream_free(stream);
+        listener_free_when_idle(l);
+        return;
+    }
+    if (code != 0) { /* Out of descriptors, most likely; a little later then. */
+        loop_timer_start(&l->retry, ACCEPT_RETRY_MS);
+        return;
+    }
+    code = make(l->base.context, &w);
+    w->stream = stream;
+    w->base.encrypted = l->encrypted;
+    accept_next(l);
+    if (code != 0) {
+        nng_wire_close(&w->base);
+        return;
+    }
+    print_peer(stream, from);
+    l->base.accepted(l->base.user, &w->base, from);
+}
+
+static void close_listener(struct wire_listener *base)
+{
+    struct nng_listener *l = CONTAINER_OF(base, struct nng_listener, base);
+
+    l->closed = true;
+    if (l->listener != NULL)
+        nng_stream_listener_close(l->listener);
+    listener_free_when_idle(l);
+}
+
+static int set_up_listener(struct nng_listener *l, const struct wire_listen *listen)
+{
+    char url[URL_SIZE];
+    nng_tls_config *config = NULL;
+    int port = 0;
+
+    print_url(&listen->address, listen->tls != NULL, url);
+    int code = nng_stream_listener_alloc(&l->listener, url);
+    if (code == 0)
+        code = nng_stream_listener_set_bool(l->listener, NNG_OPT_TCP_NODELAY, true);
+    if (code == 0 && listen->tls != NULL) {
+        code = make_tls(listen->tls, &config);
+        if (code == 0)
+            code = nng_stream_listener_set_ptr(l->listener, NNG_OPT_TLS_CONFIG, config);
+        if (config != NULL)
+            nng_tls_config_free(config);
+    }
+    if (code == 0)
+        code = nng_stream_listener_listen(l->listener);
+    if (code == 0)
+        code = nng_stream_listener_get_int(l->listener, NNG_OPT_TCP_BOUND_PORT, &port);
+    l->base.port = (uint16_t)port;
+    return code;
+}
+
+err wire_nng_listen(struct wire_context *context, const struct wire_listen *listen,
+                    struct wire_listener **ret_listener, char ret_text[WIRE_TEXT_SIZE])
+{
+    struct nng_listener *l = mem_zalloc(sizeof *l);
+
+    start_mailbox(context);
+    context->open++;
+    l->base = (struct wire_listener){ .close = close_listener,
+                                      .accepted = listen->accepted,
+                                      .user = listen->user,
+                                      .context = context };
+    l->encrypted = listen->tls != NULL;
+    loop_timer_init(&l->retry, context->loop, accept_next, l);
+    int code = op_init(&l->accept, context, accepted, l);
+    if (code == 0)
+        code = set_up_listener(l, listen);
+    if (code == 0) {
+        accept_next(l);
+        *ret_listener = &l->base;
+        return ERR_OK;
+    }
+    snprintf(ret_text, WIRE_TEXT_SIZE, "%s", nng_strerror(code));
+    close_listener(&l->base);
+    if (code == NNG_EADDRINUSE)
+        return ERR_EXISTS;
+    return code == NNG_EADDRINVAL || code == NNG_EINVAL ? ERR_INVALID : ERR_IO;
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Style rules that a machine can check. Run by ctest as `tidy`; prints file:line: rule."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+FILE_LINES_MAX, FUNCTION_LINES_MAX, COLUMNS_MAX, FOLDER_README_LINES_MAX = 800, 70, 100, 30
+BANNED = re.compile(
+    r"\b(strcpy|strcat|sprintf|vsprintf|strtok|gets|atoi|atol|rand|srand|localtime|gmtime)\s*\(")
+IMPURE = re.compile(r'#\s*include\s+<(unistd|pthread|time|sys/|poll|errno|nng|curl|mbedtls/ssl|uv)')
+EMPTY_NAMES = {"utils", "util", "common", "misc", "helpers", "types", "defs", "globals"}
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b")
+problems = []
+
+
+def say(path, line, text):
+    problems.append(f"{path.relative_to(ROOT)}:{line}: {text}")
+
+
+def tracked():
+    """Every file git knows, or every file where there is no git."""
+    listing = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard"],
+                             capture_output=True, text=True, check=False)
+    if listing.returncode == 0:
+        return [ROOT / name for name in listing.stdout.splitlines() if (ROOT / name).is_file()]
+    return [p for p in ROOT.rglob("*") if p.is_file()]
+
+
+FILES = tracked()
+
+
+def components():
+    """Folder -> [(name, DEPENDS, sources and headers)] from every component() call."""
+    found = {}
+    for path in FILES:
+        if path.name != "CMakeLists.txt" and path.suffix != ".cmake":
+            continue
+        for name, body in re.findall(r"^\s*component\((\w+)(.*?)\)", path.read_text(), re.S | re.M):
+            depends = re.search(r"DEPENDS([\s\w]*)", body)
+            names = depends.group(1).split("EXTERNAL")[0].split() if depends else []
+            files = set(re.findall(r"[\w./-]+\.[ch]\b", body))
+            found.setdefault(path.parent.relative_to(ROOT).as_posix(), []).append(
+                (name, set(names), files))
+    return found
+
+
+COMPONENTS = components()
+
+
+def owner(file):
+    """The component a file belongs to: by its listing, else the folder's only one."""
+    folder = file.rsplit("/", 1)[0] if "/" in file else ""
+    listed = COMPONENTS.get(folder, [])
+    for name, depends, files in listed:
+        if file.rsplit("/", 1)[-1] in files:
+            return name, depends
+    return listed[0][:2] if len(listed) == 1 else None
+
+
+def reachable(name, seen=None):
+    """Everything a component may include: what it depends on, however far down."""
+    seen = seen if seen is not None else set()
+    for listed in COMPONENTS.values():
+        for other, depends, _ in listed:
+            if other == name:
+                for d in depends - seen:
+                    seen.add(d)
+                    reachable(d, seen)
+    return seen
+
+
+def check_include(path, n, line, home):
+    inc = re.match(r'#\s*include\s+"([^"]+)"', line)
+    if not inc or not home or path.stem.endswith("_test"):
+        return
+    to = owner(inc.group(1))
+    if to and to[0] != home[0] and to[0] not in reachable(home[0]):
+        say(path, n, f"{home[0]} includes {to[0]} but does not declare it in DEPENDS")
+
+
+def check_source(path):
+    rel = path.relative_to(ROOT).as_posix()
+    lines = path.read_text().split("\n")
+    if path.stem in EMPTY_NAMES:
+        say(path, 1, f"file name '{path.stem}' says nothing")
+    if len(lines) > FILE_LINES_MAX:
+        say(path, FILE_LINES_MAX, f"file of {len(lines)} lines")
+    start, home, table = None, owner(rel), False
+    for n, line in enumerate(lines, 1):
+        table = (table or "clang-format off" in line) and "clang-format on" not in line
+        if len(line) > COLUMNS_MAX and not table:
+            say(path, n, f"line of {len(line)} columns")
+        if BANNED.search(line):
+            say(path, n, "banned function")
+        if UNFINISHED.search(line):
+            say(path, n, "unfinished work")
+        if "/core/" in rel and not rel.endswith("_test.c") and IMPURE.search(line):
+            say(path, n, "a core may not do I/O")
+        check_include(path, n, line, home)
+        if line == "{":
+            start = n
+        if line == "}" and start:
+            if n - start - 1 > FUNCTION_LINES_MAX:
+                say(path, start, f"function of {n - start - 1} lines")
+            start = None
+
+
+def check_test(path):
+    if not re.search(r"assert|CHECK", path.read_text()):
+        say(path, 1, "a test without an assertion")
+
+
+def check_readme(path):
+    lines = len(path.read_text().split("\n"))
+    if path.parent != ROOT and path.parent.name != "docs" and lines > FOLDER_README_LINES_MAX + 1:
+        say(path, lines, f"a folder's README has at most {FOLDER_README_LINES_MAX} lines")
+
+
+for file in sorted(FILES):
+    if file.suffix in (".c", ".h"):
+        check_source(file)
+        if file.stem.endswith("_test") and file.suffix == ".c":
+            check_test(file)
+    elif file.name == "README.md":
+        check_readme(file)
+
+print("\n".join(problems) if problems else f"tidy: {len(FILES)} files, nothing to say")
+sys.exit(bool(problems))
