@@ -11,6 +11,10 @@
 
 #include "node/core/handler.h"
 
+/* What this program can apply; raised with every change of what an entry does. A binary applies
+ * this version and the one before (DESIGN section 4, Determinism). */
+#define APPLY_VERSION 1u
+
 struct applier;
 
 struct applier *applier_new(uint32_t shard, const struct handler_table *handlers);
