@@ -37,6 +37,7 @@ static void drop_wire(struct link *link)
     link->full = false;
     link->paused = false;
     link->overflowed = false;
+    link->parting = false;
     loop_timer_stop(&link->hold);
 }
 
@@ -213,8 +214,25 @@ static void write_all(struct link *link)
     }
 }
 
+/* Lets our HELLO or a TLS alert out before the connection goes, for the peer's log. */
+static void lose_after_write(struct link *link, enum link_close_reason reason, const char *text)
+{
+    CHECK(link->state == LINK_GREETING && !link->parting);
+    snprintf(link->parting_text, sizeof link->parting_text, "%s", text);
+    link->parting_reason = reason;
+    link->parting = true;
+    write_all(link);
+    if (!link->writing)
+        link_lose(link, reason, link->parting_text);
+}
+
 static void after_write(struct link *link)
 {
+    if (link->parting) {
+        if (!link->writing)
+            link_lose(link, link->parting_reason, link->parting_text);
+        return;
+    }
     if (link->state == LINK_DRAINING && !link->writing && link_queued_bytes(link) == 0) {
         link_lose(link, LINK_CLOSED_LOCAL, "closed here");
         return;
@@ -288,7 +306,7 @@ static void refuse(struct link *link, const char *field, const char *ours, const
               LOG_S("field", field), LOG_S("ours", ours), LOG_S("theirs", theirs));
     snprintf(text, sizeof text, "HELLO refused: %s is '%s' there and '%s' here", field, theirs,
              ours);
-    link_lose(link, LINK_CLOSED_REFUSED, text);
+    lose_after_write(link, LINK_CLOSED_REFUSED, text);
 }
 
 static void take_hello(struct link *link, const struct frame *frame)
@@ -369,16 +387,19 @@ static err decrypt(struct link *link)
     uint8_t *at = frame_decoder_reserve(&link->decoder, WIRE_READ_SIZE / 4);
     err e = tls_session_read(link->tls, at, WIRE_READ_SIZE / 4, &size);
     frame_decoder_commit(&link->decoder, size);
-    if (!was_established || e != ERR_OK)
-        link_mark_dirty(link); /* There may be a flight or an alert to send. */
+    /* A flight or an alert to send, or HELLO may leave now. */
+    if (tls_session_output(link->tls)->size > 0 ||
+        (!was_established && tls_session_is_established(link->tls)))
+        link_mark_dirty(link);
     return e;
 }
 
 static void end_of_tls(struct link *link, err e)
 {
-    write_all(link); /* The alert, so that the peer learns why. */
     if (e == ERR_CLOSED)
         link_lose(link, LINK_CLOSED_BY_PEER, "closed by the peer");
+    else if (link->state == LINK_GREETING)
+        lose_after_write(link, LINK_CLOSED_ERROR, tls_session_error(link->tls));
     else
         link_lose(link, LINK_CLOSED_ERROR, tls_session_error(link->tls));
 }
@@ -389,7 +410,7 @@ static void deliver(struct link *link)
     uint64_t wire_count = link->wire_count;
     struct frame frame;
 
-    while (!link->paused || link->state != LINK_READY) {
+    while (!link->parting && (!link->paused || link->state != LINK_READY)) {
         err e = frame_decoder_next(&link->decoder, &frame);
         if (e == ERR_OK) {
             take_frame(link, &frame);
@@ -413,7 +434,7 @@ static void wire_received(void *user, struct slice bytes)
 
     link->heard_ms = loop_now_ms(link->hub->loop);
     link->hub->stats.bytes_in += bytes.size;
-    if (link->state == LINK_DRAINING)
+    if (link->state == LINK_DRAINING || link->parting)
         return;
     if (link->tls != NULL) {
         if (tls_session_feed(link->tls, bytes) != ERR_OK) {
@@ -431,7 +452,9 @@ static void wire_ended(void *user, bool orderly, const char *text)
 {
     struct link *link = user;
 
-    if (orderly && link->state == LINK_GREETING)
+    if (link->parting)
+        link_lose(link, link->parting_reason, link->parting_text);
+    else if (orderly && link->state == LINK_GREETING)
         link_lose(link, LINK_CLOSED_ERROR, "the peer closed before HELLO");
     else
         link_lose(link, orderly ? LINK_CLOSED_BY_PEER : LINK_CLOSED_ERROR, text);

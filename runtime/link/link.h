@@ -39,8 +39,8 @@ struct link_ref {
 };
 
 enum link_transport {
-    LINK_NNG, /* nng stream; TLS as the hub's options say. */
-    LINK_PEER /* libuv TCP and tls_session. */
+    LINK_NNG, /* nng tcp stream. */
+    LINK_PEER /* libuv TCP. */
 };
 
 enum link_close_reason {
@@ -69,7 +69,10 @@ struct link_hub_options {
     struct hello self;             /* protocol_version 0: LINK_PROTOCOL_VERSION. */
     struct tls_config *tls_client; /* Both NULL: plain TCP, for tests only. Held. */
     struct tls_config *tls_server;
-    bool nng_tls; /* LINK_NNG: nng's own TLS (tls+tcp) instead of tls_session over its tcp. */
+    /* LINK_NNG: nng's own TLS (tls+tcp) instead of tls_session over its tcp. The bytes on the wire
+     * are TLS either way, so the two sides may differ. Off by default: nng's costs more processor
+     * time, says no more than "cryptographic error", and an orderly close looks like an error. */
+    bool nng_tls;
     uint32_t body_size_max;   /* 0: FRAME_BODY_SIZE_MAX. */
     uint32_t out_bytes_max;   /* 0: LINK_OUT_BYTES_MAX. */
     uint32_t link_count_max;  /* 0: LINK_COUNT_MAX. */

@@ -50,6 +50,11 @@ struct link {
     uint64_t sent_position;
     uint64_t handed_position;
 
+    /* Lost while greeting, but the peer shall learn why first. */
+    bool parting;
+    enum link_close_reason parting_reason;
+    char parting_text[LINK_TEXT_SIZE];
+
     /* Pacing. */
     struct loop_timer hold;
     uint32_t held;        /* Requests in `out`. */
