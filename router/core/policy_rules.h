@@ -1,0 +1,32 @@
+/*
+ * policy_rules: what a Policy must satisfy before it is stored (idl/holdfast/v1/admin.proto), and
+ * its defaults. Pure. The shards check it again when they log it.
+ */
+#ifndef ROUTER_CORE_POLICY_RULES_H
+#define ROUTER_CORE_POLICY_RULES_H
+
+#include "holdfast/v1/admin.pb-c.h"
+#include "holdfast/v1/error.pb-c.h"
+#include "runtime/base/arena.h"
+
+#define POLICY_CURRENCIES_MAX     64u
+#define POLICY_CURRENCY_NAME_MAX  32u
+#define POLICY_AMOUNT_MAX         9007199254740991ll /* 2^53 - 1 */
+#define POLICY_WINDOW_MS_MIN      900000ull
+#define POLICY_WINDOW_MS_MAX      604800000ull
+#define POLICY_WINDOW_MS_DEFAULT  86400000ull
+#define POLICY_OPERATIONS_DEFAULT 2000000ull
+#define POLICY_ITEMS_DEFAULT      10000u
+
+/* A copy in `arena` with every default filled in; it borrows the names of `policy`. ERR_INVALID:
+ * *ret_detail names the field, its limit and the value. policy NULL is invalid. */
+NODISCARD err policy_complete(const Holdfast__V1__Policy *policy, struct arena *arena,
+                              Holdfast__V1__Policy **ret_policy,
+                              Holdfast__V1__ErrorDetail *ret_detail);
+
+/* ERR_INVALID, VERSION_CONFLICT: `next` is not the version after `current` (NULL: none, so 1). */
+NODISCARD err policy_check_successor(const Holdfast__V1__Policy *next,
+                                     const Holdfast__V1__Policy *current, struct arena *arena,
+                                     Holdfast__V1__ErrorDetail *ret_detail);
+
+#endif

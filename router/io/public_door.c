@@ -1,0 +1,185 @@
+#include "router/io/public_door.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "router/io/host_port.h"
+#include "runtime/base/check.h"
+
+#define STOP_MS_MAX 5000u
+
+struct public_door {
+    struct public_door_options options;
+    struct rpc_server *server;
+    struct tls_config *tls;
+    bool stopped;
+};
+
+static struct rpc_request *origin_of(struct request *request)
+{
+    return request->origin;
+}
+
+static void reply(struct request *request, const ProtobufCMessage *response)
+{
+    rpc_reply(origin_of(request), response);
+}
+
+static void reply_encoded(struct request *request, struct slice response)
+{
+    rpc_reply_encoded(origin_of(request), response);
+}
+
+static void fail(struct request *request, const Holdfast__V1__ErrorDetail *detail)
+{
+    rpc_fail(origin_of(request), detail);
+}
+
+static const struct request_door door_ops = {
+    .reply = reply,
+    .reply_encoded = reply_encoded,
+    .fail = fail,
+};
+
+static void on_request(void *user, struct rpc_request *rpc)
+{
+    struct public_door *door = user;
+    struct request *request = arena_alloc(rpc->arena, sizeof *request);
+
+    *request = (struct request){
+        .door = &door_ops,
+        .origin = rpc,
+        .method = rpc->method,
+        .message = rpc->message,
+        .encoded = rpc->encoded,
+        .arena = rpc->arena,
+        .deadline_ms = rpc->deadline_ms,
+        .trace = rpc->trace_id,
+        .api_key = rpc->api_key,
+        .peer = rpc->peer,
+    };
+    rpc->user = request;
+    router_dispatch(door->options.router, request);
+}
+
+static void on_cancel(void *user, struct rpc_request *rpc)
+{
+    struct public_door *door = user;
+
+    router_cancel(door->options.router, rpc->user);
+}
+
+static bool is_healthy(void *user)
+{
+    struct public_door *door = user;
+
+    return door->options.is_ready(door->options.user);
+}
+
+static err make_tls(struct public_door *door)
+{
+    const struct router_config *config = door->options.config;
+    struct tls_error why;
+    err e;
+
+    if (config->public_tls_cert[0] == 0)
+        return ERR_OK;
+    e = tls_config_new(&(struct tls_options){ .side = TLS_SERVER,
+                                              .cert.path = config->public_tls_cert,
+                                              .key.path = config->public_tls_key,
+                                              .alpn = { "h2", "http/1.1" } },
+                       &door->tls, &why);
+    if (e != ERR_OK)
+        log_event(door->options.log, LOG_ERROR, "public.bad_certificate", LOG_S("why", why.text));
+    return e;
+}
+
+static err listen_public(struct public_door *door)
+{
+    const struct router_config *config = door->options.config;
+    struct host_port address;
+    struct rpc_server_config server = {
+        .loop = door->options.loop,
+        .tls = door->tls,
+        .cors_origins = config->cors_origins[0] != 0 ? config->cors_origins : NULL,
+        .limits = { .connections_max = config->connections_max,
+                    .body_bytes_max = (uint32_t)config->body_size_max,
+                    .deadline_default_ms = (uint32_t)config->deadline_default,
+                    .deadline_max_ms = (uint32_t)config->deadline_max },
+        .handlers = { .on_request = on_request,
+                      .on_cancel = on_cancel,
+                      .is_healthy = is_healthy,
+                      .user = door },
+        .log = door->options.log,
+    };
+
+    if (host_port_parse(config->listen, &address) != ERR_OK) {
+        log_event(door->options.log, LOG_ERROR, "public.bad_address",
+                  LOG_S("listen", config->listen));
+        return ERR_INVALID;
+    }
+    server.address = address.host;
+    server.port = address.port;
+    return rpc_server_new(&server, &door->server);
+}
+
+err public_door_new(const struct public_door_options *options, struct public_door **ret_door)
+{
+    struct public_door *door = mem_zalloc(sizeof *door);
+    err e;
+
+    door->options = *options;
+    e = make_tls(door);
+    if (e == ERR_OK)
+        e = listen_public(door);
+    if (e != ERR_OK) {
+        tls_config_free(door->tls);
+        free(door);
+        return e;
+    }
+    *ret_door = door;
+    return ERR_OK;
+}
+
+uint16_t public_door_port(const struct public_door *door)
+{
+    return rpc_server_port(door->server);
+}
+
+const struct http_stats *public_door_stats(const struct public_door *door)
+{
+    return rpc_server_stats(door->server);
+}
+
+void public_door_drain(struct public_door *door)
+{
+    rpc_server_drain(door->server);
+}
+
+static void on_stopped(void *user)
+{
+    struct public_door *door = user;
+
+    door->stopped = true;
+}
+
+static bool is_stopped(void *user)
+{
+    const struct public_door *door = user;
+
+    return door->stopped;
+}
+
+void public_door_free(struct public_door *door)
+{
+    if (door == NULL)
+        return;
+    rpc_server_stop(door->server, on_stopped, door);
+    if (loop_run_until(door->options.loop, is_stopped, door, STOP_MS_MAX))
+        rpc_server_free(door->server);
+    else
+        log_event(door->options.log, LOG_ERROR, "public.did_not_stop",
+                  LOG_N("waited_ms", STOP_MS_MAX));
+    tls_config_free(door->tls);
+    free(door);
+}

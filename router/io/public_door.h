@@ -1,0 +1,34 @@
+/*
+ * public_door: game servers' way in: runtime/http's endpoint in front of the dispatcher. Connect,
+ * gRPC and gRPC-Web on one port, with health. DESIGN section 10.
+ */
+#ifndef ROUTER_IO_PUBLIC_DOOR_H
+#define ROUTER_IO_PUBLIC_DOOR_H
+
+#include "router/io/router_config.h"
+#include "router/rpc/router.h"
+#include "runtime/http/rpc_server.h"
+
+struct public_door;
+
+struct public_door_options {
+    struct loop *loop;
+    const struct log *log;
+    const struct router_config *config;
+    struct router *router;
+    bool (*is_ready)(void *user); /* For health. */
+    void *user;
+};
+
+/* Listens. ERR_INVALID: the address, or a certificate; ERR_IO: the port. Logged with the reason. */
+NODISCARD err public_door_new(const struct public_door_options *options,
+                              struct public_door **ret_door);
+uint16_t public_door_port(const struct public_door *door);
+const struct http_stats *public_door_stats(const struct public_door *door);
+/* Accepts nobody more; open requests go on. */
+void public_door_drain(struct public_door *door);
+/* Closes every connection, running the loop until that is done. Every request must have ended or
+ * will be cancelled. NULL is allowed. */
+void public_door_free(struct public_door *door);
+
+#endif

@@ -1,0 +1,212 @@
+#include "router/io/router_metrics.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+
+#define CODES_MAX     64 /* Above every ErrorCode; 0 is success. */
+#define CODE_TEXT_MAX 48
+
+struct router_metrics {
+    struct router_metrics_options options;
+    const struct public_door *door;
+    const struct node_links *links;
+    struct counter *requests[METHOD_ID_MAX + 1][CODES_MAX]; /* Made when first seen. */
+    struct histogram *latency[METHOD_ID_MAX + 1];
+};
+
+/* "OUTCOME_UNKNOWN" as "outcome_unknown"; success is "ok". */
+static void code_text(Holdfast__V1__ErrorCode code, char ret_text[CODE_TEXT_MAX])
+{
+    static const char prefix[] = "ERROR_CODE_";
+    const ProtobufCEnumValue *value =
+        protobuf_c_enum_descriptor_get_value(&holdfast__v1__error_code__descriptor, (int)code);
+    const char *name = value != NULL ? value->name : "other";
+    size_t size;
+
+    if (code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNSPECIFIED)
+        name = "ok";
+    else if (strncmp(name, prefix, sizeof prefix - 1) == 0)
+        name += sizeof prefix - 1;
+    size = strlen(name);
+    CHECK(size < CODE_TEXT_MAX);
+    for (size_t i = 0; i <= size; i++)
+        ret_text[i] = (char)tolower((unsigned char)name[i]);
+}
+
+static struct counter *requests_counter(struct router_metrics *metrics,
+                                        const struct method_info *method,
+                                        Holdfast__V1__ErrorCode code)
+{
+    uint32_t place = (uint32_t)code < CODES_MAX ? (uint32_t)code : CODES_MAX - 1;
+    struct counter **counter = &metrics->requests[method->id][place];
+    char text[CODE_TEXT_MAX];
+
+    if (*counter != NULL)
+        return *counter;
+    code_text(code, text);
+    const struct metric_label labels[] = { { "method", method->name },
+                                           { "code", text },
+                                           { NULL, NULL } };
+    *counter = metrics_counter(metrics->options.metrics,
+                               &(struct metric_info){ "holdfast_router_requests_total",
+                                                      "Requests answered, by outcome.", labels });
+    return *counter;
+}
+
+static void log_slow(const struct router_metrics *metrics, const struct request *request,
+                     Holdfast__V1__ErrorCode code, uint64_t latency_us)
+{
+    char text[CODE_TEXT_MAX];
+    char trace[2 * 16 + 1];
+
+    code_text(code, text);
+    for (size_t i = 0; i < 16; i++) {
+        static const char digits[] = "0123456789abcdef";
+        trace[2 * i] = digits[request->trace[i] >> 4];
+        trace[2 * i + 1] = digits[request->trace[i] & 15];
+    }
+    trace[32] = 0;
+    log_event(metrics->options.log, LOG_WARN, "request.slow",
+              LOG_S("method", request->method->name), LOG_N("ms", latency_us / 1000),
+              LOG_S("code", text), LOG_N("attempts", request->attempts),
+              LOG_S("peer", request->peer), LOG_S("trace", trace));
+}
+
+void router_metrics_finished(void *context, const struct request *request,
+                             Holdfast__V1__ErrorCode code, uint64_t latency_us)
+{
+    struct router_metrics *metrics = context;
+
+    counter_add_owned(requests_counter(metrics, request->method, code), 1);
+    histogram_observe_owned(metrics->latency[request->method->id], latency_us);
+    if (latency_us / 1000 >= metrics->options.slow_ms)
+        log_slow(metrics, request, code, latency_us);
+}
+
+/* ---- read at each scrape ---- */
+
+static struct caller_stats caller_now(const void *context)
+{
+    const struct router_metrics *metrics = context;
+
+    return metrics->options.router->options.caller != NULL
+               ? caller_stats(metrics->options.router->options.caller)
+               : (struct caller_stats){ 0 };
+}
+
+static struct servers_stats servers_now(const void *context)
+{
+    const struct router_metrics *metrics = context;
+
+    return metrics->options.router->options.servers != NULL
+               ? servers_stats(metrics->options.router->options.servers)
+               : (struct servers_stats){ 0 };
+}
+
+static struct http_stats http_now(const void *context)
+{
+    const struct router_metrics *metrics = context;
+
+    return metrics->door != NULL ? *public_door_stats(metrics->door) : (struct http_stats){ 0 };
+}
+
+/* clang-format off */
+/*    kind     name                                    figure                                 help */
+#define FIGURES(X)                                                                                 \
+    X(gauge,   in_flight,                   router_in_flight(metrics->options.router),             \
+      "Calls admitted and not answered yet.")                                                      \
+    X(gauge,   links_ready,                 metrics->links ? node_links_ready(metrics->links) : 0, \
+      "Nodes with a working link.")                                                                \
+    X(gauge,   nodes_known,                 metrics->links ? node_links_count(metrics->links) : 0, \
+      "Nodes that have a record or a link.")                                                       \
+    X(counter, calls_total,                 caller_now(metrics).calls,                             \
+      "Calls routed to the owner of a shard.")                                                     \
+    X(counter, attempts_total,              caller_now(metrics).attempts,                          \
+      "Attempts sent to nodes, repeats included.")                                                 \
+    X(counter, waits_total,                 caller_now(metrics).waits,                             \
+      "Pauses before a call was tried again.")                                                     \
+    X(counter, outcomes_unknown_total,      caller_now(metrics).unknown,                           \
+      "Calls that ended without a known outcome.")                                                 \
+    X(counter, throttled_bulk_total,        metrics->options.router->admission.refused[0],         \
+      "Requests refused by admission: bulk.")                                                      \
+    X(counter, throttled_ordinary_total,    metrics->options.router->admission.refused[1],         \
+      "Requests refused by admission: ordinary.")                                                  \
+    X(counter, throttled_urgent_total,      metrics->options.router->admission.refused[2],         \
+      "Requests refused by admission: urgent.")                                                    \
+    X(counter, servers_registered_total,    servers_now(metrics).registered,                       \
+      "Game servers registered here.")                                                             \
+    X(counter, servers_reattached_total,    servers_now(metrics).reattached,                       \
+      "Game servers whose lapsed lease was replaced.")                                             \
+    X(counter, server_keep_alives_total,    servers_now(metrics).keep_alives,                      \
+      "Leases of game servers kept alive in etcd.")                                                \
+    X(counter, server_etcd_failures_total,  servers_now(metrics).failures,                         \
+      "Registrations and renewals that etcd did not answer.")                                      \
+    X(gauge,   http_connections,            http_now(metrics).connections,                         \
+      "Public connections.")                                                                       \
+    X(counter, http_connections_refused_total, http_now(metrics).connections_refused,              \
+      "Public connections above the limit.")                                                       \
+    X(counter, http_bad_messages_total,     http_now(metrics).bad_messages,                        \
+      "Public requests refused by a parser, codec or limit.")                                      \
+    X(counter, http_received_bytes_total,   http_now(metrics).bytes_received,                      \
+      "Bytes received on the public endpoint.")                                                    \
+    X(counter, http_sent_bytes_total,       http_now(metrics).bytes_sent,                          \
+      "Bytes sent on the public endpoint.")
+
+#define FIGURE_READ(kind, name, figure, help)                                                      \
+    static double read_##name(void *context)                                                      \
+    {                                                                                              \
+        const struct router_metrics *metrics = context;                                           \
+        return (double)(figure);                                                                  \
+    }
+/* clang-format on */
+FIGURES(FIGURE_READ)
+#undef FIGURE_READ
+
+struct router_metrics *router_metrics_new(const struct router_metrics_options *options)
+{
+    struct router_metrics *metrics = mem_zalloc(sizeof *metrics);
+    size_t count;
+    const struct method_info *methods = method_all(&count);
+
+    metrics->options = *options;
+    for (size_t i = 0; i < count; i++) {
+        const struct metric_label labels[] = { { "method", methods[i].name }, { NULL, NULL } };
+
+        if (methods[i].internal)
+            continue;
+        metrics->latency[methods[i].id] =
+            metrics_histogram(options->metrics,
+                              &(struct metric_info){ "holdfast_router_request_duration_seconds",
+                                                     "Time from a request's arrival at the router "
+                                                     "to its answer.",
+                                                     labels },
+                              &histogram_latency_us);
+        (void)requests_counter(metrics, &methods[i],
+                               HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNSPECIFIED);
+    }
+#define FIGURE_REGISTER(kind, name, figure, help)                                                  \
+    metrics_##kind##_callback(options->metrics,                                                    \
+                              &(struct metric_info){ "holdfast_router_" #name, help, NULL },       \
+                              read_##name, metrics);
+    FIGURES(FIGURE_REGISTER)
+#undef FIGURE_REGISTER
+    return metrics;
+}
+
+void router_metrics_free(struct router_metrics *metrics)
+{
+    free(metrics);
+}
+
+void router_metrics_watch_door(struct router_metrics *metrics, const struct public_door *door)
+{
+    metrics->door = door;
+}
+
+void router_metrics_watch_links(struct router_metrics *metrics, const struct node_links *links)
+{
+    metrics->links = links;
+}

@@ -1,0 +1,463 @@
+#include "router/io/router_process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "router/io/map_feed.h"
+#include "router/io/native_door.h"
+#include "router/io/node_links.h"
+#include "router/io/public_door.h"
+#include "router/io/router_metrics.h"
+#include "runtime/base/check.h"
+#include "runtime/metrics_http/metrics_http.h"
+
+#define DRAIN_POLL_MS 20u
+
+struct router_process {
+    struct router_process_options options;
+    const struct router_config *config;
+    const struct log *log;
+    struct loop *loop;
+    struct metrics *metrics;
+    struct router_metrics *router_metrics;
+    struct metrics_http *metrics_http;
+    struct tls_config *tls_client, *tls_server;
+    struct etcd *etcd;
+    struct map_feed *feed;
+    struct servers *servers;
+    struct caller *caller;
+    struct router router;
+    struct native_door *native;
+    struct link_hub *hub; /* From here on: once the cluster is known. */
+    struct calls *calls;
+    struct node_links *links;
+    struct public_door *door;
+    struct loop_timer start_timer;
+    struct loop_timer drain_timer;
+    uint64_t drain_until_ms;
+    bool draining;
+    bool failed;
+};
+
+static void fail(struct router_process *process, const char *what, const char *why)
+{
+    log_event(process->log, LOG_ERROR, "router.cannot_go_on", LOG_S("what", what),
+              LOG_S("why", why));
+    process->failed = true;
+}
+
+static const char *file_or_null(const char *path)
+{
+    return path[0] != 0 ? path : NULL;
+}
+
+/* ---- the way to nodes: before the cluster is known there are no links ---- */
+
+static err start_call(void *context, uint64_t replica_id, const struct call_request *request,
+                      uint64_t *ret_call)
+{
+    struct router_process *process = context;
+    struct node_port port;
+
+    if (process->links == NULL)
+        return ERR_UNAVAILABLE;
+    port = node_links_port(process->links);
+    return port.start(port.context, replica_id, request, ret_call);
+}
+
+static void cancel_call(void *context, uint64_t call)
+{
+    struct router_process *process = context;
+
+    if (process->calls != NULL)
+        (void)call_cancel(process->calls, call);
+}
+
+/* ---- what the parts tell each other ---- */
+
+static void on_link_ready(void *user, uint64_t replica_id)
+{
+    struct router_process *process = user;
+
+    caller_node_ready(process->caller, replica_id);
+}
+
+static void on_node_changed(void *user, uint64_t replica_id, const struct node_record *record)
+{
+    struct router_process *process = user;
+
+    if (process->links != NULL)
+        node_links_set(process->links, replica_id, record);
+}
+
+static void on_shard_changed(void *user, uint32_t shard)
+{
+    struct router_process *process = user;
+
+    if (process->caller != NULL)
+        caller_shard_changed(process->caller, shard);
+}
+
+/* Listening and dialling are not for etcd's callback. */
+static void on_cluster_known(void *user)
+{
+    struct router_process *process = user;
+
+    loop_timer_start(&process->start_timer, 0);
+}
+
+static void on_rolled_back(void *context, const struct etcd_rollback *rollback)
+{
+    struct router_process *process = context;
+
+    log_event(process->log, LOG_ERROR, "etcd.rolled_back",
+              LOG_N("revision_known", rollback->revision_known),
+              LOG_N("revision_seen", rollback->revision_seen),
+              LOG_S("what", "etcd was restored or replaced; the map stays as it was known"));
+}
+
+bool router_process_is_ready(const struct router_process *process)
+{
+    return process->links != NULL && !process->draining && !process->failed &&
+           shard_map_complete(map_feed_map(process->feed)) && node_links_ready(process->links) > 0;
+}
+
+static bool on_health(void *user)
+{
+    return router_process_is_ready(user);
+}
+
+static bool on_ready(void *context, char ret_reason[128])
+{
+    const struct router_process *process = context;
+    const char *reason = "";
+
+    if (router_process_is_ready(process))
+        return true;
+    if (process->draining)
+        reason = "stopping";
+    else if (process->links == NULL)
+        reason = "waiting for the cluster's record in etcd";
+    else if (!shard_map_complete(map_feed_map(process->feed)))
+        reason = "waiting for the shards' records in etcd";
+    else
+        reason = "no link to any node";
+    (void)snprintf(ret_reason, 128, "%s", reason);
+    return false;
+}
+
+/* ---- starting ---- */
+
+static err open_links(struct router_process *process, const struct cluster_record *cluster)
+{
+    struct link_hub_options hub = {
+        .loop = process->loop,
+        .log = process->log,
+        .self = { .role = ROLE_ROUTER },
+        .tls_client = process->tls_client,
+        .tls_server = process->tls_server,
+    };
+    struct calls_options calls = { .loop = process->loop,
+                                   .request = native_door_request,
+                                   .user = process->native };
+    const struct node_links_options links = {
+        .log = process->log,
+        .ready = on_link_ready,
+        .user = process,
+    };
+    struct node_links_options filled = links;
+    err e;
+
+    (void)snprintf(hub.self.cluster_id, sizeof hub.self.cluster_id, "%s", cluster->cluster_id);
+    (void)snprintf(hub.self.name, sizeof hub.self.name, "%s", process->config->name);
+    e = link_hub_new(&hub, &process->hub);
+    if (e != ERR_OK)
+        return e;
+    calls.hub = process->hub;
+    e = calls_new(&calls, &process->calls);
+    if (e != ERR_OK)
+        return e;
+    native_door_set_calls(process->native, process->calls);
+    if (process->config->native_listen[0] != 0)
+        e = native_door_listen(process->native, process->hub, process->calls,
+                               process->config->native_listen);
+    if (e != ERR_OK)
+        return e;
+    filled.hub = process->hub;
+    filled.calls = process->calls;
+    process->links = node_links_new(&filled);
+    router_metrics_watch_links(process->router_metrics, process->links);
+    return ERR_OK;
+}
+
+static void start(void *user)
+{
+    struct router_process *process = user;
+    const struct shard_map *map = map_feed_map(process->feed);
+    const struct cluster_record *cluster = shard_map_cluster(map);
+    uint32_t count;
+    const struct node_record *nodes = shard_map_nodes(map, &count);
+    err e = open_links(process, cluster);
+
+    if (e != ERR_OK) {
+        fail(process, "links", err_text(e));
+        process->options.stopped(process->options.user);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        node_links_set(process->links, nodes[i].replica_id, &nodes[i]);
+    log_event(process->log, LOG_INFO, "router.cluster_known",
+              LOG_S("cluster_id", cluster->cluster_id), LOG_N("shards", cluster->shard_count),
+              LOG_N("native_port", native_door_port(process->native)));
+}
+
+static err load_tls(struct router_process *process)
+{
+    const struct router_config *config = process->config;
+    struct tls_error why = { "" };
+    struct tls_options options = {
+        .side = TLS_CLIENT,
+        .ca = { .path = config->tls_ca },
+        .cert = { .path = config->tls_cert },
+        .key = { .path = config->tls_key },
+        .verify_peer = true,
+    };
+    err e;
+
+    if (config->insecure)
+        return ERR_OK;
+    if (config->tls_ca[0] == 0 || config->tls_cert[0] == 0 || config->tls_key[0] == 0) {
+        fail(process, "TLS", "tls_ca, tls_cert and tls_key are needed (or insecure, for tests)");
+        return ERR_INVALID;
+    }
+    e = tls_config_new(&options, &process->tls_client, &why);
+    options.side = TLS_SERVER;
+    if (e == ERR_OK)
+        e = tls_config_new(&options, &process->tls_server, &why);
+    if (e != ERR_OK)
+        fail(process, "TLS", why.text);
+    return e;
+}
+
+static err start_etcd(struct router_process *process)
+{
+    const struct router_config *config = process->config;
+    const struct etcd_options options = {
+        .loop = loop_uv(process->loop),
+        .endpoints = (const char *const *)config->etcd.items,
+        .endpoint_count = config->etcd.count,
+        .ca_file = file_or_null(config->etcd_ca),
+        .cert_file = file_or_null(config->etcd_cert),
+        .key_file = file_or_null(config->etcd_key),
+        .log = process->log,
+        .rolled_back = on_rolled_back,
+        .context = process,
+    };
+    err e;
+
+    if (!cluster_name_valid(config->cluster)) {
+        fail(process, "cluster", "the name may have 1 to 63 of a-z, 0-9 and dash");
+        return ERR_INVALID;
+    }
+    e = etcd_new(&options, &process->etcd);
+    if (e == ERR_OK)
+        e = map_feed_new(&(struct map_feed_options){ .etcd = process->etcd,
+                                                     .cluster = config->cluster,
+                                                     .log = process->log,
+                                                     .cluster_known = on_cluster_known,
+                                                     .node_changed = on_node_changed,
+                                                     .shard_changed = on_shard_changed,
+                                                     .user = process },
+                         &process->feed);
+    if (e != ERR_OK)
+        fail(process, "etcd", err_text(e));
+    return e;
+}
+
+static void make_dispatcher(struct router_process *process)
+{
+    const struct node_port port = { start_call, cancel_call, process };
+    const struct router_config *config = process->config;
+    struct caller_options caller = { .loop = process->loop,
+                                     .map = map_feed_map(process->feed),
+                                     .port = port };
+    struct router_options router = {
+        .loop = process->loop,
+        .log = process->log,
+        .cluster = config->cluster,
+        .map = caller.map,
+        .port = port,
+        .etcd = process->etcd,
+        .in_flight_max = config->in_flight_max,
+        .observer = { router_metrics_finished, process->router_metrics },
+    };
+
+    CHECK(getrandom(&caller.seed, sizeof caller.seed, 0) == (ssize_t)sizeof caller.seed);
+    process->caller = caller_new(&caller);
+    process->servers = servers_new(&(struct servers_options){ .loop = process->loop,
+                                                              .etcd = process->etcd,
+                                                              .cluster = config->cluster,
+                                                              .log = process->log });
+    router.caller = process->caller;
+    router.servers = process->servers;
+    router_init(&process->router, &router);
+    process->native = native_door_new(
+        &(struct native_door_options){ .loop = process->loop,
+                                       .log = process->log,
+                                       .router = &process->router,
+                                       .deadline_default_ms = (uint32_t)config->deadline_default,
+                                       .deadline_max_ms = (uint32_t)config->deadline_max });
+}
+
+static err open_doors(struct router_process *process)
+{
+    const struct metrics_http_options http = {
+        .loop = loop_uv(process->loop),
+        .metrics = process->metrics,
+        .host = process->config->metrics_host,
+        .port = (uint16_t)process->config->metrics_port,
+        .ready = on_ready,
+        .context = process,
+    };
+    err e = metrics_http_start(&http, &process->metrics_http);
+
+    if (e != ERR_OK) {
+        fail(process, "metrics port", err_text(e));
+        return e;
+    }
+    e = public_door_new(&(struct public_door_options){ .loop = process->loop,
+                                                       .log = process->log,
+                                                       .config = process->config,
+                                                       .router = &process->router,
+                                                       .is_ready = on_health,
+                                                       .user = process },
+                        &process->door);
+    if (e != ERR_OK) {
+        fail(process, "public endpoint", err_text(e));
+        return e;
+    }
+    router_metrics_watch_door(process->router_metrics, process->door);
+    log_event(process->log, LOG_INFO, "router.listening", LOG_S("listen", process->config->listen),
+              LOG_N("port", router_process_port(process)),
+              LOG_N("metrics_port", router_process_metrics_port(process)));
+    return ERR_OK;
+}
+
+static void look_if_drained(void *user);
+
+err router_process_new(const struct router_process_options *options,
+                       struct router_process **ret_process)
+{
+    struct router_process *process = mem_zalloc(sizeof *process);
+    err e;
+
+    process->options = *options;
+    process->config = options->config;
+    process->log = options->log;
+    process->loop = options->loop;
+    loop_timer_init(&process->start_timer, process->loop, start, process);
+    loop_timer_init(&process->drain_timer, process->loop, look_if_drained, process);
+    process->metrics = metrics_new();
+    metrics_process_register(process->metrics, options->version);
+    process->router_metrics = router_metrics_new(
+        &(struct router_metrics_options){ .metrics = process->metrics,
+                                          .log = process->log,
+                                          .router = &process->router,
+                                          .slow_ms = options->config->slow_request });
+    e = load_tls(process);
+    if (e == ERR_OK)
+        e = start_etcd(process);
+    if (e == ERR_OK) {
+        make_dispatcher(process);
+        e = open_doors(process);
+    }
+    if (e != ERR_OK) {
+        router_process_free(process);
+        return e;
+    }
+    *ret_process = process;
+    return ERR_OK;
+}
+
+/* ---- stopping ---- */
+
+static void look_if_drained(void *user)
+{
+    struct router_process *process = user;
+
+    if (router_in_flight(&process->router) > 0 &&
+        loop_now_ms(process->loop) < process->drain_until_ms)
+        return;
+    loop_timer_stop(&process->drain_timer);
+    process->options.stopped(process->options.user);
+}
+
+void router_process_drain(struct router_process *process)
+{
+    uint64_t now_ms = loop_now_ms(process->loop);
+
+    if (process->draining) {
+        process->drain_until_ms = now_ms;
+        return;
+    }
+    process->draining = true;
+    process->drain_until_ms = now_ms + process->config->drain_timeout;
+    log_event(process->log, LOG_INFO, "router.draining",
+              LOG_N("in_flight", router_in_flight(&process->router)));
+    public_door_drain(process->door);
+    native_door_drain(process->native);
+    loop_timer_start_repeating(&process->drain_timer, DRAIN_POLL_MS);
+}
+
+void router_process_free(struct router_process *process)
+{
+    if (process == NULL)
+        return;
+    loop_timer_stop(&process->start_timer);
+    loop_timer_stop(&process->drain_timer);
+    public_door_free(process->door); /* Cancels what is open. */
+    router_metrics_watch_door(process->router_metrics, NULL);
+    if (process->native != NULL)
+        native_door_drain(process->native);
+    servers_free(process->servers);
+    caller_free(process->caller);
+    node_links_free(process->links);
+    process->links = NULL;
+    calls_free(process->calls);
+    process->calls = NULL;
+    link_hub_free(process->hub);
+    map_feed_free(process->feed);
+    if (process->etcd != NULL)
+        etcd_free(process->etcd);
+    if (process->metrics_http != NULL)
+        metrics_http_stop(process->metrics_http);
+    native_door_free(process->native);
+    if (process->caller != NULL)
+        router_deinit(&process->router);
+    router_metrics_free(process->router_metrics);
+    metrics_free(process->metrics);
+    tls_config_free(process->tls_client);
+    tls_config_free(process->tls_server);
+    free(process);
+}
+
+bool router_process_failed(const struct router_process *process)
+{
+    return process->failed;
+}
+
+uint16_t router_process_port(const struct router_process *process)
+{
+    return public_door_port(process->door);
+}
+
+uint16_t router_process_native_port(const struct router_process *process)
+{
+    return native_door_port(process->native);
+}
+
+uint16_t router_process_metrics_port(const struct router_process *process)
+{
+    return metrics_http_port(process->metrics_http);
+}

@@ -1,0 +1,87 @@
+/* holdfast-router: the public endpoint. router/io/router_process.h says what it is made of. */
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "router/io/router_process.h"
+#include "runtime/config/log_sink.h"
+
+CONFIG_OPTIONS(router_config, ROUTER_CONFIG)
+
+struct program {
+    struct loop *loop;
+    struct router_process *process;
+};
+
+static void on_signal(void *user, int number)
+{
+    struct program *program = user;
+
+    (void)number;
+    router_process_drain(program->process);
+}
+
+static void on_stopped(void *user)
+{
+    struct program *program = user;
+
+    loop_stop(program->loop);
+}
+
+static int run(const struct router_config *config, const struct log *log)
+{
+    struct program program = { 0 };
+    struct router_process_options options = {
+        .config = config,
+        .log = log,
+        .version = HOLDFAST_VERSION,
+        .stopped = on_stopped,
+        .user = &program,
+    };
+    bool failed;
+
+    if (loop_new(&program.loop) != ERR_OK)
+        return 1;
+    options.loop = program.loop;
+    if (router_process_new(&options, &program.process) != ERR_OK ||
+        loop_signals_start(program.loop, on_signal, &program) != ERR_OK)
+        return 1;
+    loop_run(program.loop);
+    failed = router_process_failed(program.process);
+    log_event(log, LOG_INFO, "router.stopping", LOG_N("failed", failed));
+    router_process_free(program.process);
+    loop_free(program.loop);
+    return failed ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct config_program program = {
+        .name = "holdfast-router",
+        .version = HOLDFAST_VERSION,
+        .summary = "Routes game servers' calls to the nodes that own their players.",
+        .options = router_config_options,
+        .option_count = sizeof router_config_options / sizeof router_config_options[0],
+    };
+    struct router_config config;
+    struct log_sink sink = { .fd = STDERR_FILENO };
+    enum log_level level;
+    struct log log;
+    int code = config_load_for_main(&program, argc, argv, &config);
+
+    if (code >= 0)
+        return code;
+    if (log_level_parse(config.log_level, &level) != ERR_OK ||
+        log_format_parse(config.log_format, &sink.format) != ERR_OK) {
+        fprintf(stderr, "holdfast-router: log_level is debug, info, warn or error; log_format is "
+                        "text or json\n");
+        config_deinit(&program, &config);
+        return 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    sink.program = config.name;
+    log = log_sink_open(&sink, level);
+    code = run(&config, &log);
+    config_deinit(&program, &config);
+    return code;
+}

@@ -1,0 +1,26 @@
+/*
+ * forward: one mutation or read as a call to the owner of its entity's shard. Shared by forward.c
+ * (whole requests) and batch.c (elements).
+ */
+#ifndef ROUTER_RPC_FORWARD_H
+#define ROUTER_RPC_FORWARD_H
+
+#include "router/rpc/router.h"
+
+/* What to forward: a message of method->request, METHOD_MUTATION or METHOD_READ. */
+struct forward_message {
+    const struct method_info *method;
+    const ProtobufCMessage *message;
+    struct slice encoded; /* Its protobuf bytes; empty: forward_prepare encodes it. */
+};
+
+/*
+ * Fills `call` but for done and user; bytes go to the request's arena.
+ *
+ * ERR_INVALID: *ret_detail says what is wrong with the envelope; ERR_UNAVAILABLE: *ret_detail says
+ * that the cluster is not known yet. Nothing was started.
+ */
+NODISCARD err forward_prepare(struct request *request, const struct forward_message *message,
+                              struct caller_call *call, Holdfast__V1__ErrorDetail *ret_detail);
+
+#endif

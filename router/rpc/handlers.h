@@ -1,0 +1,23 @@
+/*
+ * handlers: who answers what. Each function takes a request that was admitted and ends it, now or
+ * later. One file each, named after the service and the method; dispatch.c has the table.
+ */
+#ifndef ROUTER_RPC_HANDLERS_H
+#define ROUTER_RPC_HANDLERS_H
+
+#include "router/rpc/router.h"
+
+/* Mutations and reads: to the owner of the entity's shard. */
+void forward_handle(struct request *request);
+/* Batch methods: an element each as above. */
+void batch_handle(struct request *request);
+
+void session_register_server_handle(struct request *request);
+void session_unregister_server_handle(struct request *request);
+void session_renew_sessions_handle(struct request *request);
+void admin_get_cluster_handle(struct request *request);
+void admin_list_shards_handle(struct request *request);
+void admin_list_servers_handle(struct request *request);
+void admin_set_policy_handle(struct request *request);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * node_port: how the RPC layer reaches nodes. router/io stands behind it with nng links; tests
+ * with nodes of their own making.
+ */
+#ifndef ROUTER_RPC_NODE_PORT_H
+#define ROUTER_RPC_NODE_PORT_H
+
+#include "runtime/link/call.h"
+
+struct node_port {
+    /* As call_start (runtime/link/call.h), to the node of that replica id. ERR_UNAVAILABLE: no
+     * link to it is ready. */
+    err (*start)(void *context, uint64_t replica_id, const struct call_request *request,
+                 uint64_t *ret_call);
+    /* As call_cancel. */
+    void (*cancel)(void *context, uint64_t call);
+    void *context;
+};
+
+#endif

@@ -1,0 +1,108 @@
+#include "router/rpc/node_survey.h"
+
+#include "runtime/base/check.h"
+#include "runtime/cluster/wire.h"
+#include "runtime/codec/proto_codec.h"
+
+static void answered(void *user, err result, const struct frame *response)
+{
+    struct node_answer *answer = user;
+    struct node_survey *survey = answer->survey;
+    struct codec_scope scope = { .arena = survey->request->arena };
+    ProtobufCMessage *message;
+
+    answer->call = 0;
+    if (result == ERR_OK && response->status == WIRE_OK &&
+        proto_decode(&holdfast__internal__v1__get_node_status_response__descriptor, response->body,
+                     &scope, &message) == ERR_OK)
+        answer->status =
+            (const Holdfast__Internal__V1__GetNodeStatusResponse *)(const void *)message;
+    CHECK(survey->open > 0);
+    if (--survey->open == 0)
+        survey->done(survey);
+}
+
+static void survey_cancel(struct request *request)
+{
+    struct node_survey *survey = request->state;
+    const struct node_port *port = &request->router->options.port;
+
+    for (uint32_t i = 0; i < survey->count; i++) {
+        if (survey->answers[i].call != 0)
+            port->cancel(port->context, survey->answers[i].call);
+    }
+    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+                      "the caller has gone");
+}
+
+static void ask(struct node_survey *survey, struct node_answer *answer, struct slice body)
+{
+    struct request *request = survey->request;
+    const struct node_port *port = &request->router->options.port;
+    const struct call_request call = {
+        .method = METHOD_GET_NODE_STATUS,
+        .priority = (uint8_t)request->priority,
+        .deadline_ms = ROUTER_STATUS_MS_MAX,
+        .trace = request->trace,
+        .body = body,
+        .done = answered,
+        .user = answer,
+    };
+
+    if (port->start(port->context, answer->replica_id, &call, &answer->call) == ERR_OK)
+        survey->open++;
+    else
+        answer->call = 0;
+}
+
+void node_survey_start(struct request *request, void (*done)(struct node_survey *survey),
+                       void *user)
+{
+    struct node_survey *survey = arena_zalloc(request->arena, sizeof *survey);
+    const struct node_record *nodes = shard_map_nodes(request->router->options.map, &survey->count);
+    Holdfast__Internal__V1__GetNodeStatusRequest message;
+    uint8_t body[16];
+    size_t size;
+
+    holdfast__internal__v1__get_node_status_request__init(&message);
+    message.shards = true;
+    size = holdfast__internal__v1__get_node_status_request__get_packed_size(&message);
+    CHECK(size <= sizeof body);
+    holdfast__internal__v1__get_node_status_request__pack(&message, body);
+    survey->request = request;
+    survey->done = done;
+    survey->user = user;
+    survey->answers = arena_zalloc(request->arena, (survey->count + 1) * sizeof *survey->answers);
+    request->state = survey;
+    request->cancel = survey_cancel;
+    for (uint32_t i = 0; i < survey->count; i++) {
+        survey->answers[i].survey = survey;
+        survey->answers[i].replica_id = nodes[i].replica_id;
+        ask(survey, &survey->answers[i], (struct slice){ body, size });
+    }
+    if (survey->open == 0)
+        done(survey);
+}
+
+const Holdfast__Internal__V1__GetNodeStatusResponse *
+node_survey_find(const struct node_survey *survey, uint64_t replica_id)
+{
+    for (uint32_t i = 0; i < survey->count; i++) {
+        if (survey->answers[i].replica_id == replica_id)
+            return survey->answers[i].status;
+    }
+    return NULL;
+}
+
+const Holdfast__V1__ShardStatus *node_survey_find_shard(const struct node_survey *survey,
+                                                        uint64_t replica_id, uint32_t shard)
+{
+    const Holdfast__Internal__V1__GetNodeStatusResponse *status =
+        node_survey_find(survey, replica_id);
+
+    for (size_t i = 0; status != NULL && i < status->n_shards; i++) {
+        if (status->shards[i]->shard == shard)
+            return status->shards[i];
+    }
+    return NULL;
+}

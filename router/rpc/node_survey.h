@@ -1,0 +1,41 @@
+/*
+ * node_survey: asks every live node about itself and its shards, for administration. What does not
+ * answer within ROUTER_STATUS_MS_MAX is left out.
+ */
+#ifndef ROUTER_RPC_NODE_SURVEY_H
+#define ROUTER_RPC_NODE_SURVEY_H
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "router/rpc/router.h"
+
+struct node_survey;
+
+struct node_answer {
+    struct node_survey *survey;
+    uint64_t replica_id;
+    uint64_t call;                                               /* 0: none open. */
+    const Holdfast__Internal__V1__GetNodeStatusResponse *status; /* NULL: no answer. */
+};
+
+/* Lives in the request's arena, with all answers. */
+struct node_survey {
+    struct request *request;
+    struct node_answer *answers; /* By rising replica id. */
+    uint32_t count;
+    uint32_t open;
+    /* Called once, maybe from inside node_survey_start; must end the request. */
+    void (*done)(struct node_survey *survey);
+    void *user;
+};
+
+/* Sets request->state and request->cancel. */
+void node_survey_start(struct request *request, void (*done)(struct node_survey *survey),
+                       void *user);
+/* What that node says of itself; NULL when it did not answer. */
+const Holdfast__Internal__V1__GetNodeStatusResponse *
+node_survey_find(const struct node_survey *survey, uint64_t replica_id);
+/* What that node says of that shard; NULL: nothing. */
+const Holdfast__V1__ShardStatus *node_survey_find_shard(const struct node_survey *survey,
+                                                        uint64_t replica_id, uint32_t shard);
+
+#endif

@@ -1,0 +1,37 @@
+#include "router/rpc/request.h"
+
+#include "router/rpc/router.h"
+
+/* Before the door answers: the request's memory is gone after that. */
+static void finish(struct request *request, Holdfast__V1__ErrorCode code)
+{
+    router_finish(request->router, request, code);
+}
+
+void request_reply(struct request *request, const ProtobufCMessage *response)
+{
+    finish(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNSPECIFIED);
+    request->door->reply(request, response);
+}
+
+void request_reply_encoded(struct request *request, struct slice response)
+{
+    finish(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNSPECIFIED);
+    request->door->reply_encoded(request, response);
+}
+
+void request_fail(struct request *request, const Holdfast__V1__ErrorDetail *detail)
+{
+    finish(request, detail->code);
+    request->door->fail(request, detail);
+}
+
+void request_fail_text(struct request *request, Holdfast__V1__ErrorCode code, const char *message)
+{
+    Holdfast__V1__ErrorDetail detail;
+
+    holdfast__v1__error_detail__init(&detail);
+    detail.code = code;
+    detail.message = (char *)(uintptr_t)message; /* Read only. */
+    request_fail(request, &detail);
+}

@@ -1,0 +1,59 @@
+/*
+ * request: one call to the router, from whichever door it came (Connect, gRPC and gRPC-Web through
+ * runtime/http, native nng through router/io). Handlers see only this; so one dispatcher serves all
+ * of them (DESIGN section 10).
+ *
+ * A request's life: router_dispatch -> exactly one of request_reply, request_reply_encoded or
+ * request_fail, now or later, also after its caller has gone. Its message and arena live until that
+ * call, and not after it.
+ */
+#ifndef ROUTER_RPC_REQUEST_H
+#define ROUTER_RPC_REQUEST_H
+
+#include "holdfast/v1/error.pb-c.h"
+#include "idl/method.h"
+#include "router/core/admission.h"
+#include "runtime/base/arena.h"
+
+struct request;
+struct router;
+
+/* The door's way to answer; each ends the request. */
+struct request_door {
+    void (*reply)(struct request *request, const ProtobufCMessage *response);
+    void (*reply_encoded)(struct request *request, struct slice response);
+    void (*fail)(struct request *request, const Holdfast__V1__ErrorDetail *detail);
+};
+
+struct request {
+    /* ---- the door fills in ---- */
+    const struct request_door *door;
+    void *origin; /* The door's own. */
+    const struct method_info *method;
+    const ProtobufCMessage *message; /* Of method->request, in `arena`. */
+    struct slice encoded;            /* The same in protobuf, if it came so; else empty. */
+    struct arena *arena;
+    uint64_t deadline_ms; /* On the loop's clock. */
+    const uint8_t *trace; /* 16 bytes. */
+    struct slice api_key; /* Empty without one. */
+    const char *peer;     /* "10.0.0.1:5123", for logs. */
+    /* ---- the dispatcher's ---- */
+    struct router *router;
+    uint64_t started_ns;
+    uint64_t answer_by_ms; /* A little before the deadline, so that the answer arrives in time. */
+    enum admission_priority priority;
+    uint32_t weight;   /* Calls it stands for in admission; 0: not admitted. */
+    uint32_t attempts; /* Sent to nodes, for the slow log. */
+    /* ---- the handler's ---- */
+    void *state;
+    /* The caller has gone; the request must still be ended, best at once. NULL: let it go on. */
+    void (*cancel)(struct request *request);
+};
+
+void request_reply(struct request *request, const ProtobufCMessage *response);
+void request_reply_encoded(struct request *request, struct slice response);
+void request_fail(struct request *request, const Holdfast__V1__ErrorDetail *detail);
+/* The same with a code and a static sentence. */
+void request_fail_text(struct request *request, Holdfast__V1__ErrorCode code, const char *message);
+
+#endif

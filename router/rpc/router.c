@@ -1,0 +1,136 @@
+#include "router/rpc/router.h"
+
+#include "router/core/scatter.h"
+#include "router/rpc/handlers.h"
+#include "runtime/base/check.h"
+
+void router_init(struct router *router, const struct router_options *options)
+{
+    *router = (struct router){ .options = *options };
+    admission_init(&router->admission, options->in_flight_max);
+}
+
+void router_deinit(struct router *router)
+{
+    CHECK(router->admission.in_flight == 0);
+    buf_deinit(&router->scratch);
+}
+
+uint32_t router_in_flight(const struct router *router)
+{
+    return router->admission.in_flight;
+}
+
+void router_finish(struct router *router, struct request *request, Holdfast__V1__ErrorCode code)
+{
+    uint64_t latency_us = (loop_clock_ns() - request->started_ns) / 1000u;
+
+    admission_leave(&router->admission, request->weight);
+    request->weight = 0;
+    request->cancel = NULL;
+    if (router->options.observer.finished != NULL)
+        router->options.observer.finished(router->options.observer.context, request, code,
+                                          latency_us);
+}
+
+typedef void handle_fn(struct request *request);
+
+/* NULL: no such method here. */
+static handle_fn *find_handler(const struct method_info *method)
+{
+    if (method->internal)
+        return NULL;
+    switch (method->id) {
+    case METHOD_REGISTER_SERVER:
+        return session_register_server_handle;
+    case METHOD_UNREGISTER_SERVER:
+        return session_unregister_server_handle;
+    case METHOD_RENEW_SESSIONS:
+        return session_renew_sessions_handle;
+    case METHOD_GET_CLUSTER:
+        return admin_get_cluster_handle;
+    case METHOD_LIST_SHARDS:
+        return admin_list_shards_handle;
+    case METHOD_LIST_SERVERS:
+        return admin_list_servers_handle;
+    case METHOD_SET_POLICY:
+        return admin_set_policy_handle;
+    default:
+        break;
+    }
+    if (method->route == METHOD_MUTATION || method->route == METHOD_READ)
+        return forward_handle;
+    if (scatter_limit(method) > 0)
+        return batch_handle;
+    return NULL;
+}
+
+/* What a request weighs in admission: the calls that it makes. */
+static uint32_t weigh(const struct request *request)
+{
+    struct scatter_elements elements = { 0 };
+    Holdfast__V1__ErrorDetail detail;
+
+    if (scatter_limit(request->method) == 0 ||
+        scatter_split(request->method, request->message, request->arena, &elements, &detail) !=
+            ERR_OK ||
+        elements.count == 0)
+        return 1;
+    return elements.count;
+}
+
+static bool admit(struct router *router, struct request *request)
+{
+    Holdfast__V1__ErrorDetail detail;
+    uint32_t weight = weigh(request);
+
+    request->priority = admission_priority_of(request->method, request->message);
+    holdfast__v1__error_detail__init(&detail);
+    if (!admission_enter(&router->admission, request->priority, weight, &detail.retry_after_ms)) {
+        static char message[] = "the router is at its limit of calls in flight; nothing was done";
+
+        detail.code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED;
+        detail.message = message;
+        request_fail(request, &detail);
+        return false;
+    }
+    request->weight = weight;
+    return true;
+}
+
+void router_dispatch(struct router *router, struct request *request)
+{
+    handle_fn *handle = find_handler(request->method);
+    uint64_t now_ms = loop_now_ms(router->options.loop);
+    uint64_t left_ms = request->deadline_ms > now_ms ? request->deadline_ms - now_ms : 0;
+    uint64_t margin_ms = left_ms / 20;
+
+    request->router = router;
+    request->started_ns = loop_clock_ns();
+    request->weight = 0;
+    request->attempts = 0;
+    request->state = NULL;
+    request->cancel = NULL;
+    if (margin_ms > ROUTER_ANSWER_MARGIN_MS)
+        margin_ms = ROUTER_ANSWER_MARGIN_MS;
+    request->answer_by_ms = now_ms + left_ms - margin_ms;
+    if (handle == NULL) {
+        request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNIMPLEMENTED,
+                          "no such method");
+        return;
+    }
+    if (router->draining) {
+        request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+                          "the router is stopping; nothing was done");
+        return;
+    }
+    if (admit(router, request))
+        handle(request);
+}
+
+void router_cancel(struct router *router, struct request *request)
+{
+    (void)router;
+    if (request->cancel != NULL)
+        request->cancel(request);
+}

@@ -1,0 +1,62 @@
+/*
+ * router: the router's dispatcher: admits a request, finds who answers its method, and counts how
+ * it ended. Everything it uses is passed in, so that tests bring nodes and clocks of their own.
+ * On the loop's thread only.
+ *
+ *   request -> router_dispatch -> forward.c (mutations and reads: caller -> node)
+ *                              -> batch.c (Batch methods: an element each as above)
+ *                              -> session_*.c, admin_*.c (the router itself)
+ */
+#ifndef ROUTER_RPC_ROUTER_H
+#define ROUTER_RPC_ROUTER_H
+
+#include "router/rpc/caller.h"
+#include "router/rpc/request.h"
+#include "router/rpc/servers.h"
+#include "runtime/base/log.h"
+
+#define ROUTER_ANSWER_MARGIN_MS 25u   /* At most; and never above 5 % of a request's time. */
+#define ROUTER_STATUS_MS_MAX    2000u /* How long administration waits for a node's status. */
+#define ROUTER_RENEW_MS_MAX     1500u /* How long a heartbeat waits for shards and for etcd. */
+
+/* Told of every request that ends; code UNSPECIFIED is success. */
+struct router_observer {
+    void (*finished)(void *context, const struct request *request, Holdfast__V1__ErrorCode code,
+                     uint64_t latency_us);
+    void *context;
+};
+
+struct router_options {
+    struct loop *loop;
+    const struct log *log;
+    const char *cluster; /* Name; must outlive the router, as all here. */
+    const struct shard_map *map;
+    struct caller *caller;
+    struct node_port port;
+    struct etcd *etcd;
+    struct servers *servers;
+    uint32_t in_flight_max;
+    struct router_observer observer; /* `finished` may be NULL. */
+};
+
+struct router {
+    struct router_options options;
+    struct admission admission;
+    struct buf scratch; /* For one encoding at a time, within one callback. */
+    bool draining;      /* New requests are refused as UNAVAILABLE. */
+};
+
+void router_init(struct router *router, const struct router_options *options);
+/* When every request has ended. */
+void router_deinit(struct router *router);
+
+/* Takes the request; see request.h for its life. The door's fields must be filled. */
+void router_dispatch(struct router *router, struct request *request);
+/* The request's caller has gone. */
+void router_cancel(struct router *router, struct request *request);
+/* Internal to request.c. */
+void router_finish(struct router *router, struct request *request, Holdfast__V1__ErrorCode code);
+/* Calls in flight. */
+uint32_t router_in_flight(const struct router *router);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * servers: the registrations of game servers in etcd, as the routers keep them (DESIGN section 5).
+ * On the loop's thread only.
+ *
+ * Registration, safe at every lost answer:
+ *   1. grant a lease; a lost one lapses by itself.
+ *   2. put gs/sequence: the revision of that put is the incarnation's. A lost answer skips a
+ *      number; nothing else.
+ *   3. one transaction, repeated until etcd answers definitely: if gs/known/<inc> is absent, put
+ *      gs/live/<inc> (leased) and gs/known/<inc>; else read it: ours if it names our lease.
+ * A registration whose answer never reached the game server lapses with its lease and is expired
+ * by the coordinator like any other. Between 2 and 3 a later registration may become visible first;
+ * a coordinator that then declares everything below it expired makes the first heartbeat of this
+ * one fail with SERVER_EXPIRED: it registers again, and nothing is lost.
+ *
+ * Renewal: keeps the lease alive at most once a second per incarnation. If the lease is gone, reads
+ * known and live in one transaction. Absent or EXPIRING: the server is gone for good. Live by
+ * another lease: keeps that one alive. Else re-attaches: new lease, then a transaction that
+ * compares known's mod revision and puts live and known, both naming the new lease (so that a
+ * repeat recognises itself). The coordinator's mark compares that live is absent, so one of them
+ * wins.
+ */
+#ifndef ROUTER_RPC_SERVERS_H
+#define ROUTER_RPC_SERVERS_H
+
+#include "runtime/base/log.h"
+#include "runtime/cluster/cluster_record.h"
+#include "runtime/etcd/etcd.h"
+#include "runtime/loop/loop.h"
+
+#define SERVERS_KNOWN_MAX       65536u /* Incarnations remembered. */
+#define SERVERS_KEEP_ALIVE_MS   1000u  /* Not more often than this per incarnation. */
+#define SERVERS_FORGET_MS       60000u /* Without a renewal for so long: forgotten here. */
+#define SERVERS_ETCD_TIMEOUT_MS 1000u  /* Of each call to etcd in a renewal. */
+#define SERVERS_RENEW_EVERY_MS  2000u
+#define SERVERS_TTL_MS_DEFAULT  10000u
+
+struct servers;
+
+struct servers_options {
+    struct loop *loop;
+    struct etcd *etcd;
+    const char *cluster; /* Name; must outlive it. */
+    const struct log *log;
+};
+
+struct servers *servers_new(const struct servers_options *options);
+/* No callbacks any more. NULL is allowed. */
+void servers_free(struct servers *servers);
+
+/* ---- registration ---- */
+enum servers_register_outcome {
+    SERVERS_REGISTERED,
+    SERVERS_NOT_REGISTERED,  /* etcd could not be reached; nothing was done. */
+    SERVERS_REGISTER_UNKNOWN /* It may be registered, and will then lapse by itself. */
+};
+
+typedef void servers_registered(void *user, enum servers_register_outcome outcome,
+                                struct incarnation incarnation, uint32_t ttl_ms);
+
+/* `record` has name and ttl_ms; both valid (server_record_validate). `generation` is the cluster's.
+ * `done` comes exactly once, never from inside. ERR_FULL: etcd's queue is full. */
+NODISCARD err servers_register(struct servers *servers, const struct server_record *record,
+                               uint64_t generation, uint64_t timeout_ms, servers_registered *done,
+                               void *user);
+
+/* ---- the end of a registration ---- */
+/* ERR_OK: marked for expiry, or gone already. Else etcd's error (etcd.h). */
+typedef void servers_unregistered(void *user, err e);
+NODISCARD err servers_unregister(struct servers *servers, struct incarnation incarnation,
+                                 uint64_t timeout_ms, servers_unregistered *done, void *user);
+
+/* ---- renewal ---- */
+enum servers_state {
+    SERVERS_PENDING, /* `done` will tell. */
+    SERVERS_ALIVE,
+    SERVERS_GONE,  /* Expired, or never registered: its sessions are lost. */
+    SERVERS_UNSURE /* etcd did not answer. */
+};
+
+/* One who waits for a renewal; the caller's memory. */
+struct servers_wait {
+    void (*done)(void *user, enum servers_state state); /* Never PENDING. */
+    void *user;
+    struct servers_wait *next;
+    struct servers_wait *previous; /* NULL: not waiting. */
+};
+
+/* PENDING: `wait` stays with it until done or servers_wait_cancel. Else done is not called. While
+ * etcd fails, it answers UNSURE at once and goes on trying behind the scenes. */
+enum servers_state servers_renew(struct servers *servers, struct incarnation incarnation,
+                                 struct servers_wait *wait);
+/* Allowed when it is not waiting. */
+void servers_wait_cancel(struct servers_wait *wait);
+
+struct servers_stats {
+    uint64_t registered, reattached, keep_alives, failures;
+    uint32_t remembered;
+};
+struct servers_stats servers_stats(const struct servers *servers);
+
+#endif

@@ -1,0 +1,60 @@
+/* servers_private: what servers.c (renewal) and server_registration.c share. */
+#ifndef ROUTER_RPC_SERVERS_PRIVATE_H
+#define ROUTER_RPC_SERVERS_PRIVATE_H
+
+#include "router/rpc/servers.h"
+
+#define SERVERS_BUCKETS 4096u
+
+/* One incarnation as this router remembers it. */
+struct server_entry {
+    struct servers *servers;
+    struct incarnation incarnation;
+    int64_t lease_id;    /* 0: to be read from etcd. */
+    uint64_t renewed_ms; /* Sending time of the last keep-alive that etcd confirmed; 0: none. */
+    uint64_t asked_ms;   /* Last call of servers_renew. */
+    uint64_t sent_ms;    /* Of the keep-alive in flight. */
+    uint32_t rounds;     /* Steps of the renewal in flight. */
+    bool busy;           /* A renewal is in flight. */
+    struct server_record record; /* While re-attaching: what to write. */
+    int64_t known_revision;
+    struct etcd_call *call;    /* NULL when it cannot be cancelled. */
+    struct servers_wait waits; /* Head of a circular list. */
+    struct server_entry *next; /* In the bucket. */
+};
+
+/* A registration or its end in flight. */
+struct server_task {
+    struct servers *servers;
+    struct server_task *next;
+    struct server_task *previous;
+    struct etcd_call *call; /* In flight; one at a time. */
+    struct server_record record;
+    struct incarnation incarnation;
+    uint64_t generation;
+    uint64_t give_up_ms;
+    int64_t known_revision;
+    uint32_t rounds;
+    servers_registered *registered;
+    servers_unregistered *unregistered;
+    void *user;
+};
+
+struct servers {
+    struct loop *loop;
+    struct etcd *etcd;
+    const char *cluster;
+    const struct log *log;
+    struct loop_timer sweep;
+    bool failing; /* etcd's last answer to a renewal was none. */
+    struct servers_stats stats;
+    struct server_entry *buckets[SERVERS_BUCKETS];
+    struct server_task tasks; /* Head of a circular list. */
+};
+
+/* Remembers that this incarnation lives by that lease, renewed now. */
+void servers_remember(struct servers *servers, struct incarnation incarnation, int64_t lease_id,
+                      uint64_t renewed_ms);
+void servers_forget(struct servers *servers, struct incarnation incarnation);
+
+#endif

@@ -1,0 +1,91 @@
+#include "holdfast/v1/session.pb-c.h"
+#include "router/core/refusal.h"
+#include "router/rpc/handlers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
+
+static void registered(void *user, enum servers_register_outcome outcome,
+                       struct incarnation incarnation, uint32_t ttl_ms)
+{
+    struct request *request = user;
+    Holdfast__V1__RegisterServerResponse response;
+    char text[INCARNATION_TEXT_SIZE];
+
+    switch (outcome) {
+    case SERVERS_REGISTERED:
+        incarnation_print(incarnation, text);
+        holdfast__v1__register_server_response__init(&response);
+        response.incarnation = text;
+        response.ttl_ms = ttl_ms;
+        response.renew_every_ms = SERVERS_RENEW_EVERY_MS;
+        request_reply(request, &response.base);
+        return;
+    case SERVERS_NOT_REGISTERED:
+        request_fail_text(request, CODE(UNAVAILABLE), "etcd could not be reached; not registered");
+        return;
+    case SERVERS_REGISTER_UNKNOWN:
+        request_fail_text(request, CODE(OUTCOME_UNKNOWN),
+                          "etcd did not answer; register again: a registration without "
+                          "heartbeats lapses by itself");
+        return;
+    }
+}
+
+/* ERR_INVALID: *ret_detail says what is wrong. */
+static err make_record(const Holdfast__V1__RegisterServerRequest *message, struct arena *arena,
+                       struct server_record *ret_record, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    struct slice name = slice_from_text(message->name);
+    struct record_error why;
+    char value[16];
+
+    *ret_record = (struct server_record){ .state = SERVER_LIVE, .lease_id = 1 };
+    ret_record->ttl_ms = message->ttl_ms != 0 ? message->ttl_ms : SERVERS_TTL_MS_DEFAULT;
+    if (name.size == 0 || name.size >= sizeof ret_record->name) {
+        refusal_make_field(arena, ret_detail,
+                           &(struct refusal_field){ "name", "1 to 128 bytes", name },
+                           "the server's name is empty or too long");
+        return ERR_INVALID;
+    }
+    memcpy(ret_record->name, name.data, name.size);
+    if (ret_record->ttl_ms < SERVER_TTL_MS_MIN || ret_record->ttl_ms > SERVER_TTL_MS_MAX) {
+        (void)snprintf(value, sizeof value, "%u", message->ttl_ms);
+        refusal_make_field(
+            arena, ret_detail,
+            &(struct refusal_field){ "ttl_ms", "5000 to 10000, or 0", slice_from_text(value) },
+            "the time to live is out of range");
+        return ERR_INVALID;
+    }
+    if (server_record_validate(ret_record, &why) != ERR_OK) {
+        refusal_make(arena, ret_detail, CODE(INVALID_ARGUMENT), "%s", why.text);
+        return ERR_INVALID;
+    }
+    return ERR_OK;
+}
+
+void session_register_server_handle(struct request *request)
+{
+    const Holdfast__V1__RegisterServerRequest *message =
+        (const Holdfast__V1__RegisterServerRequest *)(const void *)request->message;
+    const struct router_options *options = &request->router->options;
+    const struct cluster_record *cluster = shard_map_cluster(options->map);
+    uint64_t now_ms = loop_now_ms(options->loop);
+    struct server_record record;
+    Holdfast__V1__ErrorDetail detail;
+
+    if (make_record(message, request->arena, &record, &detail) != ERR_OK) {
+        request_fail(request, &detail);
+        return;
+    }
+    if (cluster == NULL || request->answer_by_ms <= now_ms) {
+        request_fail_text(request, CODE(UNAVAILABLE),
+                          "the router does not know the cluster yet; not registered");
+        return;
+    }
+    if (servers_register(options->servers, &record, cluster->generation,
+                         request->answer_by_ms - now_ms, registered, request) != ERR_OK)
+        request_fail_text(request, CODE(UNAVAILABLE), "too many calls to etcd; not registered");
+}
