@@ -1,0 +1,330 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/session.pb-c.h"
+#include "idl/method.h"
+#include "node/core/shard.h"
+#include "node/rpc/handlers.h"
+#include "runtime/base/check.h"
+#include "runtime/base/id.h"
+
+/* One shard with one replica: every write is durable at once, every cold row is absent. */
+struct fixture {
+    struct shard *shard;
+    struct shard_out out;
+    uint64_t now_ms;
+    uint64_t calls;
+    uint64_t last_call; /* The call whose reply was seen last, */
+    enum reply_status last_status;
+    struct buf last_body;
+    uint32_t replies;
+};
+
+#define UNIX_MS 1790000000000u
+
+static void step(struct fixture *f, struct shard_event event);
+
+static void take_replies(struct fixture *f, const struct shard_out *out)
+{
+    for (uint32_t i = 0; i < out->reply_count; i++) {
+        f->last_call = out->replies[i].call;
+        f->last_status = out->replies[i].status;
+        buf_clear(&f->last_body);
+        buf_append(&f->last_body, out->bytes.data + out->replies[i].offset, out->replies[i].size);
+        f->replies++;
+    }
+}
+
+/* Rows are answered from an empty database. */
+static void answer_need(struct fixture *f, const struct need *need)
+{
+    struct reader keys = reader_from(buf_slice(&need->keys));
+
+    while (reader_left(&keys) > 0) {
+        struct shard_row row = { .key = read_bytes(&keys, STATE_KEY_BYTES_MAX), .absent = true };
+        step(f, (struct shard_event){ .type = SHARD_ROWS,
+                                      .load_generation = need->load_generation,
+                                      .rows = &row,
+                                      .row_count = 1 });
+    }
+}
+
+static void step(struct fixture *f, struct shard_event event)
+{
+    struct shard_out out = { 0 };
+    uint64_t ticket = 0;
+
+    event.now_ms = f->now_ms;
+    event.unix_ms = UNIX_MS + f->now_ms;
+    shard_step(f->shard, &event, &out);
+    take_replies(f, &out);
+    for (uint32_t i = 0; i < out.rep.write_count; i++) {
+        ticket = out.rep.writes[i].ticket;
+        if (out.rep.writes[i].type == REP_WRITE_ENTRY)
+            entry_unref(out.rep.writes[i].entry);
+    }
+    out.rep.write_count = 0;
+    answer_need(f, &out.need);
+    shard_out_clear(&out);
+    shard_out_deinit(&out);
+    if (ticket != 0)
+        step(f, (struct shard_event){ .type = SHARD_PERSISTED, .ticket = ticket });
+    if (shard_wants_flush(f->shard))
+        step(f, (struct shard_event){ .type = SHARD_FLUSH });
+}
+
+static void call(struct fixture *f, uint32_t method, const ProtobufCMessage *request)
+{
+    struct buf bytes = { 0 };
+    size_t size = protobuf_c_message_get_packed_size(request);
+
+    protobuf_c_message_pack(request, buf_reserve(&bytes, size));
+    bytes.size = size;
+    step(f, (struct shard_event){ .type = SHARD_CALL,
+                                  .call = ++f->calls,
+                                  .method = method,
+                                  .request = buf_slice(&bytes),
+                                  .deadline_ms = f->now_ms + 10000 });
+    buf_deinit(&bytes);
+}
+
+static void op_id(struct fixture *f, char text[UUID_TEXT_SIZE])
+{
+    uint8_t random[10] = { 0 };
+
+    store_u64(random, f->calls + 1);
+    struct uuid uuid = uuid_v7_make(UNIX_MS + f->now_ms, random);
+    uuid_print(&uuid, text);
+}
+
+static void apply_policy(struct fixture *f)
+{
+    Holdfast__Internal__V1__ApplyPolicyRequest request =
+        HOLDFAST__INTERNAL__V1__APPLY_POLICY_REQUEST__INIT;
+    Holdfast__V1__Policy policy = HOLDFAST__V1__POLICY__INIT;
+    Holdfast__V1__CurrencyPolicy gold = HOLDFAST__V1__CURRENCY_POLICY__INIT;
+    Holdfast__V1__CurrencyPolicy *currencies[] = { &gold };
+
+    gold.name = "gold";
+    policy.version = 1;
+    policy.n_currencies = 1;
+    policy.currencies = currencies;
+    request.policy = &policy;
+    call(f, METHOD_APPLY_POLICY, &request.base);
+    assert_int_equal(f->last_status, REPLY_OK);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = mem_zalloc(sizeof *f);
+    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 } };
+    struct shard_limits limits = shard_limits_default();
+    struct rep_record record = {
+        .generation = 1, .epoch = 1, .owner = 7, .membership = { .config = 1, .count = 1 }
+    };
+
+    record.membership.members[0] = 7;
+    assert_int_equal(shard_new(3, 7, &limits, node_handlers(), &image, &f->shard), ERR_OK);
+    assert_false(shard_serves(f->shard));
+    step(f, (struct shard_event){ .type = SHARD_RECORD, .record = &record });
+    assert_true(shard_serves(f->shard));
+    apply_policy(f);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    shard_free(f->shard);
+    buf_deinit(&f->last_body);
+    free(f);
+    return 0;
+}
+
+static Holdfast__V1__GrantResponse *grant(struct fixture *f, char *id, int64_t amount)
+{
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
+    Holdfast__V1__Authority authority = HOLDFAST__V1__AUTHORITY__INIT;
+    Holdfast__V1__SystemAuthority system = HOLDFAST__V1__SYSTEM_AUTHORITY__INIT;
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *currencies[] = { &gold };
+
+    system.scope = "payments";
+    authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
+    authority.system = &system;
+    gold.currency = "gold";
+    gold.amount = amount;
+    request.player_id = "42";
+    request.op_id = id;
+    request.authority = &authority;
+    request.n_currencies = 1;
+    request.currencies = currencies;
+    call(f, METHOD_GRANT, &request.base);
+    if (f->last_status != REPLY_OK)
+        return NULL;
+    return holdfast__v1__grant_response__unpack(NULL, f->last_body.size, f->last_body.data);
+}
+
+static void grant_is_applied_once_and_a_retry_gets_the_same_answer(void **state)
+{
+    struct fixture *f = *state;
+    char id[UUID_TEXT_SIZE];
+
+    op_id(f, id);
+    for (int i = 0; i < 2; i++) {
+        Holdfast__V1__GrantResponse *response = grant(f, id, 5);
+        assert_non_null(response);
+        assert_int_equal(response->ledger_seq, 1);
+        assert_int_equal(response->balances[0]->amount, 5);
+        assert_int_equal(response->write->duplicate, i == 1);
+        assert_true(response->write->replicas_fsynced == 1);
+        holdfast__v1__grant_response__free_unpacked(response, NULL);
+    }
+}
+
+static void other_payload_under_the_same_id_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    char id[UUID_TEXT_SIZE];
+
+    op_id(f, id);
+    holdfast__v1__grant_response__free_unpacked(grant(f, id, 5), NULL);
+    assert_null(grant(f, id, 6));
+    Holdfast__V1__ErrorDetail *why =
+        holdfast__v1__error_detail__unpack(NULL, f->last_body.size, f->last_body.data);
+    assert_int_equal(why->code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OPERATION_ID_MISMATCH);
+    holdfast__v1__error_detail__free_unpacked(why, NULL);
+}
+
+static uint64_t start_session(struct fixture *f, const char *incarnation, int mode)
+{
+    Holdfast__V1__StartSessionRequest request = HOLDFAST__V1__START_SESSION_REQUEST__INIT;
+    char id[UUID_TEXT_SIZE];
+
+    op_id(f, id);
+    request.player_id = "42";
+    request.op_id = id;
+    request.incarnation = (char *)(uintptr_t)incarnation;
+    request.mode = (Holdfast__V1__StartMode)mode;
+    call(f, METHOD_START_SESSION, &request.base);
+    return f->calls;
+}
+
+static uint64_t fence_of_last(struct fixture *f, char token[64])
+{
+    assert_int_equal(f->last_status, REPLY_OK);
+    Holdfast__V1__StartSessionResponse *response =
+        holdfast__v1__start_session_response__unpack(NULL, f->last_body.size, f->last_body.data);
+    assert_non_null(response);
+    assert_non_null(response->profile);
+    uint64_t fence = response->fence;
+    snprintf(token, 64, "%s", response->token);
+    holdfast__v1__start_session_response__free_unpacked(response, NULL);
+    return fence;
+}
+
+static void tick_until(struct fixture *f, uint64_t ms)
+{
+    for (uint64_t end = f->now_ms + ms; f->now_ms < end; f->now_ms += 20)
+        step(f, (struct shard_event){ .type = SHARD_TICK });
+}
+
+static void steal_waits_for_the_grace_period(void **state)
+{
+    struct fixture *f = *state;
+    char first[64], second[64];
+
+    start_session(f, "1-10", HOLDFAST__V1__START_MODE__START_MODE_FAIL);
+    assert_int_equal(fence_of_last(f, first), 1);
+    uint32_t replies = f->replies;
+    uint64_t thief = start_session(f, "1-11", HOLDFAST__V1__START_MODE__START_MODE_STEAL);
+    tick_until(f, 4900);
+    assert_int_equal(f->replies, replies);
+    tick_until(f, 300);
+    assert_int_equal(f->last_call, thief);
+    assert_int_equal(fence_of_last(f, second), 2);
+}
+
+static void waiter_gets_the_session_when_the_holder_ends_it(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__EndSessionRequest end = HOLDFAST__V1__END_SESSION_REQUEST__INIT;
+    Holdfast__V1__Authority authority = HOLDFAST__V1__AUTHORITY__INIT;
+    Holdfast__V1__SessionAuthority session = HOLDFAST__V1__SESSION_AUTHORITY__INIT;
+    char token[64], id[UUID_TEXT_SIZE];
+
+    start_session(f, "1-10", HOLDFAST__V1__START_MODE__START_MODE_FAIL);
+    fence_of_last(f, token);
+    uint32_t replies = f->replies;
+    uint64_t waiter = start_session(f, "1-11", HOLDFAST__V1__START_MODE__START_MODE_WAIT);
+    assert_int_equal(f->replies, replies);
+    session.token = token;
+    authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SESSION;
+    authority.session = &session;
+    op_id(f, id);
+    end.player_id = "42";
+    end.op_id = id;
+    end.authority = &authority;
+    call(f, METHOD_END_SESSION, &end.base);
+    assert_int_equal(f->replies, replies + 2);
+    assert_int_equal(f->last_call, waiter);
+    assert_int_equal(fence_of_last(f, token), 2);
+}
+
+static void reads_see_what_was_acknowledged(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GetBalancesRequest request = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
+    char id[UUID_TEXT_SIZE];
+
+    op_id(f, id);
+    holdfast__v1__grant_response__free_unpacked(grant(f, id, 5), NULL);
+    request.player_id = "42";
+    call(f, METHOD_GET_BALANCES, &request.base);
+    assert_int_equal(f->last_status, REPLY_OK);
+    Holdfast__V1__GetBalancesResponse *response =
+        holdfast__v1__get_balances_response__unpack(NULL, f->last_body.size, f->last_body.data);
+    assert_int_equal(response->n_balances, 1);
+    assert_int_equal(response->balances[0]->amount, 5);
+    holdfast__v1__get_balances_response__free_unpacked(response, NULL);
+}
+
+static void deposed_owner_says_where_to_go(void **state)
+{
+    struct fixture *f = *state;
+    struct rep_record record = {
+        .generation = 1, .epoch = 9, .owner = 8, .membership = { .config = 1, .count = 1 }
+    };
+    char id[UUID_TEXT_SIZE];
+
+    record.membership.members[0] = 8;
+    step(f, (struct shard_event){ .type = SHARD_RECORD, .record = &record });
+    op_id(f, id);
+    assert_null(grant(f, id, 5));
+    assert_int_equal(f->last_status, REPLY_NOT_OWNER);
+}
+
+int main(void)
+{
+#define SHARD_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        SHARD_TEST(grant_is_applied_once_and_a_retry_gets_the_same_answer),
+        SHARD_TEST(other_payload_under_the_same_id_is_refused),
+        SHARD_TEST(steal_waits_for_the_grace_period),
+        SHARD_TEST(waiter_gets_the_session_when_the_holder_ends_it),
+        SHARD_TEST(reads_see_what_was_acknowledged),
+        SHARD_TEST(deposed_owner_says_where_to_go),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
