@@ -1,0 +1,312 @@
+#include "coordinator/io/coordinator.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "coordinator/io/coordinator_metrics.h"
+#include "coordinator/io/nodes.h"
+#include "coordinator/io/registry.h"
+#include "coordinator/io/seed.h"
+#include "runtime/base/check.h"
+#include "runtime/metrics_http/metrics_http.h"
+#include "runtime/tls/tls_config.h"
+
+#define TICK_MS   20u
+#define RESIGN_MS 500u /* For etcd to hear that we resign. */
+
+struct coordinator {
+    const struct coordinator_config *config;
+    const struct log *log;
+    struct loop *loop;
+    struct metrics *metrics;
+    struct coordinator_metrics *core_metrics;
+    struct metrics_http *http;
+    struct tls_config *tls_client, *tls_server;
+    struct coord *core;
+    struct coord_out out;
+    struct registry *registry;
+    struct nodes *nodes;
+    struct loop_timer tick;
+    bool stopping;
+    bool failed;
+};
+
+static void fail(struct coordinator *c, const char *what, const char *why)
+{
+    log_event(c->log, LOG_ERROR, "coordinator.cannot_go_on", LOG_S("what", what),
+              LOG_S("why", why));
+    c->failed = true;
+    loop_stop(c->loop);
+}
+
+/* ---- the core ---- */
+static void on_event(void *user, struct coord_event *event)
+{
+    struct coordinator *c = user;
+
+    if (c->stopping)
+        return;
+    event->now_ms = loop_now_ms(c->loop);
+    coord_step(c->core, event, &c->out);
+    for (uint32_t i = 0; i < c->out.txn_count; i++)
+        registry_txn(c->registry, &c->out.txns[i]);
+    for (uint32_t i = 0; i < c->out.call_count; i++) {
+        CHECK(c->nodes != NULL); /* Nobody is elected before. */
+        nodes_call(c->nodes, &c->out.calls[i]);
+    }
+    coord_out_clear(&c->out);
+}
+
+/* "host:port" of the listener with the port it really has. */
+static void advertised(const struct coordinator *c, char *ret_address, size_t size)
+{
+    const char *text = c->config->advertise[0] != '\0' ? c->config->advertise : c->config->listen;
+    const char *colon = strrchr(text, ':');
+
+    if (colon != NULL && strcmp(colon, ":0") == 0)
+        snprintf(ret_address, size, "%.*s:%u", (int)(colon - text), text, nodes_port(c->nodes));
+    else
+        snprintf(ret_address, size, "%s", text);
+}
+
+/* Links need the cluster's id, and the campaign the listener's address. */
+static void begin_work(struct coordinator *c)
+{
+    struct coordinator_record self = { 0 };
+    struct record_error why;
+    err e = nodes_new(&(struct nodes_options){ .loop = c->loop,
+                                               .log = c->log,
+                                               .core = c->core,
+                                               .name = c->config->name,
+                                               .cluster_id = coord_cluster(c->core)->cluster_id,
+                                               .listen = c->config->listen,
+                                               .tls_client = c->tls_client,
+                                               .tls_server = c->tls_server,
+                                               .event = on_event,
+                                               .user = c },
+                      &c->nodes);
+
+    if (e != ERR_OK) {
+        fail(c, "listen", err_text(e));
+        return;
+    }
+    snprintf(self.name, sizeof self.name, "%s", c->config->name);
+    advertised(c, self.address, sizeof self.address);
+    if (coordinator_record_validate(&self, &why) != ERR_OK) {
+        fail(c, "advertise", why.text);
+        return;
+    }
+    log_event(c->log, LOG_INFO, "coordinator.listening", LOG_S("address", self.address));
+    registry_campaign(c->registry, &self);
+}
+
+static void on_tick(void *user)
+{
+    struct coordinator *c = user;
+
+    if (c->nodes == NULL && registry_is_synced(c->registry) && coord_cluster(c->core) != NULL)
+        begin_work(c);
+    if (c->failed)
+        return;
+    if (c->nodes != NULL)
+        nodes_follow(c->nodes);
+    on_event(c, &(struct coord_event){ .type = COORD_TICK });
+}
+
+static bool on_ready(void *context, char ret_reason[128])
+{
+    struct coordinator *c = context;
+    const char *reason = NULL;
+
+    if (!registry_is_synced(c->registry))
+        reason = "etcd has not been read yet";
+    else if (c->nodes == NULL)
+        reason = "the cluster has no record yet";
+    else if (coord_is_halted(c->core))
+        reason = "etcd went back to an earlier state; writing stopped";
+    else if (!registry_has_leader(c->registry))
+        reason = "no coordinator is elected";
+    if (reason != NULL)
+        snprintf(ret_reason, 128, "%s", reason);
+    return reason == NULL;
+}
+
+/* ---- starting ---- */
+static struct coord_limits limits_from(const struct coordinator_config *config)
+{
+    struct coord_limits limits = coord_limits_default();
+
+    limits.rebalance = config->rebalance;
+    limits.rebalance_period_ms = (uint32_t)config->rebalance_period;
+    limits.rebalance_up_ms = (uint32_t)config->rebalance_up;
+    limits.claim_closed_ms = (uint32_t)config->claim_closed;
+    limits.claim_silent_ms = (uint32_t)config->claim_silent;
+    limits.claim_calm_ms = (uint32_t)config->claim_calm;
+    limits.server_wait_ms = (uint32_t)config->server_wait;
+    limits.server_hold_percent = config->server_hold_percent;
+    limits.server_hold_min = config->server_hold_min;
+    limits.server_hold_ms_max = (uint32_t)config->server_hold_max;
+    return limits;
+}
+
+static err make_core(struct coordinator *c)
+{
+    struct coord_limits limits = limits_from(c->config);
+    struct seed_error why;
+    struct seed seed;
+    uint8_t random[10];
+
+    if (!cluster_name_valid(c->config->cluster)) {
+        fail(c, "cluster", "a name is 1 to 63 of a-z, 0-9 and dash");
+        return ERR_INVALID;
+    }
+    CHECK(getrandom(random, sizeof random, 0) == (ssize_t)sizeof random);
+    err e = seed_init(c->config, uuid_v7_make(loop_wall_ms(), random), &seed, &why);
+
+    if (e != ERR_OK) {
+        fail(c, "configuration", why.text);
+        return e;
+    }
+    c->core = coord_new(&(struct coord_options){ .cluster = c->config->cluster,
+                                                 .limits = &limits,
+                                                 .initial = &seed.cluster,
+                                                 .initial_policy = buf_slice(&seed.policy),
+                                                 .placement_nodes = c->config->placement_nodes,
+                                                 .log = c->log });
+    seed_deinit(&seed);
+    return ERR_OK;
+}
+
+static err load_tls_side(struct coordinator *c, enum tls_side side, struct tls_config **ret_tls)
+{
+    struct tls_error why = { "" };
+    struct tls_options options = {
+        .side = side,
+        .ca = { .path = c->config->tls_ca },
+        .cert = { .path = c->config->tls_cert },
+        .key = { .path = c->config->tls_key },
+        .verify_peer = true,
+    };
+    err e = tls_config_new(&options, ret_tls, &why);
+
+    if (e != ERR_OK)
+        fail(c, "tls_ca, tls_cert, tls_key", why.text);
+    return e;
+}
+
+static err load_tls(struct coordinator *c)
+{
+    if (c->config->insecure) {
+        log_event(c->log, LOG_WARN, "coordinator.insecure",
+                  LOG_S("what", "plain TCP between processes; for tests only"));
+        return ERR_OK;
+    }
+    err e = load_tls_side(c, TLS_CLIENT, &c->tls_client);
+
+    return e != ERR_OK ? e : load_tls_side(c, TLS_SERVER, &c->tls_server);
+}
+
+static const char *path_or_null(const char *path)
+{
+    return path[0] != '\0' ? path : NULL;
+}
+
+static err connect_etcd(struct coordinator *c)
+{
+    err e = registry_new(
+        &(struct registry_options){ .loop = c->loop,
+                                    .log = c->log,
+                                    .cluster = c->config->cluster,
+                                    .endpoints = (const char *const *)c->config->etcd.items,
+                                    .endpoint_count = c->config->etcd.count,
+                                    .ca_file = path_or_null(c->config->etcd_ca),
+                                    .cert_file = path_or_null(c->config->etcd_cert),
+                                    .key_file = path_or_null(c->config->etcd_key),
+                                    .lease_ttl_ms = c->config->lease_ttl,
+                                    .event = on_event,
+                                    .user = c },
+        &c->registry);
+
+    if (e != ERR_OK)
+        fail(c, "etcd", err_text(e));
+    return e;
+}
+
+static err serve_metrics(struct coordinator *c, const char *version)
+{
+    c->metrics = metrics_new();
+    metrics_process_register(c->metrics, version);
+    c->core_metrics = coordinator_metrics_new(c->metrics, c->core, c->loop);
+    err e = metrics_http_start(&(struct metrics_http_options){ .loop = loop_uv(c->loop),
+                                                               .metrics = c->metrics,
+                                                               .host = c->config->metrics_host,
+                                                               .port = (uint16_t)
+                                                                           c->config->metrics_port,
+                                                               .ready = on_ready,
+                                                               .context = c },
+                               &c->http);
+
+    if (e != ERR_OK)
+        fail(c, "metrics_host, metrics_port", err_text(e));
+    else
+        log_event(c->log, LOG_INFO, "metrics.listening", LOG_N("port", metrics_http_port(c->http)));
+    return e;
+}
+
+err coordinator_new(const struct coordinator_options *options, struct coordinator **ret_coordinator)
+{
+    struct coordinator *c = mem_zalloc(sizeof *c);
+
+    c->config = options->config;
+    c->log = options->log;
+    c->loop = options->loop;
+    loop_timer_init(&c->tick, c->loop, on_tick, c);
+    err e = make_core(c);
+    if (e == ERR_OK)
+        e = load_tls(c);
+    if (e == ERR_OK)
+        e = connect_etcd(c);
+    if (e == ERR_OK)
+        e = serve_metrics(c, options->version);
+    if (e != ERR_OK) {
+        coordinator_free(c);
+        return e;
+    }
+    loop_timer_start_repeating(&c->tick, TICK_MS);
+    *ret_coordinator = c;
+    return ERR_OK;
+}
+
+static bool never(void *user)
+{
+    (void)user;
+    return false;
+}
+
+void coordinator_free(struct coordinator *c)
+{
+    if (c == NULL)
+        return;
+    c->stopping = true;
+    loop_timer_stop(&c->tick);
+    if (c->http != NULL)
+        metrics_http_stop(c->http);
+    registry_free(c->registry);
+    nodes_free(c->nodes);
+    (void)loop_run_until(c->loop, never, NULL, RESIGN_MS);
+    coordinator_metrics_free(c->core_metrics);
+    if (c->metrics != NULL)
+        metrics_free(c->metrics);
+    coord_free(c->core);
+    coord_out_deinit(&c->out);
+    tls_config_free(c->tls_client);
+    tls_config_free(c->tls_server);
+    free(c);
+}
+
+bool coordinator_failed(const struct coordinator *c)
+{
+    return c->failed;
+}

@@ -1,0 +1,39 @@
+/*
+ * nodes: the links between this coordinator and the nodes. Dials every live node for ExpireServer
+ * and ApplyPolicy; listens for their ReportOwner. Turns answers and reports into the core's
+ * events and decides nothing.
+ */
+#ifndef COORDINATOR_IO_NODES_H
+#define COORDINATOR_IO_NODES_H
+
+#include "coordinator/core/coord.h"
+#include "runtime/link/call.h"
+
+struct nodes;
+
+struct nodes_options {
+    struct loop *loop; /* All borrowed. */
+    const struct log *log;
+    struct coord *core; /* Asked who lives where, and whether reports are accepted. */
+    const char *name;
+    const char *cluster_id;
+    const char *listen;
+    struct tls_config *tls_client; /* Both NULL: plain TCP. */
+    struct tls_config *tls_server;
+    /* now_ms is for the receiver to fill. Never called from within a call into nodes. */
+    void (*event)(void *user, struct coord_event *event);
+    void *user;
+};
+
+/* ERR_INVALID, ERR_EXISTS, ERR_IO: as link_listen; logged. */
+NODISCARD err nodes_new(const struct nodes_options *options, struct nodes **ret_nodes);
+/* Runs the loop until all links are closed. NULL is allowed. */
+void nodes_free(struct nodes *nodes);
+
+uint16_t nodes_port(const struct nodes *nodes);
+/* Dials new nodes and lets go of those whose record is gone or names another address. Cheap. */
+void nodes_follow(struct nodes *nodes);
+/* COORD_CALL_DONE follows, always. The body is copied. */
+void nodes_call(struct nodes *nodes, const struct coord_call *call);
+
+#endif
