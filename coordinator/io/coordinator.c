@@ -239,14 +239,14 @@ static err serve_metrics(struct coordinator *c, const char *version)
     c->metrics = metrics_new();
     metrics_process_register(c->metrics, version);
     c->core_metrics = coordinator_metrics_new(c->metrics, c->core, c->loop);
-    err e = metrics_http_start(&(struct metrics_http_options){ .loop = loop_uv(c->loop),
-                                                               .metrics = c->metrics,
-                                                               .host = c->config->metrics_host,
-                                                               .port = (uint16_t)
-                                                                           c->config->metrics_port,
-                                                               .ready = on_ready,
-                                                               .context = c },
-                               &c->http);
+    err e = metrics_http_start(
+        &(struct metrics_http_options){ .loop = loop_uv(c->loop),
+                                        .metrics = c->metrics,
+                                        .host = c->config->metrics_host,
+                                        .port = (uint16_t)c->config->metrics_port,
+                                        .ready = on_ready,
+                                        .context = c },
+        &c->http);
 
     if (e != ERR_OK)
         fail(c, "metrics_host, metrics_port", err_text(e));

@@ -45,20 +45,18 @@ struct coordinator_metrics *coordinator_metrics_new(struct metrics *metrics,
 
     owner->core = core;
     owner->loop = loop;
-#define COORD_FIELD(name, doc)                                                         \
-    owner->fields[FIELD_##name] =                                                      \
-        (struct field){ owner, offsetof(struct coord_stats, name) };                   \
-    metrics_counter_callback(                                                          \
-        metrics, &(struct metric_info){ "holdfast_coordinator_" #name "_total", doc, NULL }, \
+#define COORD_FIELD(name, doc)                                                                     \
+    owner->fields[FIELD_##name] = (struct field){ owner, offsetof(struct coord_stats, name) };     \
+    metrics_counter_callback(                                                                      \
+        metrics, &(struct metric_info){ "holdfast_coordinator_" #name "_total", doc, NULL },       \
         read_field, &owner->fields[FIELD_##name]);
     COORD_COUNTERS(COORD_FIELD)
 #undef COORD_FIELD
-#define COORD_FIELD(name, doc)                                                    \
-    owner->fields[FIELD_##name] =                                                 \
-        (struct field){ owner, offsetof(struct coord_stats, name) };              \
-    metrics_gauge_callback(                                                       \
-        metrics, &(struct metric_info){ "holdfast_coordinator_" #name, doc, NULL }, \
-        read_field, &owner->fields[FIELD_##name]);
+#define COORD_FIELD(name, doc)                                                                     \
+    owner->fields[FIELD_##name] = (struct field){ owner, offsetof(struct coord_stats, name) };     \
+    metrics_gauge_callback(metrics,                                                                \
+                           &(struct metric_info){ "holdfast_coordinator_" #name, doc, NULL },      \
+                           read_field, &owner->fields[FIELD_##name]);
     COORD_GAUGES(COORD_FIELD)
 #undef COORD_FIELD
     return owner;

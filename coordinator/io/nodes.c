@@ -91,9 +91,11 @@ static void peer_dial(struct nodes *nodes, struct peer *peer, const struct node_
 
 static void peer_close(struct peer *peer)
 {
-    if (peer->link != NULL)
-        link_close(peer->link);
-    peer->link = NULL;
+    struct link *link = peer->link;
+
+    peer->link = NULL; /* Calls that end now may lead to new ones. */
+    if (link != NULL)
+        link_close(link);
 }
 
 /* Both lists rise by replica id. */
@@ -108,8 +110,7 @@ void nodes_follow(struct nodes *nodes)
 
         while (old < nodes->peer_count && nodes->peers[old].replica_id < record->replica_id)
             peer_close(&nodes->peers[old++]);
-        bool known = old < nodes->peer_count &&
-                     nodes->peers[old].replica_id == record->replica_id;
+        bool known = old < nodes->peer_count && nodes->peers[old].replica_id == record->replica_id;
 
         if (known && strcmp(nodes->peers[old].address, record->address) == 0) {
             peers[i] = nodes->peers[old++];
@@ -133,8 +134,7 @@ static struct link *find_link(struct nodes *nodes, uint64_t replica_id)
 
         if (nodes->peers[i].replica_id != replica_id)
             continue;
-        if (link == NULL || !link_is_ready(link) ||
-            link_peer_hello(link)->replica_id != replica_id)
+        if (link == NULL || !link_is_ready(link) || link_peer_hello(link)->replica_id != replica_id)
             return NULL;
         return link;
     }
@@ -237,8 +237,8 @@ static void take_report(struct nodes *nodes, const struct frame *frame,
     }
     response.accepted = coord_is_active(nodes->options.core);
     answer(nodes, reply, WIRE_OK,
-           (struct slice){ bytes, holdfast__internal__v1__report_owner_response__pack(&response,
-                                                                                      bytes) });
+           (struct slice){ bytes,
+                           holdfast__internal__v1__report_owner_response__pack(&response, bytes) });
     tell(nodes, (struct coord_event){ .type = COORD_REPORT, .report = report });
     holdfast__internal__v1__report_owner_request__free_unpacked(report, NULL);
 }

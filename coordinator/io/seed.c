@@ -140,8 +140,7 @@ err seed_init(const struct coordinator_config *config, struct uuid id, struct se
                      .replication_factor = config->replication_factor },
     };
     uuid_print(&id, ret_seed->cluster.cluster_id);
-    snprintf(ret_seed->cluster.created_by, sizeof ret_seed->cluster.created_by, "%s",
-             config->name);
+    snprintf(ret_seed->cluster.created_by, sizeof ret_seed->cluster.created_by, "%s", config->name);
     err e = currencies_parse(&config->currencies, currencies, ret_why);
 
     if (e == ERR_OK && config->currencies.count > 0)
