@@ -130,6 +130,7 @@ struct coord {
     uint64_t call;
 
     uint32_t owned[CLUSTER_NODES_MAX]; /* Shards owned by nodes[i]; counted anew in each step. */
+    uint64_t reported_ms;              /* When a report was last taken; 0: never. */
     uint64_t handover_at_ms;           /* No hand-over earlier. */
     uint64_t placement_logged_ms;
     uint64_t marks_ms[MARKS_MAX]; /* Ring of the times at which servers were marked. */

@@ -145,6 +145,7 @@ void ownership_report(struct coord *coord, const Holdfast__Internal__V1__ReportO
             report->owner != shard->record.owner || report->reporter == report->owner ||
             !is_replica(&shard->record, report->reporter))
             continue;
+        coord->reported_ms = coord->now_ms;
         *report_place(shard, report->reporter) = (struct report){
             .reporter = report->reporter,
             .at_ms = coord->now_ms,
@@ -176,7 +177,9 @@ static bool is_claimed(const struct coord *coord, const struct shard *shard)
 {
     const struct shard_record *record = &shard->record;
 
-    if (!is_calm(coord, shard) ||
+    if (coord->reported_ms == 0 ||
+        coord->now_ms - coord->reported_ms > coord->limits.report_valid_ms ||
+        !is_calm(coord, shard) ||
         !majority_reports(coord, shard, record->members, record->member_count))
         return false;
     return record->phase == SHARD_STABLE ||

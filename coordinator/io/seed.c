@@ -24,7 +24,7 @@ static bool name_is_valid(const char *name, size_t size)
         return false;
     for (size_t i = 0; i < size; i++) {
         bool good = (name[i] >= 'a' && name[i] <= 'z') || (name[i] >= '0' && name[i] <= '9') ||
-                    name[i] == '_' || name[i] == '-';
+                    name[i] == '_';
 
         if (!good)
             return false;
@@ -41,8 +41,8 @@ static err currency_parse(const char *text, struct currency_seed *ret_currency,
 
     if (!name_is_valid(text, size)) {
         snprintf(ret_why->text, sizeof ret_why->text,
-                 "currencies: a name is 1 to %u of a-z, 0-9, '_', '-'; got '%.64s'",
-                 CURRENCY_NAME_MAX, text);
+                 "currencies: a name is 1 to %u of a-z, 0-9, '_'; got '%.64s'", CURRENCY_NAME_MAX,
+                 text);
         return ERR_INVALID;
     }
     if (text[size] != '\0' && (sscanf(text + size, ":%lld:%lld%n", &min, &max, &used) != 2 ||
