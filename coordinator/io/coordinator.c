@@ -14,7 +14,8 @@
 #include "runtime/tls/tls_config.h"
 
 #define TICK_MS   20u
-#define RESIGN_MS 500u /* For etcd to hear that we resign. */
+#define RESIGN_MS 1000u /* For etcd to hear that we resign; else our lease lapses. */
+#define CLOSE_MS  20u   /* For close callbacks. */
 
 struct coordinator {
     const struct coordinator_config *config;
@@ -279,6 +280,11 @@ err coordinator_new(const struct coordinator_options *options, struct coordinato
     return ERR_OK;
 }
 
+static bool has_resigned(void *user)
+{
+    return registry_has_resigned(user);
+}
+
 static bool never(void *user)
 {
     (void)user;
@@ -293,9 +299,13 @@ void coordinator_free(struct coordinator *c)
     loop_timer_stop(&c->tick);
     if (c->http != NULL)
         metrics_http_stop(c->http);
-    registry_free(c->registry);
+    if (c->registry != NULL) {
+        registry_resign(c->registry);
+        (void)loop_run_until(c->loop, has_resigned, c->registry, RESIGN_MS);
+    }
     nodes_free(c->nodes);
-    (void)loop_run_until(c->loop, never, NULL, RESIGN_MS);
+    registry_free(c->registry);
+    (void)loop_run_until(c->loop, never, NULL, CLOSE_MS);
     coordinator_metrics_free(c->core_metrics);
     if (c->metrics != NULL)
         metrics_free(c->metrics);

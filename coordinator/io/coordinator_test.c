@@ -543,7 +543,7 @@ static void a_second_coordinator_takes_over_and_finishes(void **state)
     /* Asked to stop, it resigns at once. */
     assert_int_equal(coordinator_stop(&fixture, 1 - first, SIGTERM), 0);
     fixture.done = has_no_leader;
-    assert_true(loop_run_until(fixture.loop, done, &fixture, 1000));
+    assert_true(loop_run_until(fixture.loop, done, &fixture, 500));
     fixture_stop(&fixture);
 }
 
@@ -575,7 +575,7 @@ static void a_coordinator_outlives_an_outage_of_etcd(void **state)
     (void)state;
     fixture_start(&fixture, 1);
     etcd_process_kill(&fixture.process);
-    (void)loop_run_until(fixture.loop, never, NULL, 3000); /* Longer than its lease. */
+    (void)loop_run_until(fixture.loop, never, NULL, 4000); /* Longer than its lease. */
     assert_int_equal(waitpid(fixture.coordinators[0], NULL, WNOHANG), 0);
     assert_int_equal(etcd_process_restart(&fixture.process, 0), ERR_OK);
     node_stop(&fixture.nodes[2]);

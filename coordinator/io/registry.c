@@ -27,6 +27,8 @@ struct registry {
     struct etcd_election *election;
     struct pending *pendings;
     struct loop_hook unsent;
+    struct buf self;         /* What the election key says. */
+    struct buf election_key; /* In etcd, as far as the mirror knows; empty: none. */
     bool synced;
     bool led;
 };
@@ -39,6 +41,12 @@ static void tell(struct registry *registry, struct coord_event event)
 /* ---- mirror ---- */
 static void on_put(void *context, const struct etcd_kv *kv)
 {
+    struct registry *registry = context;
+
+    if (registry->self.size > 0 && slice_equal(kv->value, buf_slice(&registry->self))) {
+        buf_clear(&registry->election_key);
+        buf_append(&registry->election_key, kv->key.data, kv->key.size);
+    }
     tell(context, (struct coord_event){ .type = COORD_PUT,
                                         .key = kv->key,
                                         .value = kv->value,
@@ -48,6 +56,10 @@ static void on_put(void *context, const struct etcd_kv *kv)
 
 static void on_deleted(void *context, struct slice key, int64_t revision)
 {
+    struct registry *registry = context;
+
+    if (slice_equal(key, buf_slice(&registry->election_key)))
+        buf_clear(&registry->election_key);
     tell(context,
          (struct coord_event){ .type = COORD_DELETED, .key = key, .mod_revision = revision });
 }
@@ -104,13 +116,12 @@ static void on_leader_changed(void *context, const struct etcd_kv *kv)
 void registry_campaign(struct registry *registry, const struct coordinator_record *self)
 {
     struct cluster_key prefix = cluster_key_election_prefix(registry->cluster);
-    struct buf value = { 0 };
 
-    CHECK(registry->election == NULL);
-    coordinator_record_encode(self, &value);
+    CHECK(registry->election == NULL && registry->self.size == 0);
+    coordinator_record_encode(self, &registry->self);
     struct etcd_election_options options = {
         .prefix = cluster_key_slice(&prefix),
-        .value = buf_slice(&value),
+        .value = buf_slice(&registry->self),
         .ttl_ms = registry->options.lease_ttl_ms,
         .elected = on_elected,
         .lost = on_lost,
@@ -119,7 +130,18 @@ void registry_campaign(struct registry *registry, const struct coordinator_recor
     };
 
     CHECK(etcd_election_start(registry->etcd, &options, &registry->election) == ERR_OK);
-    buf_deinit(&value);
+}
+
+void registry_resign(struct registry *registry)
+{
+    if (registry->election != NULL)
+        etcd_election_stop(registry->election);
+    registry->election = NULL;
+}
+
+bool registry_has_resigned(const struct registry *registry)
+{
+    return registry->election_key.size == 0;
 }
 
 /* ---- transactions ---- */
@@ -268,14 +290,15 @@ void registry_free(struct registry *registry)
     if (registry == NULL)
         return;
     loop_hook_disarm(&registry->unsent);
-    if (registry->election != NULL)
-        etcd_election_stop(registry->election);
+    registry_resign(registry);
     if (registry->mirror != NULL)
         etcd_mirror_stop(registry->mirror);
     if (registry->etcd != NULL)
         etcd_free(registry->etcd);
     while (registry->pendings != NULL)
         pending_free(registry->pendings);
+    buf_deinit(&registry->self);
+    buf_deinit(&registry->election_key);
     free(registry);
 }
 

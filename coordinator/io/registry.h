@@ -27,7 +27,12 @@ struct registry_options {
 
 /* Connects and mirrors at once, and goes on trying for ever. */
 NODISCARD err registry_new(const struct registry_options *options, struct registry **ret_registry);
-/* Resigns if elected. Keep running the loop for a moment. NULL is allowed. */
+/* Ends the campaign, and the leadership, at once. Run the loop until registry_has_resigned (or
+ * for as long as etcd deserves), then free it. */
+void registry_resign(struct registry *registry);
+/* etcd has no election key of this process. */
+bool registry_has_resigned(const struct registry *registry);
+/* Keep running the loop for a moment. NULL is allowed. */
 void registry_free(struct registry *registry);
 
 /* Begins to campaign under this name and address. Once. */
