@@ -385,7 +385,7 @@ static void coordinator_start(struct fixture *fixture, uint32_t i)
                                 "--currencies",
                                 "gold",
                                 "--lease-ttl",
-                                "2s",
+                                "4s",
                                 "--server-wait",
                                 "1s",
                                 "--claim-calm",
@@ -575,7 +575,7 @@ static void a_coordinator_outlives_an_outage_of_etcd(void **state)
     (void)state;
     fixture_start(&fixture, 1);
     etcd_process_kill(&fixture.process);
-    (void)loop_run_until(fixture.loop, never, NULL, 4000); /* Longer than its lease. */
+    (void)loop_run_until(fixture.loop, never, NULL, 5000); /* Longer than its lease. */
     assert_int_equal(waitpid(fixture.coordinators[0], NULL, WNOHANG), 0);
     assert_int_equal(etcd_process_restart(&fixture.process, 0), ERR_OK);
     node_stop(&fixture.nodes[2]);
