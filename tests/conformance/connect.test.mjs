@@ -1,0 +1,100 @@
+// Stock Connect clients (connect-node, connect-web) in every protocol they speak.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { LedgerService } from "./gen/holdfast/v1/ledger_pb.js";
+import { SessionService } from "./gen/holdfast/v1/session_pb.js";
+import { ErrorCode, ErrorDetailSchema } from "./gen/holdfast/v1/error_pb.js";
+import { isStub, opId, transports } from "./client.mjs";
+
+const system = { kind: { case: "system", value: { scope: "payments" } } };
+const grant = (playerId, extra = {}) => ({
+  playerId, opId: opId(), authority: system, reason: "conformance \u{1F600}",
+  currencies: [{ currency: "gold", amount: 5n }], ...extra,
+});
+
+async function failure(promise) {
+  try {
+    await promise;
+  } catch (error) {
+    return ConnectError.from(error);
+  }
+  assert.fail("the call succeeded");
+}
+
+// ErrorCode -> Connect code, as idl/holdfast/v1/error.proto states it.
+const codes = new Map([
+  [ErrorCode.INVALID_ARGUMENT, Code.InvalidArgument],
+  [ErrorCode.NOT_FOUND, Code.NotFound],
+  [ErrorCode.SESSION_LOCKED, Code.Aborted],
+  [ErrorCode.SESSION_LOST, Code.FailedPrecondition],
+  [ErrorCode.VERSION_CONFLICT, Code.Aborted],
+  [ErrorCode.INSUFFICIENT_FUNDS, Code.FailedPrecondition],
+  [ErrorCode.ITEM_NOT_HELD, Code.FailedPrecondition],
+  [ErrorCode.CAPACITY_FULL, Code.FailedPrecondition],
+  [ErrorCode.THROTTLED, Code.ResourceExhausted],
+  [ErrorCode.SCHEMA_TOO_NEW, Code.FailedPrecondition],
+  [ErrorCode.QUARANTINED, Code.FailedPrecondition],
+  [ErrorCode.OPERATION_ID_MISMATCH, Code.AlreadyExists],
+  [ErrorCode.OPERATION_EXPIRED, Code.FailedPrecondition],
+  [ErrorCode.OPERATION_ABORTED, Code.Aborted],
+  [ErrorCode.TXN_CONFLICT, Code.Aborted],
+  [ErrorCode.VERSION_LOST, Code.DataLoss],
+  [ErrorCode.OUTCOME_UNKNOWN, Code.Unknown],
+  [ErrorCode.UNAVAILABLE, Code.Unavailable],
+  [ErrorCode.UNAUTHENTICATED, Code.Unauthenticated],
+  [ErrorCode.PERMISSION_DENIED, Code.PermissionDenied],
+  [ErrorCode.UNIMPLEMENTED, Code.Unimplemented],
+  [ErrorCode.INTERNAL, Code.Internal],
+  [ErrorCode.DEADLINE_EXCEEDED, Code.DeadlineExceeded],
+  [ErrorCode.SERVER_EXPIRED, Code.FailedPrecondition],
+]);
+
+for (const [name, transport] of Object.entries(transports)) {
+  const ledger = createClient(LedgerService, transport);
+  const session = createClient(SessionService, transport);
+
+  test(`${name}: unary calls`, async () => {
+    const granted = await ledger.grant(grant(`c-${opId()}`));
+    assert.ok(granted.write.replicasFsynced >= 1);
+    assert.ok(granted.write.dot.epoch >= 1n);
+    assert.equal(granted.balances[0].currency, "gold");
+    const read = await ledger.getBalances({ playerId: "c-nobody" });
+    assert.ok(read.asOf !== undefined);
+    const registered = await session.registerServer({ name: "conformance" });
+    assert.match(registered.incarnation, /^\d+-\d+$/);
+  });
+
+  test(`${name}: a large batch`, async () => {
+    const requests = Array.from({ length: 300 }, (_, i) => grant(`c-batch-${i}`));
+    const { results } = await ledger.batchGrant({ requests });
+    assert.equal(results.length, 300);
+    assert.ok(results.every((result) => result.outcome.case === "response"));
+  });
+
+  test(`${name}: many calls at once`, async () => {
+    const calls = Array.from({ length: 100 }, (_, i) => ledger.grant(grant(`c-many-${i}`)));
+    for (const answer of await Promise.all(calls)) assert.ok(answer.ledgerSeq > 0n);
+  });
+
+  test(`${name}: typed errors`, { skip: !isStub }, async () => {
+    for (const [errorCode, code] of codes) {
+      const error = await failure(ledger.grant(grant(`fail:${errorCode}`)));
+      assert.equal(error.code, code, ErrorCode[errorCode]);
+      assert.equal(error.rawMessage, 'as asked: "100%" \u2713');
+      const [detail] = error.findDetails(ErrorDetailSchema);
+      assert.equal(detail.code, errorCode);
+      assert.equal(detail.field, "player_id");
+      assert.equal(detail.retryAfterMs, 1500);
+    }
+  });
+
+  test(`${name}: deadline and cancel`, { skip: !isStub }, async () => {
+    const late = await failure(ledger.grant(grant("silent"), { timeoutMs: 100 }));
+    assert.equal(late.code, Code.DeadlineExceeded);
+    const abort = new AbortController();
+    const call = failure(ledger.grant(grant("silent"), { signal: abort.signal }));
+    setTimeout(() => abort.abort(), 30);
+    assert.equal((await call).code, Code.Canceled);
+  });
+}

@@ -1,0 +1,76 @@
+// The stock gRPC client (grpc-js) with definitions loaded at run time, and grpc.health.v1.
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { after, test } from "node:test";
+import grpc from "@grpc/grpc-js";
+import loader from "@grpc/proto-loader";
+import { apiKey, isStub, opId, url } from "./client.mjs";
+
+const idl = fileURLToPath(new URL("../../idl", import.meta.url));
+const definition = loader.loadSync("holdfast/v1/ledger.proto", {
+  includeDirs: [idl], longs: String, enums: String, defaults: true });
+const { holdfast } = grpc.loadPackageDefinition(definition);
+const target = new URL(url).host;
+const ledger = new holdfast.v1.LedgerService(target, grpc.credentials.createInsecure());
+after(() => ledger.close());
+
+function call(client, method, request, options = {}) {
+  const metadata = new grpc.Metadata();
+  if (apiKey) metadata.set("authorization", `Bearer ${apiKey}`);
+  return new Promise((resolve, reject) => {
+    client[method](request, metadata, options, (error, answer) =>
+      error ? reject(error) : resolve(answer));
+  });
+}
+
+const grant = (playerId) => ({
+  playerId, opId: opId(), authority: { system: { scope: "payments" } },
+  currencies: [{ currency: "gold", amount: "9007199254740000" }], reason: "conformance",
+});
+
+test("grpc-js: unary calls, many at once", async () => {
+  const calls = Array.from({ length: 200 }, (_, i) => call(ledger, "Grant", grant(`g-${opId()}${i}`)));
+  for (const answer of await Promise.all(calls)) assert.ok(BigInt(answer.ledgerSeq) > 0n);
+});
+
+test("grpc-js: errors carry google.rpc.Status", { skip: !isStub }, async () => {
+  await assert.rejects(call(ledger, "Grant", grant("fail:6")), (error) => {
+    assert.equal(error.code, grpc.status.FAILED_PRECONDITION);
+    assert.equal(error.details, 'as asked: "100%" \u2713');
+    const [status] = error.metadata.get("grpc-status-details-bin");
+    assert.equal(status[0], 8); // field 1, varint
+    assert.equal(status[1], grpc.status.FAILED_PRECONDITION);
+    assert.ok(status.includes("type.googleapis.com/holdfast.v1.ErrorDetail"));
+    return true;
+  });
+});
+
+test("grpc-js: deadlines", { skip: !isStub }, async () => {
+  await assert.rejects(
+    call(ledger, "Grant", grant("silent"), { deadline: Date.now() + 100 }),
+    { code: grpc.status.DEADLINE_EXCEEDED });
+});
+
+test("grpc-js: unknown methods, compressed requests", async () => {
+  const Unknown = grpc.makeGenericClientConstructor({
+    Nope: { path: "/holdfast.v1.LedgerService/Nope", requestStream: false, responseStream: false,
+            requestSerialize: (b) => b, responseDeserialize: (b) => b },
+  }, "Unknown");
+  const unknown = new Unknown(target, grpc.credentials.createInsecure());
+  await assert.rejects(call(unknown, "Nope", Buffer.alloc(0)), { code: grpc.status.UNIMPLEMENTED });
+  unknown.close();
+  const gzip = new holdfast.v1.LedgerService(target, grpc.credentials.createInsecure(), {
+    "grpc.default_compression_algorithm": 2 });
+  await assert.rejects(call(gzip, "Grant", grant("g-gzip")), { code: grpc.status.UNIMPLEMENTED });
+  gzip.close();
+});
+
+test("grpc.health.v1", async () => {
+  const Health = grpc.makeGenericClientConstructor({
+    Check: { path: "/grpc.health.v1.Health/Check", requestStream: false, responseStream: false,
+             requestSerialize: (b) => b, responseDeserialize: (b) => b },
+  }, "Health");
+  const health = new Health(target, grpc.credentials.createInsecure());
+  assert.deepEqual(await call(health, "Check", Buffer.alloc(0)), Buffer.from([8, 1]));
+  health.close();
+});

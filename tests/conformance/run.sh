@@ -1,0 +1,47 @@
+#!/bin/bash
+# Stock clients against the public endpoint.
+#   run.sh                      the stub server, tests/bench/http_bench_server.c (build it first)
+#   run.sh http://host:port     a running router; HOLDFAST_API_KEY if it wants one
+# Needs node_modules (npm ci) and openssl.
+set -eu
+cd "$(dirname "$0")"
+bin=${HOLDFAST_BIN:-../../build/release/bin}
+work=$(mktemp -d)
+pids=()
+stop() {
+    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+    rm -rf "$work"
+}
+trap stop EXIT
+
+# start_stub NAME args..: leaves the port in $port.
+start_stub() {
+    local name=$1
+    shift
+    "$bin/http_bench_server" 0 "$@" >"$work/$name" &
+    pids+=($!)
+    for _ in $(seq 100); do
+        port=$(head -1 "$work/$name")
+        [ -z "$port" ] || return 0
+        sleep 0.05
+    done
+    echo "the stub server did not start" >&2
+    exit 1
+}
+
+[ -d node_modules ] || npm ci --no-audit --no-fund
+npx buf generate --template buf.gen.yaml ../../idl
+url=${1:-}
+export HOLDFAST_STUB=0
+if [ -z "$url" ]; then
+    start_stub plain
+    url=http://127.0.0.1:$port
+    export HOLDFAST_STUB=1
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 \
+        -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 \
+        -keyout "$work/key" -out "$work/cert" 2>/dev/null
+    start_stub tls "$work/cert" "$work/key"
+    ./http_curl.sh "https://127.0.0.1:$port" "$work/cert"
+fi
+./http_curl.sh "$url"
+HOLDFAST_URL=$url node --test --test-reporter=spec connect.test.mjs grpc.test.mjs
