@@ -70,8 +70,9 @@ struct link_hub_options {
     struct tls_config *tls_client; /* Both NULL: plain TCP, for tests only. Held. */
     struct tls_config *tls_server;
     /* LINK_NNG: nng's own TLS (tls+tcp) instead of tls_session over its tcp. The bytes on the wire
-     * are TLS either way, so the two sides may differ. Off by default: nng's costs more processor
-     * time, says no more than "cryptographic error", and an orderly close looks like an error. */
+     * are TLS either way, so the two sides may differ. Off by default: nng's costs 2.8 us a call
+     * and side against 2.3 (link_bench, same cipher), says no more than "cryptographic error", and
+     * an orderly close looks like an error. */
     bool nng_tls;
     uint32_t body_size_max;   /* 0: FRAME_BODY_SIZE_MAX. */
     uint32_t out_bytes_max;   /* 0: LINK_OUT_BYTES_MAX. */

@@ -8,14 +8,14 @@
 #include "runtime/base/check.h"
 #include "runtime/tls/tls_private.h"
 
-/* AES-GCM first: it runs on the processor's own instructions, where mbedtls's default order
- * prefers ChaCha20, which costs about three times as much here. */
-static const int ciphers[] = { MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+/* ChaCha20 first: mbedtls 2.28 does AES-GCM one block at a time, so that even with the processor's
+ * AES instructions 16 KiB cost 3.4 ns a byte against 2.0 (measured on the reference machine). */
+static const int ciphers[] = { MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+                               MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+                               MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
                                MBEDTLS_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
                                MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
                                MBEDTLS_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-                               MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
-                               MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
                                0 };
 /* Fast curves first; mbedtls would begin with P-521. */
 static const mbedtls_ecp_group_id curves[] = { MBEDTLS_ECP_DP_CURVE25519, MBEDTLS_ECP_DP_SECP256R1,

@@ -159,7 +159,7 @@ static void mutual_handshake_carries_data_both_ways(void **state)
         assert_true(tls_session_is_established(pair.server));
         assert_non_null(strstr(tls_session_peer_name(pair.server), "CN=a"));
         assert_non_null(strstr(tls_session_peer_name(pair.client), "CN=b"));
-        assert_non_null(strstr(tls_session_cipher(pair.client), "AES-128-GCM"));
+        assert_non_null(strstr(tls_session_cipher(pair.client), "CHACHA20"));
         struct slice bytes = { big, sizeof big };
         assert_int_equal(tls_session_write(pair.client, bytes), ERR_OK);
         assert_int_equal(tls_session_write(pair.server, SLICE_LITERAL("short")), ERR_OK);
