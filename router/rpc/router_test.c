@@ -1,0 +1,502 @@
+/* The dispatcher with nodes of the test's making, and an etcd that is not there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "holdfast/v1/admin.pb-c.h"
+#include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/session.pb-c.h"
+#include "router/rpc/fake_cluster.h"
+#include "router/rpc/router.h"
+#include "runtime/base/check.h"
+#include "runtime/cluster/placement.h"
+
+#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
+#define SHARDS     4u
+
+static const struct log silent = { .level_min = LOG_ERROR };
+static const uint8_t no_trace[16];
+
+struct fixture {
+    struct loop *loop;
+    struct etcd *etcd;
+    struct fake_cluster *fake;
+    struct router router;
+    struct request request;
+    struct arena arena;
+    uint32_t answers;
+    uint32_t finished;
+    Holdfast__V1__ErrorCode code; /* Of the answer; UNSPECIFIED: success. */
+    char field[64];
+    struct buf response; /* Encoded. */
+};
+
+static void reply(struct request *request, const ProtobufCMessage *response)
+{
+    struct fixture *f = request->origin;
+
+    f->answers++;
+    f->code = CODE(UNSPECIFIED);
+    buf_clear(&f->response);
+    (void)protobuf_c_message_pack(
+        response, buf_reserve(&f->response, protobuf_c_message_get_packed_size(response)));
+    f->response.size = protobuf_c_message_get_packed_size(response);
+}
+
+static void reply_encoded(struct request *request, struct slice response)
+{
+    struct fixture *f = request->origin;
+
+    f->answers++;
+    f->code = CODE(UNSPECIFIED);
+    buf_clear(&f->response);
+    buf_append(&f->response, response.data, response.size);
+}
+
+static void fail_request(struct request *request, const Holdfast__V1__ErrorDetail *detail)
+{
+    struct fixture *f = request->origin;
+
+    f->answers++;
+    f->code = detail->code;
+    CHECK(strlen(detail->field) < sizeof f->field);
+    memcpy(f->field, detail->field, strlen(detail->field) + 1);
+}
+
+static const struct request_door door = { reply, reply_encoded, fail_request };
+
+static void finished(void *context, const struct request *request, Holdfast__V1__ErrorCode code,
+                     uint64_t latency_us)
+{
+    struct fixture *f = context;
+
+    (void)request;
+    (void)code;
+    (void)latency_us;
+    f->finished++;
+}
+
+static void make_router(struct fixture *f)
+{
+    struct router_options options = {
+        .loop = f->loop,
+        .log = &silent,
+        .cluster = "test",
+        .map = f->fake->map,
+        .port = fake_cluster_port(f->fake),
+        .etcd = f->etcd,
+        .in_flight_max = 10,
+        .observer = { finished, f },
+    };
+
+    options.caller = caller_new(&(struct caller_options){
+        .loop = f->loop, .map = options.map, .port = options.port, .seed = 1 });
+    options.servers = servers_new(&(struct servers_options){
+        .loop = f->loop, .etcd = f->etcd, .cluster = "test", .log = &silent });
+    router_init(&f->router, &options);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = mem_zalloc(sizeof *f);
+    const char *nowhere = "http://127.0.0.1:1";
+
+    CHECK(loop_new(&f->loop) == ERR_OK);
+    CHECK(etcd_new(&(struct etcd_options){ .loop = loop_uv(f->loop),
+                                           .endpoints = &nowhere,
+                                           .endpoint_count = 1,
+                                           .log = &silent },
+                   &f->etcd) == ERR_OK);
+    f->fake = mem_zalloc(sizeof *f->fake);
+    fake_cluster_init(f->fake, SHARDS);
+    make_router(f);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(f->finished, f->answers);
+    servers_free(f->router.options.servers);
+    caller_free(f->router.options.caller);
+    etcd_free(f->etcd);
+    router_deinit(&f->router);
+    fake_cluster_deinit(f->fake);
+    free(f->fake);
+    loop_free(f->loop);
+    arena_deinit(&f->arena);
+    buf_deinit(&f->response);
+    free(f);
+    return 0;
+}
+
+static void dispatch(struct fixture *f, uint32_t method, const ProtobufCMessage *message)
+{
+    f->request = (struct request){
+        .door = &door,
+        .origin = f,
+        .method = method_find(method),
+        .message = message,
+        .arena = &f->arena,
+        .deadline_ms = loop_now_ms(f->loop) + 5000,
+        .trace = no_trace,
+        .peer = "test",
+    };
+    router_dispatch(&f->router, &f->request);
+}
+
+static bool is_answered(void *user)
+{
+    return ((struct fixture *)user)->answers > 0;
+}
+
+static void make_grant(Holdfast__V1__GrantRequest *grant, char *player)
+{
+    static char op_id[] = "admin:1";
+
+    holdfast__v1__grant_request__init(grant);
+    grant->player_id = player;
+    grant->op_id = op_id;
+}
+
+static void a_grant_reaches_the_owner_and_its_answer_comes_back_unread(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest grant, *arrived;
+    char player[] = "42";
+
+    make_grant(&grant, player);
+    dispatch(f, METHOD_GRANT, &grant.base);
+    assert_int_equal(f->fake->call_count, 1);
+    assert_int_equal(f->fake->calls[0].method, METHOD_GRANT);
+    assert_int_equal(f->fake->calls[0].priority, ADMISSION_ORDINARY);
+    arrived = holdfast__v1__grant_request__unpack(NULL, f->fake->calls[0].body.size,
+                                                  f->fake->calls[0].body.data);
+    assert_string_equal(arrived->player_id, "42");
+    holdfast__v1__grant_request__free_unpacked(arrived, NULL);
+    assert_int_equal(router_in_flight(&f->router), 1);
+    fake_cluster_answer(f->fake, 0, WIRE_OK, SLICE_LITERAL("opaque"));
+    assert_int_equal(f->answers, 1);
+    assert_memory_equal(f->response.data, "opaque", 6);
+    assert_int_equal(router_in_flight(&f->router), 0);
+}
+
+static void a_bad_envelope_never_leaves_the_router(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest grant;
+    char nobody[] = "";
+
+    make_grant(&grant, nobody);
+    dispatch(f, METHOD_GRANT, &grant.base);
+    assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
+    assert_string_equal(f->field, "player_id");
+    assert_int_equal(f->fake->call_count, 0);
+}
+
+static void internal_methods_are_not_offered(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__Internal__V1__ExpireServerRequest expire;
+
+    holdfast__internal__v1__expire_server_request__init(&expire);
+    dispatch(f, METHOD_EXPIRE_SERVER, &expire.base);
+    assert_int_equal(f->code, CODE(UNIMPLEMENTED));
+    assert_int_equal(f->fake->call_count, 0);
+}
+
+static void a_caller_that_goes_away_cancels_its_call(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest grant;
+    char player[] = "42";
+
+    make_grant(&grant, player);
+    dispatch(f, METHOD_GRANT, &grant.base);
+    router_cancel(&f->router, &f->request);
+    assert_true(f->fake->calls[0].cancelled);
+    assert_int_equal(f->code, CODE(OUTCOME_UNKNOWN));
+    assert_int_equal(router_in_flight(&f->router), 0);
+}
+
+static void a_batch_answers_by_place_whatever_the_order_and_the_outcomes(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest grants[4], *list[4];
+    Holdfast__V1__BatchGrantRequest batch;
+    Holdfast__V1__BatchGrantResponse *answer;
+    Holdfast__V1__GrantResponse granted;
+    Holdfast__V1__ErrorDetail refused;
+    char players[4][4] = { "a", "b", "", "d" };
+    uint8_t ok[16], refusal[32];
+    size_t ok_size, refusal_size;
+
+    holdfast__v1__batch_grant_request__init(&batch);
+    for (int i = 0; i < 4; i++) {
+        make_grant(&grants[i], players[i]);
+        list[i] = &grants[i];
+    }
+    batch.requests = list;
+    batch.n_requests = 4;
+    dispatch(f, METHOD_BATCH_GRANT, &batch.base);
+    assert_int_equal(f->fake->call_count, 3);
+    assert_int_equal(router_in_flight(&f->router), 4);
+    assert_int_equal(f->fake->calls[0].method, METHOD_GRANT);
+    assert_int_equal(f->fake->calls[0].priority, ADMISSION_BULK);
+
+    holdfast__v1__grant_response__init(&granted);
+    granted.ledger_seq = 9;
+    ok_size = holdfast__v1__grant_response__pack(&granted, ok);
+    holdfast__v1__error_detail__init(&refused);
+    refused.code = CODE(CAPACITY_FULL);
+    refused.final = true;
+    refusal_size = holdfast__v1__error_detail__pack(&refused, refusal);
+    fake_cluster_answer(f->fake, 2, WIRE_OK, (struct slice){ ok, ok_size });
+    fake_cluster_answer(f->fake, 0, WIRE_REFUSED, (struct slice){ refusal, refusal_size });
+    assert_int_equal(f->answers, 0);
+    fake_cluster_answer(f->fake, 1, WIRE_OK, (struct slice){ ok, ok_size });
+    assert_int_equal(f->answers, 1);
+    answer = holdfast__v1__batch_grant_response__unpack(NULL, f->response.size, f->response.data);
+    assert_int_equal(answer->n_results, 4);
+    assert_int_equal(answer->results[0]->error->code, CODE(CAPACITY_FULL));
+    assert_int_equal(answer->results[1]->response->ledger_seq, 9);
+    assert_string_equal(answer->results[2]->error->field, "player_id");
+    assert_int_equal(answer->results[3]->response->ledger_seq, 9);
+    holdfast__v1__batch_grant_response__free_unpacked(answer, NULL);
+    assert_int_equal(router_in_flight(&f->router), 0);
+}
+
+static void an_empty_batch_is_answered_at_once(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__BatchGrantRequest batch;
+
+    holdfast__v1__batch_grant_request__init(&batch);
+    dispatch(f, METHOD_BATCH_GRANT, &batch.base);
+    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->response.size, 0);
+}
+
+static void beyond_the_limit_calls_are_throttled_and_nothing_is_sent(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest grant;
+    Holdfast__V1__GrantRequest *eight[8];
+    Holdfast__V1__BatchGrantRequest batch;
+    char player[] = "42";
+    struct request second;
+
+    make_grant(&grant, player);
+    dispatch(f, METHOD_GRANT, &grant.base);
+    holdfast__v1__batch_grant_request__init(&batch);
+    for (int i = 0; i < 8; i++)
+        eight[i] = &grant;
+    batch.requests = eight;
+    batch.n_requests = 8;
+    second = f->request;
+    second.method = method_find(METHOD_BATCH_GRANT);
+    second.message = &batch.base;
+    router_dispatch(&f->router, &second); /* 1 + 8 is above 60 % of 10. */
+    assert_int_equal(f->code, CODE(THROTTLED));
+    assert_int_equal(f->fake->call_count, 1);
+    fake_cluster_answer(f->fake, 0, WIRE_OK, (struct slice){ 0 });
+    assert_int_equal(f->answers, 2);
+}
+
+static void a_draining_router_takes_nothing_new(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest grant;
+    char player[] = "42";
+
+    make_grant(&grant, player);
+    f->router.draining = true;
+    dispatch(f, METHOD_GRANT, &grant.base);
+    assert_int_equal(f->code, CODE(UNAVAILABLE));
+    assert_int_equal(f->fake->call_count, 0);
+}
+
+/* etcd's outage must not kill sessions: the tokens are still answered. */
+static void a_heartbeat_is_answered_from_the_shards_when_etcd_is_down(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__RenewSessionsRequest renew;
+    Holdfast__V1__RenewSessionsResponse *answer;
+    Holdfast__V1__SessionRef session, *list[] = { &session };
+    Holdfast__Internal__V1__RenewTokensRequest *asked;
+    Holdfast__Internal__V1__RenewTokensResponse told;
+    char incarnation[] = "1-9", player[] = "42", token[] = "1-9-7";
+    uint32_t lost[] = { 0 };
+    uint8_t packed[16];
+    size_t size;
+
+    holdfast__v1__renew_sessions_request__init(&renew);
+    holdfast__v1__session_ref__init(&session);
+    session.player_id = player;
+    session.token = token;
+    renew.incarnation = incarnation;
+    renew.sessions = list;
+    renew.n_sessions = 1;
+    dispatch(f, METHOD_RENEW_SESSIONS, &renew.base);
+    assert_int_equal(f->fake->call_count, 1);
+    assert_int_equal(f->fake->calls[0].method, METHOD_RENEW_TOKENS);
+    asked = holdfast__internal__v1__renew_tokens_request__unpack(NULL, f->fake->calls[0].body.size,
+                                                                 f->fake->calls[0].body.data);
+    assert_int_equal(asked->shard, shard_of_entity(SLICE_LITERAL("player:42"), SHARDS));
+    assert_int_equal(asked->tokens[0]->fence, 7);
+    holdfast__internal__v1__renew_tokens_request__free_unpacked(asked, NULL);
+
+    holdfast__internal__v1__renew_tokens_response__init(&told);
+    told.lost = lost;
+    told.n_lost = 1;
+    size = holdfast__internal__v1__renew_tokens_response__pack(&told, packed);
+    fake_cluster_answer(f->fake, 0, WIRE_OK, (struct slice){ packed, size });
+    assert_true(loop_run_until(f->loop, is_answered, f, 10000));
+    assert_int_equal(f->code, CODE(UNSPECIFIED));
+    answer =
+        holdfast__v1__renew_sessions_response__unpack(NULL, f->response.size, f->response.data);
+    assert_int_equal(answer->n_lost, 1);
+    assert_string_equal(answer->lost[0]->player_id, "42");
+    holdfast__v1__renew_sessions_response__free_unpacked(answer, NULL);
+}
+
+static void a_shard_that_does_not_answer_leaves_its_tokens_unknown(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__RenewSessionsRequest renew;
+    Holdfast__V1__RenewSessionsResponse *answer;
+    Holdfast__V1__SessionRef session, *list[] = { &session };
+    char incarnation[] = "1-9", player[] = "42", token[] = "1-9-7";
+
+    f->fake->down[1] = true;
+    holdfast__v1__renew_sessions_request__init(&renew);
+    holdfast__v1__session_ref__init(&session);
+    session.player_id = player;
+    session.token = token;
+    renew.incarnation = incarnation;
+    renew.sessions = list;
+    renew.n_sessions = 1;
+    dispatch(f, METHOD_RENEW_SESSIONS, &renew.base);
+    assert_true(loop_run_until(f->loop, is_answered, f, 10000));
+    answer =
+        holdfast__v1__renew_sessions_response__unpack(NULL, f->response.size, f->response.data);
+    assert_int_equal(answer->n_lost, 0);
+    assert_int_equal(answer->n_unknown, 1);
+    holdfast__v1__renew_sessions_response__free_unpacked(answer, NULL);
+}
+
+static void the_cluster_is_told_from_the_map_and_the_nodes_without_etcd(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GetClusterRequest get;
+    Holdfast__V1__GetClusterResponse *answer;
+    Holdfast__Internal__V1__GetNodeStatusResponse status;
+    Holdfast__V1__ShardStatus shard, *shards[] = { &shard };
+    uint8_t packed[64];
+    size_t size;
+
+    holdfast__v1__get_cluster_request__init(&get);
+    dispatch(f, METHOD_GET_CLUSTER, &get.base);
+    assert_int_equal(f->fake->call_count, 3);
+    holdfast__internal__v1__get_node_status_response__init(&status);
+    holdfast__v1__shard_status__init(&shard);
+    shard.shard = 2;
+    shard.serving = true;
+    status.shards = shards;
+    status.n_shards = 1;
+    size = holdfast__internal__v1__get_node_status_response__pack(&status, packed);
+    fake_cluster_answer(f->fake, 0, WIRE_OK, (struct slice){ packed, size });
+    fake_cluster_fail(f->fake, 1, ERR_TIMEOUT);
+    fake_cluster_answer(f->fake, 2, WIRE_OK, (struct slice){ 0 });
+    assert_true(loop_run_until(f->loop, is_answered, f, 10000));
+    answer = holdfast__v1__get_cluster_response__unpack(NULL, f->response.size, f->response.data);
+    assert_int_equal(answer->shard_count, SHARDS);
+    assert_int_equal(answer->n_nodes, 3);
+    assert_true(answer->nodes[0]->live);
+    assert_int_equal(answer->nodes[0]->shards_owned, SHARDS);
+    assert_int_equal(answer->nodes[1]->shards_held, SHARDS);
+    assert_int_equal(answer->shards_serving, 1);
+    holdfast__v1__get_cluster_response__free_unpacked(answer, NULL);
+}
+
+static void shards_are_listed_in_pages(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__ListShardsRequest list;
+    Holdfast__V1__ListShardsResponse *answer;
+    char cursor[] = "3", nonsense[] = "x";
+
+    holdfast__v1__list_shards_request__init(&list);
+    list.page_size = 3;
+    f->fake->down[1] = f->fake->down[2] = f->fake->down[3] = true;
+    dispatch(f, METHOD_LIST_SHARDS, &list.base);
+    answer = holdfast__v1__list_shards_response__unpack(NULL, f->response.size, f->response.data);
+    assert_int_equal(answer->n_shards, 3);
+    assert_string_equal(answer->next_cursor, "3");
+    assert_int_equal(answer->shards[2]->owner, 1);
+    assert_string_equal(answer->shards[2]->phase, "stable");
+    assert_string_equal(answer->shards[2]->replicas[0]->state, "unreachable");
+    holdfast__v1__list_shards_response__free_unpacked(answer, NULL);
+
+    list.cursor = cursor;
+    dispatch(f, METHOD_LIST_SHARDS, &list.base);
+    answer = holdfast__v1__list_shards_response__unpack(NULL, f->response.size, f->response.data);
+    assert_int_equal(answer->n_shards, 1);
+    assert_string_equal(answer->next_cursor, "");
+    holdfast__v1__list_shards_response__free_unpacked(answer, NULL);
+
+    list.cursor = nonsense;
+    dispatch(f, METHOD_LIST_SHARDS, &list.base);
+    assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
+}
+
+static void registering_without_etcd_is_unavailable(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__RegisterServerRequest message;
+    char name[] = "server";
+
+    holdfast__v1__register_server_request__init(&message);
+    dispatch(f, METHOD_REGISTER_SERVER, &message.base);
+    assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
+    assert_string_equal(f->field, "name");
+    message.name = name;
+    message.ttl_ms = 60000;
+    dispatch(f, METHOD_REGISTER_SERVER, &message.base);
+    assert_string_equal(f->field, "ttl_ms");
+    message.ttl_ms = 0;
+    f->answers = f->finished = 0;
+    dispatch(f, METHOD_REGISTER_SERVER, &message.base);
+    assert_true(loop_run_until(f->loop, is_answered, f, 10000));
+    assert_int_equal(f->code, CODE(UNAVAILABLE));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_grant_reaches_the_owner_and_its_answer_comes_back_unread),
+        TEST(a_bad_envelope_never_leaves_the_router),
+        TEST(internal_methods_are_not_offered),
+        TEST(a_caller_that_goes_away_cancels_its_call),
+        TEST(a_batch_answers_by_place_whatever_the_order_and_the_outcomes),
+        TEST(an_empty_batch_is_answered_at_once),
+        TEST(beyond_the_limit_calls_are_throttled_and_nothing_is_sent),
+        TEST(a_draining_router_takes_nothing_new),
+        TEST(a_heartbeat_is_answered_from_the_shards_when_etcd_is_down),
+        TEST(a_shard_that_does_not_answer_leaves_its_tokens_unknown),
+        TEST(the_cluster_is_told_from_the_map_and_the_nodes_without_etcd),
+        TEST(shards_are_listed_in_pages),
+        TEST(registering_without_etcd_is_unavailable),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
