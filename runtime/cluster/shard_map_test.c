@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -71,14 +72,21 @@ static err put_node(struct shard_map *map, uint64_t key_id, uint64_t id, int64_t
     return put(map, cluster_key_node(CLUSTER, key_id), &json, revision, NULL);
 }
 
+static void append(struct cluster_key *key, const char *text)
+{
+    size_t used = strlen(key->text);
+
+    snprintf(key->text + used, sizeof key->text - used, "%s", text);
+}
+
 static err put_candidate(struct shard_map *map, const char *name, int64_t revision)
 {
     struct coordinator_record record = { .address = "h:1" };
     struct cluster_key key = cluster_key_election_prefix(CLUSTER);
     struct buf json = { 0 };
 
-    strcpy(record.name, name);
-    strcat(key.text, name);
+    snprintf(record.name, sizeof record.name, "%s", name);
+    append(&key, name);
     coordinator_record_encode(&record, &json);
     return put(map, key, &json, revision, NULL);
 }
@@ -167,7 +175,7 @@ static void oldest_candidate_leads(void **state)
     assert_int_equal(put_candidate(map, "b", 6), ERR_OK);
     assert_int_equal(put_candidate(map, "a", 5), ERR_OK);
     assert_string_equal(shard_map_find_coordinator(map)->name, "a");
-    strcat(key.text, "a");
+    append(&key, "a");
     assert_int_equal(delete_key(map, key, 7), ERR_OK);
     assert_string_equal(shard_map_find_coordinator(map)->name, "b");
     shard_map_reset(map);

@@ -52,10 +52,9 @@ static err load(struct test_config *config, struct config_error *why, char *cons
     return e;
 }
 
-static void write_file(char *ret_path, const char *text)
+static void write_file(char *path, const char *text)
 {
-    strcpy(ret_path, "/tmp/config_test_XXXXXX");
-    int fd = mkstemp(ret_path);
+    int fd = mkstemp(path);
 
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, strlen(text)), strlen(text));
@@ -78,8 +77,9 @@ static void defaults_hold_without_any_source(void **state)
 
 static void later_sources_win(void **state)
 {
-    char path[64];
-    char *env[] = { (char *)(uintptr_t) "HOLDFAST_WORKERS=5", (char *)(uintptr_t) "HOLDFAST_TTL=20s",
+    char path[] = "/tmp/config_test_XXXXXX";
+    char *env[] = { (char *)(uintptr_t) "HOLDFAST_WORKERS=5",
+                    (char *)(uintptr_t) "HOLDFAST_TTL=20s",
                     (char *)(uintptr_t) "HOLDFAST_UNKNOWN=1", NULL };
     struct test_config c;
     struct config_error why;
