@@ -4,6 +4,8 @@ static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 void base64_encode(struct slice bytes, bool padded, struct buf *out)
 {
+    if (bytes.size == 0)
+        return;
     uint8_t *to = buf_reserve(out, (bytes.size + 2) / 3 * 4);
     uint8_t *from = to;
 

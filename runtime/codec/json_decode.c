@@ -415,8 +415,9 @@ err json_decode(struct json_codec *codec, const ProtobufCMessageDescriptor *desc
     size_t size_max = scope->size_bytes_max > 0 ? scope->size_bytes_max : CODEC_SIZE_BYTES_MAX;
     size_t memory_max = scope->memory_bytes_max > 0 ? scope->memory_bytes_max
                                                     : MEMORY_AT_LEAST + MEMORY_PER_BYTE * json.size;
-    struct json_in in = { .at = json.data,
-                          .end = json.data + json.size,
+    struct reader reader = reader_from(json); /* Never NULL. */
+    struct json_in in = { .at = reader.at,
+                          .end = reader.end,
                           .codec = codec,
                           .scope = scope,
                           .memory_max = memory_max,

@@ -216,5 +216,6 @@ void proto_encode(const ProtobufCMessage *message, struct buf *out)
 {
     size_t size = protobuf_c_message_get_packed_size(message);
 
-    out->size += protobuf_c_message_pack(message, buf_reserve(out, size));
+    if (size > 0)
+        out->size += protobuf_c_message_pack(message, buf_reserve(out, size));
 }

@@ -46,8 +46,7 @@ const char *rpc_content_type(enum rpc_protocol protocol, bool json)
         if (content_types[i].protocol == protocol && content_types[i].json == json)
             return content_types[i].name;
     }
-    CHECK(!"every protocol has both encodings");
-    return NULL;
+    check_failed("every protocol has both encodings", __FILE__, __LINE__);
 }
 
 static bool digits_parse(struct slice text, size_t digits_max, uint64_t *ret_number)
