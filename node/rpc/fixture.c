@@ -1,0 +1,418 @@
+#include "node/rpc/fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/core/arena_proto.h"
+#include "node/core/start.h"
+#include "node/rpc/handlers.h"
+#include "runtime/base/check.h"
+
+#define FIXTURE_SHARD 7u
+#define FIXTURE_OWNER 1u
+#define IDS_KEPT      64u
+
+/* Where `key` stands or belongs in the database. */
+static uint32_t row_place(const struct fixture *f, struct slice key, bool *ret_found)
+{
+    uint32_t low = 0;
+    uint32_t high = f->row_count;
+
+    *ret_found = false;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int order = slice_compare(buf_slice(&f->rows[middle].key), key);
+        *ret_found |= order == 0;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void row_write(struct fixture *f, struct slice key, const struct blob *value)
+{
+    bool found;
+    uint32_t place = row_place(f, key, &found);
+
+    if (found && value == NULL) {
+        buf_deinit(&f->rows[place].key);
+        buf_deinit(&f->rows[place].value);
+        f->row_count--;
+        memmove(&f->rows[place], &f->rows[place + 1], sizeof *f->rows * (f->row_count - place));
+        return;
+    }
+    if (value == NULL)
+        return;
+    if (!found) {
+        if (f->row_count == f->row_capacity) {
+            f->row_capacity = f->row_capacity * 2 + 64;
+            f->rows = mem_realloc(f->rows, sizeof *f->rows * f->row_capacity);
+        }
+        memmove(&f->rows[place + 1], &f->rows[place], sizeof *f->rows * (f->row_count - place));
+        f->row_count++;
+        f->rows[place] = (struct fixture_row){ 0 };
+        buf_append(&f->rows[place].key, key.data, key.size);
+    }
+    buf_clear(&f->rows[place].value);
+    buf_append(&f->rows[place].value, value->bytes, value->size);
+}
+
+static void load_key(struct fixture *f, struct slice key)
+{
+    struct state *state = applier_state(f->applier);
+    bool found;
+    uint32_t place = row_place(f, key, &found);
+    struct slice value = found ? buf_slice(&f->rows[place].value) : (struct slice){ 0 };
+
+    CHECK(state_load(state, f->need.load_generation, key, found ? &value : NULL));
+}
+
+static void load_range(struct fixture *f, const struct state_range *range)
+{
+    struct state *state = applier_state(f->applier);
+    struct slice last = range->after;
+    uint32_t count = 0;
+    bool found;
+    uint32_t place = row_place(f, range->after, &found);
+
+    if (slice_compare(range->prefix, range->after) > 0)
+        place = row_place(f, range->prefix, &found);
+    for (; place < f->row_count && count < range->limit; place++) {
+        struct slice key = buf_slice(&f->rows[place].key);
+        struct slice value = buf_slice(&f->rows[place].value);
+        if (slice_compare(key, range->after) <= 0)
+            continue;
+        if (key.size < range->prefix.size ||
+            memcmp(key.data, range->prefix.data, range->prefix.size) != 0)
+            break;
+        CHECK(state_load(state, f->need.load_generation, key, &value));
+        last = key;
+        count++;
+    }
+    CHECK(state_load_range(state, f->need.load_generation, range, last, count < range->limit));
+}
+
+static void load_needed(struct fixture *f)
+{
+    struct reader keys = reader_from(buf_slice(&f->need.keys));
+    struct reader ranges = reader_from(buf_slice(&f->need.ranges));
+
+    CHECK(f->need.key_count + f->need.range_count > 0);
+    f->need_rounds++;
+    while (reader_left(&keys) > 0)
+        load_key(f, read_bytes(&keys, STATE_KEY_BYTES_MAX));
+    while (reader_left(&ranges) > 0) {
+        struct state_range range;
+        range.prefix = read_bytes(&ranges, STATE_KEY_BYTES_MAX);
+        range.after = read_bytes(&ranges, STATE_KEY_BYTES_MAX);
+        range.limit = read_u32(&ranges);
+        load_range(f, &range);
+    }
+    need_clear(&f->need);
+}
+
+static void keep_error(struct fixture *f, struct slice detail)
+{
+    f->error = (Holdfast__V1__ErrorDetail *)arena_unpack(
+        &f->arena, &holdfast__v1__error_detail__descriptor, detail);
+    CHECK(f->error != NULL);
+}
+
+static void keep_refusal(struct fixture *f, const struct refusal *refusal)
+{
+    buf_clear(&f->reply);
+    refusal_encode(refusal, &f->reply);
+    keep_error(f, buf_slice(&f->reply));
+}
+
+/* NEED must leave no trace: what is needed is loaded, and the same entry is tried again. */
+void fixture_apply_entry(struct fixture *f, struct entry *entry)
+{
+    struct state_stats before;
+    struct state_stats after;
+    uint32_t rounds = 0;
+
+    for (;;) {
+        struct hash128 hash = applier_outcome_hash(f->applier);
+        state_stats_get(applier_state(f->applier), &before);
+        err e = applier_apply(f->applier, entry, &f->need, &f->outcome);
+        if (e == ERR_OK)
+            break;
+        state_stats_get(applier_state(f->applier), &after);
+        assert_int_equal(e, ERR_NEED);
+        assert_int_equal(applier_applied_index(f->applier), entry->index - 1);
+        assert_true(hash128_equal(hash, applier_outcome_hash(f->applier)));
+        assert_int_equal(before.rows, after.rows);
+        assert_int_equal(before.dirty_bytes, after.dirty_bytes);
+        assert_int_equal(before.bytes, after.bytes);
+        assert_true(++rounds < 10);
+        load_needed(f);
+    }
+}
+
+static void append(struct fixture *f, enum entry_kind kind, struct slice body)
+{
+    struct dot dot = { f->epoch, FIXTURE_OWNER, ++f->counter };
+    struct hash128 previous = { { 0 } };
+
+    if (f->entry_count > 0)
+        previous = f->entries[f->entry_count - 1]->hash;
+    if (f->entry_count == f->entry_capacity) {
+        f->entry_capacity = f->entry_capacity * 2 + 64;
+        f->entries = mem_realloc(f->entries, sizeof(struct entry *) * f->entry_capacity);
+    }
+    struct entry *entry = entry_new(kind, f->entry_count + 1u, dot, f->now_ms, previous, body);
+    f->entries[f->entry_count++] = entry;
+    fixture_apply_entry(f, entry);
+}
+
+void fixture_commit(struct fixture *f, struct slice body)
+{
+    append(f, ENTRY_OP, body);
+}
+
+void fixture_next_epoch(struct fixture *f)
+{
+    const struct meta *meta = applier_meta(f->applier);
+    struct start start = {
+        .base_index = meta->applied_index,
+        .base_hash = meta->applied_hash,
+        .base = meta->vector,
+        .membership = { .config = 1, .count = 3, .members = { 1, 2, 3 } },
+        .generation = 1,
+        .apply_version = 1,
+    };
+    struct buf body = { 0 };
+
+    f->epoch++;
+    f->counter = 0;
+    start_encode(&start, &body);
+    append(f, ENTRY_START, buf_slice(&body));
+    buf_deinit(&body);
+}
+
+static void set_policy(struct fixture *f)
+{
+    Holdfast__V1__CurrencyPolicy gold = HOLDFAST__V1__CURRENCY_POLICY__INIT;
+    Holdfast__V1__CurrencyPolicy gems = HOLDFAST__V1__CURRENCY_POLICY__INIT;
+    Holdfast__V1__CurrencyPolicy debt = HOLDFAST__V1__CURRENCY_POLICY__INIT;
+    Holdfast__V1__CurrencyPolicy *currencies[] = { &gold, &gems, &debt };
+    Holdfast__V1__Policy policy = HOLDFAST__V1__POLICY__INIT;
+    Holdfast__Internal__V1__ApplyPolicyRequest request =
+        HOLDFAST__INTERNAL__V1__APPLY_POLICY_REQUEST__INIT;
+
+    gold.name = (char *)"gold";
+    gems.name = (char *)"gems";
+    gems.max_balance = 1000;
+    debt.name = (char *)"debt";
+    debt.min_balance = -50;
+    policy.version = 1;
+    policy.currencies = currencies;
+    policy.n_currencies = ARRAY_SIZE(currencies);
+    policy.items_max = 200;
+    request.policy = &policy;
+    assert_non_null(fixture_mutate(f, METHOD_APPLY_POLICY, &request.base));
+}
+
+void fixture_init(struct fixture *f)
+{
+    memset(f, 0, sizeof *f);
+    f->now_ms = FIXTURE_START_MS;
+    f->applier = applier_new(FIXTURE_SHARD, node_handlers());
+    CHECK(applier_restore(f->applier, (struct slice){ 0 }) == ERR_OK);
+    fixture_next_epoch(f);
+    set_policy(f);
+}
+
+void fixture_deinit(struct fixture *f)
+{
+    applier_free(f->applier);
+    for (uint32_t i = 0; i < f->entry_count; i++)
+        entry_unref(f->entries[i]);
+    for (uint32_t i = 0; i < f->row_count; i++) {
+        buf_deinit(&f->rows[i].key);
+        buf_deinit(&f->rows[i].value);
+    }
+    free(f->entries);
+    free(f->rows);
+    buf_deinit(&f->meta_row);
+    buf_deinit(&f->reply);
+    arena_deinit(&f->arena);
+    need_deinit(&f->need);
+}
+
+int fixture_setup(void **state)
+{
+    struct fixture *f = mem_alloc(sizeof *f);
+    fixture_init(f);
+    *state = f;
+    return 0;
+}
+
+int fixture_teardown(void **state)
+{
+    fixture_deinit(*state);
+    free(*state);
+    return 0;
+}
+
+char *fixture_op_id_at(struct fixture *f, uint64_t unix_ms)
+{
+    static char texts[IDS_KEPT][UUID_TEXT_SIZE];
+    char *text = texts[f->ids % IDS_KEPT];
+    uint8_t random[10] = { 0 };
+
+    store_u64(random + 2, ++f->ids);
+    struct uuid uuid = uuid_v7_make(unix_ms, random);
+    uuid_print(&uuid, text);
+    return text;
+}
+
+char *fixture_op_id(struct fixture *f)
+{
+    return fixture_op_id_at(f, f->now_ms);
+}
+
+static struct slice pack(struct fixture *f, const ProtobufCMessage *request)
+{
+    return arena_pack(&f->arena, request);
+}
+
+bool fixture_prepare(struct fixture *f, uint32_t method, const ProtobufCMessage *request,
+                     struct buf *ret_body)
+{
+    struct refusal refusal = { 0 };
+
+    f->error = NULL;
+    f->outcome = (struct outcome){ 0 };
+    err e = applier_prepare(f->applier, method, pack(f, request), f->now_ms, &f->arena, ret_body,
+                            &refusal);
+    if (e == ERR_OK)
+        return true;
+    keep_refusal(f, &refusal);
+    return false;
+}
+
+static void append_profile(struct fixture *f, struct slice body)
+{
+    struct buf profile = { 0 };
+    struct slice answer = arena_copy(&f->arena, buf_slice(&f->reply));
+
+    while (applier_profile_append(f->applier, body, answer, &f->need, &profile) == ERR_NEED)
+        load_needed(f);
+    buf_append(&f->reply, profile.data, profile.size);
+    buf_deinit(&profile);
+}
+
+void *fixture_mutate(struct fixture *f, uint32_t method, const ProtobufCMessage *request)
+{
+    struct buf body = { 0 };
+    void *response = NULL;
+
+    f->recorded = fixture_prepare(f, method, request, &body);
+    if (f->recorded) {
+        fixture_commit(f, buf_slice(&body));
+        if (f->outcome.kind == OUTCOME_REFUSED)
+            keep_error(f, f->outcome.body);
+    }
+    if (f->recorded && f->outcome.kind == OUTCOME_COMMITTED) {
+        buf_clear(&f->reply);
+        apply_answer(&f->outcome, 2, &f->reply);
+        if (method == METHOD_START_SESSION)
+            append_profile(f, buf_slice(&body));
+        response = arena_unpack(&f->arena, method_find(method)->response, buf_slice(&f->reply));
+        assert_non_null(response);
+    }
+    buf_deinit(&body);
+    return response;
+}
+
+void *fixture_read(struct fixture *f, uint32_t method, const ProtobufCMessage *request)
+{
+    struct refusal refusal = { 0 };
+    err e;
+
+    f->error = NULL;
+    do {
+        buf_clear(&f->reply);
+        e = applier_read(f->applier, method, pack(f, request), f->now_ms, &f->arena, &f->need,
+                         &f->reply, &refusal);
+        if (e == ERR_NEED)
+            load_needed(f);
+    } while (e == ERR_NEED);
+    if (e != ERR_OK) {
+        keep_refusal(f, &refusal);
+        return NULL;
+    }
+    return arena_unpack(&f->arena, method_find(method)->response, buf_slice(&f->reply));
+}
+
+uint32_t fixture_pass(struct fixture *f, uint64_t ms)
+{
+    struct buf body = { 0 };
+    uint64_t end_ms = f->now_ms + ms;
+    uint64_t next_ms;
+    uint32_t count = 0;
+
+    while (f->now_ms <= end_ms) {
+        buf_clear(&body);
+        if (applier_due(f->applier, f->now_ms, &body, &next_ms)) {
+            fixture_commit(f, buf_slice(&body));
+            count++;
+            assert_true(count < 10000);
+            continue;
+        }
+        assert_true(next_ms > f->now_ms);
+        if (f->now_ms == end_ms)
+            break;
+        f->now_ms = next_ms < end_ms ? next_ms : end_ms;
+    }
+    buf_deinit(&body);
+    return count;
+}
+
+void fixture_checkpoint(struct fixture *f)
+{
+    struct state *state = applier_state(f->applier);
+    const struct state_write *writes;
+    uint32_t count;
+
+    assert_true(state_checkpoint_begin(state, &writes, &count));
+    for (uint32_t i = 0; i < count; i++)
+        row_write(f, writes[i].key, writes[i].value);
+    buf_clear(&f->meta_row);
+    applier_meta_encode(f->applier, &f->meta_row);
+    state_checkpoint_end(state, true);
+}
+
+void fixture_evict(struct fixture *f, size_t bytes_max)
+{
+    state_evict(applier_state(f->applier), bytes_max);
+}
+
+void fixture_restart(struct fixture *f)
+{
+    fixture_checkpoint(f);
+    applier_free(f->applier);
+    f->applier = applier_new(FIXTURE_SHARD, node_handlers());
+    CHECK(applier_restore(f->applier, buf_slice(&f->meta_row)) == ERR_OK);
+    f->need.load_generation = state_load_generation(applier_state(f->applier));
+    for (uint32_t i = 0; i < f->row_count; i++) {
+        struct slice key = buf_slice(&f->rows[i].key);
+        struct slice value = buf_slice(&f->rows[i].value);
+        if (key.data[0] == TABLE_TIMER)
+            CHECK(state_load(applier_state(f->applier), f->need.load_generation, key, &value));
+    }
+}
+
+struct hash128 fixture_digest(struct fixture *f)
+{
+    struct hash128 digest = { { 0 } };
+
+    fixture_checkpoint(f);
+    for (uint32_t i = 0; i < f->row_count; i++)
+        digest = hash_chain(digest, buf_slice(&f->rows[i].key), buf_slice(&f->rows[i].value));
+    return hash_chain(digest, buf_slice(&f->meta_row), (struct slice){ 0 });
+}

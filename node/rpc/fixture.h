@@ -1,0 +1,112 @@
+/*
+ * fixture: one shard's state machine under test: requests go in as a caller would send them, are
+ * committed at once and applied; rows live in a stand-in for the database. Time is what the test
+ * says. For tests only.
+ */
+#ifndef NODE_RPC_FIXTURE_H
+#define NODE_RPC_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "holdfast/v1/admin.pb-c.h"
+#include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/operation.pb-c.h"
+#include "holdfast/v1/profile.pb-c.h"
+#include "holdfast/v1/session.pb-c.h"
+#include "idl/method.h"
+#include "node/core/apply.h"
+
+#define FIXTURE_START_MS 1750000000000ull
+#define SERVER_A         "1-100"
+#define SERVER_B         "1-200"
+#define SERVER_C         "1-300"
+
+/* A test that gets a fresh struct fixture as *state. */
+#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+#define ERROR(name)        HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
+#define OPERATION(name)    HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_##name
+
+struct fixture_row {
+    struct buf key;
+    struct buf value;
+};
+
+struct fixture {
+    struct applier *applier;
+    uint64_t now_ms;
+    uint64_t epoch, counter;
+    uint64_t ids;           /* Op ids made so far. */
+    struct entry **entries; /* Everything applied, for a second replica. */
+    uint32_t entry_count, entry_capacity;
+    struct fixture_row *rows; /* The database, sorted. */
+    uint32_t row_count, row_capacity;
+    struct buf meta_row;
+    uint64_t need_rounds;
+    struct arena arena; /* Of the last call's results. */
+    struct need need;
+    struct buf reply; /* The last answer. */
+    /* What the last mutation or read came to. */
+    struct outcome outcome;
+    Holdfast__V1__ErrorDetail *error; /* NULL: not refused. */
+    bool recorded;                    /* The last mutation reached the log. */
+};
+
+/* A new shard: START, then a policy with the currencies gems (0 to 1000), gold and debt (from
+ * -50). */
+void fixture_init(struct fixture *f);
+void fixture_deinit(struct fixture *f);
+/* cmocka group setup and teardown: *state is a struct fixture. */
+int fixture_setup(void **state);
+int fixture_teardown(void **state);
+
+/* A fresh UUIDv7 of now, in static memory that lasts for 64 more. */
+char *fixture_op_id(struct fixture *f);
+char *fixture_op_id_at(struct fixture *f, uint64_t unix_ms);
+
+/* Sends a mutation and commits it. Returns the response, or NULL when it was refused or is
+ * pending; see f->outcome and f->error. */
+void *fixture_mutate(struct fixture *f, uint32_t method, const ProtobufCMessage *request);
+/* The same, but refused before the log or not, only prepares. False: refused. */
+bool fixture_prepare(struct fixture *f, uint32_t method, const ProtobufCMessage *request,
+                     struct buf *ret_body);
+/* Commits one op body. */
+void fixture_commit(struct fixture *f, struct slice body);
+void fixture_apply_entry(struct fixture *f, struct entry *entry);
+/* Appends a START of a new epoch. */
+void fixture_next_epoch(struct fixture *f);
+/* NULL: refused; see f->error. */
+void *fixture_read(struct fixture *f, uint32_t method, const ProtobufCMessage *request);
+/* Lets time pass and commits whatever the owner finds due; returns how many entries. */
+uint32_t fixture_pass(struct fixture *f, uint64_t ms);
+
+void fixture_checkpoint(struct fixture *f);
+void fixture_evict(struct fixture *f, size_t bytes_max);
+/* A checkpoint, then a new process that has only the database. */
+void fixture_restart(struct fixture *f);
+/* The database after a checkpoint, as one hash. */
+struct hash128 fixture_digest(struct fixture *f);
+
+/* Shorthands. Those returning a token return arena text; NULL when refused or pending. */
+char *fixture_start(struct fixture *f, const char *player, const char *server,
+                    Holdfast__V1__StartMode mode, const char *op_id);
+void *fixture_end(struct fixture *f, const char *player, const char *token);
+Holdfast__V1__GrantResponse *fixture_grant(struct fixture *f, const char *player, const char *token,
+                                           int64_t gold);
+void fixture_expire(struct fixture *f, const char *server, const char *lowest_live);
+int64_t fixture_balance(struct fixture *f, const char *player, const char *currency);
+Holdfast__V1__GetSessionResponse *fixture_session(struct fixture *f, const char *player);
+Holdfast__V1__OperationStatus *fixture_operation(struct fixture *f, const char *player,
+                                                 const char *op_id);
+Holdfast__V1__OperationStatus *fixture_seal(struct fixture *f, const char *player,
+                                            const char *op_id);
+
+/* An authority in the fixture's arena: token, "system:<scope>" or "unheld". */
+Holdfast__V1__Authority *fixture_authority(struct fixture *f, const char *text);
+
+#endif

@@ -1,0 +1,163 @@
+#include "node/rpc/fixture.h"
+
+#include <string.h>
+
+#include "node/core/ledger.h"
+#include "node/core/meta.h"
+
+static Holdfast__V1__GrantRequest request_of(struct fixture *f, const char *authority)
+{
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
+
+    request.player_id = (char *)"ann";
+    request.op_id = fixture_op_id(f);
+    request.authority = fixture_authority(f, authority);
+    request.reason = (char *)"purchase";
+    return request;
+}
+
+static void a_grant_adds_currencies_and_mints_items_in_one_entry(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest request = request_of(f, "system:payments");
+    Holdfast__V1__CurrencyAmount gems = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &gold, &gems };
+    Holdfast__V1__ItemSpec sword = HOLDFAST__V1__ITEM_SPEC__INIT;
+    Holdfast__V1__ItemSpec *items[] = { &sword, &sword };
+
+    gold.currency = (char *)"gold";
+    gold.amount = 40;
+    gems.currency = (char *)"gems";
+    gems.amount = 2;
+    sword.kind = (char *)"sword";
+    sword.attributes = (char *)"{\"b\":1, \"a\":2.50}";
+    request.currencies = amounts;
+    request.n_currencies = 2;
+    request.items = items;
+    request.n_items = 2;
+    Holdfast__V1__GrantResponse *response = fixture_mutate(f, METHOD_GRANT, &request.base);
+
+    assert_non_null(response);
+    assert_int_equal(response->ledger_seq, 1);
+    assert_int_equal(response->n_balances, 2);
+    assert_string_equal(response->balances[0]->currency, "gold");
+    assert_int_equal(response->balances[0]->amount, 40);
+    assert_int_equal(response->balances[1]->amount, 2);
+    assert_int_equal(response->n_item_uids, 2);
+    assert_string_not_equal(response->item_uids[0], response->item_uids[1]);
+    assert_int_equal(response->write->version, 1);
+    assert_int_equal(response->write->replicas_fsynced, 2);
+    assert_false(response->write->duplicate);
+    assert_int_equal(response->write->dot->epoch, 1);
+}
+
+static void wrong_requests_are_refused_before_the_log_naming_field_limit_and_value(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest request = request_of(f, "unheld");
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &gold, &gold };
+    Holdfast__V1__ItemSpec sword = HOLDFAST__V1__ITEM_SPEC__INIT;
+    Holdfast__V1__ItemSpec *items[] = { &sword };
+
+    assert_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+    assert_string_equal(f->error->field, "currencies");
+    request.currencies = amounts;
+    request.n_currencies = 1;
+    gold.currency = (char *)"silver";
+    gold.amount = 1;
+    assert_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+    assert_int_equal(f->error->code, ERROR(INVALID_ARGUMENT));
+    assert_string_equal(f->error->field, "currencies[0].currency");
+    assert_string_equal(f->error->limit, "a declared currency: debt gems gold");
+    assert_string_equal(f->error->value, "silver");
+    gold.currency = (char *)"gold";
+    const int64_t wrong[] = { 0, -1, AMOUNT_MAX + 1, INT64_MIN };
+    for (size_t i = 0; i < 4; i++) {
+        gold.amount = wrong[i];
+        assert_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+        assert_string_equal(f->error->field, "currencies[0].amount");
+        assert_string_equal(f->error->limit, "1 to 9007199254740991");
+        assert_false(f->error->final);
+    }
+    gold.amount = 1;
+    request.n_currencies = 2;
+    assert_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+    assert_string_equal(f->error->field, "currencies[1].currency");
+    assert_string_equal(f->error->limit, "each currency once");
+    request.n_currencies = 0;
+    request.items = items;
+    request.n_items = 1;
+    assert_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+    assert_string_equal(f->error->field, "items[0].kind");
+    sword.kind = (char *)"sword";
+    sword.attributes = (char *)"[1]";
+    assert_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+    assert_string_equal(f->error->field, "items[0].attributes");
+    sword.attributes = (char *)"[]";
+    assert_non_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+}
+
+static void a_balance_never_passes_its_maximum_and_nothing_is_kept_of_the_refused(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest request = request_of(f, "unheld");
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount gems = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &gold, &gems };
+
+    gold.currency = (char *)"gold";
+    gold.amount = 5;
+    gems.currency = (char *)"gems";
+    gems.amount = 1001;
+    request.currencies = amounts;
+    request.n_currencies = 2;
+    assert_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+    assert_int_equal(f->error->code, ERROR(CAPACITY_FULL));
+    assert_string_equal(f->error->field, "currencies[1].amount");
+    assert_string_equal(f->error->limit, "1000");
+    assert_true(f->error->final);
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 0);
+    request.op_id = fixture_op_id(f);
+    gems.amount = 1000;
+    assert_non_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+    request.op_id = fixture_op_id(f);
+    gems.amount = 1;
+    assert_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 5);
+}
+
+static void items_beyond_the_policy_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest request = request_of(f, "system:match");
+    Holdfast__V1__ItemSpec item = HOLDFAST__V1__ITEM_SPEC__INIT;
+    Holdfast__V1__ItemSpec *items[64];
+
+    item.kind = (char *)"potion";
+    for (size_t i = 0; i < 64; i++)
+        items[i] = &item;
+    request.items = items;
+    request.n_items = 64;
+    for (int i = 0; i < 3; i++) {
+        request.op_id = fixture_op_id(f);
+        assert_non_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+    }
+    request.op_id = fixture_op_id(f);
+    assert_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+    assert_int_equal(f->error->code, ERROR(CAPACITY_FULL));
+    assert_string_equal(f->error->limit, "200");
+    assert_string_equal(f->error->value, "256");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FIXTURE_TEST(a_grant_adds_currencies_and_mints_items_in_one_entry),
+        FIXTURE_TEST(wrong_requests_are_refused_before_the_log_naming_field_limit_and_value),
+        FIXTURE_TEST(a_balance_never_passes_its_maximum_and_nothing_is_kept_of_the_refused),
+        FIXTURE_TEST(items_beyond_the_policy_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
