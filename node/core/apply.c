@@ -32,6 +32,7 @@ void applier_free(struct applier *applier)
     meta_deinit(&applier->meta);
     arena_deinit(&applier->arena);
     arena_deinit(&applier->scratch);
+    buf_deinit(&applier->row);
     free(applier);
 }
 
@@ -244,14 +245,13 @@ static err deduplicate(struct step *step, bool *ret_done)
 
 static void player_store(struct step *step)
 {
+    struct buf *row = step->context.scratch;
     struct row_key key;
-    struct buf row = { 0 };
 
-    (void)buf_reserve(&row, 256 + step->player.section_bytes.size);
-    player_encode(&step->player, &row);
+    buf_clear(row);
+    player_encode(&step->player, row);
     row_key_player(&key, step->op.entity);
-    state_put(step->applier->state, row_key_slice(&key), buf_slice(&row));
-    buf_deinit(&row);
+    state_put(step->applier->state, row_key_slice(&key), buf_slice(row));
 }
 
 static void outcome_store(struct step *step, enum outcome_state state, struct slice body)
@@ -373,6 +373,7 @@ static err apply_operation(struct applier *applier, const struct entry *entry, s
     outcome->entity = step.op.entity;
     step.context = (struct apply_context){
         .arena = &applier->arena,
+        .scratch = &applier->row,
         .state = applier->state,
         .meta = &applier->meta,
         .need = need,

@@ -15,6 +15,7 @@ struct applier {
     struct meta meta;
     struct arena arena;     /* Of the entry applied last: outcomes point into it. */
     struct arena scratch;   /* Of any other call. */
+    struct buf row;         /* One row being encoded. */
     uint64_t prune_next_ms; /* When to look for operations to forget; 0: at once. */
 };
 

@@ -46,6 +46,7 @@ struct check_context {
 /* While a committed entry is applied: inside an open state transaction. */
 struct apply_context {
     struct arena *arena;
+    struct buf *scratch;        /* For one row's bytes at a time; keeps its memory. */
     struct state *state;
     struct meta *meta;          /* Counters are put back if the operation is refused; policy and
                                  * expired set change only right before a handler's ERR_OK. */

@@ -71,21 +71,20 @@ static void put_entry(const struct apply_context *context, const struct ledger_e
 void ledger_append(struct apply_context *context, const struct ledger_entry *entry)
 {
     struct player *player = context->player;
+    struct buf *row = context->scratch;
     struct row_key key;
-    struct buf row = { 0 };
 
     CHECK(entry->change_count <= LEDGER_CHANGES_MAX);
     CHECK(entry->item_count <= LEDGER_ITEMS_MAX);
     if (player->ledger_seq == 0)
         ledger_genesis(player->entity, player->ledger_hash);
     player->ledger_seq++;
-    (void)buf_reserve(&row, 256);
-    put_entry(context, entry, &row);
-    ledger_hash(player->ledger_hash, buf_slice(&row), player->ledger_hash);
-    buf_append(&row, player->ledger_hash, LEDGER_HASH_BYTES);
+    buf_clear(row);
+    put_entry(context, entry, row);
+    ledger_hash(player->ledger_hash, buf_slice(row), player->ledger_hash);
+    buf_append(row, player->ledger_hash, LEDGER_HASH_BYTES);
     row_key_ledger(&key, player->entity, player->ledger_seq);
-    state_put(context->state, row_key_slice(&key), buf_slice(&row));
-    buf_deinit(&row);
+    state_put(context->state, row_key_slice(&key), buf_slice(row));
 }
 
 static char *read_text(struct reader *reader, struct arena *arena)

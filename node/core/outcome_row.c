@@ -75,12 +75,11 @@ void outcome_row_store(struct apply_context *context, const struct op_id *id, bo
                        const struct outcome_row *row)
 {
     struct row_key key;
-    struct buf value = { 0 };
 
     row_key_operation(&key, context->op->entity, id);
-    outcome_row_encode(row, &value);
-    state_put(context->state, row_key_slice(&key), buf_slice(&value));
-    buf_deinit(&value);
+    buf_clear(context->scratch);
+    outcome_row_encode(row, context->scratch);
+    state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
     if (id->typed)
         return;
     uint64_t ms = uuid_v7_ms(&id->uuid);

@@ -13,7 +13,6 @@ static void timer_follow(struct apply_context *context)
     struct session *session = &context->player->session;
     uint64_t due_ms = session_due_ms(session);
     struct row_key key;
-    struct buf value = { 0 };
 
     context->player_changed = true;
     if (session->timer_ms != 0) {
@@ -24,9 +23,9 @@ static void timer_follow(struct apply_context *context)
     if (due_ms == 0)
         return;
     row_key_timer(&key, due_ms, context->op->entity);
-    timer_row_encode(session->fence, &value);
-    state_put(context->state, row_key_slice(&key), buf_slice(&value));
-    buf_deinit(&value);
+    buf_clear(context->scratch);
+    timer_row_encode(session->fence, context->scratch);
+    state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
 }
 
 const char *incarnation_text(struct arena *arena, struct incarnation incarnation)

@@ -40,6 +40,12 @@ static void coverage_deinit(struct coverage *coverage)
     buf_deinit(&coverage->to);
 }
 
+static void row_free(struct row *row)
+{
+    blob_unref(row->value);
+    free(row);
+}
+
 void state_free(struct state *state)
 {
     if (state == NULL)
@@ -47,18 +53,9 @@ void state_free(struct state *state)
     CHECK(!state->transaction_open);
     if (state->checkpoint_open)
         state_checkpoint_end(state, false);
-    for (uint64_t i = 0; i < state->table.bucket_count; i++) {
-        struct row *row = state->table.buckets[i];
-        while (row != NULL) {
-            struct row *next = row->hash_next;
-            blob_unref(row->value);
-            free(row);
-            row = next;
-        }
-    }
+    row_table_deinit(&state->table, row_free);
     for (uint32_t i = 0; i < COVERAGES_MAX; i++)
         coverage_deinit(&state->coverages[i]);
-    free(state->table.buckets);
     free(state->dirty);
     free(state->frozen);
     free(state->writes);
@@ -140,8 +137,7 @@ void state_row_drop(struct state *state, struct row *row)
     state->stats.bytes -= row_bytes(row);
     if (is_operation(row) && row->value != NULL)
         state->operation_bytes -= row_bytes(row);
-    blob_unref(row->value);
-    free(row);
+    row_free(row);
 }
 
 void state_row_set_value(struct state *state, struct row *row, struct blob *value)

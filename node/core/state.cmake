@@ -1,5 +1,5 @@
 component(node_state LAYER 4
-    SOURCES blob.c state.c state_table.c state_range.c state_checkpoint.c rows.c op.c meta.c
+    SOURCES blob.c state.c state_table.c state_order.c state_range.c state_checkpoint.c rows.c op.c meta.c
             session.c player.c arena_proto.c text_rule.c refusal.c outcome_row.c session_apply.c
             ledger.c json_canon.c json_edit.c section_edit.c authority.c apply.c apply_prepare.c
             apply_answer.c apply_read.c profile.c

@@ -10,7 +10,6 @@
 #define DIRTY_NONE UINT32_MAX
 
 struct row {
-    struct row *hash_next;
     uint64_t hash;
     struct blob *value;        /* NULL: absent. */
     struct row *older, *newer; /* By use; clean rows that may be dropped. */
@@ -23,12 +22,22 @@ struct row {
     uint8_t key[];
 };
 
-/* Linear hashing (Litwin 1980): grows by one bucket at a time, so no insert pauses. */
+struct row_slot {
+    struct row *row;
+    uint32_t hash; /* Upper half, so that most slots are passed by without looking at the row. */
+    bool left;     /* A row stood here. */
+};
+
+struct row_slots {
+    struct row_slot *slots;
+    uint64_t capacity; /* A power of two, or 0. */
+    uint64_t left;
+};
+
+/* Open addressing. When it grows, rows move a few at a time, so that no single insert pauses. */
 struct row_table {
-    struct row **buckets;
-    uint64_t bucket_count;
-    uint64_t capacity;
-    uint64_t round_size; /* Power of two; buckets below bucket_count - round_size are split. */
+    struct row_slots now, old;
+    uint64_t migrated; /* Slots of `old` that are empty for good. */
     uint64_t row_count;
 };
 
@@ -78,6 +87,8 @@ size_t row_bytes(const struct row *row);
 struct row *row_table_find(const struct row_table *table, struct slice key, uint64_t hash);
 void row_table_add(struct row_table *table, struct row *row);
 void row_table_remove(struct row_table *table, struct row *row);
+/* Hands every row to `visit`, which frees it. */
+void row_table_deinit(struct row_table *table, void (*visit)(struct row *row));
 
 bool order_has(struct slice key);
 void order_add(struct state *state, struct row *row);

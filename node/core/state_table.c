@@ -1,174 +1,134 @@
-#include <string.h>
+#include <stdlib.h>
 
 #include "node/core/state_row.h"
 #include "runtime/base/check.h"
 
-#define BUCKETS_MIN 64u
+#define CAPACITY_MIN  64u
+#define MIGRATE_SLOTS 16u /* Old slots emptied by each row added: done long before it grows. */
 
-static uint64_t bucket_of(const struct row_table *table, uint64_t hash)
+/* Probing goes on past a slot that held a row, and ends at one that never did. */
+static bool never_used(const struct row_slot *slot)
 {
-    uint64_t at = hash & (table->round_size * 2 - 1);
-    return at < table->bucket_count ? at : at & (table->round_size - 1);
+    return slot->row == NULL && !slot->left;
+}
+
+static struct row_slot *slot_find(const struct row_slots *slots, struct slice key, uint64_t hash)
+{
+    uint64_t mask = slots->capacity - 1;
+
+    if (slots->capacity == 0)
+        return NULL;
+    for (uint64_t at = hash & mask;; at = (at + 1) & mask) {
+        struct row_slot *slot = &slots->slots[at];
+        if (never_used(slot))
+            return NULL;
+        if (slot->row != NULL && slot->hash == (uint32_t)(hash >> 32) && slot->row->hash == hash &&
+            slice_equal(row_slice(slot->row), key))
+            return slot;
+    }
 }
 
 struct row *row_table_find(const struct row_table *table, struct slice key, uint64_t hash)
 {
-    if (table->bucket_count == 0)
-        return NULL;
-    struct row *row = table->buckets[bucket_of(table, hash)];
-    while (row != NULL && (row->hash != hash || !slice_equal(row_slice(row), key)))
-        row = row->hash_next;
-    return row;
+    struct row_slot *slot = slot_find(&table->now, key, hash);
+
+    if (slot == NULL && table->old.capacity > 0)
+        slot = slot_find(&table->old, key, hash);
+    return slot != NULL ? slot->row : NULL;
 }
 
-static void table_begin(struct row_table *table)
+static void slots_put(struct row_slots *slots, struct row *row)
 {
-    table->capacity = BUCKETS_MIN;
-    table->bucket_count = BUCKETS_MIN;
-    table->round_size = BUCKETS_MIN;
-    table->buckets = mem_zalloc(sizeof(struct row *) * BUCKETS_MIN);
+    uint64_t mask = slots->capacity - 1;
+    uint64_t at = row->hash & mask;
+
+    while (slots->slots[at].row != NULL)
+        at = (at + 1) & mask;
+    if (slots->slots[at].left) {
+        slots->slots[at].left = false;
+        slots->left--;
+    }
+    slots->slots[at].row = row;
+    slots->slots[at].hash = (uint32_t)(row->hash >> 32);
 }
 
-/* Splits the next bucket of this round in two. */
-static void table_split(struct row_table *table)
+static void slots_leave(struct row_slots *slots, struct row_slot *slot)
 {
-    if (table->bucket_count == table->capacity) {
-        table->capacity *= 2;
-        table->buckets = mem_realloc(table->buckets, sizeof(struct row *) * table->capacity);
+    slot->row = NULL;
+    slot->left = true;
+    slots->left++;
+}
+
+static void migrate(struct row_table *table)
+{
+    for (uint32_t i = 0; i < MIGRATE_SLOTS && table->old.capacity > 0; i++) {
+        struct row_slot *slot = &table->old.slots[table->migrated++];
+        if (slot->row != NULL) {
+            slots_put(&table->now, slot->row);
+            slots_leave(&table->old, slot);
+        }
+        if (table->migrated == table->old.capacity) {
+            free(table->old.slots);
+            table->old = (struct row_slots){ 0 };
+        }
     }
-    struct row **from = &table->buckets[table->bucket_count - table->round_size];
-    struct row *row = *from;
-    *from = NULL;
-    table->buckets[table->bucket_count++] = NULL;
-    while (row != NULL) {
-        struct row *next = row->hash_next;
-        struct row **to = &table->buckets[bucket_of(table, row->hash)];
-        row->hash_next = *to;
-        *to = row;
-        row = next;
-    }
-    if (table->bucket_count == table->round_size * 2)
-        table->round_size *= 2;
+}
+
+/* Twice as many slots when rows fill them, as many when most were left behind by dropped rows. */
+static void grow(struct row_table *table)
+{
+    uint64_t capacity = table->now.capacity;
+
+    while (table->old.capacity > 0)
+        migrate(table);
+    if (capacity == 0)
+        capacity = CAPACITY_MIN;
+    else if (table->row_count * 4 > capacity)
+        capacity *= 2;
+    table->old = table->now;
+    table->migrated = 0;
+    table->now = (struct row_slots){
+        .slots = mem_zalloc(sizeof(struct row_slot) * capacity),
+        .capacity = capacity,
+    };
 }
 
 void row_table_add(struct row_table *table, struct row *row)
 {
-    if (table->bucket_count == 0)
-        table_begin(table);
-    if (table->row_count >= table->bucket_count)
-        table_split(table);
-    struct row **bucket = &table->buckets[bucket_of(table, row->hash)];
-    row->hash_next = *bucket;
-    *bucket = row;
+    if ((table->row_count + table->now.left + 1) * 8 > table->now.capacity * 5)
+        grow(table);
+    migrate(table);
+    slots_put(&table->now, row);
     table->row_count++;
 }
 
 void row_table_remove(struct row_table *table, struct row *row)
 {
-    struct row **link = &table->buckets[bucket_of(table, row->hash)];
+    struct row_slots *slots = &table->now;
+    struct row_slot *slot = slot_find(slots, row_slice(row), row->hash);
 
-    while (*link != row) {
-        CHECK(*link != NULL);
-        link = &(*link)->hash_next;
+    if (slot == NULL) {
+        slots = &table->old;
+        slot = slot_find(slots, row_slice(row), row->hash);
     }
-    *link = row->hash_next;
+    CHECK(slot != NULL && slot->row == row);
+    slots_leave(slots, slot);
     table->row_count--;
 }
 
-/*
- * A treap (Seidel, Aragon 1996) whose priorities are the rows' hashes: its shape depends on the
- * keys alone. Depth is logarithmic with high probability; nothing recurses.
- */
-static struct row **order_root(const struct state *state, uint8_t table)
+static void slots_visit(const struct row_slots *slots, void (*visit)(struct row *row))
 {
-    struct state *mutable_state = (struct state *)(uintptr_t)state;
-    if (table == TABLE_ITEM)
-        return &mutable_state->order[0];
-    return &mutable_state->order[table == TABLE_OPERATION ? 1 : 2];
+    for (uint64_t i = 0; i < slots->capacity; i++) {
+        if (slots->slots[i].row != NULL)
+            visit(slots->slots[i].row);
+    }
 }
 
-bool order_has(struct slice key)
+void row_table_deinit(struct row_table *table, void (*visit)(struct row *row))
 {
-    return key.data[0] == TABLE_ITEM || key.data[0] == TABLE_OPERATION ||
-           key.data[0] == TABLE_TIMER;
-}
-
-/* Splits the tree at `root` into rows below `key` and rows above it. */
-static void order_split(struct row *root, struct slice key, struct row **below, struct row **above)
-{
-    while (root != NULL) {
-        if (slice_compare(row_slice(root), key) < 0) {
-            *below = root;
-            below = &root->right;
-            root = root->right;
-        } else {
-            *above = root;
-            above = &root->left;
-            root = root->left;
-        }
-    }
-    *below = NULL;
-    *above = NULL;
-}
-
-void order_add(struct state *state, struct row *row)
-{
-    struct row **link = order_root(state, row->key[0]);
-    struct slice key = row_slice(row);
-
-    while (*link != NULL && (*link)->hash >= row->hash) {
-        int order = slice_compare(key, row_slice(*link));
-        CHECK(order != 0);
-        link = order < 0 ? &(*link)->left : &(*link)->right;
-    }
-    order_split(*link, key, &row->left, &row->right);
-    *link = row;
-    row->ordered = true;
-}
-
-void order_remove(struct state *state, struct row *row)
-{
-    struct row **link = order_root(state, row->key[0]);
-    struct slice key = row_slice(row);
-
-    while (*link != row) {
-        CHECK(*link != NULL);
-        link = slice_compare(key, row_slice(*link)) < 0 ? &(*link)->left : &(*link)->right;
-    }
-    struct row *left = row->left;
-    struct row *right = row->right;
-    while (left != NULL && right != NULL) {
-        if (left->hash >= right->hash) {
-            *link = left;
-            link = &left->right;
-            left = left->right;
-        } else {
-            *link = right;
-            link = &right->left;
-            right = right->left;
-        }
-    }
-    *link = left != NULL ? left : right;
-    row->left = NULL;
-    row->right = NULL;
-    row->ordered = false;
-}
-
-struct row *order_next(const struct state *state, struct slice prefix, struct slice after)
-{
-    struct row *at = *order_root(state, prefix.data[0]);
-    struct row *best = NULL;
-    struct slice from = slice_compare(after, prefix) > 0 ? after : prefix;
-
-    while (at != NULL) {
-        if (slice_compare(row_slice(at), from) > 0) {
-            best = at;
-            at = at->left;
-        } else {
-            at = at->right;
-        }
-    }
-    if (best == NULL || best->key_size < prefix.size)
-        return NULL;
-    return memcmp(best->key, prefix.data, prefix.size) == 0 ? best : NULL;
+    slots_visit(&table->now, visit);
+    slots_visit(&table->old, visit);
+    free(table->now.slots);
+    free(table->old.slots);
+    *table = (struct row_table){ 0 };
 }

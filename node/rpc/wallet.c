@@ -190,8 +190,8 @@ err wallet_mint(struct apply_context *context, size_t count, Holdfast__V1__ItemS
 {
     struct player *player = context->player;
     uint64_t max = context->meta->policy.items_max;
+    struct buf *row = context->scratch;
     struct row_key key;
-    struct buf row = { 0 };
 
     if (count > 0 && player->item_count + count > max) {
         err e = refuse(context->arena, context->refusal, CODE(CAPACITY_FULL), "items",
@@ -209,13 +209,12 @@ err wallet_mint(struct apply_context *context, size_t count, Holdfast__V1__ItemS
         item->minted_at_ms = context->owner_ms;
         item->kind = slice_from_text(specs[i]->kind);
         item->attributes = slice_from_text(specs[i]->attributes);
-        buf_clear(&row);
-        item_row_encode(item, &row);
+        buf_clear(row);
+        item_row_encode(item, row);
         row_key_item(&key, player->entity, item->uid);
-        state_put(context->state, row_key_slice(&key), buf_slice(&row));
+        state_put(context->state, row_key_slice(&key), buf_slice(row));
     }
     player->item_count += (uint32_t)count;
-    buf_deinit(&row);
     return ERR_OK;
 }
 

@@ -1,0 +1,102 @@
+#include <string.h>
+
+#include "node/core/state_row.h"
+#include "runtime/base/check.h"
+
+/*
+ * A treap (Seidel, Aragon 1996) whose priorities are the rows' hashes: its shape depends on the
+ * keys alone. Depth is logarithmic with high probability; nothing recurses.
+ */
+static struct row **order_root(const struct state *state, uint8_t table)
+{
+    struct state *mutable_state = (struct state *)(uintptr_t)state;
+    if (table == TABLE_ITEM)
+        return &mutable_state->order[0];
+    return &mutable_state->order[table == TABLE_OPERATION ? 1 : 2];
+}
+
+bool order_has(struct slice key)
+{
+    return key.data[0] == TABLE_ITEM || key.data[0] == TABLE_OPERATION ||
+           key.data[0] == TABLE_TIMER;
+}
+
+/* Splits the tree at `root` into rows below `key` and rows above it. */
+static void order_split(struct row *root, struct slice key, struct row **below, struct row **above)
+{
+    while (root != NULL) {
+        if (slice_compare(row_slice(root), key) < 0) {
+            *below = root;
+            below = &root->right;
+            root = root->right;
+        } else {
+            *above = root;
+            above = &root->left;
+            root = root->left;
+        }
+    }
+    *below = NULL;
+    *above = NULL;
+}
+
+void order_add(struct state *state, struct row *row)
+{
+    struct row **link = order_root(state, row->key[0]);
+    struct slice key = row_slice(row);
+
+    while (*link != NULL && (*link)->hash >= row->hash) {
+        int order = slice_compare(key, row_slice(*link));
+        CHECK(order != 0);
+        link = order < 0 ? &(*link)->left : &(*link)->right;
+    }
+    order_split(*link, key, &row->left, &row->right);
+    *link = row;
+    row->ordered = true;
+}
+
+void order_remove(struct state *state, struct row *row)
+{
+    struct row **link = order_root(state, row->key[0]);
+    struct slice key = row_slice(row);
+
+    while (*link != row) {
+        CHECK(*link != NULL);
+        link = slice_compare(key, row_slice(*link)) < 0 ? &(*link)->left : &(*link)->right;
+    }
+    struct row *left = row->left;
+    struct row *right = row->right;
+    while (left != NULL && right != NULL) {
+        if (left->hash >= right->hash) {
+            *link = left;
+            link = &left->right;
+            left = left->right;
+        } else {
+            *link = right;
+            link = &right->left;
+            right = right->left;
+        }
+    }
+    *link = left != NULL ? left : right;
+    row->left = NULL;
+    row->right = NULL;
+    row->ordered = false;
+}
+
+struct row *order_next(const struct state *state, struct slice prefix, struct slice after)
+{
+    struct row *at = *order_root(state, prefix.data[0]);
+    struct row *best = NULL;
+    struct slice from = slice_compare(after, prefix) > 0 ? after : prefix;
+
+    while (at != NULL) {
+        if (slice_compare(row_slice(at), from) > 0) {
+            best = at;
+            at = at->left;
+        } else {
+            at = at->right;
+        }
+    }
+    if (best == NULL || best->key_size < prefix.size)
+        return NULL;
+    return memcmp(best->key, prefix.data, prefix.size) == 0 ? best : NULL;
+}
