@@ -25,6 +25,7 @@
 #include "runtime/etcd/etcd_mirror.h"
 #include "runtime/etcd/etcd_process.h"
 #include "runtime/link/call.h"
+#include "runtime/tls/certs.h"
 
 #define CLUSTER "test"
 #define SHARDS  16u
@@ -47,6 +48,7 @@ struct stand_in {
 struct fixture {
     char directory[64];
     struct etcd_process process;
+    struct tls_config *tls[2]; /* TLS_CLIENT, TLS_SERVER. */
     struct loop *loop;
     struct log log;
     struct etcd *etcd;
@@ -258,6 +260,8 @@ static void node_start(struct fixture *fixture, uint32_t i)
         .loop = fixture->loop,
         .log = &fixture->log,
         .self = { .role = ROLE_NODE, .replica_id = i + 1, .name = "stand-in" },
+        .tls_client = fixture->tls[TLS_CLIENT],
+        .tls_server = fixture->tls[TLS_SERVER],
     };
 
     node->fixture = fixture;
@@ -366,10 +370,9 @@ static void node_report(struct fixture *fixture, uint32_t i, uint32_t shard)
 }
 
 /* ---- coordinators ---- */
-static void coordinator_start(struct fixture *fixture, uint32_t i)
+static void run_coordinator(struct fixture *fixture, const char *name)
 {
-    const char *name = i == 0 ? "a" : "b";
-    char log_path[96];
+    char log_path[96], ca[96], cert[96], key[96];
     const char *arguments[] = { COORDINATOR_BINARY,
                                 "--name",
                                 name,
@@ -379,7 +382,6 @@ static void coordinator_start(struct fixture *fixture, uint32_t i)
                                 fixture->process.endpoint,
                                 "--listen",
                                 "127.0.0.1:0",
-                                "--insecure",
                                 "--shard-count",
                                 "16",
                                 "--currencies",
@@ -390,20 +392,33 @@ static void coordinator_start(struct fixture *fixture, uint32_t i)
                                 "1s",
                                 "--claim-calm",
                                 "0",
+                                "--tls-ca",
+                                ca,
+                                "--tls-cert",
+                                cert,
+                                "--tls-key",
+                                key,
                                 NULL };
 
     snprintf(log_path, sizeof log_path, "%s/%s.log", fixture->directory, name);
+    snprintf(ca, sizeof ca, "%s/ca.crt", fixture->directory);
+    snprintf(cert, sizeof cert, "%s/process.crt", fixture->directory);
+    snprintf(key, sizeof key, "%s/process.key", fixture->directory);
+    int fd = open(log_path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)dup2(fd, STDERR_FILENO);
+    execv(arguments[0], (char *const *)(uintptr_t)arguments);
+    _exit(127);
+}
+
+static void coordinator_start(struct fixture *fixture, uint32_t i)
+{
     pid_t pid = fork();
 
     assert_true(pid >= 0);
-    if (pid == 0) { /* Only calls that are safe after fork. */
-        int fd = open(log_path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
-
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        (void)dup2(fd, STDERR_FILENO);
-        execv(arguments[0], (char *const *)(uintptr_t)arguments);
-        _exit(127);
-    }
+    if (pid == 0)
+        run_coordinator(fixture, i == 0 ? "a" : "b");
     fixture->coordinators[i] = pid;
 }
 
@@ -436,6 +451,29 @@ static void no_log(void *sink, enum log_level level, const char *event,
     (void)level;
     (void)event;
     (void)fields;
+}
+
+static void make_certificates(struct fixture *fixture)
+{
+    struct certs_leaf leaf = { .name = "process" };
+    char ca[96], cert[96], key[96];
+    struct tls_error why;
+    bool made;
+
+    assert_int_equal(certs_make_ca(fixture->directory, CLUSTER, &made, &why), ERR_OK);
+    assert_int_equal(certs_make_leaf(fixture->directory, &leaf, &made, &why), ERR_OK);
+    snprintf(ca, sizeof ca, "%s/ca.crt", fixture->directory);
+    snprintf(cert, sizeof cert, "%s/process.crt", fixture->directory);
+    snprintf(key, sizeof key, "%s/process.key", fixture->directory);
+    for (int side = TLS_CLIENT; side <= TLS_SERVER; side++) {
+        struct tls_options options = { .side = (enum tls_side)side,
+                                       .ca = { .path = ca },
+                                       .cert = { .path = cert },
+                                       .key = { .path = key },
+                                       .verify_peer = true };
+
+        assert_int_equal(tls_config_new(&options, &fixture->tls[side], &why), ERR_OK);
+    }
 }
 
 static void connect_etcd(struct fixture *fixture)
@@ -473,6 +511,7 @@ static void fixture_start(struct fixture *fixture, uint32_t coordinator_count)
         etcd_process_start(&(struct etcd_process_options){ .data_dir = data }, &fixture->process),
         ERR_OK);
     assert_int_equal(loop_new(&fixture->loop), ERR_OK);
+    make_certificates(fixture);
     for (uint32_t i = 0; i < coordinator_count; i++)
         coordinator_start(fixture, i);
     connect_etcd(fixture);
@@ -504,6 +543,8 @@ static void fixture_stop(struct fixture *fixture)
     (void)loop_run_until(fixture->loop, never, NULL, 100);
     loop_free(fixture->loop);
     shard_map_free(fixture->map);
+    tls_config_free(fixture->tls[TLS_CLIENT]);
+    tls_config_free(fixture->tls[TLS_SERVER]);
     etcd_process_stop(&fixture->process);
     snprintf(command, sizeof command, "rm -r %s", fixture->directory);
     assert_int_equal(system(command), 0);
@@ -585,12 +626,66 @@ static void a_coordinator_outlives_an_outage_of_etcd(void **state)
     fixture_stop(&fixture);
 }
 
+static void on_range(void *context, err e, const struct etcd_range_result *result)
+{
+    struct fixture *fixture = context;
+
+    assert_int_equal(e, ERR_OK);
+    fixture->number = (uint64_t)result->total;
+}
+
+static bool has_number(struct fixture *fixture)
+{
+    return fixture->number != UINT64_MAX;
+}
+
+static void keys_are_counted(struct fixture *fixture, struct cluster_key prefix)
+{
+    struct etcd_range range = { .key = cluster_key_slice(&prefix), .prefix = true };
+
+    fixture->number = UINT64_MAX;
+    assert_int_equal(etcd_range(fixture->etcd, &range, 0, on_range, fixture, NULL), ERR_OK);
+    wait_for(fixture, has_number);
+}
+
+static bool is_elected_again(struct fixture *fixture)
+{
+    keys_are_counted(fixture, cluster_key_election_prefix(CLUSTER));
+    return fixture->number > 0;
+}
+
+/* An empty etcd under the same address: without memory it would be a new cluster. */
+static void nothing_is_written_to_an_etcd_that_went_back(void **state)
+{
+    struct fixture fixture;
+    char command[160];
+
+    (void)state;
+    fixture_start(&fixture, 1);
+    etcd_process_kill(&fixture.process);
+    snprintf(command, sizeof command, "rm -r %s/etcd", fixture.directory);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(etcd_process_restart(&fixture.process, 0), ERR_OK);
+    for (int tries = 0; !is_elected_again(&fixture); tries++) {
+        assert_in_range(tries, 0, 200);
+        (void)loop_run_until(fixture.loop, never, NULL, 100);
+    }
+    (void)loop_run_until(fixture.loop, never, NULL, 1000);
+    keys_are_counted(&fixture, cluster_key_cluster(CLUSTER));
+    assert_int_equal(fixture.number, 0);
+    keys_are_counted(&fixture, cluster_key_shards_prefix(CLUSTER));
+    assert_int_equal(fixture.number, 0);
+    assert_int_equal(coordinator_stop(&fixture, 0, SIGTERM), 0);
+    fixture_stop(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_coordinator_takes_over_and_finishes),
         cmocka_unit_test(reports_of_two_nodes_move_a_shard),
         cmocka_unit_test(a_coordinator_outlives_an_outage_of_etcd),
+        cmocka_unit_test(nothing_is_written_to_an_etcd_that_went_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
