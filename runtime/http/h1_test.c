@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 
@@ -370,6 +371,35 @@ static void a_draining_server_finishes_what_it_has(void **state)
     client_close(&idle);
 }
 
+/* A client that sends and never reads is not served without end, and is closed in the end. */
+static void a_client_that_never_reads_is_stopped_and_closed(void **state)
+{
+    struct fixture *f = *state;
+    struct buf out = { 0 };
+    size_t stuck = 0;
+
+    f->config.limits.output_bytes_max = 65536;
+    f->config.limits.idle_timeout_ms = 200;
+    fixture_start(f);
+    struct client client = client_connect(f);
+    for (int i = 0; i < 100; i++)
+        put_post(&out, PATH_BALANCES, "{\"playerId\":\"a\"}");
+    for (int i = 0; i < 5000 && stuck < 3; i++) {
+        bool sent = send(client.fd, out.data, out.size, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
+        stuck = sent ? 0 : stuck + 1;
+        fixture_settle(f);
+    }
+    assert_int_equal(stuck, 3);
+    unsigned served = f->requests;
+    uint64_t end_ms = loop_now_ms(f->loop) + FIXTURE_WAIT_MS;
+    while (rpc_server_stats(f->server)->timeouts == 0 && loop_now_ms(f->loop) < end_ms)
+        fixture_settle(f);
+    assert_int_equal(rpc_server_stats(f->server)->timeouts, 1);
+    assert_int_equal(f->requests, served);
+    client_close(&client);
+    buf_deinit(&out);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -386,6 +416,7 @@ int main(void)
         TEST(too_many_requests_and_connections_are_turned_away),
         TEST(connection_close_and_http_1_0_end_the_connection),
         TEST(a_draining_server_finishes_what_it_has),
+        TEST(a_client_that_never_reads_is_stopped_and_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,7 +141,8 @@ static ssize_t read_body(nghttp2_session *session, int32_t stream_id, uint8_t *r
         size = peer->sending.size;
     if (size > 0)
         memcpy(ret_bytes, peer->sending.data, size);
-    peer->sending = (struct slice){ peer->sending.data + size, peer->sending.size - size };
+    if (size > 0)
+        peer->sending = (struct slice){ peer->sending.data + size, peer->sending.size - size };
     if (peer->sending.size == 0)
         *ret_flags |= NGHTTP2_DATA_FLAG_EOF;
     return (ssize_t)size;
