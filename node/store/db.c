@@ -1,0 +1,314 @@
+#include "node/store/db.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/store/db_private.h"
+#include "runtime/base/check.h"
+
+#define BLOCK_SIZE      4096u
+#define ARENA_BYTES     (256u * 1024u)
+#define ROCKS_LOG_BYTES (1024u * 1024u)
+#define BLOOM_BITS      10.0
+#define REFILL_US       100000
+#define FAIRNESS        10
+#define INFO_LOG_WARN   2
+#define MEMTABLES_MAX   2
+
+struct db_config db_config_default(void)
+{
+    return (struct db_config){
+        .cache_bytes = 64u * 1024u * 1024u,
+        .write_buffer_bytes = 16u * 1024u * 1024u,
+        .rate_bytes_per_s = 32u * 1024u * 1024u,
+        .open_files_max = 256,
+        .background_jobs = 2,
+        .direct_io = true,
+    };
+}
+
+/* ---- errors ------------------------------------------------------------------------------- */
+
+/* A file that should be there and is not counts as damage. */
+static bool is_damage(const char *error)
+{
+    return strncmp(error, "Corruption", 10) == 0 || strstr(error, "No such file") != NULL;
+}
+
+static err classify(struct db *db, const char *what, const char *error)
+{
+    err e = is_damage(error) ? ERR_CORRUPT : ERR_IO;
+
+    log_event(db->log, LOG_ERROR, e == ERR_CORRUPT ? "db.damaged" : "db.failed",
+              LOG_S("what", what), LOG_S("error", error));
+    if (e != ERR_CORRUPT)
+        return e;
+    pthread_mutex_lock(&db->lock);
+    if (!db->damaged)
+        snprintf(db->damage, sizeof db->damage, "%s: %s", what, error);
+    db->damaged = true;
+    pthread_mutex_unlock(&db->lock);
+    return e;
+}
+
+err db_read_failed(struct db *db, const char *what, char *error)
+{
+    err e = classify(db, what, error);
+
+    rocksdb_free(error);
+    return e;
+}
+
+err db_write_failed(struct db *db, const char *what, char *error)
+{
+    err e = classify(db, what, error);
+
+    /* What the disk holds after a failed write is unknown: DESIGN section 4. */
+    if (e != ERR_CORRUPT)
+        abort();
+    rocksdb_free(error);
+    return e;
+}
+
+bool db_damage(struct db *db, char ret_text[DB_TEXT_BYTES])
+{
+    pthread_mutex_lock(&db->lock);
+    bool damaged = db->damaged;
+    memcpy(ret_text, db->damage, DB_TEXT_BYTES);
+    pthread_mutex_unlock(&db->lock);
+    return damaged;
+}
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+static void set_tables(struct db *db, const struct db_config *config)
+{
+    rocksdb_block_based_table_options_t *table = rocksdb_block_based_options_create();
+
+    db->cache = rocksdb_cache_create_lru(config->cache_bytes);
+    rocksdb_block_based_options_set_format_version(table, 5);
+    rocksdb_block_based_options_set_block_size(table, BLOCK_SIZE);
+    rocksdb_block_based_options_set_block_cache(table, db->cache);
+    rocksdb_block_based_options_set_filter_policy(table,
+                                                  rocksdb_filterpolicy_create_bloom(BLOOM_BITS));
+    rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);
+    rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(table, 1);
+    rocksdb_options_set_block_based_table_factory(db->options, table);
+    rocksdb_block_based_options_destroy(table);
+}
+
+static void set_rate(struct db *db, const struct db_config *config)
+{
+    if (config->rate_bytes_per_s == 0)
+        return;
+    rocksdb_ratelimiter_t *limiter =
+        rocksdb_ratelimiter_create((int64_t)config->rate_bytes_per_s, REFILL_US, FAIRNESS);
+    rocksdb_options_set_ratelimiter(db->options, limiter);
+    rocksdb_ratelimiter_destroy(limiter);
+}
+
+static void set_options(struct db *db, const struct db_config *config)
+{
+    rocksdb_options_t *options = rocksdb_options_create();
+
+    db->options = options;
+    rocksdb_options_set_create_if_missing(options, 1);
+    rocksdb_options_set_paranoid_checks(options, 1);
+    rocksdb_options_set_write_buffer_size(options, config->write_buffer_bytes);
+    rocksdb_options_set_max_write_buffer_number(options, MEMTABLES_MAX);
+    rocksdb_options_set_arena_block_size(options, ARENA_BYTES);
+    rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1);
+    rocksdb_options_set_max_background_jobs(options, (int)config->background_jobs);
+    rocksdb_options_set_max_open_files(options, (int)config->open_files_max);
+    rocksdb_options_set_use_direct_io_for_flush_and_compaction(options, config->direct_io);
+    rocksdb_options_set_compression(options, rocksdb_lz4_compression);
+    rocksdb_options_set_info_log_level(options, INFO_LOG_WARN);
+    rocksdb_options_set_keep_log_file_num(options, 2);
+    rocksdb_options_set_max_log_file_size(options, ROCKS_LOG_BYTES);
+    rocksdb_options_set_stats_dump_period_sec(options, 0);
+    set_rate(db, config);
+    set_tables(db, config);
+    db->write_options = rocksdb_writeoptions_create();
+    rocksdb_writeoptions_disable_WAL(db->write_options, 1);
+    db->read_options = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_verify_checksums(db->read_options, 1);
+    db->flush_options = rocksdb_flushoptions_create();
+    rocksdb_flushoptions_set_wait(db->flush_options, 1);
+}
+
+/* ---- open and close ----------------------------------------------------------------------- */
+
+static void db_free(struct db *db)
+{
+    rocksdb_writeoptions_destroy(db->write_options);
+    rocksdb_readoptions_destroy(db->read_options);
+    rocksdb_flushoptions_destroy(db->flush_options);
+    rocksdb_options_destroy(db->options);
+    rocksdb_cache_destroy(db->cache);
+    pthread_mutex_destroy(&db->lock);
+    free(db);
+}
+
+/* Gives up, one at a time, what this RocksDB or this file system may lack. True: try again. */
+static bool relax(struct db *db, const char *error)
+{
+    bool direct = rocksdb_options_get_use_direct_io_for_flush_and_compaction(db->options) != 0;
+    bool lz4 = rocksdb_options_get_compression(db->options) == rocksdb_lz4_compression;
+
+    if (direct && (strstr(error, "irect I/O") != NULL || strstr(error, "Invalid argument"))) {
+        log_event(db->log, LOG_WARN, "db.no_direct_io", LOG_S("error", error));
+        rocksdb_options_set_use_direct_io_for_flush_and_compaction(db->options, 0);
+        return true;
+    }
+    if (lz4 && strstr(error, "LZ4") != NULL) {
+        log_event(db->log, LOG_WARN, "db.no_compression", LOG_S("error", error));
+        rocksdb_options_set_compression(db->options, rocksdb_no_compression);
+        return true;
+    }
+    return false;
+}
+
+err db_open(const struct db_config *config, struct db **ret_db, char ret_text[DB_TEXT_BYTES])
+{
+    struct db *db = mem_zalloc(sizeof *db);
+    char *error = NULL;
+
+    db->log = config->log;
+    CHECK(pthread_mutex_init(&db->lock, NULL) == 0);
+    set_options(db, config);
+    db->rocks = rocksdb_open(db->options, config->directory, &error);
+    while (error != NULL && relax(db, error)) {
+        rocksdb_free(error);
+        error = NULL;
+        db->rocks = rocksdb_open(db->options, config->directory, &error);
+    }
+    if (error != NULL) {
+        snprintf(ret_text, DB_TEXT_BYTES, "%s: %s", config->directory, error);
+        err e = db_read_failed(db, "open", error);
+        db_free(db);
+        return e;
+    }
+    *ret_db = db;
+    return ERR_OK;
+}
+
+void db_close(struct db *db)
+{
+    /* Damage was logged; there is nobody left to tell. */
+    (void)!db_flush(db);
+    rocksdb_close(db->rocks);
+    db_free(db);
+}
+
+/* ---- checkpoints -------------------------------------------------------------------------- */
+
+static void put_key(struct buf *key, uint32_t shard, struct slice row_key)
+{
+    buf_clear(key);
+    buf_put_u16_be(key, (uint16_t)shard);
+    if (row_key.size > 0)
+        buf_append(key, row_key.data, row_key.size);
+}
+
+static rocksdb_writebatch_t *checkpoint_batch(const struct db_checkpoint *checkpoint)
+{
+    static const uint8_t meta_key = TABLE_META;
+    rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+    struct buf key = { 0 };
+
+    for (uint32_t i = 0; i < checkpoint->write_count; i++) {
+        const struct state_write *write = &checkpoint->writes[i];
+
+        CHECK(write->key.size > 0 && write->key.size <= STATE_KEY_BYTES_MAX);
+        put_key(&key, checkpoint->shard, write->key);
+        if (write->value == NULL)
+            rocksdb_writebatch_delete(batch, (const char *)key.data, key.size);
+        else
+            rocksdb_writebatch_put(batch, (const char *)key.data, key.size,
+                                   (const char *)write->value->bytes, write->value->size);
+    }
+    put_key(&key, checkpoint->shard, (struct slice){ &meta_key, 1 });
+    rocksdb_writebatch_put(batch, (const char *)key.data, key.size,
+                           (const char *)checkpoint->meta_row.data, checkpoint->meta_row.size);
+    buf_deinit(&key);
+    return batch;
+}
+
+static err write_batch(struct db *db, rocksdb_writebatch_t *batch, const char *what)
+{
+    char *error = NULL;
+    size_t size;
+
+    (void)rocksdb_writebatch_data(batch, &size);
+    atomic_fetch_add(&db->checkpoint_bytes, size);
+    rocksdb_write(db->rocks, db->write_options, batch, &error);
+    rocksdb_writebatch_destroy(batch);
+    return error == NULL ? ERR_OK : db_write_failed(db, what, error);
+}
+
+err db_checkpoint_write(struct db *db, const struct db_checkpoint *checkpoint)
+{
+    atomic_fetch_add(&db->checkpoints, 1);
+    atomic_fetch_add(&db->checkpoint_rows, checkpoint->write_count);
+    /* Without a WAL a batch lives in one memtable, and a memtable becomes one file: atomic. */
+    return write_batch(db, checkpoint_batch(checkpoint), "checkpoint");
+}
+
+err db_drop_shard(struct db *db, uint32_t shard)
+{
+    rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+    struct buf from = { 0 };
+    struct buf to = { 0 };
+
+    CHECK(shard < UINT16_MAX);
+    put_key(&from, shard, (struct slice){ 0 });
+    put_key(&to, shard + 1, (struct slice){ 0 });
+    rocksdb_writebatch_delete_range(batch, (const char *)from.data, from.size,
+                                    (const char *)to.data, to.size);
+    buf_deinit(&from);
+    buf_deinit(&to);
+    return write_batch(db, batch, "drop of a shard");
+}
+
+err db_flush(struct db *db)
+{
+    char *error = NULL;
+
+    atomic_fetch_add(&db->flushes, 1);
+    rocksdb_flush(db->rocks, db->flush_options, &error);
+    return error == NULL ? ERR_OK : db_write_failed(db, "flush", error);
+}
+
+static uint64_t property(struct db *db, const char *name)
+{
+    uint64_t value = 0;
+
+    return rocksdb_property_int(db->rocks, name, &value) == 0 ? value : 0;
+}
+
+static uint64_t file_count(struct db *db)
+{
+    const rocksdb_livefiles_t *files = rocksdb_livefiles(db->rocks);
+    uint64_t count = (uint64_t)rocksdb_livefiles_count(files);
+
+    rocksdb_livefiles_destroy(files);
+    return count;
+}
+
+void db_stats_get(struct db *db, struct db_stats *ret_stats)
+{
+    *ret_stats = (struct db_stats){
+        .memtable_bytes = property(db, "rocksdb.cur-size-all-mem-tables"),
+        .cache_bytes = rocksdb_cache_get_usage(db->cache),
+        .table_reader_bytes = property(db, "rocksdb.estimate-table-readers-mem"),
+        .live_bytes = property(db, "rocksdb.live-sst-files-size"),
+        .files = file_count(db),
+        .checkpoints = atomic_load(&db->checkpoints),
+        .checkpoint_rows = atomic_load(&db->checkpoint_rows),
+        .checkpoint_bytes = atomic_load(&db->checkpoint_bytes),
+        .flushes = atomic_load(&db->flushes),
+        .gets = atomic_load(&db->gets),
+        .ranges = atomic_load(&db->ranges),
+    };
+}

@@ -1,0 +1,32 @@
+/* db_private: what the parts of db share. */
+#ifndef NODE_STORE_DB_PRIVATE_H
+#define NODE_STORE_DB_PRIVATE_H
+
+#include <pthread.h>
+#include <rocksdb/c.h>
+#include <stdatomic.h>
+
+#include "node/store/db.h"
+
+#define DB_SHARD_BYTES 2u
+
+struct db {
+    rocksdb_t *rocks;
+    rocksdb_options_t *options;
+    rocksdb_cache_t *cache;
+    rocksdb_writeoptions_t *write_options;
+    rocksdb_readoptions_t *read_options;
+    rocksdb_flushoptions_t *flush_options;
+    const struct log *log;
+    pthread_mutex_t lock; /* Of `damage`. */
+    bool damaged;
+    char damage[DB_TEXT_BYTES];
+    _Atomic uint64_t checkpoints, checkpoint_rows, checkpoint_bytes, flushes, gets, ranges;
+};
+
+/* Takes RocksDB's error (freed here): logs it, and keeps it if it is damage. */
+NODISCARD err db_read_failed(struct db *db, const char *what, char *error);
+/* Likewise, but anything other than damage stops the process. */
+NODISCARD err db_write_failed(struct db *db, const char *what, char *error);
+
+#endif

@@ -1,0 +1,322 @@
+/* Reading entries back: for peers that are behind, for recovery, and for the audit of orphans. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/store/node_log_private.h"
+#include "runtime/base/check.h"
+
+#define WINDOW_BYTES    (256u * 1024u)
+#define READ_COUNT_MAX  65536u
+#define RECOVER_AT_ONCE 4096u
+
+/* The part of a segment that was read last: entries of one shard stand close together. */
+struct window {
+    struct log_segment *segment; /* A reference. */
+    uint32_t number;             /* Its number when it was acquired. */
+    uint8_t *bytes;
+    uint32_t capacity;
+    uint32_t from;
+    uint32_t size;
+};
+
+static void window_deinit(struct node_log *log, struct window *window)
+{
+    if (window->segment != NULL)
+        log_segment_release(&log->segments, window->segment);
+    free(window->bytes);
+}
+
+static err window_segment(struct node_log *log, struct window *window, uint32_t number)
+{
+    if (window->segment != NULL)
+        log_segment_release(&log->segments, window->segment);
+    window->size = 0;
+    window->number = number;
+    window->segment = log_segments_acquire(&log->segments, number);
+    return window->segment == NULL ? ERR_NOT_FOUND : ERR_OK;
+}
+
+/* Makes bytes [from, to) of the segment available. */
+static err window_cover(struct node_log *log, struct window *window, uint32_t from, uint32_t to)
+{
+    if (window->size > 0 && from >= window->from && to <= window->from + window->size)
+        return ERR_OK;
+
+    uint32_t start = from / BLOCK_BYTES * BLOCK_BYTES;
+    uint32_t size = (to - start + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+    uint32_t left = log->config.segment_bytes - start;
+
+    if (size < WINDOW_BYTES)
+        size = left < WINDOW_BYTES ? left : WINDOW_BYTES;
+    if (size > window->capacity) {
+        free(window->bytes);
+        window->bytes = log_block_alloc(size);
+        window->capacity = size;
+    }
+    window->from = start;
+    window->size = 0;
+    err e = log_segment_read(window->segment, start, window->bytes, size);
+    if (e == ERR_OK)
+        window->size = size;
+    return e;
+}
+
+static err decode_want(const struct node_log *log, const struct window *window,
+                       const struct log_want *want, struct entry **ret_entry)
+{
+    uint32_t size = RECORD_HEADER_BYTES + want->place.bytes;
+    size_t from = want->place.offset - window->from;
+    size_t to = stream_end(want->place.offset, size) - window->from;
+    struct record record;
+    size_t record_size;
+    err e = ERR_OK;
+
+    for (size_t at = from / SECTOR_BYTES * SECTOR_BYTES; at < to; at += SECTOR_BYTES) {
+        struct sector sector = sector_examine(window->bytes + at, log->config.replica_id);
+
+        if (sector.state != SECTOR_VALID)
+            return ERR_CORRUPT;
+    }
+    uint8_t *bytes = mem_alloc(size);
+    stream_copy(window->bytes, from, bytes, size);
+    e = record_decode((struct slice){ bytes, size }, &record, &record_size);
+    if (e == ERR_OK &&
+        (record.type != RECORD_ENTRY || record.shard != want->shard || record.index != want->index))
+        e = ERR_CORRUPT;
+    if (e == ERR_OK)
+        e = entry_decode(record.payload, ret_entry);
+    if (e == ERR_OK && (*ret_entry)->index != want->index) {
+        entry_unref(*ret_entry);
+        *ret_entry = NULL;
+        e = ERR_CORRUPT;
+    }
+    free(bytes);
+    return e;
+}
+
+static err read_want(struct node_log *log, struct window *window, const struct log_want *want,
+                     struct entry **ret_entry)
+{
+    uint32_t from = want->place.offset;
+    size_t to = stream_end(from, RECORD_HEADER_BYTES + want->place.bytes);
+    bool same = window->segment != NULL && window->number == want->place.segment;
+    err e = ERR_OK;
+
+    if (to > log->config.segment_bytes)
+        return ERR_CORRUPT;
+    if (!same)
+        e = window_segment(log, window, want->place.segment);
+    if (e == ERR_OK)
+        e = window_cover(log, window, from, (uint32_t)to);
+    if (e == ERR_OK)
+        e = decode_want(log, window, want, ret_entry);
+    return e == ERR_IO ? ERR_CORRUPT : e;
+}
+
+err log_read_wants(struct node_log *log, const struct log_want *wants, uint32_t count,
+                   struct entry **ret_entries, char ret_text[NODE_LOG_TEXT_BYTES])
+{
+    struct window window = { 0 };
+    err first = ERR_OK;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct log_place *place = &wants[i].place;
+
+        ret_entries[i] = NULL;
+        err e = read_want(log, &window, &wants[i], &ret_entries[i]);
+        if (e == ERR_OK || first != ERR_OK)
+            continue;
+        first = e;
+        snprintf(ret_text, NODE_LOG_TEXT_BYTES,
+                 "%s/%010u.seg: offset %u: shard %u: entry %llu cannot be read",
+                 log->config.directory, place->segment, place->offset, wants[i].shard,
+                 (unsigned long long)wants[i].index);
+    }
+    window_deinit(log, &window);
+    return first;
+}
+
+/* Places of the range's entries, as many as its limits allow. */
+static uint32_t list_wants(struct node_log *log, const struct node_log_range *range,
+                           uint32_t count_max, struct log_want **ret_wants)
+{
+    struct log_shard *shard = &log->shards[range->shard];
+    struct log_want *wants = NULL;
+    uint32_t count = 0;
+    uint32_t capacity = 0;
+    uint64_t bytes = 0;
+
+    pthread_mutex_lock(&shard->lock);
+    for (uint64_t at = range->from_index; at <= range->to_index && count < count_max; at++) {
+        const struct log_place *place = log_index_find(&shard->index, at);
+
+        if (place == NULL || (count > 0 && bytes + place->bytes > range->bytes_max))
+            break;
+        if (count == capacity) {
+            capacity = capacity == 0 ? 64 : capacity * 2;
+            wants = mem_realloc(wants, capacity * sizeof *wants);
+        }
+        wants[count++] = (struct log_want){ .shard = range->shard, .index = at, .place = *place };
+        bytes += place->bytes;
+    }
+    pthread_mutex_unlock(&shard->lock);
+    *ret_wants = wants;
+    return count;
+}
+
+static bool still_there(struct node_log *log, const struct log_want *want)
+{
+    struct log_shard *shard = &log->shards[want->shard];
+
+    pthread_mutex_lock(&shard->lock);
+    const struct log_place *place = log_index_find(&shard->index, want->index);
+    bool same = place != NULL && place->segment == want->place.segment &&
+                place->offset == want->place.offset;
+    pthread_mutex_unlock(&shard->lock);
+    return same;
+}
+
+/* What failed only because it was cut meanwhile is not damage. */
+static err explain_failure(struct node_log *log, const struct log_want *wants,
+                           struct entry **entries, uint32_t count, const char *text)
+{
+    err e = ERR_NOT_FOUND;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (entries[i] == NULL && still_there(log, &wants[i]))
+            e = ERR_CORRUPT;
+    }
+    if (e == ERR_CORRUPT)
+        log_shard_damage(log, wants[0].shard, text);
+    for (uint32_t i = 0; i < count; i++)
+        entry_unref(entries[i]);
+    return e;
+}
+
+err node_log_read(struct node_log *log, const struct node_log_range *range,
+                  struct entry ***ret_entries, uint32_t *ret_count)
+{
+    CHECK(range->shard < log->config.shard_count);
+    char text[NODE_LOG_TEXT_BYTES];
+    struct log_want *wants = NULL;
+    uint32_t count = list_wants(log, range, READ_COUNT_MAX, &wants);
+
+    if (count == 0) {
+        free(wants);
+        return ERR_NOT_FOUND;
+    }
+    struct entry **entries = mem_zalloc(count * sizeof(struct entry *));
+    err e = log_read_wants(log, wants, count, entries, text);
+    if (e != ERR_OK)
+        e = explain_failure(log, wants, entries, count, text);
+    free(wants);
+    if (e != ERR_OK) {
+        free(entries);
+        return e;
+    }
+    *ret_entries = entries;
+    *ret_count = count;
+    return ERR_OK;
+}
+
+/* ---- recovery ----------------------------------------------------------------------------- */
+
+static bool follows(const struct entry *previous, const struct entry *entry)
+{
+    return previous == NULL ||
+           (entry->index == previous->index + 1 && hash128_equal(entry->prev_hash, previous->hash));
+}
+
+/* Adds to the image what was read, as far as it hangs together. */
+static err image_add(struct rep_image *image, struct entry **entries, uint32_t count)
+{
+    uint32_t taken = 0;
+
+    image->entries =
+        mem_realloc(image->entries, (image->entry_count + count) * sizeof *image->entries);
+    while (taken < count) {
+        const struct entry *previous =
+            image->entry_count == 0 ? NULL : image->entries[image->entry_count - 1];
+
+        if (entries[taken] == NULL || !follows(previous, entries[taken]))
+            break;
+        image->entries[image->entry_count++] = entries[taken++];
+    }
+    for (uint32_t i = taken; i < count; i++)
+        entry_unref(entries[i]);
+    return taken == count ? ERR_OK : ERR_CORRUPT;
+}
+
+static err recover_entries(struct node_log *log, uint32_t shard, uint64_t last_index,
+                           struct rep_image *image)
+{
+    struct node_log_range range = {
+        .shard = shard,
+        .from_index = image->applied_index + 1,
+        .to_index = last_index,
+        .bytes_max = UINT32_MAX,
+    };
+
+    while (range.from_index <= last_index) {
+        char text[NODE_LOG_TEXT_BYTES];
+        struct log_want *wants = NULL;
+        uint32_t count = list_wants(log, &range, RECOVER_AT_ONCE, &wants);
+
+        if (count == 0) {
+            snprintf(text, sizeof text,
+                     "%s: shard %u: entry %llu is not in the log, which ends at %llu; the database "
+                     "has only up to %llu",
+                     log->config.directory, shard, (unsigned long long)range.from_index,
+                     (unsigned long long)last_index, (unsigned long long)image->applied_index);
+            log_shard_damage(log, shard, text);
+            return ERR_CORRUPT;
+        }
+        struct entry **entries = mem_zalloc(count * sizeof(struct entry *));
+        snprintf(text, sizeof text, "%s: shard %u: entries above %llu do not form a chain",
+                 log->config.directory, shard, (unsigned long long)range.from_index - 1);
+        err e = log_read_wants(log, wants, count, entries, text);
+        err added = image_add(image, entries, count);
+        if (e != ERR_OK || added != ERR_OK)
+            log_shard_damage(log, shard, text);
+        free(wants);
+        free(entries);
+        if (e != ERR_OK || added != ERR_OK)
+            return ERR_CORRUPT;
+        range.from_index += count;
+    }
+    return ERR_OK;
+}
+
+err node_log_recover_shard(struct node_log *log, uint32_t shard, uint64_t applied_index,
+                           struct rep_image *image)
+{
+    struct node_log_shard known;
+
+    node_log_shard_get(log, shard, &known);
+    image->promise = known.promise;
+    image->applied_index = applied_index;
+    image->commit_index = known.commit_index;
+    image->log_first_index = known.first_index;
+    image->entries = NULL;
+    image->entry_count = 0;
+    err e = recover_entries(log, shard, known.last_index, image);
+    uint64_t last = applied_index + image->entry_count;
+
+    if (image->commit_index > last)
+        image->commit_index = last;
+    if (image->commit_index < applied_index)
+        image->commit_index = applied_index;
+    if (image->log_first_index > last + 1 || known.last_index < applied_index)
+        image->log_first_index = last + 1;
+    return known.damaged ? ERR_CORRUPT : e;
+}
+
+void node_log_image_deinit(struct rep_image *image)
+{
+    for (uint32_t i = 0; i < image->entry_count; i++)
+        entry_unref(image->entries[i]);
+    free(image->entries);
+    image->entries = NULL;
+    image->entry_count = 0;
+}
