@@ -144,7 +144,7 @@ static void fail_as_asked(struct rpc_request *request, const char *code)
 {
     Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
 
-    detail.code = (Holdfast__V1__ErrorCode)atoi(code);
+    detail.code = (Holdfast__V1__ErrorCode)strtoul(code, NULL, 10);
     detail.message = text("as asked: \"100%\" \xE2\x9C\x93");
     detail.field = text("player_id");
     detail.retry_after_ms = 1500;
@@ -236,7 +236,7 @@ int main(int argc, char **argv)
 
     CHECK(loop_new(&bench.loop) == ERR_OK);
     config.loop = bench.loop;
-    config.port = argc > 1 ? (uint16_t)atoi(argv[1]) : 0;
+    config.port = argc > 1 ? (uint16_t)strtoul(argv[1], NULL, 10) : 0;
     config.tls = argc > 3 ? load_tls(argv[2], argv[3]) : NULL;
     config.handlers =
         (struct rpc_handlers){ .on_request = on_request, .on_cancel = on_cancel, .user = &bench };

@@ -101,7 +101,7 @@ static size_t processes_list(struct process *ret_list)
     size_t count = 0;
 
     while (folder != NULL && count < PROCESSES_MAX && (entry = readdir(folder)) != NULL) {
-        int pid = atoi(entry->d_name);
+        int pid = (int)strtol(entry->d_name, NULL, 10);
         if (pid > 0 && process_read(pid, &ret_list[count]))
             count++;
     }
@@ -113,7 +113,7 @@ static size_t processes_list(struct process *ret_list)
 static bool is_listed(const char *pids, int pid)
 {
     while (*pids != 0) {
-        if (atoi(pids) == pid)
+        if (strtol(pids, NULL, 10) == pid)
             return true;
         pids += strcspn(pids, ",");
         pids += *pids == ',';

@@ -270,26 +270,26 @@ static void parse_options(int argc, char **argv, struct load_options *options)
             options->host = optarg;
             break;
         case 'p':
-            options->port = (unsigned)atoi(optarg);
+            options->port = (unsigned)strtoul(optarg, NULL, 10);
             break;
         case 'o':
             if (!load_op_parse(optarg, &options->op))
                 exit(2);
             break;
         case 'b':
-            options->batch = (unsigned)atoi(optarg);
+            options->batch = (unsigned)strtoul(optarg, NULL, 10);
             break;
         case 'c':
-            options->connections = (unsigned)atoi(optarg);
+            options->connections = (unsigned)strtoul(optarg, NULL, 10);
             break;
         case 's':
-            options->seconds = atof(optarg);
+            options->seconds = strtod(optarg, NULL);
             break;
         case 'w':
-            options->warm_up_s = atof(optarg);
+            options->warm_up_s = strtod(optarg, NULL);
             break;
         case 'n':
-            options->players = (unsigned)atoi(optarg);
+            options->players = (unsigned)strtoul(optarg, NULL, 10);
             break;
         case 'P':
             options->pids = optarg;
