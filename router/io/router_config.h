@@ -9,7 +9,7 @@
 #define ROUTER_CONFIG(X)                                                                                   \
     X(name,                TEXT,     "router",                1,   63,       "",          "name in logs and to nodes") \
     X(cluster,             TEXT,     "dev",                   1,   63,       "",          "cluster name: prefix of its etcd keys") \
-    X(listen,              TEXT,     "127.0.0.1:7300",        3,   255,      "host:port", "public endpoint: Connect, gRPC, gRPC-Web; numeric host") \
+    X(listen,              TEXT,     "127.0.0.1:7400",        3,   255,      "host:port", "public endpoint: Connect, gRPC, gRPC-Web; numeric host") \
     X(public_tls_cert,     PATH,     "",                      0,   4000,     "",          "certificate of the public endpoint (PEM); empty: plain") \
     X(public_tls_key,      PATH,     "",                      0,   4000,     "",          "key of public_tls_cert (PEM)") \
     X(cors_origins,        TEXT,     "",                      0,   4000,     "",          "origins of web pages that may call, or *; empty: none") \
