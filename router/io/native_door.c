@@ -17,7 +17,8 @@ struct native_request {
     uint8_t trace[FRAME_TRACE_SIZE];
     struct slice body; /* A copy: the frame's is gone after the callback. */
     uint32_t method;
-    struct native_request *next;
+    struct native_request *next; /* In the pool, or among the open ones. */
+    struct native_request *previous;
 };
 
 struct native_door {
@@ -26,7 +27,8 @@ struct native_door {
     struct link_listener *listener;
     struct native_request *pool;
     uint32_t pool_count;
-    uint32_t open;
+    struct native_request open; /* Head of a circular list. */
+    bool draining;
     struct buf scratch;
 };
 
@@ -35,6 +37,8 @@ struct native_door *native_door_new(const struct native_door_options *options)
     struct native_door *door = mem_zalloc(sizeof *door);
 
     door->options = *options;
+    door->open.next = &door->open;
+    door->open.previous = &door->open;
     return door;
 }
 
@@ -48,7 +52,7 @@ void native_door_free(struct native_door *door)
 {
     if (door == NULL)
         return;
-    CHECK(door->open == 0);
+    CHECK(door->open.next == &door->open);
     while (door->pool != NULL) {
         struct native_request *native = door->pool;
         door->pool = native->next;
@@ -62,14 +66,17 @@ static struct native_request *take_memory(struct native_door *door)
 {
     struct native_request *native = door->pool;
 
-    door->open++;
     if (native == NULL) {
         native = mem_zalloc(sizeof *native);
         native->door = door;
-        return native;
+    } else {
+        door->pool = native->next;
+        door->pool_count--;
     }
-    door->pool = native->next;
-    door->pool_count--;
+    native->next = &door->open;
+    native->previous = door->open.previous;
+    native->previous->next = native;
+    door->open.previous = native;
     return native;
 }
 
@@ -77,7 +84,8 @@ static void give_back(struct native_request *native)
 {
     struct native_door *door = native->door;
 
-    door->open--;
+    native->previous->next = native->next;
+    native->next->previous = native->previous;
     if (door->pool_count >= NATIVE_POOL_MAX) {
         memory_free(native);
         return;
@@ -164,6 +172,7 @@ void native_door_request(void *user, struct link *link, const struct frame *fram
                          const struct call_reply *call_reply)
 {
     static char no_method[] = "no such method";
+    static char stopping[] = "the router is stopping; nothing was done";
     struct native_door *door = user;
     struct native_request *native = take_memory(door);
     const struct method_info *method = method_find(frame->method);
@@ -175,6 +184,10 @@ void native_door_request(void *user, struct link *link, const struct frame *fram
     native->request = (struct request){ .door = &door_ops, .origin = native, .method = method };
     if (method == NULL || method->internal) {
         refuse(native, CODE(UNIMPLEMENTED), no_method);
+        return;
+    }
+    if (door->draining) {
+        refuse(native, CODE(UNAVAILABLE), stopping);
         return;
     }
     memcpy(native->trace, frame->trace, sizeof native->trace);
@@ -240,8 +253,15 @@ uint16_t native_door_port(const struct native_door *door)
     return door->listener != NULL ? link_listener_port(door->listener) : 0;
 }
 
+void native_door_cancel(struct native_door *door)
+{
+    while (door->open.next != &door->open)
+        router_cancel(door->options.router, &door->open.next->request);
+}
+
 void native_door_drain(struct native_door *door)
 {
+    door->draining = true;
     if (door->listener != NULL)
         link_listener_close(door->listener);
     door->listener = NULL;

@@ -21,7 +21,7 @@ struct native_door_options {
 };
 
 struct native_door *native_door_new(const struct native_door_options *options);
-/* When every request has ended. NULL is allowed. */
+/* After native_door_cancel. NULL is allowed. */
 void native_door_free(struct native_door *door);
 
 /* Between them: calls_new with native_door_request as its `request`, then native_door_listen. */
@@ -33,7 +33,9 @@ NODISCARD err native_door_listen(struct native_door *door, struct link_hub *hub,
 void native_door_set_calls(struct native_door *door, struct calls *calls);
 /* 0: not listening. */
 uint16_t native_door_port(const struct native_door *door);
-/* Accepts nobody more. */
+/* Accepts nobody more, and refuses new requests as UNAVAILABLE; open ones go on. */
 void native_door_drain(struct native_door *door);
+/* Ends every open request. */
+void native_door_cancel(struct native_door *door);
 
 #endif

@@ -416,22 +416,24 @@ void router_process_free(struct router_process *process)
         return;
     loop_timer_stop(&process->start_timer);
     loop_timer_stop(&process->drain_timer);
-    public_door_free(process->door); /* Cancels what is open. */
+    /* First whatever waits is ended, then what it waited for. */
+    public_door_free(process->door);
     router_metrics_watch_door(process->router_metrics, NULL);
-    if (process->native != NULL)
+    if (process->native != NULL) {
         native_door_drain(process->native);
+        native_door_cancel(process->native);
+    }
     servers_free(process->servers);
     caller_free(process->caller);
-    node_links_free(process->links);
-    process->links = NULL;
-    calls_free(process->calls);
-    process->calls = NULL;
-    link_hub_free(process->hub);
     map_feed_free(process->feed);
     if (process->etcd != NULL)
         etcd_free(process->etcd);
     if (process->metrics_http != NULL)
         metrics_http_stop(process->metrics_http);
+    node_links_free(process->links);
+    process->links = NULL;
+    link_hub_free(process->hub);
+    calls_free(process->calls);
     native_door_free(process->native);
     if (process->caller != NULL)
         router_deinit(&process->router);

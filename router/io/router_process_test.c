@@ -514,6 +514,21 @@ static void a_stopping_router_answers_what_it_has_and_then_stops(void **state)
     assert_int_equal(f->code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OUTCOME_UNKNOWN);
 }
 
+/* Not drained: the open request is ended as unknown, and all memory is given back (asan). */
+static void a_router_freed_with_open_requests_ends_them(void **state)
+{
+    struct fixture *f = *state;
+
+    f->nodes[0].mute = true;
+    send_grant(f, 10000);
+    assert_true(loop_run_until(f->loop, request_arrived, f, WAIT_MS));
+    router_process_free(f->router);
+    f->router = NULL;
+    assert_true(loop_run_until(f->loop, is_answered, f, WAIT_MS));
+    assert_true(f->result == ERR_DISCONNECTED ||
+                f->code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OUTCOME_UNKNOWN);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -524,6 +539,7 @@ int main(void)
         TEST(a_hint_reaches_the_owner_before_etcd_tells),
         TEST(an_owner_that_dies_with_the_call_leaves_an_unknown_outcome),
         TEST(a_stopping_router_answers_what_it_has_and_then_stops),
+        TEST(a_router_freed_with_open_requests_ends_them),
     };
     return cmocka_run_group_tests(tests, start_etcd, stop_etcd);
 }

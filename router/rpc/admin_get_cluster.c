@@ -11,6 +11,7 @@
 struct cluster_view {
     struct request *request;
     const struct node_survey *survey;
+    struct etcd_call *call;
     Holdfast__V1__GetClusterResponse response;
 };
 
@@ -132,6 +133,15 @@ static void policy_read(void *context, err e, const struct etcd_range_result *re
     answer(view);
 }
 
+static void policy_cancel(struct request *request)
+{
+    struct cluster_view *view = request->state;
+
+    etcd_call_cancel(view->call);
+    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+                      "the caller has gone");
+}
+
 static void surveyed(struct node_survey *survey)
 {
     struct cluster_view *view = survey->user;
@@ -139,9 +149,10 @@ static void surveyed(struct node_survey *survey)
     struct cluster_key key = cluster_key_policy(options->cluster);
 
     view->survey = survey;
-    survey->request->cancel = NULL;
+    survey->request->state = view;
+    survey->request->cancel = policy_cancel;
     if (etcd_range(options->etcd, &(struct etcd_range){ .key = cluster_key_slice(&key) },
-                   ROUTER_STATUS_MS_MAX, policy_read, view, NULL) != ERR_OK)
+                   ROUTER_STATUS_MS_MAX, policy_read, view, &view->call) != ERR_OK)
         answer(view);
 }
 

@@ -11,6 +11,7 @@ static char state_expiring[] = "expiring";
 
 struct server_list {
     struct request *request;
+    struct etcd_call *call;
     Holdfast__V1__ListServersResponse response;
 };
 
@@ -77,6 +78,15 @@ static void listed(void *context, err e, const struct etcd_range_result *result)
     request_reply(list->request, &response->base);
 }
 
+static void list_cancel(struct request *request)
+{
+    struct server_list *list = request->state;
+
+    etcd_call_cancel(list->call);
+    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+                      "the caller has gone");
+}
+
 void admin_list_servers_handle(struct request *request)
 {
     const struct router_options *options = &request->router->options;
@@ -84,10 +94,12 @@ void admin_list_servers_handle(struct request *request)
     struct server_list *list = arena_zalloc(request->arena, sizeof *list);
 
     list->request = request;
+    request->state = list;
+    request->cancel = list_cancel;
     holdfast__v1__list_servers_response__init(&list->response);
     if (etcd_range(options->etcd,
                    &(struct etcd_range){ .key = cluster_key_slice(&prefix), .prefix = true },
-                   ROUTER_STATUS_MS_MAX, listed, list, NULL) != ERR_OK)
+                   ROUTER_STATUS_MS_MAX, listed, list, &list->call) != ERR_OK)
         request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
                           "too many calls to etcd");
 }

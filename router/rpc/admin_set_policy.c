@@ -20,6 +20,7 @@ struct policy_change {
     struct request *request;
     Holdfast__V1__Policy *policy; /* As it will be stored: defaults filled in. */
     struct slice packed;
+    struct etcd_call *call; /* In flight; NULL: none. */
     struct policy_part *parts;
     uint32_t part_count;
     uint32_t open;
@@ -29,6 +30,7 @@ struct policy_change {
 struct policy_part {
     struct caller_call call;
     struct policy_change *change;
+    bool open;
 };
 
 static void answer(struct policy_change *change)
@@ -53,6 +55,7 @@ static void part_done(struct caller_call *call, const struct caller_result *resu
 {
     struct policy_change *change = CONTAINER_OF(call, struct policy_part, call)->change;
 
+    CONTAINER_OF(call, struct policy_part, call)->open = false;
     change->request->attempts += call->retry.sent;
     if (result->detail != NULL)
         change->failed++;
@@ -75,6 +78,7 @@ static void start_part(struct policy_change *change, uint32_t shard)
     data = arena_alloc(request->arena, size + 1);
     holdfast__internal__v1__apply_policy_request__pack(&message, data);
     part->change = change;
+    part->open = true;
     part->call = (struct caller_call){
         .method = METHOD_APPLY_POLICY,
         .priority = (uint8_t)request->priority,
@@ -108,6 +112,7 @@ static void policy_written(void *context, err e, const struct etcd_txn_result *r
     struct policy_change *change = context;
     bool own = false;
 
+    change->call = NULL;
     if (e != ERR_OK) {
         bool unknown = err_retry(e) == RETRY_UNKNOWN_OUTCOME;
         request_fail_text(change->request, unknown ? CODE(OUTCOME_UNKNOWN) : CODE(UNAVAILABLE),
@@ -138,7 +143,7 @@ static err write_policy(struct policy_change *change, int64_t revision)
     etcd_txn_get(txn, ETCD_ELSE, cluster_key_slice(&key));
     e = etcd_txn_until_definite(options->etcd, txn,
                                 request->answer_by_ms > now_ms ? request->answer_by_ms - now_ms : 1,
-                                policy_written, change, NULL);
+                                policy_written, change, &change->call);
     etcd_txn_free(txn);
     return e;
 }
@@ -152,6 +157,7 @@ static void policy_read(void *context, err e, const struct etcd_range_result *re
     int64_t revision = 0;
     bool same = false;
 
+    change->call = NULL;
     if (e == ERR_OK && result->kv_count == 1) {
         const struct etcd_kv *kv = &result->kvs[0];
         revision = kv->mod_revision;
@@ -178,6 +184,19 @@ static void policy_read(void *context, err e, const struct etcd_range_result *re
         request_fail_text(request, CODE(UNAVAILABLE), "etcd could not be read; nothing was done");
 }
 
+static void policy_cancel(struct request *request)
+{
+    struct policy_change *change = request->state;
+
+    if (change->call != NULL)
+        etcd_call_cancel(change->call);
+    for (uint32_t i = 0; i < change->part_count; i++) {
+        if (change->parts[i].open)
+            caller_cancel(&change->parts[i].call);
+    }
+    request_fail_text(request, CODE(OUTCOME_UNKNOWN), "the caller has gone");
+}
+
 void admin_set_policy_handle(struct request *request)
 {
     const Holdfast__V1__SetPolicyRequest *message =
@@ -198,7 +217,9 @@ void admin_set_policy_handle(struct request *request)
     data = arena_alloc(request->arena, size + 1);
     holdfast__v1__policy__pack(change->policy, data);
     change->packed = (struct slice){ data, size };
+    request->state = change;
+    request->cancel = policy_cancel;
     if (etcd_range(options->etcd, &(struct etcd_range){ .key = cluster_key_slice(&key) },
-                   ROUTER_STATUS_MS_MAX, policy_read, change, NULL) != ERR_OK)
+                   ROUTER_STATUS_MS_MAX, policy_read, change, &change->call) != ERR_OK)
         request_fail_text(request, CODE(UNAVAILABLE), "too many calls to etcd");
 }

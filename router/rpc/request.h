@@ -46,7 +46,7 @@ struct request {
     uint32_t attempts; /* Sent to nodes, for the slow log. */
     /* ---- the handler's ---- */
     void *state;
-    /* The caller has gone; the request must still be ended, best at once. NULL: let it go on. */
+    /* The caller has gone: ends the request. Every handler that answers later sets it. */
     void (*cancel)(struct request *request);
 };
 

@@ -130,7 +130,6 @@ void router_dispatch(struct router *router, struct request *request)
 
 void router_cancel(struct router *router, struct request *request)
 {
-    (void)router;
-    if (request->cancel != NULL)
-        request->cancel(request);
+    CHECK(request->router == router && request->cancel != NULL);
+    request->cancel(request);
 }

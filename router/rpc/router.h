@@ -52,7 +52,7 @@ void router_deinit(struct router *router);
 
 /* Takes the request; see request.h for its life. The door's fields must be filled. */
 void router_dispatch(struct router *router, struct request *request);
-/* The request's caller has gone. */
+/* The request's caller has gone: ends a request that was not answered inside router_dispatch. */
 void router_cancel(struct router *router, struct request *request);
 /* Internal to request.c. */
 void router_finish(struct router *router, struct request *request, Holdfast__V1__ErrorCode code);

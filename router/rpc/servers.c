@@ -131,6 +131,16 @@ static void abandon_task(struct server_task *task)
     free(task);
 }
 
+void servers_cancel(struct servers *servers, const void *user)
+{
+    struct server_task *task = servers->tasks.next;
+
+    while (task != &servers->tasks && task->user != user)
+        task = task->next;
+    if (task != &servers->tasks)
+        abandon_task(task);
+}
+
 void servers_free(struct servers *servers)
 {
     if (servers == NULL)

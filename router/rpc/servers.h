@@ -70,6 +70,10 @@ typedef void servers_unregistered(void *user, err e);
 NODISCARD err servers_unregister(struct servers *servers, struct incarnation incarnation,
                                  uint64_t timeout_ms, servers_unregistered *done, void *user);
 
+/* Forgets the registration, or its end, that was started with this user: no `done`; what it does
+ * in etcd stays unknown. Allowed when there is none. */
+void servers_cancel(struct servers *servers, const void *user);
+
 /* ---- renewal ---- */
 enum servers_state {
     SERVERS_PENDING, /* `done` will tell. */

@@ -66,6 +66,13 @@ static err make_record(const Holdfast__V1__RegisterServerRequest *message, struc
     return ERR_OK;
 }
 
+/* What was begun lapses by itself, as after a crash. */
+static void register_cancel(struct request *request)
+{
+    servers_cancel(request->router->options.servers, request);
+    request_fail_text(request, CODE(OUTCOME_UNKNOWN), "the caller has gone");
+}
+
 void session_register_server_handle(struct request *request)
 {
     const Holdfast__V1__RegisterServerRequest *message =
@@ -85,6 +92,7 @@ void session_register_server_handle(struct request *request)
                           "the router does not know the cluster yet; not registered");
         return;
     }
+    request->cancel = register_cancel;
     if (servers_register(options->servers, &record, cluster->generation,
                          request->answer_by_ms - now_ms, registered, request) != ERR_OK)
         request_fail_text(request, CODE(UNAVAILABLE), "too many calls to etcd; not registered");
