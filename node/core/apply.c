@@ -69,6 +69,7 @@ err applier_restore(struct applier *applier, struct slice meta_row)
             return e;
     }
     state_set_operations_known_ms(applier->state, applier->meta.operation_ms_max);
+    applier->prune_next_ms = applier->meta.owner_ms + PRUNE_EVERY_MS;
     return ERR_OK;
 }
 

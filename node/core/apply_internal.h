@@ -6,6 +6,7 @@
 #include "node/core/apply.h"
 
 #define PRUNE_ROWS_MAX          512u
+#define PRUNE_EVERY_MS          60000u
 #define OPERATION_WINDOW_MS_MIN (15u * 60u * 1000u)
 
 struct applier {

@@ -7,8 +7,7 @@
 #include "node/core/text_rule.h"
 #include "runtime/base/check.h"
 
-#define PRUNE_EVERY_MS 60000u
-#define DUE_ASK_MS     50u
+#define DUE_ASK_MS 50u
 
 void applier_footprint(struct applier *applier, struct slice op_body, struct need *need)
 {

@@ -193,7 +193,7 @@ void fixture_next_epoch(struct fixture *f)
     buf_deinit(&body);
 }
 
-static void set_policy(struct fixture *f)
+void fixture_policy(struct fixture *f, uint64_t operation_window_ms, uint64_t operations_max)
 {
     Holdfast__V1__CurrencyPolicy gold = HOLDFAST__V1__CURRENCY_POLICY__INIT;
     Holdfast__V1__CurrencyPolicy gems = HOLDFAST__V1__CURRENCY_POLICY__INIT;
@@ -208,7 +208,9 @@ static void set_policy(struct fixture *f)
     gems.max_balance = 1000;
     debt.name = (char *)"debt";
     debt.min_balance = -50;
-    policy.version = 1;
+    policy.version = applier_meta(f->applier)->policy.version + 1;
+    policy.operation_window_ms = operation_window_ms;
+    policy.operations_max = operations_max;
     policy.currencies = currencies;
     policy.n_currencies = ARRAY_SIZE(currencies);
     policy.items_max = 200;
@@ -223,7 +225,7 @@ void fixture_init(struct fixture *f)
     f->applier = applier_new(FIXTURE_SHARD, node_handlers());
     CHECK(applier_restore(f->applier, (struct slice){ 0 }) == ERR_OK);
     fixture_next_epoch(f);
-    set_policy(f);
+    fixture_policy(f, 0, 0);
 }
 
 void fixture_deinit(struct fixture *f)

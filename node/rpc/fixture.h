@@ -60,6 +60,8 @@ struct fixture {
 /* A new shard: START, then a policy with the currencies gems (0 to 1000), gold and debt (from
  * -50). */
 void fixture_init(struct fixture *f);
+/* The same currencies under a new version, with other limits; 0: the default. */
+void fixture_policy(struct fixture *f, uint64_t operation_window_ms, uint64_t operations_max);
 void fixture_deinit(struct fixture *f);
 /* cmocka group setup and teardown: *state is a struct fixture. */
 int fixture_setup(void **state);
