@@ -107,6 +107,8 @@ static void on_tick(void *user)
 {
     struct coordinator *c = user;
 
+    if (c->stopping)
+        return;
     if (c->nodes == NULL && registry_is_synced(c->registry) && coord_cluster(c->core) != NULL)
         begin_work(c);
     if (c->failed)
@@ -295,8 +297,9 @@ void coordinator_free(struct coordinator *c)
 {
     if (c == NULL)
         return;
-    c->stopping = true;
-    loop_timer_stop(&c->tick);
+    c->stopping = true; /* The timer goes on, so that every wait below ends. */
+    if (!loop_timer_is_running(&c->tick))
+        loop_timer_start_repeating(&c->tick, TICK_MS);
     if (c->http != NULL)
         metrics_http_stop(c->http);
     if (c->registry != NULL) {
@@ -306,6 +309,7 @@ void coordinator_free(struct coordinator *c)
     nodes_free(c->nodes);
     registry_free(c->registry);
     (void)loop_run_until(c->loop, never, NULL, CLOSE_MS);
+    loop_timer_stop(&c->tick);
     coordinator_metrics_free(c->core_metrics);
     if (c->metrics != NULL)
         metrics_free(c->metrics);

@@ -50,6 +50,7 @@ struct fixture {
     struct etcd_process process;
     struct tls_config *tls[2]; /* TLS_CLIENT, TLS_SERVER. */
     struct loop *loop;
+    struct loop_timer heartbeat; /* Conditions are looked at this often. */
     struct log log;
     struct etcd *etcd;
     struct etcd_mirror *mirror;
@@ -453,6 +454,11 @@ static void no_log(void *sink, enum log_level level, const char *event,
     (void)fields;
 }
 
+static void on_heartbeat(void *user)
+{
+    (void)user;
+}
+
 static void make_certificates(struct fixture *fixture)
 {
     struct certs_leaf leaf = { .name = "process" };
@@ -511,6 +517,8 @@ static void fixture_start(struct fixture *fixture, uint32_t coordinator_count)
         etcd_process_start(&(struct etcd_process_options){ .data_dir = data }, &fixture->process),
         ERR_OK);
     assert_int_equal(loop_new(&fixture->loop), ERR_OK);
+    loop_timer_init(&fixture->heartbeat, fixture->loop, on_heartbeat, NULL);
+    loop_timer_start_repeating(&fixture->heartbeat, 20);
     make_certificates(fixture);
     for (uint32_t i = 0; i < coordinator_count; i++)
         coordinator_start(fixture, i);
@@ -541,6 +549,7 @@ static void fixture_stop(struct fixture *fixture)
     etcd_mirror_stop(fixture->mirror);
     etcd_free(fixture->etcd);
     (void)loop_run_until(fixture->loop, never, NULL, 100);
+    loop_timer_stop(&fixture->heartbeat);
     loop_free(fixture->loop);
     shard_map_free(fixture->map);
     tls_config_free(fixture->tls[TLS_CLIENT]);
