@@ -89,20 +89,27 @@ static void write_string(struct slice text, struct buf *out)
     buf_put_u8(out, '"');
 }
 
-/* The fewest digits that read back as the same double; always marked as not an integer. */
+/* The fewest digits that read back as the same double; without exponent from 1e-6 to below 1e17;
+ * always marked as not an integer. */
 static void write_real(double number, struct buf *out)
 {
-    char text[40];
+    char text[48];
+    int digits = 0;
+    int length;
 
-    for (int precision = 1; precision <= 17; precision++) {
-        int length = snprintf(text, sizeof text, "%.*g", precision, number);
-        CHECK(length > 0 && (size_t)length < sizeof text - 2);
-        if (strtod(text, NULL) == number)
-            break;
+    do {
+        length = snprintf(text, sizeof text, "%.*e", digits, number);
+        CHECK(length > 0 && (size_t)length < sizeof text);
+    } while (strtod(text, NULL) != number && ++digits < 17);
+    int exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
+    if (exponent >= -6 && exponent < 17) {
+        int decimals = digits > exponent ? digits - exponent : 0;
+        length = snprintf(text, sizeof text, "%.*f", decimals, number);
+        CHECK(length > 0 && (size_t)length < sizeof text);
     }
+    buf_append(out, text, (size_t)length);
     if (strpbrk(text, ".e") == NULL)
-        strncat(text, ".0", 3);
-    buf_append(out, text, strlen(text));
+        buf_append(out, ".0", 2);
 }
 
 static int member_compare(const void *a, const void *b)

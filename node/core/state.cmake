@@ -8,3 +8,8 @@ component(node_state LAYER 4
             json_canon.h json_edit.h section_edit.h apply_internal.h profile.h
     DEPENDS base cluster idl_proto idl node_rep
     EXTERNAL PkgConfig::JANSSON external::mbedtls)
+unit_test(state_test node_state)
+unit_test(op_test node_state)
+unit_test(meta_test node_state)
+unit_test(player_test node_state)
+unit_test(json_canon_test node_state)
