@@ -51,15 +51,15 @@ struct outcome {
     struct slice body;     /* Valid until the next apply. */
     uint32_t method;
     struct slice entity;   /* Inside the entry. */
-    bool waits;            /* REFUSED: a StartSession WAIT to be queued and proposed again. */
-    bool stale_write;      /* REFUSED: SESSION_LOST, a fenced writer. */
+    bool waits;             /* REFUSED: a StartSession WAIT that may be queued, then proposed again. */
+    bool stale_write;       /* REFUSED: SESSION_LOST, a fenced writer. */
     bool session_freed;    /* Waiters of `entity` (or, if empty, of the shard) may go on. */
     /* A steal that was pending is decided by this entry (EndSession, SessionDue): the claimant's
      * operation id and its outcome body. Empty when none. */
     struct slice decided_op_id;
-    bool decided_refused; /* decided_body is an ErrorDetail: replaced, or its server expired. */
+    bool decided_refused;       /* decided_body is an ErrorDetail: replaced, or its server expired. */
     struct slice decided_body;
-    uint64_t decided_version; /* Its dot is this entry's. */
+    uint64_t decided_version;   /* Its dot is this entry's. */
 };
 
 /*

@@ -423,9 +423,9 @@ err log_scan(struct node_log *log, struct log_tail *ret_tail)
     if (log->segments.used.first == NULL)
         return ERR_OK;
     scan.bytes = log_block_alloc(bytes);
-    scan.chunk = log_block_alloc(CHUNK_BYTES);
-    scan.stream = mem_alloc(BATCH_SECTORS_MAX * SECTOR_STREAM_BYTES);
-    scan.sector_ok = mem_zalloc(BATCH_SECTORS_MAX * sizeof *scan.sector_ok);
+    scan.chunk = log_block_alloc(bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES);
+    scan.stream = mem_alloc(bytes);
+    scan.sector_ok = mem_zalloc(bytes / SECTOR_BYTES * sizeof *scan.sector_ok);
     walk(&scan, ret_tail);
     ret_tail->last_sequence = scan.last_sequence;
     ret_tail->sequence_max = scan.sequence_max;
