@@ -11,16 +11,19 @@
 #include "holdfast/v1/session.pb-c.h"
 #include "runtime/base/check.h"
 
-#define PACKAGE_v1 "holdfast.v1."
-#define PACKAGE_internal__v1 "holdfast.internal.v1."
-#define INTERNAL_v1 false
+#define PACKAGE_v1            "holdfast.v1."
+#define PACKAGE_internal__v1  "holdfast.internal.v1."
+#define INTERNAL_v1           false
 #define INTERNAL_internal__v1 true
 
 static const struct method_info methods[] = {
-#define METHOD_ROW(number, enumerator, package, service, method, r, e, snake)  \
-    { .id = METHOD_##enumerator, .route = (r), .element = (e),                  \
-      .internal = INTERNAL_##package, .name = PACKAGE_##package #service "/" #method, \
-      .request = &holdfast__##package##__##snake##_request__descriptor,         \
+#define METHOD_ROW(number, enumerator, package, service, method, r, e, snake)                      \
+    { .id = METHOD_##enumerator,                                                                   \
+      .route = (r),                                                                                \
+      .element = (e),                                                                              \
+      .internal = INTERNAL_##package,                                                              \
+      .name = PACKAGE_##package #service "/" #method,                                              \
+      .request = &holdfast__##package##__##snake##_request__descriptor,                            \
       .response = &holdfast__##package##__##snake##_response__descriptor },
     METHOD_TABLE(METHOD_ROW)
 #undef METHOD_ROW
@@ -34,7 +37,7 @@ enum {
 
 /* Place in `methods` plus one, by number; 0 where there is no method. */
 static const uint8_t method_places[METHOD_ID_MAX + 1] = {
-#define METHOD_PLACE(n, enumerator, p, s, m, r, e, snake) \
+#define METHOD_PLACE(n, enumerator, p, s, m, r, e, snake)                                          \
     [METHOD_##enumerator] = METHOD_PLACE_##enumerator + 1,
     METHOD_TABLE(METHOD_PLACE)
 #undef METHOD_PLACE

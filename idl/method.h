@@ -64,7 +64,7 @@ enum method_route {
     X(80, REPORT_OWNER,      internal__v1, CoordinatorService, ReportOwner, METHOD_COORDINATOR, 0, report_owner)
 /* clang-format on */
 
-#define METHOD_ENUM(number, enumerator, package, service, method, route, element, snake) \
+#define METHOD_ENUM(number, enumerator, package, service, method, route, element, snake)           \
     METHOD_##enumerator = (number),
 enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 80 };
 #undef METHOD_ENUM
@@ -72,9 +72,9 @@ enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 80 };
 struct method_info {
     enum method_id id;
     enum method_route route;
-    uint16_t element;       /* METHOD_SCATTER and some METHOD_ROUTER: the parts' method, or 0. */
-    bool internal;          /* Refused on the public port. */
-    const char *name;       /* "holdfast.v1.LedgerService/Grant" */
+    uint16_t element; /* METHOD_SCATTER and some METHOD_ROUTER: the parts' method, or 0. */
+    bool internal;    /* Refused on the public port. */
+    const char *name; /* "holdfast.v1.LedgerService/Grant" */
     const ProtobufCMessageDescriptor *request;
     const ProtobufCMessageDescriptor *response;
 };

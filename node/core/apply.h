@@ -46,20 +46,20 @@ enum outcome_kind {
 struct outcome {
     enum outcome_kind kind;
     bool duplicate;
-    uint64_t version;      /* The entity's, after. */
-    struct dot dot;        /* The first commit's, for a duplicate. */
-    struct slice body;     /* Valid until the next apply. */
+    uint64_t version;  /* The entity's, after. */
+    struct dot dot;    /* The first commit's, for a duplicate. */
+    struct slice body; /* Valid until the next apply. */
     uint32_t method;
-    struct slice entity;   /* Inside the entry. */
-    bool waits;             /* REFUSED: a StartSession WAIT that may be queued, then proposed again. */
-    bool stale_write;       /* REFUSED: SESSION_LOST, a fenced writer. */
-    bool session_freed;    /* Waiters of `entity` (or, if empty, of the shard) may go on. */
+    struct slice entity; /* Inside the entry. */
+    bool waits;          /* REFUSED: a StartSession WAIT that may be queued, then proposed again. */
+    bool stale_write;    /* REFUSED: SESSION_LOST, a fenced writer. */
+    bool session_freed;  /* Waiters of `entity` (or, if empty, of the shard) may go on. */
     /* A steal that was pending is decided by this entry (EndSession, SessionDue): the claimant's
      * operation id and its outcome body. Empty when none. */
     struct slice decided_op_id;
-    bool decided_refused;       /* decided_body is an ErrorDetail: replaced, or its server expired. */
+    bool decided_refused; /* decided_body is an ErrorDetail: replaced, or its server expired. */
     struct slice decided_body;
-    uint64_t decided_version;   /* Its dot is this entry's. */
+    uint64_t decided_version; /* Its dot is this entry's. */
 };
 
 /*
@@ -67,8 +67,8 @@ struct outcome {
  * ERR_NEED: `need` lists the missing rows; nothing changed; call again once they are loaded.
  * Any other error is a broken invariant (CHECK).
  */
-NODISCARD err applier_apply(struct applier *applier, const struct entry *entry,
-                            struct need *need, struct outcome *ret_outcome);
+NODISCARD err applier_apply(struct applier *applier, const struct entry *entry, struct need *need,
+                            struct outcome *ret_outcome);
 uint64_t applier_applied_index(const struct applier *applier);
 struct hash128 applier_outcome_hash(const struct applier *applier);
 
@@ -103,8 +103,7 @@ bool applier_session_held(struct applier *applier, struct slice entity, uint64_t
 /* Owner-made work that is due at `unix_ms`: appends one op body for it to `out` and returns
  * true; false when nothing is due. `*ret_next_ms` is when to ask again. Asked again only after
  * the entry made from it was applied. */
-bool applier_due(struct applier *applier, uint64_t unix_ms, struct buf *out,
-                 uint64_t *ret_next_ms);
+bool applier_due(struct applier *applier, uint64_t unix_ms, struct buf *out, uint64_t *ret_next_ms);
 
 /* Checkpoint: the meta row as of the applied index, to be written in the same batch. */
 void applier_meta_encode(const struct applier *applier, struct buf *out);

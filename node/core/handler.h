@@ -24,45 +24,45 @@ struct refusal {
     const char *value;
     uint32_t retry_after_ms;
     const char *owner;
-    bool final; /* Stored under (op_id, attempt); set by the core, not by handlers. */
+    bool final;     /* Stored under (op_id, attempt); set by the core, not by handlers. */
     bool transient; /* Not stored: the same attempt may be carried out later (WAIT). */
 };
 
 /* A pending steal that this entry decides: for the caller that still waits for it. */
 struct decided {
-    struct slice op_id;    /* Empty: none. */
-    bool refused;          /* `body` is an ErrorDetail, else the response without WriteInfo. */
-    struct slice body;     /* Arena memory, as is op_id. */
+    struct slice op_id; /* Empty: none. */
+    bool refused;       /* `body` is an ErrorDetail, else the response without WriteInfo. */
+    struct slice body;  /* Arena memory, as is op_id. */
     uint64_t version;
 };
 
 /* Before the log, at the owner. May canonicalise the request in place (arena memory). */
 struct check_context {
     struct arena *arena;
-    const struct meta *meta;  /* Limits and currencies in force; may change before apply. */
-    struct refusal *refusal;  /* Fill it and return ERR_INVALID. */
+    const struct meta *meta; /* Limits and currencies in force; may change before apply. */
+    struct refusal *refusal; /* Fill it and return ERR_INVALID. */
 };
 
 /* While a committed entry is applied: inside an open state transaction. */
 struct apply_context {
     struct arena *arena;
-    struct buf *scratch;        /* For one row's bytes at a time; keeps its memory. */
+    struct buf *scratch; /* For one row's bytes at a time; keeps its memory. */
     struct state *state;
-    struct meta *meta;          /* Counters are put back if the operation is refused; policy and
-                                 * expired set change only right before a handler's ERR_OK. */
+    struct meta *meta; /* Counters are put back if the operation is refused; policy and
+                        * expired set change only right before a handler's ERR_OK. */
     struct need *need;
     const struct op *op;
     struct dot dot;
     uint64_t owner_ms;
     uint32_t shard;
-    struct player *player;      /* Loaded for entity methods; written back by the core. */
+    struct player *player; /* Loaded for entity methods; written back by the core. */
     struct refusal *refusal;
     struct slice authority_text; /* "session:<server>", "system:payments": for the ledger. */
-    bool pending;               /* Set: not decided yet (a steal in its grace period). */
-    uint32_t *freed;            /* Counts sessions freed, so that waiters are looked at. */
-    struct decided *decided;    /* See session_apply.h. */
-    bool player_changed;        /* The player's row is to be written though no version rises. */
-    bool releasing;             /* The holder gives the session up: nobody is displaced. */
+    bool pending;                /* Set: not decided yet (a steal in its grace period). */
+    uint32_t *freed;             /* Counts sessions freed, so that waiters are looked at. */
+    struct decided *decided;     /* See session_apply.h. */
+    bool player_changed;         /* The player's row is to be written though no version rises. */
+    bool releasing;              /* The holder gives the session up: nobody is displaced. */
 };
 
 struct read_context {

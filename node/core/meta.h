@@ -9,10 +9,10 @@
 #include "node/core/op.h"
 #include "node/core/start.h"
 
-#define CURRENCIES_MAX 64u
+#define CURRENCIES_MAX          64u
 #define CURRENCY_NAME_BYTES_MAX 32u
-#define EXPIRED_MAX 4096u
-#define AMOUNT_MAX 9007199254740991ll /* 2^53 - 1: exact in every JSON reader. */
+#define EXPIRED_MAX             4096u
+#define AMOUNT_MAX              9007199254740991ll /* 2^53 - 1: exact in every JSON reader. */
 
 struct currency {
     char name[CURRENCY_NAME_BYTES_MAX + 1];
@@ -32,21 +32,21 @@ struct policy {
 struct meta {
     uint64_t applied_index;
     struct dot applied_dot;
-    struct hash128 applied_hash;      /* Of that entry: the log's chain. */
-    struct hash128 outcome_hash;      /* Running hash of all outcomes. */
-    uint64_t owner_ms;                /* Of that entry. */
-    struct vector vector;             /* Up to applied_index. */
+    struct hash128 applied_hash; /* Of that entry: the log's chain. */
+    struct hash128 outcome_hash; /* Running hash of all outcomes. */
+    uint64_t owner_ms;           /* Of that entry. */
+    struct vector vector;        /* Up to applied_index. */
     struct membership membership;
     uint64_t generation;
     uint32_t apply_version;
     uint64_t cut_id;
-    uint64_t floor_ms;                /* UUIDv7 ids at or below it are OPERATION_EXPIRED. */
+    uint64_t floor_ms; /* UUIDv7 ids at or below it are OPERATION_EXPIRED. */
     uint64_t operation_count;
-    uint64_t operation_ms_max;        /* Youngest UUIDv7 id ever applied. */
-    uint64_t session_count;           /* GRANTED or HELD; those of an expired server are counted
-                                       * until their player is next touched. */
-    struct incarnation lowest_live;   /* Everything below is expired. */
-    struct incarnation *expired;      /* Sorted; at or above lowest_live. Owned. */
+    uint64_t operation_ms_max;      /* Youngest UUIDv7 id ever applied. */
+    uint64_t session_count;         /* GRANTED or HELD; those of an expired server are counted
+                                     * until their player is next touched. */
+    struct incarnation lowest_live; /* Everything below is expired. */
+    struct incarnation *expired;    /* Sorted; at or above lowest_live. Owned. */
     uint32_t expired_count;
     struct policy policy;
 };

@@ -14,13 +14,13 @@
 #include "runtime/cluster/incarnation.h"
 #include "runtime/cluster/incarnation.h"
 
-#define ENTITY_BYTES_MAX 128u
+#define ENTITY_BYTES_MAX    128u
 #define PLAYER_ID_BYTES_MAX 100u
-#define OP_ID_BYTES_MAX 160u
-#define OP_ID_AHEAD_MS_MAX (5u * 60u * 1000u)
+#define OP_ID_BYTES_MAX     160u
+#define OP_ID_AHEAD_MS_MAX  (5u * 60u * 1000u)
 
 enum authority_kind {
-    AUTHORITY_NONE,    /* Methods that carry their own (StartSession, owner-made entries). */
+    AUTHORITY_NONE, /* Methods that carry their own (StartSession, owner-made entries). */
     AUTHORITY_SESSION,
     AUTHORITY_SYSTEM,
     AUTHORITY_UNHELD
@@ -36,20 +36,20 @@ struct authority {
 /* A UUIDv7 (kept for a window, sorted by time) or a typed key (kept with the ledger). */
 struct op_id {
     bool typed;
-    struct uuid uuid;   /* !typed */
-    struct slice text;  /* As given: canonical lower-case UUID, or the typed key. */
+    struct uuid uuid;  /* !typed */
+    struct slice text; /* As given: canonical lower-case UUID, or the typed key. */
 };
 
 struct op {
-    uint32_t method;          /* idl/method.h */
+    uint32_t method; /* idl/method.h */
     uint32_t attempt;
-    struct op_id id;          /* Empty text: an owner-made or shard-wide entry. */
-    struct slice entity;      /* "player:42"; empty for shard-wide entries. */
+    struct op_id id;     /* Empty text: an owner-made or shard-wide entry. */
+    struct slice entity; /* "player:42"; empty for shard-wide entries. */
     struct authority authority;
-    struct hash128 payload;   /* Of method and request. Computed by op_decode, not in the log. */
+    struct hash128 payload; /* Of method and request. Computed by op_decode, not in the log. */
     uint64_t cut_id;
-    struct slice request;     /* protobuf, canonical; its attempt and authority are left out,
-                               * since they stand above and a retry may change them. */
+    struct slice request; /* protobuf, canonical; its attempt and authority are left out,
+                           * since they stand above and a retry may change them. */
 };
 
 void op_encode(const struct op *op, struct buf *out);

@@ -19,7 +19,7 @@
 
 #include "runtime/base/buf.h"
 
-#define STATE_KEY_BYTES_MAX 512u
+#define STATE_KEY_BYTES_MAX   512u
 #define STATE_VALUE_BYTES_MAX (1024u * 1024u)
 
 /* First byte of every key. In the database two bytes of shard (big-endian) stand before it. */
@@ -53,11 +53,11 @@ struct state_range {
 
 /* What must be loaded before apply or read can go on. Zeroed is valid. */
 struct need {
-    struct buf keys;           /* u32 length + key, repeated. */
+    struct buf keys; /* u32 length + key, repeated. */
     uint32_t key_count;
-    struct buf ranges;         /* prefix (u32 + bytes), after (u32 + bytes), u32 limit; repeated. */
+    struct buf ranges; /* prefix (u32 + bytes), after (u32 + bytes), u32 limit; repeated. */
     uint32_t range_count;
-    uint64_t load_generation;  /* To be given back with the rows. */
+    uint64_t load_generation; /* To be given back with the rows. */
 };
 void need_add_key(struct need *need, struct slice key);
 void need_add_range(struct need *need, const struct state_range *range);
@@ -107,8 +107,8 @@ uint64_t state_load_generation(const struct state *state);
 void state_set_operations_known_ms(struct state *state, uint64_t known_ms);
 
 struct state_write {
-    struct slice key;     /* Borrowed until state_checkpoint_end. */
-    struct blob *value;   /* NULL: delete. Borrowed likewise. */
+    struct slice key;   /* Borrowed until state_checkpoint_end. */
+    struct blob *value; /* NULL: delete. Borrowed likewise. */
 };
 
 /* Freezes every dirty row as it stands. False when a checkpoint is open. *ret_writes lives until

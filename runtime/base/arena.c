@@ -7,7 +7,7 @@
 
 #include "runtime/base/check.h"
 
-#define ARENA_ALIGN 16u
+#define ARENA_ALIGN       16u
 #define ARENA_BLOCK_BYTES 8192u
 
 struct arena_block {

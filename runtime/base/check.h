@@ -10,13 +10,12 @@
 
 noreturn void check_failed(const char *expression, const char *file, int line);
 
-#define CHECK(expression) \
-    ((expression) ? (void)0 : check_failed(#expression, __FILE__, __LINE__))
-#define IMPLIES(a, b) (!(a) || (b))
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define CHECK(expression) ((expression) ? (void)0 : check_failed(#expression, __FILE__, __LINE__))
+#define IMPLIES(a, b)     (!(a) || (b))
+#define ARRAY_SIZE(a)     (sizeof(a) / sizeof((a)[0]))
 /* The struct that holds `member` at `pointer`. */
-#define CONTAINER_OF(pointer, type, member) \
-    ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
+#define CONTAINER_OF(pointer, type, member)                                                        \
+    ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
 /* malloc, calloc and realloc that abort when memory is out: every size passed to them is bounded
  * by a limit checked earlier, so failure means the process cannot go on. */

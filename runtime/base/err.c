@@ -6,10 +6,9 @@ static const struct {
     enum retry retry;
     const char *name;
     const char *text;
-} err_table[ERR_COUNT] = {
-    [ERR_OK] = { RETRY_NEVER, "ERR_OK", "ok" },
+} err_table[ERR_COUNT] = { [ERR_OK] = { RETRY_NEVER, "ERR_OK", "ok" },
 #define ERR_ROW(code, r, t) [code] = { r, #code, t },
-    ERR_TABLE(ERR_ROW)
+                           ERR_TABLE(ERR_ROW)
 #undef ERR_ROW
 };
 

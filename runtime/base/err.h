@@ -9,6 +9,7 @@
  * may still be done later; only repeating the same idempotent call can tell. */
 enum retry { RETRY_NEVER, RETRY_SAME, RETRY_OTHER_NODE, RETRY_UNKNOWN_OUTCOME };
 
+/* clang-format off */
 /*    code               retry                  text                                       */
 #define ERR_TABLE(X)                                                                         \
     X(ERR_NO_MEMORY,     RETRY_SAME,            "out of memory")                             \
@@ -29,6 +30,7 @@ enum retry { RETRY_NEVER, RETRY_SAME, RETRY_OTHER_NODE, RETRY_UNKNOWN_OUTCOME };
     X(ERR_CANCELLED,     RETRY_UNKNOWN_OUTCOME, "cancelled; outcome unknown")                \
     X(ERR_TIMEOUT,       RETRY_UNKNOWN_OUTCOME, "no answer in time; outcome unknown")        \
     X(ERR_DISCONNECTED,  RETRY_UNKNOWN_OUTCOME, "connection lost after sending; outcome unknown")
+/* clang-format on */
 
 #define ERR_ENUM(code, retry, text) code,
 typedef enum err { ERR_OK, ERR_TABLE(ERR_ENUM) ERR_COUNT } err;

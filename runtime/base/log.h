@@ -28,10 +28,16 @@ struct log {
 void log_emit(const struct log *log, enum log_level level, const char *event,
               const struct log_field *fields);
 
-#define LOG_N(k, n) { .key = (k), .number = (uint64_t)(n) }
-#define LOG_S(k, s) { .key = (k), .text = (s) }
+#define LOG_N(k, n)                                                                                \
+    {                                                                                              \
+        .key = (k), .number = (uint64_t)(n)                                                        \
+    }
+#define LOG_S(k, s)                                                                                \
+    {                                                                                              \
+        .key = (k), .text = (s)                                                                    \
+    }
 /* log_event(log, LOG_INFO, "shard.promoted", LOG_N("shard", 3), LOG_S("node", id)); */
-#define log_event(log, level, event, ...) \
+#define log_event(log, level, event, ...)                                                          \
     log_emit((log), (level), (event), (const struct log_field[]){ __VA_ARGS__, { .key = NULL } })
 
 #endif
