@@ -266,7 +266,7 @@ char *fixture_op_id_at(struct fixture *f, uint64_t unix_ms)
     char *text = texts[f->ids % IDS_KEPT];
     uint8_t random[10] = { 0 };
 
-    store_u64(random + 2, ++f->ids);
+    store_u64(random + 2, ++f->ids << 8); /* Its first byte holds the variant. */
     struct uuid uuid = uuid_v7_make(unix_ms, random);
     uuid_print(&uuid, text);
     return text;

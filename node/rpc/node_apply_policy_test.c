@@ -1,0 +1,121 @@
+#include "node/rpc/fixture.h"
+
+#include <string.h>
+
+#include "runtime/base/check.h"
+
+struct change {
+    Holdfast__Internal__V1__ApplyPolicyRequest request;
+    Holdfast__V1__Policy policy;
+    Holdfast__V1__CurrencyPolicy currencies[2];
+    Holdfast__V1__CurrencyPolicy *list[2];
+};
+
+static void change_init(struct change *change, uint64_t version)
+{
+    holdfast__internal__v1__apply_policy_request__init(&change->request);
+    holdfast__v1__policy__init(&change->policy);
+    for (size_t i = 0; i < 2; i++) {
+        holdfast__v1__currency_policy__init(&change->currencies[i]);
+        change->list[i] = &change->currencies[i];
+    }
+    change->currencies[0].name = (char *)"silver";
+    change->currencies[1].name = (char *)"bronze";
+    change->policy.version = version;
+    change->policy.currencies = change->list;
+    change->policy.n_currencies = 2;
+    change->request.policy = &change->policy;
+}
+
+static void *send(struct fixture *f, struct change *change)
+{
+    return fixture_mutate(f, METHOD_APPLY_POLICY, &change->request.base);
+}
+
+static void a_policy_replaces_the_one_before_and_old_versions_change_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct change change;
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 5));
+    change_init(&change, 1);
+    assert_non_null(send(f, &change));
+    assert_non_null(policy_find_currency(&applier_meta(f->applier)->policy, SLICE_LITERAL("gold")));
+    change_init(&change, 2);
+    Holdfast__Internal__V1__ApplyPolicyResponse *response = send(f, &change);
+    assert_int_equal(response->dot->counter, f->counter);
+    const struct policy *policy = &applier_meta(f->applier)->policy;
+    assert_string_equal(policy->currencies[0].name, "bronze");
+    assert_int_equal(policy->currencies[0].max_balance, AMOUNT_MAX);
+    assert_int_equal(policy->operation_window_ms, 86400000);
+    assert_null(fixture_grant(f, "ann", "unheld", 5));
+    assert_string_equal(f->error->limit, "a declared currency: bronze silver");
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 5);
+}
+
+/* The request was checked under the old policy and applied under the new one. */
+static void a_policy_that_changes_on_the_way_is_what_counts(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest grant = HOLDFAST__V1__GRANT_REQUEST__INIT;
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
+    struct change change;
+    struct buf body = { 0 };
+
+    gold.currency = (char *)"gold";
+    gold.amount = 1;
+    grant.player_id = (char *)"ann";
+    grant.op_id = fixture_op_id(f);
+    grant.authority = fixture_authority(f, "unheld");
+    grant.currencies = amounts;
+    grant.n_currencies = 1;
+    assert_true(fixture_prepare(f, METHOD_GRANT, &grant.base, &body));
+    change_init(&change, 2);
+    assert_non_null(send(f, &change));
+    fixture_commit(f, buf_slice(&body));
+    assert_int_equal(f->outcome.kind, OUTCOME_REFUSED);
+    assert_int_equal(fixture_operation(f, "ann", grant.op_id)->refusal->code,
+                     ERROR(INVALID_ARGUMENT));
+    buf_deinit(&body);
+}
+
+static void limits_and_names_are_checked(void **state)
+{
+    struct fixture *f = *state;
+    struct change change;
+
+    change_init(&change, 0);
+    assert_null(send(f, &change));
+    assert_string_equal(f->error->field, "policy.version");
+    change_init(&change, 2);
+    change.currencies[1].name = (char *)"Gold";
+    assert_null(send(f, &change));
+    assert_string_equal(f->error->field, "policy.currencies[1].name");
+    change_init(&change, 2);
+    change.currencies[1].name = (char *)"silver";
+    assert_null(send(f, &change));
+    assert_string_equal(f->error->limit, "each currency once");
+    change_init(&change, 2);
+    change.currencies[0].min_balance = 1;
+    assert_null(send(f, &change));
+    assert_string_equal(f->error->field, "policy.currencies[0].min_balance");
+    change_init(&change, 2);
+    change.currencies[0].max_balance = AMOUNT_MAX + 1;
+    assert_null(send(f, &change));
+    assert_string_equal(f->error->field, "policy.currencies[0].max_balance");
+    change_init(&change, 2);
+    change.policy.operation_window_ms = 899999;
+    assert_null(send(f, &change));
+    assert_string_equal(f->error->field, "policy.operation_window_ms");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FIXTURE_TEST(a_policy_replaces_the_one_before_and_old_versions_change_nothing),
+        FIXTURE_TEST(a_policy_that_changes_on_the_way_is_what_counts),
+        FIXTURE_TEST(limits_and_names_are_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
