@@ -243,8 +243,7 @@ static bool gather_write(struct node_log *log, uint32_t shard, const struct rep_
     case REP_WRITE_TRUNCATE:
         return gather_truncate(log, shard, write->keep_index);
     }
-    CHECK(!"a write of unknown type");
-    return false;
+    check_failed("a write of unknown type", __FILE__, __LINE__);
 }
 
 /* False: no space; goes on at pending_at later. */
@@ -266,8 +265,7 @@ static bool gather_request(struct node_log *log, const struct node_log_request *
     case NODE_LOG_RESET:
         return gather_reset(log, request->shard);
     }
-    CHECK(!"a request of unknown type");
-    return false;
+    check_failed("a request of unknown type", __FILE__, __LINE__);
 }
 
 /* Writes pending requests until none is left, the round is full, or there is no space. True when
