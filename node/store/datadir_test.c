@@ -31,7 +31,7 @@ static int setup(void **state)
 {
     struct test *test = mem_zalloc(sizeof *test);
 
-    strcpy(test->root, "/tmp/holdfast-datadir-XXXXXX");
+    snprintf(test->root, sizeof test->root, "%s", "/tmp/holdfast-datadir-XXXXXX");
     assert_non_null(mkdtemp(test->root));
     snprintf(test->path, sizeof test->path, "%s/node", test->root);
     test->config = (struct datadir_config){

@@ -42,7 +42,7 @@ static void on_done(struct node_log_client *client, struct node_log_request *fir
 void fixture_init(struct fixture *fixture)
 {
     *fixture = (struct fixture){ .config = node_log_config_default() };
-    strcpy(fixture->directory, "/tmp/holdfast-log-XXXXXX");
+    snprintf(fixture->directory, sizeof fixture->directory, "%s", "/tmp/holdfast-log-XXXXXX");
     CHECK(mkdtemp(fixture->directory) != NULL);
     CHECK(sem_init(&fixture->done, 0, 0) == 0);
     fixture->sink = (struct log){ .write = count_errors, .sink = fixture, .level_min = LOG_DEBUG };

@@ -366,7 +366,7 @@ static void a_file_system_without_direct_io_is_found_out(void **state)
     if (mkdtemp(directory) == NULL)
         skip();
     rmdir(f->directory);
-    strcpy(f->directory, directory);
+    snprintf(f->directory, sizeof f->directory, "%s", directory);
     fixture_open(f);
     fixture_append(f, 1, 300, 200);
     fixture_close(f);
