@@ -1,0 +1,82 @@
+// Stock Connect clients of every service, and what each caller needs beside them: fresh operation
+// ids, and what kind of failure an error is.
+import { randomBytes } from "node:crypto";
+import { type Client, Code, ConnectError, type Transport, createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { AdminService } from "../gen/holdfast/v1/admin_pb.js";
+import { ErrorCode, type ErrorDetail, ErrorDetailSchema } from "../gen/holdfast/v1/error_pb.js";
+import { LedgerService } from "../gen/holdfast/v1/ledger_pb.js";
+import { OperationService } from "../gen/holdfast/v1/operation_pb.js";
+import { ProfileService } from "../gen/holdfast/v1/profile_pb.js";
+import { SessionService } from "../gen/holdfast/v1/session_pb.js";
+
+export interface Clients {
+  admin: Client<typeof AdminService>;
+  ledger: Client<typeof LedgerService>;
+  operation: Client<typeof OperationService>;
+  profile: Client<typeof ProfileService>;
+  session: Client<typeof SessionService>;
+}
+
+export type Protocol = "Connect, JSON, HTTP/1.1" | "Connect, binary, HTTP/2" | "gRPC";
+
+function transportOf(protocol: Protocol, baseUrl: string): Transport {
+  switch (protocol) {
+    case "Connect, JSON, HTTP/1.1":
+      return createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false });
+    case "Connect, binary, HTTP/2":
+      return createConnectTransport({ baseUrl, httpVersion: "2" });
+    case "gRPC":
+      return createGrpcTransport({ baseUrl });
+  }
+}
+
+export function connect(protocol: Protocol, baseUrl: string): Clients {
+  const transport = transportOf(protocol, baseUrl);
+  return {
+    admin: createClient(AdminService, transport),
+    ledger: createClient(LedgerService, transport),
+    operation: createClient(OperationService, transport),
+    profile: createClient(ProfileService, transport),
+    session: createClient(SessionService, transport),
+  };
+}
+
+// A UUIDv7: the time in its first 48 bits lets a shard tell an old id from a new one.
+export function opId(): string {
+  const bytes = randomBytes(16);
+  bytes.writeUIntBE(Date.now(), 0, 6);
+  bytes[6] = (bytes[6]! & 0x0f) | 0x70;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  const hex = bytes.toString("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)]
+    .join("-");
+}
+
+// What a caller has to tell apart. `later`: nothing was done, try again after a pause.
+export type Failure =
+  | { kind: "refused"; code: ErrorCode; message: string }
+  | { kind: "later"; afterMs: number; message: string }
+  | { kind: "unknown"; message: string };
+
+const laterCodes = new Set([ErrorCode.THROTTLED, ErrorCode.UNAVAILABLE, ErrorCode.TXN_CONFLICT,
+  ErrorCode.DEADLINE_EXCEEDED]);
+
+export function failureOfDetail(detail: Pick<ErrorDetail, "code" | "message" | "retryAfterMs">)
+  : Failure {
+  if (detail.code === ErrorCode.OUTCOME_UNKNOWN)
+    return { kind: "unknown", message: detail.message };
+  if (laterCodes.has(detail.code))
+    return { kind: "later", afterMs: detail.retryAfterMs || 50, message: detail.message };
+  return { kind: "refused", code: detail.code, message: detail.message };
+}
+
+export function failureOf(error: unknown): Failure {
+  const connectError = ConnectError.from(error);
+  const [detail] = connectError.findDetails(ErrorDetailSchema);
+  if (detail !== undefined)
+    return failureOfDetail(detail);
+  // No detail: the client itself gave up, or its connection broke. The call may have been
+  // carried out: that is no failure, it is an unknown outcome.
+  return { kind: "unknown", message: `${Code[connectError.code]}: ${connectError.rawMessage}` };
+}
