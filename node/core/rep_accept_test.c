@@ -1,0 +1,120 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "node/core/rep_narrative.h"
+
+static void orphans_of_a_deposed_owner_are_truncated(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    isolate(sim, 1, true);
+    propose(sim, 1, 5);
+    rep_sim_run(sim, 50);
+    promote(sim, 2, 3);
+    rep_sim_run(sim, 100);
+    propose(sim, 2, 2);
+    rep_sim_run(sim, 50);
+    assert_true(last_index(sim, 1) == 6 && commit_index(sim, 1) == 1);
+    isolate(sim, 1, false);
+    rep_sim_run(sim, 300);
+    assert_true(sim->counts.truncations == 1);
+    assert_true(last_index(sim, 1) == 4);
+    assert_true(rep_sim_converged(sim));
+    end(sim);
+}
+
+/* A log as long as the owner's proves nothing: only what is identical is acknowledged. */
+static void own_length_is_not_acknowledged(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    uint64_t matched = 0;
+    uint64_t heard_ms = 0;
+    (void)state;
+
+    promote(sim, 1, 3);
+    isolate(sim, 1, true);
+    propose(sim, 1, 5);
+    rep_sim_run(sim, 50);
+    promote(sim, 2, 3);
+    rep_sim_run(sim, 100);
+    rep_sim_hold_disk(sim, 1, true); /* Its orphans are durable; the truth is not, yet. */
+    isolate(sim, 1, false);
+    rep_sim_run(sim, 300);
+    assert_true(rep_member_state(rep_sim_rep(sim, 2), 1, &matched, &heard_ms));
+    assert_true(matched == 0);
+    rep_sim_hold_disk(sim, 1, false);
+    rep_sim_run(sim, 300);
+    assert_true(rep_member_state(rep_sim_rep(sim, 2), 1, &matched, &heard_ms));
+    assert_true(matched == 2);
+    end(sim);
+}
+
+static void repeated_and_reordered_messages_are_harmless(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    sim->faults.duplicate_per_thousand = 1000;
+    sim->faults.delay_ms_max = 40;
+    for (uint32_t i = 0; i < 20; i++) {
+        propose(sim, 1, 5);
+        rep_sim_run(sim, 10);
+    }
+    rep_sim_run(sim, 2000);
+    assert_true(commit_index(sim, 1) == 101);
+    assert_true(rep_sim_converged(sim));
+    assert_true(sim->counts.truncations == 0);
+    end(sim);
+}
+
+static void entries_dated_ahead_wait_for_the_clock(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    sim->nodes[1].skew_ms = -5000;
+    promote(sim, 1, 3);
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 1000);
+    assert_true(commit_index(sim, 1) == 2); /* With 3. */
+    assert_true(last_index(sim, 2) == 0);
+    sim->nodes[1].skew_ms = -1500; /* Within clock_ahead_ms_max. */
+    rep_sim_run(sim, 500);
+    assert_true(rep_sim_converged(sim));
+    end(sim);
+}
+
+static void followers_commit_no_more_than_is_durable_here(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    rep_sim_run(sim, 100);
+    rep_sim_hold_disk(sim, 3, true);
+    propose(sim, 1, 2);
+    rep_sim_run(sim, 200);
+    assert_true(commit_index(sim, 2) == 3);
+    assert_true(last_index(sim, 3) == 3 && commit_index(sim, 3) == 1);
+    end(sim);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(orphans_of_a_deposed_owner_are_truncated),
+        cmocka_unit_test(own_length_is_not_acknowledged),
+        cmocka_unit_test(repeated_and_reordered_messages_are_harmless),
+        cmocka_unit_test(entries_dated_ahead_wait_for_the_clock),
+        cmocka_unit_test(followers_commit_no_more_than_is_durable_here),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

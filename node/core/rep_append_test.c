@@ -1,0 +1,153 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "node/core/rep_narrative.h"
+
+static void entry_commits_once_a_majority_has_it_on_disk(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    rep_sim_hold_disk(sim, 2, true);
+    rep_sim_hold_disk(sim, 3, true);
+    propose(sim, 1, 4);
+    rep_sim_run(sim, 100);
+    assert_true(last_index(sim, 2) == 5 && commit_index(sim, 1) == 1);
+    assert_int_equal(rep_fsynced_count(rep_sim_rep(sim, 1), 5), 1);
+    rep_sim_hold_disk(sim, 2, false);
+    rep_sim_run(sim, 20);
+    assert_true(commit_index(sim, 1) == 5);
+    assert_int_equal(rep_fsynced_count(rep_sim_rep(sim, 1), 5), 2);
+    end(sim);
+}
+
+static void owner_counts_itself_only_when_its_disk_says_so(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    rep_sim_crash(sim, 3);
+    rep_sim_hold_disk(sim, 1, true);
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 100);
+    assert_true(commit_index(sim, 1) == 1);
+    rep_sim_hold_disk(sim, 1, false);
+    rep_sim_run(sim, 20);
+    assert_true(commit_index(sim, 1) == 2);
+    end(sim);
+}
+
+static void proposals_are_refused_when_too_many_wait_or_too_large(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    static uint8_t large[ENTRY_BODY_BYTES_MAX + 1];
+    struct rep_out out = { 0 };
+    (void)state;
+
+    sim->limits.inflight_entries_max = 4;
+    restart_all(sim);
+    promote(sim, 1, 3);
+    rep_sim_cut(sim, 1, 2, true);
+    rep_sim_cut(sim, 1, 3, true);
+    propose(sim, 1, 4);
+    assert_false(rep_can_propose(rep_sim_rep(sim, 1)));
+    assert_int_equal(rep_sim_propose(sim, 1, "one too many"), ERR_FULL);
+    assert_int_equal(rep_sim_propose(sim, 2, "elsewhere"), ERR_NOT_OWNER);
+    struct rep_event event = { .type = REP_PROPOSE,
+                               .kind = ENTRY_OP,
+                               .body = { large, sizeof large } };
+    assert_int_equal(rep_step(rep_sim_rep(sim, 1), &event, &out), ERR_TOO_LARGE);
+    assert_true(last_index(sim, 1) == 5);
+    rep_out_deinit(&out);
+    end(sim);
+}
+
+static void laggard_is_served_from_the_log_on_disk(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    sim->limits.recent_bytes_max = 4096;
+    sim->limits.append_entries_max = 16;
+    restart_all(sim);
+    promote(sim, 1, 3);
+    rep_sim_crash(sim, 3);
+    for (uint32_t i = 0; i < 50; i++) {
+        propose(sim, 1, 10);
+        rep_sim_run(sim, 10);
+    }
+    assert_null(rep_entry(rep_sim_rep(sim, 1), 100)); /* No longer in memory. */
+    rep_sim_restart(sim, 3);
+    rep_sim_run(sim, 1000);
+    assert_true(sim->counts.log_reads > 0);
+    assert_true(rep_sim_converged(sim));
+    assert_true(rep_retain_index(rep_sim_rep(sim, 2)) == 501);
+    end(sim);
+}
+
+static void messages_to_a_silent_member_are_bounded(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    isolate(sim, 3, true);
+    for (uint32_t i = 0; i < 300; i++) {
+        propose(sim, 1, 10);
+        rep_sim_run(sim, 5);
+    }
+    uint64_t matched = 0;
+    uint64_t heard_ms = 0;
+    assert_true(rep_member_state(rep_sim_rep(sim, 1), 3, &matched, &heard_ms));
+    assert_true(matched == 1 && heard_ms >= 1400);
+    /* Heartbeats and one repeated message; not 3,000 entries again and again. */
+    assert_true(sim->counts.dropped < 600);
+    isolate(sim, 3, false);
+    rep_sim_run(sim, 1000);
+    assert_true(rep_sim_converged(sim));
+    end(sim);
+}
+
+static void member_behind_the_log_needs_a_snapshot(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    sim->limits.recent_bytes_max = 4096;
+    restart_all(sim);
+    promote(sim, 1, 3);
+    rep_sim_crash(sim, 3);
+    propose(sim, 1, 200);
+    rep_sim_run(sim, 100);
+    sim_disk_checkpoint(&sim->nodes[0].disk, 200);
+    sim_disk_cut(&sim->nodes[0].disk, 200);
+    assert_true(rep_retain_index(rep_sim_rep(sim, 1)) == 1); /* It was asked not to. */
+    rep_sim_restart(sim, 3);
+    rep_sim_run(sim, 200);
+    assert_true(rep_member_needs_snapshot(rep_sim_rep(sim, 1), 3));
+    rep_sim_snapshot(sim, 1, 3);
+    rep_sim_run(sim, 300);
+    assert_false(rep_member_needs_snapshot(rep_sim_rep(sim, 1), 3));
+    assert_true(rep_sim_converged(sim));
+    end(sim);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(entry_commits_once_a_majority_has_it_on_disk),
+        cmocka_unit_test(owner_counts_itself_only_when_its_disk_says_so),
+        cmocka_unit_test(proposals_are_refused_when_too_many_wait_or_too_large),
+        cmocka_unit_test(laggard_is_served_from_the_log_on_disk),
+        cmocka_unit_test(messages_to_a_silent_member_are_bounded),
+        cmocka_unit_test(member_behind_the_log_needs_a_snapshot),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "node/core/rep_narrative.h"
+
+static void outcomes_that_differ_are_noticed(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 100);
+    assert_string_equal(sim->failure, "");
+    sim->nodes[1].applied.outcome.bytes[0] ^= 1; /* As if apply had a bug at replica 2. */
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 100);
+    assert_non_null(strstr(sim->failure, "diverged"));
+    sim->failure[0] = '\0';
+    end(sim);
+}
+
+static void damaged_replica_stores_but_neither_votes_nor_serves(void **state)
+{
+    struct rep_image image = { .votes = true, .damaged = true };
+    struct rep_limits limits = rep_limits_default();
+    struct rep *rep = rep_new(1, 2, &limits, &image);
+    struct rep_out out = { 0 };
+    struct rep_message m = { .shard = 1, .config = 1, .epoch = 1, .owner = 1 };
+    struct rep_event event = { .type = REP_RECEIVE, .from = 1, .message = &m };
+    (void)state;
+
+    m.type = REP_MSG_SEAL;
+    assert_int_equal(rep_step(rep, &event, &out), ERR_OK);
+    m.type = REP_MSG_FETCH;
+    assert_int_equal(rep_step(rep, &event, &out), ERR_OK);
+    assert_int_equal(out.send_count, 0);
+    m.type = REP_MSG_APPEND;
+    m.round = 1;
+    assert_int_equal(rep_step(rep, &event, &out), ERR_OK);
+    assert_int_equal(out.send_count, 1);
+    assert_false(out.sends[0].message.votes);
+    assert_int_equal(rep_role(rep), REP_DAMAGED);
+    rep_out_deinit(&out);
+    rep_free(rep);
+}
+
+/* Whoever sends it: a message must not stop the process, nor be believed. */
+static void messages_of_strangers_are_ignored(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    struct rep_out out = { 0 };
+    struct rep_message m = { .shard = 3,
+                             .config = 1,
+                             .epoch = 9,
+                             .owner = 2,
+                             .votes = true,
+                             .matched_index = 99,
+                             .round = 7 };
+    struct rep_event event = { .type = REP_RECEIVE, .from = 3, .message = &m };
+    (void)state;
+
+    promote(sim, 1, 3);
+    for (int type = REP_MSG_APPEND; type <= REP_MSG_FETCH_ACK; type++) {
+        m.type = (enum rep_message_type)type; /* Its owner is not the sender. */
+        assert_int_equal(rep_step(rep_sim_rep(sim, 1), &event, &out), ERR_OK);
+    }
+    m.type = REP_MSG_APPEND_ACK; /* Of our epoch, but beyond our log. */
+    m.epoch = 1;
+    m.owner = 1;
+    assert_int_equal(rep_step(rep_sim_rep(sim, 1), &event, &out), ERR_OK);
+    m.shard = 4;
+    m.type = REP_MSG_SEAL;
+    m.epoch = 9;
+    m.owner = 3;
+    assert_int_equal(rep_step(rep_sim_rep(sim, 1), &event, &out), ERR_OK);
+    assert_int_equal(role(sim, 1), REP_OWNER);
+    assert_true(commit_index(sim, 1) == 1);
+    rep_out_deinit(&out);
+    end(sim);
+}
+
+static void owner_is_heard_by_its_heartbeats(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    rep_sim_run(sim, 500);
+    assert_true(sim->now_ms - rep_owner_heard_ms(rep_sim_rep(sim, 2)) <= 60);
+    rep_sim_crash(sim, 1);
+    rep_sim_run(sim, 500);
+    assert_true(sim->now_ms - rep_owner_heard_ms(rep_sim_rep(sim, 2)) >= 450);
+    end(sim);
+}
+
+static void same_seed_replays_the_same_run(void **state)
+{
+    uint64_t steps[2];
+    (void)state;
+
+    for (int i = 0; i < 2; i++) {
+        struct rep_sim *sim = mem_alloc(sizeof *sim);
+        rep_sim_chaos_begin(sim, 77);
+        rep_sim_run(sim, 1000);
+        steps[i] = sim->counts.steps;
+        end(sim);
+    }
+    assert_true(steps[0] == steps[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(outcomes_that_differ_are_noticed),
+        cmocka_unit_test(damaged_replica_stores_but_neither_votes_nor_serves),
+        cmocka_unit_test(messages_of_strangers_are_ignored),
+        cmocka_unit_test(owner_is_heard_by_its_heartbeats),
+        cmocka_unit_test(same_seed_replays_the_same_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
