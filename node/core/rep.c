@@ -76,6 +76,7 @@ static void rep_check(const struct rep *rep)
     CHECK(rep->promise_ticket <= rep->ticket_last);
     CHECK(leads(rep) == (rep->peers != NULL));
     CHECK(IMPLIES(leads(rep), rep->promise.owner == rep->self));
+    CHECK(IMPLIES(leads(rep), rep->known.epoch == rep->promise.epoch));
     CHECK(IMPLIES(leads(rep), rep->votes));
     CHECK(IMPLIES(rep->source != NULL, rep->role == REP_ADOPTING));
     CHECK(IMPLIES(rep->round_open, rep->role == REP_OWNER));

@@ -328,6 +328,8 @@ static void peer_matched(struct rep *rep, struct rep_peer *peer, const struct re
         peer->needs_snapshot = false;
         peer->reading = false;
     }
+    if (peer->next_index > rep->window.base_index)
+        peer->needs_snapshot = false; /* What it lacks is in memory. */
 }
 
 void rep_append_ack(struct rep *rep, uint64_t from, const struct rep_message *m,

@@ -140,8 +140,8 @@ void rep_record(struct rep *rep, const struct rep_record *record, struct rep_out
     const struct membership *m = &record->membership;
     struct promise asked = { m->config, record->epoch, record->owner };
 
-    if (record->generation < rep->generation)
-        return;
+    if (record->generation < rep->generation || record->epoch < rep->known.epoch)
+        return; /* An old one, read late. */
     rep->generation = record->generation;
     rep_know(rep, &asked);
     if (record->epoch <= rep->promise.epoch || m->count > MEMBERS_MAX || m->new_count > MEMBERS_MAX)

@@ -75,6 +75,13 @@ static void count_message(struct rep_sim *sim, const struct rep_message *m)
     }
 }
 
+/* Those who forget what they have just said are the ones to fear. */
+static void crash_soon(struct rep_sim *sim, uint64_t id, uint32_t weight)
+{
+    if (sim_random_chance(&sim->random, sim->faults.crash_per_thousand * weight))
+        later(sim, node_get(sim, id), SIM_CRASH, sim_random_between(&sim->random, 0, 8), 0);
+}
+
 static void send_message(struct rep_sim *sim, uint64_t from, const struct rep_send *send)
 {
     uint32_t copies = 1;
@@ -85,6 +92,10 @@ static void send_message(struct rep_sim *sim, uint64_t from, const struct rep_se
         return;
     }
     count_message(sim, &send->message);
+    if (send->message.type == REP_MSG_SEAL_ACK)
+        crash_soon(sim, from, 5);
+    if (send->message.type == REP_MSG_APPEND_ACK)
+        crash_soon(sim, from, 1);
     if (sim->cut[from - 1][send->to - 1] ||
         sim_random_chance(&sim->random, sim->faults.drop_per_thousand)) {
         sim->counts.dropped++;
@@ -115,7 +126,8 @@ static void sync_begin(struct rep_sim *sim, struct sim_node *node)
     if (node->syncing || node->disk_held || count == 0)
         return;
     node->syncing = true;
-    later(sim, node, SIM_SYNCED, sim_random_between(&sim->random, 1, sim->faults.sync_ms_max),
+    later(sim, node, SIM_SYNCED,
+          sim_random_between(&sim->random, 1, sim->faults.sync_ms_max + node->slow_ms),
           node->disk.pending[count - 1].ticket);
 }
 
@@ -138,6 +150,8 @@ static void note_role(struct rep_sim *sim, struct sim_node *node)
     if (sim->verbose)
         printf("%6llu node %llu role %d epoch %llu\n", (unsigned long long)sim->now_ms,
                (unsigned long long)node->id, role, (unsigned long long)rep_epoch(node->rep));
+    if (role == REP_STARTING)
+        crash_soon(sim, node->id, 10);
     sim->counts.promotions += role == REP_SEALING;
     sim->counts.adoptions += role == REP_ADOPTING;
     sim->counts.deposed += role == REP_FOLLOWER;
@@ -278,7 +292,7 @@ static void on_node_event(struct rep_sim *sim, struct sim_node *node, const stru
             (struct rep_event){ .type = REP_RECORD, .record = &sim->records[event->number] });
         break;
     default:
-        CHECK(!"an event of no node");
+        CHECK(false); /* Not an event of a node. */
     }
 }
 
@@ -452,6 +466,23 @@ struct membership rep_sim_members(uint64_t config, uint32_t count)
     return m;
 }
 
+static void trace_record(const struct rep_sim *sim)
+{
+    const struct rep_record *record = &sim->records[sim->record_count - 1];
+    const struct membership *m = &record->membership;
+
+    if (!sim->verbose)
+        return;
+    printf("%6llu record: epoch %llu owner %llu config %llu members",
+           (unsigned long long)sim->now_ms, (unsigned long long)record->epoch,
+           (unsigned long long)record->owner, (unsigned long long)m->config);
+    for (uint32_t i = 0; i < m->count; i++)
+        printf(" %llu", (unsigned long long)m->members[i]);
+    for (uint32_t i = 0; i < m->new_count; i++)
+        printf("%s %llu", i == 0 ? " and" : "", (unsigned long long)m->new_members[i]);
+    printf("\n");
+}
+
 void rep_sim_record(struct rep_sim *sim, uint64_t owner, const struct membership *membership)
 {
     uint32_t at = sim->record_count++;
@@ -464,11 +495,9 @@ void rep_sim_record(struct rep_sim *sim, uint64_t owner, const struct membership
         .generation = 1, .epoch = at + 1, .owner = owner, .membership = *membership
     };
     sim->serving_ms = sim->now_ms;
-    if (sim->verbose)
-        printf("%6llu record: epoch %u owner %llu config %llu\n", (unsigned long long)sim->now_ms,
-               at + 1, (unsigned long long)owner, (unsigned long long)membership->config);
+    trace_record(sim);
     for (uint32_t i = 0; i < sim->node_count; i++)
-        if (!sim_random_chance(&sim->random, sim->faults.drop_per_thousand))
+        if (!sim->nodes[i].blind)
             later(sim, &sim->nodes[i], SIM_RECORD,
                   sim_random_between(&sim->random, 1, sim->faults.delay_ms_max), at);
 }

@@ -42,6 +42,8 @@ enum sim_kind {
     SIM_RESTART,
     SIM_CLIENT, /* This and the next: rep_sim_chaos.c. */
     SIM_TROUBLE,
+    SIM_CRASH,
+    SIM_DUEL, /* node, from: the two; number: turns left. */
     SIM_MONITOR
 };
 
@@ -59,9 +61,11 @@ struct sim_node {
     bool wiped;
     struct sim_disk lost; /* What a wipe took: it counted when it was acknowledged. */
     bool disk_held;       /* Nothing becomes durable while it is set. */
+    bool blind;           /* Cut off from the ownership record. */
     bool syncing;
     bool apply_due, flush_due;
     int64_t skew_ms;
+    uint64_t slow_ms; /* Its disk takes up to so much longer. */
     uint64_t commit_seen;
     struct sim_read reads[SIM_READS_MAX];
     uint32_t read_count;
@@ -74,6 +78,7 @@ struct sim_faults {
     uint64_t delay_ms_max;
     uint64_t sync_ms_max;
     uint64_t apply_ms_max;
+    uint32_t crash_per_thousand; /* Soon after a promise, an acknowledgement or START. */
 };
 
 struct rep_sim {

@@ -144,7 +144,7 @@ static void monitor(struct rep_sim *sim)
         struct sim_node *node = &sim->nodes[i];
         if (serves(sim, node))
             sim->serving_ms = sim->now_ms;
-        if (node->rep != NULL && sim_random_chance(&sim->random, 100))
+        if (node->rep != NULL && !node->blind && sim_random_chance(&sim->random, 200))
             sim_queue_push(&sim->queue, &(struct sim_event){ .at_ms = sim->now_ms + 1,
                                                              .kind = SIM_RECORD,
                                                              .node = node->id,
@@ -158,18 +158,95 @@ static void monitor(struct rep_sim *sim)
 
 /* ---- Trouble ---- */
 
+/* Who is cut off from the others may be cut off from etcd too, and go on believing it owns. */
 static void partition(struct rep_sim *sim)
 {
-    bool heal = sim_random_chance(&sim->random, 400);
-    bool one_way = sim_random_chance(&sim->random, 300);
+    bool heal = sim_random_chance(&sim->random, 300);
+    bool one_way = sim_random_chance(&sim->random, 200);
     uint64_t side = sim_random_next(&sim->random);
 
+    if (sim_random_chance(&sim->random, 400))
+        side = 1u << between(sim, 0, sim->node_count - 1);
     sim->counts.partitions++;
-    for (uint32_t a = 0; a < sim->node_count; a++)
+    for (uint32_t a = 0; a < sim->node_count; a++) {
+        bool blind = ((side >> a) & 1) != 0 && sim_random_chance(&sim->random, 600);
+        sim->nodes[a].blind = !heal && blind;
         for (uint32_t b = 0; b < sim->node_count; b++) {
             bool apart = ((side >> a) & 1) != ((side >> b) & 1);
             sim->cut[a][b] = !heal && apart && (!one_way || ((side >> a) & 1) != 0);
         }
+    }
+}
+
+/* Two owners take turns, each cut off while the other has its turn: tails that no majority has
+ * grow on both sides, and START after START stays alone. */
+static void duel(struct rep_sim *sim, uint64_t out, uint64_t in, uint64_t turns)
+{
+    struct membership m = record_get(sim)->membership;
+
+    for (uint64_t peer = 1; peer <= sim->node_count; peer++) {
+        if (peer != out)
+            rep_sim_cut(sim, out, peer, peer == in || sim_random_chance(&sim->random, 800));
+        if (peer != in && peer != out)
+            rep_sim_cut(sim, in, peer, sim_random_chance(&sim->random, 200));
+    }
+    sim->nodes[out - 1].blind = sim_random_chance(&sim->random, 500);
+    sim->nodes[in - 1].blind = false;
+    if (!membership_has(&m, in))
+        return;
+    rep_sim_record(sim, in, &m);
+    if (turns > 0)
+        sim_queue_push(&sim->queue, &(struct sim_event){ .at_ms = sim->now_ms + between(sim, 2, 30),
+                                                         .kind = SIM_DUEL,
+                                                         .node = in,
+                                                         .from = out,
+                                                         .number = turns - 1 });
+}
+
+static void duel_begin(struct rep_sim *sim)
+{
+    uint64_t in = any_member(sim);
+    uint64_t out = any_member(sim);
+
+    if (in != out)
+        duel(sim, out, in, between(sim, 2, 8));
+}
+
+/* Two nodes lose each other while everybody else reaches both. */
+static void cut_link(struct rep_sim *sim)
+{
+    uint32_t a = (uint32_t)between(sim, 0, sim->node_count - 1);
+    uint32_t b = (uint32_t)between(sim, 0, sim->node_count - 1);
+
+    sim->nodes[a].blind = sim_random_chance(&sim->random, 500);
+    if (a != b)
+        rep_sim_cut(sim, a + 1, b + 1, true);
+}
+
+/* The owner loses the new owner, or more, and goes on with whoever it still reaches. */
+static void depose(struct rep_sim *sim)
+{
+    uint64_t heir = any_member(sim);
+
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        struct sim_node *node = &sim->nodes[i];
+        if (node->id == heir || node->rep == NULL || rep_role(node->rep) != REP_OWNER)
+            continue;
+        node->blind = true;
+        rep_sim_cut(sim, node->id, heir, true);
+        for (uint64_t peer = 1; peer <= sim->node_count; peer++)
+            if (peer != node->id && sim_random_chance(&sim->random, 300))
+                rep_sim_cut(sim, node->id, peer, true);
+    }
+    if (sim_random_chance(&sim->random, 400)) {
+        /* The members answer the heir while their disks are slow, and forget. */
+        sim->faults.crash_per_thousand = 80;
+        sim->faults.drop_per_thousand = 0;
+        for (uint32_t i = 0; i < sim->node_count; i++)
+            sim->nodes[i].slow_ms = i + 1 == heir ? 0 : between(sim, 0, 100);
+    }
+    struct membership m = record_get(sim)->membership;
+    rep_sim_record(sim, heir, &m);
 }
 
 static void crash(struct rep_sim *sim, struct sim_node *node)
@@ -177,7 +254,8 @@ static void crash(struct rep_sim *sim, struct sim_node *node)
     if (node->rep == NULL)
         return;
     rep_sim_crash(sim, node->id);
-    sim_queue_push(&sim->queue, &(struct sim_event){ .at_ms = sim->now_ms + between(sim, 1, 400),
+    uint64_t down_ms = between(sim, 1, sim_random_chance(&sim->random, 400) ? 10 : 400);
+    sim_queue_push(&sim->queue, &(struct sim_event){ .at_ms = sim->now_ms + down_ms,
                                                      .kind = SIM_RESTART,
                                                      .node = node->id });
 }
@@ -214,6 +292,10 @@ static void weather(struct rep_sim *sim)
     sim->faults.delay_ms_max = rough ? between(sim, 1, 150) : between(sim, 1, 4);
     sim->faults.sync_ms_max = rough ? between(sim, 1, 80) : between(sim, 1, 5);
     sim->faults.apply_ms_max = rough ? between(sim, 0, 50) : 0;
+    sim->faults.crash_per_thousand =
+        sim_random_chance(&sim->random, 300) ? (uint32_t)between(sim, 0, 40) : 0;
+    for (uint32_t i = 0; i < sim->node_count; i++)
+        sim->nodes[i].slow_ms = sim_random_chance(&sim->random, 200) ? between(sim, 1, 150) : 0;
 }
 
 static void trouble(struct rep_sim *sim)
@@ -223,8 +305,14 @@ static void trouble(struct rep_sim *sim)
 
     if (dice < 18)
         crash(sim, node);
-    else if (dice < 34)
+    else if (dice < 30)
         partition(sim);
+    else if (dice < 36)
+        cut_link(sim);
+    else if (dice < 42)
+        depose(sim);
+    else if (dice < 46)
+        duel_begin(sim);
     else if (dice < 54)
         promote_any(sim);
     else if (dice < 66)
@@ -251,15 +339,27 @@ void rep_sim_chaos_event(struct rep_sim *sim, const struct sim_event *event)
     case SIM_TROUBLE:
         if (!sim->healing) {
             trouble(sim);
-            again(sim, SIM_TROUBLE, between(sim, 1, sim->trouble_ms_max));
+            /* Often the next one strikes while the last is being dealt with. */
+            again(sim, SIM_TROUBLE,
+                  between(sim, 1, sim_random_chance(&sim->random, 400) ? 12 : sim->trouble_ms_max));
         }
+        break;
+    case SIM_CRASH: {
+        struct sim_node *node = &sim->nodes[event->node - 1];
+        if (!sim->healing && event->life == node->life)
+            crash(sim, node);
+        break;
+    }
+    case SIM_DUEL:
+        if (!sim->healing)
+            duel(sim, event->node, event->from, event->number);
         break;
     case SIM_MONITOR:
         monitor(sim);
         again(sim, SIM_MONITOR, MONITOR_MS);
         break;
     default:
-        CHECK(!"not an event of chaos");
+        CHECK(false); /* Not an event of chaos. */
     }
 }
 
@@ -295,6 +395,8 @@ static void calm(struct rep_sim *sim)
     sim->faults = (struct sim_faults){ .delay_ms_max = 3, .sync_ms_max = 3 };
     for (uint32_t a = 0; a < sim->node_count; a++) {
         sim->nodes[a].skew_ms = 0;
+        sim->nodes[a].blind = false;
+        sim->nodes[a].slow_ms = 0;
         for (uint32_t b = 0; b < sim->node_count; b++)
             sim->cut[a][b] = false;
         if (sim->nodes[a].rep == NULL)
