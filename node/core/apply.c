@@ -171,6 +171,8 @@ static err player_load(struct step *step)
         break;
     }
     step->context.player = &step->player;
+    row_key_ledger(&key, step->op.entity, step->player.ledger_seq + 1);
+    state_prefetch(step->applier->state, row_key_slice(&key));
     return ERR_OK;
 }
 
@@ -324,8 +326,6 @@ static err evaluate(struct step *step)
     err e = player_load(step);
     if (e != ERR_OK)
         return e;
-    step->request = arena_unpack(&applier->arena, step->method->request, step->op.request);
-    CHECK(step->request != NULL);
     step->response = arena_message(&applier->arena, step->method->response);
     state_begin(applier->state);
     if (step->op.id.text.size > 0)
@@ -358,6 +358,23 @@ static void note_pruned(struct step *step)
         step->applier->prune_next_ms = 0;
 }
 
+/* Decodes the request while the processor fetches the rows that are looked up next. */
+static void unpack_request(struct step *step)
+{
+    struct row_key key;
+
+    if (step->op.entity.size > 0) {
+        row_key_player(&key, step->op.entity);
+        state_prefetch(step->applier->state, row_key_slice(&key));
+    }
+    if (step->op.id.text.size > 0) {
+        row_key_operation(&key, step->op.entity, &step->op.id);
+        state_prefetch(step->applier->state, row_key_slice(&key));
+    }
+    step->request = arena_unpack(&step->applier->arena, step->method->request, step->op.request);
+    CHECK(step->request != NULL);
+}
+
 static err apply_operation(struct applier *applier, const struct entry *entry, struct need *need,
                            struct outcome *outcome)
 {
@@ -386,6 +403,7 @@ static err apply_operation(struct applier *applier, const struct entry *entry, s
         .freed = &step.freed,
         .decided = &step.decided,
     };
+    unpack_request(&step);
     if (step.op.id.text.size > 0)
         e = deduplicate(&step, &done);
     if (e != ERR_OK || done)

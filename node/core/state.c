@@ -193,6 +193,11 @@ bool state_miss_is_absent(const struct state *state, struct slice key)
     return key.data[0] == TABLE_OPERATION && row_operation_ms(key) > state->operations_known_ms;
 }
 
+void state_prefetch(const struct state *state, struct slice key)
+{
+    row_table_prefetch(&state->table, hash_u64(key));
+}
+
 enum state_found state_find(struct state *state, struct slice key, struct slice *ret_value)
 {
     CHECK(key.size > 0);

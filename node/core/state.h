@@ -74,6 +74,9 @@ void state_free(struct state *state);
 /* Sees the open transaction's own writes. *ret_value is borrowed until the next put or evict. */
 enum state_found state_find(struct state *state, struct slice key, struct slice *ret_value);
 
+/* Lets the processor fetch what finding `key` will touch, while other work goes on. */
+void state_prefetch(const struct state *state, struct slice key);
+
 /* One transaction at a time. Puts and deletes need no earlier load. */
 void state_begin(struct state *state);
 void state_put(struct state *state, struct slice key, struct slice value);

@@ -85,6 +85,7 @@ struct slice row_value(const struct row *row);
 size_t row_bytes(const struct row *row);
 
 struct row *row_table_find(const struct row_table *table, struct slice key, uint64_t hash);
+void row_table_prefetch(const struct row_table *table, uint64_t hash);
 void row_table_add(struct row_table *table, struct row *row);
 void row_table_remove(struct row_table *table, struct row *row);
 /* Hands every row to `visit`, which frees it. */

@@ -37,6 +37,14 @@ struct row *row_table_find(const struct row_table *table, struct slice key, uint
     return slot != NULL ? slot->row : NULL;
 }
 
+void row_table_prefetch(const struct row_table *table, uint64_t hash)
+{
+    if (table->now.capacity > 0)
+        __builtin_prefetch(&table->now.slots[hash & (table->now.capacity - 1)]);
+    if (table->old.capacity > 0)
+        __builtin_prefetch(&table->old.slots[hash & (table->old.capacity - 1)]);
+}
+
 static void slots_put(struct row_slots *slots, struct row *row)
 {
     uint64_t mask = slots->capacity - 1;

@@ -312,6 +312,16 @@ static void audit(struct world *w, const char *player)
     assert_int_equal(gold, fixture_balance(&w->busy, player, "gold"));
 }
 
+/* What the shard counts is what its rows say. */
+static void audit_counts(const struct fixture *f)
+{
+    uint64_t operations = 0;
+
+    for (uint32_t i = 0; i < f->row_count; i++)
+        operations += f->rows[i].key.data[0] == TABLE_OPERATION;
+    assert_int_equal(operations, applier_meta(f->applier)->operation_count);
+}
+
 static void run_seed(struct world *w, uint64_t seed)
 {
     uint32_t applied = 0;
@@ -337,6 +347,7 @@ static void run_seed(struct world *w, uint64_t seed)
         audit(w, w->players[i]);
     w->reach[REACH_NEED] += (uint32_t)w->lean.need_rounds;
     assert_true(hash128_equal(fixture_digest(&w->busy), fixture_digest(&w->lean)));
+    audit_counts(&w->lean);
     fixture_deinit(&w->busy);
     fixture_deinit(&w->lean);
 }
