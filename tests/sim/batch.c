@@ -1,0 +1,334 @@
+#include "tests/sim/batch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/check.h"
+#include "tests/sim/sim.h"
+
+#define TWICE_EVERY    100u /* One seed in so many runs twice and must be the same. */
+#define SEEDS_MAX      1000000u
+#define STORY_LINES    70u
+#define STORIES_MAX    5u
+#define STORY_BYTES    512u
+#define FAILURES_SHOWN 20u
+
+/* What a child says of one seed. */
+struct verdict {
+    uint64_t seed;
+    bool begun; /* Only that it begins. */
+    struct sim_counts counts;
+    char failure[SIM_TEXT_BYTES];
+};
+
+struct child {
+    pid_t pid;
+    int fd;
+    uint64_t next; /* Place of the next seed; the child takes every jobs-th. */
+    uint64_t seed; /* Being run. */
+};
+
+struct batch {
+    const struct batch_options *options;
+    uint64_t *seeds;
+    uint64_t seed_count;
+    struct sim_counts counts;
+    uint64_t done, failed;
+    struct verdict *failures; /* Counts unused. */
+    struct timespec began;
+};
+
+/* ---- one seed ---- */
+static struct hash128 run_seed(uint64_t seed, struct verdict *ret_verdict)
+{
+    struct sim *sim = sim_new(seed, false);
+
+    sim_run(sim);
+    struct hash128 digest = sim->digest;
+    *ret_verdict = (struct verdict){ .seed = seed, .counts = sim->counts };
+    memcpy(ret_verdict->failure, sim->failure, sizeof sim->failure);
+    sim_free(sim);
+    return digest;
+}
+
+int batch_story(uint64_t seed)
+{
+    struct sim *sim = sim_new(seed, true);
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    sim_run(sim);
+    bool broken = sim->failure[0] != '\0';
+    printf("%s\n", broken ? sim->failure : "every promise held");
+    sim_free(sim);
+    return broken;
+}
+
+static void tell(int fd, const struct verdict *verdict)
+{
+    if (write(fd, verdict, sizeof *verdict) != (ssize_t)sizeof *verdict)
+        _exit(3);
+}
+
+static void child_main(const struct batch *batch, uint64_t place, int fd)
+{
+    for (; place < batch->seed_count; place += batch->options->jobs) {
+        uint64_t seed = batch->seeds[place];
+        struct verdict verdict = { .seed = seed, .begun = true };
+        tell(fd, &verdict);
+        struct hash128 first = run_seed(seed, &verdict);
+        if (seed % TWICE_EVERY == 0 && verdict.failure[0] == '\0') {
+            struct verdict again;
+            struct hash128 second = run_seed(seed, &again);
+            if (!hash128_equal(first, second))
+                snprintf(verdict.failure, sizeof verdict.failure,
+                         "two runs of this seed are not the same");
+        }
+        tell(fd, &verdict);
+    }
+    _exit(0);
+}
+
+/* ---- children ---- */
+static void child_start(struct batch *batch, struct child *child)
+{
+    int fds[2];
+
+    CHECK(pipe(fds) == 0);
+    fflush(stdout);
+    child->pid = fork();
+    CHECK(child->pid >= 0);
+    if (child->pid == 0) {
+        close(fds[0]);
+        child_main(batch, child->next, fds[1]);
+    }
+    close(fds[1]);
+    child->fd = fds[0];
+}
+
+static void note_failure(struct batch *batch, uint64_t seed, const char *what)
+{
+    struct verdict *failure = &batch->failures[batch->failed % FAILURES_SHOWN];
+
+    batch->failed++;
+    *failure = (struct verdict){ .seed = seed };
+    snprintf(failure->failure, sizeof failure->failure, "%s", what);
+    fprintf(stderr, "seed %" PRIu64 ": %s\n", seed, what);
+}
+
+static void add_counts(struct sim_counts *to, const struct sim_counts *from)
+{
+#define SIM_FIELD(name) to->name += from->name;
+    SIM_REACH(SIM_FIELD) SIM_FAULTS(SIM_FIELD)
+#undef SIM_FIELD
+    to->events += from->events;
+}
+
+static void take_verdict(struct batch *batch, struct child *child, const struct verdict *verdict)
+{
+    if (verdict->begun) {
+        child->seed = verdict->seed;
+        return;
+    }
+    batch->done++;
+    child->next += batch->options->jobs;
+    add_counts(&batch->counts, &verdict->counts);
+    if (verdict->failure[0] != '\0')
+        note_failure(batch, verdict->seed, verdict->failure);
+}
+
+/* False: the child is through with its seeds. */
+static bool child_listen(struct batch *batch, struct child *child)
+{
+    struct verdict verdict;
+    size_t got = 0;
+    int status = 0;
+
+    while (got < sizeof verdict) {
+        ssize_t n = read(child->fd, (char *)&verdict + got, sizeof verdict - got);
+        if (n <= 0)
+            break;
+        got += (size_t)n;
+    }
+    if (got == sizeof verdict) {
+        take_verdict(batch, child, &verdict);
+        return true;
+    }
+    close(child->fd);
+    CHECK(waitpid(child->pid, &status, 0) == child->pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return false;
+    note_failure(batch, child->seed, "the process died (see above)");
+    batch->done++;
+    child->next += batch->options->jobs;
+    child_start(batch, child);
+    return true;
+}
+
+static void run_children(struct batch *batch)
+{
+    struct child children[BATCH_JOBS_MAX];
+    uint32_t jobs = batch->options->jobs;
+    bool working[BATCH_JOBS_MAX] = { false };
+    uint32_t left = jobs;
+
+    for (uint32_t i = 0; i < jobs; i++) {
+        children[i] = (struct child){ .next = i };
+        child_start(batch, &children[i]);
+        working[i] = true;
+    }
+    while (left > 0) {
+        for (uint32_t i = 0; i < jobs; i++) {
+            if (working[i] && !child_listen(batch, &children[i])) {
+                working[i] = false;
+                left--;
+            }
+        }
+    }
+}
+
+/* ---- the report ---- */
+
+/* The last lines of a seed's story, without those of other shards. */
+static void tell_story(uint64_t seed)
+{
+    FILE *file = tmpfile();
+    char (*lines)[STORY_BYTES] = mem_zalloc(STORY_LINES * STORY_BYTES);
+    char line[STORY_BYTES];
+    uint64_t count = 0;
+
+    CHECK(file != NULL);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        if (dup2(fileno(file), STDOUT_FILENO) < 0 || dup2(fileno(file), STDERR_FILENO) < 0)
+            _exit(3);
+        _exit(batch_story(seed));
+    }
+    CHECK(waitpid(pid, NULL, 0) == pid);
+    rewind(file);
+    while (fgets(line, sizeof line, file) != NULL)
+        memcpy(lines[count++ % STORY_LINES], line, sizeof line);
+    printf("\n---- the end of seed %" PRIu64 " (holdfast-sim --seed %" PRIu64 " tells all)\n", seed,
+           seed);
+    for (uint64_t i = count > STORY_LINES ? count - STORY_LINES : 0; i < count; i++)
+        fputs(lines[i % STORY_LINES], stdout);
+    free(lines);
+    fclose(file);
+}
+
+static uint32_t unreached(const struct batch *batch)
+{
+    uint32_t zeros = 0;
+
+    if (batch->options->reach_optional)
+        return 0;
+#define SIM_FIELD(name)                                                                            \
+    if (batch->counts.name == 0) {                                                                 \
+        fprintf(stderr, "never exercised: " #name "\n");                                           \
+        zeros++;                                                                                   \
+    }
+    SIM_REACH(SIM_FIELD) SIM_FAULTS(SIM_FIELD)
+#undef SIM_FIELD
+    return zeros;
+}
+
+static double seconds_since(const struct timespec *began)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - began->tv_sec) + (double)(now.tv_nsec - began->tv_nsec) / 1e9;
+}
+
+static void print_json(const struct batch *batch, double seconds)
+{
+    printf("{\"seeds\":%" PRIu64 ",\"events\":%" PRIu64 ",\"violations\":%" PRIu64
+           ",\"seconds\":%.1f,\"reach\":{",
+           batch->done, batch->counts.events, batch->failed, seconds);
+    const char *comma = "";
+#define SIM_FIELD(name)                                                                            \
+    printf("%s\"" #name "\":%" PRIu64, comma, batch->counts.name);                                 \
+    comma = ",";
+    SIM_REACH(SIM_FIELD)
+    printf("},\"faults\":{");
+    comma = "";
+    SIM_FAULTS(SIM_FIELD)
+#undef SIM_FIELD
+    printf("},\"failed\":[");
+    for (uint64_t i = 0; i < batch->failed && i < FAILURES_SHOWN; i++)
+        printf("%s%" PRIu64, i > 0 ? "," : "", batch->failures[i].seed);
+    printf("]}\n");
+}
+
+static void print_text(const struct batch *batch, double seconds)
+{
+    uint32_t column = 0;
+
+#define SIM_FIELD(name)                                                                            \
+    printf("%-22s%12" PRIu64 "%s", #name, batch->counts.name, ++column % 3 == 0 ? "\n" : "   ");
+    SIM_REACH(SIM_FIELD)
+    printf("\n");
+    column = 0;
+    SIM_FAULTS(SIM_FIELD)
+#undef SIM_FIELD
+    printf("\n%" PRIu64 " seeds, %" PRIu64 " events, %.1f s (%.0f seeds/s), %" PRIu64 " failed\n",
+           batch->done, batch->counts.events, seconds, (double)batch->done / seconds,
+           batch->failed);
+}
+
+static int report(const struct batch *batch)
+{
+    double seconds = seconds_since(&batch->began);
+
+    if (batch->options->json) {
+        print_json(batch, seconds);
+    } else {
+        for (uint64_t i = 0; i < batch->failed && i < STORIES_MAX; i++)
+            tell_story(batch->failures[i].seed);
+        print_text(batch, seconds);
+    }
+    return unreached(batch) > 0 || batch->failed > 0;
+}
+
+/* ---- seeds ---- */
+static bool read_kept(struct batch *batch, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char line[STORY_BYTES];
+
+    if (file == NULL) {
+        fprintf(stderr, "%s cannot be read\n", path);
+        return false;
+    }
+    while (fgets(line, sizeof line, file) != NULL && batch->seed_count < SEEDS_MAX) {
+        char *end;
+        unsigned long long seed = strtoull(line, &end, 10);
+        if (end != line)
+            batch->seeds[batch->seed_count++] = seed;
+    }
+    fclose(file);
+    return true;
+}
+
+int batch_run(const struct batch_options *options)
+{
+    struct batch batch = { .options = options };
+
+    clock_gettime(CLOCK_MONOTONIC, &batch.began);
+    batch.seeds = mem_zalloc(sizeof *batch.seeds * (SEEDS_MAX + 1));
+    batch.failures = mem_zalloc(sizeof *batch.failures * FAILURES_SHOWN);
+    bool readable = options->file == NULL || read_kept(&batch, options->file);
+    for (uint64_t i = 0; i < options->count && batch.seed_count < SEEDS_MAX; i++)
+        batch.seeds[batch.seed_count++] = options->first + i;
+    if (readable)
+        run_children(&batch);
+    int code = readable ? report(&batch) : 2;
+    free(batch.seeds);
+    free(batch.failures);
+    return code;
+}

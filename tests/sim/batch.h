@@ -1,0 +1,27 @@
+/*
+ * batch: many seeds in child processes, their counts added up, failures told. Reads the clock only
+ * to say how fast it was.
+ */
+#ifndef TESTS_SIM_BATCH_H
+#define TESTS_SIM_BATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BATCH_JOBS_MAX 16u
+
+struct batch_options {
+    uint64_t first, count;
+    const char *file; /* Kept seeds; NULL: none. */
+    uint32_t jobs;
+    bool json;
+    bool reach_optional;
+    bool story;
+};
+
+/* The exit code: 0 when every seed held and everything was exercised. */
+int batch_run(const struct batch_options *options);
+/* One seed in this process, told line by line. */
+int batch_story(uint64_t seed);
+
+#endif

@@ -1,0 +1,448 @@
+/* Coordinators: the production core, an election by lease, transactions whose answers are lost or
+ * that commit late, calls to nodes. What coordinator/io does. */
+#include <stdio.h>
+#include <string.h>
+
+#include "holdfast/v1/admin.pb-c.h"
+#include "idl/method.h"
+#include "runtime/base/check.h"
+#include "tests/sim/sim.h"
+
+#define TICK_MS        50u
+#define LEASE_TTL_MS   1500u
+#define TXN_TIMEOUT_MS 500u
+
+static void carry_out(struct sim *sim, uint32_t place);
+
+static void step(struct sim *sim, uint32_t place, struct coord_event event)
+{
+    struct sim_coord *c = &sim->coords[place];
+
+    event.now_ms = sim->now_ms;
+    coord_step(c->core, &event, &c->out);
+    carry_out(sim, place);
+}
+
+/* ---- transactions ---- */
+static void txn_encode(const struct coord_txn *txn, struct buf *out)
+{
+    buf_put_u64(out, txn->ticket);
+    buf_put_bytes(out, txn->election_key);
+    buf_put_u64(out, (uint64_t)txn->election_revision);
+    buf_put_u32(out, txn->write_count);
+    for (uint32_t i = 0; i < txn->write_count; i++) {
+        const struct coord_write *write = &txn->writes[i];
+        buf_put_u8(out, write->remove);
+        buf_put_bytes(out, write->key);
+        buf_put_bytes(out, write->value);
+        buf_put_u64(out, (uint64_t)write->mod_revision);
+        buf_put_bytes(out, write->absent_key);
+    }
+}
+
+static void txn_answer(struct sim *sim, uint32_t place, uint64_t delay_ms, struct buf *bytes)
+{
+    struct sim_event event = { .kind = EV_TXN_DONE,
+                               .node = PROC_COORD + place,
+                               .life = sim->coords[place].life,
+                               .bytes = *bytes };
+
+    *bytes = (struct buf){ 0 };
+    sim_later(sim, delay_ms, &event);
+}
+
+/* Nothing is known of it: the answer is a timeout, whatever becomes of the transaction. */
+static void txn_unknown(struct sim *sim, uint32_t place, uint64_t ticket)
+{
+    struct buf bytes = { 0 };
+
+    sim->counts.unknown_txns++;
+    buf_put_u64(&bytes, ticket);
+    buf_put_u8(&bytes, COORD_TXN_UNKNOWN);
+    txn_answer(sim, place, TXN_TIMEOUT_MS, &bytes);
+}
+
+/* from: 1 when the coordinator hears the answer. */
+static void txn_send(struct sim *sim, uint32_t place, const struct coord_txn *txn)
+{
+    uint32_t proc = PROC_COORD + place;
+    struct sim_event event = { .kind = EV_TXN, .node = PROC_ETCD, .number = proc, .from = 1 };
+    uint64_t delay_ms = sim_between(sim, 1, 15);
+    bool reached = net_etcd_reachable(sim, proc);
+    bool faulty = !sim->healing && sim_chance(sim, 120);
+
+    txn_encode(txn, &event.bytes);
+    if (reached && !faulty) {
+        sim_later(sim, delay_ms, &event);
+        return;
+    }
+    txn_unknown(sim, place, txn->ticket);
+    event.from = 0;
+    /* Half of what was not answered is carried out nevertheless, some of it much later. */
+    if (sim_chance(sim, 500)) {
+        buf_deinit(&event.bytes);
+        return;
+    }
+    if (!reached || sim_chance(sim, 600)) {
+        delay_ms = sim_between(sim, TXN_TIMEOUT_MS, 4000);
+        event.from = 2;
+    }
+    sim_later(sim, delay_ms, &event);
+}
+
+static bool write_one(struct sim *sim, struct reader *reader)
+{
+    bool remove = read_u8(reader) != 0;
+    struct slice key = read_bytes(reader, CLUSTER_KEY_SIZE);
+    struct slice value = read_bytes(reader, CLUSTER_RECORD_SIZE_MAX);
+    int64_t mod_revision = (int64_t)read_u64(reader);
+    struct slice absent = read_bytes(reader, CLUSTER_KEY_SIZE);
+    const struct etcd_kv *kv = etcd_find(sim, key);
+
+    if ((kv == NULL ? 0 : kv->mod_revision) != mod_revision)
+        return false;
+    if (absent.size > 0 && etcd_find(sim, absent) != NULL)
+        return false;
+    if (remove)
+        etcd_remove(sim, key);
+    else
+        etcd_put(sim, key, value, 0);
+    return true;
+}
+
+void etcd_coord_txn(struct sim *sim, struct sim_event *event)
+{
+    struct reader reader = reader_from(buf_slice(&event->bytes));
+    uint32_t place = (uint32_t)event->number - PROC_COORD;
+    struct buf answer = { 0 };
+
+    if (event->from == 2)
+        sim->counts.late_txns++;
+    buf_put_u64(&answer, read_u64(&reader));
+    struct slice election = read_bytes(&reader, CLUSTER_KEY_SIZE);
+    int64_t election_revision = (int64_t)read_u64(&reader);
+    const struct etcd_kv *kv = etcd_find(sim, election);
+    bool deposed =
+        election.size > 0 && (kv == NULL || kv->create_revision != election_revision);
+    uint32_t count = deposed ? 0 : read_u32(&reader);
+
+    buf_put_u8(&answer, deposed ? COORD_TXN_DEPOSED : COORD_TXN_ANSWERED);
+    for (uint32_t i = 0; i < count; i++)
+        buf_put_u8(&answer, write_one(sim, &reader));
+    CHECK(!reader.bad);
+    if (event->from != 1) {
+        buf_deinit(&answer);
+        return;
+    }
+    buf_put_u64(&answer, (uint64_t)sim->etcd.revision);
+    txn_answer(sim, place, sim_between(sim, 1, 15), &answer);
+}
+
+static void on_txn_done(struct sim *sim, uint32_t place, const struct sim_event *event)
+{
+    struct reader reader = reader_from(buf_slice(&event->bytes));
+    struct coord_event done = { .type = COORD_TXN_DONE, .ticket = read_u64(&reader) };
+    bool written[COORD_TXN_WRITES_MAX] = { false };
+
+    done.outcome = (enum coord_txn_outcome)read_u8(&reader);
+    for (uint32_t i = 0; reader_left(&reader) > 8; i++)
+        written[i] = read_u8(&reader) != 0;
+    done.written = written;
+    if (done.outcome != COORD_TXN_UNKNOWN)
+        done.mod_revision = (int64_t)read_u64(&reader);
+    CHECK(!reader.bad);
+    step(sim, place, done);
+}
+
+/* ---- calls to nodes ---- */
+static void call_failed(struct sim *sim, uint32_t place, uint64_t number, uint64_t delay_ms)
+{
+    struct sim_event event = { .kind = EV_REPLY,
+                               .node = PROC_COORD + place,
+                               .life = sim->coords[place].life,
+                               .number = number };
+
+    buf_put_u8(&event.bytes, WIRE_UNKNOWN);
+    sim_later(sim, delay_ms, &event);
+}
+
+static void call_send(struct sim *sim, uint32_t place, const struct coord_call *call)
+{
+    struct sim_event event = { .kind = EV_CALL, .node = call->node, .number = call->call };
+
+    buf_put_u8(&event.bytes, (uint8_t)(PROC_COORD + place));
+    buf_put_u8(&event.bytes, 0);
+    buf_put_u64(&event.bytes, sim->coords[place].life);
+    buf_put_u32(&event.bytes, call->method);
+    buf_put_u32(&event.bytes, call->timeout_ms);
+    buf_append(&event.bytes, call->body.data, call->body.size);
+    (void)net_send(sim, PROC_COORD + place, &event);
+    call_failed(sim, place, call->call, call->timeout_ms);
+}
+
+static void carry_out(struct sim *sim, uint32_t place)
+{
+    struct sim_coord *c = &sim->coords[place];
+
+    for (uint32_t i = 0; i < c->out.txn_count; i++)
+        txn_send(sim, place, &c->out.txns[i]);
+    for (uint32_t i = 0; i < c->out.call_count; i++)
+        call_send(sim, place, &c->out.calls[i]);
+    coord_out_clear(&c->out);
+}
+
+static void on_reply(struct sim *sim, uint32_t place, const struct sim_event *event)
+{
+    step(sim, place,
+         (struct coord_event){ .type = COORD_CALL_DONE,
+                               .call = event->number,
+                               .status = (enum wire_status)event->bytes.data[0] });
+}
+
+static void on_report(struct sim *sim, uint32_t place, const struct sim_event *event)
+{
+    Holdfast__Internal__V1__ReportOwnerRequest *report =
+        holdfast__internal__v1__report_owner_request__unpack(NULL, event->bytes.size,
+                                                             event->bytes.data);
+
+    CHECK(report != NULL);
+    step(sim, place, (struct coord_event){ .type = COORD_REPORT, .report = report });
+    holdfast__internal__v1__report_owner_request__free_unpacked(report, NULL);
+}
+
+/* ---- the election ---- */
+static void campaign(struct sim *sim, uint32_t place)
+{
+    struct sim_coord *c = &sim->coords[place];
+    struct cluster_key key = cluster_key_election_prefix(SIM_CLUSTER);
+    struct coordinator_record self = { 0 };
+    struct buf value = { 0 };
+    size_t used = strlen(key.text);
+
+    snprintf(self.name, sizeof self.name, "coordinator-%u", place);
+    snprintf(self.address, sizeof self.address, "10.0.1.%u:7000", place);
+    coordinator_record_encode(&self, &value);
+    c->lease = etcd_lease_grant(sim, LEASE_TTL_MS);
+    snprintf(key.text + used, sizeof key.text - used, "%llx", (unsigned long long)c->lease);
+    memcpy(c->key, key.text, sizeof c->key);
+    c->renewed_ms = sim->now_ms;
+    etcd_put(sim, cluster_key_slice(&key), buf_slice(&value), c->lease);
+    buf_deinit(&value);
+}
+
+static void lose(struct sim *sim, uint32_t place)
+{
+    struct sim_coord *c = &sim->coords[place];
+
+    c->key[0] = '\0';
+    if (!c->elected)
+        return;
+    c->elected = false;
+    sim_say(sim, "coord %u  is not elected any more", place);
+    step(sim, place, (struct coord_event){ .type = COORD_LOST });
+}
+
+/* Who leads is whose key is oldest. Reads etcd itself: a watch that lags changes nothing. */
+static void look_at_election(struct sim *sim, uint32_t place)
+{
+    struct sim_coord *c = &sim->coords[place];
+    struct cluster_key prefix = cluster_key_election_prefix(SIM_CLUSTER);
+    const struct etcd_kv *first = NULL;
+
+    for (uint32_t i = 0; i < sim->etcd.kv_count; i++) {
+        const struct etcd_kv *kv = &sim->etcd.kvs[i];
+        if (kv->create_revision == 0 || strncmp(kv->key, prefix.text, strlen(prefix.text)) != 0)
+            continue;
+        if (first == NULL || kv->create_revision < first->create_revision)
+            first = kv;
+    }
+    if (c->elected || first == NULL || strcmp(first->key, c->key) != 0)
+        return;
+    c->elected = true;
+    sim->counts.elections++;
+    sim_say(sim, "coord %u  is elected", place);
+    step(sim, place,
+         (struct coord_event){ .type = COORD_ELECTED,
+                               .key = slice_from_text(first->key),
+                               .create_revision = first->create_revision });
+}
+
+static void keep_election(struct sim *sim, uint32_t place)
+{
+    struct sim_coord *c = &sim->coords[place];
+
+    if (!net_etcd_reachable(sim, PROC_COORD + place)) {
+        /* Its lease may be gone: it cannot know. */
+        if (sim->now_ms - c->renewed_ms >= LEASE_TTL_MS)
+            lose(sim, place);
+        return;
+    }
+    if (c->key[0] != '\0' && etcd_lease_keep(sim, c->lease)) {
+        c->renewed_ms = sim->now_ms;
+    } else {
+        lose(sim, place);
+        campaign(sim, place);
+    }
+    look_at_election(sim, place);
+}
+
+/* ---- records ---- */
+void coord_changed(struct sim *sim, uint32_t place, const struct etcd_change *change)
+{
+    if (sim->coords[place].core == NULL)
+        return;
+    step(sim, place,
+         (struct coord_event){ .type = change->create_revision > 0 ? COORD_PUT : COORD_DELETED,
+                               .key = buf_slice(&change->key),
+                               .value = buf_slice(&change->value),
+                               .create_revision = change->create_revision,
+                               .mod_revision = change->mod_revision });
+}
+
+void coord_synced(struct sim *sim, uint32_t place)
+{
+    if (sim->coords[place].core != NULL)
+        step(sim, place, (struct coord_event){ .type = COORD_SYNCED });
+}
+
+/* ---- life ---- */
+static struct coord_limits limits(void)
+{
+    struct coord_limits l = coord_limits_default();
+
+    l.placement_settle_ms = 50;
+    l.claim_silent_ms = 800;
+    l.claim_calm_ms = 1500;
+    l.txn_retry_ms = 150;
+    l.call_timeout_ms = 600;
+    l.call_refused_ms = 500;
+    l.rebalance_up_ms = 2500;
+    l.rebalance_shun_ms = 4000;
+    l.server_wait_ms = 1500;
+    l.server_settle_ms = 200;
+    l.server_hold_ms_max = 3000;
+    return l;
+}
+
+static size_t policy_pack(uint8_t *bytes, uint64_t version)
+{
+    Holdfast__V1__Policy policy = HOLDFAST__V1__POLICY__INIT;
+    Holdfast__V1__CurrencyPolicy gold = HOLDFAST__V1__CURRENCY_POLICY__INIT;
+    Holdfast__V1__CurrencyPolicy gems = HOLDFAST__V1__CURRENCY_POLICY__INIT;
+    Holdfast__V1__CurrencyPolicy *currencies[] = { &gold, &gems };
+
+    gold.name = (char *)(uintptr_t)"gold";
+    gems.name = (char *)(uintptr_t)"gems";
+    policy.version = version;
+    policy.operation_window_ms = 900000;
+    policy.operations_max = 1000;
+    policy.n_currencies = 2;
+    policy.currencies = currencies;
+    return holdfast__v1__policy__pack(&policy, bytes);
+}
+
+void coord_start(struct sim *sim, uint32_t place)
+{
+    struct sim_coord *c = &sim->coords[place];
+    struct coord_limits l = limits();
+    struct cluster_record initial = {
+        .cluster_id = "01890a5d-ac96-774b-bcce-b302099a8057",
+        .generation = 1,
+        .shard_count = sim->shard_count,
+        .replication_factor = sim->node_count,
+        .created_by = "sim",
+    };
+    uint8_t policy[256];
+
+    sim_say(sim, "coord %u  starts", place);
+    c->core = coord_new(&(struct coord_options){
+        .cluster = SIM_CLUSTER,
+        .limits = &l,
+        .initial = &initial,
+        .initial_policy = { policy, policy_pack(policy, 1) },
+    });
+    c->key[0] = '\0';
+    c->elected = false;
+    c->down_until_ms = 0;
+    etcd_mirror_reset(sim, PROC_COORD + place);
+    sim_later(sim, sim_between(sim, 1, TICK_MS),
+              &(struct sim_event){
+                  .kind = EV_COORD_TICK, .node = PROC_COORD + place, .life = c->life });
+}
+
+static void count_up(struct sim *sim, const struct sim_coord *c)
+{
+    struct coord_stats stats;
+
+    coord_stats_get(c->core, &stats);
+    sim->counts.claims += stats.claims;
+    sim->counts.failovers += stats.failovers;
+    sim->counts.restarted_owners += stats.restarts;
+}
+
+void coord_kill(struct sim *sim, uint32_t place)
+{
+    struct sim_coord *c = &sim->coords[place];
+
+    if (c->core == NULL)
+        return;
+    sim_say(sim, "coord %u  dies", place);
+    count_up(sim, c);
+    c->life++;
+    c->paused_until_ms = 0;
+    coord_free(c->core);
+    coord_out_deinit(&c->out);
+    c->core = NULL;
+}
+
+/* A new policy, as a router writes it. */
+static void set_policy(struct sim *sim)
+{
+    struct cluster_key key = cluster_key_policy(SIM_CLUSTER);
+    uint8_t bytes[256];
+
+    if (etcd_find(sim, cluster_key_slice(&key)) == NULL || sim->etcd.down_until_ms > sim->now_ms)
+        return;
+    size_t size = policy_pack(bytes, ++sim->policy_version + 1);
+    etcd_put(sim, cluster_key_slice(&key), (struct slice){ bytes, size }, 0);
+}
+
+static void on_tick(struct sim *sim, uint32_t place)
+{
+    keep_election(sim, place);
+    step(sim, place, (struct coord_event){ .type = COORD_TICK });
+    if (!sim->quiet && sim_chance(sim, 2))
+        set_policy(sim);
+    sim_later(sim, TICK_MS,
+              &(struct sim_event){ .kind = EV_COORD_TICK,
+                                   .node = PROC_COORD + place,
+                                   .life = sim->coords[place].life });
+}
+
+void coord_event(struct sim *sim, struct sim_event *event)
+{
+    uint32_t place = (uint32_t)event->node - PROC_COORD;
+
+    if (event->kind == EV_RESTART) {
+        coord_start(sim, place);
+        return;
+    }
+    if (sim->coords[place].core == NULL)
+        return;
+    switch (event->kind) {
+    case EV_COORD_TICK:
+        on_tick(sim, place);
+        break;
+    case EV_TXN_DONE:
+        on_txn_done(sim, place, event);
+        break;
+    case EV_REPLY:
+        on_reply(sim, place, event);
+        break;
+    case EV_REPORT:
+        on_report(sim, place, event);
+        break;
+    default:
+        CHECK(!"an event for a coordinator");
+    }
+}

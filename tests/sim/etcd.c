@@ -1,0 +1,308 @@
+/* etcd as the cluster sees it: linearizable keys with revisions, leases, watches that lag. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "tests/sim/sim.h"
+
+#define KVS_MAX     4096u
+#define LEASES_MAX  4096u
+#define KNOWN_MAX   512u
+#define TICK_MS     40u
+
+static bool key_is(const char *key, struct slice slice)
+{
+    return strlen(key) == slice.size && memcmp(key, slice.data, slice.size) == 0;
+}
+
+static struct etcd_kv *find(const struct sim *sim, struct slice key)
+{
+    for (uint32_t i = 0; i < sim->etcd.kv_count; i++) {
+        if (sim->etcd.kvs[i].create_revision > 0 && key_is(sim->etcd.kvs[i].key, key))
+            return &sim->etcd.kvs[i];
+    }
+    return NULL;
+}
+
+const struct etcd_kv *etcd_find(const struct sim *sim, struct slice key)
+{
+    return find(sim, key);
+}
+
+static struct etcd_change *change_new(struct etcd_sim *etcd, const struct etcd_kv *kv)
+{
+    if (etcd->change_count == etcd->change_capacity) {
+        etcd->change_capacity = etcd->change_capacity > 0 ? etcd->change_capacity * 2 : 256;
+        etcd->changes = mem_realloc(etcd->changes, sizeof *etcd->changes * etcd->change_capacity);
+    }
+    struct etcd_change *change = &etcd->changes[etcd->change_count++];
+    *change = (struct etcd_change){ .create_revision = kv->create_revision,
+                                    .mod_revision = kv->mod_revision };
+    buf_append(&change->key, kv->key, strlen(kv->key));
+    if (kv->create_revision > 0)
+        buf_append(&change->value, kv->value.data, kv->value.size);
+    return change;
+}
+
+static struct etcd_kv *kv_new(struct etcd_sim *etcd, struct slice key)
+{
+    if (etcd->kvs == NULL)
+        etcd->kvs = mem_zalloc(sizeof *etcd->kvs * KVS_MAX);
+    uint32_t place = 0;
+    while (place < etcd->kv_count && etcd->kvs[place].create_revision > 0)
+        place++;
+    CHECK(place < KVS_MAX && key.size < CLUSTER_KEY_SIZE);
+    if (place == etcd->kv_count)
+        etcd->kv_count++;
+    struct etcd_kv *kv = &etcd->kvs[place];
+    memcpy(kv->key, key.data, key.size);
+    kv->key[key.size] = '\0';
+    kv->create_revision = etcd->revision;
+    return kv;
+}
+
+void etcd_put(struct sim *sim, struct slice key, struct slice value, int64_t lease)
+{
+    struct etcd_kv *kv = find(sim, key);
+
+    sim->etcd.revision++;
+    if (kv == NULL)
+        kv = kv_new(&sim->etcd, key);
+    kv->mod_revision = sim->etcd.revision;
+    kv->lease = lease;
+    buf_clear(&kv->value);
+    buf_append(&kv->value, value.data, value.size);
+    change_new(&sim->etcd, kv);
+    etcd_announce(sim);
+}
+
+static void remove_kv(struct sim *sim, struct etcd_kv *kv)
+{
+    kv->create_revision = 0;
+    kv->mod_revision = sim->etcd.revision;
+    change_new(&sim->etcd, kv);
+    etcd_announce(sim);
+}
+
+void etcd_remove(struct sim *sim, struct slice key)
+{
+    struct etcd_kv *kv = find(sim, key);
+
+    if (kv == NULL)
+        return;
+    sim->etcd.revision++;
+    remove_kv(sim, kv);
+}
+
+/* ---- leases ---- */
+static struct etcd_lease *lease_find(struct sim *sim, int64_t id)
+{
+    for (uint32_t i = 0; i < sim->etcd.lease_count; i++) {
+        if (sim->etcd.leases[i].id == id && !sim->etcd.leases[i].gone)
+            return &sim->etcd.leases[i];
+    }
+    return NULL;
+}
+
+int64_t etcd_lease_grant(struct sim *sim, uint64_t ttl_ms)
+{
+    struct etcd_sim *etcd = &sim->etcd;
+
+    if (etcd->leases == NULL)
+        etcd->leases = mem_zalloc(sizeof *etcd->leases * LEASES_MAX);
+    uint32_t place = 0;
+    while (place < etcd->lease_count && !etcd->leases[place].gone)
+        place++;
+    CHECK(place < LEASES_MAX);
+    if (place == etcd->lease_count)
+        etcd->lease_count++;
+    etcd->leases[place] = (struct etcd_lease){
+        .id = (int64_t)(sim_between(sim, 1, UINT32_MAX) << 24 | ++sim->sends),
+        .ttl_ms = ttl_ms,
+        .deadline_ms = sim->now_ms + ttl_ms,
+    };
+    return etcd->leases[place].id;
+}
+
+bool etcd_lease_keep(struct sim *sim, int64_t id)
+{
+    struct etcd_lease *lease = lease_find(sim, id);
+
+    if (lease == NULL)
+        return false;
+    lease->deadline_ms = sim->now_ms + lease->ttl_ms;
+    return true;
+}
+
+void etcd_lease_revoke(struct sim *sim, int64_t id)
+{
+    struct etcd_lease *lease = lease_find(sim, id);
+
+    if (lease == NULL)
+        return;
+    lease->gone = true;
+    sim->etcd.revision++;
+    for (uint32_t i = 0; i < sim->etcd.kv_count; i++) {
+        struct etcd_kv *kv = &sim->etcd.kvs[i];
+        if (kv->create_revision > 0 && kv->lease == id) {
+            sim_say(sim, "etcd     %s is gone with its lease", kv->key);
+            remove_kv(sim, kv);
+        }
+    }
+}
+
+void etcd_tick(struct sim *sim)
+{
+    struct etcd_sim *etcd = &sim->etcd;
+    struct sim_event again = { .kind = EV_ETCD_TICK };
+
+    for (uint32_t i = 0; i < etcd->lease_count; i++) {
+        struct etcd_lease *lease = &etcd->leases[i];
+        /* Nothing lapses while there is no leader; afterwards everybody has a little time. */
+        if (etcd->down_until_ms > sim->now_ms && lease->deadline_ms < sim->now_ms + 500)
+            lease->deadline_ms = sim->now_ms + 500;
+        if (!lease->gone && lease->deadline_ms <= sim->now_ms)
+            etcd_lease_revoke(sim, lease->id);
+    }
+    sim_later(sim, TICK_MS, &again);
+}
+
+/* ---- watches ---- */
+static bool follows(const struct sim *sim, uint32_t proc)
+{
+    if (proc >= PROC_NODE && proc < PROC_NODE + sim->node_count)
+        return true;
+    if (proc >= PROC_COORD && proc < PROC_COORD + sim->coord_count)
+        return true;
+    return proc >= PROC_ROUTER && proc < PROC_ROUTER + sim->router_count;
+}
+
+void etcd_announce(struct sim *sim)
+{
+    for (uint32_t proc = 0; proc < PROCS; proc++) {
+        struct etcd_mirror *mirror = &sim->mirrors[proc];
+        if (!follows(sim, proc) || mirror->awaiting)
+            continue;
+        mirror->awaiting = true;
+        sim_later(sim, sim_between(sim, 1, sim->delay_ms_max / 2 + 2),
+                  &(struct sim_event){ .kind = EV_MIRROR, .node = proc });
+    }
+}
+
+static void tell(struct sim *sim, uint32_t proc, const struct etcd_change *change)
+{
+    if (proc >= PROC_ROUTER)
+        router_changed(sim, proc - PROC_ROUTER, change);
+    else if (proc >= PROC_COORD)
+        coord_changed(sim, proc - PROC_COORD, change);
+    else
+        node_changed(sim, node_get(sim, proc), change);
+}
+
+static void note_known(struct etcd_mirror *mirror, const struct etcd_change *change)
+{
+    struct slice key = buf_slice(&change->key);
+    uint32_t place = 0;
+
+    if (mirror->known == NULL)
+        mirror->known = mem_zalloc(sizeof *mirror->known * KNOWN_MAX);
+    while (place < mirror->known_count && !key_is(mirror->known[place], key))
+        place++;
+    if (change->create_revision == 0) {
+        if (place < mirror->known_count)
+            memcpy(mirror->known[place], mirror->known[--mirror->known_count], CLUSTER_KEY_SIZE);
+        return;
+    }
+    CHECK(place < KNOWN_MAX);
+    memcpy(mirror->known[place], key.data, key.size);
+    mirror->known[place][key.size] = '\0';
+    if (place == mirror->known_count)
+        mirror->known_count++;
+}
+
+static void pass_on(struct sim *sim, uint32_t proc, const struct etcd_change *change)
+{
+    note_known(&sim->mirrors[proc], change);
+    tell(sim, proc, change);
+}
+
+/* Reads everything: what it did not hear of is told as if it had just happened. */
+static void read_all(struct sim *sim, uint32_t proc)
+{
+    struct etcd_mirror *mirror = &sim->mirrors[proc];
+
+    for (uint32_t i = mirror->known_count; i > 0; i--) {
+        struct slice key = slice_from_text(mirror->known[i - 1]);
+        if (find(sim, key) != NULL)
+            continue;
+        struct etcd_change gone = { .mod_revision = sim->etcd.revision };
+        buf_append(&gone.key, key.data, key.size);
+        pass_on(sim, proc, &gone);
+        buf_deinit(&gone.key);
+    }
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < sim->etcd.kv_count; i++) {
+            const struct etcd_kv *kv = &sim->etcd.kvs[i];
+            bool cluster = strstr(kv->key, "/cluster") != NULL;
+            if (kv->create_revision == 0 || cluster != (pass == 0))
+                continue;
+            struct etcd_change change = { .value = kv->value,
+                                          .create_revision = kv->create_revision,
+                                          .mod_revision = kv->mod_revision };
+            buf_append(&change.key, kv->key, strlen(kv->key));
+            pass_on(sim, proc, &change);
+            buf_deinit(&change.key);
+        }
+    }
+    mirror->fresh = false;
+    mirror->cursor = sim->etcd.change_count;
+    if (proc >= PROC_COORD && proc < PROC_ROUTER)
+        coord_synced(sim, proc - PROC_COORD);
+}
+
+void etcd_mirror_deliver(struct sim *sim, uint32_t proc)
+{
+    struct etcd_mirror *mirror = &sim->mirrors[proc];
+
+    mirror->awaiting = false;
+    if (!net_etcd_reachable(sim, proc) || mirror->held_until_ms > sim->now_ms) {
+        mirror->awaiting = true;
+        sim_later(sim, 50, &(struct sim_event){ .kind = EV_MIRROR, .node = proc });
+        return;
+    }
+    if (mirror->fresh) {
+        read_all(sim, proc);
+        return;
+    }
+    while (mirror->cursor < sim->etcd.change_count) {
+        struct etcd_change change = sim->etcd.changes[mirror->cursor++];
+        pass_on(sim, proc, &change);
+    }
+}
+
+void etcd_mirror_reset(struct sim *sim, uint32_t proc)
+{
+    struct etcd_mirror *mirror = &sim->mirrors[proc];
+
+    mirror->fresh = true;
+    if (mirror->awaiting)
+        return;
+    mirror->awaiting = true;
+    sim_later(sim, sim_between(sim, 1, 20), &(struct sim_event){ .kind = EV_MIRROR, .node = proc });
+}
+
+void etcd_deinit(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->etcd.kv_count; i++)
+        buf_deinit(&sim->etcd.kvs[i].value);
+    for (uint32_t i = 0; i < sim->etcd.change_count; i++) {
+        buf_deinit(&sim->etcd.changes[i].key);
+        buf_deinit(&sim->etcd.changes[i].value);
+    }
+    for (uint32_t i = 0; i < PROCS; i++)
+        free(sim->mirrors[i].known);
+    free(sim->etcd.kvs);
+    free(sim->etcd.changes);
+    free(sim->etcd.leases);
+}

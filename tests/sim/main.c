@@ -1,0 +1,88 @@
+/*
+ * holdfast-sim: runs seeds of the cluster simulator. Each seed is one run; seeds are run by child
+ * processes, so that a failed CHECK costs one seed and not the batch.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/sim/batch.h"
+
+static bool number(const char *text, uint64_t *ret_number)
+{
+    char *end = NULL;
+
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (text[0] == '\0' || *end != '\0' || errno != 0)
+        return false;
+    *ret_number = n;
+    return true;
+}
+
+static int usage(void)
+{
+    fputs("usage: holdfast-sim [--seeds N] [--first S] [--seed S] [--file PATH] [--jobs N]\n"
+          "                    [--json] [--no-reach]\n"
+          "  --seeds N   N seeds from --first on (default 100 from 1)\n"
+          "  --seed S    one seed, with its whole story\n"
+          "  --file P    also the seeds kept in this file, one a line\n"
+          "  --no-reach  do not fail when something was never exercised\n",
+          stderr);
+    return 2;
+}
+
+static bool flag(const char *name, struct batch_options *options)
+{
+    if (strcmp(name, "--json") == 0)
+        options->json = true;
+    else if (strcmp(name, "--no-reach") == 0)
+        options->reach_optional = true;
+    else
+        return false;
+    return true;
+}
+
+static bool option(const char *name, const char *value, struct batch_options *options)
+{
+    uint64_t n = 0;
+
+    if (strcmp(name, "--file") == 0) {
+        options->file = value;
+        return true;
+    }
+    if (!number(value, &n))
+        return false;
+    if (strcmp(name, "--seeds") == 0) {
+        options->count = n;
+    } else if (strcmp(name, "--first") == 0) {
+        options->first = n;
+    } else if (strcmp(name, "--jobs") == 0 && n >= 1 && n <= BATCH_JOBS_MAX) {
+        options->jobs = (uint32_t)n;
+    } else if (strcmp(name, "--seed") == 0) {
+        options->story = true;
+        options->first = n;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    struct batch_options options = { .first = 1, .count = 100, .jobs = 1 };
+
+    for (int i = 1; i < argc; i++) {
+        if (flag(argv[i], &options))
+            continue;
+        if (i + 1 >= argc || !option(argv[i], argv[i + 1], &options))
+            return usage();
+        i++;
+    }
+    if (options.story)
+        return batch_story(options.first);
+    return batch_run(&options);
+}

@@ -1,0 +1,502 @@
+/* The rules of DESIGN sections 5 and 6, once more, as plainly as they can be said: sessions by
+ * fences, operations by their ids, balances by sums. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/session.pb-c.h"
+#include "idl/method.h"
+#include "node/core/arena_proto.h"
+#include "runtime/base/check.h"
+#include "tests/sim/oracle.h"
+
+#define CODE(name)  HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
+#define STATE(name) HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_##name
+
+/* One entry and what became of it. */
+struct change {
+    struct sim *sim;
+    struct shard_oracle *shard;
+    uint32_t number;
+    const struct entry *entry;
+    const struct outcome *outcome;
+    struct op op;
+    struct player_model *player; /* NULL: none is concerned. */
+    const ProtobufCMessage *request;
+};
+
+/* ---- players ---- */
+struct player_model *model_player(struct sim *sim, struct slice entity)
+{
+    uint32_t number = 0;
+    char text[32] = { 0 };
+
+    if (entity.size < 9 || entity.size >= sizeof text)
+        return NULL;
+    memcpy(text, entity.data, entity.size);
+    if (sscanf(text, "player:p%u", &number) != 1 || number >= sim->player_count)
+        return NULL;
+    return &sim->oracle->players[number];
+}
+
+const struct moment *model_at(const struct player_model *player, uint64_t index)
+{
+    const struct moment *found = NULL;
+
+    for (uint32_t i = player->history_count; i > 0 && found == NULL; i--) {
+        if (player->history[i - 1].index <= index)
+            found = &player->history[i - 1];
+    }
+    return found;
+}
+
+static void remember(struct player_model *player, uint64_t index)
+{
+    if (player->history_count == player->history_capacity) {
+        player->history_capacity = player->history_capacity > 0 ? player->history_capacity * 2 : 64;
+        player->history =
+            mem_realloc(player->history, sizeof *player->history * player->history_capacity);
+    }
+    player->now.index = index;
+    player->history[player->history_count++] = player->now;
+}
+
+bool model_expired(const struct shard_oracle *shard, struct incarnation incarnation)
+{
+    if (incarnation_compare(incarnation, shard->lowest_live) < 0)
+        return true;
+    for (uint32_t i = 0; i < shard->expired_count; i++) {
+        if (incarnation_compare(shard->expired[i], incarnation) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_held(const struct change *c)
+{
+    return !incarnation_is_none(c->player->incarnation) &&
+           !model_expired(c->shard, c->player->incarnation);
+}
+
+static void session_ends(struct player_model *player, uint64_t index)
+{
+    if (player->fence > 0 && player->lost_at[player->fence] == 0)
+        player->lost_at[player->fence] = index;
+    player->incarnation = (struct incarnation){ 0 };
+}
+
+static void session_begins(struct change *c, struct slice body, struct op_model *op)
+{
+    struct arena *arena = &c->sim->oracle->arena;
+    struct player_model *player = c->player;
+    const Holdfast__V1__StartSessionResponse *response = (const void *)arena_unpack(
+        arena, &holdfast__v1__start_session_response__descriptor, body);
+    struct incarnation incarnation;
+    uint64_t fence;
+
+    CHECK(response != NULL);
+    CHECK(token_parse(slice_from_text(response->token), &incarnation, &fence) == ERR_OK);
+    if (fence != player->fence + 1 || response->fence != fence)
+        sim_fail(c->sim, c->number, "fence %" PRIu64 " is granted after %" PRIu64, fence,
+                 player->fence);
+    if (model_expired(c->shard, incarnation))
+        sim_fail(c->sim, c->number, "a session is granted to an expired server");
+    session_ends(player, c->entry->index);
+    player->fence = fence;
+    player->incarnation = incarnation;
+    op->fence = fence;
+    if (fence >= player->lost_capacity) {
+        uint64_t capacity = fence * 2 + 64;
+        player->lost_at = mem_realloc(player->lost_at, sizeof(uint64_t) * capacity);
+        memset(player->lost_at + player->lost_capacity, 0,
+               sizeof(uint64_t) * (capacity - player->lost_capacity));
+        player->lost_capacity = capacity;
+    }
+}
+
+/* ---- operations ---- */
+struct op_model *model_op(struct oracle *oracle, struct slice entity, struct slice id)
+{
+    char key[MODEL_KEY_BYTES];
+    int size = snprintf(key, sizeof key, "%.*s %.*s", (int)entity.size, (const char *)entity.data,
+                        (int)id.size, (const char *)id.data);
+    CHECK(size > 0 && (size_t)size < sizeof key);
+    uint64_t slot = hash_u64((struct slice){ (const uint8_t *)key, (size_t)size }) % MODEL_SLOTS;
+    struct op_id parsed;
+    const char *why;
+
+    while (oracle->slots[slot] != 0) {
+        struct op_model *op = &oracle->ops[oracle->slots[slot] - 1];
+        if (strcmp(op->key, key) == 0)
+            return op;
+        slot = (slot + 1) % MODEL_SLOTS;
+    }
+    CHECK(oracle->op_count < MODEL_SLOTS / 2);
+    struct op_model *op = &oracle->ops[oracle->op_count++];
+    oracle->slots[slot] = oracle->op_count;
+    memcpy(op->key, key, sizeof op->key);
+    CHECK(op_id_parse(id, &parsed, &why) == ERR_OK);
+    op->ms = parsed.typed ? UINT64_MAX : uuid_v7_ms(&parsed.uuid);
+    return op;
+}
+
+static void fail_op(const struct change *c, const struct op_model *op, const char *what)
+{
+    sim_fail(c->sim, c->number, "entry %" PRIu64 ": op %s %s", c->entry->index, op->key, what);
+}
+
+static void op_committed(struct change *c, struct op_model *op)
+{
+    if (op->state == OP_COMMITTED)
+        fail_op(c, op, "is carried out a second time");
+    if (op->state == OP_ABORTED)
+        fail_op(c, op, "is carried out after it was sealed");
+    if (op->state == OP_REFUSED && c->op.attempt <= op->attempt)
+        fail_op(c, op, "is carried out by an attempt that was refused");
+    if (op->method != 0 && !hash128_equal(op->payload, c->op.payload))
+        fail_op(c, op, "is carried out with another payload");
+    op->state = OP_COMMITTED;
+    op->index = c->entry->index;
+    op->dot = c->entry->dot;
+    op->version = c->outcome->version;
+    op->attempt = c->op.attempt;
+    c->sim->counts.waits_granted += op->waited;
+}
+
+static void op_refused(struct change *c, struct op_model *op)
+{
+    const Holdfast__V1__ErrorDetail *detail = (const void *)arena_unpack(
+        &c->sim->oracle->arena, &holdfast__v1__error_detail__descriptor, c->outcome->body);
+
+    CHECK(detail != NULL);
+    if (detail->code == CODE(OPERATION_ID_MISMATCH)) {
+        c->sim->counts.mismatches++;
+        if (op->method == 0 || hash128_equal(op->payload, c->op.payload))
+            fail_op(c, op, "is refused as another request, and is the same");
+        return;
+    }
+    if (detail->code == CODE(SERVER_EXPIRED))
+        c->sim->counts.expired_refused++;
+    c->sim->counts.stale_writes_refused += c->outcome->stale_write;
+    op->waited |= c->outcome->waits;
+    if (!detail->final)
+        return;
+    if (op->state == OP_COMMITTED)
+        fail_op(c, op, "is refused after it was carried out");
+    if (c->outcome->duplicate) {
+        if (op->state != OP_ABORTED && (op->state != OP_REFUSED || c->op.attempt > op->attempt))
+            fail_op(c, op, "gets a stored refusal that nobody stored");
+        return;
+    }
+    op->state = OP_REFUSED;
+    op->attempt = c->op.attempt;
+    op->refused_index = c->entry->index;
+}
+
+static void op_repeated(struct change *c, const struct op_model *op)
+{
+    c->sim->counts.duplicates++;
+    if (op->state != OP_COMMITTED || dot_compare(op->dot, c->outcome->dot) != 0 ||
+        op->version != c->outcome->version)
+        fail_op(c, op, "gets a stored outcome that is not its own");
+}
+
+/* A steal that was pending has been decided by this entry. */
+static void op_decided(struct change *c)
+{
+    struct op_model *op =
+        model_op(c->sim->oracle, c->op.entity, c->outcome->decided_op_id);
+
+    if (op->state != OP_PENDING) {
+        fail_op(c, op, "is decided, but was not pending");
+        return;
+    }
+    op->index = c->entry->index;
+    op->dot = c->entry->dot;
+    op->version = c->outcome->decided_version;
+    if (c->outcome->decided_refused) {
+        op->state = OP_REFUSED;
+        op->refused_index = c->entry->index;
+        return;
+    }
+    c->sim->counts.steals += c->op.method == METHOD_SESSION_DUE;
+    op->state = OP_COMMITTED;
+    session_begins(c, c->outcome->decided_body, op);
+}
+
+/* ---- effects ---- */
+static void check_authority(const struct change *c)
+{
+    const struct authority *authority = &c->op.authority;
+    const struct player_model *player = c->player;
+
+    if (authority->kind == AUTHORITY_UNHELD && is_held(c))
+        sim_fail(c->sim, c->number, "entry %" PRIu64 " writes as if nobody held the player",
+                 c->entry->index);
+    if (authority->kind != AUTHORITY_SESSION)
+        return;
+    if (!is_held(c) || authority->fence != player->fence ||
+        incarnation_compare(authority->incarnation, player->incarnation) != 0)
+        sim_fail(c->sim, c->number,
+                 "entry %" PRIu64 " writes under fence %" PRIu64 ", the fence is %" PRIu64 "%s",
+                 c->entry->index, authority->fence, player->fence, is_held(c) ? "" : " and free");
+}
+
+static void change_balance(struct change *c, const Holdfast__V1__CurrencyAmount *amount, int sign)
+{
+    uint32_t currency = strcmp(amount->currency, "gems") == 0;
+    int64_t *balance = &c->player->now.balances[currency];
+
+    *balance += sign * amount->amount;
+    if (*balance < 0)
+        sim_fail(c->sim, c->number, "entry %" PRIu64 " spends what is not there", c->entry->index);
+}
+
+static void check_balance(const struct change *c, const Holdfast__V1__Balance *told)
+{
+    uint32_t currency = strcmp(told->currency, "gems") == 0;
+    int64_t balance = c->player->now.balances[currency];
+
+    if (told->amount != balance)
+        sim_fail(c->sim, c->number,
+                 "entry %" PRIu64 ": the balance is %" PRId64 ", the sum of what was done %" PRId64,
+                 c->entry->index, told->amount, balance);
+}
+
+uint32_t model_section(const char *json)
+{
+    uint32_t number = 0;
+
+    CHECK(sscanf(json, "{\"n\":%u}", &number) == 1);
+    return number;
+}
+
+static void edit(struct change *c, size_t count, Holdfast__V1__SectionEdit *const *edits)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t section = strcmp(edits[i]->name, "quests") == 0;
+        c->player->now.sections[section] = model_section(edits[i]->replace);
+    }
+}
+
+static void start_session(struct change *c, struct op_model *op)
+{
+    const Holdfast__V1__StartSessionRequest *request = (const void *)c->request;
+    struct incarnation asking;
+
+    CHECK(incarnation_parse(slice_from_text(request->incarnation), &asking) == ERR_OK);
+    if (is_held(c) && incarnation_compare(asking, c->player->incarnation) != 0 &&
+        request->mode != HOLDFAST__V1__START_MODE__START_MODE_STEAL)
+        sim_fail(c->sim, c->number, "entry %" PRIu64 " grants a session that another holds",
+                 c->entry->index);
+    session_begins(c, c->outcome->body, op);
+}
+
+static void take_effect(struct change *c, struct op_model *op)
+{
+    struct arena *arena = &c->sim->oracle->arena;
+    const ProtobufCMessage *response =
+        arena_unpack(arena, method_find(c->op.method)->response, c->outcome->body);
+
+    CHECK(response != NULL);
+    switch (c->op.method) {
+    case METHOD_GRANT:
+        change_balance(c, ((const Holdfast__V1__GrantRequest *)c->request)->currencies[0], 1);
+        check_balance(c, ((const Holdfast__V1__GrantResponse *)response)->balances[0]);
+        break;
+    case METHOD_SPEND:
+        change_balance(c, ((const Holdfast__V1__SpendRequest *)c->request)->currencies[0], -1);
+        check_balance(c, ((const Holdfast__V1__SpendResponse *)response)->balances[0]);
+        break;
+    case METHOD_MINT:
+        c->player->now.items++;
+        break;
+    case METHOD_UPDATE_PROFILE:
+        edit(c, ((const Holdfast__V1__UpdateProfileRequest *)c->request)->n_edits,
+             ((const Holdfast__V1__UpdateProfileRequest *)c->request)->edits);
+        break;
+    case METHOD_END_SESSION:
+        edit(c, ((const Holdfast__V1__EndSessionRequest *)c->request)->n_edits,
+             ((const Holdfast__V1__EndSessionRequest *)c->request)->edits);
+        session_ends(c->player, c->entry->index);
+        break;
+    case METHOD_START_SESSION:
+        start_session(c, op);
+        break;
+    default:
+        CHECK(!"a mutation that the model knows");
+    }
+}
+
+static void identified(struct change *c)
+{
+    struct op_model *op = model_op(c->sim->oracle, c->op.entity, c->op.id.text);
+    const struct outcome *outcome = c->outcome;
+    bool fresh = outcome->kind == OUTCOME_COMMITTED && !outcome->duplicate;
+
+    if (op->ms <= c->shard->floor_ms) {
+        c->sim->counts.ops_expired++;
+        if (outcome->kind != OUTCOME_REFUSED || outcome->duplicate)
+            fail_op(c, op, "is older than what is remembered, and not refused");
+        return;
+    }
+    if (fresh) {
+        op_committed(c, op);
+        check_authority(c);
+        if (outcome->version != c->player->now.version + 1)
+            fail_op(c, op, "does not raise the version by one");
+        c->player->now.version = outcome->version;
+        take_effect(c, op);
+    } else if (outcome->kind == OUTCOME_COMMITTED) {
+        op_repeated(c, op);
+    } else if (outcome->kind == OUTCOME_REFUSED) {
+        op_refused(c, op);
+    } else if (!outcome->duplicate) {
+        op->state = OP_PENDING;
+        op->attempt = c->op.attempt;
+    }
+    if (op->method == 0 && op->state != OP_NONE && op->state != OP_ABORTED) {
+        op->method = c->op.method;
+        op->payload = c->op.payload;
+    }
+}
+
+/* ---- entries without an op_id ---- */
+static void resolved(struct change *c)
+{
+    const Holdfast__V1__ResolveOperationRequest *request = (const void *)c->request;
+    const Holdfast__V1__ResolveOperationResponse *response = (const void *)arena_unpack(
+        &c->sim->oracle->arena, &holdfast__v1__resolve_operation_response__descriptor,
+        c->outcome->body);
+    struct op_model *op =
+        model_op(c->sim->oracle, c->op.entity, slice_from_text(request->op_id));
+
+    CHECK(response != NULL && response->operation != NULL);
+    c->sim->counts.seals += request->seal != 0;
+    switch ((int)response->operation->state) {
+    case STATE(COMMITTED):
+        if (op->state != OP_COMMITTED)
+            fail_op(c, op, "is resolved as done, and is not");
+        break;
+    case STATE(ABORTED):
+        if (op->state == OP_COMMITTED)
+            fail_op(c, op, "is resolved as aborted, and is done");
+        if (op->state != OP_ABORTED)
+            op->index = c->entry->index;
+        op->state = OP_ABORTED;
+        break;
+    case STATE(REFUSED):
+        if (op->state != OP_REFUSED)
+            fail_op(c, op, "is resolved as refused, and was not");
+        if (request->seal)
+            op->attempt = UINT32_MAX;
+        break;
+    case STATE(EXPIRED):
+        if (op->ms > c->shard->floor_ms)
+            fail_op(c, op, "is resolved as too old, and is not");
+        break;
+    default:
+        if (request->seal)
+            fail_op(c, op, "is not sealed by a seal");
+        if (op->state != OP_NONE && op->state != OP_PENDING)
+            fail_op(c, op, "is resolved as unknown, and has an outcome");
+        break;
+    }
+}
+
+static void expired(struct change *c)
+{
+    const Holdfast__Internal__V1__ExpireServerRequest *request = (const void *)c->request;
+    struct shard_oracle *shard = c->shard;
+    struct incarnation incarnation, lowest;
+
+    CHECK(incarnation_parse(slice_from_text(request->incarnation), &incarnation) == ERR_OK);
+    CHECK(incarnation_parse(slice_from_text(request->lowest_live), &lowest) == ERR_OK);
+    c->sim->counts.expiries++;
+    CHECK(shard->expired_count < MODEL_EXPIRED);
+    shard->expired[shard->expired_count++] = incarnation;
+    if (incarnation_compare(lowest, shard->lowest_live) > 0)
+        shard->lowest_live = lowest;
+    for (uint32_t i = 0; i < c->sim->player_count; i++) {
+        struct player_model *player = &c->sim->oracle->players[i];
+        if (player->shard == c->number && !incarnation_is_none(player->incarnation) &&
+            model_expired(shard, player->incarnation) && player->lost_at[player->fence] == 0)
+            player->lost_at[player->fence] = c->entry->index;
+    }
+}
+
+static void unidentified(struct change *c)
+{
+    switch (c->op.method) {
+    case METHOD_RESOLVE_OPERATION:
+        resolved(c);
+        break;
+    case METHOD_EXPIRE_SERVER:
+        expired(c);
+        break;
+    case METHOD_APPLY_POLICY:
+        c->sim->counts.policies++;
+        break;
+    case METHOD_SESSION_DUE:
+        if (c->outcome->session_freed) {
+            c->sim->counts.grants_freed++;
+            session_ends(c->player, c->entry->index);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static void say(const struct change *c)
+{
+    static const char *const kinds[] = { "done", "refused", "pending", "-" };
+    const struct op *op = &c->op;
+
+    if (!c->sim->verbose)
+        return;
+    sim_say(c->sim, "LOG      s%u %" PRIu64 " (%" PRIu64 ".%" PRIu64 ") %s %.*s %.*s attempt %u "
+            "fence %" PRIu64 ": %s%s",
+            c->number, c->entry->index, c->entry->dot.epoch, c->entry->dot.counter,
+            strchr(method_find(op->method)->name, '/') + 1, (int)op->entity.size,
+            (const char *)op->entity.data, (int)op->id.text.size, (const char *)op->id.text.data,
+            op->attempt, op->authority.fence, kinds[c->outcome->kind],
+            c->outcome->duplicate ? ", again" : "");
+}
+
+void model_apply(struct sim *sim, uint32_t number, const struct entry *entry,
+                 const struct outcome *outcome)
+{
+    struct change c = { .sim = sim,
+                        .shard = &sim->oracle->shards[number],
+                        .number = number,
+                        .entry = entry,
+                        .outcome = outcome };
+
+    arena_reset(&sim->oracle->arena);
+    if (entry->kind != ENTRY_OP) {
+        sim_say(sim, "LOG      s%u %" PRIu64 " (%" PRIu64 ".%" PRIu64 ") of node %" PRIu64, number,
+                entry->index, entry->dot.epoch, entry->dot.counter, entry->dot.owner);
+        return;
+    }
+    CHECK(op_decode(entry->body, &c.op) == ERR_OK);
+    c.player = model_player(sim, c.op.entity);
+    c.request =
+        arena_unpack(&sim->oracle->arena, method_find(c.op.method)->request, c.op.request);
+    CHECK(c.request != NULL);
+    say(&c);
+    if (c.op.id.text.size > 0)
+        identified(&c);
+    else
+        unidentified(&c);
+    if (outcome->decided_op_id.size > 0) {
+        op_decided(&c);
+        if (c.op.method == METHOD_SESSION_DUE && !outcome->decided_refused)
+            c.player->now.version++;
+    }
+    if (c.player != NULL)
+        remember(c.player, entry->index);
+}

@@ -1,0 +1,513 @@
+/* A node: what node/io does with a shard's decisions, against virtual disk, network and etcd. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "idl/method.h"
+#include "node/core/request_shard.h"
+#include "node/rpc/handlers.h"
+#include "runtime/base/check.h"
+#include "runtime/cluster/wire.h"
+#include "tests/sim/sim.h"
+
+#define TICK_MS         25u
+#define LEASE_TTL_MS    2000u
+#define LEASE_KEEP_MS   500u
+#define CLAIM_CLOSED_MS 300u
+#define CLAIM_SILENT_MS 900u
+#define CLAIM_AGAIN_MS  500u
+
+struct sim_node *node_get(struct sim *sim, uint32_t proc)
+{
+    CHECK(proc >= PROC_NODE && proc < PROC_NODE + sim->node_count);
+    return &sim->nodes[proc - PROC_NODE];
+}
+
+static void node_later(struct sim *sim, const struct sim_node *node, uint64_t delay_ms,
+                       struct sim_event event)
+{
+    event.node = node->id;
+    event.life = node->life;
+    sim_later(sim, delay_ms, &event);
+}
+
+/* ---- calls ---- */
+static void send_reply(struct sim *sim, const struct sim_node *node, const struct node_call *call,
+                       const struct shard_reply *reply, struct slice body)
+{
+    static const uint8_t statuses[] = { [REPLY_OK] = WIRE_OK,
+                                        [REPLY_REFUSED] = WIRE_REFUSED,
+                                        [REPLY_NOT_OWNER] = WIRE_NOT_OWNER,
+                                        [REPLY_UNKNOWN] = WIRE_UNKNOWN };
+    struct sim_event event = {
+        .kind = EV_REPLY,
+        .node = call->proc,
+        .from = call->send,
+        .life = call->proc_life,
+        .number = call->number,
+    };
+
+    if (call->proc == 0)
+        return;
+    buf_put_u8(&event.bytes, statuses[reply->status]);
+    buf_put_u64(&event.bytes, reply->owner);
+    buf_put_u64(&event.bytes, reply->epoch);
+    buf_append(&event.bytes, body.data, body.size);
+    if (!net_send(sim, node->id, &event) && call->proc >= PROC_ROUTER)
+        sim_later(sim, sim_between(sim, 20, 600),
+                  &(struct sim_event){ .kind = EV_CALL_FAILED,
+                                       .node = call->proc,
+                                       .from = call->send,
+                                       .number = call->number });
+}
+
+static struct node_call *call_find(struct sim_node *node, uint64_t number)
+{
+    for (uint32_t i = 0; i < NODE_CALLS_MAX; i++) {
+        if (node->calls[i].call == number)
+            return &node->calls[i];
+    }
+    return NULL;
+}
+
+static void call_end(struct node_call *call)
+{
+    buf_clear(&call->request);
+    call->call = 0;
+}
+
+static void take_replies(struct sim *sim, struct sim_node *node, struct shard_out *out)
+{
+    for (uint32_t i = 0; i < out->reply_count; i++) {
+        const struct shard_reply *reply = &out->replies[i];
+        struct node_call *call = call_find(node, reply->call);
+        struct slice body = { out->bytes.data + reply->offset, reply->size };
+        CHECK(call != NULL);
+        oracle_answer(sim, call, reply, body);
+        if (reply->status == REPLY_NOT_OWNER || reply->status == REPLY_UNKNOWN)
+            sim->counts.deposed_calls++;
+        send_reply(sim, node, call, reply, body);
+        call_end(call);
+    }
+}
+
+static void on_call(struct sim *sim, struct sim_node *node, struct sim_event *event)
+{
+    struct reader reader = reader_from(buf_slice(&event->bytes));
+    struct node_call *call = call_find(node, 0);
+    struct refusal refusal = { 0 };
+
+    if (call == NULL)
+        return;
+    call->proc = read_u8(&reader);
+    call->late = read_u8(&reader) != 0;
+    call->proc_life = read_u64(&reader);
+    call->method = read_u32(&reader);
+    uint64_t deadline_ms = sim->now_ms + read_u32(&reader);
+    struct slice body = read_raw(&reader, reader_left(&reader));
+    call->send = event->from;
+    call->number = event->number;
+    buf_append(&call->request, body.data, body.size);
+    CHECK(request_shard(call->method, body, sim->shard_count, &call->shard, &refusal) == ERR_OK);
+    if (node->slots[call->shard].shard == NULL) {
+        send_reply(sim, node, call, &(struct shard_reply){ .status = REPLY_NOT_OWNER },
+                   (struct slice){ 0 });
+        call_end(call);
+        return;
+    }
+    call->call = ++sim->calls;
+    call->must_see = oracle_acknowledged(sim, call->shard);
+    node_step(sim, node, call->shard,
+              &(struct shard_event){ .type = SHARD_CALL,
+                                     .call = call->call,
+                                     .method = call->method,
+                                     .request = body,
+                                     .deadline_ms = deadline_ms });
+}
+
+/* ---- what a step asks for ---- */
+static void sync_begin(struct sim *sim, struct sim_node *node, uint32_t shard)
+{
+    struct slot *slot = &node->slots[shard];
+    uint32_t count = slot->disk.pending_count;
+    uint64_t delay_ms = sim_between(sim, 1, sim->sync_ms_max);
+
+    if (slot->syncing || count == 0)
+        return;
+    if (node->stalled_until_ms > sim->now_ms)
+        delay_ms += node->stalled_until_ms - sim->now_ms;
+    slot->syncing = true;
+    node_later(sim, node, delay_ms,
+               (struct sim_event){ .kind = EV_SYNCED,
+                                   .number = shard,
+                                   .from = slot->disk.pending[count - 1].ticket });
+}
+
+static void take_writes(struct sim *sim, struct sim_node *node, uint32_t shard)
+{
+    struct rep_out *out = &sim->out.rep;
+
+    for (uint32_t i = 0; i < out->write_count; i++) {
+        const struct rep_write *write = &out->writes[i];
+        if (write->type == REP_WRITE_TRUNCATE) {
+            sim->counts.truncated_entries++;
+            sim_say(sim, "node %u   s%u cuts its log back to %llu", node->id, shard,
+                    (unsigned long long)write->keep_index);
+        }
+    }
+    sim_disk_write(&node->slots[shard].disk, out->writes, out->write_count);
+    out->write_count = 0;
+    sync_begin(sim, node, shard);
+}
+
+static void send_message(struct sim *sim, const struct sim_node *node, const struct rep_send *send)
+{
+    struct sim_event event = { .kind = EV_REP, .node = send->to, .from = node->id };
+
+    CHECK(send->to >= 1 && send->to <= sim->node_count && send->to != node->id);
+    rep_message_encode(&send->message, &event.bytes);
+    (void)net_send(sim, node->id, &event);
+}
+
+static const char *role_name(enum rep_role role)
+{
+    static const char *const names[] = { "follows", "seals", "adopts", "starts", "OWNS", "damaged" };
+
+    return names[role];
+}
+
+static void carry_out(struct sim *sim, struct sim_node *node, uint32_t shard)
+{
+    struct shard_out *out = &sim->out;
+    struct slot *slot = &node->slots[shard];
+
+    if (out->rep.write_count > 0)
+        take_writes(sim, node, shard);
+    for (uint32_t i = 0; i < out->rep.send_count; i++)
+        send_message(sim, node, &out->rep.sends[i]);
+    for (uint32_t i = 0; i < out->rep.log_read_count; i++)
+        node_read_log(sim, node, shard, &out->rep.log_reads[i]);
+    if (out->role_changed)
+        sim_say(sim, "node %u   s%u %s, epoch %llu, owner %llu, log %llu, commit %llu", node->id,
+                shard, role_name(rep_role(shard_rep(slot->shard))),
+                (unsigned long long)rep_epoch(shard_rep(slot->shard)),
+                (unsigned long long)rep_owner(shard_rep(slot->shard)),
+                (unsigned long long)rep_last_index(shard_rep(slot->shard)),
+                (unsigned long long)rep_commit_index(shard_rep(slot->shard)));
+    oracle_look(sim, node, shard);
+    if (out->rep.diverged)
+        sim_fail(sim, shard, "node %u sees that outcomes differ", node->id);
+    take_replies(sim, node, out);
+    if (out->need.key_count > 0 || out->need.range_count > 0)
+        node_load(sim, node, shard, &out->need);
+    shard_out_clear(out);
+}
+
+void node_step(struct sim *sim, struct sim_node *node, uint32_t shard, struct shard_event *event)
+{
+    struct slot *slot = &node->slots[shard];
+
+    CHECK(node->up && slot->shard != NULL);
+    event->now_ms = sim->now_ms;
+    event->unix_ms = sim_unix_ms(sim, node);
+    shard_step(slot->shard, event, &sim->out);
+    carry_out(sim, node, shard);
+    if (shard_wants_flush(slot->shard) && !slot->flush_due) {
+        slot->flush_due = true;
+        node_later(sim, node, sim_chance(sim, 800) ? 0 : 1,
+                   (struct sim_event){ .kind = EV_FLUSH, .number = shard });
+    }
+}
+
+/* ---- etcd ---- */
+static void put_record(struct sim *sim, struct sim_node *node)
+{
+    struct node_record record = { .replica_id = node->id, .started_at_ms = node->started_ms };
+    struct cluster_key key = cluster_key_node(SIM_CLUSTER, node->id);
+    struct buf value = { 0 };
+
+    snprintf(record.name, sizeof record.name, "node-%u", node->id);
+    snprintf(record.address, sizeof record.address, "10.0.0.%u:7000", node->id);
+    snprintf(record.peer_address, sizeof record.peer_address, "10.0.0.%u:7001", node->id);
+    snprintf(record.version, sizeof record.version, "sim");
+    node_record_encode(&record, &value);
+    node->lease = etcd_lease_grant(sim, LEASE_TTL_MS);
+    etcd_put(sim, cluster_key_slice(&key), buf_slice(&value), node->lease);
+    buf_deinit(&value);
+    sim_say(sim, "node %u   registers", node->id);
+}
+
+static void keep_lease(struct sim *sim, struct sim_node *node)
+{
+    if (sim->now_ms < node->renew_next_ms || !net_etcd_reachable(sim, node->id))
+        return;
+    node->renew_next_ms = sim->now_ms + LEASE_KEEP_MS;
+    if (node->lease == 0 || !etcd_lease_keep(sim, node->lease))
+        put_record(sim, node);
+}
+
+static struct rep_record rep_record_of(const struct shard_record *record)
+{
+    struct rep_record out = {
+        .generation = record->generation,
+        .epoch = record->epoch,
+        .owner = record->owner,
+        .membership = { .config = record->config, .count = record->member_count },
+    };
+
+    CHECK(record->new_member_count == 0);
+    for (uint32_t i = 0; i < record->member_count; i++) {
+        uint32_t at = i;
+        while (at > 0 && out.membership.members[at - 1] > record->members[i]) {
+            out.membership.members[at] = out.membership.members[at - 1];
+            at--;
+        }
+        out.membership.members[at] = record->members[i];
+    }
+    return out;
+}
+
+static void make_shard(struct sim *sim, struct sim_node *node, uint32_t shard)
+{
+    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 } };
+    struct shard_limits limits = shard_limits_default();
+
+    (void)sim;
+    CHECK(shard_new(shard, node->id, &limits, node_handlers(), &image,
+                    &node->slots[shard].shard) == ERR_OK);
+    node->slots[shard].commit_seen = 0;
+    node->slots[shard].applied_seen = 0;
+}
+
+void node_changed(struct sim *sim, struct sim_node *node, const struct etcd_change *change)
+{
+    struct cluster_key_parts parts = cluster_key_parse(SIM_CLUSTER, buf_slice(&change->key));
+    struct shard_record record;
+
+    if (!node->up || parts.kind != CLUSTER_KEY_SHARD || change->create_revision == 0)
+        return;
+    CHECK(shard_record_decode(buf_slice(&change->value), &record, NULL) == ERR_OK);
+    struct rep_record rep = rep_record_of(&record);
+    if (node->slots[parts.shard].shard == NULL) {
+        if (!membership_has(&rep.membership, node->id))
+            return;
+        make_shard(sim, node, parts.shard);
+    }
+    node_step(sim, node, parts.shard,
+              &(struct shard_event){ .type = SHARD_RECORD, .record = &rep });
+}
+
+/* ---- early claims, as node/io/claims.c makes them ---- */
+static void send_report(struct sim *sim, struct sim_node *node, uint64_t owner,
+                        const char *reason, uint64_t since_ms)
+{
+    Holdfast__Internal__V1__ReportOwnerRequest request =
+        HOLDFAST__INTERNAL__V1__REPORT_OWNER_REQUEST__INIT;
+    Holdfast__Internal__V1__ShardPosition positions[SIM_SHARDS_MAX];
+    Holdfast__Internal__V1__ShardPosition *pointers[SIM_SHARDS_MAX];
+    Holdfast__V1__Dot dots[SIM_SHARDS_MAX];
+
+    for (uint32_t i = 0; i < sim->shard_count; i++) {
+        const struct shard *shard = node->slots[i].shard;
+        if (shard == NULL || rep_owner(shard_rep(shard)) != owner)
+            continue;
+        size_t n = request.n_shards++;
+        struct dot last = rep_last_dot(shard_rep(shard));
+        holdfast__v1__dot__init(&dots[n]);
+        holdfast__internal__v1__shard_position__init(&positions[n]);
+        dots[n].epoch = last.epoch;
+        dots[n].owner = last.owner;
+        dots[n].counter = last.counter;
+        positions[n].shard = i;
+        positions[n].epoch = rep_epoch(shard_rep(shard));
+        positions[n].last = &dots[n];
+        pointers[n] = &positions[n];
+    }
+    request.reporter = node->id;
+    request.owner = owner;
+    request.reason = (char *)(uintptr_t)reason;
+    request.since_ms = (uint32_t)since_ms;
+    request.shards = pointers;
+    for (uint32_t i = 0; i < sim->coord_count; i++) {
+        struct sim_event event = { .kind = EV_REPORT, .node = PROC_COORD + i };
+        size_t size = holdfast__internal__v1__report_owner_request__get_packed_size(&request);
+        holdfast__internal__v1__report_owner_request__pack(&request,
+                                                           buf_reserve(&event.bytes, size + 1));
+        event.bytes.size = size;
+        (void)net_send(sim, node->id, &event);
+    }
+}
+
+static void look_at_owners(struct sim *sim, struct sim_node *node)
+{
+    for (uint32_t i = 0; i < sim->shard_count; i++) {
+        const struct shard *shard = node->slots[i].shard;
+        uint64_t owner = shard != NULL ? rep_owner(shard_rep(shard)) : 0;
+        if (owner == 0 || owner == node->id ||
+            sim->now_ms < node->reported_ms[owner] + CLAIM_AGAIN_MS)
+            continue;
+        uint64_t closed = node->closed_ms[owner];
+        uint64_t heard = node->heard_ms[owner];
+        if (closed != 0 && sim->now_ms - closed >= CLAIM_CLOSED_MS)
+            send_report(sim, node, owner, "closed", sim->now_ms - closed);
+        else if (sim->now_ms - heard >= CLAIM_SILENT_MS)
+            send_report(sim, node, owner, "silent", sim->now_ms - heard);
+        else
+            continue;
+        node->reported_ms[owner] = sim->now_ms;
+    }
+}
+
+/* ---- events ---- */
+static void on_tick(struct sim *sim, struct sim_node *node)
+{
+    for (uint32_t i = 0; i < sim->shard_count; i++) {
+        struct slot *slot = &node->slots[i];
+        if (slot->shard == NULL)
+            continue;
+        node_step(sim, node, i, &(struct shard_event){ .type = SHARD_TICK });
+        if (sim_chance(sim, sim->evict)) {
+            struct shard_stats before, after;
+            shard_stats_get(slot->shard, &before);
+            shard_evict(slot->shard, sim_between(sim, 0, 6000));
+            shard_stats_get(slot->shard, &after);
+            sim->counts.evictions += after.state.evictions - before.state.evictions;
+        }
+        if (sim_chance(sim, 12))
+            node_checkpoint(sim, node, i);
+    }
+    if (sim_chance(sim, 8))
+        node_db_flush(sim, node);
+    keep_lease(sim, node);
+    look_at_owners(sim, node);
+    node_later(sim, node, TICK_MS, (struct sim_event){ .kind = EV_NODE_TICK });
+}
+
+static void on_message(struct sim *sim, struct sim_node *node, const struct sim_event *event)
+{
+    struct rep_message message;
+
+    node->heard_ms[event->from] = sim->now_ms;
+    node->closed_ms[event->from] = 0;
+    CHECK(rep_message_decode(buf_slice(&event->bytes), &message) == ERR_OK);
+    if (node->slots[message.shard].shard != NULL)
+        node_step(
+            sim, node, message.shard,
+            &(struct shard_event){ .type = SHARD_RECEIVE, .from = event->from, .message = &message });
+    rep_message_deinit(&message);
+}
+
+static void on_synced(struct sim *sim, struct sim_node *node, const struct sim_event *event)
+{
+    uint32_t shard = (uint32_t)event->number;
+    struct slot *slot = &node->slots[shard];
+
+    sim_disk_sync(&slot->disk, event->from);
+    slot->syncing = false;
+    node_step(sim, node, shard,
+              &(struct shard_event){ .type = SHARD_PERSISTED, .ticket = event->from });
+    sync_begin(sim, node, shard);
+}
+
+static void on_flush(struct sim *sim, struct sim_node *node, uint32_t shard)
+{
+    node->slots[shard].flush_due = false;
+    if (shard_wants_flush(node->slots[shard].shard))
+        node_step(sim, node, shard, &(struct shard_event){ .type = SHARD_FLUSH });
+}
+
+void node_event(struct sim *sim, struct sim_event *event)
+{
+    struct sim_node *node = node_get(sim, (uint32_t)event->node);
+    uint32_t shard = (uint32_t)event->number;
+
+    if (event->kind == EV_RESTART) {
+        node_start(sim, node);
+        return;
+    }
+    if (!node->up)
+        return;
+    switch (event->kind) {
+    case EV_REP:
+        on_message(sim, node, event);
+        break;
+    case EV_CALL:
+        on_call(sim, node, event);
+        break;
+    case EV_NODE_TICK:
+        on_tick(sim, node);
+        break;
+    case EV_FLUSH:
+        on_flush(sim, node, shard);
+        break;
+    case EV_SYNCED:
+        on_synced(sim, node, event);
+        break;
+    case EV_LOAD:
+    case EV_ROWS:
+        node_rows_arrive(sim, node, event);
+        break;
+    case EV_LOG_READ:
+        node_log_arrives(sim, node, event);
+        break;
+    case EV_CHECKPOINT:
+        node_checkpoint_done(sim, node, shard);
+        break;
+    default:
+        CHECK(!"an event for a node");
+    }
+}
+
+/* ---- life ---- */
+void node_start(struct sim *sim, struct sim_node *node)
+{
+    CHECK(!node->up);
+    node->up = true;
+    node->started_ms = SIM_UNIX_MS + sim->now_ms;
+    node->lease = 0;
+    node->renew_next_ms = 0;
+    for (uint32_t i = 0; i < PROCS; i++) {
+        node->heard_ms[i] = sim->now_ms;
+        node->closed_ms[i] = 0;
+        node->reported_ms[i] = 0;
+    }
+    for (uint32_t i = 0; i < sim->node_count; i++)
+        sim->nodes[i].closed_ms[node->id] = 0;
+    sim_say(sim, "node %u   starts", node->id);
+    node_recover(sim, node);
+    etcd_mirror_reset(sim, node->id);
+    node_later(sim, node, sim_between(sim, 1, TICK_MS), (struct sim_event){ .kind = EV_NODE_TICK });
+}
+
+void node_crash(struct sim *sim, struct sim_node *node)
+{
+    CHECK(node->up);
+    sim_say(sim, "node %u   crashes", node->id);
+    node->up = false;
+    node->life++;
+    node->paused_until_ms = 0;
+    for (uint32_t i = 0; i < NODE_CALLS_MAX; i++)
+        call_end(&node->calls[i]);
+    node_disk_crash(sim, node);
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        if (!sim->cut[node->id][sim->nodes[i].id])
+            sim->nodes[i].closed_ms[node->id] = sim->now_ms;
+    }
+    routers_node_closed(sim, node->id);
+}
+
+void node_free(struct sim_node *node)
+{
+    for (uint32_t i = 0; i < SIM_SHARDS_MAX; i++) {
+        struct slot *slot = &node->slots[i];
+        if (slot->checkpoint_open)
+            buf_deinit(&slot->checkpoint.meta_row);
+        shard_free(slot->shard);
+        sim_disk_deinit(&slot->disk);
+        db_deinit(&slot->db);
+        db_deinit(&slot->flushed);
+    }
+    for (uint32_t i = 0; i < NODE_CALLS_MAX; i++)
+        buf_deinit(&node->calls[i].request);
+}

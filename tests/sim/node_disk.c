@@ -1,0 +1,422 @@
+/* A node's disk: the log survives as far as it was synced, the database as far as it was flushed
+ * (or further, as databases flush by themselves). Rows and log entries are read with delay. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/rpc/handlers.h"
+#include "runtime/base/check.h"
+#include "tests/sim/sim.h"
+
+/* ---- the database ---- */
+static uint32_t db_place(const struct db_rows *db, struct slice key)
+{
+    uint32_t low = 0, high = db->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (slice_compare(buf_slice(&db->rows[middle].key), key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct db_row *db_find(const struct db_rows *db, struct slice key)
+{
+    uint32_t place = db_place(db, key);
+
+    if (place == db->count || !slice_equal(buf_slice(&db->rows[place].key), key))
+        return NULL;
+    return &db->rows[place];
+}
+
+static void db_put(struct db_rows *db, struct slice key, struct blob *value)
+{
+    uint32_t place = db_place(db, key);
+    bool there = place < db->count && slice_equal(buf_slice(&db->rows[place].key), key);
+
+    if (there) {
+        blob_unref(db->rows[place].value);
+        db->rows[place].value = blob_ref(value);
+        return;
+    }
+    if (db->count == db->capacity) {
+        db->capacity = db->capacity > 0 ? db->capacity * 2 : 64;
+        db->rows = mem_realloc(db->rows, sizeof *db->rows * db->capacity);
+    }
+    memmove(&db->rows[place + 1], &db->rows[place], sizeof *db->rows * (db->count - place));
+    db->rows[place] = (struct db_row){ .value = blob_ref(value) };
+    buf_append(&db->rows[place].key, key.data, key.size);
+    db->count++;
+}
+
+static void db_remove(struct db_rows *db, struct slice key)
+{
+    uint32_t place = db_place(db, key);
+
+    if (place == db->count || !slice_equal(buf_slice(&db->rows[place].key), key))
+        return;
+    buf_deinit(&db->rows[place].key);
+    blob_unref(db->rows[place].value);
+    db->count--;
+    memmove(&db->rows[place], &db->rows[place + 1], sizeof *db->rows * (db->count - place));
+}
+
+void db_deinit(struct db_rows *db)
+{
+    for (uint32_t i = 0; i < db->count; i++) {
+        buf_deinit(&db->rows[i].key);
+        blob_unref(db->rows[i].value);
+    }
+    free(db->rows);
+    buf_deinit(&db->meta);
+    *db = (struct db_rows){ 0 };
+}
+
+static void db_copy(struct db_rows *to, const struct db_rows *from)
+{
+    db_deinit(to);
+    if (from->count > 0)
+        to->rows = mem_zalloc(sizeof *to->rows * from->count);
+    to->capacity = from->count;
+    to->count = from->count;
+    for (uint32_t i = 0; i < from->count; i++) {
+        to->rows[i].value = blob_ref(from->rows[i].value);
+        buf_append(&to->rows[i].key, from->rows[i].key.data, from->rows[i].key.size);
+    }
+    buf_append(&to->meta, from->meta.data, from->meta.size);
+}
+
+/* ---- rows for a shard ---- */
+static void put_row(const struct db_rows *db, struct slice key, struct buf *out)
+{
+    const struct db_row *row = db_find(db, key);
+    struct slice value = { 0 };
+
+    if (row != NULL)
+        value = (struct slice){ row->value->bytes, row->value->size };
+    buf_put_bytes(out, key);
+    buf_put_u8(out, row != NULL);
+    buf_put_bytes(out, value);
+}
+
+static void put_range(const struct db_rows *db, const struct state_range *range, struct buf *out)
+{
+    uint32_t place = db_place(db, range->after);
+    struct buf rows = { 0 };
+    uint32_t count = 0;
+    bool complete = true;
+
+    for (; place < db->count; place++) {
+        struct slice key = buf_slice(&db->rows[place].key);
+        if (slice_compare(key, range->after) <= 0)
+            continue;
+        if (key.size < range->prefix.size ||
+            memcmp(key.data, range->prefix.data, range->prefix.size) != 0)
+            break;
+        if (count == range->limit) {
+            complete = false;
+            break;
+        }
+        put_row(db, key, &rows);
+        count++;
+    }
+    buf_put_bytes(out, range->prefix);
+    buf_put_bytes(out, range->after);
+    buf_put_u32(out, range->limit);
+    buf_put_u8(out, complete);
+    buf_put_u32(out, count);
+    buf_append(out, rows.data, rows.size);
+    buf_deinit(&rows);
+}
+
+/* From what is wanted (generation, keys, ranges) to what is there. */
+static void read_rows(const struct db_rows *db, struct slice wanted, struct buf *out)
+{
+    struct reader reader = reader_from(wanted);
+
+    buf_put_u64(out, read_u64(&reader));
+    uint32_t keys = read_u32(&reader);
+    uint32_t ranges = read_u32(&reader);
+    buf_put_u32(out, keys);
+    for (uint32_t i = 0; i < keys; i++)
+        put_row(db, read_bytes(&reader, STATE_KEY_BYTES_MAX), out);
+    buf_put_u32(out, ranges);
+    for (uint32_t i = 0; i < ranges; i++) {
+        struct state_range range;
+        range.prefix = read_bytes(&reader, STATE_KEY_BYTES_MAX);
+        range.after = read_bytes(&reader, STATE_KEY_BYTES_MAX);
+        range.limit = read_u32(&reader);
+        put_range(db, &range, out);
+    }
+    CHECK(reader_finish(&reader) == ERR_OK);
+}
+
+void node_load(struct sim *sim, struct sim_node *node, uint32_t shard, const struct need *need)
+{
+    struct sim_event event = {
+        .kind = EV_LOAD, .node = node->id, .life = node->life, .number = shard
+    };
+
+    sim->counts.need_rounds++;
+    buf_put_u64(&event.bytes, need->load_generation);
+    buf_put_u32(&event.bytes, need->key_count);
+    buf_put_u32(&event.bytes, need->range_count);
+    buf_append(&event.bytes, need->keys.data, need->keys.size);
+    buf_append(&event.bytes, need->ranges.data, need->ranges.size);
+    if (sim_chance(sim, 500)) {
+        struct buf rows = { 0 };
+        read_rows(&node->slots[shard].db, buf_slice(&event.bytes), &rows);
+        buf_deinit(&event.bytes);
+        event.bytes = rows;
+        event.kind = EV_ROWS;
+    }
+    sim_later(sim, sim_between(sim, 0, sim->load_ms_max), &event);
+}
+
+static struct shard_row *decode_rows(struct reader *reader, uint32_t count)
+{
+    struct shard_row *rows = mem_zalloc(sizeof *rows * (count + 1u));
+
+    for (uint32_t i = 0; i < count; i++) {
+        rows[i].key = read_bytes(reader, STATE_KEY_BYTES_MAX);
+        rows[i].absent = read_u8(reader) == 0;
+        rows[i].value = read_bytes(reader, STATE_VALUE_BYTES_MAX);
+    }
+    CHECK(!reader->bad);
+    return rows;
+}
+
+static void give_rows(struct sim *sim, struct sim_node *node, uint32_t shard, struct slice bytes)
+{
+    struct reader reader = reader_from(bytes);
+    struct shard_event event = { .type = SHARD_ROWS, .load_generation = read_u64(&reader) };
+    struct shard_row *rows;
+
+    event.row_count = read_u32(&reader);
+    event.rows = rows = decode_rows(&reader, event.row_count);
+    if (event.row_count > 0)
+        node_step(sim, node, shard, &event);
+    free(rows);
+    for (uint32_t left = read_u32(&reader); left > 0; left--) {
+        struct state_range range;
+        range.prefix = read_bytes(&reader, STATE_KEY_BYTES_MAX);
+        range.after = read_bytes(&reader, STATE_KEY_BYTES_MAX);
+        range.limit = read_u32(&reader);
+        event.range = &range;
+        event.complete = read_u8(&reader) != 0;
+        event.row_count = read_u32(&reader);
+        event.rows = rows = decode_rows(&reader, event.row_count);
+        node_step(sim, node, shard, &event);
+        free(rows);
+    }
+}
+
+void node_rows_arrive(struct sim *sim, struct sim_node *node, struct sim_event *event)
+{
+    uint32_t shard = (uint32_t)event->number;
+
+    if (event->kind == EV_ROWS) {
+        sim->counts.stale_rows++;
+        give_rows(sim, node, shard, buf_slice(&event->bytes));
+        return;
+    }
+    struct buf rows = { 0 };
+    read_rows(&node->slots[shard].db, buf_slice(&event->bytes), &rows);
+    give_rows(sim, node, shard, buf_slice(&rows));
+    buf_deinit(&rows);
+}
+
+/* ---- the log, read back ---- */
+void node_read_log(struct sim *sim, struct sim_node *node, uint32_t shard,
+                   const struct rep_log_read *read)
+{
+    struct sim_event event = {
+        .kind = EV_LOG_READ, .node = node->id, .life = node->life, .number = shard
+    };
+
+    sim->counts.log_reads++;
+    buf_put_u64(&event.bytes, read->from_index);
+    buf_put_u64(&event.bytes, read->to_index);
+    sim_later(sim, sim_between(sim, 0, sim->load_ms_max), &event);
+}
+
+void node_log_arrives(struct sim *sim, struct sim_node *node, struct sim_event *event)
+{
+    uint32_t shard = (uint32_t)event->number;
+    struct sim_disk *disk = &node->slots[shard].disk;
+    uint64_t from = load_u64(event->bytes.data);
+    uint64_t to = load_u64(event->bytes.data + 8);
+    uint32_t count = 0;
+    uint64_t count_max = sim_between(sim, 1, 64);
+
+    while (from + count <= to && count < count_max && sim_disk_entry(disk, from + count) != NULL)
+        count++;
+    node_step(sim, node, shard,
+              &(struct shard_event){
+                  .type = SHARD_LOG_READ,
+                  .index = from,
+                  .entries = count > 0 ? disk->entries + (from - disk->first_index) : NULL,
+                  .entry_count = count });
+}
+
+/* ---- checkpoints ---- */
+void node_checkpoint(struct sim *sim, struct sim_node *node, uint32_t shard)
+{
+    struct slot *slot = &node->slots[shard];
+
+    if (slot->checkpoint_open || !shard_checkpoint_begin(slot->shard, &slot->checkpoint))
+        return;
+    slot->checkpoint_open = true;
+    sim_later(sim, sim_between(sim, 0, 4u * sim->sync_ms_max),
+              &(struct sim_event){
+                  .kind = EV_CHECKPOINT, .node = node->id, .life = node->life, .number = shard });
+}
+
+void node_checkpoint_done(struct sim *sim, struct sim_node *node, uint32_t shard)
+{
+    struct slot *slot = &node->slots[shard];
+    struct shard_checkpoint *checkpoint = &slot->checkpoint;
+    bool written = sim->healing || !sim_chance(sim, 60);
+
+    for (uint32_t i = 0; i < checkpoint->write_count && written; i++) {
+        const struct state_write *write = &checkpoint->writes[i];
+        if (write->value == NULL)
+            db_remove(&slot->db, write->key);
+        else
+            db_put(&slot->db, write->key, write->value);
+    }
+    if (written) {
+        buf_clear(&slot->db.meta);
+        buf_append(&slot->db.meta, checkpoint->meta_row.data, checkpoint->meta_row.size);
+        sim->counts.checkpoints++;
+    } else {
+        sim->counts.checkpoints_failed++;
+    }
+    buf_deinit(&checkpoint->meta_row);
+    slot->checkpoint_open = false;
+    shard_checkpoint_end(slot->shard, written);
+}
+
+static void checkpoint_of(const struct db_rows *db, struct sim_checkpoint *ret_checkpoint)
+{
+    struct meta meta;
+
+    meta_init(&meta);
+    if (db->meta.size > 0)
+        CHECK(meta_decode(buf_slice(&db->meta), &meta) == ERR_OK);
+    *ret_checkpoint = (struct sim_checkpoint){
+        .index = meta.applied_index,
+        .hash = meta.applied_hash,
+        .ms = meta.owner_ms,
+        .vector = meta.vector,
+        .membership = meta.membership,
+        .generation = meta.generation,
+        .apply_version = meta.apply_version,
+    };
+    meta_deinit(&meta);
+}
+
+void node_db_flush(struct sim *sim, struct sim_node *node)
+{
+    sim->counts.db_flushes++;
+    for (uint32_t i = 0; i < sim->shard_count; i++) {
+        struct slot *slot = &node->slots[i];
+        if (slot->shard == NULL)
+            continue;
+        db_copy(&slot->flushed, &slot->db);
+        checkpoint_of(&slot->flushed, &slot->disk.checkpoint);
+        uint64_t needed = rep_retain_index(shard_rep(slot->shard));
+        uint64_t cut = slot->disk.checkpoint.index;
+        cut = cut < needed ? cut : needed;
+        /* One entry stays, so that the log knows where it ends. */
+        if (slot->disk.count > 0 && cut >= sim_disk_last_index(&slot->disk))
+            cut = sim_disk_last_index(&slot->disk) - 1;
+        if (slot->disk.count > 0 && cut >= slot->disk.first_index) {
+            sim->counts.log_cuts++;
+            sim_disk_cut(&slot->disk, cut);
+        }
+    }
+}
+
+/* ---- crash and recovery ---- */
+static void log_follow_database(struct slot *slot)
+{
+    struct sim_disk *disk = &slot->disk;
+
+    /* The database is ahead of the log: what it holds is committed, so nothing is lost; the log
+     * begins anew above it. */
+    if (sim_disk_last_index(disk) <= disk->checkpoint.index && disk->count > 0)
+        sim_disk_cut(disk, UINT64_MAX);
+}
+
+static void slot_crash(struct sim *sim, struct slot *slot)
+{
+    uint32_t keep = 0;
+
+    if (slot->disk.pending_count > 0 && sim_chance(sim, 500)) {
+        keep = (uint32_t)sim_between(sim, 0, slot->disk.pending_count);
+        sim->counts.torn_crashes += keep > 0;
+    }
+    if (slot->checkpoint_open)
+        buf_deinit(&slot->checkpoint.meta_row);
+    slot->checkpoint_open = false;
+    slot->flush_due = false;
+    slot->syncing = false;
+    shard_free(slot->shard);
+    slot->shard = NULL;
+    if (sim_chance(sim, 500)) {
+        db_copy(&slot->db, &slot->flushed);
+        sim->counts.database_lost++;
+    } else {
+        db_copy(&slot->flushed, &slot->db);
+    }
+    sim_disk_crash(&slot->disk, keep);
+    checkpoint_of(&slot->db, &slot->disk.checkpoint);
+    log_follow_database(slot);
+}
+
+void node_disk_crash(struct sim *sim, struct sim_node *node)
+{
+    for (uint32_t i = 0; i < sim->shard_count; i++)
+        slot_crash(sim, &node->slots[i]);
+}
+
+static uint32_t timers_of(const struct db_rows *db, struct shard_row *ret_rows)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < db->count; i++) {
+        if (db->rows[i].key.data[0] == TABLE_TIMER)
+            ret_rows[count++] = (struct shard_row){
+                .key = buf_slice(&db->rows[i].key),
+                .value = { db->rows[i].value->bytes, db->rows[i].value->size },
+            };
+    }
+    return count;
+}
+
+void node_recover(struct sim *sim, struct sim_node *node)
+{
+    struct shard_limits limits = shard_limits_default();
+
+    for (uint32_t i = 0; i < sim->shard_count; i++) {
+        struct slot *slot = &node->slots[i];
+        if (slot->db.meta.size == 0 && slot->disk.count == 0 && slot->disk.promise.epoch == 0)
+            continue;
+        struct shard_row *timers = mem_zalloc(sizeof *timers * (slot->db.count + 1u));
+        struct shard_image image = {
+            .rep = sim_disk_image(&slot->disk),
+            .meta_row = buf_slice(&slot->db.meta),
+            .timers = timers,
+            .timer_count = timers_of(&slot->db, timers),
+        };
+        if (slot->disk.count == 0)
+            image.rep.log_first_index = slot->disk.checkpoint.index + 1;
+        CHECK(shard_new(i, node->id, &limits, node_handlers(), &image, &slot->shard) == ERR_OK);
+        free(timers);
+        slot->commit_seen = image.rep.applied_index;
+        slot->applied_seen = image.rep.applied_index;
+    }
+}

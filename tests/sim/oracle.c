@@ -1,0 +1,296 @@
+#include "tests/sim/oracle.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/rpc/handlers.h"
+#include "runtime/base/check.h"
+
+struct oracle *oracle_new(struct sim *sim)
+{
+    struct oracle *oracle = mem_zalloc(sizeof *oracle);
+
+    oracle->slots = mem_zalloc(sizeof *oracle->slots * MODEL_SLOTS);
+    oracle->ops = mem_zalloc(sizeof *oracle->ops * (MODEL_SLOTS / 2));
+    for (uint32_t i = 0; i < sim->shard_count; i++)
+        oracle->shards[i].applier = applier_new(i, node_handlers());
+    for (uint32_t i = 0; i < sim->player_count; i++)
+        oracle->players[i].shard = sim->player_shard[i];
+    return oracle;
+}
+
+void oracle_free(struct oracle *oracle)
+{
+    for (uint32_t i = 0; i < SIM_SHARDS_MAX; i++) {
+        struct shard_oracle *shard = &oracle->shards[i];
+        for (uint64_t j = 0; j < shard->count; j++)
+            entry_unref(shard->entries[j]);
+        free(shard->entries);
+        free(shard->outcomes);
+        need_deinit(&shard->need);
+        applier_free(shard->applier);
+    }
+    for (uint32_t i = 0; i < SIM_PLAYERS_MAX; i++) {
+        free(oracle->players[i].history);
+        free(oracle->players[i].lost_at);
+    }
+    arena_deinit(&oracle->arena);
+    free(oracle->ops);
+    free(oracle->slots);
+    free(oracle);
+}
+
+/* ---- the committed log ---- */
+static bool disk_holds(const struct slot *slot, const struct entry *entry)
+{
+    const struct entry *held = sim_disk_entry(&slot->disk, entry->index);
+
+    if (held == NULL)
+        return slot->disk.checkpoint.index >= entry->index;
+    return hash128_equal(held->hash, entry->hash);
+}
+
+/* Counted on the disks, not by what anybody believes. */
+static bool majority_holds(const struct sim *sim, uint32_t shard, const struct entry *entry)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < sim->node_count; i++)
+        count += disk_holds(&sim->nodes[i].slots[shard], entry);
+    return count >= sim->node_count / 2 + 1;
+}
+
+static void load_absent(struct shard_oracle *shard)
+{
+    struct state *state = applier_state(shard->applier);
+    struct reader keys = reader_from(buf_slice(&shard->need.keys));
+    struct reader ranges = reader_from(buf_slice(&shard->need.ranges));
+
+    while (reader_left(&keys) > 0)
+        CHECK(state_load(state, state_load_generation(state),
+                         read_bytes(&keys, STATE_KEY_BYTES_MAX), NULL));
+    while (reader_left(&ranges) > 0) {
+        struct state_range range;
+        range.prefix = read_bytes(&ranges, STATE_KEY_BYTES_MAX);
+        range.after = read_bytes(&ranges, STATE_KEY_BYTES_MAX);
+        range.limit = read_u32(&ranges);
+        CHECK(state_load_range(state, state_load_generation(state), &range, range.after, true));
+    }
+    need_clear(&shard->need);
+}
+
+static void apply(struct sim *sim, uint32_t number, struct entry *entry)
+{
+    struct shard_oracle *shard = &sim->oracle->shards[number];
+    struct outcome outcome = { 0 };
+    uint64_t operations = applier_meta(shard->applier)->operation_count;
+    err e;
+
+    while ((e = applier_apply(shard->applier, entry, &shard->need, &outcome)) == ERR_NEED)
+        load_absent(shard);
+    CHECK(e == ERR_OK);
+    if (applier_meta(shard->applier)->operation_count < operations)
+        sim->counts.pruned_ops += operations - applier_meta(shard->applier)->operation_count;
+    if (applier_meta(shard->applier)->floor_ms < shard->floor_ms)
+        sim_fail(sim, number, "the floor of op_ids went back");
+    if (shard->count == shard->capacity) {
+        shard->capacity = shard->capacity > 0 ? shard->capacity * 2 : 512;
+        shard->entries = mem_realloc(shard->entries, sizeof *shard->entries * shard->capacity);
+        shard->outcomes = mem_realloc(shard->outcomes, sizeof *shard->outcomes * shard->capacity);
+    }
+    shard->entries[shard->count] = entry_ref(entry);
+    shard->outcomes[shard->count++] = applier_outcome_hash(shard->applier);
+    sim->counts.committed++;
+    model_apply(sim, number, entry, &outcome);
+    shard->floor_ms = applier_meta(shard->applier)->floor_ms;
+}
+
+static void look_at_commits(struct sim *sim, struct sim_node *node, uint32_t number)
+{
+    struct shard_oracle *shard = &sim->oracle->shards[number];
+    struct slot *slot = &node->slots[number];
+    const struct rep *rep = shard_rep(slot->shard);
+    uint64_t commit = rep_commit_index(rep);
+
+    for (uint64_t index = slot->commit_seen + 1; index <= commit; index++) {
+        struct entry *entry = rep_entry(rep, index);
+        if (entry == NULL)
+            entry = sim_disk_entry(&slot->disk, index);
+        if (entry == NULL && index > shard->count) {
+            sim_fail(sim, number, "node %u: committed entry %" PRIu64 " is nowhere", node->id,
+                     index);
+            return;
+        }
+        if (index == shard->count + 1) {
+            if (!majority_holds(sim, number, entry))
+                sim_fail(sim, number,
+                         "node %u commits entry %" PRIu64 ", which no majority has on disk",
+                         node->id, index);
+            apply(sim, number, entry);
+        }
+        if (entry != NULL && !hash128_equal(shard->entries[index - 1]->hash, entry->hash))
+            sim_fail(sim, number, "node %u commits another entry %" PRIu64 " (epoch %" PRIu64 ")",
+                     node->id, index, entry->dot.epoch);
+    }
+    if (commit > slot->commit_seen)
+        slot->commit_seen = commit;
+}
+
+void oracle_look(struct sim *sim, struct sim_node *node, uint32_t number)
+{
+    struct shard_oracle *shard = &sim->oracle->shards[number];
+    struct slot *slot = &node->slots[number];
+    const struct meta *meta = shard_meta(slot->shard);
+
+    look_at_commits(sim, node, number);
+    if (meta->applied_index == slot->applied_seen || sim->failure[0] != '\0')
+        return;
+    slot->applied_seen = meta->applied_index;
+    if (meta->applied_index > shard->count)
+        sim_fail(sim, number, "node %u applied entry %" PRIu64 ", committed are %" PRIu64, node->id,
+                 meta->applied_index, shard->count);
+    else if (!hash128_equal(meta->outcome_hash, shard->outcomes[meta->applied_index - 1]))
+        sim_fail(sim, number, "node %u: outcomes differ at entry %" PRIu64, node->id,
+                 meta->applied_index);
+}
+
+static int dot_order(const struct entry *entry, struct dot dot)
+{
+    return dot_compare(entry->dot, dot);
+}
+
+uint64_t oracle_index_of(const struct shard_oracle *shard, struct dot dot)
+{
+    uint64_t low = 0, high = shard->count;
+
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (dot_order(shard->entries[middle], dot) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == shard->count || dot_order(shard->entries[low], dot) != 0 ||
+        shard->entries[low]->dot.owner != dot.owner)
+        return 0;
+    return low + 1;
+}
+
+void oracle_acknowledge(struct sim *sim, uint32_t shard, uint64_t index)
+{
+    if (index > sim->oracle->shards[shard].acknowledged)
+        sim->oracle->shards[shard].acknowledged = index;
+}
+
+uint64_t oracle_acknowledged(const struct sim *sim, uint32_t shard)
+{
+    return sim->oracle->shards[shard].acknowledged;
+}
+
+uint64_t oracle_committed(const struct sim *sim, uint32_t shard)
+{
+    return sim->oracle->shards[shard].count;
+}
+
+/* ---- the end ---- */
+static bool slot_converged(const struct sim *sim, uint32_t number, const struct slot *slot)
+{
+    uint64_t count = sim->oracle->shards[number].count;
+
+    return slot->shard != NULL && rep_last_index(shard_rep(slot->shard)) == count &&
+           shard_applied_index(slot->shard) == count;
+}
+
+bool oracle_converged(const struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->shard_count; i++) {
+        uint32_t serving = 0;
+        for (uint32_t n = 0; n < sim->node_count; n++) {
+            const struct slot *slot = &sim->nodes[n].slots[i];
+            if (!slot_converged(sim, i, slot))
+                return false;
+            serving += shard_serves(slot->shard);
+        }
+        if (serving != 1)
+            return false;
+    }
+    return true;
+}
+
+static void check_rows(struct sim *sim, struct sim_node *node, uint32_t number,
+                       const struct state_write *writes, uint32_t count)
+{
+    const struct db_rows *db = &node->slots[number].db;
+    uint32_t present = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct db_row *row = db_find(db, writes[i].key);
+        const struct blob *value = writes[i].value;
+        present += value != NULL;
+        bool same = (row == NULL) == (value == NULL);
+        if (same && row != NULL)
+            same = row->value->size == value->size &&
+                   memcmp(row->value->bytes, value->bytes, value->size) == 0;
+        if (!same) {
+            sim_fail(sim, number, "node %u: row %c%.*s is not as it should be", node->id,
+                     writes[i].key.data[0], (int)(writes[i].key.size - 1),
+                     (const char *)writes[i].key.data + 1);
+            return;
+        }
+    }
+    if (present != db->count)
+        sim_fail(sim, number, "node %u holds %u rows, should hold %u", node->id, db->count,
+                 present);
+}
+
+static void check_slot(struct sim *sim, struct sim_node *node, uint32_t number,
+                       const struct state_write *writes, uint32_t count)
+{
+    struct slot *slot = &node->slots[number];
+    struct buf meta = { 0 };
+
+    if (slot->checkpoint_open)
+        node_checkpoint_done(sim, node, number);
+    node_checkpoint(sim, node, number);
+    if (slot->checkpoint_open)
+        node_checkpoint_done(sim, node, number);
+    check_rows(sim, node, number, writes, count);
+    applier_meta_encode(sim->oracle->shards[number].applier, &meta);
+    if (!slice_equal(buf_slice(&meta), buf_slice(&slot->db.meta)))
+        sim_fail(sim, number, "node %u: the shard's meta row is not as it should be", node->id);
+    buf_deinit(&meta);
+}
+
+void oracle_check_end(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->shard_count; i++) {
+        struct state *state = applier_state(sim->oracle->shards[i].applier);
+        const struct state_write *writes;
+        uint32_t count;
+        CHECK(state_checkpoint_begin(state, &writes, &count));
+        for (uint32_t n = 0; n < sim->node_count; n++)
+            check_slot(sim, &sim->nodes[n], i, writes, count);
+        state_checkpoint_end(state, false);
+    }
+}
+
+/* A router's "nothing was done" is as binding as an answer. */
+void oracle_check_ops(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->op_count; i++) {
+        const struct sim_op *op = &sim->ops[i];
+        if (op->id[0] == '\0')
+            continue;
+        const struct op_model *model =
+            model_op(sim->oracle, slice_from_text(op->entity), slice_from_text(op->id));
+        uint32_t shard = sim->player_shard[op->player];
+        if (op->told_done && model->state != OP_COMMITTED)
+            sim_fail(sim, shard, "op %s was answered as done and is not in the log", op->id);
+        if (op->told_never && model->state == OP_COMMITTED)
+            sim_fail(sim, shard, "op %s was answered as aborted and is done", op->id);
+        if (op->told_nothing && op->calls == 1 && !op->packet_late &&
+            model->state == OP_COMMITTED && model->method == op->method)
+            sim_fail(sim, shard, "op %s: \"nothing was done\" was told, and it is done", op->id);
+    }
+}

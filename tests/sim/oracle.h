@@ -1,0 +1,90 @@
+/*
+ * oracle: what the promises of DESIGN section 1 say about a run. It keeps the one committed log of
+ * each shard, applies it once more to rows that never leave memory, and beside that to a model of
+ * players and operations written apart from the product (model.c). Every commit, every outcome
+ * and every answer of every node is held against them.
+ */
+#ifndef TESTS_SIM_ORACLE_H
+#define TESTS_SIM_ORACLE_H
+
+#include "tests/sim/sim.h"
+
+#define MODEL_SLOTS     32768u
+#define MODEL_EXPIRED   128u
+#define MODEL_KEY_BYTES 96u
+
+/* A player after one entry. */
+struct moment {
+    uint64_t index;
+    uint64_t version;
+    int64_t balances[SIM_CURRENCIES];
+    uint32_t sections[SIM_SECTIONS]; /* The number written last. */
+    uint32_t items;
+};
+
+struct player_model {
+    uint32_t shard;
+    uint64_t fence;
+    struct incarnation incarnation; /* None: free. */
+    uint64_t *lost_at; /* By fence: the entry that ended it; 0: it stands. */
+    uint64_t lost_capacity;
+    struct moment now;
+    struct moment *history; /* By index. */
+    uint32_t history_count, history_capacity;
+};
+
+enum op_state { OP_NONE, OP_PENDING, OP_COMMITTED, OP_REFUSED, OP_ABORTED };
+
+struct op_model {
+    char key[MODEL_KEY_BYTES]; /* Entity, a space, op_id. */
+    enum op_state state;
+    uint32_t method;
+    uint32_t attempt;       /* Highest evaluated. */
+    uint64_t ms;            /* Of a UUIDv7; UINT64_MAX: typed. */
+    uint64_t index;         /* That decided it. */
+    uint64_t refused_index; /* Of the newest refusal. */
+    struct dot dot;
+    uint64_t version;
+    uint64_t fence; /* StartSession: granted. */
+    struct hash128 payload;
+    bool waited;
+};
+
+struct shard_oracle {
+    struct applier *applier;
+    struct need need;
+    struct entry **entries; /* Index less one. */
+    struct hash128 *outcomes;
+    uint64_t count, capacity;
+    uint64_t acknowledged; /* Greatest index whose effect was told to anybody. */
+    uint64_t floor_ms;
+    struct incarnation lowest_live;
+    struct incarnation expired[MODEL_EXPIRED];
+    uint32_t expired_count;
+};
+
+struct oracle {
+    struct shard_oracle shards[SIM_SHARDS_MAX];
+    struct player_model players[SIM_PLAYERS_MAX];
+    struct op_model *ops;
+    uint32_t op_count;
+    uint32_t *slots; /* Place in ops plus one. */
+    struct arena arena;
+};
+
+/* ---- model.c ---- */
+void model_apply(struct sim *sim, uint32_t shard, const struct entry *entry,
+                 const struct outcome *outcome);
+struct op_model *model_op(struct oracle *oracle, struct slice entity, struct slice id);
+struct player_model *model_player(struct sim *sim, struct slice entity);
+bool model_expired(const struct shard_oracle *shard, struct incarnation incarnation);
+/* The player as of an index; NULL: it did not exist. */
+const struct moment *model_at(const struct player_model *player, uint64_t index);
+uint32_t model_section(const char *json);
+
+/* ---- oracle.c ---- */
+/* 0: no committed entry has this dot. */
+uint64_t oracle_index_of(const struct shard_oracle *shard, struct dot dot);
+void oracle_acknowledge(struct sim *sim, uint32_t shard, uint64_t index);
+
+#endif

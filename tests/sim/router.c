@@ -1,0 +1,294 @@
+/* Routers: one call of a game server at a time over router/core's retry, as router/rpc/caller.c
+ * drives it. */
+#include <string.h>
+
+#include "holdfast/v1/error.pb-c.h"
+#include "idl/method.h"
+#include "node/core/request_shard.h"
+#include "runtime/base/check.h"
+#include "runtime/cluster/wire.h"
+#include "tests/sim/sim.h"
+
+#define DEADLINE_MS      3000u
+#define LATE_MS_MAX      9000u
+#define ANSWER_LOST      15u /* per thousand, on the way to the game server */
+#define CALL_NUMBER(r, place, generation) ((uint64_t)(generation) << 16 | (r) << 12 | (place))
+
+static uint64_t number_of(const struct sim *sim, const struct sim_call *call)
+{
+    uint32_t place = (uint32_t)(call - sim->routers[call->router].calls);
+
+    return CALL_NUMBER(call->router, place, call->generation);
+}
+
+static struct sim_call *find_call(struct sim *sim, uint64_t number)
+{
+    uint32_t router = (uint32_t)(number >> 12) & 0xf;
+    struct sim_call *call = &sim->routers[router].calls[number & 0xfff];
+
+    return call->used && call->generation == (uint32_t)(number >> 16) ? call : NULL;
+}
+
+uint32_t routers_open(const struct sim *sim)
+{
+    uint32_t open = 0;
+
+    for (uint32_t r = 0; r < sim->router_count; r++) {
+        for (uint32_t i = 0; i < ROUTER_CALLS_MAX; i++)
+            open += sim->routers[r].calls[i].used;
+    }
+    return open;
+}
+
+/* ---- the answer ---- */
+
+/* code 0: a response. */
+static void answer(struct sim *sim, struct sim_call *call, Holdfast__V1__ErrorCode code,
+                   struct slice body)
+{
+    struct sim_op *op = &sim->ops[call->op];
+    struct sim_event event = { .kind = EV_ANSWER,
+                               .node = PROC_SERVER + op->server,
+                               .life = op->server_life,
+                               .number = call->op,
+                               .from = call->op_call };
+
+    buf_put_u8(&event.bytes, (uint8_t)code);
+    buf_append(&event.bytes, body.data, body.size);
+    if (!sim->healing && sim_chance(sim, ANSWER_LOST)) {
+        sim->counts.answers_lost++;
+        buf_deinit(&event.bytes);
+    } else {
+        sim_later(sim, sim_between(sim, 0, 4), &event);
+    }
+    sim->counts.retries += call->retry.sent > 1;
+    buf_clear(&call->body);
+    call->used = false;
+    call->send = 0;
+}
+
+/* ---- attempts ---- */
+static void failed_later(struct sim *sim, const struct sim_call *call, uint64_t delay_ms)
+{
+    sim_later(sim, delay_ms,
+              &(struct sim_event){ .kind = EV_CALL_FAILED,
+                                   .node = PROC_ROUTER + call->router,
+                                   .from = call->send,
+                                   .number = number_of(sim, call) });
+}
+
+static void packet(struct sim *sim, const struct sim_call *call, bool late, struct sim_event *event)
+{
+    *event = (struct sim_event){ .kind = EV_CALL,
+                                 .node = call->retry.target.owner,
+                                 .from = call->send,
+                                 .number = number_of(sim, call) };
+    buf_put_u8(&event->bytes, late ? 0 : (uint8_t)(PROC_ROUTER + call->router));
+    buf_put_u8(&event->bytes, late);
+    buf_put_u64(&event->bytes, 0);
+    buf_put_u32(&event->bytes, call->method);
+    buf_put_u32(&event->bytes, (uint32_t)(call->retry.deadline_ms - sim->now_ms) + late * 3000u);
+    buf_append(&event->bytes, call->body.data, call->body.size);
+}
+
+/* A copy that was stuck somewhere comes out long after, wherever the shard is then. */
+static void packet_late(struct sim *sim, const struct sim_call *call)
+{
+    struct sim_event event;
+
+    packet(sim, call, true, &event);
+    event.node = PROC_NODE + sim_between(sim, 0, sim->node_count - 1);
+    sim->ops[call->op].packet_late = true;
+    sim->counts.packets_late++;
+    sim_later(sim, sim_between(sim, 100, LATE_MS_MAX), &event);
+}
+
+static err send_call(struct sim *sim, struct sim_call *call)
+{
+    uint32_t proc = PROC_ROUTER + call->router;
+    uint64_t owner = call->retry.target.owner;
+    struct sim_event event;
+
+    CHECK(owner >= 1 && owner <= sim->node_count);
+    /* The link is known to be closed, mostly. */
+    if (!sim->nodes[owner - 1].up && sim_chance(sim, 700))
+        return ERR_UNAVAILABLE;
+    if (sim->cut[proc][owner] && sim_chance(sim, 300))
+        return ERR_UNAVAILABLE;
+    call->send = ++sim->sends;
+    if (call->retry.mutation && !sim->healing && sim_chance(sim, sim->late))
+        packet_late(sim, call);
+    packet(sim, call, false, &event);
+    if (!net_send(sim, proc, &event))
+        failed_later(sim, call, sim_between(sim, 20, 600));
+    else
+        failed_later(sim, call, call->retry.deadline_ms - sim->now_ms);
+    return ERR_OK;
+}
+
+static void fill(struct sim *sim, const struct sim_call *call, struct retry_event *event)
+{
+    event->now_ms = sim->now_ms;
+    event->route = sim->routers[call->router].map[call->shard];
+    event->random = (uint32_t)sim_random_next(&sim->random);
+}
+
+/* Carries out what the core says. `body` is passed on if it says so. */
+static void drive(struct sim *sim, struct sim_call *call, struct retry_event *event,
+                  struct slice body)
+{
+    fill(sim, call, event);
+    struct retry_action action = retry_step(&call->retry, event);
+
+    while (action.type == RETRY_ACTION_SEND) {
+        struct retry_event not_sent = { .type = RETRY_EVENT_NOT_SENT };
+        not_sent.failure = send_call(sim, call);
+        if (not_sent.failure == ERR_OK)
+            return;
+        call->send = 0;
+        fill(sim, call, &not_sent);
+        action = retry_step(&call->retry, &not_sent);
+    }
+    switch (action.type) {
+    case RETRY_ACTION_WAIT:
+        call->send = 0;
+        sim_later(sim, action.due_ms - sim->now_ms,
+                  &(struct sim_event){ .kind = EV_WAKE,
+                                       .node = PROC_ROUTER + call->router,
+                                       .from = call->retry.waits,
+                                       .number = number_of(sim, call) });
+        break;
+    case RETRY_ACTION_PASS_ON:
+        answer(sim, call, event->status == WIRE_OK ? 0 : event->refusal_code, body);
+        break;
+    case RETRY_ACTION_GIVE_UP:
+        if (action.code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OUTCOME_UNKNOWN)
+            sim->counts.unknown_told++;
+        answer(sim, call, action.code, (struct slice){ 0 });
+        break;
+    case RETRY_ACTION_SEND:
+    case RETRY_ACTION_NONE:
+        break;
+    }
+}
+
+/* ---- events ---- */
+static void on_ask(struct sim *sim, uint32_t router, const struct sim_event *event)
+{
+    struct sim_router *r = &sim->routers[router];
+    struct sim_op *op = &sim->ops[event->number];
+    struct refusal refusal = { 0 };
+
+    while (r->free_from < ROUTER_CALLS_MAX && r->calls[r->free_from].used)
+        r->free_from++;
+    if (r->free_from == ROUTER_CALLS_MAX) {
+        r->free_from = 0;
+        return; /* Overloaded: the game server's own patience ends it. */
+    }
+    struct sim_call *call = &r->calls[r->free_from];
+    r->free_from = r->free_from + 1 < ROUTER_CALLS_MAX ? r->free_from + 1 : 0;
+    if (call->used)
+        return;
+    call->used = true;
+    call->generation++;
+    call->router = router;
+    call->method = op->method;
+    call->op = (uint32_t)event->number;
+    call->op_call = event->from;
+    call->send = 0;
+    buf_append(&call->body, event->bytes.data, event->bytes.size);
+    CHECK(request_shard(op->method, buf_slice(&call->body), sim->shard_count, &call->shard,
+                        &refusal) == ERR_OK);
+    enum method_route route = method_find(op->method)->route;
+    retry_init(&call->retry, route == METHOD_MUTATION || route == METHOD_SHARD_WRITE,
+               sim->now_ms + DEADLINE_MS);
+    drive(sim, call, &(struct retry_event){ .type = RETRY_EVENT_START }, (struct slice){ 0 });
+}
+
+static void take_reply(struct sim *sim, struct sim_call *call, const struct sim_event *event)
+{
+    struct reader reader = reader_from(buf_slice(&event->bytes));
+    struct retry_event answered = { .type = RETRY_EVENT_ANSWERED, .status = read_u8(&reader) };
+
+    answered.hint.owner = read_u64(&reader);
+    answered.hint.epoch = read_u64(&reader);
+    struct slice body = read_raw(&reader, reader_left(&reader));
+    if (answered.status == WIRE_REFUSED) {
+        Holdfast__V1__ErrorDetail *detail =
+            holdfast__v1__error_detail__unpack(NULL, body.size, body.data);
+        CHECK(detail != NULL);
+        answered.refusal_code = detail->code;
+        answered.refusal_final = detail->final;
+        holdfast__v1__error_detail__free_unpacked(detail, NULL);
+    }
+    call->send = 0;
+    drive(sim, call, &answered, body);
+}
+
+void router_event(struct sim *sim, struct sim_event *event)
+{
+    uint32_t router = (uint32_t)event->node - PROC_ROUTER;
+
+    if (event->kind == EV_ASK) {
+        on_ask(sim, router, event);
+        return;
+    }
+    struct sim_call *call = find_call(sim, event->number);
+    if (call == NULL)
+        return;
+    switch (event->kind) {
+    case EV_REPLY:
+        if (call->send == event->from)
+            take_reply(sim, call, event);
+        break;
+    case EV_CALL_FAILED:
+        if (call->send != event->from || call->send == 0)
+            return;
+        call->send = 0;
+        drive(sim, call,
+              &(struct retry_event){ .type = RETRY_EVENT_FAILED,
+                                     .failure = sim->now_ms >= call->retry.deadline_ms
+                                                    ? ERR_TIMEOUT
+                                                    : ERR_DISCONNECTED },
+              (struct slice){ 0 });
+        break;
+    case EV_WAKE:
+        if (call->retry.phase == RETRY_PHASE_WAITING && call->retry.waits == event->from)
+            drive(sim, call, &(struct retry_event){ .type = RETRY_EVENT_WAKE },
+                  (struct slice){ 0 });
+        break;
+    default:
+        CHECK(!"an event for a router");
+    }
+}
+
+void router_changed(struct sim *sim, uint32_t place, const struct etcd_change *change)
+{
+    struct cluster_key_parts parts = cluster_key_parse(SIM_CLUSTER, buf_slice(&change->key));
+    struct sim_router *r = &sim->routers[place];
+    struct shard_record record;
+
+    if (parts.kind != CLUSTER_KEY_SHARD || change->create_revision == 0)
+        return;
+    CHECK(shard_record_decode(buf_slice(&change->value), &record, NULL) == ERR_OK);
+    if (record.epoch <= r->map[parts.shard].epoch)
+        return;
+    r->map[parts.shard] = (struct route_target){ record.owner, record.epoch };
+    for (uint32_t i = 0; i < ROUTER_CALLS_MAX; i++) {
+        struct sim_call *call = &r->calls[i];
+        if (call->used && call->shard == parts.shard)
+            drive(sim, call, &(struct retry_event){ .type = RETRY_EVENT_ROUTE_CHANGED },
+                  (struct slice){ 0 });
+    }
+}
+
+void routers_node_closed(struct sim *sim, uint32_t node)
+{
+    for (uint32_t r = 0; r < sim->router_count; r++) {
+        for (uint32_t i = 0; i < ROUTER_CALLS_MAX; i++) {
+            struct sim_call *call = &sim->routers[r].calls[i];
+            if (call->used && call->send != 0 && call->retry.target.owner == node)
+                failed_later(sim, call, sim_between(sim, 1, 50));
+        }
+    }
+}

@@ -1,0 +1,310 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/v1/profile.pb-c.h"
+#include "idl/method.h"
+#include "node/core/request_shard.h"
+#include "runtime/base/check.h"
+#include "tests/sim/sim.h"
+
+#define CHAOS_MS_MIN 6000u
+#define CHAOS_MS_MAX 16000u
+#define CALM_MS      1500u  /* Business as usual after the last trouble. */
+#define HEAL_MS_MAX  40000u /* All must be well by then. */
+#define LOOK_MS      100u
+#define EVENTS_MAX   3000000u
+
+void sim_say(const struct sim *sim, const char *format, ...)
+{
+    va_list args;
+
+    if (!sim->verbose)
+        return;
+    printf("%7llu  ", (unsigned long long)sim->now_ms);
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    putchar('\n');
+}
+
+void sim_fail(struct sim *sim, uint32_t shard, const char *format, ...)
+{
+    va_list args;
+
+    if (sim->failure[0] != '\0')
+        return;
+    int used = snprintf(sim->failure, sizeof sim->failure, "at %llu ms, shard %u: ",
+                        (unsigned long long)sim->now_ms, shard);
+    va_start(args, format);
+    vsnprintf(sim->failure + used, sizeof sim->failure - (size_t)used, format, args);
+    va_end(args);
+    sim->failed_shard = shard;
+    sim_say(sim, "BROKEN   %s", sim->failure);
+}
+
+uint64_t sim_between(struct sim *sim, uint64_t low, uint64_t high)
+{
+    return sim_random_between(&sim->random, low, high);
+}
+
+bool sim_chance(struct sim *sim, uint32_t per_thousand)
+{
+    return sim_random_chance(&sim->random, per_thousand);
+}
+
+void sim_later(struct sim *sim, uint64_t delay_ms, const struct sim_event *event)
+{
+    struct sim_event later = *event;
+
+    later.at_ms = sim->now_ms + delay_ms;
+    sim_queue_push(&sim->queue, &later);
+}
+
+uint64_t sim_unix_ms(const struct sim *sim, const struct sim_node *node)
+{
+    return SIM_UNIX_MS + sim->now_ms + sim->clock_ms + (uint64_t)node->skew_ms;
+}
+
+/* ---- setting up ---- */
+static void find_shards(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->player_count; i++) {
+        Holdfast__V1__GetProfileRequest request = HOLDFAST__V1__GET_PROFILE_REQUEST__INIT;
+        struct refusal refusal = { 0 };
+        char name[16];
+        uint8_t bytes[64];
+        snprintf(name, sizeof name, "p%u", i);
+        request.player_id = name;
+        size_t size = holdfast__v1__get_profile_request__pack(&request, bytes);
+        CHECK(request_shard(METHOD_GET_PROFILE, (struct slice){ bytes, size }, sim->shard_count,
+                            &sim->player_shard[i], &refusal) == ERR_OK);
+    }
+}
+
+struct sim *sim_new(uint64_t seed, bool verbose)
+{
+    struct sim *sim = mem_zalloc(sizeof *sim);
+
+    sim->seed = seed;
+    sim->random.state = seed * 0x9e3779b97f4a7c15u + 1;
+    sim->verbose = verbose;
+    sim->now_ms = 1000;
+    sim->etcd.revision = 10;
+    trouble_choose(sim);
+    sim->nodes = mem_zalloc(sizeof *sim->nodes * SIM_NODES_MAX);
+    sim->routers = mem_zalloc(sizeof *sim->routers * SIM_ROUTERS_MAX);
+    find_shards(sim);
+    sim->oracle = oracle_new(sim);
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        sim->nodes[i].id = PROC_NODE + i;
+        sim->nodes[i].life = 1;
+        node_start(sim, &sim->nodes[i]);
+    }
+    for (uint32_t i = 0; i < sim->coord_count; i++) {
+        sim->coords[i].life = 1;
+        coord_start(sim, i);
+    }
+    for (uint32_t i = 0; i < sim->router_count; i++)
+        etcd_mirror_reset(sim, PROC_ROUTER + i);
+    for (uint32_t i = 0; i < sim->server_count; i++) {
+        sim->servers[i].life = 1;
+        server_start(sim, i);
+    }
+    sim_later(sim, 10, &(struct sim_event){ .kind = EV_ETCD_TICK });
+    sim_later(sim, sim_between(sim, 300, 2000), &(struct sim_event){ .kind = EV_TROUBLE });
+    return sim;
+}
+
+void sim_free(struct sim *sim)
+{
+    sim_queue_deinit(&sim->queue);
+    for (uint32_t i = 0; i < SIM_COORDS_MAX; i++)
+        coord_kill(sim, i);
+    for (uint32_t i = 0; i < sim->node_count; i++)
+        node_free(&sim->nodes[i]);
+    for (uint32_t r = 0; r < SIM_ROUTERS_MAX; r++) {
+        for (uint32_t i = 0; i < ROUTER_CALLS_MAX; i++)
+            buf_deinit(&sim->routers[r].calls[i].body);
+    }
+    oracle_free(sim->oracle);
+    etcd_deinit(sim);
+    shard_out_deinit(&sim->out);
+    free(sim->nodes);
+    free(sim->routers);
+    free(sim->ops);
+    free(sim);
+}
+
+/* ---- events ---- */
+static uint64_t paused_until(const struct sim *sim, uint32_t proc)
+{
+    if (proc >= PROC_SERVER)
+        return sim->servers[proc - PROC_SERVER].paused_until_ms;
+    if (proc >= PROC_COORD && proc < PROC_ROUTER)
+        return sim->coords[proc - PROC_COORD].paused_until_ms;
+    return proc >= PROC_NODE && proc < PROC_COORD ? sim->nodes[proc - PROC_NODE].paused_until_ms
+                                                  : 0;
+}
+
+static void digest(struct sim *sim, const struct sim_event *event)
+{
+    uint8_t head[48];
+
+    store_u64(head, event->at_ms);
+    store_u64(head + 8, (uint64_t)event->kind);
+    store_u64(head + 16, event->node);
+    store_u64(head + 24, event->from);
+    store_u64(head + 32, event->number);
+    store_u64(head + 40, event->life);
+    sim->digest =
+        hash_chain(sim->digest, (struct slice){ head, sizeof head }, buf_slice(&event->bytes));
+}
+
+static void etcd_side(struct sim *sim, struct sim_event *event)
+{
+    switch (event->kind) {
+    case EV_ETCD_TICK:
+        etcd_tick(sim);
+        break;
+    case EV_TXN:
+        if (sim->etcd.down_until_ms <= sim->now_ms)
+            etcd_coord_txn(sim, event);
+        else
+            sim_later(sim, sim->etcd.down_until_ms - sim->now_ms, event);
+        break;
+    case EV_ATTACH:
+        if (sim->etcd.down_until_ms <= sim->now_ms)
+            server_attach(sim, event);
+        else
+            sim_later(sim, sim->etcd.down_until_ms - sim->now_ms, event);
+        break;
+    case EV_TROUBLE:
+        trouble_event(sim);
+        break;
+    default:
+        CHECK(!"an event for nobody");
+    }
+    if ((event->kind == EV_TXN || event->kind == EV_ATTACH) &&
+        sim->etcd.down_until_ms > sim->now_ms)
+        event->bytes = (struct buf){ 0 }; /* On its way again. */
+}
+
+static void dispatch(struct sim *sim, struct sim_event *event)
+{
+    uint32_t proc = (uint32_t)event->node;
+
+    if (event->kind == EV_MIRROR)
+        etcd_mirror_deliver(sim, proc);
+    else if (proc >= PROC_SERVER)
+        server_event(sim, event);
+    else if (proc >= PROC_ROUTER)
+        router_event(sim, event);
+    else if (proc >= PROC_COORD)
+        coord_event(sim, event);
+    else if (proc >= PROC_NODE)
+        node_event(sim, event);
+    else
+        etcd_side(sim, event);
+}
+
+static bool run_until(struct sim *sim, uint64_t until_ms)
+{
+    struct sim_event event;
+
+    while (sim->failure[0] == '\0' && sim_queue_pop(&sim->queue, until_ms, &event)) {
+        uint32_t proc = (uint32_t)event.node;
+        sim->now_ms = event.at_ms;
+        uint64_t paused_ms = paused_until(sim, proc);
+        if (event.life != 0 && event.life != proc_life(sim, proc)) {
+            buf_deinit(&event.bytes);
+            continue;
+        }
+        if (paused_ms > sim->now_ms && event.kind != EV_RESTART) {
+            sim_later(sim, paused_ms - sim->now_ms, &event);
+            continue;
+        }
+        digest(sim, &event);
+        dispatch(sim, &event);
+        buf_deinit(&event.bytes);
+        if (++sim->counts.events > EVENTS_MAX)
+            sim_fail(sim, 0, "the run does not come to its end");
+    }
+    if (sim->failure[0] == '\0')
+        sim->now_ms = until_ms;
+    return sim->failure[0] == '\0';
+}
+
+static void why_not(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->shard_count; i++) {
+        for (uint32_t n = 0; n < sim->node_count; n++) {
+            const struct shard *shard = sim->nodes[n].slots[i].shard;
+            if (shard == NULL) {
+                sim_say(sim, "node %u   s%u is not there", n + 1, i);
+                continue;
+            }
+            const struct rep *rep = shard_rep(shard);
+            sim_say(sim, "node %u   s%u role %d epoch %llu log %llu commit %llu applied %llu of %llu",
+                    n + 1, i, (int)rep_role(rep), (unsigned long long)rep_epoch(rep),
+                    (unsigned long long)rep_last_index(rep),
+                    (unsigned long long)rep_commit_index(rep),
+                    (unsigned long long)shard_applied_index(shard),
+                    (unsigned long long)oracle_committed(sim, i));
+        }
+    }
+}
+
+static void heal(struct sim *sim)
+{
+    uint64_t end_ms;
+
+    trouble_heal(sim);
+    if (!run_until(sim, sim->now_ms + CALM_MS))
+        return;
+    sim->quiet = true;
+    end_ms = sim->now_ms + HEAL_MS_MAX;
+    while (sim->now_ms < end_ms) {
+        if (!run_until(sim, sim->now_ms + LOOK_MS))
+            return;
+        if (routers_open(sim) == 0 && oracle_converged(sim))
+            break;
+    }
+    if (!oracle_converged(sim)) {
+        why_not(sim);
+        sim_fail(sim, 0, "the cluster does not serve and converge after all faults ended");
+    } else if (routers_open(sim) > 0) {
+        sim_fail(sim, 0, "%u calls never end", routers_open(sim));
+    }
+}
+
+static void count_up(struct sim *sim)
+{
+    for (uint32_t n = 0; n < sim->node_count; n++) {
+        for (uint32_t i = 0; i < sim->shard_count; i++) {
+            struct shard_stats stats;
+            if (sim->nodes[n].slots[i].shard == NULL)
+                continue;
+            shard_stats_get(sim->nodes[n].slots[i].shard, &stats);
+            sim->counts.promotions += stats.promotions;
+            sim->counts.read_rounds += stats.rounds;
+        }
+    }
+}
+
+void sim_run(struct sim *sim)
+{
+    sim_say(sim, "---- seed %llu: %u nodes, %u shards, %u coordinators, %u routers, %u servers",
+            (unsigned long long)sim->seed, sim->node_count, sim->shard_count, sim->coord_count,
+            sim->router_count, sim->server_count);
+    if (run_until(sim, sim->now_ms + sim_between(sim, CHAOS_MS_MIN, CHAOS_MS_MAX)))
+        heal(sim);
+    if (sim->failure[0] == '\0')
+        oracle_check_end(sim);
+    if (sim->failure[0] == '\0')
+        oracle_check_ops(sim);
+    for (uint32_t i = 0; i < sim->coord_count; i++)
+        coord_kill(sim, i);
+    count_up(sim);
+}

@@ -1,0 +1,386 @@
+/* Game servers: the workload. They retry, raise attempts, seal, steal, and believe what they were
+ * told last. */
+#include <stdio.h>
+#include <string.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "holdfast/v1/session.pb-c.h"
+#include "idl/method.h"
+#include "runtime/base/check.h"
+#include "tests/sim/sim.h"
+
+#define PATIENCE_MS 4000u
+#define RENEW_MS    600u
+#define OPS_MAX     20000u
+#define CODE(name)  HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
+
+static void server_later(struct sim *sim, uint32_t place, uint64_t delay_ms,
+                         struct sim_event event)
+{
+    event.node = PROC_SERVER + place;
+    event.life = sim->servers[place].life;
+    sim_later(sim, delay_ms, &event);
+}
+
+/* ---- ops ---- */
+struct sim_op *op_new(struct sim *sim, uint32_t server, uint32_t player, uint32_t method)
+{
+    CHECK(sim->op_count < OPS_MAX);
+    if (sim->op_count == sim->op_capacity) {
+        sim->op_capacity = sim->op_capacity > 0 ? sim->op_capacity * 2 : 512;
+        sim->ops = mem_realloc(sim->ops, sizeof *sim->ops * sim->op_capacity);
+    }
+    struct sim_op *op = &sim->ops[sim->op_count++];
+    memset(op, 0, sizeof *op);
+    op->server = server;
+    op->server_life = sim->servers[server].life;
+    op->player = player;
+    op->method = method;
+    op->attempt = 1;
+    op->amount = (uint32_t)sim_between(sim, 0, 9999);
+    if (method_find(method)->route == METHOD_MUTATION && method != METHOD_RESOLVE_OPERATION)
+        sim_op_id(sim, op->id);
+    player_entity(player, op->entity);
+    incarnation_print(sim->servers[server].incarnation, op->incarnation);
+    return op;
+}
+
+void op_call(struct sim *sim, struct sim_op *op)
+{
+    uint64_t number = (uint64_t)(op - sim->ops);
+    struct sim_event ask = {
+        .kind = EV_ASK,
+        .node = PROC_ROUTER + sim_between(sim, 0, sim->router_count - 1),
+        .number = number,
+    };
+
+    if (op->call != 0)
+        return;
+    op->call = ask.from = ++sim->calls;
+    op->calls++;
+    request_encode(sim, op, &ask.bytes);
+    sim_later(sim, sim_between(sim, 0, 4), &ask);
+    server_later(sim, op->server, PATIENCE_MS,
+                 (struct sim_event){ .kind = EV_GIVE_UP, .number = number, .from = op->call });
+}
+
+static void call_again(struct sim *sim, const struct sim_op *op, uint64_t delay_ms)
+{
+    server_later(sim, op->server, delay_ms,
+                 (struct sim_event){ .kind = EV_ACT, .number = (uint64_t)(op - sim->ops) + 1 });
+}
+
+/* ---- answers ---- */
+static void take_session(struct sim *sim, const struct sim_op *op, struct slice body)
+{
+    Holdfast__V1__StartSessionResponse *response =
+        holdfast__v1__start_session_response__unpack(NULL, body.size, body.data);
+    struct held *held = &sim->servers[op->server].held[op->player];
+    char mine[INCARNATION_TEXT_SIZE];
+
+    CHECK(response != NULL);
+    incarnation_print(sim->servers[op->server].incarnation, mine);
+    if (strcmp(mine, op->incarnation) == 0 && (!held->held || held->fence < response->fence)) {
+        held->held = true;
+        held->fence = response->fence;
+        snprintf(held->token, sizeof held->token, "%s", response->token);
+    }
+    holdfast__v1__start_session_response__free_unpacked(response, NULL);
+}
+
+static void take_renewal(struct sim *sim, const struct sim_op *op, struct slice body)
+{
+    Holdfast__Internal__V1__RenewTokensResponse *response =
+        holdfast__internal__v1__renew_tokens_response__unpack(NULL, body.size, body.data);
+
+    CHECK(response != NULL);
+    sim->counts.renewals++;
+    for (size_t i = 0; i < response->n_lost; i++)
+        sim->servers[op->server].held[response->lost[i]].held = false;
+    /* Polite servers give back what is asked for. */
+    for (size_t i = 0; i < response->n_release_requested; i++) {
+        uint32_t player = response->release_requested[i]->position;
+        struct held *held = &sim->servers[op->server].held[player];
+        if (!held->held || sim_chance(sim, 600))
+            continue;
+        struct sim_op *end = op_new(sim, op->server, player, METHOD_END_SESSION);
+        memcpy(end->token, held->token, sizeof end->token);
+        op_call(sim, end);
+        break; /* `op` may have moved. */
+    }
+    holdfast__internal__v1__renew_tokens_response__free_unpacked(response, NULL);
+}
+
+static void take_ok(struct sim *sim, struct sim_op *op, struct slice body)
+{
+    if (op->told_never)
+        sim_fail(sim, sim->player_shard[op->player % SIM_PLAYERS_MAX],
+                 "op %s was answered as aborted, now as done", op->id);
+    op->told_done = op->id[0] != '\0';
+    if (op->method == METHOD_START_SESSION)
+        take_session(sim, op, body);
+    if (op->method == METHOD_END_SESSION) {
+        struct held *held = &sim->servers[op->server].held[op->player];
+        held->held = held->held && strcmp(held->token, op->token) != 0;
+    }
+    if (op->method == METHOD_RENEW_TOKENS)
+        take_renewal(sim, op, body);
+    else if (op->id[0] != '\0' && !sim->quiet && sim_chance(sim, 30))
+        call_again(sim, op, sim_between(sim, 1, 3000));
+}
+
+/* Nobody knows what became of it: repeat it, seal it, or walk away. */
+static void take_unknown(struct sim *sim, struct sim_op *op)
+{
+    uint32_t target = (uint32_t)(op - sim->ops);
+
+    if (op->id[0] == '\0' || op->calls > 6)
+        return;
+    if (sim->healing || sim_chance(sim, 600)) {
+        call_again(sim, op, sim_between(sim, 1, 300));
+        return;
+    }
+    if (sim_chance(sim, 700)) {
+        struct sim_op *resolve = op_new(sim, op->server, op->player, METHOD_RESOLVE_OPERATION);
+        resolve->target = target;
+        resolve->seal = true;
+        op_call(sim, resolve);
+    }
+}
+
+static void take_refused(struct sim *sim, struct sim_op *op, uint32_t code)
+{
+    switch (code) {
+    case CODE(OPERATION_ABORTED):
+        if (op->told_done)
+            sim_fail(sim, sim->player_shard[op->player], "op %s was done, is now aborted", op->id);
+        op->told_never = true;
+        sim->counts.aborted_answers++;
+        return;
+    case CODE(OUTCOME_UNKNOWN):
+        take_unknown(sim, op);
+        return;
+    case CODE(UNAVAILABLE):
+    case CODE(DEADLINE_EXCEEDED):
+        op->told_nothing = true;
+        if (sim_chance(sim, 500))
+            take_unknown(sim, op);
+        return;
+    case CODE(SESSION_LOST):
+        sim->counts.refused_session_lost++;
+        if (strcmp(sim->servers[op->server].held[op->player].token, op->token) == 0)
+            sim->servers[op->server].held[op->player].held = false;
+        break;
+    case CODE(INSUFFICIENT_FUNDS):
+        sim->counts.refused_funds++;
+        break;
+    case CODE(SESSION_LOCKED):
+        sim->counts.refused_locked++;
+        break;
+    default:
+        return;
+    }
+    if (!sim->quiet && op->calls < 5 && sim_chance(sim, 350)) {
+        op->attempt++;
+        sim->counts.attempts_raised++;
+        call_again(sim, op, sim_between(sim, 1, 800));
+    }
+}
+
+static void on_answer(struct sim *sim, const struct sim_event *event)
+{
+    struct sim_op *op = &sim->ops[event->number];
+    struct slice body = { event->bytes.data + 1, event->bytes.size - 1 };
+    uint32_t code = event->bytes.data[0];
+
+    if (op->call != event->from)
+        return;
+    op->call = 0;
+    sim_say(sim, "server %u s%u %s %s of p%u: %s", op->server,
+            op->method == METHOD_RENEW_TOKENS ? op->player : sim->player_shard[op->player],
+            strchr(method_find(op->method)->name, '/') + 1, op->id, op->player,
+            code == 0 ? "ok"
+                      : protobuf_c_enum_descriptor_get_value(&holdfast__v1__error_code__descriptor,
+                                                             (int)code)
+                            ->name);
+    if (code == 0)
+        take_ok(sim, op, body);
+    else
+        take_refused(sim, op, code);
+}
+
+/* ---- what a server does of itself ---- */
+static struct sim_op *recent_op(struct sim *sim, uint32_t server)
+{
+    for (uint32_t i = 0; i < 8 && sim->op_count > 0; i++) {
+        uint64_t back = sim_between(sim, 1, sim->op_count < 60 ? sim->op_count : 60);
+        struct sim_op *op = &sim->ops[sim->op_count - back];
+        if (op->id[0] != '\0' && op->server == server)
+            return op;
+    }
+    return NULL;
+}
+
+static void ask_about(struct sim *sim, uint32_t server)
+{
+    const struct sim_op *recent = recent_op(sim, server);
+
+    if (recent == NULL)
+        return;
+    uint32_t target = (uint32_t)(recent - sim->ops);
+    struct sim_op *op =
+        op_new(sim, server, recent->player,
+               sim_chance(sim, 500) ? METHOD_GET_OPERATION : METHOD_RESOLVE_OPERATION);
+    op->target = target;
+    op->seal = sim_chance(sim, 500);
+    op_call(sim, op);
+}
+
+/* The same op_id for something else: a mistake of the caller that must be refused. */
+static void misuse_id(struct sim *sim, uint32_t server)
+{
+    const struct sim_op *recent = recent_op(sim, server);
+
+    if (recent == NULL || recent->method != METHOD_GRANT)
+        return;
+    struct sim_op copy = *recent;
+    struct sim_op *op = op_new(sim, server, copy.player, METHOD_GRANT);
+    memcpy(op->id, copy.id, sizeof op->id);
+    op->authority = BY_SYSTEM;
+    op->amount = copy.amount + 2;
+    op_call(sim, op);
+}
+
+static void start(struct sim *sim, uint32_t server, uint32_t player)
+{
+    struct sim_op *op = op_new(sim, server, player, METHOD_START_SESSION);
+
+    op->mode = (uint32_t)sim_between(sim, 1, 3);
+    op_call(sim, op);
+}
+
+static void write_player(struct sim *sim, uint32_t server, uint32_t player)
+{
+    static const uint32_t methods[] = { METHOD_GRANT, METHOD_GRANT, METHOD_SPEND,
+                                        METHOD_UPDATE_PROFILE, METHOD_UPDATE_PROFILE,
+                                        METHOD_MINT };
+    const struct held *held = &sim->servers[server].held[player];
+    struct sim_op *op =
+        op_new(sim, server, player, methods[sim_between(sim, 0, ARRAY_SIZE(methods) - 1)]);
+
+    op->authority = held->held ? BY_SESSION : sim_chance(sim, 500) ? BY_SYSTEM : BY_UNHELD;
+    if (sim_chance(sim, 50))
+        op->authority = (enum sim_authority)sim_between(sim, BY_SYSTEM, BY_UNHELD);
+    memcpy(op->token, held->token, sizeof op->token);
+    if (op->authority == BY_SESSION || op->authority == BY_UNHELD || op->method == METHOD_GRANT ||
+        op->method == METHOD_MINT) {
+        op_call(sim, op);
+        return;
+    }
+    op->authority = BY_UNHELD;
+    op_call(sim, op);
+}
+
+static void act_on_player(struct sim *sim, uint32_t server, uint32_t player)
+{
+    const struct held *held = &sim->servers[server].held[player];
+    uint64_t dice = sim_between(sim, 0, 99);
+
+    if (dice < 15) {
+        op_call(sim, op_new(sim, server, player,
+                            dice < 8 ? METHOD_GET_PROFILE : METHOD_GET_BALANCES));
+    } else if (!held->held && dice < 55) {
+        start(sim, server, player);
+    } else if (held->held && dice < 25) {
+        struct sim_op *op = op_new(sim, server, player, METHOD_END_SESSION);
+        memcpy(op->token, held->token, sizeof op->token);
+        op_call(sim, op);
+    } else if (held->held && dice < 28) {
+        start(sim, server, player);
+    } else {
+        write_player(sim, server, player);
+    }
+}
+
+static void act(struct sim *sim, uint32_t server)
+{
+    uint64_t dice = sim_between(sim, 0, 999);
+
+    if (!sim->servers[server].registered || sim->quiet)
+        return;
+    if (dice < 50)
+        ask_about(sim, server);
+    else if (dice < 60)
+        misuse_id(sim, server);
+    else
+        act_on_player(sim, server, (uint32_t)sim_between(sim, 0, sim->player_count - 1));
+}
+
+static void on_act(struct sim *sim, uint32_t server, const struct sim_event *event)
+{
+    if (event->number > 0) {
+        op_call(sim, &sim->ops[event->number - 1]);
+        return;
+    }
+    act(sim, server);
+    server_later(sim, server, sim_between(sim, 1, sim->act_ms),
+                 (struct sim_event){ .kind = EV_ACT });
+}
+
+static void on_renew(struct sim *sim, uint32_t place)
+{
+    struct sim_server *server = &sim->servers[place];
+
+    server_renew(sim, place);
+    for (uint32_t shard = 0; shard < sim->shard_count && server->registered; shard++) {
+        bool any = false;
+        for (uint32_t i = 0; i < sim->player_count; i++)
+            any |= server->held[i].held && sim->player_shard[i] == shard;
+        if (any)
+            op_call(sim, op_new(sim, place, shard, METHOD_RENEW_TOKENS));
+    }
+    server_later(sim, place, RENEW_MS, (struct sim_event){ .kind = EV_RENEW });
+}
+
+void server_event(struct sim *sim, struct sim_event *event)
+{
+    uint32_t place = (uint32_t)event->node - PROC_SERVER;
+
+    if (event->kind == EV_RESTART) {
+        server_start(sim, place);
+        return;
+    }
+    if (!sim->servers[place].up)
+        return;
+    switch (event->kind) {
+    case EV_ANSWER:
+        on_answer(sim, event);
+        break;
+    case EV_GIVE_UP:
+        if (sim->ops[event->number].call == event->from) {
+            sim->ops[event->number].call = 0;
+            take_unknown(sim, &sim->ops[event->number]);
+        }
+        break;
+    case EV_ACT:
+        on_act(sim, place, event);
+        break;
+    case EV_RENEW:
+        on_renew(sim, place);
+        break;
+    default:
+        CHECK(!"an event for a game server");
+    }
+}
+
+void server_start(struct sim *sim, uint32_t place)
+{
+    struct sim_server *server = &sim->servers[place];
+
+    server->up = true;
+    server->registered = false;
+    server->attaching = false;
+    memset(server->held, 0, sizeof server->held);
+    server_later(sim, place, sim_between(sim, 1, 100), (struct sim_event){ .kind = EV_RENEW });
+    server_later(sim, place, sim_between(sim, 1, 200), (struct sim_event){ .kind = EV_ACT });
+}

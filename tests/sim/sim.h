@@ -1,0 +1,413 @@
+/*
+ * sim: a whole Holdfast cluster in one process: nodes over the production cores (node/core,
+ * node/rpc), coordinators over coordinator/core, routers over router/core, and around them a
+ * virtual network, disks, etcd, clocks and game servers. DESIGN section 13.
+ *
+ * One seed is one run. Everything follows from the seed: one queue of events in virtual time, one
+ * stream of random numbers, no clock, no thread, no order that depends on an address.
+ */
+#ifndef TESTS_SIM_SIM_H
+#define TESTS_SIM_SIM_H
+
+#include "coordinator/core/coord.h"
+#include "node/core/shard.h"
+#include "node/core/sim_disk.h"
+#include "node/core/sim_queue.h"
+#include "router/core/retry.h"
+
+#define SIM_CLUSTER     "sim"
+#define SIM_UNIX_MS     1790000000000u
+#define SIM_NODES_MAX   5u
+#define SIM_SHARDS_MAX  4u
+#define SIM_COORDS_MAX  2u
+#define SIM_ROUTERS_MAX 2u
+#define SIM_SERVERS_MAX 4u
+#define SIM_PLAYERS_MAX 10u
+#define SIM_SECTIONS    2u
+#define SIM_CURRENCIES  2u
+#define SIM_TEXT_BYTES  640u
+
+/* Processes by number: nodes are their replica ids. */
+enum {
+    PROC_ETCD = 0,
+    PROC_NODE = 1, /* .. SIM_NODES_MAX */
+    PROC_COORD = 8,
+    PROC_ROUTER = 12,
+    PROC_SERVER = 16,
+    PROCS = 20
+};
+
+enum sim_kind {
+    EV_REP,        /* node <- node: a replication message                     */
+    EV_CALL,       /* node <- router, coordinator                             */
+    EV_REPLY,      /* router, coordinator <- node                             */
+    EV_NODE_TICK,  /*                                                         */
+    EV_FLUSH,      /* the round of a shard ends; number: shard                */
+    EV_SYNCED,     /* writes of a shard are durable; number: shard            */
+    EV_LOAD,       /* rows are read and given back; number: shard             */
+    EV_ROWS,       /* rows read earlier are given back; number: shard         */
+    EV_LOG_READ,   /* number: shard                                           */
+    EV_CHECKPOINT, /* a checkpoint's rows are in the database; number: shard  */
+    EV_RESTART,    /*                                                         */
+    EV_MIRROR,     /* changes of etcd reach a process                         */
+    EV_ETCD_TICK,  /* leases lapse                                            */
+    EV_TXN,        /* a coordinator's transaction reaches etcd                */
+    EV_TXN_DONE,   /* its answer, or the timeout; number: ticket              */
+    EV_COORD_TICK, /*                                                         */
+    EV_REPORT,     /* coordinator <- node                                     */
+    EV_ASK,        /* router <- game server; number: op                       */
+    EV_WAKE,       /* router: the pause of a call is over; number: call       */
+    EV_CALL_FAILED, /* router: an attempt ended without an answer; number: call */
+    EV_ANSWER,     /* game server <- router; number: op                       */
+    EV_GIVE_UP,    /* game server: its own patience is over; number: op       */
+    EV_ACT,        /* game server does something                              */
+    EV_RENEW,      /* game server's heartbeat                                 */
+    EV_ATTACH,     /* a late (re)registration reaches etcd                    */
+    EV_TROUBLE,    /*                                                         */
+    EV_KINDS
+};
+
+/* What has been exercised. A zero over a whole batch of seeds fails it. */
+/* clang-format off */
+#define SIM_REACH(X)                                                                               \
+    X(promotions) X(truncated_entries) X(seals) X(aborted_answers) X(steals) X(waits_granted)      \
+    X(expiries) X(expired_refused) X(duplicates) X(mismatches) X(pruned_ops) X(ops_expired)        \
+    X(checkpoints) X(checkpoints_failed) X(db_flushes) X(log_cuts) X(evictions) X(need_rounds)     \
+    X(stale_rows) X(log_reads) X(unknown_txns) X(late_txns) X(stale_writes_refused)                \
+    X(grants_freed) X(read_rounds) X(refused_funds) X(refused_locked) X(refused_session_lost)      \
+    X(refused_final) X(attempts_raised) X(unknown_told) X(retries) X(claims) X(failovers)          \
+    X(restarted_owners) X(elections) X(reattached) X(committed) X(reads_checked) X(renewals)       \
+    X(get_operations) X(policies) X(deposed_calls) X(late_packets_applied)
+/* Troubles made. */
+#define SIM_FAULTS(X)                                                                              \
+    X(messages_lost) X(messages_doubled) X(packets_late) X(crashes) X(torn_crashes)                \
+    X(database_lost) X(pauses) X(partitions) X(one_way_cuts) X(isolations) X(clock_skews)          \
+    X(clock_jumps) X(etcd_outages) X(etcd_cuts) X(leases_revoked) X(watch_delays)                  \
+    X(watch_resets) X(coordinators_killed) X(servers_killed) X(servers_paused) X(answers_lost)     \
+    X(disk_stalls)
+/* clang-format on */
+
+struct sim_counts {
+#define SIM_FIELD(name) uint64_t name;
+    SIM_REACH(SIM_FIELD) SIM_FAULTS(SIM_FIELD)
+#undef SIM_FIELD
+    uint64_t events;
+};
+
+/* ---- etcd ---- */
+struct etcd_kv {
+    char key[CLUSTER_KEY_SIZE];
+    struct buf value;
+    int64_t create_revision; /* 0: absent. */
+    int64_t mod_revision;
+    int64_t lease;
+};
+
+struct etcd_change {
+    struct buf key, value;
+    int64_t create_revision, mod_revision; /* create_revision 0: deleted. */
+};
+
+struct etcd_lease {
+    int64_t id;
+    uint64_t ttl_ms;
+    uint64_t deadline_ms;
+    bool gone;
+};
+
+struct etcd_sim {
+    struct etcd_kv *kvs;
+    uint32_t kv_count;
+    struct etcd_change *changes;
+    uint32_t change_count, change_capacity;
+    struct etcd_lease *leases;
+    uint32_t lease_count;
+    int64_t revision;
+    uint64_t down_until_ms;
+};
+
+/* One process's copy of etcd: how far it has followed. */
+struct etcd_mirror {
+    uint32_t cursor;
+    bool fresh;    /* Read everything first. */
+    bool awaiting; /* An EV_MIRROR is on its way. */
+    uint64_t held_until_ms;
+    char (*known)[CLUSTER_KEY_SIZE]; /* Keys told and not deleted. */
+    uint32_t known_count;
+};
+
+/* ---- nodes ---- */
+struct db_row {
+    struct buf key;
+    struct blob *value;
+};
+
+/* Rows of one shard, by rising key. */
+struct db_rows {
+    struct db_row *rows;
+    uint32_t count, capacity;
+    struct buf meta;
+};
+
+struct slot {
+    struct shard *shard;
+    struct sim_disk disk; /* The log; its checkpoint says where `flushed` stands. */
+    struct db_rows db;      /* As written by checkpoints. */
+    struct db_rows flushed; /* As of the last flush: survives a crash for sure. */
+    struct shard_checkpoint checkpoint;
+    bool checkpoint_open;
+    bool flush_due, syncing;
+    uint64_t commit_seen, applied_seen;
+    uint64_t truncated_seen;
+};
+
+struct node_call {
+    uint64_t call; /* 0: free. */
+    uint32_t proc; /* 0: nobody waits for the answer. */
+    uint64_t proc_life, send, number;
+    uint32_t method, shard;
+    uint64_t must_see; /* Acknowledged when it came in. */
+    struct buf request;
+    bool late;
+};
+
+#define NODE_CALLS_MAX 256u
+
+struct sim_node {
+    uint32_t id;
+    uint64_t life;
+    bool up;
+    uint64_t paused_until_ms;
+    uint64_t stalled_until_ms; /* Its disk. */
+    int64_t skew_ms;
+    struct slot slots[SIM_SHARDS_MAX];
+    struct node_call calls[NODE_CALLS_MAX];
+    uint64_t heard_ms[PROCS];
+    uint64_t closed_ms[PROCS]; /* Since when a peer's link is closed; 0: open. */
+    uint64_t reported_ms[PROCS];
+    int64_t lease;
+    uint64_t renewed_ms;
+    uint64_t renew_next_ms;
+    uint64_t started_ms;
+};
+
+/* ---- coordinators ---- */
+struct sim_coord {
+    struct coord *core;
+    struct coord_out out;
+    uint64_t life;
+    uint64_t paused_until_ms;
+    uint64_t down_until_ms;
+    int64_t lease;
+    char key[CLUSTER_KEY_SIZE];
+    uint64_t renewed_ms;
+    bool elected;
+};
+
+/* ---- routers ---- */
+struct sim_call {
+    bool used;
+    uint32_t generation;
+    uint32_t router, shard, method, op;
+    uint64_t op_call;
+    struct retry_call retry;
+    uint64_t send; /* On its way; 0: none. */
+    struct buf body;
+};
+
+#define ROUTER_CALLS_MAX 512u
+
+struct sim_router {
+    struct route_target map[SIM_SHARDS_MAX];
+    struct sim_call calls[ROUTER_CALLS_MAX];
+    uint32_t free_from;
+};
+
+/* ---- game servers ---- */
+struct held {
+    bool held;
+    uint64_t fence;
+    char token[64];
+};
+
+struct sim_server {
+    uint64_t life;
+    bool up;
+    uint64_t paused_until_ms;
+    bool registered;
+    bool attaching; /* A registration or re-attachment is on its way. */
+    struct incarnation incarnation;
+    int64_t lease;
+    char lease_text[24];
+    struct held held[SIM_PLAYERS_MAX];
+};
+
+enum sim_authority { BY_SESSION, BY_SYSTEM, BY_UNHELD };
+
+/* What a game server wants done: one op_id, however many calls. */
+struct sim_op {
+    uint32_t server, player, method;
+    uint64_t server_life;
+    char id[48];
+    char entity[32];
+    uint32_t attempt;
+    enum sim_authority authority;
+    char token[64];
+    char incarnation[INCARNATION_TEXT_SIZE];
+    uint32_t mode;    /* StartSession. */
+    uint32_t amount;  /* Grant, Spend: also which currency. Update: the number written. */
+    bool seal;        /* ResolveOperation. */
+    uint32_t target;  /* Resolve, GetOperation: the op asked about. */
+    uint64_t call;    /* Open call; 0: none. Rises. */
+    uint32_t calls;   /* Made so far. */
+    bool packet_late; /* A copy of a packet may come at any time. */
+    bool told_done, told_never, told_refused, told_nothing;
+    struct dot told_dot;
+};
+
+struct oracle;
+
+struct sim {
+    uint64_t seed;
+    struct sim_random random;
+    struct sim_queue queue;
+    uint64_t now_ms;
+    bool verbose;
+    uint32_t node_count, shard_count, coord_count, router_count, server_count, player_count;
+    struct sim_node *nodes;
+    struct sim_coord coords[SIM_COORDS_MAX];
+    struct sim_router *routers;
+    uint32_t player_shard[SIM_PLAYERS_MAX];
+    struct sim_server servers[SIM_SERVERS_MAX];
+    struct etcd_sim etcd;
+    struct etcd_mirror mirrors[PROCS];
+    bool cut[PROCS][PROCS];
+    uint64_t cut_until_ms[PROCS]; /* From etcd. */
+    uint64_t clock_ms;            /* Added to every wall clock. */
+    struct sim_op *ops;
+    uint32_t op_count, op_capacity;
+    uint64_t calls, sends;
+    struct shard_out out;
+    struct oracle *oracle;
+    /* Knobs of the run. */
+    uint32_t drop, twice, late; /* per thousand */
+    uint32_t delay_ms_max, sync_ms_max, load_ms_max, evict, trouble_ms;
+    uint64_t act_ms;
+    uint32_t policy_version;
+    bool healing, quiet; /* quiet: game servers ask for nothing new. */
+    struct sim_counts counts;
+    struct hash128 digest; /* Of every event. */
+    uint32_t failed_shard;
+    char failure[SIM_TEXT_BYTES]; /* Empty: nothing is broken. */
+};
+
+/* ---- run.c ---- */
+struct sim *sim_new(uint64_t seed, bool verbose);
+void sim_free(struct sim *sim);
+/* The whole run; sim->failure says what broke. */
+void sim_run(struct sim *sim);
+/* The first broken promise is kept. */
+void sim_fail(struct sim *sim, uint32_t shard, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A line of the story; only if verbose. */
+void sim_say(const struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+uint64_t sim_between(struct sim *sim, uint64_t low, uint64_t high);
+bool sim_chance(struct sim *sim, uint32_t per_thousand);
+void sim_later(struct sim *sim, uint64_t delay_ms, const struct sim_event *event);
+uint64_t sim_unix_ms(const struct sim *sim, const struct sim_node *node);
+
+/* ---- net.c ---- */
+/* False: it is lost. Takes over event->bytes. */
+bool net_send(struct sim *sim, uint32_t from, struct sim_event *event);
+bool net_etcd_reachable(const struct sim *sim, uint32_t proc);
+/* The life of a process, for events that die with it. */
+uint64_t proc_life(const struct sim *sim, uint32_t proc);
+
+/* ---- etcd.c ---- */
+const struct etcd_kv *etcd_find(const struct sim *sim, struct slice key);
+void etcd_put(struct sim *sim, struct slice key, struct slice value, int64_t lease);
+void etcd_remove(struct sim *sim, struct slice key);
+int64_t etcd_lease_grant(struct sim *sim, uint64_t ttl_ms);
+/* False: it is gone. */
+bool etcd_lease_keep(struct sim *sim, int64_t lease);
+void etcd_lease_revoke(struct sim *sim, int64_t lease);
+void etcd_tick(struct sim *sim);
+/* Tells every process that follows of what is new, some time. */
+void etcd_announce(struct sim *sim);
+void etcd_mirror_deliver(struct sim *sim, uint32_t proc);
+void etcd_mirror_reset(struct sim *sim, uint32_t proc);
+void etcd_deinit(struct sim *sim);
+
+/* ---- node.c, node_disk.c ---- */
+struct sim_node *node_get(struct sim *sim, uint32_t proc);
+void node_start(struct sim *sim, struct sim_node *node);
+void node_crash(struct sim *sim, struct sim_node *node);
+void node_event(struct sim *sim, struct sim_event *event);
+void node_changed(struct sim *sim, struct sim_node *node, const struct etcd_change *change);
+void node_step(struct sim *sim, struct sim_node *node, uint32_t shard, struct shard_event *event);
+void node_free(struct sim_node *node);
+void node_load(struct sim *sim, struct sim_node *node, uint32_t shard, const struct need *need);
+void node_rows_arrive(struct sim *sim, struct sim_node *node, struct sim_event *event);
+void node_read_log(struct sim *sim, struct sim_node *node, uint32_t shard,
+                   const struct rep_log_read *read);
+void node_log_arrives(struct sim *sim, struct sim_node *node, struct sim_event *event);
+/* Begins a checkpoint; it ends by EV_CHECKPOINT. */
+void node_checkpoint(struct sim *sim, struct sim_node *node, uint32_t shard);
+void node_checkpoint_done(struct sim *sim, struct sim_node *node, uint32_t shard);
+void node_db_flush(struct sim *sim, struct sim_node *node);
+void node_recover(struct sim *sim, struct sim_node *node);
+/* What a crash leaves on the disk. */
+void node_disk_crash(struct sim *sim, struct sim_node *node);
+const struct db_row *db_find(const struct db_rows *db, struct slice key);
+void db_deinit(struct db_rows *db);
+
+/* ---- coordinator.c ---- */
+void coord_start(struct sim *sim, uint32_t place);
+void coord_kill(struct sim *sim, uint32_t place);
+void coord_event(struct sim *sim, struct sim_event *event);
+void coord_changed(struct sim *sim, uint32_t place, const struct etcd_change *change);
+void coord_synced(struct sim *sim, uint32_t place);
+void etcd_coord_txn(struct sim *sim, struct sim_event *event);
+
+/* ---- router.c ---- */
+void router_event(struct sim *sim, struct sim_event *event);
+void router_changed(struct sim *sim, uint32_t place, const struct etcd_change *change);
+/* Fails every attempt that waits for `node`. */
+void routers_node_closed(struct sim *sim, uint32_t node);
+uint32_t routers_open(const struct sim *sim);
+
+/* ---- server.c, server_lease.c, request.c ---- */
+void server_start(struct sim *sim, uint32_t place);
+void server_event(struct sim *sim, struct sim_event *event);
+void server_renew(struct sim *sim, uint32_t place);
+void server_attach(struct sim *sim, struct sim_event *event);
+struct sim_op *op_new(struct sim *sim, uint32_t server, uint32_t player, uint32_t method);
+/* Sends an op to some router. */
+void op_call(struct sim *sim, struct sim_op *op);
+/* The request's bytes. */
+void request_encode(const struct sim *sim, const struct sim_op *op, struct buf *out);
+void sim_op_id(struct sim *sim, char ret_id[48]);
+void player_entity(uint32_t player, char ret_entity[32]);
+
+/* ---- trouble.c ---- */
+void trouble_choose(struct sim *sim);
+void trouble_event(struct sim *sim);
+void trouble_heal(struct sim *sim);
+
+/* ---- oracle.c, model.c, answer.c ---- */
+struct oracle *oracle_new(struct sim *sim);
+void oracle_free(struct oracle *oracle);
+/* After every step of a shard: what it committed and applied. */
+void oracle_look(struct sim *sim, struct sim_node *node, uint32_t shard);
+/* Every answer that a node gives. */
+void oracle_answer(struct sim *sim, const struct node_call *call, const struct shard_reply *reply,
+                   struct slice body);
+uint64_t oracle_acknowledged(const struct sim *sim, uint32_t shard);
+uint64_t oracle_committed(const struct sim *sim, uint32_t shard);
+/* All replicas alike and like the oracle; fails otherwise. */
+void oracle_check_end(struct sim *sim);
+bool oracle_converged(const struct sim *sim);
+/* What became of an op at the end, against what its game server was told. */
+void oracle_check_ops(struct sim *sim);
+
+#endif

@@ -1,0 +1,262 @@
+/* What goes wrong, and when. */
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "tests/sim/sim.h"
+
+#define JUMP_MS (16u * 60u * 1000u)
+
+void trouble_choose(struct sim *sim)
+{
+    static const uint32_t sizes[] = { 3, 3, 3, 3, 3, 3, 3, 1, 5, 3 };
+
+    sim->node_count = sizes[sim_between(sim, 0, ARRAY_SIZE(sizes) - 1)];
+    sim->shard_count = sim_chance(sim, 700) ? 2 : 4;
+    sim->coord_count = (uint32_t)sim_between(sim, 1, SIM_COORDS_MAX);
+    sim->router_count = (uint32_t)sim_between(sim, 1, SIM_ROUTERS_MAX);
+    sim->server_count = (uint32_t)sim_between(sim, 2, SIM_SERVERS_MAX);
+    sim->player_count = (uint32_t)sim_between(sim, 3, SIM_PLAYERS_MAX);
+    sim->drop = sim_chance(sim, 600) ? (uint32_t)sim_between(sim, 0, 80) : 0;
+    sim->twice = sim_chance(sim, 600) ? (uint32_t)sim_between(sim, 0, 80) : 0;
+    sim->late = sim_chance(sim, 700) ? (uint32_t)sim_between(sim, 0, 60) : 0;
+    sim->delay_ms_max = (uint32_t)(sim_chance(sim, 700) ? sim_between(sim, 4, 40)
+                                                        : sim_between(sim, 40, 250));
+    sim->sync_ms_max = (uint32_t)(sim_chance(sim, 700) ? sim_between(sim, 2, 10)
+                                                       : sim_between(sim, 10, 80));
+    sim->load_ms_max = (uint32_t)sim_between(sim, 1, 60);
+    sim->evict = (uint32_t)sim_between(sim, 0, 300);
+    sim->trouble_ms = (uint32_t)(sim_chance(sim, 150) ? 60000 : sim_between(sim, 150, 1500));
+    sim->act_ms = sim_between(sim, 20, 90);
+}
+
+static void later(struct sim *sim, uint32_t proc, uint64_t low, uint64_t high)
+{
+    sim_later(sim, sim_between(sim, low, high),
+              &(struct sim_event){ .kind = EV_RESTART, .node = proc });
+}
+
+static struct sim_node *any_node(struct sim *sim)
+{
+    return &sim->nodes[sim_between(sim, 0, sim->node_count - 1)];
+}
+
+/* ---- nodes ---- */
+static void crash(struct sim *sim, struct sim_node *node)
+{
+    if (!node->up)
+        return;
+    sim->counts.crashes++;
+    node_crash(sim, node);
+    later(sim, node->id, 1, sim_chance(sim, 600) ? 400 : 3500);
+}
+
+static void crash_some(struct sim *sim)
+{
+    if (!sim_chance(sim, 120)) {
+        crash(sim, any_node(sim));
+        return;
+    }
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        if (sim_chance(sim, 700))
+            crash(sim, &sim->nodes[i]);
+    }
+}
+
+static void pause_node(struct sim *sim)
+{
+    struct sim_node *node = any_node(sim);
+
+    sim->counts.pauses++;
+    node->paused_until_ms = sim->now_ms + sim_between(sim, 50, 3500);
+    sim_say(sim, "node %u   freezes until %llu", node->id,
+            (unsigned long long)node->paused_until_ms);
+}
+
+static void stall_disk(struct sim *sim)
+{
+    sim->counts.disk_stalls++;
+    any_node(sim)->stalled_until_ms = sim->now_ms + sim_between(sim, 100, 1500);
+}
+
+static void skew_clock(struct sim *sim)
+{
+    struct sim_node *node = any_node(sim);
+    int64_t span = sim_chance(sim, 800) ? 300 : 3000;
+
+    sim->counts.clock_skews++;
+    node->skew_ms = (int64_t)sim_between(sim, 0, (uint64_t)(2 * span)) - span;
+    sim_say(sim, "node %u   has its clock off by %lld ms", node->id, (long long)node->skew_ms);
+}
+
+static void jump_clocks(struct sim *sim)
+{
+    if (sim->clock_ms > 0 || !sim_chance(sim, 150))
+        return;
+    sim->counts.clock_jumps++;
+    sim->clock_ms += JUMP_MS + sim_between(sim, 0, 120000);
+    sim_say(sim, "all clocks jump");
+}
+
+/* ---- network ---- */
+static void partition(struct sim *sim)
+{
+    bool side[PROCS];
+
+    sim->counts.partitions++;
+    for (uint32_t i = 0; i < PROCS; i++)
+        side[i] = sim_chance(sim, 500);
+    for (uint32_t i = 0; i < PROCS; i++) {
+        for (uint32_t j = 0; j < PROCS; j++)
+            sim->cut[i][j] = side[i] != side[j];
+    }
+    sim_say(sim, "network  is split: nodes %d%d%d%d%d", side[1], side[2], side[3], side[4],
+            side[5]);
+}
+
+static void cut_one_way(struct sim *sim)
+{
+    uint32_t from = any_node(sim)->id;
+    uint32_t to = any_node(sim)->id;
+
+    sim->counts.one_way_cuts++;
+    sim->cut[from][to] = true;
+    sim_say(sim, "network  loses all from %u to %u", from, to);
+}
+
+static void isolate(struct sim *sim)
+{
+    uint32_t node = any_node(sim)->id;
+
+    sim->counts.isolations++;
+    for (uint32_t i = 0; i < PROCS; i++)
+        sim->cut[node][i] = sim->cut[i][node] = true;
+    sim_say(sim, "network  isolates node %u", node);
+}
+
+static void mend_network(struct sim *sim)
+{
+    memset(sim->cut, 0, sizeof sim->cut);
+}
+
+/* ---- etcd ---- */
+static void etcd_outage(struct sim *sim)
+{
+    sim->counts.etcd_outages++;
+    sim->etcd.down_until_ms = sim->now_ms + sim_between(sim, 100, 3500);
+    sim_say(sim, "etcd     is down until %llu", (unsigned long long)sim->etcd.down_until_ms);
+}
+
+static void etcd_cut(struct sim *sim)
+{
+    uint32_t proc = (uint32_t)sim_between(sim, 1, PROCS - 1);
+
+    sim->counts.etcd_cuts++;
+    sim->cut_until_ms[proc] = sim->now_ms + sim_between(sim, 100, 5000);
+    sim_say(sim, "etcd     is out of reach for process %u", proc);
+}
+
+static void revoke_lease(struct sim *sim)
+{
+    struct etcd_sim *etcd = &sim->etcd;
+
+    if (etcd->lease_count == 0)
+        return;
+    const struct etcd_lease *lease = &etcd->leases[sim_between(sim, 0, etcd->lease_count - 1)];
+    if (lease->gone)
+        return;
+    sim->counts.leases_revoked++;
+    etcd_lease_revoke(sim, lease->id);
+}
+
+static void disturb_watch(struct sim *sim)
+{
+    uint32_t proc = (uint32_t)sim_between(sim, 1, PROC_SERVER - 1);
+
+    if (sim_chance(sim, 600)) {
+        sim->counts.watch_delays++;
+        sim->mirrors[proc].held_until_ms = sim->now_ms + sim_between(sim, 50, 3000);
+        return;
+    }
+    sim->counts.watch_resets++;
+    if (proc < PROC_NODE + sim->node_count || (proc >= PROC_COORD && proc < PROC_COORD + 1) ||
+        (proc >= PROC_ROUTER && proc < PROC_ROUTER + sim->router_count))
+        etcd_mirror_reset(sim, proc);
+}
+
+/* ---- the others ---- */
+static void kill_coordinator(struct sim *sim)
+{
+    uint32_t place = (uint32_t)sim_between(sim, 0, sim->coord_count - 1);
+
+    if (sim->coords[place].core == NULL)
+        return;
+    if (sim_chance(sim, 400)) {
+        sim->coords[place].paused_until_ms = sim->now_ms + sim_between(sim, 100, 4000);
+        sim_say(sim, "coord %u  freezes", place);
+        return;
+    }
+    sim->counts.coordinators_killed++;
+    coord_kill(sim, place);
+    later(sim, PROC_COORD + place, 1, 2500);
+}
+
+static void trouble_server(struct sim *sim)
+{
+    uint32_t place = (uint32_t)sim_between(sim, 0, sim->server_count - 1);
+    struct sim_server *server = &sim->servers[place];
+
+    if (!server->up)
+        return;
+    if (sim_chance(sim, 500)) {
+        sim->counts.servers_paused++;
+        server->paused_until_ms = sim->now_ms + sim_between(sim, 500, 9000);
+        sim_say(sim, "server %u freezes", place);
+        return;
+    }
+    sim->counts.servers_killed++;
+    sim_say(sim, "server %u dies", place);
+    server->up = false;
+    server->life++;
+    later(sim, PROC_SERVER + place, 1, 6000);
+}
+
+void trouble_event(struct sim *sim)
+{
+    static void (*const troubles[])(struct sim *) = {
+        crash_some, crash_some,   crash_some,  pause_node,  pause_node,    partition,
+        partition,  cut_one_way,  isolate,     isolate,     skew_clock,    jump_clocks,
+        etcd_outage, etcd_cut,    revoke_lease, disturb_watch, disturb_watch, kill_coordinator,
+        trouble_server, trouble_server, stall_disk,
+    };
+    struct sim_event again = { .kind = EV_TROUBLE };
+
+    if (sim->healing)
+        return;
+    if (sim_chance(sim, 450))
+        mend_network(sim);
+    troubles[sim_between(sim, 0, ARRAY_SIZE(troubles) - 1)](sim);
+    sim_later(sim, sim_between(sim, 1, sim->trouble_ms), &again);
+}
+
+void trouble_heal(struct sim *sim)
+{
+    sim_say(sim, "---- all is well again");
+    sim->healing = true;
+    mend_network(sim);
+    memset(sim->cut_until_ms, 0, sizeof sim->cut_until_ms);
+    sim->etcd.down_until_ms = 0;
+    sim->drop = sim->twice = 0;
+    sim->delay_ms_max = sim->delay_ms_max < 40 ? sim->delay_ms_max : 40;
+    sim->sync_ms_max = sim->sync_ms_max < 10 ? sim->sync_ms_max : 10;
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        sim->nodes[i].paused_until_ms = 0;
+        sim->nodes[i].stalled_until_ms = 0;
+        sim->nodes[i].skew_ms = sim->nodes[i].skew_ms > 0 ? 100 : -100;
+    }
+    for (uint32_t i = 0; i < sim->coord_count; i++)
+        sim->coords[i].paused_until_ms = 0;
+    for (uint32_t i = 0; i < sim->server_count; i++)
+        sim->servers[i].paused_until_ms = 0;
+    for (uint32_t i = 0; i < PROCS; i++)
+        sim->mirrors[i].held_until_ms = 0;
+}
