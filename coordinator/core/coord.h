@@ -37,9 +37,9 @@
     X(txn_retry_ms,               250,   10,   10000, "pause before a transaction is repeated")    \
     X(calls_max,                  256,    1,    4096, "calls to shards in flight")                 \
     X(call_timeout_ms,           2000,  100,   60000, "deadline of one call")                      \
-    X(call_retry_ms,              200,   10,   60000, "pause before a shard is called again")      \
+    X(call_retry_ms,               50,   10,   60000, "pause before a shard is called again")      \
     X(call_refused_ms,           5000,   10,  600000, "the same after it refused")                 \
-    X(placement_settle_ms,       1000,    0,   60000, "no new node for so long before placement")  \
+    X(placement_settle_ms,        400,    0,   60000, "no new node for so long before placement")  \
     X(claim_closed_ms,            300,   10,   60000, "early claim: owner closed for so long")     \
     X(claim_silent_ms,           1500,   10,   60000, "early claim: owner silent for so long")     \
     X(claim_calm_ms,             5000,    0,  600000, "no early claim or hand-over of a shard so " \

@@ -44,7 +44,7 @@ static void cluster_is_created_once_and_shards_wait_for_enough_nodes(void **stat
     world_run(world, 5000);
     assert_false(world_has(world, cluster_key_shard("test", 0)));
     world_node_up(world, 3, 1);
-    world_run(world, 900);
+    world_run(world, 300);
     assert_false(world_has(world, cluster_key_shard("test", 0)));
     world_run(world, 300);
     for (uint32_t i = 0; i < SHARDS; i++) {

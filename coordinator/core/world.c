@@ -195,7 +195,7 @@ static void answer_all(struct world *world)
             answer_call(world, &out.calls[i]);
         coord_out_deinit(&out);
     }
-    CHECK(!"the coordinator never comes to rest");
+    CHECK(false); /* The coordinator never comes to rest. */
 }
 
 void world_run(struct world *world, uint64_t ms)

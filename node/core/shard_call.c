@@ -106,7 +106,9 @@ void shard_call_begin(struct shard *shard, const struct shard_event *event, stru
         return;
     }
     CHECK(method->route == METHOD_MUTATION || method->route == METHOD_SHARD_WRITE);
-    if (!shard_serves(shard)) {
+    /* A shard without its first policy knows no currency and no limit: it does not serve yet. */
+    bool ready = shard_meta(shard)->policy.version > 0 || event->method == METHOD_APPLY_POLICY;
+    if (!shard_serves(shard) || !ready) {
         reply_event_elsewhere(shard, event, out);
         return;
     }

@@ -434,13 +434,15 @@ void node_free(struct node *node)
         return;
     loop_timer_stop(&node->start_timer);
     claims_free(node->claims);
-    registry_free(node->registry, true);
+    node->claims = NULL;
+    registry_withdraw(node->registry);
     if (node->worker != NULL && !node->failed)
         worker_checkpoint_all(node->worker);
     if (node->service != NULL)
         service_set_worker(node->service, NULL);
     node_metrics_clear_worker(node->node_metrics);
     worker_free(node->worker);
+    registry_free(node->registry);
     peers_free(node->peers);
     service_free(node->service);
     link_hub_free(node->hub);

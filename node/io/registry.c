@@ -8,7 +8,8 @@
 
 enum mirrored { MIRROR_CLUSTER, MIRROR_NODES, MIRROR_SHARDS, MIRROR_ELECTION, MIRROR_COUNT };
 
-#define PUT_RETRY_MS 200u
+#define PUT_RETRY_MS    200u
+#define WITHDRAW_MS_MAX 1000u
 
 struct registry {
     struct registry_options options;
@@ -249,20 +250,36 @@ err registry_new(const struct registry_options *options, struct registry **ret_r
     if (e == ERR_OK)
         e = start_mirrors(registry);
     if (e != ERR_OK) {
-        registry_free(registry, false);
+        registry_free(registry);
         return e;
     }
     *ret_registry = registry;
     return ERR_OK;
 }
 
-void registry_free(struct registry *registry, bool revoke)
+static bool nothing_pending(void *user)
+{
+    const struct registry *registry = user;
+    return etcd_calls_pending(registry->etcd) == 0;
+}
+
+void registry_withdraw(struct registry *registry)
+{
+    if (registry == NULL || registry->lease == NULL)
+        return;
+    loop_timer_stop(&registry->put_timer);
+    etcd_lease_stop(registry->lease, true);
+    registry->lease = NULL;
+    (void)loop_run_until(registry->options.loop, nothing_pending, registry, WITHDRAW_MS_MAX);
+}
+
+void registry_free(struct registry *registry)
 {
     if (registry == NULL)
         return;
     loop_timer_stop(&registry->put_timer);
     if (registry->lease != NULL)
-        etcd_lease_stop(registry->lease, revoke);
+        etcd_lease_stop(registry->lease, false);
     for (int i = 0; i < MIRROR_COUNT; i++) {
         if (registry->mirrors[i] != NULL)
             etcd_mirror_stop(registry->mirrors[i]);

@@ -31,8 +31,11 @@ struct registry_options {
 
 /* Begins to follow the cluster's records. ERR_INVALID: endpoints or files. */
 NODISCARD err registry_new(const struct registry_options *options, struct registry **ret_registry);
-/* `revoke`: give the lease back, so that the cluster sees at once that this node stops. */
-void registry_free(struct registry *registry, bool revoke);
+/* Gives the lease back, so that the cluster sees at once that this node stops; runs the loop until
+ * etcd has heard it, or a second has passed. The copy of the records stays. NULL is allowed. */
+void registry_withdraw(struct registry *registry);
+/* NULL is allowed. */
+void registry_free(struct registry *registry);
 /* Puts this node's record under a lease, and keeps it there. Once. */
 void registry_announce(struct registry *registry, const struct node_record *record);
 /* Tells shard_changed about every shard again, as when the worker has just been made. */

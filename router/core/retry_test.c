@@ -227,6 +227,40 @@ static void a_replaced_owner_is_not_waited_for(void **state)
                                     "155 pass on\n");
 }
 
+/* The cancelled attempt may be carried out all the same. */
+static void a_call_taken_from_its_owner_has_an_unknown_outcome_until_answered(void **state)
+{
+    struct story story;
+    (void)state;
+
+    start(&story, true);
+    route_changed(&story, 2, 9);
+    answer(&story, WIRE_UNAVAILABLE);
+    story.route = (struct route_target){ 0, 0 };
+    story.call.due_ms = 1100;
+    wake(&story);
+    assert_string_equal(story.text, "100 send to 1 in 7, 1000 ms\n"
+                                    "100 cancel, send to 2 in 9, 1000 ms\n"
+                                    "100 wait until 105\n"
+                                    "1100 give up: 17\n");
+}
+
+static void a_map_newer_than_the_hint_wins(void **state)
+{
+    struct story story;
+    (void)state;
+
+    start(&story, true);
+    not_owner(&story, 2, 8);
+    answer(&story, WIRE_UNAVAILABLE);
+    story.route = (struct route_target){ 3, 9 };
+    wake(&story);
+    assert_string_equal(story.text, "100 send to 1 in 7, 1000 ms\n"
+                                    "100 send to 2 in 8, 1000 ms\n"
+                                    "100 wait until 105\n"
+                                    "105 send to 3 in 9, 995 ms\n");
+}
+
 static void a_lost_link_repeats_a_mutation_and_never_calls_it_failed(void **state)
 {
     struct story story;
@@ -382,59 +416,85 @@ static void abandoning_a_sent_mutation_is_an_unknown_outcome(void **state)
     assert_int_equal(action.code, CODE(UNAVAILABLE));
 }
 
-/* Whatever happens, in whatever order: the call ends by its deadline, waits are 5 to 50 ms, and
+/* xorshift64* */
+static uint64_t next(uint64_t *seed, uint64_t below)
+{
+    *seed ^= *seed >> 12;
+    *seed ^= *seed << 25;
+    *seed ^= *seed >> 27;
+    return (*seed * 2685821657736338717u >> 33) % below;
+}
+
+/* What a node, a link or the map may do next to a call that was sent. */
+static void invent(struct retry_event *event, uint64_t *seed)
+{
+    static const enum retry_event_type types[] = { RETRY_EVENT_NOT_SENT, RETRY_EVENT_ANSWERED,
+                                                   RETRY_EVENT_FAILED, RETRY_EVENT_ROUTE_CHANGED };
+
+    event->now_ms += next(seed, 20);
+    event->type = types[next(seed, ARRAY_SIZE(types))];
+    event->failure = next(seed, 2) ? ERR_DISCONNECTED : ERR_CLOSED;
+    if (event->type == RETRY_EVENT_NOT_SENT)
+        event->failure = ERR_FULL;
+    event->status = (uint32_t)(WIRE_REFUSED + next(seed, 4));
+    event->refusal_final = next(seed, 4) == 0;
+    event->refusal_code = next(seed, 2) ? CODE(THROTTLED) : CODE(SESSION_LOST);
+}
+
+static bool leaves_unknown(const struct retry_event *event)
+{
+    return (event->type == RETRY_EVENT_FAILED && event->failure == ERR_DISCONNECTED) ||
+           (event->type == RETRY_EVENT_ANSWERED && event->status == WIRE_UNKNOWN);
+}
+
+/* One call until it has ended. `unknown` is kept by what happened, not by what the call says. */
+static void tell_a_random_story(uint64_t *seed)
+{
+    struct retry_call call;
+    struct retry_event event = { .type = RETRY_EVENT_START, .now_ms = 1000 };
+    bool unknown = false;
+
+    retry_init(&call, true, 1000 + next(seed, 500));
+    for (int steps = 0;; steps++) {
+        struct retry_action action;
+
+        assert_true(steps < 2000);
+        event.random = (uint32_t)next(seed, 1000000);
+        event.route.owner = next(seed, 3);
+        event.route.epoch += next(seed, 2);
+        event.hint = (struct route_target){ next(seed, 3), next(seed, 20) };
+        action = retry_step(&call, &event);
+        unknown = unknown || action.cancel;
+        if (action.type == RETRY_ACTION_GIVE_UP) {
+            assert_int_equal(unknown, action.code == CODE(OUTCOME_UNKNOWN));
+            return;
+        }
+        if (action.type == RETRY_ACTION_PASS_ON) {
+            assert_true(event.status == WIRE_OK || !unknown || event.refusal_final);
+            return;
+        }
+        if (action.type == RETRY_ACTION_WAIT) {
+            assert_in_range(action.due_ms, event.now_ms, event.now_ms + RETRY_DELAY_MS_MAX);
+            assert_true(action.due_ms <= call.deadline_ms);
+            event.now_ms = action.due_ms;
+            event.type = RETRY_EVENT_WAKE;
+            continue;
+        }
+        assert_true(event.now_ms < call.deadline_ms || action.type == RETRY_ACTION_NONE);
+        invent(&event, seed);
+        unknown = unknown || leaves_unknown(&event);
+    }
+}
+
+/* Whatever happens, in whatever order: the call ends by its deadline, waits are at most 50 ms, and
  * once an attempt may have been carried out nothing else than that outcome or OUTCOME_UNKNOWN. */
 static void random_stories_end_in_time_and_never_lie(void **state)
 {
     uint64_t seed = 12345;
     (void)state;
 
-#define NEXT(n) (((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 33) % (n))
-    for (int run = 0; run < 20000; run++) {
-        struct retry_call call;
-        struct retry_event event = { .type = RETRY_EVENT_START, .now_ms = 1000 };
-        bool unknown = false;
-        int steps = 0;
-
-        retry_init(&call, true, 1000 + NEXT(500));
-        for (;;) {
-            struct retry_action action;
-            event.random = (uint32_t)NEXT(1000000);
-            event.route = (struct route_target){ NEXT(3), event.route.epoch + NEXT(2) };
-            event.hint = (struct route_target){ NEXT(3), NEXT(20) };
-            action = retry_step(&call, &event);
-            assert_true(++steps < 2000);
-            if (action.type == RETRY_ACTION_GIVE_UP) {
-                assert_int_equal(unknown, action.code == CODE(OUTCOME_UNKNOWN));
-                break;
-            }
-            if (action.type == RETRY_ACTION_PASS_ON) {
-                assert_true(event.status == WIRE_OK || !unknown || event.refusal_final);
-                break;
-            }
-            if (action.type == RETRY_ACTION_WAIT) {
-                assert_true(action.due_ms <= call.deadline_ms);
-                assert_true(action.due_ms <= event.now_ms + RETRY_DELAY_MS_MAX);
-                event.now_ms = action.due_ms;
-                event.type = RETRY_EVENT_WAKE;
-                continue;
-            }
-            assert_true(event.now_ms < call.deadline_ms);
-            unknown = unknown || action.cancel;
-            event.now_ms += NEXT(20);
-            event.type = (enum retry_event_type)(RETRY_EVENT_NOT_SENT + NEXT(3));
-            event.failure = event.type == RETRY_EVENT_NOT_SENT ? ERR_FULL
-                            : NEXT(2)                          ? ERR_DISCONNECTED
-                                                               : ERR_CLOSED;
-            event.status = (uint32_t)(WIRE_REFUSED + NEXT(4));
-            event.refusal_final = NEXT(4) == 0;
-            event.refusal_code = NEXT(2) ? CODE(THROTTLED) : CODE(SESSION_LOST);
-            if ((event.type == RETRY_EVENT_FAILED && event.failure == ERR_DISCONNECTED) ||
-                (event.type == RETRY_EVENT_ANSWERED && event.status == WIRE_UNKNOWN))
-                unknown = true;
-        }
-    }
-#undef NEXT
+    for (int run = 0; run < 20000; run++)
+        tell_a_random_story(&seed);
 }
 
 int main(void)
@@ -448,6 +508,8 @@ int main(void)
         cmocka_unit_test(no_owner_waits_until_the_map_names_one),
         cmocka_unit_test(a_link_that_is_down_is_tried_again),
         cmocka_unit_test(a_replaced_owner_is_not_waited_for),
+        cmocka_unit_test(a_call_taken_from_its_owner_has_an_unknown_outcome_until_answered),
+        cmocka_unit_test(a_map_newer_than_the_hint_wins),
         cmocka_unit_test(a_lost_link_repeats_a_mutation_and_never_calls_it_failed),
         cmocka_unit_test(an_unknown_outcome_is_asked_for_again),
         cmocka_unit_test(a_timeout_of_a_mutation_is_an_unknown_outcome),

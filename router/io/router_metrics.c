@@ -81,7 +81,8 @@ void router_metrics_finished(void *context, const struct request *request,
     struct router_metrics *metrics = context;
 
     counter_add_owned(requests_counter(metrics, request->method, code), 1);
-    histogram_observe_owned(metrics->latency[request->method->id], latency_us);
+    if (metrics->latency[request->method->id] != NULL) /* NULL: an internal method was asked for. */
+        histogram_observe_owned(metrics->latency[request->method->id], latency_us);
     if (latency_us / 1000 >= metrics->options.slow_ms)
         log_slow(metrics, request, code, latency_us);
 }
