@@ -127,8 +127,10 @@ void etcd_coord_txn(struct sim *sim, struct sim_event *event)
     uint32_t count = deposed ? 0 : read_u32(&reader);
 
     buf_put_u8(&answer, deposed ? COORD_TXN_DEPOSED : COORD_TXN_ANSWERED);
+    etcd_txn_begin(sim);
     for (uint32_t i = 0; i < count; i++)
         buf_put_u8(&answer, write_one(sim, &reader));
+    etcd_txn_end(sim);
     CHECK(!reader.bad);
     if (event->from != 1) {
         buf_deinit(&answer);

@@ -62,11 +62,32 @@ static struct etcd_kv *kv_new(struct etcd_sim *etcd, struct slice key)
     return kv;
 }
 
+/* All that one transaction writes has one revision. */
+static void raise_revision(struct sim *sim)
+{
+    if (!sim->etcd.in_txn || !sim->etcd.txn_wrote)
+        sim->etcd.revision++;
+    sim->etcd.txn_wrote = true;
+}
+
+void etcd_txn_begin(struct sim *sim)
+{
+    CHECK(!sim->etcd.in_txn);
+    sim->etcd.in_txn = true;
+    sim->etcd.txn_wrote = false;
+}
+
+void etcd_txn_end(struct sim *sim)
+{
+    CHECK(sim->etcd.in_txn);
+    sim->etcd.in_txn = false;
+}
+
 void etcd_put(struct sim *sim, struct slice key, struct slice value, int64_t lease)
 {
     struct etcd_kv *kv = find(sim, key);
 
-    sim->etcd.revision++;
+    raise_revision(sim);
     if (kv == NULL)
         kv = kv_new(&sim->etcd, key);
     kv->mod_revision = sim->etcd.revision;
@@ -91,7 +112,7 @@ void etcd_remove(struct sim *sim, struct slice key)
 
     if (kv == NULL)
         return;
-    sim->etcd.revision++;
+    raise_revision(sim);
     remove_kv(sim, kv);
 }
 

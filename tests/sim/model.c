@@ -210,6 +210,9 @@ static void op_decided(struct change *c)
     struct op_model *op =
         model_op(c->sim->oracle, c->op.entity, c->outcome->decided_op_id);
 
+    if (c->op.method == METHOD_RESOLVE_OPERATION && c->outcome->decided_refused &&
+        (op->state == OP_ABORTED || op->ms <= c->shard->floor_ms))
+        return; /* Sealed while it was pending. */
     if (op->state != OP_PENDING) {
         fail_op(c, op, "is decided, but was not pending");
         return;

@@ -103,7 +103,8 @@ static void put_row(const struct db_rows *db, struct slice key, struct buf *out)
 
 static void put_range(const struct db_rows *db, const struct state_range *range, struct buf *out)
 {
-    uint32_t place = db_place(db, range->after);
+    bool begun = slice_compare(range->after, range->prefix) >= 0;
+    uint32_t place = db_place(db, begun ? range->after : range->prefix);
     struct buf rows = { 0 };
     uint32_t count = 0;
     bool complete = true;

@@ -137,6 +137,21 @@ static void look_at_commits(struct sim *sim, struct sim_node *node, uint32_t num
         slot->commit_seen = commit;
 }
 
+/* What no outcome tells. */
+static void check_counters(struct sim *sim, const struct sim_node *node, uint32_t number,
+                           const struct meta *meta)
+{
+    const struct meta *own = applier_meta(sim->oracle->shards[number].applier);
+
+    if (meta->operation_count != own->operation_count || meta->floor_ms != own->floor_ms ||
+        meta->session_count != own->session_count)
+        sim_fail(sim, number,
+                 "node %u: after entry %" PRIu64 " it has %" PRIu64 " operations, %" PRIu64
+                 " sessions, should have %" PRIu64 ", %" PRIu64,
+                 node->id, meta->applied_index, meta->operation_count, meta->session_count,
+                 own->operation_count, own->session_count);
+}
+
 void oracle_look(struct sim *sim, struct sim_node *node, uint32_t number)
 {
     struct shard_oracle *shard = &sim->oracle->shards[number];
@@ -153,6 +168,8 @@ void oracle_look(struct sim *sim, struct sim_node *node, uint32_t number)
     else if (!hash128_equal(meta->outcome_hash, shard->outcomes[meta->applied_index - 1]))
         sim_fail(sim, number, "node %u: outcomes differ at entry %" PRIu64, node->id,
                  meta->applied_index);
+    else if (meta->applied_index == shard->count)
+        check_counters(sim, node, number, meta);
 }
 
 static int dot_order(const struct entry *entry, struct dot dot)
@@ -218,6 +235,19 @@ bool oracle_converged(const struct sim *sim)
     return true;
 }
 
+static void fail_row(struct sim *sim, const struct sim_node *node, uint32_t number,
+                     const struct state_write *write, const struct db_row *row)
+{
+    char text[160] = { 0 };
+
+    for (size_t i = 1; i < write->key.size && i < sizeof text; i++) {
+        uint8_t c = write->key.data[i];
+        text[i - 1] = c >= 0x20 && c < 0x7f ? (char)c : '.';
+    }
+    sim_fail(sim, number, "node %u: row %c %s is %s, should be %s", node->id, write->key.data[0],
+             text, row == NULL ? "missing" : "there", write->value == NULL ? "gone" : "so, but else");
+}
+
 static void check_rows(struct sim *sim, struct sim_node *node, uint32_t number,
                        const struct state_write *writes, uint32_t count)
 {
@@ -233,9 +263,7 @@ static void check_rows(struct sim *sim, struct sim_node *node, uint32_t number,
             same = row->value->size == value->size &&
                    memcmp(row->value->bytes, value->bytes, value->size) == 0;
         if (!same) {
-            sim_fail(sim, number, "node %u: row %c%.*s is not as it should be", node->id,
-                     writes[i].key.data[0], (int)(writes[i].key.size - 1),
-                     (const char *)writes[i].key.data + 1);
+            fail_row(sim, node, number, &writes[i], row);
             return;
         }
     }

@@ -256,6 +256,19 @@ static void why_not(struct sim *sim)
     }
 }
 
+static void why_not_coordinators(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->coord_count; i++) {
+        struct coord_stats stats;
+        coord_stats_get(sim->coords[i].core, &stats);
+        sim_say(sim, "coord %u  active %llu, nodes %llu, unowned %llu, txns open %llu, lost %llu", i,
+                (unsigned long long)stats.active, (unsigned long long)stats.nodes_live,
+                (unsigned long long)stats.shards_unowned,
+                (unsigned long long)stats.transactions_open,
+                (unsigned long long)stats.writes_lost);
+    }
+}
+
 static void heal(struct sim *sim)
 {
     uint64_t end_ms;
@@ -273,6 +286,7 @@ static void heal(struct sim *sim)
     }
     if (!oracle_converged(sim)) {
         why_not(sim);
+        why_not_coordinators(sim);
         sim_fail(sim, 0, "the cluster does not serve and converge after all faults ended");
     } else if (routers_open(sim) > 0) {
         sim_fail(sim, 0, "%u calls never end", routers_open(sim));

@@ -127,8 +127,10 @@ static bool carry_out(struct sim *sim, uint32_t place, const struct attachment *
         return false;
     sim->counts.reattached += attachment->known_revision != 0;
     record_encode(place, attachment->lease, SERVER_LIVE, &value);
+    etcd_txn_begin(sim);
     etcd_put(sim, cluster_key_slice(&live), buf_slice(&value), attachment->lease);
     etcd_put(sim, cluster_key_slice(&known), buf_slice(&value), 0);
+    etcd_txn_end(sim);
     buf_deinit(&value);
     return true;
 }
@@ -148,6 +150,8 @@ void server_attach(struct sim *sim, struct sim_event *event)
         return;
     server->lease = attachment.lease;
     server->incarnation = attachment.incarnation;
+    if (!server->registered)
+        memset(server->held, 0, sizeof server->held); /* Those of an earlier registration. */
     if (!server->registered)
         sim_say(sim, "server %u is registered as 1-%llu", place,
                 (unsigned long long)attachment.incarnation.revision);

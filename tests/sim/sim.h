@@ -123,6 +123,7 @@ struct etcd_sim {
     struct etcd_lease *leases;
     uint32_t lease_count;
     int64_t revision;
+    bool in_txn, txn_wrote;
     uint64_t down_until_ms;
 };
 
@@ -327,6 +328,9 @@ uint64_t proc_life(const struct sim *sim, uint32_t proc);
 const struct etcd_kv *etcd_find(const struct sim *sim, struct slice key);
 void etcd_put(struct sim *sim, struct slice key, struct slice value, int64_t lease);
 void etcd_remove(struct sim *sim, struct slice key);
+/* Puts and removals between them have one revision. */
+void etcd_txn_begin(struct sim *sim);
+void etcd_txn_end(struct sim *sim);
 int64_t etcd_lease_grant(struct sim *sim, uint64_t ttl_ms);
 /* False: it is gone. */
 bool etcd_lease_keep(struct sim *sim, int64_t lease);
