@@ -244,7 +244,9 @@ static void misuse_id(struct sim *sim, uint32_t server)
     if (recent == NULL || recent->method != METHOD_GRANT)
         return;
     struct sim_op copy = *recent;
+    sim->ops[recent - sim->ops].shared_id = true;
     struct sim_op *op = op_new(sim, server, copy.player, METHOD_GRANT);
+    op->shared_id = true;
     memcpy(op->id, copy.id, sizeof op->id);
     op->authority = BY_SYSTEM;
     op->amount = copy.amount + 2;

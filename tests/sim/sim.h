@@ -262,6 +262,7 @@ struct sim_op {
     uint64_t call;    /* Open call; 0: none. Rises. */
     uint32_t calls;   /* Made so far. */
     bool packet_late; /* A copy of a packet may come at any time. */
+    bool shared_id;   /* Another op has it too. */
     bool told_done, told_never, told_refused, told_nothing;
     struct dot told_dot;
 };
