@@ -302,6 +302,11 @@ uint32_t rep_fsynced_count(const struct rep *rep, uint64_t index)
     return count;
 }
 
+uint64_t rep_durable_index(const struct rep *rep)
+{
+    return rep->durable_index;
+}
+
 uint64_t rep_retain_index(const struct rep *rep)
 {
     uint64_t index = rep->commit_index;

@@ -194,6 +194,10 @@ const struct vector *rep_vector(const struct rep *rep);
 struct entry *rep_entry(const struct rep *rep, uint64_t index);
 /* How many replicas have `index` fsynced, as far as the owner knows. */
 uint32_t rep_fsynced_count(const struct rep *rep, uint64_t index);
+/* Every entry up to it is durable here. The commit index may be ahead: a majority without this
+ * replica suffices. A checkpoint of an index above it must wait, or after a crash the database is
+ * ahead of a log that then has a gap, and cannot help a member that is behind. */
+uint64_t rep_durable_index(const struct rep *rep);
 /* The log may be cut up to this index as far as the members need it. */
 uint64_t rep_retain_index(const struct rep *rep);
 /* Per member: last matched index (owner only; 0 unknown) and ms since it was heard. */

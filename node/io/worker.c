@@ -142,6 +142,7 @@ void worker_free(struct worker *worker)
     worker->stopping = true;
     loop_timer_stop(&worker->tick_timer);
     loop_hook_disarm(&worker->flush_hook);
+    worker_checkpoint_abandon(worker);
     CHECK(loop_run_until(worker->options.loop, work_is_done, worker, 60000));
     worker_write_deinit(worker);
     worker_load_deinit(worker);

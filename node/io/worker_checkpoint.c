@@ -71,6 +71,26 @@ static void start(struct worker *worker)
                         on_done) == 0);
 }
 
+/* The database must not be ahead of the log: see rep_durable_index. */
+static void start_when_durable(struct worker *worker)
+{
+    const struct shard *shard = worker->slots[worker->checkpoint.shard].shard;
+
+    worker->checkpoint_waits =
+        rep_durable_index(shard_rep(shard)) < worker->checkpoint.checkpoint.index;
+    if (!worker->checkpoint_waits)
+        start(worker);
+}
+
+void worker_checkpoint_abandon(struct worker *worker)
+{
+    if (!worker->checkpoint_waits)
+        return;
+    worker->checkpoint_waits = false;
+    shard_checkpoint_end(worker->slots[worker->checkpoint.shard].shard, false);
+    buf_deinit(&worker->checkpoint.checkpoint.meta_row);
+}
+
 static void start_flush(struct worker *worker)
 {
     for (uint32_t i = 0; i < worker->options.shard_count; i++)
@@ -92,7 +112,7 @@ static bool start_next(struct worker *worker)
             continue;
         worker->checkpoint.shard = shard;
         worker->checkpoint.flush = false;
-        start(worker);
+        start_when_durable(worker);
         return true;
     }
     return false;
@@ -103,6 +123,10 @@ void worker_checkpoint_tick(struct worker *worker)
     uint64_t now_ms = loop_now_ms(worker->options.loop);
     bool hurry = worker->checkpoint_hurry || !node_log_space_ok(worker->options.store_log);
 
+    if (worker->checkpoint_waits) {
+        start_when_durable(worker);
+        return;
+    }
     if (worker->checkpoint_running || (now_ms < worker->checkpoint_due_ms && !hurry))
         return;
     uint64_t shards = worker->held > 0 ? worker->held : 1;
@@ -116,7 +140,8 @@ static bool round_is_done(void *user)
     struct worker *worker = user;
 
     worker_checkpoint_tick(worker);
-    return worker->checkpoint_rounds >= 2 && !worker->checkpoint_running;
+    return worker->checkpoint_rounds >= 2 && !worker->checkpoint_running &&
+           !worker->checkpoint_waits;
 }
 
 void worker_checkpoint_all(struct worker *worker)

@@ -75,6 +75,7 @@ struct worker {
     uint32_t loads_open;
     struct checkpoint_job checkpoint;
     bool checkpoint_running;
+    bool checkpoint_waits; /* Begun; its index is not durable in the log yet. */
     uint32_t checkpoint_next; /* Shard to look at next; shard_count: time to flush. */
     uint64_t checkpoint_due_ms;
     bool checkpoint_hurry; /* Do not wait between shards. */
@@ -99,5 +100,7 @@ void worker_load_deinit(struct worker *worker);
 
 /* worker_checkpoint.c */
 void worker_checkpoint_tick(struct worker *worker);
+/* Gives up one that waits for the log. */
+void worker_checkpoint_abandon(struct worker *worker);
 
 #endif
