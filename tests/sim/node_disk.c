@@ -281,6 +281,11 @@ void node_checkpoint_done(struct sim *sim, struct sim_node *node, uint32_t shard
     struct shard_checkpoint *checkpoint = &slot->checkpoint;
     bool written = sim->healing || !sim_chance(sim, 60);
 
+    if (rep_durable_index(shard_rep(slot->shard)) < checkpoint->index) {
+        sim_later(sim, 5, &(struct sim_event){ .kind = EV_CHECKPOINT, .node = node->id,
+                                               .life = node->life, .number = shard });
+        return;
+    }
     for (uint32_t i = 0; i < checkpoint->write_count && written; i++) {
         const struct state_write *write = &checkpoint->writes[i];
         if (write->value == NULL)
@@ -346,10 +351,8 @@ static void log_follow_database(struct slot *slot)
 {
     struct sim_disk *disk = &slot->disk;
 
-    /* The database is ahead of the log: what it holds is committed, so nothing is lost; the log
-     * begins anew above it. */
-    if (sim_disk_last_index(disk) <= disk->checkpoint.index && disk->count > 0)
-        sim_disk_cut(disk, UINT64_MAX);
+    /* Never ahead of the log: checkpoints wait for it. */
+    CHECK(disk->count == 0 || sim_disk_last_index(disk) >= disk->checkpoint.index);
 }
 
 static void slot_crash(struct sim *sim, struct slot *slot)
