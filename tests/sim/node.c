@@ -11,7 +11,7 @@
 #include "runtime/cluster/wire.h"
 #include "tests/sim/sim.h"
 
-#define TICK_MS         25u
+#define TICK_MS         30u
 #define LEASE_TTL_MS    2000u
 #define LEASE_KEEP_MS   500u
 #define CLAIM_CLOSED_MS 300u

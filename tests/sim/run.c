@@ -9,12 +9,13 @@
 #include "runtime/base/check.h"
 #include "tests/sim/sim.h"
 
-#define CHAOS_MS_MIN 6000u
-#define CHAOS_MS_MAX 16000u
-#define CALM_MS      1500u  /* Business as usual after the last trouble. */
+#define CHAOS_MS_MIN 5000u
+#define CHAOS_MS_MAX 12000u
+#define CALM_MS      1000u  /* Business as usual after the last trouble. */
 #define HEAL_MS_MAX  40000u /* All must be well by then. */
 #define LOOK_MS      100u
 #define EVENTS_MAX   3000000u
+#define EVENTS_MIN   3000u
 
 void sim_say(const struct sim *sim, const char *format, ...)
 {
@@ -312,12 +313,17 @@ void sim_run(struct sim *sim)
     sim_say(sim, "---- seed %llu: %u nodes, %u shards, %u coordinators, %u routers, %u servers",
             (unsigned long long)sim->seed, sim->node_count, sim->shard_count, sim->coord_count,
             sim->router_count, sim->server_count);
-    if (run_until(sim, sim->now_ms + sim_between(sim, CHAOS_MS_MIN, CHAOS_MS_MAX)))
+    uint64_t chaos_ms = sim_between(sim, CHAOS_MS_MIN, CHAOS_MS_MAX);
+
+    if (run_until(sim, sim->now_ms + (sim->node_count == 1 ? 2 * chaos_ms : chaos_ms)))
         heal(sim);
     if (sim->failure[0] == '\0')
         oracle_check_end(sim);
     if (sim->failure[0] == '\0')
         oracle_check_ops(sim);
+    if (sim->counts.events < EVENTS_MIN)
+        sim_fail(sim, 0, "the run has %llu events; too few to show anything",
+                 (unsigned long long)sim->counts.events);
     for (uint32_t i = 0; i < sim->coord_count; i++)
         coord_kill(sim, i);
     count_up(sim);

@@ -26,7 +26,7 @@ void trouble_choose(struct sim *sim)
     sim->load_ms_max = (uint32_t)sim_between(sim, 1, 60);
     sim->evict = (uint32_t)sim_between(sim, 0, 300);
     sim->trouble_ms = (uint32_t)(sim_chance(sim, 150) ? 60000 : sim_between(sim, 150, 1500));
-    sim->act_ms = sim_between(sim, 20, 90);
+    sim->act_ms = sim_between(sim, 40, 160);
 }
 
 static void later(struct sim *sim, uint32_t proc, uint64_t low, uint64_t high)
