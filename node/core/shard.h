@@ -123,7 +123,8 @@ void shard_out_clear(struct shard_out *out);
 void shard_out_deinit(struct shard_out *out);
 
 /* Checkpoint (DESIGN section 8): rows and meta as of one applied index, to be written in one
- * batch once rep_durable_index has reached that index. False when one is open or nothing changed since the last. */
+ * batch once rep_durable_index has reached that index. False when one is open or nothing changed
+ * since the last. */
 struct shard_checkpoint {
     uint64_t index;
     const struct state_write *writes; /* Valid until shard_checkpoint_end. */

@@ -123,9 +123,10 @@ static void note_failure(struct batch *batch, uint64_t seed, const char *what)
 static void add_counts(struct sim_counts *to, const struct sim_counts *from)
 {
 #define SIM_FIELD(name) to->name += from->name;
-    SIM_REACH(SIM_FIELD) SIM_FAULTS(SIM_FIELD)
+    SIM_REACH(SIM_FIELD)
+    SIM_FAULTS(SIM_FIELD)
 #undef SIM_FIELD
-    to->events += from->events;
+        to->events += from->events;
 }
 
 static void take_verdict(struct batch *batch, struct child *child, const struct verdict *verdict)
@@ -197,7 +198,7 @@ static void run_children(struct batch *batch)
 static void tell_story(uint64_t seed)
 {
     FILE *file = tmpfile();
-    char (*lines)[STORY_BYTES] = mem_zalloc(STORY_LINES * STORY_BYTES);
+    char(*lines)[STORY_BYTES] = mem_zalloc(STORY_LINES * STORY_BYTES);
     char line[STORY_BYTES];
     uint64_t count = 0;
 
@@ -232,9 +233,10 @@ static uint32_t unreached(const struct batch *batch)
         fprintf(stderr, "never exercised: " #name "\n");                                           \
         zeros++;                                                                                   \
     }
-    SIM_REACH(SIM_FIELD) SIM_FAULTS(SIM_FIELD)
+    SIM_REACH(SIM_FIELD)
+    SIM_FAULTS(SIM_FIELD)
 #undef SIM_FIELD
-    return zeros;
+        return zeros;
 }
 
 static double seconds_since(const struct timespec *began)

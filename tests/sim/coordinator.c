@@ -122,8 +122,7 @@ void etcd_coord_txn(struct sim *sim, struct sim_event *event)
     struct slice election = read_bytes(&reader, CLUSTER_KEY_SIZE);
     int64_t election_revision = (int64_t)read_u64(&reader);
     const struct etcd_kv *kv = etcd_find(sim, election);
-    bool deposed =
-        election.size > 0 && (kv == NULL || kv->create_revision != election_revision);
+    bool deposed = election.size > 0 && (kv == NULL || kv->create_revision != election_revision);
     uint32_t count = deposed ? 0 : read_u32(&reader);
 
     buf_put_u8(&answer, deposed ? COORD_TXN_DEPOSED : COORD_TXN_ANSWERED);
@@ -333,8 +332,8 @@ static size_t policy_pack(uint8_t *bytes, uint64_t version)
     Holdfast__V1__CurrencyPolicy gems = HOLDFAST__V1__CURRENCY_POLICY__INIT;
     Holdfast__V1__CurrencyPolicy *currencies[] = { &gold, &gems };
 
-    gold.name = (char *)(uintptr_t)"gold";
-    gems.name = (char *)(uintptr_t)"gems";
+    gold.name = (char *)(uintptr_t) "gold";
+    gems.name = (char *)(uintptr_t) "gems";
     policy.version = version;
     policy.operation_window_ms = 900000;
     policy.operations_max = 1000;
@@ -367,9 +366,9 @@ void coord_start(struct sim *sim, uint32_t place)
     c->elected = false;
     c->down_until_ms = 0;
     etcd_mirror_reset(sim, PROC_COORD + place);
-    sim_later(sim, sim_between(sim, 1, TICK_MS),
-              &(struct sim_event){
-                  .kind = EV_COORD_TICK, .node = PROC_COORD + place, .life = c->life });
+    sim_later(
+        sim, sim_between(sim, 1, TICK_MS),
+        &(struct sim_event){ .kind = EV_COORD_TICK, .node = PROC_COORD + place, .life = c->life });
 }
 
 static void count_up(struct sim *sim, const struct sim_coord *c)

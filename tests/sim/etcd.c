@@ -6,10 +6,10 @@
 #include "runtime/base/check.h"
 #include "tests/sim/sim.h"
 
-#define KVS_MAX     4096u
-#define LEASES_MAX  4096u
-#define KNOWN_MAX   512u
-#define TICK_MS     40u
+#define KVS_MAX    4096u
+#define LEASES_MAX 4096u
+#define KNOWN_MAX  512u
+#define TICK_MS    40u
 
 static bool key_is(const char *key, struct slice slice)
 {

@@ -92,8 +92,8 @@ static void session_begins(struct change *c, struct slice body, struct op_model 
 {
     struct arena *arena = &c->sim->oracle->arena;
     struct player_model *player = c->player;
-    const Holdfast__V1__StartSessionResponse *response = (const void *)arena_unpack(
-        arena, &holdfast__v1__start_session_response__descriptor, body);
+    const Holdfast__V1__StartSessionResponse *response =
+        (const void *)arena_unpack(arena, &holdfast__v1__start_session_response__descriptor, body);
     struct incarnation incarnation;
     uint64_t fence;
 
@@ -207,8 +207,7 @@ static void op_repeated(struct change *c, const struct op_model *op)
 /* A steal that was pending has been decided by this entry. */
 static void op_decided(struct change *c)
 {
-    struct op_model *op =
-        model_op(c->sim->oracle, c->op.entity, c->outcome->decided_op_id);
+    struct op_model *op = model_op(c->sim->oracle, c->op.entity, c->outcome->decided_op_id);
 
     if (c->op.method == METHOD_RESOLVE_OPERATION && c->outcome->decided_refused &&
         (op->state == OP_ABORTED || op->ms <= c->shard->floor_ms))
@@ -374,8 +373,7 @@ static void resolved(struct change *c)
     const Holdfast__V1__ResolveOperationResponse *response = (const void *)arena_unpack(
         &c->sim->oracle->arena, &holdfast__v1__resolve_operation_response__descriptor,
         c->outcome->body);
-    struct op_model *op =
-        model_op(c->sim->oracle, c->op.entity, slice_from_text(request->op_id));
+    struct op_model *op = model_op(c->sim->oracle, c->op.entity, slice_from_text(request->op_id));
 
     CHECK(response != NULL && response->operation != NULL);
     c->sim->counts.seals += request->seal != 0;
@@ -461,7 +459,8 @@ static void say(const struct change *c)
 
     if (!c->sim->verbose)
         return;
-    sim_say(c->sim, "LOG      s%u %" PRIu64 " (%" PRIu64 ".%" PRIu64 ") %s %.*s %.*s attempt %u "
+    sim_say(c->sim,
+            "LOG      s%u %" PRIu64 " (%" PRIu64 ".%" PRIu64 ") %s %.*s %.*s attempt %u "
             "fence %" PRIu64 ": %s%s",
             c->number, c->entry->index, c->entry->dot.epoch, c->entry->dot.counter,
             strchr(method_find(op->method)->name, '/') + 1, (int)op->entity.size,
@@ -487,8 +486,7 @@ void model_apply(struct sim *sim, uint32_t number, const struct entry *entry,
     }
     CHECK(op_decode(entry->body, &c.op) == ERR_OK);
     c.player = model_player(sim, c.op.entity);
-    c.request =
-        arena_unpack(&sim->oracle->arena, method_find(c.op.method)->request, c.op.request);
+    c.request = arena_unpack(&sim->oracle->arena, method_find(c.op.method)->request, c.op.request);
     CHECK(c.request != NULL);
     say(&c);
     if (c.op.id.text.size > 0)

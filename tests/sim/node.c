@@ -172,7 +172,9 @@ static void send_message(struct sim *sim, const struct sim_node *node, const str
 
 static const char *role_name(enum rep_role role)
 {
-    static const char *const names[] = { "follows", "seals", "adopts", "starts", "OWNS", "damaged" };
+    static const char *const names[] = {
+        "follows", "seals", "adopts", "starts", "OWNS", "damaged"
+    };
 
     return names[role];
 }
@@ -274,8 +276,8 @@ static void make_shard(struct sim *sim, struct sim_node *node, uint32_t shard)
     struct shard_limits limits = shard_limits_default();
 
     (void)sim;
-    CHECK(shard_new(shard, node->id, &limits, node_handlers(), &image,
-                    &node->slots[shard].shard) == ERR_OK);
+    CHECK(shard_new(shard, node->id, &limits, node_handlers(), &image, &node->slots[shard].shard) ==
+          ERR_OK);
     node->slots[shard].commit_seen = 0;
     node->slots[shard].applied_seen = 0;
 }
@@ -299,8 +301,8 @@ void node_changed(struct sim *sim, struct sim_node *node, const struct etcd_chan
 }
 
 /* ---- early claims, as node/io/claims.c makes them ---- */
-static void send_report(struct sim *sim, struct sim_node *node, uint64_t owner,
-                        const char *reason, uint64_t since_ms)
+static void send_report(struct sim *sim, struct sim_node *node, uint64_t owner, const char *reason,
+                        uint64_t since_ms)
 {
     Holdfast__Internal__V1__ReportOwnerRequest request =
         HOLDFAST__INTERNAL__V1__REPORT_OWNER_REQUEST__INIT;
@@ -392,9 +394,9 @@ static void on_message(struct sim *sim, struct sim_node *node, const struct sim_
     node->closed_ms[event->from] = 0;
     CHECK(rep_message_decode(buf_slice(&event->bytes), &message) == ERR_OK);
     if (node->slots[message.shard].shard != NULL)
-        node_step(
-            sim, node, message.shard,
-            &(struct shard_event){ .type = SHARD_RECEIVE, .from = event->from, .message = &message });
+        node_step(sim, node, message.shard,
+                  &(struct shard_event){
+                      .type = SHARD_RECEIVE, .from = event->from, .message = &message });
     rep_message_deinit(&message);
 }
 

@@ -282,8 +282,10 @@ void node_checkpoint_done(struct sim *sim, struct sim_node *node, uint32_t shard
     bool written = sim->healing || !sim_chance(sim, 60);
 
     if (rep_durable_index(shard_rep(slot->shard)) < checkpoint->index) {
-        sim_later(sim, 5, &(struct sim_event){ .kind = EV_CHECKPOINT, .node = node->id,
-                                               .life = node->life, .number = shard });
+        sim_later(
+            sim, 5,
+            &(struct sim_event){
+                .kind = EV_CHECKPOINT, .node = node->id, .life = node->life, .number = shard });
         return;
     }
     for (uint32_t i = 0; i < checkpoint->write_count && written; i++) {

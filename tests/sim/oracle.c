@@ -245,7 +245,8 @@ static void fail_row(struct sim *sim, const struct sim_node *node, uint32_t numb
         text[i - 1] = c >= 0x20 && c < 0x7f ? (char)c : '.';
     }
     sim_fail(sim, number, "node %u: row %c %s is %s, should be %s", node->id, write->key.data[0],
-             text, row == NULL ? "missing" : "there", write->value == NULL ? "gone" : "so, but else");
+             text, row == NULL ? "missing" : "there",
+             write->value == NULL ? "gone" : "so, but else");
 }
 
 static void check_rows(struct sim *sim, struct sim_node *node, uint32_t number,

@@ -26,7 +26,7 @@ struct player_model {
     uint32_t shard;
     uint64_t fence;
     struct incarnation incarnation; /* None: free. */
-    uint64_t *lost_at; /* By fence: the entry that ended it; 0: it stands. */
+    uint64_t *lost_at;              /* By fence: the entry that ended it; 0: it stands. */
     uint64_t lost_capacity;
     struct moment now;
     struct moment *history; /* By index. */

@@ -9,9 +9,9 @@
 #include "runtime/cluster/wire.h"
 #include "tests/sim/sim.h"
 
-#define DEADLINE_MS      3000u
-#define LATE_MS_MAX      9000u
-#define ANSWER_LOST      15u /* per thousand, on the way to the game server */
+#define DEADLINE_MS                       3000u
+#define LATE_MS_MAX                       9000u
+#define ANSWER_LOST                       15u /* per thousand, on the way to the game server */
 #define CALL_NUMBER(r, place, generation) ((uint64_t)(generation) << 16 | (r) << 12 | (place))
 
 static uint64_t number_of(const struct sim *sim, const struct sim_call *call)

@@ -36,8 +36,8 @@ void sim_fail(struct sim *sim, uint32_t shard, const char *format, ...)
 
     if (sim->failure[0] != '\0')
         return;
-    int used = snprintf(sim->failure, sizeof sim->failure, "at %llu ms, shard %u: ",
-                        (unsigned long long)sim->now_ms, shard);
+    int used = snprintf(sim->failure, sizeof sim->failure,
+                        "at %llu ms, shard %u: ", (unsigned long long)sim->now_ms, shard);
     va_start(args, format);
     vsnprintf(sim->failure + used, sizeof sim->failure - (size_t)used, format, args);
     va_end(args);
@@ -247,12 +247,12 @@ static void why_not(struct sim *sim)
                 continue;
             }
             const struct rep *rep = shard_rep(shard);
-            sim_say(sim, "node %u   s%u role %d epoch %llu log %llu commit %llu applied %llu of %llu",
-                    n + 1, i, (int)rep_role(rep), (unsigned long long)rep_epoch(rep),
-                    (unsigned long long)rep_last_index(rep),
-                    (unsigned long long)rep_commit_index(rep),
-                    (unsigned long long)shard_applied_index(shard),
-                    (unsigned long long)oracle_committed(sim, i));
+            sim_say(
+                sim, "node %u   s%u role %d epoch %llu log %llu commit %llu applied %llu of %llu",
+                n + 1, i, (int)rep_role(rep), (unsigned long long)rep_epoch(rep),
+                (unsigned long long)rep_last_index(rep), (unsigned long long)rep_commit_index(rep),
+                (unsigned long long)shard_applied_index(shard),
+                (unsigned long long)oracle_committed(sim, i));
         }
     }
 }
@@ -262,11 +262,10 @@ static void why_not_coordinators(struct sim *sim)
     for (uint32_t i = 0; i < sim->coord_count; i++) {
         struct coord_stats stats;
         coord_stats_get(sim->coords[i].core, &stats);
-        sim_say(sim, "coord %u  active %llu, nodes %llu, unowned %llu, txns open %llu, lost %llu", i,
-                (unsigned long long)stats.active, (unsigned long long)stats.nodes_live,
+        sim_say(sim, "coord %u  active %llu, nodes %llu, unowned %llu, txns open %llu, lost %llu",
+                i, (unsigned long long)stats.active, (unsigned long long)stats.nodes_live,
                 (unsigned long long)stats.shards_unowned,
-                (unsigned long long)stats.transactions_open,
-                (unsigned long long)stats.writes_lost);
+                (unsigned long long)stats.transactions_open, (unsigned long long)stats.writes_lost);
     }
 }
 

@@ -14,8 +14,7 @@
 #define OPS_MAX     20000u
 #define CODE(name)  HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
-static void server_later(struct sim *sim, uint32_t place, uint64_t delay_ms,
-                         struct sim_event event)
+static void server_later(struct sim *sim, uint32_t place, uint64_t delay_ms, struct sim_event event)
 {
     event.node = PROC_SERVER + place;
     event.life = sim->servers[place].life;
@@ -263,9 +262,8 @@ static void start(struct sim *sim, uint32_t server, uint32_t player)
 
 static void write_player(struct sim *sim, uint32_t server, uint32_t player)
 {
-    static const uint32_t methods[] = { METHOD_GRANT, METHOD_GRANT, METHOD_SPEND,
-                                        METHOD_UPDATE_PROFILE, METHOD_UPDATE_PROFILE,
-                                        METHOD_MINT };
+    static const uint32_t methods[] = { METHOD_GRANT,          METHOD_GRANT,          METHOD_SPEND,
+                                        METHOD_UPDATE_PROFILE, METHOD_UPDATE_PROFILE, METHOD_MINT };
     const struct held *held = &sim->servers[server].held[player];
     struct sim_op *op =
         op_new(sim, server, player, methods[sim_between(sim, 0, ARRAY_SIZE(methods) - 1)]);
@@ -289,8 +287,8 @@ static void act_on_player(struct sim *sim, uint32_t server, uint32_t player)
     uint64_t dice = sim_between(sim, 0, 99);
 
     if (dice < 15) {
-        op_call(sim, op_new(sim, server, player,
-                            dice < 8 ? METHOD_GET_PROFILE : METHOD_GET_BALANCES));
+        op_call(sim,
+                op_new(sim, server, player, dice < 8 ? METHOD_GET_PROFILE : METHOD_GET_BALANCES));
     } else if (!held->held && dice < 55) {
         start(sim, server, player);
     } else if (held->held && dice < 25) {

@@ -100,7 +100,8 @@ void server_renew(struct sim *sim, uint32_t place)
 
     /* Its heartbeats go through some router, which may not reach etcd. */
     if (server->attaching ||
-        !net_etcd_reachable(sim, PROC_ROUTER + (uint32_t)sim_between(sim, 0, sim->router_count - 1)))
+        !net_etcd_reachable(sim,
+                            PROC_ROUTER + (uint32_t)sim_between(sim, 0, sim->router_count - 1)))
         return;
     if (server->registered)
         keep(sim, place);
@@ -115,9 +116,9 @@ static bool carry_out(struct sim *sim, uint32_t place, const struct attachment *
     const struct etcd_kv *there = etcd_find(sim, cluster_key_slice(&known));
     struct buf value = { 0 };
 
-    if (attachment->known_revision != 0 ? there == NULL ||
-                                              there->mod_revision != attachment->known_revision
-                                        : there != NULL) {
+    if (attachment->known_revision != 0
+            ? there == NULL || there->mod_revision != attachment->known_revision
+            : there != NULL) {
         struct server_record record;
         return there != NULL &&
                server_record_decode(buf_slice(&there->value), &record, NULL) == ERR_OK &&

@@ -38,32 +38,32 @@ enum {
 };
 
 enum sim_kind {
-    EV_REP,        /* node <- node: a replication message                     */
-    EV_CALL,       /* node <- router, coordinator                             */
-    EV_REPLY,      /* router, coordinator <- node                             */
-    EV_NODE_TICK,  /*                                                         */
-    EV_FLUSH,      /* the round of a shard ends; number: shard                */
-    EV_SYNCED,     /* writes of a shard are durable; number: shard            */
-    EV_LOAD,       /* rows are read and given back; number: shard             */
-    EV_ROWS,       /* rows read earlier are given back; number: shard         */
-    EV_LOG_READ,   /* number: shard                                           */
-    EV_CHECKPOINT, /* a checkpoint's rows are in the database; number: shard  */
-    EV_RESTART,    /*                                                         */
-    EV_MIRROR,     /* changes of etcd reach a process                         */
-    EV_ETCD_TICK,  /* leases lapse                                            */
-    EV_TXN,        /* a coordinator's transaction reaches etcd                */
-    EV_TXN_DONE,   /* its answer, or the timeout; number: ticket              */
-    EV_COORD_TICK, /*                                                         */
-    EV_REPORT,     /* coordinator <- node                                     */
-    EV_ASK,        /* router <- game server; number: op                       */
-    EV_WAKE,       /* router: the pause of a call is over; number: call       */
+    EV_REP,         /* node <- node: a replication message                     */
+    EV_CALL,        /* node <- router, coordinator                             */
+    EV_REPLY,       /* router, coordinator <- node                             */
+    EV_NODE_TICK,   /*                                                         */
+    EV_FLUSH,       /* the round of a shard ends; number: shard                */
+    EV_SYNCED,      /* writes of a shard are durable; number: shard            */
+    EV_LOAD,        /* rows are read and given back; number: shard             */
+    EV_ROWS,        /* rows read earlier are given back; number: shard         */
+    EV_LOG_READ,    /* number: shard                                           */
+    EV_CHECKPOINT,  /* a checkpoint's rows are in the database; number: shard  */
+    EV_RESTART,     /*                                                         */
+    EV_MIRROR,      /* changes of etcd reach a process                         */
+    EV_ETCD_TICK,   /* leases lapse                                            */
+    EV_TXN,         /* a coordinator's transaction reaches etcd                */
+    EV_TXN_DONE,    /* its answer, or the timeout; number: ticket              */
+    EV_COORD_TICK,  /*                                                         */
+    EV_REPORT,      /* coordinator <- node                                     */
+    EV_ASK,         /* router <- game server; number: op                       */
+    EV_WAKE,        /* router: the pause of a call is over; number: call       */
     EV_CALL_FAILED, /* router: an attempt ended without an answer; number: call */
-    EV_ANSWER,     /* game server <- router; number: op                       */
-    EV_GIVE_UP,    /* game server: its own patience is over; number: op       */
-    EV_ACT,        /* game server does something                              */
-    EV_RENEW,      /* game server's heartbeat                                 */
-    EV_ATTACH,     /* a late (re)registration reaches etcd                    */
-    EV_TROUBLE,    /*                                                         */
+    EV_ANSWER,      /* game server <- router; number: op                       */
+    EV_GIVE_UP,     /* game server: its own patience is over; number: op       */
+    EV_ACT,         /* game server does something                              */
+    EV_RENEW,       /* game server's heartbeat                                 */
+    EV_ATTACH,      /* a late (re)registration reaches etcd                    */
+    EV_TROUBLE,     /*                                                         */
     EV_KINDS
 };
 
@@ -89,9 +89,10 @@ enum sim_kind {
 
 struct sim_counts {
 #define SIM_FIELD(name) uint64_t name;
-    SIM_REACH(SIM_FIELD) SIM_FAULTS(SIM_FIELD)
+    SIM_REACH(SIM_FIELD)
+    SIM_FAULTS(SIM_FIELD)
 #undef SIM_FIELD
-    uint64_t events;
+        uint64_t events;
 };
 
 /* ---- etcd ---- */
@@ -152,7 +153,7 @@ struct db_rows {
 
 struct slot {
     struct shard *shard;
-    struct sim_disk disk; /* The log; its checkpoint says where `flushed` stands. */
+    struct sim_disk disk;   /* The log; its checkpoint says where `flushed` stands. */
     struct db_rows db;      /* As written by checkpoints. */
     struct db_rows flushed; /* As of the last flush: survives a crash for sure. */
     struct shard_checkpoint checkpoint;

@@ -19,10 +19,10 @@ void trouble_choose(struct sim *sim)
     sim->drop = sim_chance(sim, 600) ? (uint32_t)sim_between(sim, 0, 80) : 0;
     sim->twice = sim_chance(sim, 600) ? (uint32_t)sim_between(sim, 0, 80) : 0;
     sim->late = sim_chance(sim, 700) ? (uint32_t)sim_between(sim, 0, 60) : 0;
-    sim->delay_ms_max = (uint32_t)(sim_chance(sim, 700) ? sim_between(sim, 4, 40)
-                                                        : sim_between(sim, 40, 250));
-    sim->sync_ms_max = (uint32_t)(sim_chance(sim, 700) ? sim_between(sim, 2, 10)
-                                                       : sim_between(sim, 10, 80));
+    sim->delay_ms_max =
+        (uint32_t)(sim_chance(sim, 700) ? sim_between(sim, 4, 40) : sim_between(sim, 40, 250));
+    sim->sync_ms_max =
+        (uint32_t)(sim_chance(sim, 700) ? sim_between(sim, 2, 10) : sim_between(sim, 10, 80));
     sim->load_ms_max = (uint32_t)sim_between(sim, 1, 60);
     sim->evict = (uint32_t)sim_between(sim, 0, 300);
     sim->trouble_ms = (uint32_t)(sim_chance(sim, 150) ? 60000 : sim_between(sim, 150, 1500));
@@ -223,10 +223,11 @@ static void trouble_server(struct sim *sim)
 void trouble_event(struct sim *sim)
 {
     static void (*const troubles[])(struct sim *) = {
-        crash_some, crash_some,   crash_some,  pause_node,  pause_node,    partition,
-        partition,  cut_one_way,  isolate,     isolate,     skew_clock,    jump_clocks,
-        etcd_outage, etcd_cut,    revoke_lease, disturb_watch, disturb_watch, kill_coordinator,
-        trouble_server, trouble_server, stall_disk,
+        crash_some,    crash_some,    crash_some,       pause_node,     pause_node,
+        partition,     partition,     cut_one_way,      isolate,        isolate,
+        skew_clock,    jump_clocks,   etcd_outage,      etcd_cut,       revoke_lease,
+        disturb_watch, disturb_watch, kill_coordinator, trouble_server, trouble_server,
+        stall_disk,
     };
     struct sim_event again = { .kind = EV_TROUBLE };
 
