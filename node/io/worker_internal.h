@@ -75,7 +75,7 @@ struct worker {
     uint32_t loads_open;
     struct checkpoint_job checkpoint;
     bool checkpoint_running;
-    bool checkpoint_waits; /* Begun; its index is not durable in the log yet. */
+    bool checkpoint_waits;    /* Begun; its index is not durable in the log yet. */
     uint32_t checkpoint_next; /* Shard to look at next; shard_count: time to flush. */
     uint64_t checkpoint_due_ms;
     bool checkpoint_hurry; /* Do not wait between shards. */

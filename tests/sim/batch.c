@@ -126,7 +126,7 @@ static void add_counts(struct sim_counts *to, const struct sim_counts *from)
     SIM_REACH(SIM_FIELD)
     SIM_FAULTS(SIM_FIELD)
 #undef SIM_FIELD
-        to->events += from->events;
+    to->events += from->events;
 }
 
 static void take_verdict(struct batch *batch, struct child *child, const struct verdict *verdict)
@@ -236,7 +236,7 @@ static uint32_t unreached(const struct batch *batch)
     SIM_REACH(SIM_FIELD)
     SIM_FAULTS(SIM_FIELD)
 #undef SIM_FIELD
-        return zeros;
+    return zeros;
 }
 
 static double seconds_since(const struct timespec *began)

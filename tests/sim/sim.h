@@ -92,7 +92,7 @@ struct sim_counts {
     SIM_REACH(SIM_FIELD)
     SIM_FAULTS(SIM_FIELD)
 #undef SIM_FIELD
-        uint64_t events;
+    uint64_t events;
 };
 
 /* ---- etcd ---- */
