@@ -153,15 +153,10 @@ static void expire_waiting(struct shard *shard, const struct shard_event *event,
             next = call->next;
             if (event->now_ms < call->deadline_ms)
                 continue;
-            struct refusal refusal = { 0 };
-            if (call->place != CALL_QUEUED) {
+            if (call->place == CALL_QUEUED)
+                reply_bytes(shard, call, REPLY_REFUSED, buf_slice(&call->answer), out);
+            else
                 reply_elsewhere(shard, call, REPLY_UNKNOWN, out);
-                continue;
-            }
-            (void)refuse(&shard->arena, &refusal,
-                         HOLDFAST__V1__ERROR_CODE__ERROR_CODE_SESSION_LOCKED, "",
-                         "another game server still holds the player");
-            reply_refusal(shard, call, &refusal, out);
         }
     }
 }

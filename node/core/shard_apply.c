@@ -47,10 +47,14 @@ static void answer(struct shard *shard, struct call *call, const struct outcome 
         answer_committed(shard, call, outcome, out);
         break;
     case OUTCOME_REFUSED:
-        if (outcome->waits && call->id != 0)
+        if (outcome->waits && call->id != 0) {
+            /* What it is told if its time runs out first: it names the holder. */
+            buf_clear(&call->answer);
+            buf_append(&call->answer, outcome->body.data, outcome->body.size);
             call_move(shard, call, CALL_QUEUED);
-        else
+        } else {
             reply_bytes(shard, call, REPLY_REFUSED, outcome->body, out);
+        }
         break;
     case OUTCOME_PENDING:
         call_move(shard, call, CALL_STEALING);
