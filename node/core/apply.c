@@ -214,6 +214,23 @@ static bool payload_differs(const struct step *step, const struct outcome_row *r
     return row->method != 0 && !hash128_equal(row->payload, step->op.payload);
 }
 
+/*
+ * True: refused. No outcome is kept of an id this old, and none would be kept for long: the next
+ * PRUNE would forget it, and its own retry could no longer learn it.
+ */
+static bool refuse_new_but_old(struct step *step)
+{
+    const struct op_id *id = &step->op.id;
+    uint64_t window_ms = step->applier->meta.policy.operation_window_ms;
+
+    if (id->typed || uuid_v7_ms(&id->uuid) + window_ms >= step->entry->owner_ms)
+        return false;
+    (void)refuse(&step->applier->arena, &step->refusal, CODE(OPERATION_EXPIRED), "op_id",
+                 "the op_id is older than the outcomes that are kept; it is not applied");
+    refuse_unstored(step);
+    return true;
+}
+
 /* *ret_done: the outcome stands already, or cannot be. */
 static err deduplicate(struct step *step, bool *ret_done)
 {
@@ -228,8 +245,10 @@ static err deduplicate(struct step *step, bool *ret_done)
     if (found == STATE_MISSING || loaded != ERR_OK)
         return ERR_NEED;
     step->is_new = found == STATE_ABSENT;
-    if (step->is_new)
+    if (step->is_new) {
+        *ret_done = refuse_new_but_old(step);
         return ERR_OK;
+    }
     if (payload_differs(step, &row)) {
         (void)refuse(&step->applier->arena, &step->refusal, CODE(OPERATION_ID_MISMATCH), "op_id",
                      "the op_id was used before for another request");
