@@ -1,0 +1,247 @@
+"""One outcome per operation: retries, refusals, seals, and ids that may not be used."""
+
+import threading
+import unittest
+
+from client import PAYMENTS, grant_of, uuid7
+from cluster import ClusterTest
+
+
+class OneOutcome(ClusterTest):
+    def setUp(self):
+        self.player = f"player-{uuid7()}"
+
+    def operation(self, op_id, player=None):
+        return self.client.call("OperationService/GetOperation", {
+            "entity": f"player:{player or self.player}", "opId": op_id})["operation"]
+
+    def seal(self, op_id, seal=True):
+        return self.client.call("OperationService/ResolveOperation", {
+            "entity": f"player:{self.player}", "opId": op_id, "seal": seal})["operation"]
+
+    def spend(self, amount, op_id, **more):
+        return self.client.call("LedgerService/Spend", grant_of(self.player, amount, op_id) | {
+            "authority": {"unheld": {}}} | more)
+
+    def test_a_retry_gets_the_same_answer_marked_duplicate(self):
+        op_id = uuid7()
+        first = self.client.grant(self.player, 5, op_id)
+        again = self.client.grant(self.player, 5, op_id)
+        self.assertFalse(first["write"].get("duplicate", False))
+        self.assertTrue(again["write"]["duplicate"])
+        self.assertGreaterEqual(first["write"]["replicasFsynced"], 2)
+        for answer in (first, again):
+            answer["write"].pop("duplicate", None)
+            answer["write"].pop("replicasFsynced")
+        self.assertEqual(first, again)
+        self.assertEqual(self.client.balance(self.player), 5)
+        self.assertEqual(len(self.client.entries(self.player)), 1)
+
+    def test_simultaneous_retries_commit_once(self):
+        op_id, answers = uuid7(), []
+        threads = [threading.Thread(target=lambda: answers.append(
+            self.client.settle("LedgerService/Grant", grant_of(self.player, 3, op_id))))
+            for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(answers), 8)
+        self.assertEqual(sum(not a["write"].get("duplicate", False) for a in answers), 1)
+        self.assertEqual({a["ledgerSeq"] for a in answers}, {"1"})
+        self.assertEqual(self.client.balance(self.player), 3)
+
+    def test_another_payload_under_the_same_id_is_a_mismatch(self):
+        op_id = uuid7()
+        self.client.grant(self.player, 5, op_id)
+        error = self.refused("OPERATION_ID_MISMATCH", self.client.grant, self.player, 6, op_id)
+        self.assertEqual((error.connect_code, error.field), ("already_exists", "op_id"))
+        self.refused("OPERATION_ID_MISMATCH", self.client.grant, self.player, 5, op_id, "gems")
+        self.refused("OPERATION_ID_MISMATCH", self.spend, 5, op_id)
+        self.assertEqual(self.client.balance(self.player), 5)
+
+    def test_attempt_and_deadline_are_no_part_of_the_payload(self):
+        op_id = uuid7()
+        self.client.grant(self.player, 5, op_id)
+        again = self.client.call("LedgerService/Grant",
+                                 grant_of(self.player, 5, op_id, attempt=3), deadline_ms=4321)
+        self.assertTrue(again["write"]["duplicate"])
+
+    def test_a_refusal_is_stored_per_attempt_and_a_higher_one_is_evaluated_anew(self):
+        op_id = uuid7()
+        error = self.refused("INSUFFICIENT_FUNDS", self.spend, 10, op_id)
+        self.assertTrue(error.final)
+        self.assertEqual(self.operation(op_id)["state"], "OPERATION_STATE_REFUSED")
+        self.client.grant(self.player, 25)
+        # The money is there now, but this attempt has its outcome.
+        self.assertTrue(self.refused("INSUFFICIENT_FUNDS", self.spend, 10, op_id).final)
+        self.assertEqual(self.client.balance(self.player), 25)
+        self.spend(10, op_id, attempt=1)
+        self.assertEqual(self.client.balance(self.player), 15)
+        # Carried out for every attempt from now on.
+        for attempt in (0, 1, 2):
+            self.assertTrue(self.spend(10, op_id, attempt=attempt)["write"]["duplicate"])
+        self.assertEqual(self.client.balance(self.player), 15)
+        self.assertEqual(self.operation(op_id)["state"], "OPERATION_STATE_COMMITTED")
+
+    def test_get_operation_tells_what_became_of_it(self):
+        op_id = uuid7()
+        self.assertEqual(self.operation(op_id)["state"], "OPERATION_STATE_UNKNOWN")
+        answer = self.client.grant(self.player, 5, op_id)
+        found = self.operation(op_id)
+        self.assertEqual(found["state"], "OPERATION_STATE_COMMITTED")
+        self.assertEqual(found["method"], "holdfast.v1.LedgerService/Grant")
+        self.assertEqual(found["dot"], answer["write"]["dot"])
+        self.assertTrue(found["result"])
+        self.assertGreater(int(found["decidedAtMs"]), 1_600_000_000_000)
+
+    def test_a_pending_steal_is_pending_then_committed(self):
+        holder, thief = self.client.register("holder"), self.client.register("thief")
+        token = self.client.start(self.player, holder)["token"]
+        self.client.renew(holder, (self.player, token))
+        op_id = uuid7()
+        request = {"playerId": self.player, "opId": op_id, "incarnation": thief,
+                   "mode": "START_MODE_STEAL", "graceMs": 2000}
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(
+            self.client.call("SessionService/StartSession", request)))
+        thread.start()
+        states = set()
+        while thread.is_alive():
+            states.add(self.operation(op_id)["state"])
+            thread.join(0.05)
+        self.assertIn("OPERATION_STATE_PENDING", states)
+        self.assertTrue(answers)
+        self.assertEqual(self.operation(op_id)["state"], "OPERATION_STATE_COMMITTED")
+
+    def test_after_a_seal_the_late_packet_is_aborted(self):
+        op_id = uuid7()
+        self.assertEqual(self.seal(op_id, seal=False)["state"], "OPERATION_STATE_UNKNOWN")
+        self.assertEqual(self.seal(op_id)["state"], "OPERATION_STATE_ABORTED")
+        for attempt in (0, 1, 7, 2**32 - 1):
+            error = self.refused("OPERATION_ABORTED", self.client.grant, self.player, 5, op_id,
+                                 attempt=attempt)
+            self.assertEqual(error.connect_code, "aborted")
+        self.assertEqual(self.client.balance(self.player), 0)
+        self.assertEqual(self.operation(op_id)["state"], "OPERATION_STATE_ABORTED")
+        self.assertEqual(self.seal(op_id)["state"], "OPERATION_STATE_ABORTED")
+
+    def test_a_seal_of_what_was_carried_out_tells_that_it_was(self):
+        op_id = uuid7()
+        answer = self.client.grant(self.player, 5, op_id)
+        sealed = self.seal(op_id)
+        self.assertEqual(sealed["state"], "OPERATION_STATE_COMMITTED")
+        self.assertEqual(sealed["dot"], answer["write"]["dot"])
+        self.assertTrue(self.client.grant(self.player, 5, op_id)["write"]["duplicate"])
+        self.assertEqual(self.client.balance(self.player), 5)
+
+    def test_a_seal_of_a_refusal_makes_every_later_attempt_end(self):
+        op_id = uuid7()
+        self.refused("INSUFFICIENT_FUNDS", self.spend, 10, op_id)
+        self.assertIn(self.seal(op_id)["state"],
+                      ("OPERATION_STATE_REFUSED", "OPERATION_STATE_ABORTED"))
+        self.client.grant(self.player, 100)
+        with self.assertRaises(Exception) as caught:
+            self.spend(10, op_id, attempt=9)
+        self.assertIn(caught.exception.code, ("OPERATION_ABORTED", "INSUFFICIENT_FUNDS"))
+        self.assertEqual(self.client.balance(self.player), 100)
+
+    def test_a_race_of_seal_and_grant_has_one_winner(self):
+        for _ in range(20):
+            op_id, outcome = uuid7(), {}
+
+            def grant(op_id=op_id, outcome=outcome):
+                try:
+                    self.client.settle("LedgerService/Grant", grant_of(self.player, 1, op_id))
+                    outcome["grant"] = "COMMITTED"
+                except Exception as error:  # Judged below.
+                    outcome["grant"] = getattr(error, "code", repr(error))
+            thread = threading.Thread(target=grant)
+            before = self.client.balance(self.player)
+            thread.start()
+            sealed = self.seal(op_id)["state"].removeprefix("OPERATION_STATE_")
+            thread.join()
+            wanted = {"COMMITTED": "COMMITTED", "ABORTED": "OPERATION_ABORTED"}[sealed]
+            self.assertEqual(outcome["grant"], wanted)
+            self.assertEqual(self.client.balance(self.player) - before,
+                             1 if sealed == "COMMITTED" else 0)
+
+    def test_typed_ids_are_accepted_and_unique_per_player(self):
+        for op_id in ("receipt:GPA.3312-5671", "claim:day-7", "match:m1:2", "admin:ticket-9"):
+            self.client.grant(self.player, 5, op_id)
+            self.assertTrue(self.client.grant(self.player, 5, op_id)["write"]["duplicate"])
+            self.refused("OPERATION_ID_MISMATCH", self.client.grant, self.player, 6, op_id)
+            self.assertEqual(self.operation(op_id)["state"], "OPERATION_STATE_COMMITTED")
+        self.assertEqual(self.client.balance(self.player), 20)
+        self.assertEqual([e["opId"] for e in self.client.entries(self.player)],
+                         ["receipt:GPA.3312-5671", "claim:day-7", "match:m1:2", "admin:ticket-9"])
+
+    def test_bad_operation_ids_are_refused_and_change_nothing(self):
+        uuid4 = "7d444840-9dc0-41d1-b245-5ffdce74fad2"
+        for op_id in ("", "x", uuid4, "receipt:", "unknown:1", "match:1", uuid7()[:-1],
+                      "receipt:" + "x" * 200, "claim:a\u0000b", "claim:a\nb", "admin:a b"):
+            with self.subTest(op_id=op_id):
+                error = self.refused("INVALID_ARGUMENT", self.client.call, "LedgerService/Grant",
+                                     grant_of(self.player, 5) | {"opId": op_id})
+                self.assertIn(error.field, ("op_id", "opId"))
+                self.assertFalse(error.final)
+        self.assertEqual(self.client.balance(self.player), 0)
+
+    def test_a_uuid_from_the_future_is_refused_naming_the_limit(self):
+        error = self.refused("INVALID_ARGUMENT", self.client.grant, self.player, 5,
+                             uuid7(ahead_ms=10 * 60 * 1000))
+        self.assertEqual(error.field, "op_id")
+        self.assertTrue(error.limit)
+        self.assertFalse(error.final)
+        self.client.grant(self.player, 5, uuid7(ahead_ms=60 * 1000))
+        self.assertEqual(self.client.balance(self.player), 5)
+
+    def test_a_uuid_older_than_the_window_is_expired(self):
+        error = self.refused("OPERATION_EXPIRED", self.client.grant, self.player, 5,
+                             uuid7(ahead_ms=-8 * 24 * 3600 * 1000))
+        self.assertEqual(error.connect_code, "failed_precondition")
+        self.assertEqual(self.client.balance(self.player), 0)
+
+    def test_the_same_id_on_two_players_is_two_operations(self):
+        op_id, other = uuid7(), f"other-{uuid7()}"
+        self.client.grant(self.player, 5, op_id)
+        answer = self.client.grant(other, 9, op_id)
+        self.assertFalse(answer["write"].get("duplicate", False))
+        self.assertEqual((self.client.balance(self.player), self.client.balance(other)), (5, 9))
+        self.assertEqual(self.operation(op_id, other)["state"], "OPERATION_STATE_COMMITTED")
+
+    def test_a_batch_of_grants_answers_each_by_itself_and_once(self):
+        requests = [grant_of(f"batch-{n}-{self.player}", n + 1) for n in range(50)]
+        requests[7]["currencies"][0]["currency"] = "doubloons"
+        requests.append(dict(requests[0]))
+        results = self.client.call("LedgerService/BatchGrant", {"requests": requests})["results"]
+        self.assertEqual(len(results), 51)
+        self.assertEqual([n for n, r in enumerate(results) if "error" in r], [7])
+        self.assertEqual(self.client.balance(requests[0]["playerId"]), 1)
+        self.assertEqual(self.client.balance(requests[49]["playerId"]), 50)
+
+    def test_a_session_token_is_no_part_of_the_payload(self):
+        server = self.client.register("server")
+        token = self.client.start(self.player, server)["token"]
+        self.client.grant(self.player, 10)
+        op_id = uuid7()
+        request = {"playerId": self.player, "opId": op_id,
+                   "currencies": [{"currency": "gold", "amount": "4"}]}
+        self.client.call("LedgerService/Spend", request | {
+            "authority": {"session": {"token": token}}})
+        self.client.end(self.player, token)
+        token = self.client.start(self.player, server)["token"]
+        again = self.client.call("LedgerService/Spend", request | {
+            "authority": {"session": {"token": token}}})
+        self.assertTrue(again["write"]["duplicate"])
+        self.assertEqual(self.client.balance(self.player), 6)
+
+    def test_system_scope_may_add_but_not_take(self):
+        self.client.grant(self.player, 10)
+        error = self.refused("PERMISSION_DENIED", self.spend, 5, uuid7(), authority=PAYMENTS)
+        self.assertEqual(error.connect_code, "permission_denied")
+        self.assertEqual(self.client.balance(self.player), 10)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
