@@ -6,6 +6,8 @@
 #include "node/io/worker_internal.h"
 #include "runtime/base/check.h"
 
+#define LAST_ROUNDS 2u /* When stopping: the round on its way, and a whole one. */
+
 static void on_work(uv_work_t *work)
 {
     struct checkpoint_job *job = CONTAINER_OF(work, struct checkpoint_job, work);
@@ -129,6 +131,9 @@ void worker_checkpoint_tick(struct worker *worker)
     }
     if (worker->checkpoint_running || (now_ms < worker->checkpoint_due_ms && !hurry))
         return;
+    /* The last ones are written: what its peers still send stays in the log. */
+    if (worker->checkpoint_hurry && worker->checkpoint_rounds >= LAST_ROUNDS)
+        return;
     uint64_t shards = worker->held > 0 ? worker->held : 1;
     worker->checkpoint_due_ms = now_ms + worker->options.checkpoint_interval_ms / (shards + 1);
     if (!start_next(worker))
@@ -140,7 +145,7 @@ static bool round_is_done(void *user)
     struct worker *worker = user;
 
     worker_checkpoint_tick(worker);
-    return worker->checkpoint_rounds >= 2 && !worker->checkpoint_running &&
+    return worker->checkpoint_rounds >= LAST_ROUNDS && !worker->checkpoint_running &&
            !worker->checkpoint_waits;
 }
 
