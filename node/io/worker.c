@@ -5,7 +5,7 @@
 #include "node/io/worker_internal.h"
 #include "runtime/base/check.h"
 
-#define EVICT_TICKS 16u
+#define EVICT_TICKS 8u
 #define FLUSHES_MAX 4u
 
 static void flush_list_add(struct worker *worker, uint32_t shard)
@@ -89,11 +89,18 @@ static void on_flush(void *user)
 static void evict(struct worker *worker)
 {
     uint64_t share = worker->options.cache_bytes / (worker->held > 0 ? worker->held : 1);
+    uint64_t dirty_bytes = 0;
 
     for (uint32_t i = 0; i < worker->options.shard_count; i++) {
-        if (worker->slots[i].shard != NULL)
-            shard_evict(worker->slots[i].shard, share);
+        struct shard_stats stats;
+        if (worker->slots[i].shard == NULL)
+            continue;
+        shard_evict(worker->slots[i].shard, share);
+        shard_stats_get(worker->slots[i].shard, &stats);
+        dirty_bytes += stats.state.dirty_bytes;
     }
+    /* Only a checkpoint makes rows evictable: do not wait for its turn when they fill the cache. */
+    worker->checkpoint_pressed = dirty_bytes > worker->options.cache_bytes / 2;
 }
 
 static void on_tick(void *user)

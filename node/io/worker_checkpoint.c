@@ -123,7 +123,8 @@ static bool start_next(struct worker *worker)
 void worker_checkpoint_tick(struct worker *worker)
 {
     uint64_t now_ms = loop_now_ms(worker->options.loop);
-    bool hurry = worker->checkpoint_hurry || !node_log_space_ok(worker->options.store_log);
+    bool hurry = worker->checkpoint_hurry || worker->checkpoint_pressed ||
+                 !node_log_space_ok(worker->options.store_log);
 
     if (worker->checkpoint_waits) {
         start_when_durable(worker);

@@ -78,7 +78,8 @@ struct worker {
     bool checkpoint_waits;    /* Begun; its index is not durable in the log yet. */
     uint32_t checkpoint_next; /* Shard to look at next; shard_count: time to flush. */
     uint64_t checkpoint_due_ms;
-    bool checkpoint_hurry; /* Do not wait between shards. */
+    bool checkpoint_pressed; /* Dirty rows fill more than half of the cache. */
+    bool checkpoint_hurry;   /* Do not wait between shards. */
     uint64_t checkpoint_rounds;
     bool stopping;
     struct worker_stats stats;
