@@ -132,10 +132,19 @@ void admin_list_shards_handle(struct request *request)
         request_fail(request, &detail);
         return;
     }
+    if (message->page_size > PAGE_SIZE_MAX) {
+        char value[CURSOR_SIZE];
+        (void)snprintf(value, sizeof value, "%u", message->page_size);
+        refusal_make_field(
+            request->arena, &detail,
+            &(struct refusal_field){ "page_size", "1 to 512, or 0", slice_from_text(value) },
+            "the page is too large");
+        request_fail(request, &detail);
+        return;
+    }
     page->request = request;
     page->first = (uint32_t)first;
-    page->size = message->page_size == 0 || message->page_size > PAGE_SIZE_MAX ? PAGE_SIZE_MAX
-                                                                               : message->page_size;
+    page->size = message->page_size == 0 ? PAGE_SIZE_MAX : message->page_size;
     holdfast__v1__list_shards_response__init(&page->response);
     node_survey_start(request, surveyed, page);
 }

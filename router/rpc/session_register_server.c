@@ -60,7 +60,9 @@ static err make_record(const Holdfast__V1__RegisterServerRequest *message, struc
         return ERR_INVALID;
     }
     if (server_record_validate(ret_record, &why) != ERR_OK) {
-        refusal_make(arena, ret_detail, CODE(INVALID_ARGUMENT), "%s", why.text);
+        refusal_make_field(arena, ret_detail,
+                           &(struct refusal_field){ "name", "no control characters", name },
+                           why.text);
         return ERR_INVALID;
     }
     return ERR_OK;
