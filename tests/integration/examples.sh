@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Runs the examples of client/examples against a cluster of its own, and checks what each left.
+#   examples.sh HOLDFAST HOLDFAST_EXAMPLE    the two programs; the others stand beside the first
+set -euo pipefail
+holdfast=$(realpath "$1")
+example=$(realpath "$2")
+examples=$(realpath "$(dirname "$0")/../../client/examples")
+work=$(mktemp -d)
+
+"$holdfast" dev --data "$work/data" --port 0 >"$work/dev.log" 2>&1 &
+cluster=$!
+stop() {
+    kill -TERM "$cluster" 2>/dev/null || true
+    wait "$cluster" 2>/dev/null || true
+    rm -rf "$work"
+}
+trap stop EXIT
+fail() {
+    echo "FAILED: $*" >&2
+    cat "$work/dev.log" >&2
+    exit 1
+}
+
+for _ in $(seq 400); do
+    grep -q '"ready": true' "$work/data/cluster.json" 2>/dev/null && break
+    kill -0 "$cluster" 2>/dev/null || fail "the cluster stopped"
+    sleep 0.1
+done
+HOLDFAST_ENDPOINT=$(sed -n 's/^ *"endpoint": "\(.*\)",$/\1/p' "$work/data/cluster.json")
+export HOLDFAST_ENDPOINT
+[ -n "$HOLDFAST_ENDPOINT" ] || fail "the cluster is not ready"
+
+has() { # has PLAYER WHAT PATTERN ...: what `holdfast` says of the player has a line like each
+    local player=$1 said
+    shift
+    said=$("$holdfast" player show "$player"; "$holdfast" ledger list "$player" -o json)
+    for pattern; do
+        grep -Eq "$pattern" <<<"$said" || fail "$player: nothing like '$pattern' in: $said"
+    done
+}
+check() { # check NAME COMMAND...: runs it for a player of that name
+    local player=$1
+    shift
+    "$@" "$player" >"$work/$player" 2>&1 || fail "$player: $(cat "$work/$player")"
+    # Granted once though sent twice, saved, released.
+    has "$player" 'session free' '^gold +100$' 'progression .*"last_map":"harbour"' \
+        '"reason": "match_reward"' '"authority": "session:'
+    [ "$("$holdfast" ledger list "$player" -o json | grep -c '"seq"')" = 1 ] ||
+        fail "$player: not one ledger entry"
+    echo "ok $player"
+}
+
+check curl "$examples/curl.sh"
+check c "$example"
+for package in typescript grpc-js; do
+    [ -d "$examples/$package/node_modules" ] ||
+        (cd "$examples/$package" && npm ci --no-audit --no-fund --loglevel=error)
+done
+(cd "$examples/typescript" && npm run --silent build)
+check typescript node "$examples/typescript/out/example.js"
+check grpc-js node "$examples/grpc-js/example.mjs"
