@@ -57,6 +57,7 @@ static void answer(struct shard *shard, struct call *call, const struct outcome 
         }
         break;
     case OUTCOME_PENDING:
+        call->claimed |= !outcome->duplicate;
         call_move(shard, call, CALL_STEALING);
         break;
     case OUTCOME_NONE:
@@ -130,8 +131,14 @@ static void applied(struct shard *shard, const struct entry *entry, const struct
         shard->due_index = 0;
         shard->due_next_ms = 0;
     }
-    if (call != NULL)
+    if (call != NULL && call->claimed) {
+        struct outcome own = *outcome;
+
+        own.duplicate = false;
+        answer(shard, call, &own, out);
+    } else if (call != NULL) {
         answer(shard, call, outcome, out);
+    }
     if (outcome->session_freed)
         wake_queued(shard, outcome->entity, event, out);
     if (!outcome->duplicate && touches_sessions(outcome->method) &&

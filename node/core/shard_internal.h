@@ -20,6 +20,7 @@ struct call {
     struct call *previous, *next;
     enum call_place place;
     bool blocked; /* Reading or answering: rows are on their way. */
+    bool claimed; /* This very call made the claim it waits for: its answer is no duplicate. */
     uint64_t id;  /* The shell's; 0 when nobody waits any more. */
     uint32_t method;
     uint64_t deadline_ms;

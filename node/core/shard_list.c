@@ -42,6 +42,7 @@ struct call *call_new(struct shard *shard, const struct shard_event *event)
     call->method = event->method;
     call->deadline_ms = event->deadline_ms;
     call->blocked = false;
+    call->claimed = false;
     call->index = 0;
     call->round = 0;
     call->at_least = (struct dot){ 0 };

@@ -228,6 +228,7 @@ static uint64_t fence_of_last(struct fixture *f, char token[64])
         holdfast__v1__start_session_response__unpack(NULL, f->last_body.size, f->last_body.data);
     assert_non_null(response);
     assert_non_null(response->profile);
+    assert_false(response->write->duplicate); /* Asked once, however long it took. */
     uint64_t fence = response->fence;
     snprintf(token, 64, "%s", response->token);
     holdfast__v1__start_session_response__free_unpacked(response, NULL);

@@ -29,6 +29,10 @@ static err currency_check(struct arena *arena, struct refusal *refusal, const st
 {
     if (policy_find_currency(policy, slice_from_text(name)) != NULL)
         return ERR_OK;
+    /* A new cluster: the shard serves, its first policy is on its way. Not the caller's fault. */
+    if (policy->version == 0)
+        return refuse(arena, refusal, CODE(UNAVAILABLE), "",
+                      "no currency is declared here yet; nothing was done");
     return refuse_invalid(arena, refusal, arena_printf(arena, "currencies[%zu].currency", place),
                           declared(arena, policy), text_shorten(arena, slice_from_text(name)));
 }

@@ -124,11 +124,14 @@ static struct retry_action take_not_owner(struct retry_call *call, const struct 
 
 static struct retry_action take_refusal(struct retry_call *call, const struct retry_event *event)
 {
+    /* Nothing was done, and it may pass: a shard that has no policy yet. */
+    if (event->refusal_code == CODE(UNAVAILABLE) && !event->refusal_final)
+        return try_again(call, event);
     if (!call->maybe_done || event->refusal_final ||
         event->refusal_code == CODE(OPERATION_ID_MISMATCH))
         return pass_on(call);
     /* This attempt was refused before the log, which says nothing of the one before it. */
-    if (event->refusal_code == CODE(THROTTLED) || event->refusal_code == CODE(UNAVAILABLE))
+    if (event->refusal_code == CODE(THROTTLED))
         return try_again(call, event);
     return give_up(call, CODE(OUTCOME_UNKNOWN),
                    "a repeated attempt was refused, but an earlier one may have been carried out");

@@ -131,6 +131,21 @@ static void a_refusal_is_passed_on(void **state)
                                     "100 pass on\n");
 }
 
+static void a_refusal_that_may_pass_is_tried_again(void **state)
+{
+    struct story story;
+    (void)state;
+
+    start(&story, true);
+    refuse(&story, CODE(UNAVAILABLE), false);
+    wake(&story);
+    answer(&story, WIRE_OK);
+    assert_string_equal(story.text, "100 send to 1 in 7, 1000 ms\n"
+                                    "100 wait until 105\n"
+                                    "105 send to 1 in 7, 995 ms\n"
+                                    "105 pass on\n");
+}
+
 static void a_newer_hint_is_followed_at_once(void **state)
 {
     struct story story;
@@ -502,6 +517,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_is_passed_on),
         cmocka_unit_test(a_refusal_is_passed_on),
+        cmocka_unit_test(a_refusal_that_may_pass_is_tried_again),
         cmocka_unit_test(a_newer_hint_is_followed_at_once),
         cmocka_unit_test(a_stale_hint_waits_and_asks_the_map),
         cmocka_unit_test(hints_that_point_at_each_other_wait_in_between),
