@@ -54,7 +54,7 @@ check curl "$examples/curl.sh"
 check c "$example"
 for package in typescript grpc-js; do
     [ -d "$examples/$package/node_modules" ] ||
-        (cd "$examples/$package" && npm ci --no-audit --no-fund --loglevel=error)
+        (cd "$examples/$package" && npm install --no-save --no-audit --no-fund --loglevel=error)
 done
 (cd "$examples/typescript" && npm run --silent build)
 check typescript node "$examples/typescript/out/example.js"
