@@ -6,11 +6,38 @@
 
 #include "runtime/base/check.h"
 
-#define CELL_BYTES 160u
+#define CELL_BYTES   160u
+#define ERROR_PREFIX "ERROR_CODE_"
 
-/* The value at a dotted path, as text; empty when it is not there (proto3 omits defaults). */
-static void cell(const json_t *row, const char *path, char ret_text[CELL_BYTES])
+/* A list of changes of balances or of items, as people write it: "gold +500, gems -3". */
+static bool list_text(const json_t *value, char ret_text[CELL_BYTES])
 {
+    size_t n, size = 0;
+    json_t *one;
+
+    ret_text[0] = 0;
+    json_array_foreach((json_t *)(uintptr_t)value, n, one)
+    {
+        const char *amount = json_string_value(json_object_get(one, "amount"));
+        const char *name = json_string_value(json_object_get(one, "currency"));
+        if (name == NULL)
+            name = json_string_value(json_object_get(one, "kind"));
+        if (name == NULL || size >= CELL_BYTES)
+            return name != NULL;
+        int more =
+            snprintf(ret_text + size, CELL_BYTES - size, "%s%s%s%s%s", size > 0 ? ", " : "", name,
+                     amount != NULL ? " " : "", amount != NULL && amount[0] != '-' ? "+" : "",
+                     amount != NULL ? amount : "");
+        size += more > 0 ? (size_t)more : 0;
+    }
+    return n > 0;
+}
+
+/* The value at a dotted path, as text; the column's default when it is not there (proto3 omits
+ * defaults). Names of enums lose what all of them begin with. */
+static void cell(const json_t *row, const struct column *column, char ret_text[CELL_BYTES])
+{
+    const char *path = column->path;
     char step[64];
     const json_t *value = row;
 
@@ -21,11 +48,14 @@ static void cell(const json_t *row, const char *path, char ret_text[CELL_BYTES])
         value = json_object_get(value, step);
         at = dot != NULL ? dot + 1 : NULL;
     }
-    if (value == NULL)
-        ret_text[0] = 0;
-    else if (json_is_string(value))
-        snprintf(ret_text, CELL_BYTES, "%s", json_string_value(value));
-    else {
+    if (value == NULL) {
+        snprintf(ret_text, CELL_BYTES, "%s", column->otherwise != NULL ? column->otherwise : "");
+    } else if (json_is_string(value)) {
+        const char *text = json_string_value(value);
+        size_t prefix = column->prefix != NULL ? strlen(column->prefix) : 0;
+        bool has = prefix > 0 && strncmp(text, column->prefix, prefix) == 0;
+        snprintf(ret_text, CELL_BYTES, "%s", has ? text + prefix : text);
+    } else if (!list_text(value, ret_text)) {
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
         snprintf(ret_text, CELL_BYTES, "%s", text != NULL ? text : "");
         free(text);
@@ -53,7 +83,7 @@ void table_format(const json_t *rows, const struct column *columns, struct buf *
         widths[c] = strlen(columns[c].title);
         json_array_foreach((json_t *)(uintptr_t)rows, n, row)
         {
-            cell(row, columns[c].path, text);
+            cell(row, &columns[c], text);
             widths[c] = strlen(text) > widths[c] ? strlen(text) : widths[c];
         }
     }
@@ -63,7 +93,7 @@ void table_format(const json_t *rows, const struct column *columns, struct buf *
     json_array_foreach((json_t *)(uintptr_t)rows, n, row)
     {
         for (size_t c = 0; c < count; c++) {
-            cell(row, columns[c].path, text);
+            cell(row, &columns[c], text);
             buf_printf(out, "%-*s%s", c + 1 < count ? (int)widths[c] : 0, text,
                        c + 1 < count ? "  " : "\n");
         }
@@ -92,15 +122,52 @@ bool wants_json(const struct arguments *arguments)
     return strcmp(arguments->output, "json") == 0;
 }
 
-static int say_why(enum client_result result, const struct buf *body)
+static const char *text_of(const json_t *object, const char *name)
 {
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL ? text : "";
+}
+
+/* "SESSION_LOCKED: message" of Connect's error JSON; what else it has, behind. */
+bool error_format(struct slice body, struct buf *out)
+{
+    json_t *error = json_loadb((const char *)body.data, body.size, 0, NULL);
+    const json_t *first = json_array_get(json_object_get(error, "details"), 0);
+    const json_t *detail = json_object_get(first, "debug");
+    const json_t *wait_ms = json_object_get(detail, "retryAfterMs");
+    const char *code = text_of(detail, "code");
+
+    if (!json_is_object(error)) {
+        json_decref(error);
+        return false;
+    }
+    if (strncmp(code, ERROR_PREFIX, strlen(ERROR_PREFIX)) == 0)
+        code += strlen(ERROR_PREFIX);
+    buf_printf(out, "%s: %s", code[0] != 0 ? code : text_of(error, "code"),
+               text_of(error, "message"));
+    if (text_of(detail, "owner")[0] != 0)
+        buf_printf(out, " (held by %s)", text_of(detail, "owner"));
+    if (json_is_integer(wait_ms))
+        buf_printf(out, " (retry after %lld ms)", (long long)json_integer_value(wait_ms));
+    json_decref(error);
+    return true;
+}
+
+static int say_why(const struct arguments *arguments, enum client_result result,
+                   const struct buf *body)
+{
+    struct buf text = { 0 };
+
     if (result == CLIENT_UNKNOWN) {
         fprintf(stderr, "holdfast: outcome unknown; repeat with the same op_id, or use "
                         "'holdfast op resolve'\n");
         return 3;
     }
+    if (wants_json(arguments) || !error_format(buf_slice(body), &text))
+        buf_append(&text, body->data, body->size);
     fprintf(stderr, "holdfast: %s%.*s\n", result == CLIENT_UNREACHABLE ? "not reachable: " : "",
-            (int)body->size, (const char *)body->data);
+            (int)text.size, (const char *)text.data);
+    buf_deinit(&text);
     return 1;
 }
 
@@ -128,7 +195,7 @@ json_t *call_json(const struct arguments *arguments, const char *method, json_t 
     client_free(client);
     if (result == CLIENT_OK)
         answer = json_loadb((const char *)body.data, body.size, 0, NULL);
-    *ret_code = answer != NULL ? 0 : say_why(result, &body);
+    *ret_code = answer != NULL ? 0 : say_why(arguments, result, &body);
     buf_deinit(&body);
     return answer;
 }

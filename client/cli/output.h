@@ -13,11 +13,16 @@
 struct column {
     const char *title;
     const char *path;
+    const char *otherwise; /* What an absent value means: "0"; NULL: nothing. */
+    const char *prefix;    /* Left out where a value begins with it; NULL: none. */
 };
 
 /* Aligned, one row per element of `rows` (a JSON array; NULL: no rows). `columns` ends with a NULL
  * title. Appends to `out`. */
 void table_format(const json_t *rows, const struct column *columns, struct buf *out);
+
+/* Appends Connect's error JSON as one line for people. False: it is none, nothing was appended. */
+bool error_format(struct slice body, struct buf *out);
 
 /* Makes the call and decodes its answer. On anything but CLIENT_OK says why on standard error
  * and returns NULL with the exit code in *ret_code. The result is the caller's to decref. */

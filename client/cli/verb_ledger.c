@@ -5,9 +5,14 @@
 #include "client/cli/verb.h"
 
 static const struct column entry_columns[] = {
-    { "SEQ", "seq" },        { "KIND", "kind" },     { "CHANGES", "changes" },
-    { "ITEMS", "items" },    { "REASON", "reason" }, { "AUTHORITY", "authority" },
-    { "OPERATION", "opId" }, { NULL, NULL },
+    { .title = "SEQ", .path = "seq" },
+    { .title = "KIND", .path = "kind", .prefix = "LEDGER_KIND_" },
+    { .title = "CHANGES", .path = "changes" },
+    { .title = "ITEMS", .path = "items" },
+    { .title = "REASON", .path = "reason" },
+    { .title = "AUTHORITY", .path = "authority" },
+    { .title = "OPERATION", .path = "opId" },
+    { .title = NULL },
 };
 
 int verb_ledger(const struct arguments *arguments)

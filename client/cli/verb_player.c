@@ -5,20 +5,22 @@
 #include "client/cli/verb.h"
 
 static const struct column balance_columns[] = {
-    { "CURRENCY", "currency" },
-    { "AMOUNT", "amount" },
-    { NULL, NULL },
+    { .title = "CURRENCY", .path = "currency" },
+    { .title = "AMOUNT", .path = "amount", .otherwise = "0" },
+    { .title = NULL },
 };
 static const struct column item_columns[] = {
-    { "ITEM", "uid" },
-    { "KIND", "kind" },
-    { "ATTRIBUTES", "attributes" },
-    { NULL, NULL },
+    { .title = "ITEM", .path = "uid" },
+    { .title = "KIND", .path = "kind" },
+    { .title = "ATTRIBUTES", .path = "attributes" },
+    { .title = NULL },
 };
 static const struct column section_columns[] = {
-    { "SECTION", "name" },    { "SCHEMA", "schemaVersion" },
-    { "VERSION", "version" }, { "JSON", "json" },
-    { NULL, NULL },
+    { .title = "SECTION", .path = "name" },
+    { .title = "SCHEMA", .path = "schemaVersion", .otherwise = "0" },
+    { .title = "VERSION", .path = "version" },
+    { .title = "JSON", .path = "json" },
+    { .title = NULL },
 };
 
 static const char *text_or(const json_t *value, const char *name, const char *otherwise)

@@ -7,26 +7,31 @@
 #define PAGES_MAX 64
 
 static const struct column node_columns[] = {
-    { "NODE", "name" },
-    { "REPLICA", "replicaId" },
-    { "ADDRESS", "address" },
-    { "LIVE", "live" },
-    { "OWNED", "shardsOwned" },
-    { "HELD", "shardsHeld" },
-    { "RESIDENT", "residentBytes" },
-    { "VERSION", "version" },
-    { NULL, NULL },
+    { .title = "NODE", .path = "name" },
+    { .title = "REPLICA", .path = "replicaId" },
+    { .title = "ADDRESS", .path = "address" },
+    { .title = "LIVE", .path = "live", .otherwise = "false" },
+    { .title = "OWNED", .path = "shardsOwned", .otherwise = "0" },
+    { .title = "HELD", .path = "shardsHeld", .otherwise = "0" },
+    { .title = "RESIDENT", .path = "residentBytes", .otherwise = "0" },
+    { .title = "VERSION", .path = "version" },
+    { .title = NULL },
 };
 static const struct column shard_columns[] = {
-    { "SHARD", "shard" },     { "EPOCH", "epoch" },     { "OWNER", "owner" },
-    { "PHASE", "phase" },     { "SERVING", "serving" }, { "SESSIONS", "sessions" },
-    { "MEMBERS", "members" }, { NULL, NULL },
+    { .title = "SHARD", .path = "shard", .otherwise = "0" },
+    { .title = "EPOCH", .path = "epoch" },
+    { .title = "OWNER", .path = "owner" },
+    { .title = "PHASE", .path = "phase" },
+    { .title = "SERVING", .path = "serving", .otherwise = "false" },
+    { .title = "SESSIONS", .path = "sessions", .otherwise = "0" },
+    { .title = "MEMBERS", .path = "members" },
+    { .title = NULL },
 };
 static const struct column server_columns[] = {
-    { "SERVER", "name" },
-    { "INCARNATION", "incarnation" },
-    { "STATE", "state" },
-    { NULL, NULL },
+    { .title = "SERVER", .path = "name" },
+    { .title = "INCARNATION", .path = "incarnation" },
+    { .title = "STATE", .path = "state" },
+    { .title = NULL },
 };
 
 static json_t *all_shards(const struct arguments *arguments, int *ret_code)

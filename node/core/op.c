@@ -165,7 +165,7 @@ static err typed_parse(struct slice text, struct op_id *ret_id, const char **ret
         *ret_id = (struct op_id){ .typed = true, .text = text };
         return ERR_OK;
     }
-    *ret_why = "an op_id is a UUIDv7, or receipt:<id>, claim:<id>, match:<id>:<ver>, admin:<id>";
+    *ret_why = "a UUIDv7, or receipt:<id>, claim:<id>, match:<id>:<ver>, admin:<id>";
     return ERR_INVALID;
 }
 

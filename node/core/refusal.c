@@ -34,7 +34,8 @@ err refuse_invalid(struct arena *arena, struct refusal *refusal, const char *fie
                    const char *limit, const char *value)
 {
     (void)refuse(arena, refusal, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT, field,
-                 "%s: expected %s, got \"%s\"", field, limit, value);
+                 value[0] != 0 ? "%s: expected %s, got \"%s\"" : "%s: expected %s%s", field, limit,
+                 value);
     refusal->limit = limit;
     refusal->value = value;
     return ERR_INVALID;

@@ -36,11 +36,14 @@ static struct slice shorten(struct slice value)
 void refusal_make_field(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
                         const struct refusal_field *field, const char *message)
 {
-    refusal_make(arena, ret_detail, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT, "%s",
-                 message);
+    char *value = (char *)arena_copy(arena, shorten(field->value)).data;
+
+    refusal_make(arena, ret_detail, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT,
+                 "%s: %s: expected %s%s%s%s", field->field, message, field->limit,
+                 value[0] != 0 ? ", got \"" : "", value, value[0] != 0 ? "\"" : "");
     ret_detail->field = copy_text(arena, field->field);
     ret_detail->limit = copy_text(arena, field->limit);
-    ret_detail->value = (char *)arena_copy(arena, shorten(field->value)).data;
+    ret_detail->value = value;
 }
 
 struct slice refusal_encode(struct arena *arena, const Holdfast__V1__ErrorDetail *detail)

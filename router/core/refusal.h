@@ -15,7 +15,8 @@ void refusal_make(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
                   Holdfast__V1__ErrorCode code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* INVALID_ARGUMENT about one field: which, what was expected, what was given (shortened). */
+/* INVALID_ARGUMENT about one field: which, what was expected, what was given (shortened). The
+ * message says all three. */
 struct refusal_field {
     const char *field;
     const char *limit;

@@ -189,10 +189,13 @@ static bool open_envelope(struct rpc_call *call, struct slice *ret_message)
 static void fail_codec(struct rpc_call *call, const struct codec_error *error)
 {
     Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    char message[sizeof *error + 16];
 
     call->server->http.stats.bad_messages++;
     detail.code = CODE(INVALID_ARGUMENT);
-    detail.message = (char *)(uintptr_t)error->message;
+    (void)snprintf(message, sizeof message, "%s%s%s", error->field,
+                   error->field[0] != 0 ? ": " : "", error->message);
+    detail.message = message;
     detail.field = (char *)(uintptr_t)error->field;
     detail.limit = (char *)(uintptr_t)error->limit;
     detail.value = (char *)(uintptr_t)error->value;
