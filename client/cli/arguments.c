@@ -124,6 +124,7 @@ void arguments_print_help(void)
            "  holdfast status                     the cluster, its nodes and shards\n"
            "  holdfast player show PLAYER         profile, balances, items and session\n"
            "  holdfast ledger list PLAYER         ledger entries, newest first\n"
+           "  holdfast op new                     a fresh op_id, a UUIDv7\n"
            "  holdfast op get ENTITY OP_ID        what became of an operation\n"
            "  holdfast op resolve ENTITY OP_ID [--seal]   settle it; --seal: for ever\n"
            "  holdfast call SERVICE/METHOD JSON   any method of the API\n\n"

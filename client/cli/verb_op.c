@@ -10,8 +10,15 @@ int verb_op(const struct arguments *arguments)
     bool resolve = arguments->word_count == 4 && strcmp(arguments->words[1], "resolve") == 0;
     bool get = arguments->word_count == 4 && strcmp(arguments->words[1], "get") == 0;
 
+    if (arguments->word_count == 2 && strcmp(arguments->words[1], "new") == 0) {
+        char op_id[37];
+        client_op_id(op_id);
+        puts(op_id);
+        return 0;
+    }
     if (!resolve && !get) {
-        fprintf(stderr, "usage: holdfast op get ENTITY OP_ID\n"
+        fprintf(stderr, "usage: holdfast op new\n"
+                        "       holdfast op get ENTITY OP_ID\n"
                         "       holdfast op resolve ENTITY OP_ID [--seal]\n"
                         "ENTITY has its kind before it: player:42\n");
         return 2;

@@ -1,9 +1,12 @@
-# What a caller sees: the examples and the demo, each against a cluster of its own.
-if(TARGET holdfast AND TARGET holdfast-node AND TARGET holdfast-example)
+# What a caller sees: the examples, the demo and the documentation, each against a cluster of its own.
+if(TARGET holdfast-example AND NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
     add_test(NAME integration.examples COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/examples.sh
         $<TARGET_FILE:holdfast> $<TARGET_FILE:holdfast-example>)
     add_test(NAME integration.demo COMMAND ${CMAKE_SOURCE_DIR}/demo/run --exit)
-    set_tests_properties(integration.examples integration.demo PROPERTIES
-        LABELS release COST 100 TIMEOUT 180
+    add_test(NAME integration.docs COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/docs.py
+        $<TARGET_FILE:holdfast> sessions.md grants.md operations.md profiles.md
+        WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/docs)
+    set_tests_properties(integration.examples integration.demo integration.docs PROPERTIES
+        LABELS release COST 100 TIMEOUT 180 RUN_SERIAL TRUE
         ENVIRONMENT "HOLDFAST_BIN=$<TARGET_FILE_DIR:holdfast>")
 endif()
