@@ -85,14 +85,22 @@ static void list_remove(struct state *state, struct row *row)
     row->listed = false;
 }
 
+/* No operation looks at a ledger row once it is written: those leave memory first, or each
+ * checkpoint's would push out the players in use. */
+static bool is_read_again(const struct row *row)
+{
+    return row->key[0] != TABLE_LEDGER;
+}
+
 static void list_add(struct state *state, struct row *row)
 {
     if (row->listed || row->key[0] == TABLE_TIMER || !is_listed_by_use(row))
         return;
-    row->older = state->newest;
-    row->newer = NULL;
-    *(state->newest != NULL ? &state->newest->newer : &state->oldest) = row;
-    state->newest = row;
+    bool newest = is_read_again(row);
+    row->older = newest ? state->newest : NULL;
+    row->newer = newest ? NULL : state->oldest;
+    *(row->older != NULL ? &row->older->newer : &state->oldest) = row;
+    *(row->newer != NULL ? &row->newer->older : &state->newest) = row;
     row->listed = true;
 }
 

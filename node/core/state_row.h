@@ -67,6 +67,7 @@ struct state {
     struct row **frozen;
     struct state_write *writes;
     uint32_t frozen_count, frozen_capacity;
+    uint64_t frozen_bytes; /* As they were when frozen. */
     bool checkpoint_open;
     bool transaction_open;
     struct undo *undo;

@@ -94,6 +94,13 @@ static void set_tables(struct db *db, const struct db_config *config)
                                                   rocksdb_filterpolicy_create_bloom(BLOOM_BITS));
     rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);
     rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(table, 1);
+    /* Index and filter in parts: a cold row reads 4 KiB of them, not a whole filter of 100 KiB and
+     * more, checksummed and decompressed each time the small cache has lost it. */
+    rocksdb_block_based_options_set_index_type(
+        table, rocksdb_block_based_table_index_type_two_level_index_search);
+    rocksdb_block_based_options_set_partition_filters(table, 1);
+    rocksdb_block_based_options_set_metadata_block_size(table, BLOCK_SIZE);
+    rocksdb_block_based_options_set_pin_top_level_index_and_filter(table, 1);
     rocksdb_options_set_block_based_table_factory(db->options, table);
     rocksdb_block_based_options_destroy(table);
 }
