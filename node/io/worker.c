@@ -8,15 +8,40 @@
 #define EVICT_TICKS 8u
 #define FLUSHES_MAX 4u
 
-static void flush_list_add(struct worker *worker, uint32_t shard)
+static bool flush_list_add(struct worker *worker, uint32_t shard)
 {
     struct slot *slot = &worker->slots[shard];
 
     if (slot->flush_listed || !shard_wants_flush(slot->shard))
-        return;
+        return false;
     slot->flush_listed = true;
     worker->flush_list[worker->flush_count++] = shard;
-    loop_hook_arm(&worker->flush_hook);
+    loop_hook_arm(&worker->round_hook);
+    return true;
+}
+
+/* Follows what the step did to the shard's entries, and when the held ones must leave. */
+static void pace_follow(struct worker *worker, struct slot *slot, bool wants_flush)
+{
+    const struct rep *rep = shard_rep(slot->shard);
+    struct pace *pace = &worker->pace;
+    uint32_t open = 0;
+
+    if (shard_serves(slot->shard))
+        open = (uint32_t)(rep_last_index(rep) - rep_commit_index(rep));
+    if (open > slot->open_entries) {
+        pace->held += open - slot->open_entries;
+    } else if (worker->flush_count > 0 && (open < slot->open_entries || wants_flush)) {
+        pace->urgent = true;
+        loop_hook_arm(&worker->round_hook);
+    }
+    pace->open = pace->open - slot->open_entries + open;
+    slot->open_entries = open;
+}
+
+static bool pace_holds(const struct pace *pace)
+{
+    return !pace->urgent && pace->held < PACE_ENTRIES && pace->open > pace->held;
 }
 
 static void carry_out(struct worker *worker, uint32_t shard)
@@ -54,7 +79,7 @@ void worker_step(struct worker *worker, uint32_t shard, struct shard_event *even
     event->unix_ms = loop_wall_ms();
     shard_step(slot->shard, event, &worker->out);
     carry_out(worker, shard);
-    flush_list_add(worker, shard);
+    pace_follow(worker, slot, flush_list_add(worker, shard));
 }
 
 /* Proposals made while flushing (a freed session's next waiter) leave in the same round. */
@@ -70,12 +95,12 @@ static void flush_shard(struct worker *worker, uint32_t shard)
         };
         shard_step(flushed, &flush, &worker->out);
         carry_out(worker, shard);
+        pace_follow(worker, &worker->slots[shard], false);
     }
 }
 
-static void on_flush(void *user)
+static void flush_all(struct worker *worker)
 {
-    struct worker *worker = user;
     uint32_t count = worker->flush_count;
 
     worker->flush_count = 0;
@@ -84,6 +109,28 @@ static void on_flush(void *user)
         flush_shard(worker, shard);
         worker->slots[shard].flush_listed = false;
     }
+    worker->pace.held = 0;
+    worker->pace.urgent = false;
+    loop_timer_stop(&worker->pace_timer);
+}
+
+static void on_round_end(void *user)
+{
+    struct worker *worker = user;
+
+    if (worker->flush_count > 0 && !pace_holds(&worker->pace))
+        flush_all(worker);
+    else if (worker->flush_count > 0 && !loop_timer_is_running(&worker->pace_timer))
+        loop_timer_start(&worker->pace_timer, PACE_MS_MAX);
+    worker_write_start(worker);
+}
+
+static void on_pace_over(void *user)
+{
+    struct worker *worker = user;
+
+    worker->pace.urgent = true;
+    loop_hook_arm(&worker->round_hook);
 }
 
 static void evict(struct worker *worker)
@@ -127,7 +174,8 @@ err worker_new(const struct worker_options *options, struct worker **ret_worker)
     worker->checkpoint.flush_indexes =
         mem_zalloc(sizeof *worker->checkpoint.flush_indexes * options->shard_count);
     worker->checkpoint.worker = worker;
-    loop_hook_init(&worker->flush_hook, options->loop, on_flush, worker);
+    loop_hook_init(&worker->round_hook, options->loop, on_round_end, worker);
+    loop_timer_init(&worker->pace_timer, options->loop, on_pace_over, worker);
     loop_timer_init(&worker->tick_timer, options->loop, on_tick, worker);
     loop_timer_start_repeating(&worker->tick_timer, options->tick_ms);
     worker->checkpoint_due_ms = loop_now_ms(options->loop) + options->checkpoint_interval_ms;
@@ -148,9 +196,10 @@ void worker_free(struct worker *worker)
         return;
     worker->stopping = true;
     loop_timer_stop(&worker->tick_timer);
-    loop_hook_disarm(&worker->flush_hook);
     worker_checkpoint_abandon(worker);
     CHECK(loop_run_until(worker->options.loop, work_is_done, worker, 60000));
+    loop_timer_stop(&worker->pace_timer);
+    loop_hook_disarm(&worker->round_hook);
     worker_write_deinit(worker);
     worker_load_deinit(worker);
     for (uint32_t i = 0; i < worker->options.shard_count; i++)

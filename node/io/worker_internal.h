@@ -12,8 +12,22 @@ struct slot {
     struct shard *shard; /* NULL: not held here. */
     bool damaged;        /* Not recovered: must not be made anew. */
     bool flush_listed;
+    uint32_t open_entries;  /* Proposed here and not yet committed. */
     uint64_t durable_index; /* Covered by a finished db_flush. */
     uint64_t written_index; /* Of the last checkpoint. */
+};
+
+/*
+ * Which proposals wait for company: as routers pace requests (DESIGN section 9), so an owner holds
+ * what is proposed while earlier entries are on their way, until some commit or enough wait. One
+ * message per peer and one sync then carry many; a lone call never waits.
+ */
+#define PACE_ENTRIES 16u
+#define PACE_MS_MAX  1u
+struct pace {
+    uint32_t open; /* Entries of all shards, proposed here and not yet committed... */
+    uint32_t held; /* ... and those among them that have not been flushed. */
+    bool urgent;   /* Something committed, or a read asks for a round. */
 };
 
 /* Writes on their way to the log; kept in a pool. */
@@ -61,14 +75,17 @@ struct worker {
     struct slot *slots;
     uint32_t held;
     struct shard_out out;
-    struct loop_hook flush_hook;
+    struct loop_hook round_hook; /* Flushes shards, then hands the round's writes to the log. */
     uint32_t *flush_list;
     uint32_t flush_count;
+    struct pace pace;
+    struct loop_timer pace_timer;
     struct loop_timer tick_timer;
     uint64_t ticks;
     struct mailbox persisted;
     struct node_log_client log_client;
     struct write_job *free_writes;
+    struct node_log_request *writes_newest, *writes_oldest; /* Of this round, linked by next. */
     uint32_t writes_open;
     struct load_job *free_loads;
     struct load_job *waiting_first, *waiting_last;
@@ -91,8 +108,9 @@ void worker_step(struct worker *worker, uint32_t shard, struct shard_event *even
 /* worker_write.c */
 void worker_write_init(struct worker *worker);
 void worker_write_deinit(struct worker *worker);
-/* Takes over the writes of the step. */
+/* Takes over the writes of the step; they leave for the log when the round ends. */
 void worker_write_submit(struct worker *worker, uint32_t shard, struct rep_out *out);
+void worker_write_start(struct worker *worker);
 
 /* worker_load.c */
 void worker_load_rows(struct worker *worker, uint32_t shard, const struct need *need);

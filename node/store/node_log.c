@@ -156,15 +156,21 @@ void node_log_close(struct node_log *log)
 
 void node_log_submit(struct node_log *log, struct node_log_request *request)
 {
-    CHECK(request->client != NULL && request->shard < log->config.shard_count);
-    struct node_log_request *newest = atomic_load_explicit(&log->inbox, memory_order_relaxed);
+    node_log_submit_list(log, request, request);
+}
+
+void node_log_submit_list(struct node_log *log, struct node_log_request *newest,
+                          struct node_log_request *oldest)
+{
+    CHECK(oldest->client != NULL && oldest->shard < log->config.shard_count);
+    struct node_log_request *before = atomic_load_explicit(&log->inbox, memory_order_relaxed);
 
     /* No ABA: the writer only ever takes the whole list. */
     do {
-        request->next = newest;
-    } while (!atomic_compare_exchange_weak_explicit(&log->inbox, &newest, request,
+        oldest->next = before;
+    } while (!atomic_compare_exchange_weak_explicit(&log->inbox, &before, newest,
                                                     memory_order_release, memory_order_relaxed));
-    if (newest == NULL)
+    if (before == NULL)
         wake(log);
 }
 

@@ -84,6 +84,10 @@ struct node_log_client {
  * caller bounds what is in flight (rep_limits.inflight_entries_max). Waits in the log while there
  * is no space (node_log_space_ok), then goes on: never lost, never failed. */
 void node_log_submit(struct node_log *log, struct node_log_request *request);
+/* Several at once, linked by `next` from the newest to the oldest: the writer wakes to all of them
+ * and makes them one batch. */
+void node_log_submit_list(struct node_log *log, struct node_log_request *newest,
+                          struct node_log_request *oldest);
 
 /* Entries of the shard at or below `cut_index` are dead: covered by a finished db_flush and not
  * needed by any member. Segments without live records are used again. Any thread. */

@@ -189,7 +189,7 @@ err link_hub_new(const struct link_hub_options *options, struct link_hub **ret_h
     hub->context.loop = hub->loop;
     hub->context.read_buffer = mem_alloc(WIRE_READ_SIZE);
     link_hub_set_tls(hub, options->tls_client, options->tls_server);
-    loop_hook_init(&hub->round_end, hub->loop, end_round, hub);
+    loop_hook_init_late(&hub->round_end, hub->loop, end_round, hub);
     loop_timer_init(&hub->tick, hub->loop, tick, hub);
     hub->tick_ms = loop_now_ms(hub->loop);
     loop_timer_start_repeating(&hub->tick, hub->ping_period_ms);

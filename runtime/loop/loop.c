@@ -153,20 +153,26 @@ void loop_hook_init(struct loop_hook *hook, struct loop *loop, void (*fn)(void *
     *hook = (struct loop_hook){ .fn = fn, .user = user, .loop = loop };
 }
 
+void loop_hook_init_late(struct loop_hook *hook, struct loop *loop, void (*fn)(void *user),
+                         void *user)
+{
+    *hook = (struct loop_hook){ .fn = fn, .user = user, .loop = loop, .late = true };
+}
+
 void loop_hook_arm(struct loop_hook *hook)
 {
     struct loop *loop = hook->loop;
+    struct loop_hook *after = loop->hooks_last;
 
     if (hook->armed)
         return;
+    while (!hook->late && after != NULL && after->late)
+        after = after->previous;
     hook->armed = true;
-    hook->next = NULL;
-    hook->previous = loop->hooks_last;
-    if (loop->hooks_last != NULL)
-        loop->hooks_last->next = hook;
-    else
-        loop->hooks_first = hook;
-    loop->hooks_last = hook;
+    hook->previous = after;
+    hook->next = after != NULL ? after->next : loop->hooks_first;
+    *(hook->previous != NULL ? &hook->previous->next : &loop->hooks_first) = hook;
+    *(hook->next != NULL ? &hook->next->previous : &loop->hooks_last) = hook;
 }
 
 void loop_hook_disarm(struct loop_hook *hook)

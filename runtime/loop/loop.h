@@ -73,9 +73,13 @@ struct loop_hook {
     struct loop_hook *next;
     struct loop_hook *previous;
     bool armed;
+    bool late;
 };
 
 void loop_hook_init(struct loop_hook *hook, struct loop *loop, void (*fn)(void *user), void *user);
+/* A late hook runs once no other is armed: it carries out what they asked for, in one go. */
+void loop_hook_init_late(struct loop_hook *hook, struct loop *loop, void (*fn)(void *user),
+                         void *user);
 /* Runs fn once before the loop next waits. Arming twice is one run; arming from a hook runs it
  * in the same round. */
 void loop_hook_arm(struct loop_hook *hook);

@@ -26,15 +26,21 @@ void mailbox_deinit(struct mailbox *mailbox)
 
 void mailbox_push(struct mailbox *mailbox, struct mailbox_node *node)
 {
+    mailbox_push_list(mailbox, node, node);
+}
+
+void mailbox_push_list(struct mailbox *mailbox, struct mailbox_node *newest,
+                       struct mailbox_node *oldest)
+{
     struct loop *loop = mailbox->loop;
-    struct mailbox_node *newest = atomic_load_explicit(&mailbox->head, memory_order_relaxed);
+    struct mailbox_node *before = atomic_load_explicit(&mailbox->head, memory_order_relaxed);
 
     /* No ABA: the receiver only ever takes the whole list. */
     do {
-        node->next = newest;
-    } while (!atomic_compare_exchange_weak_explicit(&mailbox->head, &newest, node,
+        oldest->next = before;
+    } while (!atomic_compare_exchange_weak_explicit(&mailbox->head, &before, newest,
                                                     memory_order_release, memory_order_relaxed));
-    if (newest == NULL)
+    if (before == NULL)
         uv_async_send(&loop->wake);
 }
 

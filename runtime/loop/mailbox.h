@@ -35,6 +35,9 @@ void mailbox_init(struct mailbox *mailbox, struct loop *loop,
 void mailbox_deinit(struct mailbox *mailbox);
 /* Any thread. The node must stay valid until fn has it. Never blocks. */
 void mailbox_push(struct mailbox *mailbox, struct mailbox_node *node);
+/* Several at once, linked by `next` from the newest to the oldest; received oldest first. */
+void mailbox_push_list(struct mailbox *mailbox, struct mailbox_node *newest,
+                       struct mailbox_node *oldest);
 /* Receives now what has arrived; on the loop's thread. Returns whether there was any. */
 bool mailbox_drain(struct mailbox *mailbox);
 
