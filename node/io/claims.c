@@ -75,36 +75,40 @@ static void on_reported(void *user, err result, const struct frame *response)
 }
 
 struct report {
+    uint64_t owner;
     Holdfast__Internal__V1__ReportOwnerRequest message;
     Holdfast__Internal__V1__ShardPosition *positions;
     Holdfast__Internal__V1__ShardPosition **pointers;
     Holdfast__V1__Dot *dots;
 };
 
+static void report_add(void *user, const struct shard_view *view)
+{
+    struct report *report = user;
+
+    if (view->owner != report->owner)
+        return;
+    size_t n = report->message.n_shards++;
+    holdfast__v1__dot__init(&report->dots[n]);
+    report->dots[n].epoch = view->last_dot.epoch;
+    report->dots[n].owner = view->last_dot.owner;
+    report->dots[n].counter = view->last_dot.counter;
+    holdfast__internal__v1__shard_position__init(&report->positions[n]);
+    report->positions[n].shard = view->shard;
+    report->positions[n].epoch = view->epoch;
+    report->positions[n].last = &report->dots[n];
+    report->pointers[n] = &report->positions[n];
+}
+
 static void report_fill(const struct claims *claims, uint64_t owner, struct report *report)
 {
-    const struct worker *worker = claims->options.worker;
-    uint32_t count = worker_shard_count(worker);
+    uint32_t count = shard_views_count(claims->options.views);
 
+    report->owner = owner;
     report->positions = mem_zalloc(sizeof *report->positions * count);
     report->pointers = mem_zalloc(sizeof *report->pointers * count);
     report->dots = mem_zalloc(sizeof *report->dots * count);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct shard *shard = worker_shard(worker, i);
-        if (shard == NULL || rep_owner(shard_rep(shard)) != owner)
-            continue;
-        size_t n = report->message.n_shards++;
-        struct dot last = rep_last_dot(shard_rep(shard));
-        holdfast__v1__dot__init(&report->dots[n]);
-        report->dots[n].epoch = last.epoch;
-        report->dots[n].owner = last.owner;
-        report->dots[n].counter = last.counter;
-        holdfast__internal__v1__shard_position__init(&report->positions[n]);
-        report->positions[n].shard = i;
-        report->positions[n].epoch = rep_epoch(shard_rep(shard));
-        report->positions[n].last = &report->dots[n];
-        report->pointers[n] = &report->positions[n];
-    }
+    shard_views_visit(claims->options.views, report_add, report);
     report->message.shards = report->pointers;
 }
 
@@ -163,27 +167,33 @@ static void look_at(struct claims *claims, uint64_t replica)
         send_report(claims, replica, "silent", silent_ms);
 }
 
+struct owners {
+    uint64_t ids[PEERS_MAX];
+    uint32_t count;
+};
+
+static void owner_add(void *user, const struct shard_view *view)
+{
+    struct owners *owners = user;
+    bool known = view->owner == 0 || owners->count == PEERS_MAX;
+
+    for (uint32_t i = 0; i < owners->count && !known; i++)
+        known = owners->ids[i] == view->owner;
+    if (!known)
+        owners->ids[owners->count++] = view->owner;
+}
+
 static void on_timer(void *user)
 {
     struct claims *claims = user;
-    const struct worker *worker = claims->options.worker;
-    uint64_t seen[PEERS_MAX];
-    uint32_t seen_count = 0;
+    struct owners owners = { .count = 0 };
 
     follow_coordinator(claims);
     if (claims->coordinator == NULL || !link_is_ready(claims->coordinator))
         return;
-    for (uint32_t i = 0; i < worker_shard_count(worker); i++) {
-        const struct shard *shard = worker_shard(worker, i);
-        uint64_t owner = shard != NULL ? rep_owner(shard_rep(shard)) : 0;
-        bool known = owner == 0 || seen_count == PEERS_MAX;
-        for (uint32_t j = 0; j < seen_count && !known; j++)
-            known = seen[j] == owner;
-        if (known)
-            continue;
-        seen[seen_count++] = owner;
-        look_at(claims, owner);
-    }
+    shard_views_visit(claims->options.views, owner_add, &owners);
+    for (uint32_t i = 0; i < owners.count; i++)
+        look_at(claims, owners.ids[i]);
 }
 
 struct claims *claims_new(const struct claims_options *options)

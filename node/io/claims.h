@@ -7,7 +7,7 @@
 
 #include "node/io/peers.h"
 #include "node/io/registry.h"
-#include "node/io/worker.h"
+#include "node/io/shard_view.h"
 #include "runtime/link/call.h"
 
 struct claims;
@@ -18,7 +18,7 @@ struct claims_options {
     const struct log *log;
     const struct registry *registry;
     const struct peers *peers;
-    const struct worker *worker;
+    struct shard_views *views;
     uint64_t self;
     uint64_t closed_ms; /* Report an owner that has been closed for so long. */
     uint64_t silent_ms; /* ... or silent for so long. */

@@ -34,6 +34,7 @@ struct node {
     struct link_hub *hub;
     struct service *service;
     struct peers *peers;
+    struct shard_views *views;
     struct worker *worker;
     struct claims *claims;
     struct node_record self;
@@ -64,13 +65,12 @@ static void on_answer(void *user, uint64_t call, const struct shard_reply *reply
 static void on_role_changed(void *user, uint32_t shard)
 {
     struct node *node = user;
-    const struct shard *changed = worker_shard(node->worker, shard);
+    struct shard_view changed;
 
-    if (changed != NULL)
+    if (shard_views_find(node->views, shard, &changed))
         log_event(node->log, LOG_INFO, "shard.role", LOG_N("shard", shard),
-                  LOG_N("epoch", rep_epoch(shard_rep(changed))),
-                  LOG_N("owner", rep_owner(shard_rep(changed))),
-                  LOG_N("serving", shard_serves(changed)));
+                  LOG_N("epoch", changed.epoch), LOG_N("owner", changed.owner),
+                  LOG_N("serving", changed.serving));
 }
 
 static void on_damaged(void *user, uint32_t shard, const char *text)
@@ -95,7 +95,7 @@ static void on_status(void *user, struct slice request, struct buf *out)
     uint64_t shards = 0;
 
     (void)proto_scan_varint(request, 1, &shards);
-    node_status_append(node->worker, &node->self, registry_is_registered(node->registry),
+    node_status_append(node->views, &node->self, registry_is_registered(node->registry),
                        shards != 0, out);
 }
 
@@ -111,7 +111,7 @@ static void on_shard(void *user, uint32_t shard, const struct rep_record *record
 {
     struct node *node = user;
 
-    if (node->worker != NULL && shard < worker_shard_count(node->worker))
+    if (node->worker != NULL && shard < shard_views_count(node->views))
         worker_record(node->worker, shard, record);
 }
 
@@ -255,6 +255,8 @@ static err make_worker(struct node *node, const struct cluster_record *cluster)
         .user = node,
     };
 
+    node->views = shard_views_new(cluster->shard_count);
+    options.views = node->views;
     err e = worker_new(&options, &node->worker);
     if (e == ERR_OK && worker_recover(node->worker) != ERR_OK)
         log_event(node->log, LOG_ERROR, "node.shards_damaged",
@@ -309,14 +311,14 @@ static void start(void *user)
         open_links(node, cluster) != ERR_OK || make_worker(node, cluster) != ERR_OK)
         return;
     service_set_worker(node->service, node->worker);
-    node_metrics_set_worker(node->node_metrics, node->worker);
+    node_metrics_set_views(node->node_metrics, node->views);
     node->claims = claims_new(&(struct claims_options){
         .loop = node->loop,
         .hub = node->hub,
         .log = node->log,
         .registry = node->registry,
         .peers = node->peers,
-        .worker = node->worker,
+        .views = node->views,
         .self = datadir_identity_get(node->datadir)->replica_id,
         .closed_ms = node->config->report_closed,
         .silent_ms = node->config->report_silent,
@@ -440,8 +442,9 @@ void node_free(struct node *node)
         worker_checkpoint_all(node->worker);
     if (node->service != NULL)
         service_set_worker(node->service, NULL);
-    node_metrics_clear_worker(node->node_metrics);
+    node_metrics_clear_views(node->node_metrics);
     worker_free(node->worker);
+    shard_views_free(node->views);
     registry_free(node->registry);
     peers_free(node->peers);
     service_free(node->service);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "idl/method.h"
-#include "node/io/worker.h"
 #include "runtime/base/check.h"
 
 #define STATUS_COUNT 4
@@ -18,7 +17,7 @@ static const char *const status_names[STATUS_COUNT] = {
 
 struct node_metrics {
     struct metrics *metrics;
-    const struct worker *worker;
+    struct shard_views *views;
     struct counter *calls[METHOD_ID_MAX + 1][STATUS_COUNT];
     struct histogram *latency[METHOD_ID_MAX + 1];
 };
@@ -73,50 +72,55 @@ void node_metrics_call(struct node_metrics *metrics, uint32_t method, enum reply
 
 /* ---- sums over the shards, read at each scrape ---- */
 
-typedef uint64_t shard_figure(const struct shard *shard, const struct shard_stats *stats);
+typedef uint64_t shard_figure(const struct shard_view *view);
+
+struct sum {
+    shard_figure *figure;
+    uint64_t value;
+};
+
+static void sum_add(void *user, const struct shard_view *view)
+{
+    struct sum *sum = user;
+    sum->value += sum->figure(view);
+}
 
 static double sum_of(const struct node_metrics *m, shard_figure *figure)
 {
-    uint64_t sum = 0;
+    struct sum sum = { .figure = figure };
 
-    for (uint32_t i = 0; m->worker != NULL && i < worker_shard_count(m->worker); i++) {
-        const struct shard *shard = worker_shard(m->worker, i);
-        struct shard_stats stats;
-        if (shard == NULL)
-            continue;
-        shard_stats_get(shard, &stats);
-        sum += figure(shard, &stats);
-    }
-    return (double)sum;
+    if (m->views != NULL)
+        shard_views_visit(m->views, sum_add, &sum);
+    return (double)sum.value;
 }
 
 /* clang-format off */
 /*    name            metric                                        kind     expression                            help */
 #define SHARD_FIGURES(X)                                                                                                     \
-    X(owned,          "holdfast_node_shards_owned",                 gauge,   shard_serves(shard),                  "Shards this node owns and serves.") \
+    X(owned,          "holdfast_node_shards_owned",                 gauge,   view->serving,                         "Shards this node owns and serves.") \
     X(held,           "holdfast_node_shards_held",                  gauge,   1,                                    "Shards this node has a replica of.") \
-    X(sessions,       "holdfast_node_sessions",                     gauge,   shard_serves(shard) ? shard_meta(shard)->session_count : 0, "Sessions in the shards this node owns.") \
-    X(lag,            "holdfast_node_unapplied_entries",            gauge,   rep_last_index(shard_rep(shard)) - shard_applied_index(shard), "Log entries not applied yet.") \
-    X(waiting,        "holdfast_node_calls_waiting",                gauge,   stats->waiting_calls,                 "Calls waiting inside shards.") \
-    X(row_bytes,      "holdfast_node_rows_memory_bytes",            gauge,   stats->state.bytes,                   "Rows held in memory.") \
-    X(dirty_rows,     "holdfast_node_rows_dirty",                   gauge,   stats->state.dirty_rows,              "Rows not yet in a checkpoint.") \
-    X(applied,        "holdfast_node_entries_applied_total",        counter, stats->applied,                       "Log entries applied.") \
-    X(proposed,       "holdfast_node_entries_proposed_total",       counter, stats->proposed,                      "Log entries proposed by this node.") \
-    X(refused,        "holdfast_node_operations_refused_total",     counter, stats->refused,                       "Operations refused by the rules.") \
-    X(duplicates,     "holdfast_node_operations_duplicate_total",   counter, stats->duplicates,                    "Repeated operations answered from their stored outcome.") \
-    X(stale,          "holdfast_node_stale_writes_refused_total",   counter, stats->stale_writes_refused,          "Writes refused because another session fences them.") \
-    X(steals,         "holdfast_node_sessions_stolen_total",        counter, stats->steals,                        "Sessions taken after their grace period.") \
-    X(promotions,     "holdfast_node_promotions_total",             counter, stats->promotions,                    "Times a shard of this node began to serve.") \
-    X(diverged,       "holdfast_node_replica_divergence_total",     counter, stats->diverged,                      "Times a replica's outcome hash differed.") \
-    X(hits,           "holdfast_node_row_hits_total",               counter, stats->state.hits,                    "Row look-ups answered from memory.") \
-    X(misses,         "holdfast_node_row_misses_total",             counter, stats->state.misses,                  "Row look-ups that needed the database.")
+    X(sessions,       "holdfast_node_sessions",                     gauge,   view->serving ? view->sessions : 0,                     "Sessions in the shards this node owns.") \
+    X(lag,            "holdfast_node_unapplied_entries",            gauge,   view->last_index - view->applied_index, "Log entries not applied yet.") \
+    X(waiting,        "holdfast_node_calls_waiting",                gauge,   view->stats.waiting_calls,                 "Calls waiting inside shards.") \
+    X(row_bytes,      "holdfast_node_rows_memory_bytes",            gauge,   view->stats.state.bytes,                   "Rows held in memory.") \
+    X(dirty_rows,     "holdfast_node_rows_dirty",                   gauge,   view->stats.state.dirty_rows,              "Rows not yet in a checkpoint.") \
+    X(applied,        "holdfast_node_entries_applied_total",        counter, view->stats.applied,                       "Log entries applied.") \
+    X(proposed,       "holdfast_node_entries_proposed_total",       counter, view->stats.proposed,                      "Log entries proposed by this node.") \
+    X(refused,        "holdfast_node_operations_refused_total",     counter, view->stats.refused,                       "Operations refused by the rules.") \
+    X(duplicates,     "holdfast_node_operations_duplicate_total",   counter, view->stats.duplicates,                    "Repeated operations answered from their stored outcome.") \
+    X(stale,          "holdfast_node_stale_writes_refused_total",   counter, view->stats.stale_writes_refused,          "Writes refused because another session fences them.") \
+    X(steals,         "holdfast_node_sessions_stolen_total",        counter, view->stats.steals,                        "Sessions taken after their grace period.") \
+    X(promotions,     "holdfast_node_promotions_total",             counter, view->stats.promotions,                    "Times a shard of this node began to serve.") \
+    X(diverged,       "holdfast_node_replica_divergence_total",     counter, view->stats.diverged,                      "Times a replica's outcome hash differed.") \
+    X(hits,           "holdfast_node_row_hits_total",               counter, view->stats.state.hits,                    "Row look-ups answered from memory.") \
+    X(misses,         "holdfast_node_row_misses_total",             counter, view->stats.state.misses,                  "Row look-ups that needed the database.") \
+    X(checkpoints,    "holdfast_node_checkpoints_total",            counter, view->checkpoints,                     "Shard checkpoints written.")
 /* clang-format on */
 
 #define FIGURE_FUNCTIONS(name, metric, kind, expression, help)                                     \
-    static uint64_t figure_##name(const struct shard *shard, const struct shard_stats *stats)      \
+    static uint64_t figure_##name(const struct shard_view *view)                                   \
     {                                                                                              \
-        (void)shard;                                                                               \
-        (void)stats;                                                                               \
+        (void)view;                                                                                \
         return (uint64_t)(expression);                                                             \
     }                                                                                              \
     static double read_##name(void *context)                                                       \
@@ -126,31 +130,17 @@ static double sum_of(const struct node_metrics *m, shard_figure *figure)
 SHARD_FIGURES(FIGURE_FUNCTIONS)
 #undef FIGURE_FUNCTIONS
 
-static double read_checkpoints(void *context)
+void node_metrics_clear_views(struct node_metrics *m)
 {
-    const struct node_metrics *m = context;
-    struct worker_stats stats = { 0 };
-
-    if (m->worker != NULL)
-        worker_stats_get(m->worker, &stats);
-    return (double)stats.checkpoints;
+    m->views = NULL;
 }
 
-void node_metrics_clear_worker(struct node_metrics *metrics)
+void node_metrics_set_views(struct node_metrics *m, struct shard_views *views)
 {
-    metrics->worker = NULL;
-}
-
-void node_metrics_set_worker(struct node_metrics *m, const struct worker *worker)
-{
-    m->worker = worker;
+    m->views = views;
 #define FIGURE_REGISTER(name, metric, kind, expression, help)                                      \
     metrics_##kind##_callback(m->metrics, &(struct metric_info){ metric, help, NULL },             \
                               read_##name, m);
     SHARD_FIGURES(FIGURE_REGISTER)
 #undef FIGURE_REGISTER
-    metrics_counter_callback(m->metrics,
-                             &(struct metric_info){ "holdfast_node_checkpoints_total",
-                                                    "Shard checkpoints written.", NULL },
-                             read_checkpoints, m);
 }

@@ -35,93 +35,105 @@ static char *hash_text(struct arena *arena, struct hash128 hash)
     return hex;
 }
 
-static const char *member_state(const struct rep *rep, uint64_t matched_index, uint64_t heard_ms)
+static const char *member_state(const struct shard_view *view, const struct member_view *member)
 {
-    if (heard_ms > 1500)
+    if (member->heard_ms > 1500)
         return "unreachable";
-    return matched_index + 1024 < rep_commit_index(rep) ? "catching_up" : "ok";
+    return member->matched_index + 1024 < view->commit_index ? "catching_up" : "ok";
 }
 
-static Holdfast__V1__ReplicaStatus *replica_status(struct arena *arena, const struct shard *shard,
-                                                   uint64_t replica, uint64_t self)
+static Holdfast__V1__ReplicaStatus *
+replica_status(struct arena *arena, const struct shard_view *view, uint32_t place, uint64_t self)
 {
     Holdfast__V1__ReplicaStatus *status = arena_alloc(arena, sizeof *status);
-    const struct rep *rep = shard_rep(shard);
-    uint64_t matched_index = 0, heard_ms = 0;
+    const struct member_view *member = &view->members[place];
 
     holdfast__v1__replica_status__init(status);
-    status->replica_id = replica;
-    if (replica == self) {
-        status->log_index = rep_last_index(rep);
-        status->commit_index = rep_commit_index(rep);
-        status->applied_index = shard_applied_index(shard);
-        status->outcome_hash = hash_text(arena, shard_meta(shard)->outcome_hash);
-        status->state = text(rep_role(rep) == REP_DAMAGED ? "damaged" : "ok");
+    status->replica_id = view->membership.members[place];
+    if (status->replica_id == self) {
+        status->log_index = view->last_index;
+        status->commit_index = view->commit_index;
+        status->applied_index = view->applied_index;
+        status->outcome_hash = hash_text(arena, view->outcome_hash);
+        status->state = text(view->role == REP_DAMAGED ? "damaged" : "ok");
         return status;
     }
-    if (rep_member_state(rep, replica, &matched_index, &heard_ms)) {
-        status->log_index = matched_index;
-        status->state = text(member_state(rep, matched_index, heard_ms));
+    if (member->known) {
+        status->log_index = member->matched_index;
+        status->state = text(member_state(view, member));
     }
     return status;
 }
 
-static Holdfast__V1__ShardStatus *shard_status(struct arena *arena, const struct shard *shard,
+static Holdfast__V1__ShardStatus *shard_status(struct arena *arena, const struct shard_view *view,
                                                uint64_t self)
 {
     Holdfast__V1__ShardStatus *status = arena_alloc(arena, sizeof *status);
-    const struct rep *rep = shard_rep(shard);
-    const struct membership *membership = rep_membership(rep);
+    const struct membership *membership = &view->membership;
 
     holdfast__v1__shard_status__init(status);
-    status->shard = shard_number(shard);
-    status->epoch = rep_epoch(rep);
-    status->owner = rep_owner(rep);
+    status->shard = view->shard;
+    status->epoch = view->epoch;
+    status->owner = view->owner;
     status->config = membership->config;
     status->phase = text(membership->new_count > 0 ? "joint" : "stable");
-    status->serving = shard_serves(shard);
-    status->sessions = shard_meta(shard)->session_count;
+    status->serving = view->serving;
+    status->sessions = view->sessions;
     status->n_members = membership->count;
     status->members = arena_alloc(arena, sizeof *status->members * MEMBERS_MAX);
     status->replicas = arena_alloc(arena, sizeof *status->replicas * MEMBERS_MAX);
     for (uint32_t i = 0; i < membership->count; i++) {
         status->members[i] = membership->members[i];
         if (status->serving || membership->members[i] == self)
-            status->replicas[status->n_replicas++] =
-                replica_status(arena, shard, membership->members[i], self);
+            status->replicas[status->n_replicas++] = replica_status(arena, view, i, self);
     }
     return status;
 }
 
-void node_status_append(const struct worker *worker, const struct node_record *self, bool live,
+struct status {
+    struct arena arena;
+    Holdfast__V1__NodeStatus node;
+    Holdfast__Internal__V1__GetNodeStatusResponse response;
+    bool with_shards;
+};
+
+static void add_shard(void *user, const struct shard_view *view)
+{
+    struct status *status = user;
+
+    status->node.shards_held++;
+    status->node.shards_owned += view->serving;
+    if (status->with_shards)
+        status->response.shards[status->response.n_shards++] =
+            shard_status(&status->arena, view, status->node.replica_id);
+}
+
+void node_status_append(struct shard_views *views, const struct node_record *self, bool live,
                         bool with_shards, struct buf *out)
 {
-    Holdfast__Internal__V1__GetNodeStatusResponse response =
-        HOLDFAST__INTERNAL__V1__GET_NODE_STATUS_RESPONSE__INIT;
-    Holdfast__V1__NodeStatus node = HOLDFAST__V1__NODE_STATUS__INIT;
-    struct arena arena = { 0 };
-    uint32_t count = worker != NULL ? worker_shard_count(worker) : 0;
+    struct status status = {
+        .node = HOLDFAST__V1__NODE_STATUS__INIT,
+        .response = HOLDFAST__INTERNAL__V1__GET_NODE_STATUS_RESPONSE__INIT,
+        .with_shards = with_shards,
+    };
+    uint32_t count = views != NULL ? shard_views_count(views) : 0;
 
-    node.replica_id = self->replica_id;
-    node.name = text(self->name);
-    node.address = text(self->address);
-    node.zone = text(self->zone);
-    node.version = text(self->version);
-    node.live = live;
-    node.resident_bytes = resident_bytes();
-    response.node = &node;
-    response.shards = arena_alloc(&arena, sizeof *response.shards * (count + 1));
-    for (uint32_t i = 0; i < count; i++) {
-        const struct shard *shard = worker_shard(worker, i);
-        if (shard == NULL)
-            continue;
-        node.shards_held++;
-        node.shards_owned += shard_serves(shard);
-        if (with_shards)
-            response.shards[response.n_shards++] = shard_status(&arena, shard, self->replica_id);
-    }
-    size_t size = holdfast__internal__v1__get_node_status_response__get_packed_size(&response);
-    holdfast__internal__v1__get_node_status_response__pack(&response, buf_reserve(out, size));
+    status.node.replica_id = self->replica_id;
+    status.node.name = text(self->name);
+    status.node.address = text(self->address);
+    status.node.zone = text(self->zone);
+    status.node.version = text(self->version);
+    status.node.live = live;
+    status.node.resident_bytes = resident_bytes();
+    status.response.node = &status.node;
+    status.response.shards =
+        arena_alloc(&status.arena, sizeof *status.response.shards * (count + 1));
+    if (views != NULL)
+        shard_views_visit(views, add_shard, &status);
+    size_t size =
+        holdfast__internal__v1__get_node_status_response__get_packed_size(&status.response);
+    holdfast__internal__v1__get_node_status_response__pack(&status.response,
+                                                           buf_reserve(out, size));
     out->size += size;
-    arena_deinit(&arena);
+    arena_deinit(&status.arena);
 }

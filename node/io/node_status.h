@@ -2,11 +2,11 @@
 #ifndef NODE_IO_NODE_STATUS_H
 #define NODE_IO_NODE_STATUS_H
 
-#include "node/io/worker.h"
+#include "node/io/shard_view.h"
 #include "runtime/cluster/cluster_record.h"
 
-/* Appends a GetNodeStatusResponse. `worker` may be NULL while the node starts. */
-void node_status_append(const struct worker *worker, const struct node_record *self, bool live,
+/* Appends a GetNodeStatusResponse. `views` may be NULL while the node starts. */
+void node_status_append(struct shard_views *views, const struct node_record *self, bool live,
                         bool with_shards, struct buf *out);
 
 #endif

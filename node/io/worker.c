@@ -44,6 +44,12 @@ static bool pace_holds(const struct pace *pace)
     return !pace->urgent && pace->held < PACE_ENTRIES && pace->open > pace->held;
 }
 
+static void publish(struct worker *worker, uint32_t shard)
+{
+    const struct slot *slot = &worker->slots[shard];
+    shard_views_publish(worker->options.views, slot->shard, slot->checkpoints);
+}
+
 static void carry_out(struct worker *worker, uint32_t shard)
 {
     struct shard_out *out = &worker->out;
@@ -62,8 +68,11 @@ static void carry_out(struct worker *worker, uint32_t shard)
     }
     if (out->need.key_count > 0 || out->need.range_count > 0)
         worker_load_rows(worker, shard, &out->need);
-    if (out->role_changed && ops->role_changed != NULL)
-        ops->role_changed(worker->options.user, shard);
+    if (out->role_changed) {
+        publish(worker, shard);
+        if (ops->role_changed != NULL)
+            ops->role_changed(worker->options.user, shard);
+    }
     if (out->rep.diverged)
         log_event(worker->options.log, LOG_ERROR, "shard.diverged", LOG_N("shard", shard),
                   LOG_N("applied", shard_applied_index(worker->slots[shard].shard)));
@@ -150,6 +159,19 @@ static void evict(struct worker *worker)
     worker->checkpoint_pressed = dirty_bytes > worker->options.cache_bytes / 2;
 }
 
+static void publish_all(struct worker *worker)
+{
+    uint64_t now_ms = loop_now_ms(worker->options.loop);
+
+    if (now_ms < worker->views_due_ms)
+        return;
+    worker->views_due_ms = now_ms + SHARD_VIEW_PERIOD_MS;
+    for (uint32_t i = 0; i < worker->options.shard_count; i++) {
+        if (worker->slots[i].shard != NULL)
+            publish(worker, i);
+    }
+}
+
 static void on_tick(void *user)
 {
     struct worker *worker = user;
@@ -162,6 +184,7 @@ static void on_tick(void *user)
     if (++worker->ticks % EVICT_TICKS == 0)
         evict(worker);
     worker_checkpoint_tick(worker);
+    publish_all(worker);
 }
 
 err worker_new(const struct worker_options *options, struct worker **ret_worker)
@@ -222,6 +245,7 @@ static err adopt(struct worker *worker, uint32_t shard, const struct shard_image
     slot->durable_index = image->rep.applied_index;
     slot->written_index = image->rep.applied_index;
     worker->held++;
+    publish(worker, shard);
     return ERR_OK;
 }
 
@@ -361,22 +385,4 @@ void worker_cancel(struct worker *worker, uint32_t shard, uint64_t call)
 {
     if (worker != NULL && worker->slots[shard].shard != NULL)
         worker_step(worker, shard, &(struct shard_event){ .type = SHARD_CANCEL, .call = call });
-}
-
-const struct shard *worker_shard(const struct worker *worker, uint32_t shard)
-{
-    return worker->slots[shard].shard;
-}
-
-uint32_t worker_shard_count(const struct worker *worker)
-{
-    return worker->options.shard_count;
-}
-
-void worker_stats_get(const struct worker *worker, struct worker_stats *ret_stats)
-{
-    *ret_stats = worker->stats;
-    ret_stats->held = worker->held;
-    for (uint32_t i = 0; i < worker->options.shard_count; i++)
-        ret_stats->owned += worker->slots[i].shard != NULL && shard_serves(worker->slots[i].shard);
 }

@@ -6,7 +6,7 @@
 #ifndef NODE_IO_WORKER_H
 #define NODE_IO_WORKER_H
 
-#include "node/core/shard.h"
+#include "node/io/shard_view.h"
 #include "node/store/db.h"
 #include "node/store/node_log.h"
 #include "runtime/base/log.h"
@@ -19,7 +19,7 @@ struct worker_ops {
     void (*send)(void *user, uint64_t replica, const struct rep_message *message);
     /* Ends a call that worker_call began. */
     void (*answer)(void *user, uint64_t call, const struct shard_reply *reply, struct slice body);
-    /* A shard's owner or state changed. May be NULL. */
+    /* A shard's owner or state changed; its view is published. May be NULL. */
     void (*role_changed)(void *user, uint32_t shard);
     /* The database gave no answer for rows of this shard: it must not be served from here. */
     void (*damaged)(void *user, uint32_t shard, const char *text);
@@ -30,6 +30,7 @@ struct worker_options {
     const struct log *log;
     struct node_log *store_log;
     struct db *db;
+    struct shard_views *views; /* Where it publishes its shards. */
     const struct handler_table *handlers;
     uint64_t self; /* This replica's id. */
     uint32_t shard_count;
@@ -59,16 +60,6 @@ NODISCARD err worker_call(struct worker *worker, uint32_t shard, uint64_t call, 
                           struct slice request, uint64_t deadline_ms);
 void worker_cancel(struct worker *worker, uint32_t shard, uint64_t call);
 
-/* NULL when this replica does not hold it. */
-const struct shard *worker_shard(const struct worker *worker, uint32_t shard);
-uint32_t worker_shard_count(const struct worker *worker);
-
-struct worker_stats {
-    uint64_t checkpoints, checkpoint_rows, checkpoint_us_last, flushes, loads, load_rows, held,
-        owned;
-    uint64_t loads_waiting;
-};
-void worker_stats_get(const struct worker *worker, struct worker_stats *ret_stats);
 /* Begins a checkpoint of every shard now, and cuts the log after it. For clean stops: returns
  * once all are written, running the loop meanwhile. */
 void worker_checkpoint_all(struct worker *worker);

@@ -50,7 +50,6 @@ static void on_done(uv_work_t *work, int status)
         log_event(worker->options.log, LOG_ERROR, "checkpoint.failed", LOG_N("shard", job->shard),
                   LOG_S("error", err_text(job->result)));
     if (job->flush) {
-        worker->stats.flushes++;
         worker->checkpoint_rounds++;
         if (job->result == ERR_OK)
             cut_logs(worker);
@@ -59,16 +58,13 @@ static void on_done(uv_work_t *work, int status)
     shard_checkpoint_end(slot->shard, job->result == ERR_OK);
     if (job->result == ERR_OK)
         slot->written_index = job->checkpoint.index;
-    worker->stats.checkpoints++;
-    worker->stats.checkpoint_rows += job->checkpoint.write_count;
-    worker->stats.checkpoint_us_last = (loop_clock_ns() - job->begun_ns) / 1000;
+    slot->checkpoints++;
     buf_deinit(&job->checkpoint.meta_row);
 }
 
 static void start(struct worker *worker)
 {
     worker->checkpoint_running = true;
-    worker->checkpoint.begun_ns = loop_clock_ns();
     CHECK(uv_queue_work(loop_uv(worker->options.loop), &worker->checkpoint.work, on_work,
                         on_done) == 0);
 }

@@ -15,6 +15,7 @@ struct slot {
     uint32_t open_entries;  /* Proposed here and not yet committed. */
     uint64_t durable_index; /* Covered by a finished db_flush. */
     uint64_t written_index; /* Of the last checkpoint. */
+    uint64_t checkpoints;   /* Written. */
 };
 
 /*
@@ -65,7 +66,6 @@ struct checkpoint_job {
     uint32_t shard;
     bool flush;
     struct shard_checkpoint checkpoint;
-    uint64_t begun_ns;
     err result;
     uint64_t *flush_indexes; /* By shard: what the flush covers. */
 };
@@ -82,6 +82,7 @@ struct worker {
     struct loop_timer pace_timer;
     struct loop_timer tick_timer;
     uint64_t ticks;
+    uint64_t views_due_ms; /* When all shards are published again. */
     struct mailbox persisted;
     struct node_log_client log_client;
     struct write_job *free_writes;
@@ -99,7 +100,6 @@ struct worker {
     bool checkpoint_hurry;   /* Do not wait between shards. */
     uint64_t checkpoint_rounds;
     bool stopping;
-    struct worker_stats stats;
 };
 
 /* worker.c: one event for one shard, and what follows from it. */

@@ -76,7 +76,6 @@ static void give_back(struct worker *worker, struct load_job *job)
             event.range = &range;
             event.complete = job->rows.complete;
         }
-        worker->stats.load_rows += job->rows.count;
     }
     worker_step(worker, job->shard, &event);
 }
@@ -117,7 +116,6 @@ static void on_done(uv_work_t *work, int status)
 
     CHECK(status == 0);
     worker->loads_open--;
-    worker->stats.loads++;
     if (job->result != ERR_OK)
         report_failure(worker, job);
     if ((job->result == ERR_OK || job->kind == LOAD_LOG) && !worker->stopping)
@@ -144,7 +142,6 @@ static struct load_job *job_new(struct worker *worker, enum load_kind kind, uint
     else
         worker->waiting_first = job;
     worker->waiting_last = job;
-    worker->stats.loads_waiting++;
     return job;
 }
 
@@ -155,7 +152,6 @@ static void jobs_start(struct worker *worker)
         worker->waiting_first = job->next;
         if (worker->waiting_first == NULL)
             worker->waiting_last = NULL;
-        worker->stats.loads_waiting--;
         worker->loads_open++;
         CHECK(uv_queue_work(loop_uv(worker->options.loop), &job->work, on_work, on_done) == 0);
     }

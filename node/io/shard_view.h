@@ -1,0 +1,56 @@
+/*
+ * shard_view: what others than its worker may know of a shard: status, claims, metrics. A worker
+ * publishes its shards about every SHARD_VIEW_PERIOD_MS, and at once when a role changes; readers
+ * see a state that was true then, each shard by itself consistent. The table's lock is taken by
+ * publishing and reading only, never by a call's way through a shard (DESIGN section 9).
+ */
+#ifndef NODE_IO_SHARD_VIEW_H
+#define NODE_IO_SHARD_VIEW_H
+
+#include "node/core/shard.h"
+
+#define SHARD_VIEW_PERIOD_MS 100u
+
+/* Another member, as the owner knows it. */
+struct member_view {
+    bool known;
+    uint64_t matched_index;
+    uint64_t heard_ms; /* Since it was heard. */
+};
+
+struct shard_view {
+    uint32_t shard;
+    bool held; /* False: nothing else is set. */
+    bool serving;
+    enum rep_role role;
+    uint64_t owner; /* 0: unknown. */
+    uint64_t epoch;
+    uint64_t generation;
+    struct membership membership;
+    struct member_view members[MEMBERS_MAX]; /* As in membership.members. */
+    struct dot last_dot;
+    uint64_t last_index, commit_index, applied_index;
+    struct hash128 outcome_hash;
+    uint64_t sessions;
+    uint64_t checkpoints; /* Written since the start. */
+    struct shard_stats stats;
+};
+
+struct shard_views;
+
+struct shard_views *shard_views_new(uint32_t shard_count);
+/* NULL is allowed. */
+void shard_views_free(struct shard_views *views);
+uint32_t shard_views_count(const struct shard_views *views);
+
+/* On the thread of the shard's worker. */
+void shard_views_publish(struct shard_views *views, const struct shard *shard,
+                         uint64_t checkpoints);
+
+/* Any thread. False: not held, `ret_view` is untouched. */
+bool shard_views_find(struct shard_views *views, uint32_t shard, struct shard_view *ret_view);
+/* Any thread: visits every held shard, by number, under the lock: no call into this module. */
+void shard_views_visit(struct shard_views *views,
+                       void (*visit)(void *user, const struct shard_view *view), void *user);
+
+#endif
