@@ -97,24 +97,24 @@ static double sum_of(const struct node_metrics *m, shard_figure *figure)
 /* clang-format off */
 /*    name            metric                                        kind     expression                            help */
 #define SHARD_FIGURES(X)                                                                                                     \
-    X(owned,          "holdfast_node_shards_owned",                 gauge,   view->serving,                         "Shards this node owns and serves.") \
-    X(held,           "holdfast_node_shards_held",                  gauge,   1,                                    "Shards this node has a replica of.") \
-    X(sessions,       "holdfast_node_sessions",                     gauge,   view->serving ? view->sessions : 0,                     "Sessions in the shards this node owns.") \
-    X(lag,            "holdfast_node_unapplied_entries",            gauge,   view->last_index - view->applied_index, "Log entries not applied yet.") \
-    X(waiting,        "holdfast_node_calls_waiting",                gauge,   view->stats.waiting_calls,                 "Calls waiting inside shards.") \
-    X(row_bytes,      "holdfast_node_rows_memory_bytes",            gauge,   view->stats.state.bytes,                   "Rows held in memory.") \
-    X(dirty_rows,     "holdfast_node_rows_dirty",                   gauge,   view->stats.state.dirty_rows,              "Rows not yet in a checkpoint.") \
-    X(applied,        "holdfast_node_entries_applied_total",        counter, view->stats.applied,                       "Log entries applied.") \
-    X(proposed,       "holdfast_node_entries_proposed_total",       counter, view->stats.proposed,                      "Log entries proposed by this node.") \
-    X(refused,        "holdfast_node_operations_refused_total",     counter, view->stats.refused,                       "Operations refused by the rules.") \
-    X(duplicates,     "holdfast_node_operations_duplicate_total",   counter, view->stats.duplicates,                    "Repeated operations answered from their stored outcome.") \
-    X(stale,          "holdfast_node_stale_writes_refused_total",   counter, view->stats.stale_writes_refused,          "Writes refused because another session fences them.") \
-    X(steals,         "holdfast_node_sessions_stolen_total",        counter, view->stats.steals,                        "Sessions taken after their grace period.") \
-    X(promotions,     "holdfast_node_promotions_total",             counter, view->stats.promotions,                    "Times a shard of this node began to serve.") \
-    X(diverged,       "holdfast_node_replica_divergence_total",     counter, view->stats.diverged,                      "Times a replica's outcome hash differed.") \
-    X(hits,           "holdfast_node_row_hits_total",               counter, view->stats.state.hits,                    "Row look-ups answered from memory.") \
-    X(misses,         "holdfast_node_row_misses_total",             counter, view->stats.state.misses,                  "Row look-ups that needed the database.") \
-    X(checkpoints,    "holdfast_node_checkpoints_total",            counter, view->checkpoints,                     "Shard checkpoints written.")
+    X(owned,          "holdfast_node_shards_owned",                  gauge,   view->serving,                            "Shards this node owns and serves.") \
+    X(held,           "holdfast_node_shards_held",                   gauge,   1,                                        "Shards this node has a replica of.") \
+    X(sessions,       "holdfast_node_sessions",                      gauge,   view->serving ? view->sessions : 0,       "Sessions in the shards this node owns.") \
+    X(lag,            "holdfast_node_unapplied_entries",             gauge,   view->last_index - view->applied_index,   "Log entries not applied yet.") \
+    X(waiting,        "holdfast_node_calls_waiting",                 gauge,   view->stats.waiting_calls,                "Calls waiting inside shards.") \
+    X(row_bytes,      "holdfast_node_rows_memory_bytes",             gauge,   view->stats.state.bytes,                  "Rows held in memory.") \
+    X(dirty_rows,     "holdfast_node_rows_dirty",                    gauge,   view->stats.state.dirty_rows,             "Rows not yet in a checkpoint.") \
+    X(applied,        "holdfast_node_entries_applied_total",         counter, view->stats.applied,                      "Log entries applied.") \
+    X(proposed,       "holdfast_node_entries_proposed_total",        counter, view->stats.proposed,                     "Log entries proposed by this node.") \
+    X(refused,        "holdfast_node_operations_refused_total",      counter, view->stats.refused,                      "Operations refused by the rules.") \
+    X(duplicates,     "holdfast_node_operations_duplicate_total",    counter, view->stats.duplicates,                   "Repeated operations answered from their stored outcome.") \
+    X(stale,          "holdfast_node_stale_writes_refused_total",    counter, view->stats.stale_writes_refused,         "Writes refused because another session fences them.") \
+    X(steals,         "holdfast_node_sessions_stolen_total",         counter, view->stats.steals,                       "Sessions taken after their grace period.") \
+    X(promotions,     "holdfast_node_promotions_total",              counter, view->stats.promotions,                   "Times a shard of this node began to serve.") \
+    X(diverged,       "holdfast_node_replica_divergence_total",      counter, view->stats.diverged,                     "Times a replica's outcome hash differed.") \
+    X(hits,           "holdfast_node_row_hits_total",                counter, view->stats.state.hits,                   "Row look-ups answered from memory.") \
+    X(misses,         "holdfast_node_row_misses_total",              counter, view->stats.state.misses,                 "Row look-ups that needed the database.") \
+    X(checkpoints,    "holdfast_node_checkpoints_total",             counter, view->checkpoints,                        "Shard checkpoints written.")
 /* clang-format on */
 
 #define FIGURE_FUNCTIONS(name, metric, kind, expression, help)                                     \
