@@ -29,7 +29,7 @@
     X(cache_size,          SIZE,     "256MiB",                4194304, 1099511627776, "bytes",     "rows kept in memory, all shards together") \
     X(block_cache_size,    SIZE,     "64MiB",                 1048576, 1099511627776, "bytes",     "RocksDB's block cache") \
     X(write_buffer_size,   SIZE,     "16MiB",                 1048576, 1073741824,    "bytes",     "RocksDB's write buffer") \
-    X(log_segment_size,    SIZE,     "64MiB",                 1048576, 1073741824,    "bytes",     "size of one pre-written log file") \
+    X(log_segment_size,    SIZE,     "64MiB",                 4194304, 1073741824,    "bytes",     "size of one pre-written log file") \
     X(log_size_max,        SIZE,     "16GiB",                 8388608, 1099511627776, "bytes",     "the log may take this much disk") \
     X(checkpoint_interval, DURATION, "30s",                   100,     3600000,       "ms",        "every shard is checkpointed this often") \
     X(tick,                DURATION, "20ms",                  5,       1000,          "ms",        "how often shards look at their timers") \
