@@ -342,3 +342,8 @@ uint64_t rep_owner_heard_ms(const struct rep *rep)
 {
     return leads(rep) ? rep->now_ms : rep->owner_heard_ms;
 }
+
+uint64_t rep_owner_silent_ms(const struct rep *rep)
+{
+    return rep->now_ms - rep_owner_heard_ms(rep);
+}

@@ -208,5 +208,7 @@ bool rep_member_state(const struct rep *rep, uint64_t replica, uint64_t *ret_mat
 bool rep_member_needs_snapshot(const struct rep *rep, uint64_t replica);
 /* Milliseconds (event clock) at which the current owner was last heard; for early claims. */
 uint64_t rep_owner_heard_ms(const struct rep *rep);
+/* Milliseconds since then, at the last event; 0 for the owner itself. */
+uint64_t rep_owner_silent_ms(const struct rep *rep);
 
 #endif

@@ -74,8 +74,15 @@ static void on_reported(void *user, err result, const struct frame *response)
     (void)response;
 }
 
-struct report {
+struct complaint {
     uint64_t owner;
+    const char *reason;
+    uint64_t since_ms;
+    uint64_t shard_silent_ms; /* Only about shards that heard nothing for so long; 0: about all. */
+};
+
+struct report {
+    const struct complaint *complaint;
     Holdfast__Internal__V1__ReportOwnerRequest message;
     Holdfast__Internal__V1__ShardPosition *positions;
     Holdfast__Internal__V1__ShardPosition **pointers;
@@ -86,7 +93,8 @@ static void report_add(void *user, const struct shard_view *view)
 {
     struct report *report = user;
 
-    if (view->owner != report->owner)
+    if (view->owner != report->complaint->owner ||
+        view->owner_silent_ms < report->complaint->shard_silent_ms)
         return;
     size_t n = report->message.n_shards++;
     holdfast__v1__dot__init(&report->dots[n]);
@@ -100,11 +108,10 @@ static void report_add(void *user, const struct shard_view *view)
     report->pointers[n] = &report->positions[n];
 }
 
-static void report_fill(const struct claims *claims, uint64_t owner, struct report *report)
+static void report_fill(const struct claims *claims, struct report *report)
 {
     uint32_t count = shard_views_count(claims->options.views);
 
-    report->owner = owner;
     report->positions = mem_zalloc(sizeof *report->positions * count);
     report->pointers = mem_zalloc(sizeof *report->pointers * count);
     report->dots = mem_zalloc(sizeof *report->dots * count);
@@ -112,10 +119,10 @@ static void report_fill(const struct claims *claims, uint64_t owner, struct repo
     report->message.shards = report->pointers;
 }
 
-static void send_report(struct claims *claims, uint64_t owner, const char *reason,
-                        uint64_t since_ms)
+static void send_report(struct claims *claims, const struct complaint *complaint)
 {
-    struct report report = { .message = HOLDFAST__INTERNAL__V1__REPORT_OWNER_REQUEST__INIT };
+    struct report report = { .complaint = complaint,
+                             .message = HOLDFAST__INTERNAL__V1__REPORT_OWNER_REQUEST__INIT };
     struct call_request request = {
         .method = METHOD_REPORT_OWNER,
         .priority = 1,
@@ -124,11 +131,12 @@ static void send_report(struct claims *claims, uint64_t owner, const char *reaso
         .user = claims,
     };
 
-    report_fill(claims, owner, &report);
+    report_fill(claims, &report);
     report.message.reporter = claims->options.self;
-    report.message.owner = owner;
-    report.message.reason = (char *)(uintptr_t)reason;
-    report.message.since_ms = since_ms < UINT32_MAX ? (uint32_t)since_ms : UINT32_MAX;
+    report.message.owner = complaint->owner;
+    report.message.reason = (char *)(uintptr_t)complaint->reason;
+    report.message.since_ms =
+        complaint->since_ms < UINT32_MAX ? (uint32_t)complaint->since_ms : UINT32_MAX;
     if (report.message.n_shards > 0) {
         size_t size =
             holdfast__internal__v1__report_owner_request__get_packed_size(&report.message);
@@ -139,10 +147,11 @@ static void send_report(struct claims *claims, uint64_t owner, const char *reaso
         request.body = buf_slice(&claims->scratch);
         /* Not sent: the next look, 50 ms later, tries again. */
         if (call_start(claims->calls, claims->coordinator, &request, NULL) == ERR_OK) {
-            claims->reported_owner = owner;
+            claims->reported_owner = complaint->owner;
             claims->reported_ms = loop_now_ms(claims->options.loop);
-            log_event(claims->options.log, LOG_WARN, "owner.reported", LOG_N("owner", owner),
-                      LOG_S("reason", reason), LOG_N("since_ms", since_ms),
+            log_event(claims->options.log, LOG_WARN, "owner.reported",
+                      LOG_N("owner", complaint->owner), LOG_S("reason", complaint->reason),
+                      LOG_N("since_ms", complaint->since_ms),
                       LOG_N("shards", report.message.n_shards));
         }
     }
@@ -151,7 +160,9 @@ static void send_report(struct claims *claims, uint64_t owner, const char *reaso
     free(report.dots);
 }
 
-static void look_at(struct claims *claims, uint64_t replica)
+/* `stuck_ms`: the longest that it said nothing about one of its shards. Its link may be well, but
+ * its replica there damaged, or stuck. */
+static void look_at(struct claims *claims, uint64_t replica, uint64_t stuck_ms)
 {
     uint64_t closed_ms, silent_ms;
 
@@ -162,25 +173,35 @@ static void look_at(struct claims *claims, uint64_t replica)
         loop_now_ms(claims->options.loop) < claims->reported_ms + REPORT_AGAIN_MS)
         return;
     if (closed_ms >= claims->options.closed_ms)
-        send_report(claims, replica, "closed", closed_ms);
+        send_report(claims, &(struct complaint){ replica, "closed", closed_ms, 0 });
     else if (silent_ms >= claims->options.silent_ms)
-        send_report(claims, replica, "silent", silent_ms);
+        send_report(claims, &(struct complaint){ replica, "silent", silent_ms, 0 });
+    else if (stuck_ms >= claims->options.silent_ms)
+        send_report(claims,
+                    &(struct complaint){ replica, "stuck", stuck_ms, claims->options.silent_ms });
 }
 
 struct owners {
     uint64_t ids[PEERS_MAX];
+    uint64_t stuck_ms[PEERS_MAX];
     uint32_t count;
 };
 
 static void owner_add(void *user, const struct shard_view *view)
 {
     struct owners *owners = user;
-    bool known = view->owner == 0 || owners->count == PEERS_MAX;
+    uint32_t i = 0;
 
-    for (uint32_t i = 0; i < owners->count && !known; i++)
-        known = owners->ids[i] == view->owner;
-    if (!known)
+    while (i < owners->count && owners->ids[i] != view->owner)
+        i++;
+    if (view->owner == 0 || i == PEERS_MAX)
+        return;
+    if (i == owners->count) {
         owners->ids[owners->count++] = view->owner;
+        owners->stuck_ms[i] = 0;
+    }
+    if (view->owner_silent_ms > owners->stuck_ms[i])
+        owners->stuck_ms[i] = view->owner_silent_ms;
 }
 
 static void on_timer(void *user)
@@ -193,7 +214,7 @@ static void on_timer(void *user)
         return;
     shard_views_visit(claims->options.views, owner_add, &owners);
     for (uint32_t i = 0; i < owners.count; i++)
-        look_at(claims, owners.ids[i]);
+        look_at(claims, owners.ids[i], owners.stuck_ms[i]);
 }
 
 struct claims *claims_new(const struct claims_options *options)

@@ -65,6 +65,17 @@ replica_status(struct arena *arena, const struct shard_view *view, uint32_t plac
     return status;
 }
 
+/* Not even loaded: who the members are is not known here. */
+static Holdfast__V1__ReplicaStatus *damaged_replica(struct arena *arena, uint64_t self)
+{
+    Holdfast__V1__ReplicaStatus *status = arena_alloc(arena, sizeof *status);
+
+    holdfast__v1__replica_status__init(status);
+    status->replica_id = self;
+    status->state = text("damaged");
+    return status;
+}
+
 static Holdfast__V1__ShardStatus *shard_status(struct arena *arena, const struct shard_view *view,
                                                uint64_t self)
 {
@@ -87,6 +98,8 @@ static Holdfast__V1__ShardStatus *shard_status(struct arena *arena, const struct
         if (status->serving || membership->members[i] == self)
             status->replicas[status->n_replicas++] = replica_status(arena, view, i, self);
     }
+    if (view->role == REP_DAMAGED && membership->count == 0)
+        status->replicas[status->n_replicas++] = damaged_replica(arena, self);
     return status;
 }
 

@@ -43,6 +43,7 @@ static struct shard_view view_of(const struct shard *shard, uint64_t checkpoints
         .serving = shard_serves(shard),
         .role = rep_role(rep),
         .owner = rep_owner(rep),
+        .owner_silent_ms = rep_owner_silent_ms(rep),
         .epoch = rep_epoch(rep),
         .generation = rep_generation(rep),
         .membership = *rep_membership(rep),
@@ -64,14 +65,24 @@ static struct shard_view view_of(const struct shard *shard, uint64_t checkpoints
     return view;
 }
 
+static void publish(struct shard_views *views, const struct shard_view *view)
+{
+    CHECK(view->shard < views->count);
+    pthread_mutex_lock(&views->lock);
+    views->views[view->shard] = *view;
+    pthread_mutex_unlock(&views->lock);
+}
+
 void shard_views_publish(struct shard_views *views, const struct shard *shard, uint64_t checkpoints)
 {
     struct shard_view view = view_of(shard, checkpoints);
 
-    CHECK(view.shard < views->count);
-    pthread_mutex_lock(&views->lock);
-    views->views[view.shard] = view;
-    pthread_mutex_unlock(&views->lock);
+    publish(views, &view);
+}
+
+void shard_views_publish_damaged(struct shard_views *views, uint32_t shard)
+{
+    publish(views, &(struct shard_view){ .shard = shard, .held = true, .role = REP_DAMAGED });
 }
 
 bool shard_views_find(struct shard_views *views, uint32_t shard, struct shard_view *ret_view)

@@ -23,7 +23,8 @@ struct shard_view {
     bool held; /* False: nothing else is set. */
     bool serving;
     enum rep_role role;
-    uint64_t owner; /* 0: unknown. */
+    uint64_t owner;           /* 0: unknown. */
+    uint64_t owner_silent_ms; /* Since the owner was heard of this shard; 0 for the owner itself. */
     uint64_t epoch;
     uint64_t generation;
     struct membership membership;
@@ -46,6 +47,9 @@ uint32_t shard_views_count(const struct shard_views *views);
 /* On the thread of the shard's worker. */
 void shard_views_publish(struct shard_views *views, const struct shard *shard,
                          uint64_t checkpoints);
+
+/* Held, but damaged and so not loaded: role is REP_DAMAGED, nothing else is known. */
+void shard_views_publish_damaged(struct shard_views *views, uint32_t shard);
 
 /* Any thread. False: not held, `ret_view` is untouched. */
 bool shard_views_find(struct shard_views *views, uint32_t shard, struct shard_view *ret_view);

@@ -330,6 +330,7 @@ err worker_recover(struct worker *worker)
             continue;
         report_damage(worker, shard, e);
         worker->slots[shard].damaged = true;
+        shard_views_publish_damaged(worker->options.views, shard);
         worst = e;
     }
     return worst;
