@@ -46,9 +46,14 @@ static void on_done(uv_work_t *work, int status)
 
     CHECK(status == 0);
     worker->checkpoint_running = false;
-    if (job->result != ERR_OK)
+    if (job->result != ERR_OK) {
+        char text[DB_TEXT_BYTES] = "";
         log_event(worker->options.log, LOG_ERROR, "checkpoint.failed", LOG_N("shard", job->shard),
                   LOG_S("error", err_text(job->result)));
+        /* RocksDB takes no more writes: its peers go on, and nothing here may wait for ever. */
+        if (db_damage(worker->options.db, text))
+            worker->options.ops.damaged(worker->options.user, job->shard, text);
+    }
     if (job->flush) {
         worker->checkpoint_rounds++;
         if (job->result == ERR_OK)
