@@ -1,0 +1,85 @@
+"""A byte flipped on one node's disk: named, contained, and nothing lost."""
+
+import pathlib
+import unittest
+
+from cluster import Cluster, ClusterTest, wait_for
+from load import Load
+
+
+def flip(path, offset):
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)
+        file.seek(offset)
+        file.write(bytes([byte[0] ^ 0x40]))
+
+
+def written_bytes(path):
+    """Offset behind the last byte that is not zero."""
+    return len(pathlib.Path(path).read_bytes().rstrip(b"\0"))
+
+
+class Damage(ClusterTest):
+    def make_load(self, prefix):
+        with Load(self.client, prefix=prefix, players=30) as load:
+            wait_for("load", lambda: load.acked_count > 1500 or load.unexpected)
+        return load
+
+
+class DamagedLog(Damage):
+    def test_a_changed_log_is_named_and_others_serve_what_it_held(self):
+        load = self.make_load("log")
+        node = self.cluster.nodes[0]
+        node.kill()
+        segment = min(path for path in (self.cluster.dir / "node-1/log").iterdir()
+                      if path.is_file() and written_bytes(path) > 100_000)
+        size = written_bytes(segment)
+        for part in (3, 4, 5, 6):  # Well inside: what was synced long before it was killed.
+            flip(segment, size * part // 10 & ~511 | 100)
+        already = len(node.log())
+        node.start()
+        wait_for("the log's file to be named", lambda: segment.name in node.log()[already:])
+        wait_for("every shard to be served", self.cluster.all_serving)
+        load.audit(self)
+        more = self.make_load("log-after")
+        more.audit(self)
+        states = {r["state"] for s in self.client.shards() for r in s["replicas"]}
+        print(f"states of replicas after a changed log: {sorted(states)}")
+        self.assertEqual(states, {"ok", "damaged"})
+
+
+class DamagedDatabase(Damage):
+    @classmethod
+    def plan(cls):
+        return Cluster(options={"node-2": {"checkpoint-interval": "200ms"}})
+
+    def test_a_changed_database_is_named_and_others_serve_what_it_held(self):
+        load = self.make_load("db")
+        node = self.cluster.nodes[1]
+        database = self.cluster.dir / "node-2/db"
+        self.assertEqual(node.stop(), 0)  # Writes what it has.
+        tables = sorted(database.glob("*.sst"))
+        self.assertTrue(tables)
+        for table in tables:
+            flip(table, table.stat().st_size // 3)
+        already = len(node.log())
+        node.start()
+        with Load(self.client, prefix="db-after", players=30) as more:
+            for player in load.acked:  # Reads and writes what may be cold there.
+                self.client.settle("LedgerService/GetBalances", {"playerId": player})
+            wait_for("the file to be named", lambda: any(
+                table.name in node.log()[already:] for table in tables))
+            wait_for("more load", lambda: more.acked_count > 500 or more.unexpected)
+        text = node.log()[already:]
+        self.assertIn("ERROR", text)
+        wait_for("every shard to be served", self.cluster.all_serving)
+        load.audit(self)
+        more.audit(self)
+        if not node.running():
+            self.assertEqual(node.wait_exit(), 1)
+        self.assertNotIn("CHECK", text)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
