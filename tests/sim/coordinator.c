@@ -444,6 +444,6 @@ void coord_event(struct sim *sim, struct sim_event *event)
         on_report(sim, place, event);
         break;
     default:
-        CHECK(!"an event for a coordinator");
+        CHECK(false); /* an event for a coordinator */
     }
 }

@@ -329,7 +329,7 @@ static void take_effect(struct change *c, struct op_model *op)
         start_session(c, op);
         break;
     default:
-        CHECK(!"a mutation that the model knows");
+        CHECK(false); /* a mutation that the model knows */
     }
 }
 

@@ -457,7 +457,7 @@ void node_event(struct sim *sim, struct sim_event *event)
         node_checkpoint_done(sim, node, shard);
         break;
     default:
-        CHECK(!"an event for a node");
+        CHECK(false); /* an event for a node */
     }
 }
 

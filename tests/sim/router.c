@@ -258,7 +258,7 @@ void router_event(struct sim *sim, struct sim_event *event)
                   (struct slice){ 0 });
         break;
     default:
-        CHECK(!"an event for a router");
+        CHECK(false); /* an event for a router */
     }
 }
 

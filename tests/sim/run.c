@@ -185,7 +185,7 @@ static void etcd_side(struct sim *sim, struct sim_event *event)
         trouble_event(sim);
         break;
     default:
-        CHECK(!"an event for nobody");
+        CHECK(false); /* an event for nobody */
     }
     if ((event->kind == EV_TXN || event->kind == EV_ATTACH) &&
         sim->etcd.down_until_ms > sim->now_ms)

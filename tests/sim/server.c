@@ -369,7 +369,7 @@ void server_event(struct sim *sim, struct sim_event *event)
         on_renew(sim, place);
         break;
     default:
-        CHECK(!"an event for a game server");
+        CHECK(false); /* an event for a game server */
     }
 }
 
