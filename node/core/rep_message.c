@@ -153,3 +153,14 @@ void rep_message_deinit(struct rep_message *message)
     message->entries = NULL;
     message->entry_count = 0;
 }
+
+err rep_message_peek_shard(struct slice bytes, uint32_t *ret_shard)
+{
+    struct reader reader = reader_from(bytes);
+
+    (void)read_u8(&reader); /* Version, */
+    (void)read_u8(&reader); /* type, */
+    (void)read_u8(&reader); /* flags. */
+    *ret_shard = read_u32(&reader);
+    return reader.bad ? ERR_CORRUPT : ERR_OK;
+}

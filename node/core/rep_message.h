@@ -54,6 +54,8 @@ struct rep_message {
 void rep_message_encode(const struct rep_message *message, struct buf *out);
 /* Entries are made anew; release them with rep_message_deinit. ERR_CORRUPT: malformed. */
 NODISCARD err rep_message_decode(struct slice bytes, struct rep_message *ret_message);
+/* The shard alone, of bytes that may be malformed behind it. ERR_CORRUPT: before it already. */
+NODISCARD err rep_message_peek_shard(struct slice bytes, uint32_t *ret_shard);
 /* Drops the entries' references and frees the array. */
 void rep_message_deinit(struct rep_message *message);
 

@@ -12,7 +12,7 @@
 #include "node/io/peers.h"
 #include "node/io/registry.h"
 #include "node/io/service.h"
-#include "node/io/worker.h"
+#include "node/io/workers.h"
 #include "node/store/datadir.h"
 #include "runtime/base/check.h"
 #include "runtime/metrics_http/metrics_http.h"
@@ -35,7 +35,7 @@ struct node {
     struct service *service;
     struct peers *peers;
     struct shard_views *views;
-    struct worker *worker;
+    struct workers *workers;
     struct claims *claims;
     struct node_record self;
     bool failed;
@@ -54,6 +54,12 @@ static void on_send(void *user, uint64_t replica, const struct rep_message *mess
 {
     struct node *node = user;
     peers_send(node->peers, replica, message);
+}
+
+static void on_send_encoded(void *user, uint64_t replica, struct slice bytes)
+{
+    struct node *node = user;
+    peers_send_encoded(node->peers, replica, bytes);
 }
 
 static void on_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
@@ -85,7 +91,7 @@ static void on_peer_message(void *user, uint64_t from, struct slice bytes)
 {
     struct node *node = user;
 
-    if (node->worker != NULL && worker_message(node->worker, from, bytes) != ERR_OK)
+    if (node->workers != NULL && workers_message(node->workers, from, bytes) != ERR_OK)
         log_event(node->log, LOG_ERROR, "peer.malformed_message", LOG_N("replica", from));
 }
 
@@ -111,8 +117,8 @@ static void on_shard(void *user, uint32_t shard, const struct rep_record *record
 {
     struct node *node = user;
 
-    if (node->worker != NULL && shard < shard_views_count(node->views))
-        worker_record(node->worker, shard, record);
+    if (node->workers != NULL && shard < shard_views_count(node->views))
+        workers_record(node->workers, shard, record);
 }
 
 static void on_registered(void *user, bool held)
@@ -134,7 +140,7 @@ static bool on_ready(void *context, char ret_reason[128])
 {
     struct node *node = context;
 
-    if (node->worker == NULL) {
+    if (node->workers == NULL) {
         snprintf(ret_reason, 128, "waiting for the cluster's record in etcd");
         return false;
     }
@@ -233,7 +239,7 @@ static err open_links(struct node *node, const struct cluster_record *cluster)
     return e;
 }
 
-static err make_worker(struct node *node, const struct cluster_record *cluster)
+static err make_workers(struct node *node, const struct cluster_record *cluster)
 {
     struct worker_options options = {
         .loop = node->loop,
@@ -255,10 +261,20 @@ static err make_worker(struct node *node, const struct cluster_record *cluster)
         .user = node,
     };
 
+    struct workers_options pool = {
+        .send_encoded = on_send_encoded,
+        .count = node->config->workers,
+        .calls_max = node->config->calls_max,
+    };
+    bool damaged = false;
+
     node->views = shard_views_new(cluster->shard_count);
     options.views = node->views;
-    err e = worker_new(&options, &node->worker);
-    if (e == ERR_OK && worker_recover(node->worker) != ERR_OK)
+    pool.worker = options;
+    err e = workers_new(&pool, &node->workers, &damaged);
+    if (e != ERR_OK)
+        fail(node, "workers", err_text(e));
+    else if (damaged)
         log_event(node->log, LOG_ERROR, "node.shards_damaged",
                   LOG_S("what", "damaged shards are not served from here"));
     return e;
@@ -305,12 +321,12 @@ static void start(void *user)
     struct node *node = user;
     const struct cluster_record *cluster = shard_map_cluster(registry_map(node->registry));
 
-    if (node->worker != NULL || node->failed)
+    if (node->workers != NULL || node->failed)
         return;
     if (open_datadir(node, cluster) != ERR_OK || open_store(node, cluster) != ERR_OK ||
-        open_links(node, cluster) != ERR_OK || make_worker(node, cluster) != ERR_OK)
+        open_links(node, cluster) != ERR_OK || make_workers(node, cluster) != ERR_OK)
         return;
-    service_set_worker(node->service, node->worker);
+    service_set_workers(node->service, node->workers);
     node_metrics_set_views(node->node_metrics, node->views);
     node->claims = claims_new(&(struct claims_options){
         .loop = node->loop,
@@ -438,12 +454,12 @@ void node_free(struct node *node)
     claims_free(node->claims);
     node->claims = NULL;
     registry_withdraw(node->registry);
-    if (node->worker != NULL && !node->failed)
-        worker_checkpoint_all(node->worker);
+    if (node->workers != NULL && !node->failed)
+        workers_checkpoint_all(node->workers);
     if (node->service != NULL)
-        service_set_worker(node->service, NULL);
+        service_set_workers(node->service, NULL);
     node_metrics_clear_views(node->node_metrics);
-    worker_free(node->worker);
+    workers_free(node->workers);
     shard_views_free(node->views);
     registry_free(node->registry);
     peers_free(node->peers);

@@ -37,6 +37,7 @@
     X(report_silent,       DURATION, "1500ms",                100,     60000,         "ms",        "an owner silent for so long is reported") \
     X(calls_max,           U32,      "65536",                 16,      1048575,       "",          "calls of routers waiting for an answer") \
     X(loads_max,           U32,      "64",                    1,       65536,         "",          "batches of cold rows being read at once") \
+    X(workers,             U32,      "1",                     1,       64,            "",          "threads that own shards; shard n belongs to worker n % workers") \
     X(log_level,           TEXT,     "info",                  4,       5,             "",          "debug, info, warn or error") \
     X(log_format,          TEXT,     "text",                  4,       4,             "",          "text or json")
 /* clang-format on */

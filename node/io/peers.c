@@ -148,22 +148,40 @@ void peers_set_address(struct peers *peers, uint64_t replica, const char *addres
                   LOG_S("address", address));
 }
 
-void peers_send(struct peers *peers, uint64_t replica, const struct rep_message *message)
+static void send_to(struct peers *peers, struct link *link, struct slice bytes)
+{
+    struct frame frame = { .kind = FRAME_MESSAGE, .body = bytes };
+
+    /* A full queue loses the message, as the network might: replication repeats it. */
+    err e = link_send(link, &frame);
+    if (e == ERR_TOO_LARGE)
+        log_event(peers->options.log, LOG_ERROR, "peer.message_too_large",
+                  LOG_N("bytes", bytes.size));
+}
+
+static struct link *link_to(struct peers *peers, uint64_t replica)
 {
     struct peer *peer = find(peers, replica);
-    struct link *link = peer != NULL ? link_find(peers->options.hub, peer->ref) : NULL;
-    struct frame frame = { .kind = FRAME_MESSAGE };
+    return peer != NULL ? link_find(peers->options.hub, peer->ref) : NULL;
+}
+
+void peers_send(struct peers *peers, uint64_t replica, const struct rep_message *message)
+{
+    struct link *link = link_to(peers, replica);
 
     if (link == NULL)
         return;
     buf_clear(&peers->scratch);
     rep_message_encode(message, &peers->scratch);
-    frame.body = buf_slice(&peers->scratch);
-    /* A full queue loses the message, as the network might: replication repeats it. */
-    err e = link_send(link, &frame);
-    if (e == ERR_TOO_LARGE)
-        log_event(peers->options.log, LOG_ERROR, "peer.message_too_large",
-                  LOG_N("bytes", frame.body.size));
+    send_to(peers, link, buf_slice(&peers->scratch));
+}
+
+void peers_send_encoded(struct peers *peers, uint64_t replica, struct slice bytes)
+{
+    struct link *link = link_to(peers, replica);
+
+    if (link != NULL)
+        send_to(peers, link, bytes);
 }
 
 bool peers_health(const struct peers *peers, uint64_t replica, uint64_t *ret_closed_ms,

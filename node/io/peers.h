@@ -31,6 +31,8 @@ uint16_t peers_port(const struct peers *peers);
 void peers_set_address(struct peers *peers, uint64_t replica, const char *address);
 /* Encodes and sends; dropped when the replica is not reachable or its queue is full. */
 void peers_send(struct peers *peers, uint64_t replica, const struct rep_message *message);
+/* The same, encoded already. */
+void peers_send_encoded(struct peers *peers, uint64_t replica, struct slice bytes);
 /* How a replica seems from here, in milliseconds; zeros when it is well. False: never heard of. */
 bool peers_health(const struct peers *peers, uint64_t replica, uint64_t *ret_closed_ms,
                   uint64_t *ret_silent_ms);

@@ -24,7 +24,7 @@ struct service {
     struct service_options options;
     struct calls *calls;
     struct link_listener *listener;
-    struct worker *worker;
+    struct workers *workers;
     struct open_call *open;
     uint32_t first_free; /* Place plus one; 0: all are taken. */
     uint64_t generation;
@@ -98,7 +98,9 @@ void service_answer(void *user, uint64_t call, const struct shard_reply *reply, 
     struct open_call *open = open_find(service, call);
     uint8_t hint_bytes[WIRE_HINT_SIZE];
 
-    CHECK(open != NULL);
+    /* Cancelled while the answer came from another thread. */
+    if (open == NULL)
+        return;
     if (reply->status == REPLY_NOT_OWNER) {
         buf_clear(&service->scratch);
         wire_hint_encode(&(struct wire_hint){ reply->owner, reply->epoch }, &service->scratch);
@@ -148,7 +150,7 @@ static void shard_call(struct service *service, const struct frame *frame,
     uint32_t shard;
     uint32_t deadline_ms = frame->deadline_ms > 0 ? frame->deadline_ms : DEADLINE_MS_DEFAULT;
 
-    if (service->worker == NULL) {
+    if (service->workers == NULL) {
         refuse_call(service, reply, WIRE_UNAVAILABLE, NULL);
         return;
     }
@@ -162,11 +164,15 @@ static void shard_call(struct service *service, const struct frame *frame,
         refuse_throttled(service, reply);
         return;
     }
-    if (worker_call(service->worker, shard, open->id, frame->method, frame->body,
-                    loop_now_ms(service->options.loop) + deadline_ms) != ERR_OK) {
+    err e = workers_call(service->workers, shard, open->id, frame->method, frame->body,
+                         loop_now_ms(service->options.loop) + deadline_ms);
+    if (e == ERR_OK)
+        return;
+    open_end(service, open);
+    if (e == ERR_FULL)
+        refuse_throttled(service, reply);
+    else
         refuse_call(service, reply, WIRE_NOT_OWNER, NULL);
-        open_end(service, open);
-    }
 }
 
 static void on_request(void *user, struct link *link, const struct frame *frame,
@@ -206,7 +212,7 @@ static void on_cancel(void *user, const struct call_reply *reply)
         struct open_call *open = &service->open[i];
         if (open->id != 0 && open->reply.request_id == reply->request_id &&
             open->reply.link.generation == reply->link.generation) {
-            worker_cancel(service->worker, open->shard, open->id);
+            workers_cancel(service->workers, open->shard, open->id);
             answer(service, &open->reply, WIRE_UNKNOWN, (struct slice){ 0 });
             open_end(service, open);
             return;
@@ -287,9 +293,9 @@ uint16_t service_port(const struct service *service)
     return link_listener_port(service->listener);
 }
 
-void service_set_worker(struct service *service, struct worker *worker)
+void service_set_workers(struct service *service, struct workers *workers)
 {
-    service->worker = worker;
+    service->workers = workers;
 }
 
 struct calls *service_calls(struct service *service)

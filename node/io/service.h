@@ -7,7 +7,7 @@
 
 #include "node/core/shard.h"
 #include "node/io/node_metrics.h"
-#include "node/io/worker.h"
+#include "node/io/workers.h"
 #include "runtime/link/call.h"
 
 struct service;
@@ -29,8 +29,8 @@ NODISCARD err service_new(const struct service_options *options, struct service 
 /* Open calls are not answered: their callers see the link close. */
 void service_free(struct service *service);
 uint16_t service_port(const struct service *service);
-/* Calls are refused as UNAVAILABLE until a worker is set. */
-void service_set_worker(struct service *service, struct worker *worker);
+/* Calls are refused as UNAVAILABLE until workers are set. */
+void service_set_workers(struct service *service, struct workers *workers);
 /* worker_ops.answer, with the service as `user`. */
 void service_answer(void *service, uint64_t call, const struct shard_reply *reply,
                     struct slice body);

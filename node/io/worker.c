@@ -317,7 +317,8 @@ err worker_recover(struct worker *worker)
 {
     err worst = ERR_OK;
 
-    for (uint32_t shard = 0; shard < worker->options.shard_count; shard++) {
+    for (uint32_t shard = worker->options.shard_first; shard < worker->options.shard_count;
+         shard += worker->options.shard_stride) {
         struct node_log_shard known;
         struct buf meta_row = { 0 };
         node_log_shard_get(worker->options.store_log, shard, &known);

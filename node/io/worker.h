@@ -34,6 +34,7 @@ struct worker_options {
     const struct handler_table *handlers;
     uint64_t self; /* This replica's id. */
     uint32_t shard_count;
+    uint32_t shard_first, shard_stride; /* Of all, it recovers every stride-th from the first. */
     struct shard_limits limits;
     uint64_t cache_bytes;
     uint64_t checkpoint_interval_ms;
