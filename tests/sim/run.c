@@ -11,6 +11,7 @@
 
 #define CHAOS_MS_MIN 5000u
 #define CHAOS_MS_MAX 12000u
+#define CHAOS_MS_LIMIT 60000u
 #define CALM_MS      1000u  /* Business as usual after the last trouble. */
 #define HEAL_MS_MAX  40000u /* All must be well by then. */
 #define LOOK_MS      100u
@@ -314,7 +315,12 @@ void sim_run(struct sim *sim)
             sim->router_count, sim->server_count);
     uint64_t chaos_ms = sim_between(sim, CHAOS_MS_MIN, CHAOS_MS_MAX);
 
-    if (run_until(sim, sim->now_ms + (sim->node_count == 1 ? 2 * chaos_ms : chaos_ms)))
+    bool held = run_until(sim, sim->now_ms + chaos_ms);
+
+    /* Clusters that hardly ever serve need longer to show anything. */
+    while (held && sim->counts.events < EVENTS_MIN && sim->now_ms < CHAOS_MS_LIMIT)
+        held = run_until(sim, sim->now_ms + LOOK_MS);
+    if (held)
         heal(sim);
     if (sim->failure[0] == '\0')
         oracle_check_end(sim);
