@@ -122,7 +122,9 @@ void shard_call_propose(struct shard *shard, struct call *call, const struct sha
     err e = propose(shard, buf_slice(&call->request), event, &index, out);
 
     if (e != ERR_OK) {
-        reply_elsewhere(shard, call, REPLY_NOT_OWNER, out);
+        /* A steal stands in the log already, and may be decided there. */
+        reply_elsewhere(shard, call,
+                        call->place == CALL_STEALING ? REPLY_UNKNOWN : REPLY_NOT_OWNER, out);
         return;
     }
     call->index = index;

@@ -57,15 +57,22 @@ void reply_elsewhere(struct shard *shard, struct call *call, enum reply_status s
 }
 
 /*
- * What was proposed may yet commit under the new owner, so its outcome is unknown: the caller
- * repeats it there under the same op_id. The rest was not carried out here, or repeats safely.
+ * What was proposed may yet commit under the new owner, a pending steal may yet be decided there,
+ * and a session whose profile is being read is granted already: the outcome is unknown to the
+ * caller, who repeats it there under the same op_id. The rest was not carried out here.
  */
+static bool is_in_the_log(const struct call *call)
+{
+    return call->place == CALL_PROPOSED || call->place == CALL_STEALING ||
+           call->place == CALL_ANSWERING;
+}
+
 void reply_deposed(struct shard *shard, struct shard_out *out)
 {
     for (int place = 0; place < CALL_PLACES; place++) {
         struct call *call;
         while ((call = shard->calls[place].first) != NULL)
-            reply_elsewhere(shard, call, place == CALL_PROPOSED ? REPLY_UNKNOWN : REPLY_NOT_OWNER,
+            reply_elsewhere(shard, call, is_in_the_log(call) ? REPLY_UNKNOWN : REPLY_NOT_OWNER,
                             out);
     }
 }
