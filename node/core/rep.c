@@ -309,7 +309,9 @@ uint64_t rep_durable_index(const struct rep *rep)
 
 uint64_t rep_retain_index(const struct rep *rep)
 {
-    uint64_t index = rep->commit_index;
+    /* An owner's own disk may lack what the others' have: after a crash it needs it from them. */
+    uint64_t index =
+        rep->commit_index < rep->durable_index ? rep->commit_index : rep->durable_index;
 
     if (!leads(rep) && rep->retain_index < index)
         return rep->retain_index;
