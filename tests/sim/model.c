@@ -26,6 +26,7 @@ struct change {
     struct op op;
     struct player_model *player; /* NULL: none is concerned. */
     const ProtobufCMessage *request;
+    enum op_state was; /* The operation, before this entry. */
 };
 
 /* ---- players ---- */
@@ -86,6 +87,7 @@ static void session_ends(struct player_model *player, uint64_t index)
     if (player->fence > 0 && player->lost_at[player->fence] == 0)
         player->lost_at[player->fence] = index;
     player->incarnation = (struct incarnation){ 0 };
+    player->claim_ms = 0;
 }
 
 static void session_begins(struct change *c, struct slice body, struct op_model *op)
@@ -106,6 +108,7 @@ static void session_begins(struct change *c, struct slice body, struct op_model 
         sim_fail(c->sim, c->number, "a session is granted to an expired server");
     session_ends(player, c->entry->index);
     player->fence = fence;
+    player->claim_ms = 0;
     player->incarnation = incarnation;
     op->fence = fence;
     if (fence >= player->lost_capacity) {
@@ -158,6 +161,7 @@ static void op_committed(struct change *c, struct op_model *op)
         fail_op(c, op, "is carried out by an attempt that was refused");
     if (op->method != 0 && !hash128_equal(op->payload, c->op.payload))
         fail_op(c, op, "is carried out with another payload");
+    c->sim->oracle->pending -= op->state == OP_PENDING;
     op->state = OP_COMMITTED;
     op->index = c->entry->index;
     op->dot = c->entry->dot;
@@ -184,6 +188,7 @@ static void op_refused(struct change *c, struct op_model *op)
     op->waited |= c->outcome->waits;
     if (!detail->final)
         return;
+    c->sim->oracle->pending -= op->state == OP_PENDING;
     if (op->state == OP_COMMITTED)
         fail_op(c, op, "is refused after it was carried out");
     if (c->outcome->duplicate) {
@@ -210,20 +215,35 @@ static void op_decided(struct change *c)
     struct op_model *op = model_op(c->sim->oracle, c->op.entity, c->outcome->decided_op_id);
 
     if (c->op.method == METHOD_RESOLVE_OPERATION && c->outcome->decided_refused &&
-        (op->state == OP_ABORTED || op->ms <= c->shard->floor_ms))
+        (op->state == OP_ABORTED || op->ms <= c->shard->floor_ms)) {
+        c->player->claim_ms = 0;
+        if (op->state == OP_PENDING) {
+            c->sim->oracle->pending--;
+            op->state = OP_ABORTED;
+        }
         return; /* Sealed while it was pending. */
+    }
     if (op->state != OP_PENDING) {
         fail_op(c, op, "is decided, but was not pending");
         return;
     }
+    c->sim->oracle->pending--;
     op->index = c->entry->index;
     op->dot = c->entry->dot;
     op->version = c->outcome->decided_version;
     if (c->outcome->decided_refused) {
         op->state = OP_REFUSED;
         op->refused_index = c->entry->index;
+        if (c->op.method == METHOD_SESSION_DUE)
+            c->player->claim_ms = 0;
         return;
     }
+    const Holdfast__V1__StartSessionResponse *response = (const void *)arena_unpack(
+        &c->sim->oracle->arena, &holdfast__v1__start_session_response__descriptor,
+        c->outcome->decided_body);
+    CHECK(response != NULL);
+    if (response->stolen && is_held(c) && c->player->claim_ms > c->entry->owner_ms)
+        fail_op(c, op, "takes the session before its holder's time");
     c->sim->counts.steals += c->op.method == METHOD_SESSION_DUE;
     op->state = OP_COMMITTED;
     session_begins(c, c->outcome->decided_body, op);
@@ -284,6 +304,17 @@ static void edit(struct change *c, size_t count, Holdfast__V1__SectionEdit *cons
     }
 }
 
+/* Who holds a session keeps it until the time is over that the first claim gave it. */
+static void check_grace(const struct change *c, struct incarnation asking)
+{
+    const struct player_model *player = c->player;
+
+    if (is_held(c) && incarnation_compare(asking, player->incarnation) != 0 &&
+        (player->claim_ms == 0 || player->claim_ms > c->entry->owner_ms))
+        sim_fail(c->sim, c->number, "entry %" PRIu64 " takes a session before its holder's time",
+                 c->entry->index);
+}
+
 static void start_session(struct change *c, struct op_model *op)
 {
     const Holdfast__V1__StartSessionRequest *request = (const void *)c->request;
@@ -294,7 +325,13 @@ static void start_session(struct change *c, struct op_model *op)
         request->mode != HOLDFAST__V1__START_MODE__START_MODE_STEAL)
         sim_fail(c->sim, c->number, "entry %" PRIu64 " grants a session that another holds",
                  c->entry->index);
+    if (request->mode == HOLDFAST__V1__START_MODE__START_MODE_STEAL)
+        check_grace(c, asking);
+    /* A holder that begins anew has no more time than it had. */
+    bool again = is_held(c) && incarnation_compare(asking, c->player->incarnation) == 0;
+    uint64_t claim_ms = again && c->was != OP_PENDING ? c->player->claim_ms : 0;
     session_begins(c, c->outcome->body, op);
+    c->player->claim_ms = claim_ms;
 }
 
 static void take_effect(struct change *c, struct op_model *op)
@@ -333,12 +370,24 @@ static void take_effect(struct change *c, struct op_model *op)
     }
 }
 
+static void claimed(struct change *c, struct op_model *op)
+{
+    const Holdfast__V1__StartSessionRequest *request = (const void *)c->request;
+
+    c->sim->oracle->pending += op->state != OP_PENDING;
+    op->state = OP_PENDING;
+    op->attempt = c->op.attempt;
+    if (c->player->claim_ms == 0)
+        c->player->claim_ms = c->entry->owner_ms + request->grace_ms;
+}
+
 static void identified(struct change *c)
 {
     struct op_model *op = model_op(c->sim->oracle, c->op.entity, c->op.id.text);
     const struct outcome *outcome = c->outcome;
     bool fresh = outcome->kind == OUTCOME_COMMITTED && !outcome->duplicate;
 
+    c->was = op->state;
     if (op->ms <= c->shard->floor_ms) {
         c->sim->counts.ops_expired++;
         if (outcome->kind != OUTCOME_REFUSED || outcome->duplicate)
@@ -357,8 +406,7 @@ static void identified(struct change *c)
     } else if (outcome->kind == OUTCOME_REFUSED) {
         op_refused(c, op);
     } else if (!outcome->duplicate) {
-        op->state = OP_PENDING;
-        op->attempt = c->op.attempt;
+        claimed(c, op);
     }
     if (op->method == 0 && op->state != OP_NONE && op->state != OP_ABORTED) {
         op->method = c->op.method;
@@ -385,6 +433,10 @@ static void resolved(struct change *c)
     case STATE(ABORTED):
         if (op->state == OP_COMMITTED)
             fail_op(c, op, "is resolved as aborted, and is done");
+        if (op->state == OP_PENDING) {
+            c->sim->oracle->pending--;
+            c->player->claim_ms = 0;
+        }
         if (op->state != OP_ABORTED)
             op->index = c->entry->index;
         op->state = OP_ABORTED;

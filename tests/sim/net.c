@@ -13,6 +13,8 @@ uint64_t proc_life(const struct sim *sim, uint32_t proc)
     return proc >= PROC_NODE ? sim->nodes[proc - PROC_NODE].life : 0;
 }
 
+#define STUCK_MS_MAX 2500u
+
 /* Mostly quick; now and then as late as it may be, so messages overtake each other. */
 static uint64_t delay_ms(struct sim *sim)
 {
@@ -20,6 +22,8 @@ static uint64_t delay_ms(struct sim *sim)
 
     if (!sim_chance(sim, 150))
         max = max / 10 + 1;
+    else if (!sim->healing && sim_chance(sim, 40))
+        max = STUCK_MS_MAX;
     return sim_between(sim, 1, max);
 }
 

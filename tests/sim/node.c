@@ -168,6 +168,10 @@ static void send_message(struct sim *sim, const struct sim_node *node, const str
     CHECK(send->to >= 1 && send->to <= sim->node_count && send->to != node->id);
     rep_message_encode(&send->message, &event.bytes);
     (void)net_send(sim, node->id, &event);
+    if (send->message.type == REP_MSG_SEAL_ACK && !send->message.refused && !sim->healing &&
+        sim_chance(sim, sim->duel))
+        sim_later(sim, sim_between(sim, 0, 4),
+                  &(struct sim_event){ .kind = EV_TROUBLE, .number = node->id, .from = send->to });
 }
 
 static const char *role_name(enum rep_role role)
@@ -376,7 +380,7 @@ static void on_tick(struct sim *sim, struct sim_node *node)
             shard_stats_get(slot->shard, &after);
             sim->counts.evictions += after.state.evictions - before.state.evictions;
         }
-        if (sim_chance(sim, 12))
+        if (sim_chance(sim, sim->checkpoint))
             node_checkpoint(sim, node, i);
     }
     if (sim_chance(sim, 8))

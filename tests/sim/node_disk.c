@@ -7,6 +7,8 @@
 #include "runtime/base/check.h"
 #include "tests/sim/sim.h"
 
+#define SLOW_LOAD_MS 1500u
+
 /* ---- the database ---- */
 static uint32_t db_place(const struct db_rows *db, struct slice key)
 {
@@ -173,7 +175,8 @@ void node_load(struct sim *sim, struct sim_node *node, uint32_t shard, const str
         event.bytes = rows;
         event.kind = EV_ROWS;
     }
-    sim_later(sim, sim_between(sim, 0, sim->load_ms_max), &event);
+    bool slow = !sim->healing && sim_chance(sim, 30);
+    sim_later(sim, sim_between(sim, 0, slow ? SLOW_LOAD_MS : sim->load_ms_max), &event);
 }
 
 static struct shard_row *decode_rows(struct reader *reader, uint32_t count)

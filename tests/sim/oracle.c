@@ -210,12 +210,18 @@ uint64_t oracle_committed(const struct sim *sim, uint32_t shard)
     return sim->oracle->shards[shard].count;
 }
 
+uint32_t oracle_pending(const struct sim *sim)
+{
+    return sim->oracle->pending;
+}
+
 /* ---- the end ---- */
 static bool slot_converged(const struct sim *sim, uint32_t number, const struct slot *slot)
 {
     uint64_t count = sim->oracle->shards[number].count;
 
     return slot->shard != NULL && rep_last_index(shard_rep(slot->shard)) == count &&
+           rep_durable_index(shard_rep(slot->shard)) == count &&
            shard_applied_index(slot->shard) == count;
 }
 
@@ -286,8 +292,13 @@ static void check_slot(struct sim *sim, struct sim_node *node, uint32_t number,
         node_checkpoint_done(sim, node, number);
     check_rows(sim, node, number, writes, count);
     applier_meta_encode(sim->oracle->shards[number].applier, &meta);
-    if (!slice_equal(buf_slice(&meta), buf_slice(&slot->db.meta)))
-        sim_fail(sim, number, "node %u: the shard's meta row is not as it should be", node->id);
+    if (!slice_equal(buf_slice(&meta), buf_slice(&slot->db.meta))) {
+        size_t at = 0;
+        while (at < meta.size && at < slot->db.meta.size && meta.data[at] == slot->db.meta.data[at])
+            at++;
+        sim_fail(sim, number, "node %u: the meta row is not as it should be from byte %zu on",
+                 node->id, at);
+    }
     buf_deinit(&meta);
 }
 

@@ -26,6 +26,7 @@ struct player_model {
     uint32_t shard;
     uint64_t fence;
     struct incarnation incarnation; /* None: free. */
+    uint64_t claim_ms; /* When the holder's time is over; 0: nobody asked for the session. */
     uint64_t *lost_at;              /* By fence: the entry that ended it; 0: it stands. */
     uint64_t lost_capacity;
     struct moment now;
@@ -68,6 +69,7 @@ struct oracle {
     struct player_model players[SIM_PLAYERS_MAX];
     struct op_model *ops;
     uint32_t op_count;
+    uint32_t pending; /* Steals that are not decided. */
     uint32_t *slots; /* Place in ops plus one. */
     struct arena arena;
 };

@@ -9,7 +9,6 @@
 #include "runtime/cluster/wire.h"
 #include "tests/sim/sim.h"
 
-#define DEADLINE_MS                       3000u
 #define LATE_MS_MAX                       9000u
 #define ANSWER_LOST                       15u /* per thousand, on the way to the game server */
 #define CALL_NUMBER(r, place, generation) ((uint64_t)(generation) << 16 | (r) << 12 | (place))
@@ -116,7 +115,7 @@ static err send_call(struct sim *sim, struct sim_call *call)
     if (sim->cut[proc][owner] && sim_chance(sim, 300))
         return ERR_UNAVAILABLE;
     call->send = ++sim->sends;
-    if (call->retry.mutation && !sim->healing && sim_chance(sim, sim->late))
+    if (!sim->healing && sim_chance(sim, call->retry.mutation ? sim->late : 6 * sim->late))
         packet_late(sim, call);
     packet(sim, call, false, &event);
     if (!net_send(sim, proc, &event))
@@ -201,7 +200,7 @@ static void on_ask(struct sim *sim, uint32_t router, const struct sim_event *eve
                         &refusal) == ERR_OK);
     enum method_route route = method_find(op->method)->route;
     retry_init(&call->retry, route == METHOD_MUTATION || route == METHOD_SHARD_WRITE,
-               sim->now_ms + DEADLINE_MS);
+               sim->now_ms + sim->deadline_ms);
     drive(sim, call, &(struct retry_event){ .type = RETRY_EVENT_START }, (struct slice){ 0 });
 }
 

@@ -9,14 +9,14 @@
 #include "runtime/base/check.h"
 #include "tests/sim/sim.h"
 
-#define CHAOS_MS_MIN 5000u
-#define CHAOS_MS_MAX 12000u
+#define CHAOS_MS_MIN   5000u
+#define CHAOS_MS_MAX   12000u
 #define CHAOS_MS_LIMIT 60000u
-#define CALM_MS      1000u  /* Business as usual after the last trouble. */
-#define HEAL_MS_MAX  40000u /* All must be well by then. */
-#define LOOK_MS      100u
-#define EVENTS_MAX   3000000u
-#define EVENTS_MIN   3000u
+#define CALM_MS        1000u  /* Business as usual after the last trouble. */
+#define HEAL_MS_MAX    40000u /* All must be well by then. */
+#define LOOK_MS        100u
+#define EVENTS_MAX     3000000u
+#define EVENTS_MIN     3000u
 
 void sim_say(const struct sim *sim, const char *format, ...)
 {
@@ -183,7 +183,7 @@ static void etcd_side(struct sim *sim, struct sim_event *event)
             sim_later(sim, sim->etcd.down_until_ms - sim->now_ms, event);
         break;
     case EV_TROUBLE:
-        trouble_event(sim);
+        trouble_event(sim, event);
         break;
     default:
         CHECK(false); /* an event for nobody */
@@ -282,13 +282,15 @@ static void heal(struct sim *sim)
     while (sim->now_ms < end_ms) {
         if (!run_until(sim, sim->now_ms + LOOK_MS))
             return;
-        if (routers_open(sim) == 0 && oracle_converged(sim))
+        if (routers_open(sim) == 0 && oracle_pending(sim) == 0 && oracle_converged(sim))
             break;
     }
     if (!oracle_converged(sim)) {
         why_not(sim);
         why_not_coordinators(sim);
         sim_fail(sim, 0, "the cluster does not serve and converge after all faults ended");
+    } else if (oracle_pending(sim) > 0) {
+        sim_fail(sim, 0, "%u steals are never decided", oracle_pending(sim));
     } else if (routers_open(sim) > 0) {
         sim_fail(sim, 0, "%u calls never end", routers_open(sim));
     }

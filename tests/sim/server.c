@@ -162,7 +162,7 @@ static void take_refused(struct sim *sim, struct sim_op *op, uint32_t code)
     case CODE(UNAVAILABLE):
     case CODE(DEADLINE_EXCEEDED):
         op->told_nothing = true;
-        if (sim_chance(sim, 500))
+        if (op->calls > 1 && sim_chance(sim, 500))
             take_unknown(sim, op);
         return;
     case CODE(SESSION_LOST):

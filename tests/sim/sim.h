@@ -63,7 +63,7 @@ enum sim_kind {
     EV_ACT,         /* game server does something                              */
     EV_RENEW,       /* game server's heartbeat                                 */
     EV_ATTACH,      /* a late (re)registration reaches etcd                    */
-    EV_TROUBLE,     /*                                                         */
+    EV_TROUBLE,     /* number, from: nodes of a duel; else anything              */
     EV_KINDS
 };
 
@@ -84,7 +84,7 @@ enum sim_kind {
     X(database_lost) X(pauses) X(partitions) X(one_way_cuts) X(isolations) X(clock_skews)          \
     X(clock_jumps) X(etcd_outages) X(etcd_cuts) X(leases_revoked) X(watch_delays)                  \
     X(watch_resets) X(coordinators_killed) X(servers_killed) X(servers_paused) X(answers_lost)     \
-    X(disk_stalls)
+    X(disk_stalls) X(duels)
 /* clang-format on */
 
 struct sim_counts {
@@ -293,8 +293,10 @@ struct sim {
     struct shard_out out;
     struct oracle *oracle;
     /* Knobs of the run. */
-    uint32_t drop, twice, late; /* per thousand */
+    uint32_t drop, twice, late, duel; /* per thousand */
     uint32_t delay_ms_max, sync_ms_max, load_ms_max, evict, trouble_ms;
+    uint32_t checkpoint; /* per thousand */
+    uint64_t deadline_ms;
     uint64_t act_ms;
     uint32_t policy_version;
     bool healing, quiet; /* quiet: game servers ask for nothing new. */
@@ -397,7 +399,7 @@ void player_entity(uint32_t player, char ret_entity[32]);
 
 /* ---- trouble.c ---- */
 void trouble_choose(struct sim *sim);
-void trouble_event(struct sim *sim);
+void trouble_event(struct sim *sim, const struct sim_event *event);
 void trouble_heal(struct sim *sim);
 
 /* ---- oracle.c, model.c, answer.c ---- */
@@ -413,6 +415,8 @@ uint64_t oracle_committed(const struct sim *sim, uint32_t shard);
 /* All replicas alike and like the oracle; fails otherwise. */
 void oracle_check_end(struct sim *sim);
 bool oracle_converged(const struct sim *sim);
+/* Steals that stand undecided. */
+uint32_t oracle_pending(const struct sim *sim);
 /* What became of an op at the end, against what its game server was told. */
 void oracle_check_ops(struct sim *sim);
 

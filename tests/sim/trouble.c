@@ -24,8 +24,11 @@ void trouble_choose(struct sim *sim)
     sim->sync_ms_max =
         (uint32_t)(sim_chance(sim, 700) ? sim_between(sim, 2, 10) : sim_between(sim, 10, 80));
     sim->load_ms_max = (uint32_t)sim_between(sim, 1, 60);
+    sim->deadline_ms = sim_chance(sim, 600) ? 3000 : sim_between(sim, 300, 3000);
+    sim->checkpoint = (uint32_t)(sim_chance(sim, 700) ? 12 : sim_between(sim, 20, 300));
     sim->evict = (uint32_t)sim_between(sim, 0, 300);
     sim->trouble_ms = (uint32_t)(sim_chance(sim, 150) ? 60000 : sim_between(sim, 150, 1500));
+    sim->duel = sim_chance(sim, 500) ? (uint32_t)sim_between(sim, 0, 250) : 0;
     sim->act_ms = sim_between(sim, 40, 160);
 }
 
@@ -220,7 +223,26 @@ static void trouble_server(struct sim *sim)
     later(sim, PROC_SERVER + place, 1, 6000);
 }
 
-void trouble_event(struct sim *sim)
+/* `voter` has just promised itself to `claimant`, and may crash before anything else comes of it;
+ * the owner before hears of nothing, and reaches the voter. */
+static void duel(struct sim *sim, uint32_t voter, uint32_t claimant)
+{
+    sim->counts.duels++;
+    sim_say(sim, "network  leaves node %u to node %u", claimant, voter);
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        uint32_t other = sim->nodes[i].id;
+        sim->mirrors[other].held_until_ms = sim->now_ms + sim_between(sim, 100, 1500);
+        if (other != voter && other != claimant)
+            sim->cut[claimant][other] = sim->cut[other][claimant] = true;
+    }
+    if (sim_chance(sim, 700) && node_get(sim, voter)->up) {
+        sim->counts.crashes++;
+        node_crash(sim, node_get(sim, voter));
+        later(sim, voter, 1, 40);
+    }
+}
+
+void trouble_event(struct sim *sim, const struct sim_event *event)
 {
     static void (*const troubles[])(struct sim *) = {
         crash_some,    crash_some,    crash_some,       pause_node,     pause_node,
@@ -233,6 +255,10 @@ void trouble_event(struct sim *sim)
 
     if (sim->healing)
         return;
+    if (event->number != 0) {
+        duel(sim, (uint32_t)event->number, (uint32_t)event->from);
+        return;
+    }
     if (sim_chance(sim, 450))
         mend_network(sim);
     troubles[sim_between(sim, 0, ARRAY_SIZE(troubles) - 1)](sim);
