@@ -123,8 +123,8 @@ void shard_call_propose(struct shard *shard, struct call *call, const struct sha
 
     if (e != ERR_OK) {
         /* A steal stands in the log already, and may be decided there. */
-        reply_elsewhere(shard, call,
-                        call->place == CALL_STEALING ? REPLY_UNKNOWN : REPLY_NOT_OWNER, out);
+        reply_elsewhere(shard, call, call->place == CALL_STEALING ? REPLY_UNKNOWN : REPLY_NOT_OWNER,
+                        out);
         return;
     }
     call->index = index;

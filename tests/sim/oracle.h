@@ -27,7 +27,7 @@ struct player_model {
     uint64_t fence;
     struct incarnation incarnation; /* None: free. */
     uint64_t claim_ms; /* When the holder's time is over; 0: nobody asked for the session. */
-    uint64_t *lost_at;              /* By fence: the entry that ended it; 0: it stands. */
+    uint64_t *lost_at; /* By fence: the entry that ended it; 0: it stands. */
     uint64_t lost_capacity;
     struct moment now;
     struct moment *history; /* By index. */
@@ -70,7 +70,7 @@ struct oracle {
     struct op_model *ops;
     uint32_t op_count;
     uint32_t pending; /* Steals that are not decided. */
-    uint32_t *slots; /* Place in ops plus one. */
+    uint32_t *slots;  /* Place in ops plus one. */
     struct arena arena;
 };
 
