@@ -33,10 +33,16 @@ def die_with_parent():
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+PORTS_GIVEN = set()
+
+
 def free_port():
-    """Below the ephemeral range, so that no outgoing connection takes it meanwhile."""
+    """Below the ephemeral range, so that no outgoing connection takes it meanwhile; never twice."""
     while True:
         port = random.randrange(15000, 32000)
+        if port in PORTS_GIVEN:
+            continue
+        PORTS_GIVEN.add(port)
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
