@@ -275,7 +275,7 @@ static void check_refusal(const struct told *t, const Holdfast__V1__ErrorDetail 
 {
     const struct op_model *op = op_of(t);
 
-    if (detail->code == CODE(OPERATION_EXPIRED) && op->ms > t->shard->floor_ms)
+    if (detail->code == CODE(OPERATION_EXPIRED) && !op->too_old)
         fail(t, "told as too old", op->ms, t->shard->floor_ms);
     if (!detail->final)
         return;

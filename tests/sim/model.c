@@ -157,6 +157,8 @@ static void op_committed(struct change *c, struct op_model *op)
         fail_op(c, op, "is carried out a second time");
     if (op->state == OP_ABORTED)
         fail_op(c, op, "is carried out after it was sealed");
+    if (op->too_old)
+        fail_op(c, op, "is carried out after it was refused as too old");
     if (op->state == OP_REFUSED && c->op.attempt <= op->attempt)
         fail_op(c, op, "is carried out by an attempt that was refused");
     if (op->method != 0 && !hash128_equal(op->payload, c->op.payload))
@@ -381,6 +383,17 @@ static void claimed(struct change *c, struct op_model *op)
         c->player->claim_ms = c->entry->owner_ms + request->grace_ms;
 }
 
+/* An id so old that nothing is remembered of it, or would be for long. */
+static bool is_too_old(const struct shard_oracle *shard, const struct op_model *op,
+                       uint64_t owner_ms)
+{
+    uint64_t window_ms = applier_meta(shard->applier)->policy.operation_window_ms;
+
+    if (op->ms <= shard->floor_ms)
+        return true;
+    return op->state == OP_NONE && op->ms != UINT64_MAX && op->ms + window_ms < owner_ms;
+}
+
 static void identified(struct change *c)
 {
     struct op_model *op = model_op(c->sim->oracle, c->op.entity, c->op.id.text);
@@ -388,8 +401,9 @@ static void identified(struct change *c)
     bool fresh = outcome->kind == OUTCOME_COMMITTED && !outcome->duplicate;
 
     c->was = op->state;
-    if (op->ms <= c->shard->floor_ms) {
+    if (is_too_old(c->shard, op, c->entry->owner_ms)) {
         c->sim->counts.ops_expired++;
+        op->too_old = true;
         if (outcome->kind != OUTCOME_REFUSED || outcome->duplicate)
             fail_op(c, op, "is older than what is remembered, and not refused");
         return;

@@ -49,6 +49,7 @@ struct op_model {
     uint64_t fence; /* StartSession: granted. */
     struct hash128 payload;
     bool waited;
+    bool too_old; /* Refused as such once. */
 };
 
 struct shard_oracle {
