@@ -23,6 +23,13 @@ static bool is_shunned(const struct coord *coord, uint64_t replica_id)
     return false;
 }
 
+/* Not an owner if anybody else can be. A node does not say which of its shards are damaged, and
+ * need not: it is to be replaced. */
+static bool is_avoided(const struct coord *coord, const struct node *node)
+{
+    return node->record.damaged_shards > 0 || is_shunned(coord, node->record.replica_id);
+}
+
 static void shun(struct coord *coord, uint64_t replica_id)
 {
     struct shunned *place = &coord->shunned[0];
@@ -215,7 +222,7 @@ static struct rank rank_of(const struct coord *coord, const struct shard *shard,
     return (struct rank){
         .dot_epoch = report != NULL ? report->dot_epoch : 0,
         .dot_counter = report != NULL ? report->dot_counter : 0,
-        .trusted = !is_shunned(coord, node->record.replica_id),
+        .trusted = !is_avoided(coord, node),
         .room = CLUSTER_SHARDS_MAX - coord->owned[node - coord->nodes],
     };
 }
@@ -261,6 +268,13 @@ static bool check_owner(struct coord *coord, uint32_t number)
     }
     if (owner->life_revision > shard->mod_revision) {
         coord->stats.restarts++;
+        if (owner->record.damaged_shards > 0) {
+            const struct node *heir = node_find(coord, best_replica(coord, shard, false));
+
+            if (heir != NULL && heir->record.damaged_shards == 0)
+                return name_owner(coord, number, heir->record.replica_id,
+                                  "owner restarted with damage");
+        }
         return name_owner(coord, number, shard->record.owner, "owner restarted");
     }
     if (is_claimed(coord, shard)) {
@@ -379,7 +393,7 @@ static uint32_t steady_nodes(const struct coord *coord, uint64_t ret_owners[CLUS
 
         if (coord->now_ms - node->since_ms < coord->limits.rebalance_up_ms)
             return 0;
-        if (!is_shunned(coord, node->record.replica_id))
+        if (!is_avoided(coord, node))
             ret_owners[count++] = node->record.replica_id;
     }
     return count;

@@ -291,6 +291,13 @@ static void address_of(const char *advertise, const char *listen, uint16_t port,
         snprintf(ret, 256, "%.*s:%u", (int)(colon - listen), listen, port);
 }
 
+static void count_damaged(void *user, const struct shard_view *view)
+{
+    uint32_t *count = user;
+
+    *count += view->role == REP_DAMAGED;
+}
+
 static void announce(struct node *node)
 {
     struct node_record *self = &node->self;
@@ -304,6 +311,7 @@ static void announce(struct node *node)
     address_of(node->config->peer_advertise, node->config->peer_listen, peers_port(node->peers),
                self->peer_address);
     self->started_at_ms = loop_wall_ms();
+    shard_views_visit(node->views, count_damaged, &self->damaged_shards);
     registry_announce(node->registry, self);
 }
 

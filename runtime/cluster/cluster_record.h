@@ -45,13 +45,14 @@ struct cluster_record {
 
 /* Leased: there while the node lives. */
 struct node_record {
-    uint64_t replica_id;    /* Not 0. A wiped disk comes back under a new one. */
-    char name[64];          /* 1 to 63 bytes. */
-    char address[256];      /* host:port for routers and coordinator (nng). */
-    char peer_address[256]; /* host:port for other nodes. */
-    char zone[64];          /* May be empty: every such node counts as one zone. */
-    char version[64];       /* Of the binary; 1 to 63 bytes. */
-    uint64_t started_at_ms; /* Unix time. */
+    uint64_t replica_id;     /* Not 0. A wiped disk comes back under a new one. */
+    char name[64];           /* 1 to 63 bytes. */
+    char address[256];       /* host:port for routers and coordinator (nng). */
+    char peer_address[256];  /* host:port for other nodes. */
+    char zone[64];           /* May be empty: every such node counts as one zone. */
+    char version[64];        /* Of the binary; 1 to 63 bytes. */
+    uint64_t started_at_ms;  /* Unix time. */
+    uint32_t damaged_shards; /* Found at its start: it cannot serve them. */
 };
 
 enum shard_phase { SHARD_STABLE, SHARD_JOINT };

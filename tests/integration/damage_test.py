@@ -1,6 +1,7 @@
 """A byte flipped on one node's disk: named, contained, and nothing lost."""
 
 import pathlib
+import time
 import unittest
 
 from cluster import Cluster, ClusterTest, wait_for
@@ -28,6 +29,11 @@ class Damage(ClusterTest):
 
 
 class DamagedLog(Damage):
+    @classmethod
+    def plan(cls):
+        return Cluster(options={"coordinator": {
+            "rebalance-up": "500ms", "rebalance-period": "50ms", "claim-calm": "500ms"}})
+
     def test_a_changed_log_is_named_and_others_serve_what_it_held(self):
         load = self.make_load("log")
         node = self.cluster.nodes[0]
@@ -40,10 +46,16 @@ class DamagedLog(Damage):
         already = len(node.log())
         node.start()
         wait_for("the log's file to be named", lambda: segment.name in node.log()[already:])
+        wait_for("the node to be back", node.ready)
         wait_for("every shard to be served", self.cluster.all_serving)
         load.audit(self)
         more = self.make_load("log-after")
         more.audit(self)
+        # It is given nothing that it could not serve.
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            self.assertTrue(self.cluster.all_serving())
+        self.assertEqual(node.metrics()["holdfast_node_shards_owned"], 0)
         states = {r["state"] for s in self.client.shards() for r in s["replicas"]}
         print(f"states of replicas after a changed log: {sorted(states)}")
         self.assertEqual(states, {"ok", "damaged"})
