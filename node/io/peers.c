@@ -112,11 +112,8 @@ void peers_free(struct peers *peers)
 {
     if (peers == NULL)
         return;
-    for (uint32_t i = 0; i < peers->count; i++) {
-        if (peers->list[i].dialled != NULL)
-            link_close(peers->list[i].dialled);
-    }
     link_listener_close(peers->listener);
+    link_hub_close_links(peers->options.hub, peers);
     buf_deinit(&peers->scratch);
     free(peers);
 }

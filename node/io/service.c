@@ -282,6 +282,7 @@ void service_free(struct service *service)
         return;
     if (service->listener != NULL)
         link_listener_close(service->listener);
+    link_hub_close_links(service->options.hub, service);
     calls_free(service->calls);
     free(service->open);
     buf_deinit(&service->scratch);

@@ -197,6 +197,14 @@ err link_hub_new(const struct link_hub_options *options, struct link_hub **ret_h
     return ERR_OK;
 }
 
+void link_hub_close_links(struct link_hub *hub, const void *user)
+{
+    for (uint32_t i = 0; i < hub->link_count_max; i++) {
+        if (hub->slots[i] != NULL && hub->slots[i]->handlers.user == user)
+            link_close(hub->slots[i]);
+    }
+}
+
 static bool is_quiet(void *user)
 {
     struct link_hub *hub = user;

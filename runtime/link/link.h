@@ -104,6 +104,10 @@ NODISCARD err link_dial(struct link_hub *hub, const struct link_dial_options *op
  * was sent before is still written if the transport takes it. From any callback of it as well. */
 void link_close(struct link *link);
 
+/* link_close for every link whose handlers have this user, accepted or dialled: before the user's
+ * memory goes, and the hub stays. Close its listeners first. Not from a callback of one of them. */
+void link_hub_close_links(struct link_hub *hub, const void *user);
+
 struct link_listen_options {
     enum link_transport transport;
     const char *address;           /* Port 0: any free one. */
