@@ -203,14 +203,19 @@ class Cluster:
         return self
 
     def stop(self, keep=False):
+        unclean = []
         for process in self.processes():
-            if process.popen is not None:
+            if SANITIZED and process is not self.etcd and process.running():
+                if process.stop(60) != 0:  # Leaks are found at the exit.
+                    unclean.append(process.name)
+            elif process.popen is not None:
                 process.kill()
-        if keep:
+        if keep or unclean:
             print(f"logs and data are in {self.dir}", file=sys.stderr)
             self.print_logs()
         else:
             shutil.rmtree(self.dir, ignore_errors=True)
+        assert not unclean, f"not stopped with 0: {unclean}"
 
     def print_logs(self, lines=25):
         for process in self.processes()[:-1]:

@@ -91,6 +91,7 @@ class DamagedDatabase(Damage):
         if not node.running():
             self.assertEqual(node.wait_exit(), 1)
         self.assertNotIn("CHECK", text)
+        node.kill()  # However it stops: its disk is bad.
 
 
 if __name__ == "__main__":
