@@ -87,6 +87,7 @@ static void session_ends(struct player_model *player, uint64_t index)
     if (player->fence > 0 && player->lost_at[player->fence] == 0)
         player->lost_at[player->fence] = index;
     player->incarnation = (struct incarnation){ 0 };
+    player->granted_ms = 0;
     player->claim_ms = 0;
 }
 
@@ -108,6 +109,7 @@ static void session_begins(struct change *c, struct slice body, struct op_model 
         sim_fail(c->sim, c->number, "a session is granted to an expired server");
     session_ends(player, c->entry->index);
     player->fence = fence;
+    player->granted_ms = c->entry->owner_ms;
     player->claim_ms = 0;
     player->incarnation = incarnation;
     op->fence = fence;
@@ -411,6 +413,8 @@ static void identified(struct change *c)
     if (fresh) {
         op_committed(c, op);
         check_authority(c);
+        if (c->op.authority.kind == AUTHORITY_SESSION)
+            c->player->granted_ms = 0;
         if (outcome->version != c->player->now.version + 1)
             fail_op(c, op, "does not raise the version by one");
         c->player->now.version = outcome->version;
@@ -512,6 +516,11 @@ static void unidentified(struct change *c)
             c->sim->counts.grants_freed++;
             session_ends(c->player, c->entry->index);
         }
+        break;
+    case METHOD_SESSION_HOLD:
+        if (((const Holdfast__Internal__V1__SessionHoldRequest *)c->request)->fence ==
+            c->player->fence)
+            c->player->granted_ms = 0;
         break;
     default:
         break;

@@ -14,6 +14,7 @@ uint64_t proc_life(const struct sim *sim, uint32_t proc)
 }
 
 #define STUCK_MS_MAX 2500u
+#define SLOW_MS_MAX  1200u
 
 /* Mostly quick; now and then as late as it may be, so messages overtake each other. */
 static uint64_t delay_ms(struct sim *sim)
@@ -44,7 +45,10 @@ bool net_send(struct sim *sim, uint32_t from, struct sim_event *event)
         sim->counts.messages_doubled++;
         sim_later(sim, delay_ms(sim) * sim_between(sim, 1, 8), &copy);
     }
-    sim_later(sim, delay_ms(sim), event);
+    uint64_t extra_ms = 0;
+    if (event->kind == EV_REP && node_get(sim, to)->slow_until_ms > sim->now_ms)
+        extra_ms = sim_between(sim, 0, SLOW_MS_MAX);
+    sim_later(sim, delay_ms(sim) + extra_ms, event);
     return true;
 }
 

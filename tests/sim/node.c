@@ -166,12 +166,14 @@ static void send_message(struct sim *sim, const struct sim_node *node, const str
     struct sim_event event = { .kind = EV_REP, .node = send->to, .from = node->id };
 
     CHECK(send->to >= 1 && send->to <= sim->node_count && send->to != node->id);
+    if (send->message.type == REP_MSG_SEAL && !sim->healing && sim_chance(sim, sim->duel))
+        trouble_duel(sim, node->id);
     rep_message_encode(&send->message, &event.bytes);
     (void)net_send(sim, node->id, &event);
     if (send->message.type == REP_MSG_SEAL_ACK && !send->message.refused && !sim->healing &&
         sim_chance(sim, sim->duel))
         sim_later(sim, sim_between(sim, 0, 4),
-                  &(struct sim_event){ .kind = EV_TROUBLE, .number = node->id, .from = send->to });
+                  &(struct sim_event){ .kind = EV_TROUBLE, .number = node->id });
 }
 
 static const char *role_name(enum rep_role role)
@@ -383,7 +385,7 @@ static void on_tick(struct sim *sim, struct sim_node *node)
         if (sim_chance(sim, sim->checkpoint))
             node_checkpoint(sim, node, i);
     }
-    if (sim_chance(sim, 8))
+    if (sim_chance(sim, 8 + sim->checkpoint / 2))
         node_db_flush(sim, node);
     keep_lease(sim, node);
     look_at_owners(sim, node);

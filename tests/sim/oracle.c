@@ -7,6 +7,8 @@
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 
+#define UNUSED_SLACK_MS 500u /* Clocks differ. */
+
 struct oracle *oracle_new(struct sim *sim)
 {
     struct oracle *oracle = mem_zalloc(sizeof *oracle);
@@ -212,7 +214,16 @@ uint64_t oracle_committed(const struct sim *sim, uint32_t shard)
 
 uint32_t oracle_pending(const struct sim *sim)
 {
-    return sim->oracle->pending;
+    uint64_t unix_ms = SIM_UNIX_MS + sim->now_ms + sim->clock_ms;
+    uint32_t unused = 0;
+
+    for (uint32_t i = 0; i < sim->player_count; i++) {
+        const struct player_model *player = &sim->oracle->players[i];
+        unused += player->granted_ms != 0 &&
+                  player->granted_ms + SESSION_UNUSED_MS + UNUSED_SLACK_MS < unix_ms &&
+                  !model_expired(&sim->oracle->shards[player->shard], player->incarnation);
+    }
+    return sim->oracle->pending + unused;
 }
 
 /* ---- the end ---- */

@@ -14,6 +14,7 @@
 #define CHAOS_MS_LIMIT 60000u
 #define CALM_MS        1000u  /* Business as usual after the last trouble. */
 #define HEAL_MS_MAX    40000u /* All must be well by then. */
+#define UNUSED_MS      20000u
 #define LOOK_MS        100u
 #define EVENTS_MAX     3000000u
 #define EVENTS_MIN     3000u
@@ -278,6 +279,7 @@ static void heal(struct sim *sim)
     if (!run_until(sim, sim->now_ms + CALM_MS))
         return;
     sim->quiet = true;
+    sim->clock_ms += UNUSED_MS; /* What was granted and never used frees itself. */
     end_ms = sim->now_ms + HEAL_MS_MAX;
     while (sim->now_ms < end_ms) {
         if (!run_until(sim, sim->now_ms + LOOK_MS))
@@ -290,7 +292,7 @@ static void heal(struct sim *sim)
         why_not_coordinators(sim);
         sim_fail(sim, 0, "the cluster does not serve and converge after all faults ended");
     } else if (oracle_pending(sim) > 0) {
-        sim_fail(sim, 0, "%u steals are never decided", oracle_pending(sim));
+        sim_fail(sim, 0, "%u timers of sessions never come due", oracle_pending(sim));
     } else if (routers_open(sim) > 0) {
         sim_fail(sim, 0, "%u calls never end", routers_open(sim));
     }

@@ -63,7 +63,7 @@ enum sim_kind {
     EV_ACT,         /* game server does something                              */
     EV_RENEW,       /* game server's heartbeat                                 */
     EV_ATTACH,      /* a late (re)registration reaches etcd                    */
-    EV_TROUBLE,     /* number, from: nodes of a duel; else anything              */
+    EV_TROUBLE,     /* number: a node that crashes; 0: anything                  */
     EV_KINDS
 };
 
@@ -84,7 +84,7 @@ enum sim_kind {
     X(database_lost) X(pauses) X(partitions) X(one_way_cuts) X(isolations) X(clock_skews)          \
     X(clock_jumps) X(etcd_outages) X(etcd_cuts) X(leases_revoked) X(watch_delays)                  \
     X(watch_resets) X(coordinators_killed) X(servers_killed) X(servers_paused) X(answers_lost)     \
-    X(disk_stalls) X(duels)
+    X(disk_stalls) X(duels) X(deposals) X(replicas_isolated)
 /* clang-format on */
 
 struct sim_counts {
@@ -181,6 +181,7 @@ struct sim_node {
     bool up;
     uint64_t paused_until_ms;
     uint64_t stalled_until_ms; /* Its disk. */
+    uint64_t slow_until_ms;    /* What other nodes send it comes late. */
     int64_t skew_ms;
     struct slot slots[SIM_SHARDS_MAX];
     struct node_call calls[NODE_CALLS_MAX];
@@ -400,6 +401,8 @@ void player_entity(uint32_t player, char ret_entity[32]);
 /* ---- trouble.c ---- */
 void trouble_choose(struct sim *sim);
 void trouble_event(struct sim *sim, const struct sim_event *event);
+/* Leaves one who wants to own a shard with one voter, before the others hear of it. */
+void trouble_duel(struct sim *sim, uint32_t claimant);
 void trouble_heal(struct sim *sim);
 
 /* ---- oracle.c, model.c, answer.c ---- */
@@ -415,7 +418,7 @@ uint64_t oracle_committed(const struct sim *sim, uint32_t shard);
 /* All replicas alike and like the oracle; fails otherwise. */
 void oracle_check_end(struct sim *sim);
 bool oracle_converged(const struct sim *sim);
-/* Steals that stand undecided. */
+/* Steals that stand undecided, and sessions that nobody used for longer than they live. */
 uint32_t oracle_pending(const struct sim *sim);
 /* What became of an op at the end, against what its game server was told. */
 void oracle_check_ops(struct sim *sim);

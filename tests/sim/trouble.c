@@ -223,40 +223,97 @@ static void trouble_server(struct sim *sim)
     later(sim, PROC_SERVER + place, 1, 6000);
 }
 
-/* `voter` has just promised itself to `claimant`, and may crash before anything else comes of it;
- * the owner before hears of nothing, and reaches the voter. */
-static void duel(struct sim *sim, uint32_t voter, uint32_t claimant)
+static void cut_from(struct sim *sim, uint32_t node, uint32_t except)
 {
-    sim->counts.duels++;
-    sim_say(sim, "network  leaves node %u to node %u", claimant, voter);
     for (uint32_t i = 0; i < sim->node_count; i++) {
         uint32_t other = sim->nodes[i].id;
-        sim->mirrors[other].held_until_ms = sim->now_ms + sim_between(sim, 100, 1500);
-        if (other != voter && other != claimant)
-            sim->cut[claimant][other] = sim->cut[other][claimant] = true;
+        if (other != node && other != except)
+            sim->cut[node][other] = sim->cut[other][node] = true;
     }
-    if (sim_chance(sim, 700) && node_get(sim, voter)->up) {
-        sim->counts.crashes++;
-        node_crash(sim, node_get(sim, voter));
-        later(sim, voter, 1, 40);
+}
+
+static void hold_watch(struct sim *sim, uint32_t proc, uint64_t ms)
+{
+    sim->mirrors[proc].held_until_ms = sim->now_ms + ms;
+}
+
+void trouble_duel(struct sim *sim, uint32_t claimant)
+{
+    uint32_t voter = any_node(sim)->id;
+
+    sim->counts.duels++;
+    sim_say(sim, "network  leaves node %u to node %u", claimant, voter);
+    cut_from(sim, claimant, voter);
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        if (sim->nodes[i].id != claimant)
+            hold_watch(sim, sim->nodes[i].id, sim_between(sim, 100, 1500));
     }
+}
+
+/* The voter has just promised itself to another, and crashes before anything else comes of it. */
+static void crash_voter(struct sim *sim, uint32_t voter)
+{
+    if (!node_get(sim, voter)->up)
+        return;
+    sim->counts.crashes++;
+    node_crash(sim, node_get(sim, voter));
+    later(sim, voter, 1, 40);
+}
+
+/* A node loses its lease, and its shards, and does not hear of it. */
+static void depose(struct sim *sim)
+{
+    struct sim_node *node = any_node(sim);
+
+    if (!node->up)
+        return;
+    sim->counts.deposals++;
+    sim_say(sim, "node %u   loses its lease unheard", node->id);
+    hold_watch(sim, node->id, sim_between(sim, 300, 3000));
+    sim->cut_until_ms[node->id] = sim->now_ms + sim_between(sim, 300, 3000);
+    node->slow_until_ms = sim->now_ms + sim_between(sim, 0, 1500);
+    etcd_lease_revoke(sim, node->lease);
+    if (sim_chance(sim, 500))
+        cut_from(sim, node->id, sim_chance(sim, 500) ? any_node(sim)->id : 0);
+}
+
+/* Its routers still reach it, the other nodes do not. */
+static void isolate_replica(struct sim *sim)
+{
+    uint32_t node = any_node(sim)->id;
+
+    sim->counts.replicas_isolated++;
+    sim_say(sim, "network  isolates node %u from nodes", node);
+    cut_from(sim, node, 0);
+    hold_watch(sim, node, sim_between(sim, 100, 3000));
+}
+
+static void crash_stalled(struct sim *sim)
+{
+    struct sim_node *node = any_node(sim);
+
+    sim->counts.disk_stalls++;
+    node->stalled_until_ms = sim->now_ms + 1500;
+    sim_later(sim, sim_between(sim, 200, 1400),
+              &(struct sim_event){ .kind = EV_TROUBLE, .number = node->id });
 }
 
 void trouble_event(struct sim *sim, const struct sim_event *event)
 {
     static void (*const troubles[])(struct sim *) = {
-        crash_some,    crash_some,    crash_some,       pause_node,     pause_node,
-        partition,     partition,     cut_one_way,      isolate,        isolate,
-        skew_clock,    jump_clocks,   etcd_outage,      etcd_cut,       revoke_lease,
-        disturb_watch, disturb_watch, kill_coordinator, trouble_server, trouble_server,
-        stall_disk,
+        crash_some,      crash_some,    crash_some,       pause_node,     pause_node,
+        partition,       partition,     cut_one_way,      isolate,        isolate,
+        skew_clock,      jump_clocks,   etcd_outage,      etcd_cut,       revoke_lease,
+        disturb_watch,   disturb_watch, kill_coordinator, trouble_server, trouble_server,
+        stall_disk,      depose,        depose,           depose,         isolate_replica,
+        isolate_replica, crash_stalled, crash_stalled,
     };
     struct sim_event again = { .kind = EV_TROUBLE };
 
     if (sim->healing)
         return;
     if (event->number != 0) {
-        duel(sim, (uint32_t)event->number, (uint32_t)event->from);
+        crash_voter(sim, (uint32_t)event->number);
         return;
     }
     if (sim_chance(sim, 450))
@@ -279,6 +336,7 @@ void trouble_heal(struct sim *sim)
     for (uint32_t i = 0; i < sim->node_count; i++) {
         sim->nodes[i].paused_until_ms = 0;
         sim->nodes[i].stalled_until_ms = 0;
+        sim->nodes[i].slow_until_ms = 0;
         sim->nodes[i].skew_ms = sim->nodes[i].skew_ms > 0 ? 100 : -100;
     }
     for (uint32_t i = 0; i < sim->coord_count; i++)
