@@ -171,9 +171,11 @@ static void send_message(struct sim *sim, const struct sim_node *node, const str
     rep_message_encode(&send->message, &event.bytes);
     (void)net_send(sim, node->id, &event);
     if (send->message.type == REP_MSG_SEAL_ACK && !send->message.refused && !sim->healing &&
-        sim_chance(sim, sim->duel))
+        node->id == sim->duel_voter && send->to == sim->duel_claimant && sim_chance(sim, 700)) {
+        sim->duel_voter = 0;
         sim_later(sim, sim_between(sim, 0, 4),
                   &(struct sim_event){ .kind = EV_TROUBLE, .number = node->id });
+    }
 }
 
 static const char *role_name(enum rep_role role)

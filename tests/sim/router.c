@@ -10,7 +10,6 @@
 #include "tests/sim/sim.h"
 
 #define LATE_MS_MAX                       9000u
-#define ANSWER_LOST                       15u /* per thousand, on the way to the game server */
 #define CALL_NUMBER(r, place, generation) ((uint64_t)(generation) << 16 | (r) << 12 | (place))
 
 static uint64_t number_of(const struct sim *sim, const struct sim_call *call)
@@ -54,7 +53,7 @@ static void answer(struct sim *sim, struct sim_call *call, Holdfast__V1__ErrorCo
 
     buf_put_u8(&event.bytes, (uint8_t)code);
     buf_append(&event.bytes, body.data, body.size);
-    if (!sim->healing && sim_chance(sim, ANSWER_LOST)) {
+    if (!sim->healing && sim_chance(sim, sim->answer_lost)) {
         sim->counts.answers_lost++;
         buf_deinit(&event.bytes);
     } else {

@@ -296,7 +296,9 @@ struct sim {
     /* Knobs of the run. */
     uint32_t drop, twice, late, duel; /* per thousand */
     uint32_t delay_ms_max, sync_ms_max, load_ms_max, evict, trouble_ms;
-    uint32_t checkpoint; /* per thousand */
+    uint32_t checkpoint, answer_lost; /* per thousand */
+    uint64_t duel_next_ms;
+    uint32_t duel_voter, duel_claimant; /* Of the last duel. */
     uint64_t deadline_ms;
     uint64_t act_ms;
     uint32_t policy_version;

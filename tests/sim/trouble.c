@@ -28,7 +28,8 @@ void trouble_choose(struct sim *sim)
     sim->checkpoint = (uint32_t)(sim_chance(sim, 700) ? 12 : sim_between(sim, 20, 300));
     sim->evict = (uint32_t)sim_between(sim, 0, 300);
     sim->trouble_ms = (uint32_t)(sim_chance(sim, 150) ? 60000 : sim_between(sim, 150, 1500));
-    sim->duel = sim_chance(sim, 500) ? (uint32_t)sim_between(sim, 0, 250) : 0;
+    sim->duel = sim_chance(sim, 500) ? (uint32_t)sim_between(sim, 0, 500) : 0;
+    sim->answer_lost = sim_chance(sim, 750) ? 15 : 250;
     sim->act_ms = sim_between(sim, 40, 160);
 }
 
@@ -223,6 +224,21 @@ static void trouble_server(struct sim *sim)
     later(sim, PROC_SERVER + place, 1, 6000);
 }
 
+/* One that serves some shard, if there is any. */
+static struct sim_node *any_owner(struct sim *sim)
+{
+    struct sim_node *node = any_node(sim);
+
+    for (uint32_t tries = 0; tries < sim->node_count; tries++) {
+        for (uint32_t i = 0; i < sim->shard_count && node->up; i++) {
+            if (node->slots[i].shard != NULL && shard_serves(node->slots[i].shard))
+                return node;
+        }
+        node = &sim->nodes[node->id % sim->node_count]; /* The next one. */
+    }
+    return node;
+}
+
 static void cut_from(struct sim *sim, uint32_t node, uint32_t except)
 {
     for (uint32_t i = 0; i < sim->node_count; i++) {
@@ -241,6 +257,13 @@ void trouble_duel(struct sim *sim, uint32_t claimant)
 {
     uint32_t voter = any_node(sim)->id;
 
+    if (sim->now_ms < sim->duel_next_ms)
+        return;
+    sim->duel_next_ms = sim->now_ms + 1200;
+    if (voter == claimant)
+        voter = sim->nodes[claimant % sim->node_count].id;
+    sim->duel_voter = voter;
+    sim->duel_claimant = claimant;
     sim->counts.duels++;
     sim_say(sim, "network  leaves node %u to node %u", claimant, voter);
     cut_from(sim, claimant, voter);
@@ -250,8 +273,8 @@ void trouble_duel(struct sim *sim, uint32_t claimant)
     }
 }
 
-/* The voter has just promised itself to another, and crashes before anything else comes of it. */
-static void crash_voter(struct sim *sim, uint32_t voter)
+/* It has just promised something, or its disk lags: it is back before anybody does without it. */
+static void crash_soon(struct sim *sim, uint32_t voter)
 {
     if (!node_get(sim, voter)->up)
         return;
@@ -263,7 +286,7 @@ static void crash_voter(struct sim *sim, uint32_t voter)
 /* A node loses its lease, and its shards, and does not hear of it. */
 static void depose(struct sim *sim)
 {
-    struct sim_node *node = any_node(sim);
+    struct sim_node *node = any_owner(sim);
 
     if (!node->up)
         return;
@@ -280,7 +303,7 @@ static void depose(struct sim *sim)
 /* Its routers still reach it, the other nodes do not. */
 static void isolate_replica(struct sim *sim)
 {
-    uint32_t node = any_node(sim)->id;
+    uint32_t node = any_owner(sim)->id;
 
     sim->counts.replicas_isolated++;
     sim_say(sim, "network  isolates node %u from nodes", node);
@@ -290,7 +313,7 @@ static void isolate_replica(struct sim *sim)
 
 static void crash_stalled(struct sim *sim)
 {
-    struct sim_node *node = any_node(sim);
+    struct sim_node *node = any_owner(sim);
 
     sim->counts.disk_stalls++;
     node->stalled_until_ms = sim->now_ms + 1500;
@@ -313,7 +336,7 @@ void trouble_event(struct sim *sim, const struct sim_event *event)
     if (sim->healing)
         return;
     if (event->number != 0) {
-        crash_voter(sim, (uint32_t)event->number);
+        crash_soon(sim, (uint32_t)event->number);
         return;
     }
     if (sim_chance(sim, 450))
