@@ -23,8 +23,7 @@ bool sim_random_chance(struct sim_random *random, uint32_t per_thousand);
 
 struct sim_event {
     uint64_t at_ms;
-    uint64_t sequence; /* Set by sim_queue_push. */
-    int kind;          /* Whatever the user of the queue means by it. */
+    int kind; /* Whatever the user of the queue means by it. */
     uint64_t node;
     uint64_t from;
     uint64_t life; /* Of the node: events of an earlier life are void. */
@@ -32,14 +31,35 @@ struct sim_event {
     struct buf bytes; /* The queue's while inside; then the popper's to release. */
 };
 
-/* A zeroed queue is valid and empty. */
-struct sim_queue {
-    struct sim_event *events; /* Binary heap. */
-    uint32_t count, capacity;
-    uint64_t sequence;
+/* What is due in one millisecond, or what is too far off: places in `slots`, plus one; 0: none. */
+struct sim_list {
+    uint32_t first, last;
 };
 
-/* Takes over event->bytes. */
+struct sim_slot {
+    struct sim_event event;
+    uint32_t next; /* Plus one. */
+};
+
+#define SIM_QUEUE_MS 8192u /* A power of two. */
+
+/*
+ * A wheel of milliseconds (Varghese and Lauck, 1987): constant time, since a simulator that keeps
+ * a heap spends a sixth of its time there. A zeroed queue is valid and empty.
+ */
+struct sim_queue {
+    struct sim_list *wheel;            /* SIM_QUEUE_MS of them, by at_ms. */
+    uint64_t busy[SIM_QUEUE_MS / 64u]; /* Which of them hold anything. */
+    struct sim_list far;               /* In the order added; beyond the wheel when added. */
+    uint64_t far_next_ms;              /* Earliest of them. */
+    struct sim_slot *slots;
+    uint32_t slot_count, slot_capacity; /* slot_count: ever used. */
+    uint32_t free_first;                /* Plus one. */
+    uint64_t now_ms;                    /* Nothing earlier is in the queue. */
+    uint32_t count;
+};
+
+/* Takes over event->bytes. Not before the event popped last. */
 void sim_queue_push(struct sim_queue *queue, const struct sim_event *event);
 /* False when nothing is due at or before `until_ms`. */
 bool sim_queue_pop(struct sim_queue *queue, uint64_t until_ms, struct sim_event *ret_event);

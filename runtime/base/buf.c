@@ -77,16 +77,25 @@ struct slice buf_slice(const struct buf *buf)
     return (struct slice){ buf->data, buf->size };
 }
 
+/* Written out: so the compiler makes one store of it, which it does not of a loop. */
 void store_u32(uint8_t *p, uint32_t v)
 {
-    for (unsigned i = 0; i < 4; i++)
-        p[i] = (uint8_t)(v >> (8 * i));
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+    p[2] = (uint8_t)(v >> 16);
+    p[3] = (uint8_t)(v >> 24);
 }
 
 void store_u64(uint8_t *p, uint64_t v)
 {
-    for (unsigned i = 0; i < 8; i++)
-        p[i] = (uint8_t)(v >> (8 * i));
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+    p[2] = (uint8_t)(v >> 16);
+    p[3] = (uint8_t)(v >> 24);
+    p[4] = (uint8_t)(v >> 32);
+    p[5] = (uint8_t)(v >> 40);
+    p[6] = (uint8_t)(v >> 48);
+    p[7] = (uint8_t)(v >> 56);
 }
 
 uint32_t load_u32(const uint8_t *p)
@@ -101,7 +110,8 @@ uint64_t load_u64(const uint8_t *p)
 
 void buf_put_u8(struct buf *buf, uint8_t v)
 {
-    buf_append(buf, &v, 1);
+    *buf_reserve(buf, 1) = v;
+    buf->size++;
 }
 
 void buf_put_u16(struct buf *buf, uint16_t v)

@@ -4,6 +4,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#define CHAIN_BYTES_COPIED 512u
+
 static struct hash128 hash_from(XXH128_hash_t h)
 {
     XXH128_canonical_t canonical;
@@ -26,8 +28,18 @@ struct hash128 hash_u128(struct slice bytes)
 
 struct hash128 hash_chain(struct hash128 previous, struct slice a, struct slice b)
 {
+    uint8_t whole[CHAIN_BYTES_COPIED];
     XXH3_state_t state;
 
+    /* The same hash: of what is short, the streaming state costs more than a copy. */
+    if (a.size + b.size <= sizeof whole - sizeof previous.bytes) {
+        memcpy(whole, previous.bytes, sizeof previous.bytes);
+        if (a.size > 0)
+            memcpy(whole + sizeof previous.bytes, a.data, a.size);
+        if (b.size > 0)
+            memcpy(whole + sizeof previous.bytes + a.size, b.data, b.size);
+        return hash_u128((struct slice){ whole, sizeof previous.bytes + a.size + b.size });
+    }
     XXH3_INITSTATE(&state);
     XXH3_128bits_reset(&state);
     XXH3_128bits_update(&state, previous.bytes, sizeof previous.bytes);

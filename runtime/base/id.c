@@ -2,16 +2,17 @@
 
 #include <string.h>
 
-static int hex_value(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
+/* Value plus one; 0: no hex digit. */
+static const uint8_t hex_values[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+/* Where the two digits of each byte stand. */
+static const uint8_t uuid_places[16] = {
+    0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34
+};
 
 static bool is_dash_position(size_t i)
 {
@@ -20,23 +21,19 @@ static bool is_dash_position(size_t i)
 
 err uuid_parse(struct slice text, struct uuid *ret_uuid)
 {
+    const uint8_t *t = text.data;
     struct uuid uuid;
-    size_t nibble = 0;
 
     if (text.size != UUID_TEXT_SIZE - 1)
         return ERR_INVALID;
-    memset(&uuid, 0, sizeof uuid);
-    for (size_t i = 0; i < text.size; i++) {
-        if (is_dash_position(i)) {
-            if (text.data[i] != '-')
-                return ERR_INVALID;
-            continue;
-        }
-        int value = hex_value(text.data[i]);
-        if (value < 0)
+    if (t[8] != '-' || t[13] != '-' || t[18] != '-' || t[23] != '-')
+        return ERR_INVALID;
+    for (size_t i = 0; i < sizeof uuid.bytes; i++) {
+        unsigned high = hex_values[t[uuid_places[i]]];
+        unsigned low = hex_values[t[uuid_places[i] + 1]];
+        if (high == 0 || low == 0)
             return ERR_INVALID;
-        uuid.bytes[nibble / 2] = (uint8_t)(uuid.bytes[nibble / 2] << 4 | value);
-        nibble++;
+        uuid.bytes[i] = (uint8_t)((high - 1) << 4 | (low - 1));
     }
     *ret_uuid = uuid;
     return ERR_OK;

@@ -48,14 +48,16 @@ static struct etcd_change *change_new(struct etcd_sim *etcd, const struct etcd_k
 static struct etcd_kv *kv_new(struct etcd_sim *etcd, struct slice key)
 {
     if (etcd->kvs == NULL)
-        etcd->kvs = mem_zalloc(sizeof *etcd->kvs * KVS_MAX);
+        etcd->kvs = mem_alloc(sizeof *etcd->kvs * KVS_MAX);
     uint32_t place = 0;
     while (place < etcd->kv_count && etcd->kvs[place].create_revision > 0)
         place++;
     CHECK(place < KVS_MAX && key.size < CLUSTER_KEY_SIZE);
-    if (place == etcd->kv_count)
-        etcd->kv_count++;
     struct etcd_kv *kv = &etcd->kvs[place];
+    if (place == etcd->kv_count) {
+        etcd->kv_count++;
+        *kv = (struct etcd_kv){ 0 };
+    }
     memcpy(kv->key, key.data, key.size);
     kv->key[key.size] = '\0';
     kv->create_revision = etcd->revision;
@@ -131,7 +133,7 @@ int64_t etcd_lease_grant(struct sim *sim, uint64_t ttl_ms)
     struct etcd_sim *etcd = &sim->etcd;
 
     if (etcd->leases == NULL)
-        etcd->leases = mem_zalloc(sizeof *etcd->leases * LEASES_MAX);
+        etcd->leases = mem_alloc(sizeof *etcd->leases * LEASES_MAX);
     uint32_t place = 0;
     while (place < etcd->lease_count && !etcd->leases[place].gone)
         place++;
@@ -227,7 +229,7 @@ static void note_known(struct etcd_mirror *mirror, const struct etcd_change *cha
     uint32_t place = 0;
 
     if (mirror->known == NULL)
-        mirror->known = mem_zalloc(sizeof *mirror->known * KNOWN_MAX);
+        mirror->known = mem_alloc(sizeof *mirror->known * KNOWN_MAX);
     while (place < mirror->known_count && !key_is(mirror->known[place], key))
         place++;
     if (change->create_revision == 0) {

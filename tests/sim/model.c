@@ -126,10 +126,13 @@ static void session_begins(struct change *c, struct slice body, struct op_model 
 struct op_model *model_op(struct oracle *oracle, struct slice entity, struct slice id)
 {
     char key[MODEL_KEY_BYTES];
-    int size = snprintf(key, sizeof key, "%.*s %.*s", (int)entity.size, (const char *)entity.data,
-                        (int)id.size, (const char *)id.data);
-    CHECK(size > 0 && (size_t)size < sizeof key);
-    uint64_t slot = hash_u64((struct slice){ (const uint8_t *)key, (size_t)size }) % MODEL_SLOTS;
+    size_t size = entity.size + 1 + id.size;
+    CHECK(entity.size > 0 && id.size > 0 && size < sizeof key);
+    memcpy(key, entity.data, entity.size);
+    key[entity.size] = ' ';
+    memcpy(key + entity.size + 1, id.data, id.size);
+    key[size] = '\0';
+    uint64_t slot = hash_u64((struct slice){ (const uint8_t *)key, size }) % MODEL_SLOTS;
     struct op_id parsed;
     const char *why;
 
@@ -142,7 +145,8 @@ struct op_model *model_op(struct oracle *oracle, struct slice entity, struct sli
     CHECK(oracle->op_count < MODEL_SLOTS / 2);
     struct op_model *op = &oracle->ops[oracle->op_count++];
     oracle->slots[slot] = oracle->op_count;
-    memcpy(op->key, key, sizeof op->key);
+    *op = (struct op_model){ 0 };
+    memcpy(op->key, key, size + 1);
     CHECK(op_id_parse(id, &parsed, &why) == ERR_OK);
     op->ms = parsed.typed ? UINT64_MAX : uuid_v7_ms(&parsed.uuid);
     return op;

@@ -12,6 +12,7 @@
 #include "tests/sim/sim.h"
 
 #define TICK_MS         30u
+#define MESSAGE_BYTES   512u /* Most messages are shorter. */
 #define LEASE_TTL_MS    2000u
 #define LEASE_KEEP_MS   500u
 #define CLAIM_CLOSED_MS 300u
@@ -168,6 +169,7 @@ static void send_message(struct sim *sim, const struct sim_node *node, const str
     CHECK(send->to >= 1 && send->to <= sim->node_count && send->to != node->id);
     if (send->message.type == REP_MSG_SEAL && !sim->healing && sim_chance(sim, sim->duel))
         trouble_duel(sim, node->id);
+    buf_reserve(&event.bytes, MESSAGE_BYTES);
     rep_message_encode(&send->message, &event.bytes);
     (void)net_send(sim, node->id, &event);
     if (send->message.type == REP_MSG_SEAL_ACK && !send->message.refused && !sim->healing &&

@@ -10,13 +10,37 @@
 #define SLOW_LOAD_MS 1500u
 
 /* ---- the database ---- */
+static struct slice row_key(const struct db_row *row)
+{
+    return (struct slice){ row->key, row->key_size };
+}
+
+static struct db_row *row_new(struct slice key, struct blob *value)
+{
+    struct db_row *row = mem_alloc(sizeof *row + key.size);
+
+    row->refs = 1;
+    row->value = blob_ref(value);
+    row->key_size = (uint32_t)key.size;
+    memcpy(row->key, key.data, key.size);
+    return row;
+}
+
+static void row_unref(struct db_row *row)
+{
+    if (--row->refs > 0)
+        return;
+    blob_unref(row->value);
+    free(row);
+}
+
 static uint32_t db_place(const struct db_rows *db, struct slice key)
 {
     uint32_t low = 0, high = db->count;
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (slice_compare(buf_slice(&db->rows[middle].key), key) < 0)
+        if (slice_compare(row_key(db->rows[middle]), key) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -28,19 +52,18 @@ const struct db_row *db_find(const struct db_rows *db, struct slice key)
 {
     uint32_t place = db_place(db, key);
 
-    if (place == db->count || !slice_equal(buf_slice(&db->rows[place].key), key))
+    if (place == db->count || !slice_equal(row_key(db->rows[place]), key))
         return NULL;
-    return &db->rows[place];
+    return db->rows[place];
 }
 
 static void db_put(struct db_rows *db, struct slice key, struct blob *value)
 {
     uint32_t place = db_place(db, key);
-    bool there = place < db->count && slice_equal(buf_slice(&db->rows[place].key), key);
 
-    if (there) {
-        blob_unref(db->rows[place].value);
-        db->rows[place].value = blob_ref(value);
+    if (place < db->count && slice_equal(row_key(db->rows[place]), key)) {
+        row_unref(db->rows[place]);
+        db->rows[place] = row_new(key, value);
         return;
     }
     if (db->count == db->capacity) {
@@ -48,8 +71,7 @@ static void db_put(struct db_rows *db, struct slice key, struct blob *value)
         db->rows = mem_realloc(db->rows, sizeof *db->rows * db->capacity);
     }
     memmove(&db->rows[place + 1], &db->rows[place], sizeof *db->rows * (db->count - place));
-    db->rows[place] = (struct db_row){ .value = blob_ref(value) };
-    buf_append(&db->rows[place].key, key.data, key.size);
+    db->rows[place] = row_new(key, value);
     db->count++;
 }
 
@@ -57,20 +79,17 @@ static void db_remove(struct db_rows *db, struct slice key)
 {
     uint32_t place = db_place(db, key);
 
-    if (place == db->count || !slice_equal(buf_slice(&db->rows[place].key), key))
+    if (place == db->count || !slice_equal(row_key(db->rows[place]), key))
         return;
-    buf_deinit(&db->rows[place].key);
-    blob_unref(db->rows[place].value);
+    row_unref(db->rows[place]);
     db->count--;
     memmove(&db->rows[place], &db->rows[place + 1], sizeof *db->rows * (db->count - place));
 }
 
 void db_deinit(struct db_rows *db)
 {
-    for (uint32_t i = 0; i < db->count; i++) {
-        buf_deinit(&db->rows[i].key);
-        blob_unref(db->rows[i].value);
-    }
+    for (uint32_t i = 0; i < db->count; i++)
+        row_unref(db->rows[i]);
     free(db->rows);
     buf_deinit(&db->meta);
     *db = (struct db_rows){ 0 };
@@ -78,15 +97,18 @@ void db_deinit(struct db_rows *db)
 
 static void db_copy(struct db_rows *to, const struct db_rows *from)
 {
+    if (to->version == from->version)
+        return;
     db_deinit(to);
-    if (from->count > 0)
-        to->rows = mem_zalloc(sizeof *to->rows * from->count);
+    if (from->count > 0) {
+        to->rows = mem_alloc(sizeof *to->rows * from->count);
+        memcpy(to->rows, from->rows, sizeof *to->rows * from->count);
+    }
+    to->version = from->version;
     to->capacity = from->count;
     to->count = from->count;
-    for (uint32_t i = 0; i < from->count; i++) {
-        to->rows[i].value = blob_ref(from->rows[i].value);
-        buf_append(&to->rows[i].key, from->rows[i].key.data, from->rows[i].key.size);
-    }
+    for (uint32_t i = 0; i < from->count; i++)
+        to->rows[i]->refs++;
     buf_append(&to->meta, from->meta.data, from->meta.size);
 }
 
@@ -112,7 +134,7 @@ static void put_range(const struct db_rows *db, const struct state_range *range,
     bool complete = true;
 
     for (; place < db->count; place++) {
-        struct slice key = buf_slice(&db->rows[place].key);
+        struct slice key = row_key(db->rows[place]);
         if (slice_compare(key, range->after) <= 0)
             continue;
         if (key.size < range->prefix.size ||
@@ -299,6 +321,7 @@ void node_checkpoint_done(struct sim *sim, struct sim_node *node, uint32_t shard
             db_put(&slot->db, write->key, write->value);
     }
     if (written) {
+        slot->db.version = ++sim->db_versions;
         buf_clear(&slot->db.meta);
         buf_append(&slot->db.meta, checkpoint->meta_row.data, checkpoint->meta_row.size);
         sim->counts.checkpoints++;
@@ -336,8 +359,10 @@ void node_db_flush(struct sim *sim, struct sim_node *node)
         struct slot *slot = &node->slots[i];
         if (slot->shard == NULL)
             continue;
-        db_copy(&slot->flushed, &slot->db);
-        checkpoint_of(&slot->flushed, &slot->disk.checkpoint);
+        if (slot->flushed.version != slot->db.version) {
+            db_copy(&slot->flushed, &slot->db);
+            checkpoint_of(&slot->flushed, &slot->disk.checkpoint);
+        }
         uint64_t needed = rep_retain_index(shard_rep(slot->shard));
         uint64_t cut = slot->disk.checkpoint.index;
         cut = cut < needed ? cut : needed;
@@ -397,10 +422,10 @@ static uint32_t timers_of(const struct db_rows *db, struct shard_row *ret_rows)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < db->count; i++) {
-        if (db->rows[i].key.data[0] == TABLE_TIMER)
+        if (db->rows[i]->key[0] == TABLE_TIMER)
             ret_rows[count++] = (struct shard_row){
-                .key = buf_slice(&db->rows[i].key),
-                .value = { db->rows[i].value->bytes, db->rows[i].value->size },
+                .key = row_key(db->rows[i]),
+                .value = { db->rows[i]->value->bytes, db->rows[i]->value->size },
             };
     }
     return count;

@@ -14,7 +14,7 @@ struct oracle *oracle_new(struct sim *sim)
     struct oracle *oracle = mem_zalloc(sizeof *oracle);
 
     oracle->slots = mem_zalloc(sizeof *oracle->slots * MODEL_SLOTS);
-    oracle->ops = mem_zalloc(sizeof *oracle->ops * (MODEL_SLOTS / 2));
+    oracle->ops = mem_alloc(sizeof *oracle->ops * (MODEL_SLOTS / 2));
     for (uint32_t i = 0; i < sim->shard_count; i++)
         oracle->shards[i].applier = applier_new(i, node_handlers());
     for (uint32_t i = 0; i < sim->player_count; i++)

@@ -17,9 +17,17 @@ static char *text(const char *borrowed)
     return (char *)(uintptr_t)borrowed;
 }
 
+/* Numbers have one digit: SIM_PLAYERS_MAX. */
+static void player_name(uint32_t player, char ret_name[16])
+{
+    CHECK(player < SIM_PLAYERS_MAX);
+    memcpy(ret_name, (char[3]){ 'p', (char)('0' + player) }, 3);
+}
+
 void player_entity(uint32_t player, char ret_entity[32])
 {
-    snprintf(ret_entity, 32, "player:p%u", player);
+    memcpy(ret_entity, "player:", 7);
+    player_name(player, ret_entity + 7);
 }
 
 void sim_op_id(struct sim *sim, char ret_id[48])
@@ -89,7 +97,7 @@ static void fill_authority(const struct sim_op *op, struct parts *p)
 
 static void fill_parts(const struct sim_op *op, struct parts *p)
 {
-    snprintf(p->player, sizeof p->player, "p%u", op->player);
+    player_name(op->player, p->player);
     snprintf(p->json, sizeof p->json, "{\"n\":%u}", op->amount);
     fill_authority(op, p);
     holdfast__v1__currency_amount__init(&p->amount);
@@ -221,7 +229,7 @@ static void renew(const struct sim *sim, const struct sim_op *op, struct buf *ou
             continue;
         size_t n = request.n_tokens++;
         holdfast__internal__v1__renew_token__init(&tokens[n]);
-        snprintf(names[n], sizeof names[n], "p%u", i);
+        player_name(i, names[n]);
         tokens[n].position = i;
         tokens[n].player_id = names[n];
         tokens[n].fence = held->fence;

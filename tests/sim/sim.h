@@ -139,16 +139,20 @@ struct etcd_mirror {
 };
 
 /* ---- nodes ---- */
+/* Shared by the copies of a table; never changed. */
 struct db_row {
-    struct buf key;
+    uint32_t refs;
     struct blob *value;
+    uint32_t key_size;
+    uint8_t key[];
 };
 
 /* Rows of one shard, by rising key. */
 struct db_rows {
-    struct db_row *rows;
+    struct db_row **rows;
     uint32_t count, capacity;
     struct buf meta;
+    uint64_t version; /* Copies of one table have one. */
 };
 
 struct slot {
@@ -291,6 +295,7 @@ struct sim {
     struct sim_op *ops;
     uint32_t op_count, op_capacity;
     uint64_t calls, sends;
+    uint64_t db_versions;
     struct shard_out out;
     struct oracle *oracle;
     /* Knobs of the run. */
