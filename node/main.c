@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "node/io/heap.h"
 #include "node/io/node.h"
 #include "node/rpc/handlers.h"
 #include "runtime/config/log_sink.h"
@@ -61,6 +62,7 @@ int main(int argc, char **argv)
                         "text or json\n");
         return 2;
     }
+    heap_configure();
     signal(SIGPIPE, SIG_IGN);
     sink.program = config.name;
     struct log log = log_sink_open(&sink, level);

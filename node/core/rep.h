@@ -198,6 +198,8 @@ uint32_t rep_fsynced_count(const struct rep *rep, uint64_t index);
  * replica suffices. A checkpoint of an index above it must wait, or after a crash the database is
  * ahead of a log that then has a gap, and cannot help a member that is behind. */
 uint64_t rep_durable_index(const struct rep *rep);
+/* What the entries in memory take, about. */
+uint64_t rep_memory_bytes(const struct rep *rep);
 /* The log may be cut up to this index as far as the members need it. */
 uint64_t rep_retain_index(const struct rep *rep);
 /* Per member: last matched index (owner only; 0 unknown) and ms since it was heard. */

@@ -27,6 +27,15 @@ uint64_t rep_log_bytes(const struct rep *rep, uint64_t from_index, uint64_t to_i
     return to_index < from_index ? 0 : bytes_end(rep, to_index) - bytes_end(rep, from_index - 1);
 }
 
+uint64_t rep_memory_bytes(const struct rep *rep)
+{
+    const struct rep_window *w = &rep->window;
+    uint64_t each = sizeof(struct entry) + 16u;
+
+    return w->capacity * sizeof(struct rep_slot) + (w->last_index - w->base_index) * each +
+           rep_log_bytes(rep, w->base_index + 1, w->last_index);
+}
+
 struct hash128 rep_log_hash(const struct rep *rep, uint64_t index)
 {
     const struct rep_window *w = &rep->window;

@@ -8,6 +8,9 @@
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 
+#define HEAP_BYTES_MIN  32u
+#define ROW_PLACE_BYTES 32u /* Its slot in a table that is half full. */
+
 struct slice row_slice(const struct row *row)
 {
     return (struct slice){ row->key, row->key_size };
@@ -19,10 +22,18 @@ struct slice row_value(const struct row *row)
     return (struct slice){ row->value->bytes, row->value->size };
 }
 
+/* What an allocation takes from a heap that rounds to 16 and keeps 8 of its own. */
+static size_t heap_bytes(size_t size)
+{
+    size_t bytes = (size + 8 + 15) / 16 * 16;
+    return bytes < HEAP_BYTES_MIN ? HEAP_BYTES_MIN : bytes;
+}
+
+/* The memory a row costs, not the bytes it says: for a short row that is several times more. */
 size_t row_bytes(const struct row *row)
 {
-    size_t value = row->value != NULL ? sizeof *row->value + row->value->size : 0;
-    return sizeof *row + row->key_size + value;
+    size_t value = row->value != NULL ? heap_bytes(sizeof *row->value + row->value->size) : 0;
+    return ROW_PLACE_BYTES + heap_bytes(sizeof *row + row->key_size) + value;
 }
 
 struct state *state_new(uint32_t shard)

@@ -239,6 +239,15 @@ static err open_links(struct node *node, const struct cluster_record *cluster)
     return e;
 }
 
+#define IDLE_BYTES (32u * 1024 * 1024)
+
+/* What is configured, and what an idle node takes. */
+static uint64_t resident_max(const struct node_config *config)
+{
+    return config->cache_size + config->block_cache_size + 2 * config->write_buffer_size +
+           IDLE_BYTES;
+}
+
 static err make_workers(struct node *node, const struct cluster_record *cluster)
 {
     struct worker_options options = {
@@ -251,6 +260,7 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
         .shard_count = cluster->shard_count,
         .limits = shard_limits_default(),
         .cache_bytes = node->config->cache_size,
+        .resident_max_bytes = resident_max(node->config),
         .checkpoint_interval_ms = node->config->checkpoint_interval,
         .tick_ms = (uint32_t)node->config->tick,
         .loads_max = node->config->loads_max,

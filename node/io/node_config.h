@@ -26,7 +26,7 @@
     X(tls_key,             PATH,     "",                      0,       4000,          "",          "key of tls_cert (PEM)") \
     X(insecure,            BOOL,     "false",                 0,       1,             "",          "plain TCP between processes: for tests only") \
     X(lease_ttl,           DURATION, "3s",                    1000,    60000,         "ms",        "how long the cluster waits for a silent node") \
-    X(cache_size,          SIZE,     "256MiB",                4194304, 1099511627776, "bytes",     "rows kept in memory, all shards together") \
+    X(cache_size,          SIZE,     "256MiB",                4194304, 1099511627776, "bytes",     "rows and recent log entries kept in memory, their heap overhead included") \
     X(block_cache_size,    SIZE,     "64MiB",                 1048576, 1099511627776, "bytes",     "RocksDB's block cache") \
     X(write_buffer_size,   SIZE,     "16MiB",                 1048576, 1073741824,    "bytes",     "RocksDB's write buffer") \
     X(log_segment_size,    SIZE,     "64MiB",                 4194304, 1073741824,    "bytes",     "size of one pre-written log file") \

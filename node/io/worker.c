@@ -142,9 +142,24 @@ static void on_pace_over(void *user)
     loop_hook_arm(&worker->round_hook);
 }
 
+/* Log entries in memory are part of the cache; and a heap that rows of all sizes come and go in
+ * has gaps, an eighth of it here. */
+static uint64_t rows_bytes_max(const struct worker *worker)
+{
+    uint64_t bytes_max = worker->options.cache_bytes - worker->options.cache_bytes / 8;
+    uint64_t log_bytes = 0;
+
+    for (uint32_t i = 0; i < worker->options.shard_count; i++) {
+        if (worker->slots[i].shard != NULL)
+            log_bytes += rep_memory_bytes(shard_rep(worker->slots[i].shard));
+    }
+    return log_bytes < bytes_max / 2 ? bytes_max - log_bytes : bytes_max / 2;
+}
+
 static void evict(struct worker *worker)
 {
-    uint64_t share = worker->options.cache_bytes / (worker->held > 0 ? worker->held : 1);
+    uint64_t bytes_max = rows_bytes_max(worker);
+    uint64_t share = bytes_max / (worker->held > 0 ? worker->held : 1);
     uint64_t dirty_bytes = 0;
 
     for (uint32_t i = 0; i < worker->options.shard_count; i++) {
@@ -156,7 +171,7 @@ static void evict(struct worker *worker)
         dirty_bytes += stats.state.dirty_bytes;
     }
     /* Only a checkpoint makes rows evictable: do not wait for its turn when they fill the cache. */
-    worker->checkpoint_pressed = dirty_bytes > worker->options.cache_bytes / 2;
+    worker->checkpoint_pressed = dirty_bytes > bytes_max * 3 / 8;
 }
 
 static void publish_all(struct worker *worker)

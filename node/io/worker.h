@@ -37,6 +37,7 @@ struct worker_options {
     uint32_t shard_first, shard_stride; /* Of all, it recovers every stride-th from the first. */
     struct shard_limits limits;
     uint64_t cache_bytes;
+    uint64_t resident_max_bytes; /* Of the process: above it, free heap goes back to the system. */
     uint64_t checkpoint_interval_ms;
     uint32_t tick_ms;
     uint32_t loads_max; /* Reads of rows or log at once. */

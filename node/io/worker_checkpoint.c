@@ -3,6 +3,7 @@
  * flush of the database, then the log is cut to what the flush covers and no member needs.
  * DESIGN section 8.
  */
+#include "node/io/heap.h"
 #include "node/io/worker_internal.h"
 #include "runtime/base/check.h"
 
@@ -15,6 +16,7 @@ static void on_work(uv_work_t *work)
 
     if (job->flush) {
         job->result = db_flush(db);
+        (void)heap_trim_above(job->worker->options.resident_max_bytes);
         return;
     }
     job->result = db_checkpoint_write(db, &(struct db_checkpoint){

@@ -138,6 +138,7 @@ static void start(struct fixture *f)
                     .shard_count = SHARDS,
                     .limits = shard_limits_default(),
                     .cache_bytes = 16u * 1024 * 1024,
+                    .resident_max_bytes = 1, /* Always given back. */
                     .checkpoint_interval_ms = 100,
                     .tick_ms = 5,
                     .loads_max = 8,

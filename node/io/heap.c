@@ -1,0 +1,38 @@
+#include "node/io/heap.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define ARENAS_MAX     4
+#define MMAP_BYTES_MIN (1024 * 1024)
+
+void heap_configure(void)
+{
+    (void)mallopt(M_ARENA_MAX, ARENAS_MAX);
+    (void)mallopt(M_MMAP_THRESHOLD, MMAP_BYTES_MIN);
+}
+
+static uint64_t resident_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    unsigned long long total = 0;
+    unsigned long long resident = 0;
+
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%llu %llu", &total, &resident) != 2)
+        resident = 0;
+    fclose(file);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t heap_trim_above(uint64_t resident_max)
+{
+    uint64_t resident = resident_bytes();
+
+    if (resident <= resident_max)
+        return resident;
+    (void)malloc_trim(0);
+    return resident_bytes();
+}
