@@ -142,11 +142,11 @@ static void on_pace_over(void *user)
     loop_hook_arm(&worker->round_hook);
 }
 
-/* Log entries in memory are part of the cache; and a heap that rows of all sizes come and go in
- * has gaps, an eighth of it here. */
+/* Log entries in memory are part of the cache. A quarter is for what comes with rows: gaps in the
+ * heap between those of all sizes (an eighth here), and copies on their way to the database. */
 static uint64_t rows_bytes_max(const struct worker *worker)
 {
-    uint64_t bytes_max = worker->options.cache_bytes - worker->options.cache_bytes / 8;
+    uint64_t bytes_max = worker->options.cache_bytes - worker->options.cache_bytes / 4;
     uint64_t log_bytes = 0;
 
     for (uint32_t i = 0; i < worker->options.shard_count; i++) {
