@@ -1,11 +1,7 @@
 /* holdfast-coordinator: names the owners of shards and expires game servers.
  * coordinator/io/coordinator.h says what it is made of. */
-#include <signal.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include "coordinator/io/coordinator.h"
-#include "runtime/config/log_sink.h"
+#include "runtime/config/process_config.h"
 
 CONFIG_OPTIONS(coordinator_config, COORDINATOR_CONFIG)
 
@@ -49,22 +45,12 @@ int main(int argc, char **argv)
         .option_count = sizeof coordinator_config_options / sizeof coordinator_config_options[0],
     };
     struct coordinator_config config;
-    struct log_sink sink = { .fd = STDERR_FILENO };
-    enum log_level level;
+    struct process_log log;
+    int code = process_start(&program, argc, argv, &config, &log);
 
-    int code = config_load_for_main(&program, argc, argv, &config);
     if (code >= 0)
         return code;
-    if (log_level_parse(config.log_level, &level) != ERR_OK ||
-        log_format_parse(config.log_format, &sink.format) != ERR_OK) {
-        fprintf(stderr, "holdfast-coordinator: log_level is debug, info, warn or error; "
-                        "log_format is text or json\n");
-        return 2;
-    }
-    signal(SIGPIPE, SIG_IGN);
-    sink.program = config.name;
-    struct log log = log_sink_open(&sink, level);
-    code = run(&config, &log);
+    code = run(&config, &log.log);
     config_deinit(&program, &config);
     return code;
 }

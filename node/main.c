@@ -1,12 +1,8 @@
 /* holdfast-node: stores and replicates shards. node/io/node.h says what it is made of. */
-#include <signal.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include "node/io/heap.h"
 #include "node/io/node.h"
 #include "node/rpc/handlers.h"
-#include "runtime/config/log_sink.h"
+#include "runtime/config/process_config.h"
 
 CONFIG_OPTIONS(node_config, NODE_CONFIG)
 
@@ -50,23 +46,13 @@ int main(int argc, char **argv)
         .option_count = sizeof node_config_options / sizeof node_config_options[0],
     };
     struct node_config config;
-    struct log_sink sink = { .fd = STDERR_FILENO };
-    enum log_level level;
+    struct process_log log;
+    int code = process_start(&program, argc, argv, &config, &log);
 
-    int code = config_load_for_main(&program, argc, argv, &config);
     if (code >= 0)
         return code;
-    if (log_level_parse(config.log_level, &level) != ERR_OK ||
-        log_format_parse(config.log_format, &sink.format) != ERR_OK) {
-        fprintf(stderr, "holdfast-node: log_level is debug, info, warn or error; log_format is "
-                        "text or json\n");
-        return 2;
-    }
     heap_configure();
-    signal(SIGPIPE, SIG_IGN);
-    sink.program = config.name;
-    struct log log = log_sink_open(&sink, level);
-    code = run(&config, &log);
+    code = run(&config, &log.log);
     config_deinit(&program, &config);
     return code;
 }

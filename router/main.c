@@ -1,10 +1,6 @@
 /* holdfast-router: the public endpoint. router/io/router_process.h says what it is made of. */
-#include <signal.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include "router/io/router_process.h"
-#include "runtime/config/log_sink.h"
+#include "runtime/config/process_config.h"
 
 CONFIG_OPTIONS(router_config, ROUTER_CONFIG)
 
@@ -64,24 +60,12 @@ int main(int argc, char **argv)
         .option_count = sizeof router_config_options / sizeof router_config_options[0],
     };
     struct router_config config;
-    struct log_sink sink = { .fd = STDERR_FILENO };
-    enum log_level level;
-    struct log log;
-    int code = config_load_for_main(&program, argc, argv, &config);
+    struct process_log log;
+    int code = process_start(&program, argc, argv, &config, &log);
 
     if (code >= 0)
         return code;
-    if (log_level_parse(config.log_level, &level) != ERR_OK ||
-        log_format_parse(config.log_format, &sink.format) != ERR_OK) {
-        fprintf(stderr, "holdfast-router: log_level is debug, info, warn or error; log_format is "
-                        "text or json\n");
-        config_deinit(&program, &config);
-        return 2;
-    }
-    signal(SIGPIPE, SIG_IGN);
-    sink.program = config.name;
-    log = log_sink_open(&sink, level);
-    code = run(&config, &log);
+    code = run(&config, &log.log);
     config_deinit(&program, &config);
     return code;
 }

@@ -3,7 +3,7 @@
 #ifndef COORDINATOR_IO_COORDINATOR_CONFIG_H
 #define COORDINATOR_IO_COORDINATOR_CONFIG_H
 
-#include "runtime/config/config.h"
+#include "runtime/config/process_config.h"
 
 /* clang-format off */
 /*    field                 type      default                  min   max       unit         doc */
@@ -12,16 +12,7 @@
     X(cluster,              TEXT,     "dev",                   1,    63,       "",          "cluster name: prefix of its etcd keys") \
     X(listen,               TEXT,     "127.0.0.1:7301",        3,    255,      "host:port", "where nodes connect") \
     X(advertise,            TEXT,     "",                      0,    255,      "host:port", "address that others use; empty: as listened") \
-    X(metrics_host,         TEXT,     "127.0.0.1",             1,    64,       "address",   "where /metrics, /healthz and /readyz listen") \
-    X(metrics_port,         U32,      "0",                     0,    65535,    "port",      "port of /metrics; 0: any free one") \
-    X(etcd,                 LIST,     "http://127.0.0.1:2379", 1,    16,       "URLs",      "etcd endpoints") \
-    X(etcd_ca,              PATH,     "",                      0,    4000,     "",          "CA of etcd's certificates (PEM), for https") \
-    X(etcd_cert,            PATH,     "",                      0,    4000,     "",          "client certificate for etcd (PEM)") \
-    X(etcd_key,             PATH,     "",                      0,    4000,     "",          "key of etcd_cert (PEM)") \
-    X(tls_ca,               PATH,     "",                      0,    4000,     "",          "the cluster's CA (PEM)") \
-    X(tls_cert,             PATH,     "",                      0,    4000,     "",          "this process's certificate (PEM)") \
-    X(tls_key,              PATH,     "",                      0,    4000,     "",          "key of tls_cert (PEM)") \
-    X(insecure,             BOOL,     "false",                 0,    1,        "",          "plain TCP between processes: for tests only") \
+    PROCESS_CONFIG(X) \
     X(lease_ttl,            DURATION, "4s",                    1000, 60000,    "ms",        "another coordinator takes over after so long a silence") \
     X(shard_count,          U32,      "64",                    1,    4096,     "",          "new cluster: shards, a power of two, fixed for ever") \
     X(replication_factor,   U32,      "3",                     1,    7,        "",          "new cluster: replicas of each shard") \
@@ -37,8 +28,7 @@
     X(server_hold_percent,  U32,      "30",                    1,    100,      "percent",   "more game servers gone at once: hold their expiry") \
     X(server_hold_min,      U32,      "4",                     1,    65536,    "",          "fewer gone never hold") \
     X(server_hold_max,      DURATION, "2m",                    0,    86400000, "ms",        "longest hold; 0: never hold") \
-    X(log_level,            TEXT,     "info",                  4,    5,        "",          "debug, info, warn or error") \
-    X(log_format,           TEXT,     "text",                  4,    4,        "",          "text or json")
+    PROCESS_LOG_CONFIG(X)
 /* clang-format on */
 
 CONFIG_STRUCT(coordinator_config, COORDINATOR_CONFIG)

@@ -2,7 +2,7 @@
 #ifndef NODE_IO_NODE_CONFIG_H
 #define NODE_IO_NODE_CONFIG_H
 
-#include "runtime/config/config.h"
+#include "runtime/config/process_config.h"
 
 /* clang-format off */
 /*    field                type      default                  min      max            unit         doc */
@@ -15,16 +15,7 @@
     X(peer_listen,         TEXT,     "127.0.0.1:7402",        3,       255,           "host:port", "where other nodes connect") \
     X(advertise,           TEXT,     "",                      0,       255,           "host:port", "address that others use; empty: as listened") \
     X(peer_advertise,      TEXT,     "",                      0,       255,           "host:port", "peer address that others use; empty: as listened") \
-    X(metrics_host,        TEXT,     "127.0.0.1",             1,       64,            "address",   "where /metrics, /healthz and /readyz listen") \
-    X(metrics_port,        U32,      "0",                     0,       65535,         "port",      "port of /metrics; 0: any free one") \
-    X(etcd,                LIST,     "http://127.0.0.1:2379", 1,       16,            "URLs",      "etcd endpoints") \
-    X(etcd_ca,             PATH,     "",                      0,       4000,          "",          "CA of etcd's certificates (PEM), for https") \
-    X(etcd_cert,           PATH,     "",                      0,       4000,          "",          "client certificate for etcd (PEM)") \
-    X(etcd_key,            PATH,     "",                      0,       4000,          "",          "key of etcd_cert (PEM)") \
-    X(tls_ca,              PATH,     "",                      0,       4000,          "",          "the cluster's CA (PEM)") \
-    X(tls_cert,            PATH,     "",                      0,       4000,          "",          "this process's certificate (PEM)") \
-    X(tls_key,             PATH,     "",                      0,       4000,          "",          "key of tls_cert (PEM)") \
-    X(insecure,            BOOL,     "false",                 0,       1,             "",          "plain TCP between processes: for tests only") \
+    PROCESS_CONFIG(X) \
     X(lease_ttl,           DURATION, "3s",                    1000,    60000,         "ms",        "how long the cluster waits for a silent node") \
     X(cache_size,          SIZE,     "256MiB",                4194304, 1099511627776, "bytes",     "rows and recent log entries kept in memory, their heap overhead included") \
     X(block_cache_size,    SIZE,     "64MiB",                 1048576, 1099511627776, "bytes",     "RocksDB's block cache") \
@@ -38,8 +29,7 @@
     X(calls_max,           U32,      "65536",                 16,      1048575,       "",          "calls of routers waiting for an answer") \
     X(loads_max,           U32,      "64",                    1,       65536,         "",          "batches of cold rows being read at once") \
     X(workers,             U32,      "1",                     1,       64,            "",          "threads that own shards; shard n belongs to worker n % workers") \
-    X(log_level,           TEXT,     "info",                  4,       5,             "",          "debug, info, warn or error") \
-    X(log_format,          TEXT,     "text",                  4,       4,             "",          "text or json")
+    PROCESS_LOG_CONFIG(X)
 /* clang-format on */
 
 CONFIG_STRUCT(node_config, NODE_CONFIG)

@@ -2,7 +2,7 @@
 #ifndef ROUTER_IO_ROUTER_CONFIG_H
 #define ROUTER_IO_ROUTER_CONFIG_H
 
-#include "runtime/config/config.h"
+#include "runtime/config/process_config.h"
 
 /* clang-format off */
 /*    field                type      default                  min  max       unit         doc */
@@ -14,16 +14,7 @@
     X(public_tls_key,      PATH,     "",                      0,   4000,     "",          "key of public_tls_cert (PEM)") \
     X(cors_origins,        TEXT,     "",                      0,   4000,     "",          "origins of web pages that may call, or *; empty: none") \
     X(native_listen,       TEXT,     "",                      0,   255,      "host:port", "nng endpoint for native clients; empty: none") \
-    X(metrics_host,        TEXT,     "127.0.0.1",             1,   64,       "address",   "where /metrics, /healthz and /readyz listen") \
-    X(metrics_port,        U32,      "0",                     0,   65535,    "port",      "port of /metrics; 0: any free one") \
-    X(etcd,                LIST,     "http://127.0.0.1:2379", 1,   16,       "URLs",      "etcd endpoints") \
-    X(etcd_ca,             PATH,     "",                      0,   4000,     "",          "CA of etcd's certificates (PEM), for https") \
-    X(etcd_cert,           PATH,     "",                      0,   4000,     "",          "client certificate for etcd (PEM)") \
-    X(etcd_key,            PATH,     "",                      0,   4000,     "",          "key of etcd_cert (PEM)") \
-    X(tls_ca,              PATH,     "",                      0,   4000,     "",          "the cluster's CA (PEM)") \
-    X(tls_cert,            PATH,     "",                      0,   4000,     "",          "this process's certificate (PEM)") \
-    X(tls_key,             PATH,     "",                      0,   4000,     "",          "key of tls_cert (PEM)") \
-    X(insecure,            BOOL,     "false",                 0,   1,        "",          "plain TCP between processes: for tests only") \
+    PROCESS_CONFIG(X) \
     X(workers,             U32,      "1",                     1,   1,        "",          "event loops; reserved, one for now") \
     X(in_flight_max,       U32,      "20000",                 1,   60000,    "",          "calls in flight; more are THROTTLED, bulk first") \
     X(connections_max,     U32,      "10000",                 1,   100000,   "",          "public connections; more are closed at once") \
@@ -32,8 +23,7 @@
     X(deadline_max,        DURATION, "60s",                   100, 60000,    "ms",        "longest deadline a request may name") \
     X(slow_request,        DURATION, "1s",                    1,   3600000,  "ms",        "requests slower than this are logged") \
     X(drain_timeout,       DURATION, "15s",                   0,   300000,   "ms",        "on SIGTERM: how long open requests may take") \
-    X(log_level,           TEXT,     "info",                  4,   5,        "",          "debug, info, warn or error") \
-    X(log_format,          TEXT,     "text",                  4,   4,        "",          "text or json")
+    PROCESS_LOG_CONFIG(X)
 /* clang-format on */
 
 CONFIG_STRUCT(router_config, ROUTER_CONFIG)
