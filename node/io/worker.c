@@ -127,6 +127,7 @@ static void on_round_end(void *user)
 {
     struct worker *worker = user;
 
+    worker_load_give_ready(worker);
     if (worker->flush_count > 0 && !pace_holds(&worker->pace))
         flush_all(worker);
     else if (worker->flush_count > 0 && !loop_timer_is_running(&worker->pace_timer))

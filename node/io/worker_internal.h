@@ -46,7 +46,7 @@ enum load_kind { LOAD_ROWS, LOAD_RANGE, LOAD_LOG };
 struct load_job {
     uv_work_t work;
     struct worker *worker;
-    struct load_job *next; /* Waiting for a place, or free. */
+    struct load_job *next; /* In a list, or free. */
     enum load_kind kind;
     uint32_t shard;
     uint64_t load_generation;
@@ -57,6 +57,10 @@ struct load_job {
     struct entry **entries;
     uint32_t entry_count;
     err result;
+};
+
+struct load_list {
+    struct load_job *first, *last;
 };
 
 /* At most one checkpoint or flush is on its way. */
@@ -75,7 +79,8 @@ struct worker {
     struct slot *slots;
     uint32_t held;
     struct shard_out out;
-    struct loop_hook round_hook; /* Flushes shards, then hands the round's writes to the log. */
+    /* Gives back rows, flushes shards, then hands the round's writes to the log. */
+    struct loop_hook round_hook;
     uint32_t *flush_list;
     uint32_t flush_count;
     struct pace pace;
@@ -89,7 +94,8 @@ struct worker {
     struct node_log_request *writes_newest, *writes_oldest; /* Of this round, linked by next. */
     uint32_t writes_open;
     struct load_job *free_loads;
-    struct load_job *waiting_first, *waiting_last;
+    struct load_list loads_waiting; /* For a place in the pool. */
+    struct load_list loads_ready;   /* Read already; given back when the round ends. */
     uint32_t loads_open;
     struct checkpoint_job checkpoint;
     bool checkpoint_running;
@@ -115,6 +121,8 @@ void worker_write_start(struct worker *worker);
 /* worker_load.c */
 void worker_load_rows(struct worker *worker, uint32_t shard, const struct need *need);
 void worker_load_log(struct worker *worker, uint32_t shard, const struct rep_log_read *read);
+/* At the end of a round: rows that needed no disk. */
+void worker_load_give_ready(struct worker *worker);
 void worker_load_deinit(struct worker *worker);
 
 /* worker_checkpoint.c */

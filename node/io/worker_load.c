@@ -5,19 +5,29 @@
 #include "runtime/base/check.h"
 
 #define LOG_READ_BYTES_MAX (1024u * 1024u)
+/* Rows of at most so many keys are looked for in RocksDB's memory on the loop first: to a thread of
+ * the pool and back costs more than finding a few there, and players who are new, or were evicted a
+ * moment ago, need no disk. More keys share one way there and back. */
+#define LOAD_HERE_KEYS_MAX 8u
 
 static void jobs_start(struct worker *worker);
+
+static void keys_of(const struct load_job *job, struct slice *ret_keys)
+{
+    struct reader reader = reader_from(buf_slice(&job->keys));
+
+    for (uint32_t i = 0; i < job->key_count; i++)
+        ret_keys[i] = read_bytes(&reader, STATE_KEY_BYTES_MAX);
+    CHECK(reader_finish(&reader) == ERR_OK);
+}
 
 /* ---- on the pool's threads ---- */
 
 static err read_rows(struct load_job *job)
 {
     struct slice *keys = mem_alloc(sizeof *keys * job->key_count);
-    struct reader reader = reader_from(buf_slice(&job->keys));
 
-    for (uint32_t i = 0; i < job->key_count; i++)
-        keys[i] = read_bytes(&reader, STATE_KEY_BYTES_MAX);
-    CHECK(reader_finish(&reader) == ERR_OK);
+    keys_of(job, keys);
     err e = db_get_many(job->worker->options.db, job->shard, keys, job->key_count, &job->rows);
     free(keys);
     return e;
@@ -137,21 +147,35 @@ static struct load_job *job_new(struct worker *worker, enum load_kind kind, uint
     job->kind = kind;
     job->shard = shard;
     job->result = ERR_OK;
-    if (worker->waiting_last != NULL)
-        worker->waiting_last->next = job;
+    return job;
+}
+
+static void job_wait(struct load_list *list, struct load_job *job)
+{
+    if (list->last != NULL)
+        list->last->next = job;
     else
-        worker->waiting_first = job;
-    worker->waiting_last = job;
+        list->first = job;
+    list->last = job;
+}
+
+static struct load_job *job_take(struct load_list *list)
+{
+    struct load_job *job = list->first;
+
+    if (job == NULL)
+        return NULL;
+    list->first = job->next;
+    if (list->first == NULL)
+        list->last = NULL;
+    job->next = NULL;
     return job;
 }
 
 static void jobs_start(struct worker *worker)
 {
-    while (worker->waiting_first != NULL && worker->loads_open < worker->options.loads_max) {
-        struct load_job *job = worker->waiting_first;
-        worker->waiting_first = job->next;
-        if (worker->waiting_first == NULL)
-            worker->waiting_last = NULL;
+    while (worker->loads_waiting.first != NULL && worker->loads_open < worker->options.loads_max) {
+        struct load_job *job = job_take(&worker->loads_waiting);
         worker->loads_open++;
         CHECK(uv_queue_work(loop_uv(worker->options.loop), &job->work, on_work, on_done) == 0);
     }
@@ -169,6 +193,34 @@ static void load_range(struct worker *worker, uint32_t shard, const struct need 
     CHECK(!reader->bad);
     buf_append(&job->keys, begin, (size_t)(reader->at - begin));
     job->load_generation = need->load_generation;
+    job_wait(&worker->loads_waiting, job);
+}
+
+/* True: the rows were all in RocksDB's memory, and wait for the end of the round. */
+static bool load_here(struct worker *worker, struct load_job *job)
+{
+    struct slice keys[LOAD_HERE_KEYS_MAX];
+
+    if (job->key_count > LOAD_HERE_KEYS_MAX)
+        return false;
+    keys_of(job, keys);
+    if (db_find_cached(worker->options.db, job->shard, keys, job->key_count, &job->rows) != ERR_OK)
+        return false;
+    job_wait(&worker->loads_ready, job);
+    loop_hook_arm(&worker->round_hook);
+    return true;
+}
+
+void worker_load_give_ready(struct worker *worker)
+{
+    struct load_list ready = worker->loads_ready;
+    struct load_job *job;
+
+    worker->loads_ready = (struct load_list){ 0 };
+    while ((job = job_take(&ready)) != NULL) {
+        give_back(worker, job);
+        job_clear(worker, job);
+    }
 }
 
 void worker_load_rows(struct worker *worker, uint32_t shard, const struct need *need)
@@ -180,6 +232,8 @@ void worker_load_rows(struct worker *worker, uint32_t shard, const struct need *
         buf_append(&job->keys, need->keys.data, need->keys.size);
         job->key_count = need->key_count;
         job->load_generation = need->load_generation;
+        if (!load_here(worker, job))
+            job_wait(&worker->loads_waiting, job);
     }
     while (reader_left(&reader) > 0)
         load_range(worker, shard, need, &reader);
@@ -196,17 +250,19 @@ void worker_load_log(struct worker *worker, uint32_t shard, const struct rep_log
         .to_index = read->to_index,
         .bytes_max = LOG_READ_BYTES_MAX,
     };
+    job_wait(&worker->loads_waiting, job);
     jobs_start(worker);
 }
 
 void worker_load_deinit(struct worker *worker)
 {
+    struct load_job *open;
+
     CHECK(worker->loads_open == 0);
-    for (struct load_job *job = worker->waiting_first; job != NULL;) {
-        struct load_job *next = job->next;
-        job_clear(worker, job);
-        job = next;
-    }
+    while ((open = job_take(&worker->loads_waiting)) != NULL)
+        job_clear(worker, open);
+    while ((open = job_take(&worker->loads_ready)) != NULL)
+        job_clear(worker, open);
     while (worker->free_loads != NULL) {
         struct load_job *job = worker->free_loads;
         worker->free_loads = job->next;

@@ -7,14 +7,15 @@
 #include "node/store/db_private.h"
 #include "runtime/base/check.h"
 
-#define BLOCK_SIZE      4096u
-#define ARENA_BYTES     (256u * 1024u)
-#define ROCKS_LOG_BYTES (1024u * 1024u)
-#define BLOOM_BITS      10.0
-#define REFILL_US       100000
-#define FAIRNESS        10
-#define INFO_LOG_WARN   2
-#define MEMTABLES_MAX   2
+#define BLOCK_SIZE       4096u
+#define ARENA_BYTES      (256u * 1024u)
+#define ROCKS_LOG_BYTES  (1024u * 1024u)
+#define BLOOM_BITS       10.0
+#define REFILL_US        100000
+#define FAIRNESS         10
+#define INFO_LOG_WARN    2
+#define MEMTABLES_MAX    2
+#define READ_TIER_MEMORY 1 /* kBlockCacheTier */
 
 struct db_config db_config_default(void)
 {
@@ -140,6 +141,9 @@ static void set_options(struct db *db, const struct db_config *config)
     rocksdb_writeoptions_disable_WAL(db->write_options, 1);
     db->read_options = rocksdb_readoptions_create();
     rocksdb_readoptions_set_verify_checksums(db->read_options, 1);
+    db->cached_options = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_verify_checksums(db->cached_options, 1);
+    rocksdb_readoptions_set_read_tier(db->cached_options, READ_TIER_MEMORY);
     db->flush_options = rocksdb_flushoptions_create();
     rocksdb_flushoptions_set_wait(db->flush_options, 1);
 }
@@ -150,6 +154,7 @@ static void db_free(struct db *db)
 {
     rocksdb_writeoptions_destroy(db->write_options);
     rocksdb_readoptions_destroy(db->read_options);
+    rocksdb_readoptions_destroy(db->cached_options);
     rocksdb_flushoptions_destroy(db->flush_options);
     rocksdb_options_destroy(db->options);
     rocksdb_cache_destroy(db->cache);
@@ -339,6 +344,7 @@ void db_stats_get(struct db *db, struct db_stats *ret_stats)
         .checkpoint_bytes = atomic_load(&db->checkpoint_bytes),
         .flushes = atomic_load(&db->flushes),
         .gets = atomic_load(&db->gets),
+        .cached_gets = atomic_load(&db->cached_gets),
         .ranges = atomic_load(&db->ranges),
     };
 }

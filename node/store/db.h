@@ -71,6 +71,11 @@ void db_rows_deinit(struct db_rows *rows);
 NODISCARD err db_get_many(struct db *db, uint32_t shard, const struct slice *keys, uint32_t count,
                           struct db_rows *ret_rows);
 
+/* The same from memtables and cached blocks alone, so that it may run on a loop: ERR_NEED when a
+ * row may be on disk and only db_get_many can tell. */
+NODISCARD err db_find_cached(struct db *db, uint32_t shard, const struct slice *keys,
+                             uint32_t count, struct db_rows *ret_rows);
+
 /* One page, ascending: at most range->limit rows, DB_PAGE_ROWS_MAX and about DB_PAGE_BYTES_MAX.
  * On error *ret_rows is untouched. */
 NODISCARD err db_range(struct db *db, uint32_t shard, const struct state_range *range,
@@ -91,7 +96,7 @@ bool db_damage(struct db *db, char ret_text[DB_TEXT_BYTES]);
 
 struct db_stats {
     uint64_t memtable_bytes, cache_bytes, table_reader_bytes, live_bytes, files;
-    uint64_t checkpoints, checkpoint_rows, checkpoint_bytes, flushes, gets, ranges;
+    uint64_t checkpoints, checkpoint_rows, checkpoint_bytes, flushes, gets, cached_gets, ranges;
 };
 void db_stats_get(struct db *db, struct db_stats *ret_stats);
 

@@ -16,12 +16,14 @@ struct db {
     rocksdb_cache_t *cache;
     rocksdb_writeoptions_t *write_options;
     rocksdb_readoptions_t *read_options;
+    rocksdb_readoptions_t *cached_options; /* As read_options, but never from the disk. */
     rocksdb_flushoptions_t *flush_options;
     const struct log *log;
     pthread_mutex_t lock; /* Of `damage`. */
     bool damaged;
     char damage[DB_TEXT_BYTES];
-    _Atomic uint64_t checkpoints, checkpoint_rows, checkpoint_bytes, flushes, gets, ranges;
+    _Atomic uint64_t checkpoints, checkpoint_rows, checkpoint_bytes, flushes, gets, cached_gets,
+        ranges;
 };
 
 /* Takes RocksDB's error (freed here): logs it, and keeps it if it is damage. */

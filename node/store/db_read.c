@@ -137,22 +137,53 @@ static err lookup_check(struct db *db, struct lookup *lookup)
     return e;
 }
 
+static void lookup_run(struct db *db, const rocksdb_readoptions_t *options, struct lookup *lookup)
+{
+    rocksdb_multi_get(db->rocks, options, lookup->count, lookup->key_list, lookup->key_sizes,
+                      lookup->values, lookup->value_sizes, lookup->errors);
+}
+
+static void lookup_gather(const struct lookup *lookup, const struct slice *keys,
+                          struct db_rows *ret_rows)
+{
+    struct gather gather = { 0 };
+
+    for (uint32_t i = 0; i < lookup->count; i++)
+        gather_add(&gather, keys[i],
+                   (struct slice){ (const uint8_t *)lookup->values[i], lookup->value_sizes[i] });
+    gather_finish(&gather, true, ret_rows);
+}
+
 err db_get_many(struct db *db, uint32_t shard, const struct slice *keys, uint32_t count,
                 struct db_rows *ret_rows)
 {
-    struct gather gather = { 0 };
     struct lookup lookup;
 
     atomic_fetch_add(&db->gets, count);
     lookup_init(&lookup, shard, keys, count);
-    rocksdb_multi_get(db->rocks, db->read_options, count, lookup.key_list, lookup.key_sizes,
-                      lookup.values, lookup.value_sizes, lookup.errors);
+    lookup_run(db, db->read_options, &lookup);
     err e = lookup_check(db, &lookup);
-    for (uint32_t i = 0; i < count && e == ERR_OK; i++)
-        gather_add(&gather, keys[i],
-                   (struct slice){ (const uint8_t *)lookup.values[i], lookup.value_sizes[i] });
     if (e == ERR_OK)
-        gather_finish(&gather, true, ret_rows);
+        lookup_gather(&lookup, keys, ret_rows);
+    lookup_deinit(&lookup);
+    return e;
+}
+
+err db_find_cached(struct db *db, uint32_t shard, const struct slice *keys, uint32_t count,
+                   struct db_rows *ret_rows)
+{
+    struct lookup lookup;
+    err e = ERR_OK;
+
+    lookup_init(&lookup, shard, keys, count);
+    lookup_run(db, db->cached_options, &lookup);
+    /* "Incomplete", or worse: then db_get_many meets it too, and says so. */
+    for (uint32_t i = 0; i < count; i++)
+        e = lookup.errors[i] != NULL ? ERR_NEED : e;
+    if (e == ERR_OK) {
+        atomic_fetch_add(&db->cached_gets, count);
+        lookup_gather(&lookup, keys, ret_rows);
+    }
     lookup_deinit(&lookup);
     return e;
 }

@@ -184,6 +184,37 @@ static void rows_deletions_and_meta_survive_a_restart(void **state)
     buf_deinit(&meta);
 }
 
+static void what_memory_lacks_is_not_taken_for_absent(void **state)
+{
+    struct test *test = *state;
+    struct db_rows rows = { 0 };
+    struct draft draft;
+    struct slice keys[2] = { slice_from_text("pa"), slice_from_text("pz") };
+
+    must_open(test);
+    draft_init(&draft, 1);
+    draft_add(&draft, "pa", "one");
+    draft_write(&draft, test->db, 3, "meta");
+    /* In a memtable. */
+    assert_int_equal(db_find_cached(test->db, 3, keys, 2, &rows), ERR_OK);
+    expect_row(&rows.rows[0], "pa", "one");
+    expect_row(&rows.rows[1], "pz", NULL);
+    db_rows_deinit(&rows);
+    /* In a table that nobody has read. */
+    assert_int_equal(db_flush(test->db), ERR_OK);
+    close_db(test);
+    must_open(test);
+    assert_int_equal(db_find_cached(test->db, 3, keys, 2, &rows), ERR_NEED);
+    assert_null(rows.rows);
+    /* In the cache. */
+    assert_int_equal(db_get_many(test->db, 3, keys, 2, &rows), ERR_OK);
+    db_rows_deinit(&rows);
+    assert_int_equal(db_find_cached(test->db, 3, keys, 2, &rows), ERR_OK);
+    expect_row(&rows.rows[0], "pa", "one");
+    expect_row(&rows.rows[1], "pz", NULL);
+    db_rows_deinit(&rows);
+}
+
 static void expect_page(struct db *db, struct state_range range, const char *keys, bool complete)
 {
     struct db_rows rows = { 0 };
@@ -515,6 +546,7 @@ int main(void)
         /* First: it forks, and no thread of RocksDB must have been started by then. */
         TEST(a_checkpoint_is_there_whole_or_not_at_all_after_sigkill),
         TEST(rows_deletions_and_meta_survive_a_restart),
+        TEST(what_memory_lacks_is_not_taken_for_absent),
         TEST(pages_are_in_order_and_within_their_prefix),
         TEST(a_prefix_is_loaded_whole_or_refused),
         TEST(a_dropped_shard_leaves_its_neighbours),
