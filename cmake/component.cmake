@@ -46,7 +46,7 @@ endfunction()
 function(unit_test NAME COMPONENT)
     cmake_parse_arguments(T "" "TIMEOUT" "EXTRA" ${ARGN})
     if(NOT T_TIMEOUT)
-        set(T_TIMEOUT 60)
+        set(T_TIMEOUT 300) # A bound for what hangs; generous, as machines may be slow and busy.
     endif()
     add_executable(${NAME} ${NAME}.c)
     target_compile_options(${NAME} PRIVATE ${HOLDFAST_WARNINGS})

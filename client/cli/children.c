@@ -132,19 +132,3 @@ bool child_answers(const struct child *child, const char *path)
     close(fd);
     return got >= 12 && strncmp(text, "HTTP/1.1 200", 12) == 0;
 }
-
-uint16_t free_port(void)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET };
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    uint16_t port = 0;
-
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-        getsockname(fd, (struct sockaddr *)&address, &size) == 0)
-        port = ntohs(address.sin_port);
-    if (fd >= 0)
-        close(fd);
-    return port;
-}

@@ -38,8 +38,6 @@ bool child_reap(struct child *child, int *ret_status);
 void child_stop(struct child *child, uint64_t patience_ms);
 /* GET http://127.0.0.1:<metrics_port><path> answers 200. */
 bool child_answers(const struct child *child, const char *path);
-/* A free loopback port, likely still free when used. 0: none. */
-uint16_t free_port(void);
 uint64_t monotonic_ms(void);
 void sleep_ms(uint32_t ms);
 

@@ -18,6 +18,7 @@
 #include "client/cli/verb.h"
 #include "runtime/base/check.h"
 #include "runtime/etcd/etcd_process.h"
+#include "runtime/etcd/loopback_port.h"
 #include "runtime/tls/certs.h"
 
 #define NODES_MAX         9u
@@ -88,7 +89,7 @@ static struct child *add_child(struct cluster *cluster, const char *program, con
     CHECK(cluster->child_count < CHILDREN_MAX);
     struct child *child = &cluster->children[cluster->child_count++];
 
-    child->metrics_port = free_port();
+    child->metrics_port = loopback_port_claim();
     snprintf(child->program, sizeof child->program, "%s/%s", cluster->programs, program);
     child_argument(child, "--cluster=%s", cluster->arguments->cluster);
     child_argument(child, "--etcd=%s", cluster->etcd.endpoint);
@@ -265,7 +266,7 @@ int verb_dev(const struct arguments *arguments)
         argument_number("restart-ms", arguments->restart_ms, 0, 600000, &cluster.restart_ms) !=
             ERR_OK)
         return 2;
-    cluster.port = port != 0 ? (uint16_t)port : free_port();
+    cluster.port = port != 0 ? (uint16_t)port : loopback_port_claim();
     if (mkdir(arguments->data, 0700) != 0 && errno != EEXIST)
         return complain(arguments->data, strerror(errno));
     char *data = realpath(arguments->data, NULL);

@@ -30,7 +30,7 @@
 #define CLUSTER "test"
 #define SHARDS  16u
 #define NODES   3u
-#define WAIT_MS 20000u
+#define WAIT_MS 60000u
 
 struct fixture;
 
@@ -388,7 +388,7 @@ static void run_coordinator(struct fixture *fixture, const char *name)
                                 "--currencies",
                                 "gold",
                                 "--lease-ttl",
-                                "4s",
+                                "8s",
                                 "--server-wait",
                                 "1s",
                                 "--claim-calm",
@@ -593,7 +593,7 @@ static void a_second_coordinator_takes_over_and_finishes(void **state)
     /* Asked to stop, it resigns at once. */
     assert_int_equal(coordinator_stop(&fixture, 1 - first, SIGTERM), 0);
     fixture.done = has_no_leader;
-    assert_true(loop_run_until(fixture.loop, done, &fixture, 500));
+    assert_true(loop_run_until(fixture.loop, done, &fixture, 4000)); /* Before its lease ends. */
     fixture_stop(&fixture);
 }
 
@@ -625,7 +625,7 @@ static void a_coordinator_outlives_an_outage_of_etcd(void **state)
     (void)state;
     fixture_start(&fixture, 1);
     etcd_process_kill(&fixture.process);
-    (void)loop_run_until(fixture.loop, never, NULL, 5000); /* Longer than its lease. */
+    (void)loop_run_until(fixture.loop, never, NULL, 9000); /* Longer than its lease. */
     assert_int_equal(waitpid(fixture.coordinators[0], NULL, WNOHANG), 0);
     assert_int_equal(etcd_process_restart(&fixture.process, 0), ERR_OK);
     node_stop(&fixture.nodes[2]);

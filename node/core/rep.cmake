@@ -13,7 +13,7 @@ component(node_rep_sim LAYER 4
     HEADERS rep_sim.h rep_narrative.h sim_disk.h sim_queue.h
     DEPENDS base node_rep)
 unit_test(sim_queue_test node_rep_sim)
-unit_test(rep_sim_test node_rep_sim TIMEOUT 120)
+unit_test(rep_sim_test node_rep_sim TIMEOUT 600)
 foreach(part rep rep_log rep_seal rep_fetch rep_append rep_accept rep_read)
     unit_test(${part}_test node_rep_sim)
 endforeach()

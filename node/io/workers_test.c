@@ -28,7 +28,7 @@
 #define SHARDS    6u
 #define GRANTS    40u
 #define CALLS_MAX 4096u
-#define WAIT_MS   30000u
+#define WAIT_MS   60000u
 
 struct fixture {
     struct loop *loop;

@@ -303,7 +303,7 @@ static void a_dropped_shard_leaves_its_neighbours(void **state)
 
 static void write_until_killed(struct test *test, int pipe)
 {
-    alarm(60);
+    alarm(300);
     test->config.write_buffer_bytes = 256u * 1024u;
     if (db_open(&test->config, &test->db, test->text) != ERR_OK)
         _exit(1);

@@ -106,7 +106,7 @@ static void run_child(struct fixture *f, int pipe)
     struct child child = { .fixture = f, .pipe = pipe };
     struct node_log_client client = { .done = on_done, .user = &child };
 
-    alarm(60);
+    alarm(300);
     CHECK(sem_init(&child.free_slots, 0, INFLIGHT) == 0);
     fixture_open(f);
     for (uint32_t shard = 0; shard < FIXTURE_SHARDS; shard++)

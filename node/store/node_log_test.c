@@ -259,10 +259,10 @@ static void dead_segments_are_used_again_and_promises_survive_them(void **state)
     assert_false(fixture_matches(f, f->log, 3, 0));
 }
 
-/* The keeper works on a thread of its own; polled, for at most 20 s. */
+/* The keeper works on a thread of its own; polled, for at most 60 s. */
 static void wait_for_space(struct fixture *f, bool wanted)
 {
-    for (uint32_t i = 0; i < 20000 && node_log_space_ok(f->log) != wanted; i++)
+    for (uint32_t i = 0; i < 60000 && node_log_space_ok(f->log) != wanted; i++)
         usleep(1000);
     CHECK(node_log_space_ok(f->log) == wanted);
 }
@@ -271,7 +271,7 @@ static void wait_for_spare(struct fixture *f)
 {
     struct node_log_stats stats = { 0 };
 
-    for (uint32_t i = 0; i < 20000 && stats.spare_segments == 0; i++) {
+    for (uint32_t i = 0; i < 60000 && stats.spare_segments == 0; i++) {
         usleep(1000);
         node_log_stats_get(f->log, &stats);
     }
@@ -383,7 +383,7 @@ static void a_failed_write_stops_the_process(void **state)
 
     assert_true(child >= 0);
     if (child == 0) {
-        alarm(30);
+        alarm(120);
         struct rlimit none = { 0, RLIM_INFINITY };
 
         fclose(stderr);
@@ -408,7 +408,7 @@ static void a_full_disk_is_reported_before_it_is_hit(void **state)
 
     assert_true(child >= 0);
     if (child == 0) {
-        alarm(30);
+        alarm(120);
         struct rlimit small = { 4u * 1024u * 1024u - 4096u, RLIM_INFINITY };
 
         fclose(stderr);

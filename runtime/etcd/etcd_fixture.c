@@ -52,7 +52,7 @@ struct etcd *client_new(struct world *world, const char *endpoint, uint64_t clus
     struct etcd_options options = { .loop = &world->loop,
                                     .endpoints = endpoints,
                                     .endpoint_count = 1,
-                                    .timeout_ms = 3000,
+                                    .timeout_ms = 10000,
                                     .cluster_id_known = cluster_id,
                                     .revision_known = revision,
                                     .rolled_back = count_rollback,

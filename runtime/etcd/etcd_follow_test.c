@@ -330,9 +330,9 @@ static void leadership_passes_when_the_leader_resigns(void **state)
 
     world_init(&world);
     struct etcd *second = client_new(&world, server.endpoint, 0, 0);
-    campaign(world.etcd, "elect/", "one", 5000, &one);
+    campaign(world.etcd, "elect/", "one", 30000, &one);
     RUN_UNTIL(&world, one.elected == 1);
-    campaign(second, "elect/", "two", 5000, &two);
+    campaign(second, "elect/", "two", 30000, &two);
     RUN_UNTIL(&world, strcmp(two.leader, "one") == 0);
     struct etcd_txn *txn = etcd_txn_new();
     etcd_election_compare(one.election, txn);
@@ -365,7 +365,7 @@ static void leadership_passes_when_the_leader_stalls(void **state)
     world_init(&second);
     campaign(first.etcd, "stall/", "one", 1000, &one);
     RUN_UNTIL(&first, one.elected == 1);
-    campaign(second.etcd, "stall/", "two", 1000, &two);
+    campaign(second.etcd, "stall/", "two", 30000, &two); /* Its loop will rest, too. */
     RUN_UNTIL(&second, two.elected == 1);
     assert_false(etcd_election_is_leader(one.election));
     RUN_UNTIL(&first, one.lost == 1 && strcmp(one.leader, "two") == 0);
@@ -384,7 +384,7 @@ static void deleted_candidate_takes_a_new_place(void **state)
     (void)state;
 
     world_init(&world);
-    campaign(world.etcd, "gone/", "one", 5000, &one);
+    campaign(world.etcd, "gone/", "one", 30000, &one);
     RUN_UNTIL(&world, one.elected == 1);
     etcd_txn_delete_prefix(txn, ETCD_THEN, SLICE_LITERAL("gone/"));
     assert_int_equal(commit(&world, txn).deleted, 1);

@@ -17,8 +17,9 @@
 #include <unistd.h>
 
 #include "runtime/base/check.h"
+#include "runtime/etcd/loopback_port.h"
 
-enum { HEALTHY_MS_DEFAULT = 15000, STOP_MS = 5000, STEP_MS = 20, ANSWER_MS = 500 };
+enum { HEALTHY_MS_DEFAULT = 60000, STOP_MS = 5000, STEP_MS = 20, ANSWER_MS = 500 };
 
 static uint64_t now_ms(void)
 {
@@ -42,41 +43,13 @@ static struct sockaddr_in loopback(uint16_t port)
                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 }
 
-/* A port that is free now, held until the caller closes *ret_fd. */
-static err port_reserve(uint16_t *ret_port, int *ret_fd)
-{
-    struct sockaddr_in address = loopback(0);
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0)
-        return ERR_IO;
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
-        close(fd);
-        return ERR_IO;
-    }
-    *ret_port = ntohs(address.sin_port);
-    *ret_fd = fd;
-    return ERR_OK;
-}
-
-/* Both are held at once, so they differ. */
 static err ports_choose(struct etcd_process *process)
 {
-    int client_fd = -1;
-    int peer_fd = -1;
-    err e = ERR_OK;
-
     if (process->client_port == 0)
-        e = port_reserve(&process->client_port, &client_fd);
-    if (e == ERR_OK && process->peer_port == 0)
-        e = port_reserve(&process->peer_port, &peer_fd);
-    if (client_fd >= 0)
-        close(client_fd);
-    if (peer_fd >= 0)
-        close(peer_fd);
-    return e;
+        process->client_port = loopback_port_claim();
+    if (process->peer_port == 0)
+        process->peer_port = loopback_port_claim();
+    return process->client_port != 0 && process->peer_port != 0 ? ERR_OK : ERR_IO;
 }
 
 /* Reads until the answer holds "true", the peer closes, or it takes too long. */
@@ -188,7 +161,8 @@ static err launch(struct etcd_process *process, uint64_t timeout_ms)
         }
         pause_ms(STEP_MS);
     }
-    return ERR_OK;
+    /* Ours, and not somebody else who had the port already. */
+    return reap(process, WNOHANG) ? ERR_IO : ERR_OK;
 }
 
 err etcd_process_start(const struct etcd_process_options *options, struct etcd_process *ret_process)

@@ -28,7 +28,7 @@ struct etcd_process_options {
     const char *data_dir; /* Made if missing; its parent must exist. */
     uint16_t client_port; /* 0: a free one, as peer_port. */
     uint16_t peer_port;
-    uint64_t timeout_ms; /* For being healthy; 0: 15 s. */
+    uint64_t timeout_ms; /* For being healthy; 0: 60 s. */
 };
 
 /* Starts etcd and waits until it answers /health. The child dies with the thread that started it

@@ -8,7 +8,7 @@
 #include "runtime/http/rpc_server.h"
 
 #define FIXTURE_KEPT_MAX 256u
-#define FIXTURE_WAIT_MS  5000u
+#define FIXTURE_WAIT_MS  60000u /* A bound only. */
 
 #define PATH_GRANT    "/holdfast.v1.LedgerService/Grant"
 #define PATH_BALANCES "/holdfast.v1.LedgerService/GetBalances"

@@ -68,6 +68,7 @@ err loop_new(struct loop **ret_loop)
     CHECK(uv_prepare_start(&loop->prepare, run_hooks) == 0);
     CHECK(uv_timer_init(&loop->uv, &loop->alarm) == 0);
     loop->alarm_ms = UINT64_MAX;
+    (void)signal(SIGPIPE, SIG_IGN);
     atomic_init(&loop->stop_asked, false);
     *ret_loop = loop;
     return ERR_OK;

@@ -21,6 +21,7 @@ struct loop;
 struct uv_loop_s;
 
 /* A loop belongs to the thread that runs it; make it on that thread or before the thread starts.
+ * SIGPIPE is ignored in the whole process from then on: libuv writes to peers that may be gone.
  * ERR_IO: the kernel refused a descriptor. */
 NODISCARD err loop_new(struct loop **ret_loop);
 /* After loop_run returned, when everything using the loop has been stopped. Pending libuv closes

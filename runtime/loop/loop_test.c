@@ -1,13 +1,18 @@
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "runtime/base/check.h"
 #include "runtime/loop/loop.h"
+
+/* A bound only. */
+#define LIMIT_MS 60000u
 
 struct trail {
     struct loop *loop;
@@ -54,7 +59,7 @@ static void timers_fire_in_due_order_and_ties_in_start_order(void **state)
         loop_timer_init(&t.timers[i], t.loop, timer_fired, &marks[i]);
         loop_timer_start(&t.timers[i], delays[i]);
     }
-    assert_true(loop_run_until(t.loop, enough, &t, 5000));
+    assert_true(loop_run_until(t.loop, enough, &t, LIMIT_MS));
     static const int expected[5] = { 4, 1, 3, 2, 0 };
     assert_memory_equal(t.seen, expected, sizeof expected);
     loop_free(t.loop);
@@ -80,7 +85,7 @@ static void stopped_timer_never_fires_and_its_memory_may_go(void **state)
         assert_false(loop_timer_is_running(doomed[i]));
         free(doomed[i]);
     }
-    assert_true(loop_run_until(t.loop, enough, &t, 5000));
+    assert_true(loop_run_until(t.loop, enough, &t, LIMIT_MS));
     assert_int_equal(t.count, 1);
     loop_free(t.loop);
 }
@@ -106,7 +111,7 @@ static void repeating_timer_can_stop_itself(void **state)
     assert_int_equal(loop_new(&t.loop), ERR_OK);
     loop_timer_init(&t.timers[0], t.loop, repeat_fired, &t);
     loop_timer_start_repeating(&t.timers[0], 1);
-    assert_true(loop_run_until(t.loop, three_and_timer_off, &t, 5000));
+    assert_true(loop_run_until(t.loop, three_and_timer_off, &t, LIMIT_MS));
     assert_int_equal(t.count, 3);
     loop_free(t.loop);
 }
@@ -144,7 +149,7 @@ static void hook_runs_once_at_the_end_of_the_round_also_when_armed_by_a_hook(voi
         loop_timer_init(&t.timers[i], t.loop, arm_twice, &t);
         loop_timer_start(&t.timers[i], 1);
     }
-    assert_true(loop_run_until(t.loop, enough, &t, 5000));
+    assert_true(loop_run_until(t.loop, enough, &t, LIMIT_MS));
     static const int expected[4] = { 1, 1, 101, 102 };
     assert_int_equal(t.count, 4);
     assert_memory_equal(t.seen, expected, sizeof expected);
@@ -170,6 +175,21 @@ static void signal_came(void *user, int signum)
     loop_stop(t->loop);
 }
 
+/* libuv writes without MSG_NOSIGNAL. */
+static void a_write_to_a_peer_that_is_gone_does_not_kill_the_process(void **state)
+{
+    (void)state;
+    struct loop *loop;
+    int ends[2];
+    assert_int_equal(loop_new(&loop), ERR_OK);
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    assert_int_equal(write(ends[1], "x", 1), -1);
+    assert_int_equal(errno, EPIPE);
+    close(ends[1]);
+    loop_free(loop);
+}
+
 static void sigterm_reaches_the_callback(void **state)
 {
     (void)state;
@@ -190,6 +210,7 @@ int main(void)
         cmocka_unit_test(repeating_timer_can_stop_itself),
         cmocka_unit_test(hook_runs_once_at_the_end_of_the_round_also_when_armed_by_a_hook),
         cmocka_unit_test(stop_before_run_is_not_lost),
+        cmocka_unit_test(a_write_to_a_peer_that_is_gone_does_not_kill_the_process),
         cmocka_unit_test(sigterm_reaches_the_callback),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

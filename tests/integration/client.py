@@ -1,5 +1,6 @@
 """A Connect client (JSON over HTTP/1.1, keep-alive) that knows no more than curl would."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -69,7 +70,7 @@ class Client:
             self.drop()
             raise Unanswered(f"{path}: {error!r}") from error
 
-    def call(self, method, request, deadline_ms=10000):
+    def call(self, method, request, deadline_ms=30000):
         """One call, no retries. `method` as "LedgerService/Grant"; raises RpcError, Unanswered."""
         status, _, data = self.post(f"/holdfast.v1.{method}", json.dumps(request),
                                     {"connect-timeout-ms": str(deadline_ms)}, deadline_ms / 1e3 + 5)
@@ -78,12 +79,12 @@ class Client:
             raise RpcError(status, answer)
         return answer
 
-    def settle(self, method, request, patience_s=30):
+    def settle(self, method, request, patience_s=90):
         """Repeats a call under the same op_id until its outcome is known."""
         end = time.monotonic() + patience_s
         while True:
             try:
-                return self.call(method, request)
+                return self.call(method, request, 10000)
             except Unanswered:
                 if time.monotonic() > end:
                     raise
@@ -125,7 +126,7 @@ class Client:
     def renew(self, incarnation, *sessions):
         return self.call("SessionService/RenewSessions", {
             "incarnation": incarnation,
-            "sessions": [{"playerId": player, "token": token} for player, token in sessions]})
+            "sessions": [{"playerId": player, "token": token} for player, token in sessions]}, 5000)
 
     def end(self, player, token, op_id=None, **more):
         return self.call("SessionService/EndSession", {
@@ -144,6 +145,32 @@ class Client:
 
     def nodes(self):
         return self.call("AdminService/GetCluster", {}).get("nodes", [])
+
+
+class Heartbeat:
+    """A game server's heart: renews its sessions twice a second until the end of the `with`."""
+
+    def __init__(self, client, incarnation, *sessions):
+        self.client, self.incarnation, self.sessions = client, incarnation, sessions
+        self.stopping = threading.Event()
+        self.lost = []  # Every token that an answer called lost.
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def run(self):
+        while not self.stopping.wait(0.5):
+            with contextlib.suppress(RpcError, Unanswered):  # The next one tells.
+                self.lost += self.client.renew(self.incarnation, *self.sessions).get("lost", [])
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.stop()
+
+    def stop(self):
+        self.stopping.set()
+        self.thread.join(60)
 
 
 def retryable(error):

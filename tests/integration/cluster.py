@@ -24,7 +24,7 @@ from client import Client, RpcError, Unanswered
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("HOLDFAST_BIN", ROOT / "build/release/bin"))
 SANITIZED = os.environ.get("HOLDFAST_SANITIZED", "") == "1"  # Slower by half an order.
-PATIENCE_S = 60 if SANITIZED else 30
+PATIENCE_S = 180 if SANITIZED else 90  # How long until something is wrong; not how fast it must be.
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 
@@ -33,19 +33,23 @@ def die_with_parent():
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-PORTS_GIVEN = set()
+PORT_CLAIMS = []  # Open sockets: they go when this process does.
 
 
 def free_port():
-    """Below the ephemeral range, so that no outgoing connection takes it meanwhile; never twice."""
+    """
+    Below the ephemeral range, so that no outgoing connection takes it meanwhile; never given to
+    anybody else who asks here or in runtime/etcd/loopback_port.c, as long as this process lives.
+    """
     while True:
         port = random.randrange(15000, 32000)
-        if port in PORTS_GIVEN:
-            continue
-        PORTS_GIVEN.add(port)
-        with socket.socket() as probe, contextlib.suppress(OSError):
+        claim = socket.socket(socket.AF_UNIX)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            claim.bind(f"\0holdfast-port-{port}")
             probe.bind(("127.0.0.1", port))
+            PORT_CLAIMS.append(claim)
             return port
+        claim.close()
 
 
 def wait_for(what, condition, patience_s=PATIENCE_S, every_s=0.03):
@@ -62,6 +66,17 @@ def wait_for(what, condition, patience_s=PATIENCE_S, every_s=0.03):
         if time.monotonic() > end:
             raise AssertionError(f"waited {patience_s} s in vain for {what}; last error: {last!r}")
         time.sleep(every_s)
+
+
+def print_tails(processes, lines=12, columns=300):
+    """What the processes said last, short enough for a CI log: lines that are not INFO first."""
+    for name, process in processes.items():
+        ended = "" if process.popen is None or process.running() else f", {process.popen.poll()}"
+        print(f"-- {name}{ended}: {process.log_path}", file=sys.stderr)
+        said = process.log().splitlines()
+        plain = [line for line in said if " INFO " not in line and '"info"' not in line]
+        for line in plain[-lines:] or said[-3:]:
+            print(line[:columns], file=sys.stderr)
 
 
 class Process:
@@ -96,7 +111,7 @@ class Process:
             self.popen.kill()
         self.popen.wait()
 
-    def stop(self, patience_s=20):
+    def stop(self, patience_s=60):
         """SIGTERM; its exit code."""
         if self.running():
             self.popen.send_signal(signal.SIGCONT)
@@ -204,6 +219,8 @@ class Cluster:
 
     def stop(self, keep=False):
         unclean = []
+        if keep:
+            self.print_logs()
         for process in self.processes():
             if SANITIZED and process is not self.etcd and process.running():
                 if process.stop(60) != 0:  # Leaks are found at the exit.
@@ -211,16 +228,13 @@ class Cluster:
             elif process.popen is not None:
                 process.kill()
         if keep or unclean:
-            print(f"logs and data are in {self.dir}", file=sys.stderr)
-            self.print_logs()
+            print(f"logs and data are in {self.dir}; not stopped with 0: {unclean}", file=sys.stderr)
         else:
             shutil.rmtree(self.dir, ignore_errors=True)
         assert not unclean, f"not stopped with 0: {unclean}"
 
-    def print_logs(self, lines=25):
-        for process in self.processes()[:-1]:
-            for line in [text for text in process.log().splitlines() if " INFO " not in text][-lines:]:
-                print(line, file=sys.stderr)
+    def print_logs(self):
+        print_tails({process.name: process for process in self.processes()})
 
     def __enter__(self):
         try:
@@ -283,6 +297,21 @@ def etcd_can_skip_fsync():
     return "--unsafe-no-fsync" in text.stdout + text.stderr
 
 
+class LogFile:
+    """The output of a process that `holdfast dev` started, for print_tails."""
+
+    popen = None
+
+    def __init__(self, path):
+        self.log_path = path
+
+    def running(self):
+        return False
+
+    def log(self):
+        return self.log_path.read_text(errors="replace")
+
+
 class DevCluster:
     """A cluster by `holdfast dev`, which starts dead processes again."""
 
@@ -307,7 +336,9 @@ class DevCluster:
             with contextlib.suppress(AssertionError):
                 self.process.stop()
         if keep:
-            print(f"logs and data are in {self.dir}\n{self.process.log()}", file=sys.stderr)
+            print(f"logs and data are in {self.dir}", file=sys.stderr)
+            logs = {log.stem: LogFile(log) for log in sorted(self.data.glob("*.log"))}
+            print_tails({"holdfast-dev": self.process} | logs)
         else:
             shutil.rmtree(self.dir, ignore_errors=True)
 

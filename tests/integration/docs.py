@@ -17,8 +17,8 @@ import time
 
 BLOCK = re.compile(r"^```(sh|json)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "@@ block "
-READY_SECONDS = 40
-PAGE_SECONDS = 60
+READY_SECONDS = 120  # Bounds only: machines may be slow and busy.
+PAGE_SECONDS = 240
 
 
 def blocks_of(page):

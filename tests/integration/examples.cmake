@@ -7,6 +7,6 @@ if(TARGET holdfast-example AND NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
         $<TARGET_FILE:holdfast> sessions.md grants.md operations.md profiles.md
         WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/docs)
     set_tests_properties(integration.examples integration.demo integration.docs PROPERTIES
-        LABELS release COST 100 TIMEOUT 180 RUN_SERIAL TRUE
+        LABELS release COST 100 TIMEOUT 600 RUN_SERIAL TRUE
         ENVIRONMENT "HOLDFAST_BIN=$<TARGET_FILE_DIR:holdfast>")
 endif()

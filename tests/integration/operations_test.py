@@ -3,7 +3,7 @@
 import threading
 import unittest
 
-from client import PAYMENTS, grant_of, uuid7
+from client import PAYMENTS, Heartbeat, grant_of, uuid7
 from cluster import ClusterTest
 
 
@@ -97,11 +97,13 @@ class OneOutcome(ClusterTest):
 
     def test_a_pending_steal_is_pending_then_committed(self):
         holder, thief = self.client.register("holder"), self.client.register("thief")
+        for server in (holder, thief):
+            self.enterContext(Heartbeat(self.client, server))
         token = self.client.start(self.player, holder)["token"]
         self.client.renew(holder, (self.player, token))
         op_id = uuid7()
         request = {"playerId": self.player, "opId": op_id, "incarnation": thief,
-                   "mode": "START_MODE_STEAL", "graceMs": 2000}
+                   "mode": "START_MODE_STEAL", "graceMs": 4000}
         answers = []
         thread = threading.Thread(target=lambda: answers.append(
             self.client.call("SessionService/StartSession", request)))

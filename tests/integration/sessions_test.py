@@ -4,7 +4,7 @@ import threading
 import time
 import unittest
 
-from client import UNHELD, uuid7
+from client import UNHELD, Heartbeat, uuid7
 from cluster import ClusterTest, wait_for
 
 
@@ -15,7 +15,13 @@ def replace(name, json, schema=1, **more):
 class JoinAndLeave(ClusterTest):
     def setUp(self):
         self.player = f"player-{uuid7()}"
-        self.server = self.client.register("one")
+        self.server = self.register("one")
+
+    def register(self, name):
+        """A game server whose heart beats until the test ends."""
+        incarnation = self.client.register(name)
+        self.enterContext(Heartbeat(self.client, incarnation))
+        return incarnation
 
     def section(self, name="progress"):
         sections = self.client.profile(self.player).get("sections", [])
@@ -53,17 +59,17 @@ class JoinAndLeave(ClusterTest):
 
     def test_a_held_player_is_refused_at_once_in_mode_fail_naming_the_holder(self):
         self.client.start(self.player, self.server)
-        other = self.client.register("two")
+        other = self.register("two")
         begun = time.monotonic()
         error = self.refused("SESSION_LOCKED", self.client.start, self.player, other)
-        self.assertLess(time.monotonic() - begun, 2)
+        self.assertLess(time.monotonic() - begun, 15, "it waited")
         self.assertEqual(error.connect_code, "aborted")
         self.assertEqual(error.owner, self.server)
         self.assertGreater(error.retry_after_ms, 0)
 
     def test_mode_wait_gets_the_player_when_the_holder_leaves(self):
         token = self.client.start(self.player, self.server)["token"]
-        other = self.client.register("two")
+        other = self.register("two")
         answers = []
         waiter = threading.Thread(target=lambda: answers.append(
             self.client.start(self.player, other, "WAIT")))
@@ -72,20 +78,20 @@ class JoinAndLeave(ClusterTest):
             wait_for("the waiter to be seen or still waiting", waiter.is_alive)
             self.client.end(self.player, token)
         finally:
-            waiter.join(15)
+            waiter.join(60)
         self.assertEqual(answers[0]["fence"], "2")
         self.assertFalse(answers[0].get("stolen", False))
 
     def test_mode_wait_ends_at_its_deadline_while_the_holder_stays(self):
         token = self.client.start(self.player, self.server)["token"]
-        other = self.client.register("two")
+        other = self.register("two")
         request = {"playerId": self.player, "opId": uuid7(), "incarnation": other,
                    "mode": "START_MODE_WAIT"}
         begun = time.monotonic()
         error = self.refused("SESSION_LOCKED", self.client.call, "SessionService/StartSession",
-                             request, deadline_ms=1500)
-        self.assertGreater(time.monotonic() - begun, 0.8)
-        self.assertLess(time.monotonic() - begun, 4)
+                             request, deadline_ms=4000)
+        self.assertGreater(time.monotonic() - begun, 2)
+        self.assertLess(time.monotonic() - begun, 15)
         self.assertEqual(error.owner, self.server)
         self.assertGreater(error.retry_after_ms, 0)
         self.client.update(self.player, token, replace("progress", "{}"))
@@ -93,24 +99,24 @@ class JoinAndLeave(ClusterTest):
     def test_a_steal_tells_the_holder_waits_its_grace_and_fences_the_old_token(self):
         token = self.client.start(self.player, self.server)["token"]
         self.client.renew(self.server, (self.player, token))
-        other = self.client.register("two")
+        other = self.register("two")
         answers = []
         begun = time.monotonic()
         thief = threading.Thread(target=lambda: answers.append(
-            (self.client.start(self.player, other, "STEAL", graceMs=1500), time.monotonic())))
+            (self.client.start(self.player, other, "STEAL", graceMs=4000), time.monotonic())))
         thief.start()
         try:
             told = wait_for("release_requested", lambda: self.client.renew(
                 self.server, (self.player, token)).get("releaseRequested"))
             self.assertEqual(told[0]["playerId"], self.player)
             self.assertEqual(told[0]["token"], token)
-            self.assertLessEqual(told[0]["remainingMs"], 1500)
+            self.assertLessEqual(told[0]["remainingMs"], 4000)
             # Within the grace the holder still writes.
             self.client.update(self.player, token, replace("progress", '{"xp":7}'))
         finally:
-            thief.join(15)
+            thief.join(60)
         stolen, at = answers[0]
-        self.assertGreaterEqual(at - begun, 1.4)
+        self.assertGreaterEqual(at - begun, 3.9)
         self.assertTrue(stolen["stolen"])
         self.assertEqual(stolen["fence"], "2")
         self.assertEqual(stolen["profile"]["sections"][0]["json"], '{"xp":7}')
@@ -126,19 +132,19 @@ class JoinAndLeave(ClusterTest):
 
     def test_a_holder_that_leaves_when_asked_ends_the_steal_before_its_grace(self):
         token = self.client.start(self.player, self.server)["token"]
-        other = self.client.register("two")
+        other = self.register("two")
         answers = []
         begun = time.monotonic()
         thief = threading.Thread(target=lambda: answers.append(
-            self.client.start(self.player, other, "STEAL", graceMs=8000)))
+            self.client.start(self.player, other, "STEAL", graceMs=20000)))
         thief.start()
         try:
             wait_for("release_requested", lambda: self.client.renew(
                 self.server, (self.player, token)).get("releaseRequested"))
             self.client.end(self.player, token, edits=[replace("progress", '{"last":true}')])
         finally:
-            thief.join(15)
-        self.assertLess(time.monotonic() - begun, 6)
+            thief.join(60)
+        self.assertLess(time.monotonic() - begun, 19, "it waited for the end of the grace")
         self.assertFalse(answers[0].get("stolen", False))
         self.assertEqual(answers[0]["profile"]["sections"][0]["json"], '{"last":true}')
 
@@ -208,7 +214,7 @@ class JoinAndLeave(ClusterTest):
 
     def test_a_batch_of_joins_and_leaves_answers_each_by_itself(self):
         held = f"held-{uuid7()}"
-        self.client.start(held, self.client.register("other"))
+        self.client.start(held, self.register("other"))
         players = [self.player, held, f"third-{uuid7()}"]
         results = self.client.call("SessionService/BatchStartSession", {"requests": [
             {"playerId": p, "opId": uuid7(), "incarnation": self.server} for p in players]})
@@ -224,20 +230,12 @@ class JoinAndLeave(ClusterTest):
 
 class Expiry(ClusterTest):
     def renewed(self, server, *sessions):
-        stop = threading.Event()
-
-        def beat():
-            while not stop.wait(0.5):
-                self.client.renew(server, *sessions)
-        thread = threading.Thread(target=beat, daemon=True)
-        thread.start()
-        self.addCleanup(thread.join)
-        self.addCleanup(stop.set)
+        self.enterContext(Heartbeat(self.client, server, *sessions))
 
     def test_a_silent_server_loses_its_sessions_and_can_not_come_back(self):
         server = self.client.register("silent", 5000)
         begun = time.monotonic()
-        steady = self.client.register("steady", 5000)
+        steady = self.client.register("steady", 8000)
         kept = self.client.start("kept", steady)["token"]
         self.renewed(steady, ("kept", kept))
         players = [f"orphan-{n}" for n in range(8)]
@@ -245,7 +243,7 @@ class Expiry(ClusterTest):
         self.client.renew(server, *tokens.items())
         for player in players:  # Freed by expiry: nobody stole, nobody asked.
             wait_for(f"{player} to be free", lambda p=player: self.client.call(
-                "AdminService/GetSession", {"playerId": p})["state"] == "free", 40)
+                "AdminService/GetSession", {"playerId": p})["state"] == "free")
         self.assertGreater(time.monotonic() - begun, 4)
         error = self.refused("SERVER_EXPIRED", self.client.start, "late", server)
         self.assertTrue(error.message)
@@ -256,6 +254,7 @@ class Expiry(ClusterTest):
             self.client.call("AdminService/ListServers", {}).get("servers", [])])
         self.assertEqual(self.client.start(players[0], steady)["fence"], "2")
         # The server that kept renewing kept its player, beyond its own TTL.
+        wait_for("the steady server's TTL to pass", lambda: time.monotonic() - begun > 9)
         self.client.update("kept", kept, replace("progress", '{"still":"here"}'))
 
     def test_unregistering_frees_sessions_at_once(self):
@@ -265,7 +264,7 @@ class Expiry(ClusterTest):
         begun = time.monotonic()
         self.client.call("SessionService/UnregisterServer", {"incarnation": server})
         wait_for("the session to be free", lambda: self.client.call(
-            "AdminService/GetSession", {"playerId": "polite-player"})["state"] == "free", 20)
+            "AdminService/GetSession", {"playerId": "polite-player"})["state"] == "free")
         self.assertLess(time.monotonic() - begun, 9, "it waited for the TTL")
         self.refused("SERVER_EXPIRED", self.client.start, "polite-player", server)
 
@@ -274,7 +273,7 @@ class Expiry(ClusterTest):
         self.renewed(server)
         self.client.start("unused", server)
         wait_for("the unused session to be free", lambda: self.client.call(
-            "AdminService/GetSession", {"playerId": "unused"})["state"] == "free", 30)
+            "AdminService/GetSession", {"playerId": "unused"})["state"] == "free")
 
 
 if __name__ == "__main__":
