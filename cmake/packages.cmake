@@ -9,6 +9,9 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+# Only to measure beside peers; without them those load generators are not built.
+pkg_check_modules(HIREDIS IMPORTED_TARGET hiredis)
+pkg_check_modules(LIBPQ IMPORTED_TARGET libpq)
 
 # These ship no pkg-config file in Debian 12.
 function(holdfast_library NAME HEADER)

@@ -1,12 +1,10 @@
 #include "load_op.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 
 #include "runtime/base/check.h"
-#include "runtime/base/id.h"
 
 static const char *const op_names[] = {
 #define LOAD_NAME(name, text, meaning) [LOAD_##name] = text,
@@ -25,86 +23,74 @@ bool load_op_parse(const char *text, enum load_op *ret_op)
     return false;
 }
 
-const char *load_op_name(enum load_op op)
+const char *load_op_list(void)
 {
-    return op_names[op];
+#define LOAD_LINE(name, text, meaning) "    " text ": " meaning "\n"
+    return LOAD_OPS(LOAD_LINE);
+#undef LOAD_LINE
 }
 
-unsigned load_op_count(const struct load_options *options)
+bool load_op_sweeps(enum load_op op)
 {
-    return options->op == LOAD_BATCH_GRANT || options->op == LOAD_BATCH_READ ? options->batch : 1;
+    return op == LOAD_FILL || op == LOAD_AUDIT || op == LOAD_LEDGER;
 }
 
-/* splitmix64, seeded by the kernel so that two runs never share an op_id. */
-uint64_t load_random(void)
+unsigned load_op_count(const struct load_work *work)
 {
-    static _Thread_local uint64_t state;
-
-    if (state == 0)
-        CHECK(getrandom(&state, sizeof state, 0) == sizeof state);
-    uint64_t z = state += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
+    return work->op == LOAD_BATCH_GRANT || work->op == LOAD_BATCH_READ ? work->options->batch : 1;
 }
 
 static void put_op_id(struct buf *out)
 {
-    struct timespec now;
-    uint64_t random[2] = { load_random(), load_random() };
-    struct uuid uuid;
     char text[UUID_TEXT_SIZE];
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    uuid = uuid_v7_make((uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000,
-                        (const uint8_t *)random);
-    uuid_print(&uuid, text);
+    load_op_id(text);
     buf_printf(out, "\"opId\":\"%s\"", text);
 }
 
-static unsigned pick_player(const struct load_options *options)
+static void put_grant(const struct load_options *options, struct load_slot *slot, struct buf *out)
 {
-    return (unsigned)(load_random() % options->players);
-}
+    struct load_grant grant = load_grant_next(options, &slot->history);
 
-static void put_grant(const struct load_options *options, struct buf *out)
-{
-    buf_printf(out, "{\"playerId\":\"p%u\",", pick_player(options));
-    put_op_id(out);
+    buf_printf(out, "{\"playerId\":\"p%u\",\"opId\":\"%s\",", grant.player, grant.op_id);
     buf_printf(out,
-               ",\"authority\":{\"system\":{\"scope\":\"payments\"}},"
-               "\"currencies\":[{\"currency\":\"%s\",\"amount\":\"1\"}],\"reason\":\"bench\"}",
+               "\"authority\":{\"system\":{\"scope\":\"payments\"}},"
+               "\"currencies\":[{\"currency\":\"%s\",\"amount\":\"1\"}],",
                options->currency);
+    for (unsigned i = 0; i < options->items; i++)
+        buf_printf(out, "%s{\"kind\":\"sword_of_dawn\"}", i == 0 ? "\"items\":[" : ",");
+    buf_printf(out, "%s\"reason\":\"bench\"}", options->items > 0 ? "]," : "");
 }
 
-static void put_read(const struct load_options *options, struct buf *out)
+static void put_read(const struct load_options *options, struct load_slot *slot, struct buf *out)
 {
-    buf_printf(out, "{\"playerId\":\"p%u\"}", pick_player(options));
+    (void)slot;
+    buf_printf(out, "{\"playerId\":\"p%u\"}", load_player(options));
 }
 
-static void put_batch(const struct load_options *options, struct buf *out,
-                      void (*put)(const struct load_options *, struct buf *))
+static void put_batch(const struct load_options *options, struct load_slot *slot, struct buf *out,
+                      void (*put)(const struct load_options *, struct load_slot *, struct buf *))
 {
     buf_printf(out, "{\"requests\":[");
     for (unsigned i = 0; i < options->batch; i++) {
         if (i > 0)
             buf_put_u8(out, ',');
-        put(options, out);
+        put(options, slot, out);
     }
     buf_printf(out, "]}");
 }
 
 /* Each connection has players of its own, so that no session is contested. */
-static void put_start(const struct load_options *options, const char *incarnation,
-                      struct load_slot *slot, struct buf *out)
+static void put_start(const struct load_work *work, struct load_slot *slot, struct buf *out)
 {
-    unsigned turns = options->players / options->connections;
+    unsigned turns = work->options->players / work->options->connections;
 
     slot->turn = turns > 0 ? (slot->turn + 1) % turns : 0;
-    snprintf(slot->player, sizeof slot->player, "s%u-%u", slot->index, slot->turn);
+    snprintf(slot->player, sizeof slot->player, "p%u",
+             slot->index + slot->turn * work->options->connections);
     buf_printf(out, "{\"playerId\":\"%s\",", slot->player);
     put_op_id(out);
-    buf_printf(out, ",\"incarnation\":\"%s\",\"mode\":\"START_MODE_FAIL\"}", incarnation);
+    buf_printf(out, ",\"incarnation\":\"%s\",\"mode\":\"START_MODE_FAIL\"}", work->incarnation);
 }
 
 static void put_end(const struct load_slot *slot, struct buf *out)
@@ -112,6 +98,57 @@ static void put_end(const struct load_slot *slot, struct buf *out)
     buf_printf(out, "{\"playerId\":\"%s\",", slot->player);
     put_op_id(out);
     buf_printf(out, ",\"authority\":{\"session\":{\"token\":\"%s\"}}}", slot->token);
+}
+
+/* Text that does not compress, so that disk and caches hold what players hold. */
+static void put_profile(unsigned player, struct buf *out)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    char fill[LOAD_DOCUMENT_BYTES - 24 + 1];
+
+    for (size_t i = 0; i + 1 < sizeof fill; i += 8) {
+        uint64_t bits = load_random();
+        for (size_t j = i; j < i + 8 && j + 1 < sizeof fill; j++, bits >>= 8)
+            fill[j] = letters[bits % 64];
+    }
+    fill[sizeof fill - 1] = 0;
+    buf_printf(out, "{\"playerId\":\"p%u\",", player);
+    put_op_id(out);
+    buf_printf(out,
+               ",\"authority\":{\"unheld\":{}},\"edits\":[{\"name\":\"progression\","
+               "\"schemaVersion\":1,\"replace\":\"{\\\"fill\\\":\\\"%s\\\",\\\"level\\\":%u}\"}]}",
+               fill, player % 100);
+}
+
+/* The next players of a sweep, or the same ones again. */
+static bool put_sweep(struct load_work *work, struct load_slot *slot)
+{
+    unsigned limit = work->op == LOAD_LEDGER ? 1 : work->options->batch;
+    unsigned first = work->player_next;
+
+    if (slot->again)
+        return true;
+    if (first >= work->options->players)
+        return false;
+    slot->in_sweep = work->options->players - first;
+    if (slot->in_sweep > limit)
+        slot->in_sweep = limit;
+    work->player_next += slot->in_sweep;
+    buf_clear(&slot->body);
+    if (work->op == LOAD_LEDGER) {
+        buf_printf(&slot->body, "{\"playerId\":\"p%u\",\"pageSize\":1}", first);
+        return true;
+    }
+    for (unsigned i = 0; i < slot->in_sweep; i++) {
+        buf_printf(&slot->body, i == 0 ? "{\"requests\":[" : ",");
+        if (work->op == LOAD_FILL)
+            put_profile(first + i, &slot->body);
+        else
+            buf_printf(&slot->body, "{\"playerId\":\"p%u\",\"sections\":[\"none\"]}", first + i);
+    }
+    buf_printf(&slot->body, "]}");
+    return true;
 }
 
 void load_http_write(const struct load_options *options, const char *method, struct slice body,
@@ -126,40 +163,54 @@ void load_http_write(const struct load_options *options, const char *method, str
     buf_append(out, body.data, body.size);
 }
 
-void load_op_write(const struct load_options *options, const char *incarnation,
-                   struct load_slot *slot, struct buf *out)
+static const char *method_of(const struct load_work *work, const struct load_slot *slot)
 {
-    struct buf body = { 0 };
-    const char *method = "LedgerService/Grant";
-
-    switch (options->op) {
+    switch (work->op) {
     case LOAD_GRANT:
-        put_grant(options, &body);
-        break;
+        return "LedgerService/Grant";
     case LOAD_BATCH_GRANT:
-        method = "LedgerService/BatchGrant";
-        put_batch(options, &body, put_grant);
-        break;
+        return "LedgerService/BatchGrant";
     case LOAD_READ:
-        method = "ProfileService/GetProfile";
-        put_read(options, &body);
-        break;
+        return "ProfileService/GetProfile";
     case LOAD_BATCH_READ:
-        method = "ProfileService/BatchGetProfile";
-        put_batch(options, &body, put_read);
-        break;
+    case LOAD_AUDIT:
+        return "ProfileService/BatchGetProfile";
     case LOAD_START_END:
-        if (slot->token[0] == 0) {
-            method = "SessionService/StartSession";
-            put_start(options, incarnation, slot, &body);
-        } else {
-            method = "SessionService/EndSession";
-            put_end(slot, &body);
-        }
-        break;
+        return slot->token[0] == 0 ? "SessionService/StartSession" : "SessionService/EndSession";
+    case LOAD_FILL:
+        return "ProfileService/BatchUpdateProfile";
+    case LOAD_LEDGER:
+        return "LedgerService/ListEntries";
     }
-    load_http_write(options, method, buf_slice(&body), out);
-    buf_deinit(&body);
+    CHECK(false);
+    return NULL;
+}
+
+bool load_op_write(struct load_work *work, struct load_slot *slot, struct buf *out)
+{
+    const struct load_options *options = work->options;
+    struct buf *body = &slot->body;
+
+    if (load_op_sweeps(work->op)) {
+        if (!put_sweep(work, slot))
+            return false;
+    } else {
+        buf_clear(body);
+        if (work->op == LOAD_GRANT)
+            put_grant(options, slot, body);
+        else if (work->op == LOAD_BATCH_GRANT)
+            put_batch(options, slot, body, put_grant);
+        else if (work->op == LOAD_READ)
+            put_read(options, slot, body);
+        else if (work->op == LOAD_BATCH_READ)
+            put_batch(options, slot, body, put_read);
+        else if (slot->token[0] == 0)
+            put_start(work, slot, body);
+        else
+            put_end(slot, body);
+    }
+    load_http_write(options, method_of(work, slot), buf_slice(body), out);
+    return true;
 }
 
 bool load_json_find(const char *body, const char *name, char *ret_text, size_t capacity)
@@ -180,26 +231,106 @@ bool load_json_find(const char *body, const char *name, char *ret_text, size_t c
     return true;
 }
 
-static unsigned errors_in(const char *body)
+static unsigned occurrences(const char *body, const char *text)
 {
     unsigned count = 0;
 
-    for (const char *at = body; (at = strstr(at, "\"error\":{")) != NULL; at++)
+    for (const char *at = body; (at = strstr(at, text)) != NULL; at++)
         count++;
     return count;
 }
 
-unsigned load_op_read(const struct load_options *options, struct load_slot *slot, unsigned status,
-                      const char *body)
+/* Adds every number that follows `before`. */
+static uint64_t sum_of(const char *body, const char *before)
+{
+    uint64_t sum = 0;
+
+    for (const char *at = body; (at = strstr(at, before)) != NULL;) {
+        at += strlen(before);
+        sum += strtoull(at, NULL, 10);
+    }
+    return sum;
+}
+
+static void read_sums(struct load_work *work, const char *body)
+{
+    char before[96];
+
+    if (work->op == LOAD_LEDGER) {
+        work->entries += sum_of(body, "\"seq\":\"");
+        return;
+    }
+    snprintf(before, sizeof before, "{\"currency\":\"%s\",\"amount\":\"", work->options->currency);
+    work->balance += sum_of(body, before);
+    work->items += sum_of(body, "\"itemCount\":");
+}
+
+/* Of `failed` operations with this answer; the codes named say that nothing was done. */
+static void read_failures(struct load_outcome *outcome, unsigned failed, bool whole,
+                          const char *body)
+{
+    unsigned throttled = occurrences(body, "\"ERROR_CODE_THROTTLED\"");
+    unsigned undone = throttled + occurrences(body, "\"ERROR_CODE_UNAVAILABLE\"") +
+                      occurrences(body, "\"ERROR_CODE_DEADLINE_EXCEEDED\"");
+
+    if (whole) {
+        throttled = throttled > 0 ? failed : 0;
+        undone = undone > 0 ? failed : 0;
+    }
+    outcome->failed = failed;
+    outcome->throttled = throttled;
+    outcome->unknown = failed > undone ? failed - undone : 0;
+}
+
+static struct load_outcome read_body(struct load_work *work, struct load_slot *slot,
+                                     const char *body)
+{
+    struct load_outcome outcome = { 0 };
+    unsigned count = load_op_sweeps(work->op) ? slot->in_sweep : load_op_count(work);
+    unsigned failed = 0;
+    bool reads = work->op == LOAD_READ || work->op == LOAD_BATCH_READ;
+
+    if (work->op != LOAD_GRANT && work->op != LOAD_READ)
+        failed = occurrences(body, "\"error\":{");
+    if (reads && strlen(body) < (size_t)work->options->answer_min * (count - failed))
+        failed = count;
+    if (failed > 0)
+        read_failures(&outcome, failed, false, body);
+    outcome.done = count - failed;
+    if (work->op == LOAD_GRANT || work->op == LOAD_BATCH_GRANT)
+        outcome.duplicates = occurrences(body, "\"duplicate\":true");
+    return outcome;
+}
+
+struct load_outcome load_op_read(struct load_work *work, struct load_slot *slot, unsigned status,
+                                 const char *body)
 {
     bool held = slot->token[0] != 0;
+    bool sweeps = load_op_sweeps(work->op);
+    struct load_outcome outcome = { 0 };
 
     slot->token[0] = 0;
-    if (status != 200)
-        return load_op_count(options);
-    if (options->op == LOAD_BATCH_GRANT || options->op == LOAD_BATCH_READ)
-        return errors_in(body);
-    if (options->op == LOAD_START_END && !held)
-        return !load_json_find(body, "token", slot->token, sizeof slot->token);
-    return 0;
+    if (status == 200)
+        outcome = read_body(work, slot, body);
+    else
+        read_failures(&outcome, sweeps ? slot->in_sweep : load_op_count(work), true, body);
+    slot->again = sweeps && outcome.failed > 0;
+    if (outcome.failed == 0 && (work->op == LOAD_AUDIT || work->op == LOAD_LEDGER))
+        read_sums(work, body);
+    if (work->op == LOAD_START_END && !held && outcome.done > 0) {
+        outcome.done = 0; /* The pair counts when it has ended. */
+        outcome.failed = !load_json_find(body, "token", slot->token, sizeof slot->token);
+    }
+    load_grant_answered(&slot->history, outcome.failed == 0);
+    return outcome;
+}
+
+struct load_outcome load_op_lost(const struct load_work *work, struct load_slot *slot)
+{
+    unsigned count = load_op_sweeps(work->op) ? slot->in_sweep : load_op_count(work);
+
+    slot->again = load_op_sweeps(work->op);
+    slot->token[0] = 0;
+    load_grant_answered(&slot->history, false);
+    return (struct load_outcome){ .failed = count, .unknown = count };
 }

@@ -1,19 +1,28 @@
-/* load_op: the requests a load run sends, as Connect JSON, and what it reads from the answers. */
+/* load_op: the requests a load run sends to Holdfast, as Connect JSON, and what it reads from the
+ * answers. */
 #ifndef TESTS_BENCH_LOAD_OP_H
 #define TESTS_BENCH_LOAD_OP_H
 
 #include <stdbool.h>
 
+#include "load_grant.h"
+#include "load_options.h"
+#include "load_run.h"
 #include "runtime/base/buf.h"
 
+#define LOAD_DOCUMENT_BYTES 1000u /* With names and numbers, a profile of 1 KiB. */
+
 /* clang-format off */
-/*    name         method called                                                            */
-#define LOAD_OPS(X)                                                                         \
-    X(GRANT,       "grant",      "one LedgerService/Grant")                                 \
-    X(BATCH_GRANT, "batchgrant", "one LedgerService/BatchGrant of --batch grants")          \
-    X(READ,        "read",       "one ProfileService/GetProfile")                           \
-    X(BATCH_READ,  "batchread",  "one ProfileService/BatchGetProfile of --batch players")   \
-    X(START_END,   "startend",   "SessionService/StartSession, then EndSession")
+/*    name         text          method called                                                      */
+#define LOAD_OPS(X)                                                                                 \
+    X(GRANT,       "grant",      "LedgerService/Grant: one currency, --items items")                \
+    X(BATCH_GRANT, "batchgrant", "LedgerService/BatchGrant of --batch grants")                      \
+    X(READ,        "read",       "ProfileService/GetProfile, strict")                               \
+    X(BATCH_READ,  "batchread",  "ProfileService/BatchGetProfile of --batch players, strict")       \
+    X(START_END,   "startend",   "SessionService/StartSession, then EndSession: one operation")     \
+    X(FILL,        "fill",       "once: gives every player a profile of 1 KiB, --batch a call")     \
+    X(AUDIT,       "audit",      "once: reads every player, sums balances and items")               \
+    X(LEDGER,      "ledger",     "once: reads every player's newest ledger entry, sums its seq")
 /* clang-format on */
 
 enum load_op {
@@ -22,18 +31,16 @@ enum load_op {
 #undef LOAD_ENUM
 };
 
-struct load_options {
-    const char *host;
-    const char *pids;
-    const char *api_key;
-    const char *currency;
-    unsigned port;
-    unsigned connections;
-    unsigned players;
-    unsigned batch;
+/* What all connections share. */
+struct load_work {
+    const struct load_options *options;
     enum load_op op;
-    double seconds;
-    double warm_up_s;
+    char incarnation[64];
+    unsigned player_next; /* fill, audit, ledger: the first that no request has taken. */
+    uint64_t balance;     /* Sums over the answers of audit and ledger. */
+    uint64_t items;
+    uint64_t entries;
+    uint64_t answer_bytes;
 };
 
 /* What one connection remembers between requests. */
@@ -42,24 +49,30 @@ struct load_slot {
     unsigned turn;
     char player[32];
     char token[96]; /* startend: set while it holds a session. */
+    struct load_history history;
+    struct buf body;   /* Of the last request. */
+    bool again;        /* fill, audit, ledger: that one failed, repeat it. */
+    unsigned in_sweep; /* Players in it. */
 };
 
-/* Appends a whole HTTP request. */
-void load_op_write(const struct load_options *options, const char *incarnation,
-                   struct load_slot *slot, struct buf *out);
+bool load_op_parse(const char *text, enum load_op *ret_op);
+/* Every operation and what it calls, one a line. */
+const char *load_op_list(void);
+/* True for those that go once over all players. */
+bool load_op_sweeps(enum load_op op);
+/* Appends a whole HTTP request; false: a sweep has nothing left. */
+bool load_op_write(struct load_work *work, struct load_slot *slot, struct buf *out);
 /* Appends an HTTP request with this body. */
 void load_http_write(const struct load_options *options, const char *method, struct slice body,
                      struct buf *out);
-/* Looks at an answer's body; returns how many of the operations in it failed. `body` ends in NUL.
- */
-unsigned load_op_read(const struct load_options *options, struct load_slot *slot, unsigned status,
-                      const char *body);
+/* Looks at the answer to the slot's request. `body` ends in NUL. */
+struct load_outcome load_op_read(struct load_work *work, struct load_slot *slot, unsigned status,
+                                 const char *body);
+/* The connection was lost with the slot's request on its way. */
+struct load_outcome load_op_lost(const struct load_work *work, struct load_slot *slot);
 /* Operations in one request. */
-unsigned load_op_count(const struct load_options *options);
+unsigned load_op_count(const struct load_work *work);
 /* Copies the JSON string value behind "name": false when it is not there. */
 bool load_json_find(const char *body, const char *name, char *ret_text, size_t capacity);
-bool load_op_parse(const char *text, enum load_op *ret_op);
-const char *load_op_name(enum load_op op);
-uint64_t load_random(void);
 
 #endif

@@ -160,3 +160,19 @@ double own_cpu_s(void)
     return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
+
+double machine_cpu_s(void)
+{
+    unsigned long long user, nice, system, irq, soft_irq;
+    FILE *file = fopen("/proc/stat", "re");
+    int found = 0;
+
+    if (file != NULL) {
+        found = fscanf(file, "cpu %llu %llu %llu %*u %*u %llu %llu", &user, &nice, &system, &irq,
+                       &soft_irq);
+        fclose(file);
+    }
+    if (found != 5)
+        return 0;
+    return (double)(user + nice + system + irq + soft_irq) / (double)sysconf(_SC_CLK_TCK);
+}

@@ -24,5 +24,7 @@ double histogram_ms(const struct histogram *histogram, double fraction);
  * children those have reaped. */
 double server_cpu_s(const char *pids);
 double own_cpu_s(void);
+/* Of every process and of interrupts, since the machine started. 0 when /proc does not tell. */
+double machine_cpu_s(void);
 
 #endif

@@ -1,0 +1,114 @@
+"""The bars, and which of them hold."""
+
+import statistics
+from dataclasses import dataclass
+
+
+@dataclass
+class Bar:
+    """`ours` (and `peer`: their ratio) of figures by name, against a limit. sense: ">=" or "<="."""
+
+    group: str
+    text: str
+    ours: str
+    field: str
+    sense: str
+    limit: float
+    peer: str = ""
+    pick: object = statistics.median
+
+
+RATE, CPU = "ops_per_s", "ops_per_server_cpu_s"
+BARS = [
+    Bar("grant", "grants/s, 64 connections, to Redis", "holdfast.grant.64", RATE, ">=", 1.5,
+        "redis.grant.64"),
+    Bar("grant", "grants/s, 64 connections, to PostgreSQL", "holdfast.grant.64", RATE, ">=", 2.5,
+        "postgres.grant.64"),
+    Bar("grant", "p99 ms, 64 connections, to Redis", "holdfast.grant.64", "p99_ms", "<=", 2,
+        "redis.grant.64"),
+    Bar("grant", "grants/s, 256 connections, to Redis", "holdfast.grant.256", RATE, ">=", 1.5,
+        "redis.grant.256"),
+    Bar("grant", "p50 ms, 1 connection, to Redis", "holdfast.grant.1", "p50_ms", "<=", 1.5,
+        "redis.grant.1"),
+    Bar("grant", "grants/server CPU-s, 64 connections, to Redis", "holdfast.grant.64", CPU, ">=", 1,
+        "redis.grant.64"),
+    Bar("grant", "checkpoints in the run with fewest", "holdfast.grant.64", "checkpoints", ">=", 1,
+        pick=min),
+    Bar("grant", "shards owned by the node with fewest", "holdfast.owned", "least", ">=", 16, pick=min),
+    Bar("batch", "BatchGrant grants/s, 16 connections, to Redis pipelined",
+        "holdfast.batchgrant.16", RATE, ">=", 3, "redis.pipelined.64"),
+    Bar("read", "strict reads/s of 1 KiB, singly", "holdfast.read.64", RATE, ">=", 30000),
+    Bar("read", "strict reads/s of 1 KiB, batches of 50", "holdfast.batchread.16", RATE, ">=",
+        60000),
+    Bar("session", "StartSession + EndSession pairs/s", "holdfast.startend.64", RATE, ">=", 5000),
+    Bar("start", "ready after, ms", "holdfast.ready", "ms", "<=", 2000),
+    Bar("start", "idle, MiB without etcd", "holdfast.idle", "mib", "<=", 150),
+    Bar("restart", "one node killed: every shard serves after, ms", "holdfast.restart.one_node",
+        "ms", "<=", 3000),
+    Bar("restart", "all nodes killed: every shard serves after, ms", "holdfast.restart.all_nodes",
+        "ms", "<=", 3000),
+    Bar("restart", "everything killed, started again: every shard serves after, ms",
+        "holdfast.restart.everything", "ms", "<=", 3000),
+    Bar("overload", "grants/s, 1024 connections, to 256", "holdfast.overload.1024", RATE, ">=", 0.8,
+        "holdfast.peak.256"),
+    Bar("overload", "grants/s, open loop at twice the rate, to the peak", "holdfast.overload.open",
+        RATE, ">=", 0.8, "holdfast.peak.256"),
+    Bar("overload", "BatchGrant grants/s, 256 connections, to 16", "holdfast.overload.batch", RATE,
+        ">=", 0.8, "holdfast.peak.batch"),
+    Bar("scale", "grants/s, 2 million players, to 10 thousand", "holdfast.many.64", RATE,
+        ">=", 0.8, "holdfast.few.64"),
+    Bar("hour", "grants/s after an hour's log, to a fresh cluster", "holdfast.aged.64", RATE, ">=",
+        0.8, "holdfast.fresh.64"),
+]
+
+
+def median_of(results):
+    return {key: statistics.median(r[key] for r in results)
+            for key in results[0] if isinstance(results[0][key], (int, float))}
+
+
+def judge(figures, checks):
+    """Bars of what was measured, as [{bar, group, ours, peer, value, limit, holds}]."""
+    judged = []
+    for bar in BARS:
+        if bar.ours not in figures:
+            continue
+        ours = bar.pick(r[bar.field] for r in figures[bar.ours])
+        peer = bar.pick(r[bar.field] for r in figures[bar.peer]) if bar.peer else None
+        value = ours if peer is None else ours / peer if peer else 0
+        holds = value >= bar.limit if bar.sense == ">=" else value <= bar.limit
+        judged.append({"bar": bar.text, "group": bar.group, "ours": ours, "peer": peer,
+                       "value": round(value, 3), "limit": f"{bar.sense} {bar.limit:g}",
+                       "holds": bool(holds)})
+    for text, holds, detail in checks:
+        judged.append({"bar": text, "group": "verify", "ours": detail, "peer": None,
+                       "value": int(holds), "limit": "true", "holds": bool(holds)})
+    return judged
+
+
+def short(value):
+    if value is None or isinstance(value, str):
+        return value or ""
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.2f}"
+
+
+def table(judged):
+    """Markdown."""
+    lines = ["| bar | Holdfast | beside | ratio | wanted | |", "|---|---|---|---|---|---|"]
+    for bar in judged:
+        ratio = f"{bar['value']:.2f}" if bar["peer"] is not None else ""
+        lines.append(f"| {bar['bar']} | {short(bar['ours'])} | {short(bar['peer'])} | {ratio} "
+                     f"| {bar['limit']} | {'ok' if bar['holds'] else 'MISS'} |")
+    return "\n".join(lines)
+
+
+def figure_table(medians):
+    """Markdown: the figures behind the bars."""
+    fields = ("ops_per_s", "p50_ms", "p99_ms", "server_cpu_us_per_op", "client_cpu_s",
+              "aside_cpu_s", "other_cpu_s", "checkpoints")
+    lines = ["| figure | ops/s | p50 ms | p99 ms | server CPU us/op | client CPU s | etcd CPU s "
+             "| other CPU s | checkpoints |", "|---|---|---|---|---|---|---|---|---|"]
+    for name, values in medians.items():
+        if "ops_per_s" in values:
+            lines.append(f"| {name} | " + " | ".join(short(values.get(f)) for f in fields) + " |")
+    return "\n".join(lines)

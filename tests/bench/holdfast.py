@@ -1,0 +1,197 @@
+"""holdfast dev as a measured store: three nodes, a router, a coordinator, a real etcd."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import time
+import urllib.request
+
+from peers import REPEAT
+from processes import (BIN, die_with_parent, free_port, generate, generator_command, memory_mib,
+                       say, wait_for)
+
+DOCUMENT_BYTES = 1000  # What `loadgen --op fill` gives every player: a profile of 1 KiB.
+PROBES = 1000          # Players of a probe: enough that every one of 64 shards has some.
+PROBE_DEADLINE_MS = 300
+
+
+class Holdfast:
+    """One cluster with data of its own."""
+
+    def __init__(self, directory, processes, players, name="holdfast"):
+        self.home, self.processes, self.players = directory / name, processes, players
+        self.log = directory / f"{name}.log"
+        self.port = free_port()
+        self.dev = None
+        self.granted = self.unknown = 0
+
+    # Starting and stopping.
+
+    def state(self):
+        path = self.home / "cluster.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+    def launch(self):
+        self.dev = self.processes.start([BIN / "holdfast", "dev", "--data", self.home, "--port",
+                                         self.port], self.log)
+
+    def start(self):
+        """Until cluster.json says ready; milliseconds."""
+        begun = time.monotonic()
+        self.launch()
+        wait_for("Holdfast to be ready", self.ready_or_dead, every_s=0.005)
+        return round((time.monotonic() - begun) * 1000)
+
+    def ready_or_dead(self):
+        if self.dev.poll() is not None:
+            raise RuntimeError(self.log.read_text(encoding="utf-8"))
+        state = self.state()
+        return state.get("ready") and state["pid"] == self.dev.pid
+
+    def stop(self):
+        self.processes.stop_one(self.dev, 40)
+
+    def nodes(self):
+        return [p for p in self.state()["processes"] if p["name"].startswith("node")]
+
+    def pids(self):
+        return [p["pid"] for p in self.state()["processes"]]
+
+    def kill_nodes(self, count):
+        for node in self.nodes()[:count]:
+            os.kill(node["pid"], signal.SIGKILL)
+
+    def kill_all(self):
+        """SIGKILL of `holdfast dev`, with which all its processes die."""
+        self.dev.kill()
+        self.dev.wait()
+
+    # What it says about itself.
+
+    def resident_mib(self):
+        return memory_mib(self.pids())
+
+    def metric(self, name):
+        """One value a node."""
+        values = []
+        for node in self.nodes():
+            url = f"http://127.0.0.1:{node['metricsPort']}/metrics"
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                lines = answer.read().decode().splitlines()
+            values += [float(line.split()[1]) for line in lines if line.split()[0] == name]
+        return values
+
+    def call(self, method, body, deadline_ms=10000):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request("POST", f"/holdfast.v1.{method}", json.dumps(body), {
+                "Content-Type": "application/json", "Connect-Timeout-Ms": str(deadline_ms)})
+            return json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
+
+    # Load.
+
+    def options(self, op, connections, seconds, more):
+        return {"op": op, "connections": connections, "seconds": seconds,
+                "warm_up": min(0.7, seconds), "players": self.players, "repeat": REPEAT, "items": 1,
+                "pids": ",".join(map(str, self.pids())),
+                "aside_pids": self.state()["etcdPid"]} | more
+
+    def load(self, op, connections, seconds, may_fail=False, **more):
+        checkpoints = sum(self.metric("holdfast_node_checkpoints_total"))
+        result = generate("loadgen", self.port, **self.options(op, connections, seconds, more))
+        result["checkpoints"] = round(
+            sum(self.metric("holdfast_node_checkpoints_total")) - checkpoints)
+        if result["errors"] and not may_fail:
+            raise RuntimeError(f"{op}: {result['errors']} errors")
+        self.count(op, result)
+        return result
+
+    def count(self, op, result):
+        if op in ("grant", "batchgrant"):
+            self.granted += result["acknowledged"]
+            self.unknown += result["unknown"]
+
+    def load_behind(self):
+        """Grants by 64 connections that are dialled again when lost, until `end_load`."""
+        command = generator_command("loadgen", self.port, self.options(
+            "grant", 64, 600, {"persist": True, "warm_up": 0}))
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                text=True, preexec_fn=die_with_parent)
+
+    def end_load(self, load):
+        load.send_signal(signal.SIGTERM)
+        result = json.loads(load.communicate(timeout=60)[0])
+        self.count("grant", result)
+        return result
+
+    def fill(self):
+        result = generate("loadgen", self.port, op="fill", connections=8, batch=50,
+                          players=self.players)
+        say(f"    {self.players:,} profiles of 1 KiB in {result['seconds']} s")
+        if result["acknowledged"] != self.players:
+            raise RuntimeError(f"fill: {result}")
+
+    def probe(self, begun):
+        """Milliseconds from `begun` until players of every shard had a grant acknowledged."""
+        pending = {f"probe-{n}": f"probe:{n}" for n in range(PROBES)}
+        while pending:
+            requests = [{"playerId": player, "opId": f"admin:{op}-{begun}",
+                         "authority": {"system": {"scope": "payments"}},
+                         "currencies": [{"currency": "gems", "amount": "1"}]}
+                        for player, op in pending.items()]
+            try:
+                results = self.call("LedgerService/BatchGrant", {"requests": requests},
+                                    PROBE_DEADLINE_MS).get("results", [])
+            except (OSError, http.client.HTTPException, ValueError):
+                results = []
+            for player, result in zip(list(pending), results):
+                if "response" in result:
+                    del pending[player]
+            if time.monotonic() - begun > 60:
+                raise RuntimeError(f"{len(pending)} of {PROBES} players have no owner after 60 s")
+            if pending:
+                time.sleep(0.005)
+        return round((time.monotonic() - begun) * 1000)
+
+    # Afterwards.
+
+    def replicas_live(self):
+        """The least number of replicas that a shard can reach; 0 while it is not known."""
+        try:
+            shards = self.call("AdminService/ListShards", {}).get("shards", [])
+        except (OSError, http.client.HTTPException, ValueError):
+            return 0
+        return min((sum(r["state"] == "ok" for r in shard["replicas"]) for shard in shards),
+                   default=0)
+
+    def replicas_agree(self):
+        """Every replica of every shard has applied all there is, to equal outcome hashes."""
+        for shard in self.call("AdminService/ListShards", {}).get("shards", []):
+            replicas = shard["replicas"]
+            if len(replicas) != len(shard["members"]) or len(
+                    {(r["outcomeHash"], r["appliedIndex"], r["logIndex"]) for r in replicas}) != 1:
+                return False
+            if any(r["appliedIndex"] != r["logIndex"] for r in replicas):
+                return False
+        return True
+
+    def verify(self):
+        """[(check, holds, detail)]: every acknowledged grant is there once, on every replica."""
+        sums = generate("loadgen", self.port, op="audit", connections=8, players=self.players)
+        entries = generate("loadgen", self.port, op="ledger", players=self.players)["entries"]
+        gold, most = sums["balance"], self.granted + self.unknown
+        checks = [("Holdfast: currency, items and ledger equal what was acknowledged",
+                   gold == sums["items"] == entries and self.granted <= gold <= most,
+                   f"{gold}, {sums['items']}, {entries}, {self.granted}"
+                   + (f" to {most} (unknown outcomes)" if self.unknown else ""))]
+        try:
+            wait_for("replicas to agree", self.replicas_agree, 20, 0.2)
+            agree = True
+        except RuntimeError:
+            agree = False
+        checks.append(("Holdfast: all replicas of all shards hold the same", agree, ""))
+        return checks

@@ -1,0 +1,199 @@
+/*
+ * load_redis: the same grants on Redis, in a closed loop: one Lua script a grant, --batch of them
+ * pipelined, then one WAIT for the replica; epoll, one thread. Players are hashes "p:N" that exist.
+ * Prints one line of JSON like loadgen's.
+ */
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "load_grant.h"
+#include "load_run.h"
+#include "runtime/base/check.h"
+
+#define EVENTS_MAX      256
+#define BATCH_MAX       256u
+#define CALL_TIMEOUT_NS 10000000000u
+#define SHA_SIZE        64
+
+/* Answers an integer for a new grant, a string for a repeated one. The item list of a profile is
+ * kept at 384 bytes: the oldest item falls off. */
+static const char grant_script[] =
+    "local known = redis.call('GET', KEYS[2]) "
+    "if known then return known end "
+    "local balance = redis.call('HINCRBY', KEYS[1], 'gold', 1) "
+    "if ARGV[1] ~= '' then "
+    "  local items = redis.call('HGET', KEYS[1], 'items') .. ARGV[1] "
+    "  redis.call('HSET', KEYS[1], 'items', string.sub(items, -384)) "
+    "end "
+    "redis.call('HINCRBY', KEYS[1], 'version', 1) "
+    "redis.call('SET', KEYS[2], balance, 'EX', 86400) "
+    "redis.call('RPUSH', KEYS[3], ARGV[2] .. ':1:' .. ARGV[1] .. ':' .. balance) "
+    "return balance";
+
+struct link {
+    redisContext *redis;
+    uint64_t sent_ns;
+    unsigned replies; /* Still to come: the grants', then WAIT's. */
+    struct load_outcome outcome;
+    struct load_history history;
+};
+
+struct run {
+    struct load_options options;
+    struct load_run counts;
+    struct link *links;
+    int epoll;
+    char sha[SHA_SIZE];
+};
+
+static _Noreturn void die(const char *what, const char *why)
+{
+    fprintf(stderr, "load_redis: %s: %s\n", what, why);
+    exit(1);
+}
+
+static void append_grant(struct run *run, struct link *link)
+{
+    struct load_grant grant = load_grant_next(&run->options, &link->history);
+    char profile[32], operation[48], ledger[32], item[17] = "";
+    const char *words[] = {
+        "EVALSHA", run->sha, "3", profile, operation, ledger, item, grant.op_id
+    };
+
+    snprintf(profile, sizeof profile, "p:%u", grant.player);
+    snprintf(operation, sizeof operation, "o:%s", grant.op_id);
+    snprintf(ledger, sizeof ledger, "l:%u", grant.player);
+    if (run->options.items > 0) /* The random half of the op_id. */
+        snprintf(item, sizeof item, "%.16s", grant.op_id + strlen(grant.op_id) - 16);
+    if (redisAppendCommandArgv(link->redis, (int)ARRAY_SIZE(words), words, NULL) != REDIS_OK)
+        die("EVALSHA", link->redis->errstr);
+}
+
+static void call(struct run *run, struct link *link)
+{
+    int written = 0;
+
+    link->outcome = (struct load_outcome){ 0 };
+    link->replies = run->options.batch + 1;
+    for (unsigned i = 0; i < run->options.batch; i++)
+        append_grant(run, link);
+    if (redisAppendCommand(link->redis, "WAIT 1 5000") != REDIS_OK)
+        die("WAIT", link->redis->errstr);
+    link->sent_ns = clock_ns();
+    while (written == 0) {
+        if (redisBufferWrite(link->redis, &written) != REDIS_OK)
+            die("write", link->redis->errstr);
+    }
+}
+
+static void take_reply(struct link *link, const redisReply *reply)
+{
+    struct load_outcome *outcome = &link->outcome;
+
+    link->replies--;
+    if (link->replies > 0) {
+        if (reply->type == REDIS_REPLY_ERROR)
+            outcome->failed++;
+        else
+            outcome->done++;
+        outcome->duplicates += reply->type == REDIS_REPLY_STRING;
+    } else if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 1) {
+        outcome->unknown = outcome->done + outcome->failed; /* The replica did not have them. */
+        outcome->failed = outcome->unknown;
+        outcome->done = outcome->duplicates = 0;
+    }
+    if (reply->type == REDIS_REPLY_ERROR)
+        fprintf(stderr, "load_redis: %.200s\n", reply->str);
+}
+
+static void on_readable(struct run *run, struct link *link)
+{
+    void *reply = NULL;
+
+    if (redisBufferRead(link->redis) != REDIS_OK)
+        die("read", link->redis->errstr);
+    while (link->replies > 0) {
+        if (redisGetReplyFromReader(link->redis, &reply) != REDIS_OK)
+            die("reply", link->redis->errstr);
+        if (reply == NULL)
+            return;
+        take_reply(link, reply);
+        freeReplyObject(reply);
+    }
+    load_run_count(&run->counts, link->sent_ns, &link->outcome);
+    load_grant_answered(&link->history, link->outcome.failed == 0);
+    if (run->counts.phase != LOAD_DRAIN)
+        call(run, link);
+}
+
+static bool any_busy(const struct run *run)
+{
+    for (unsigned i = 0; i < run->options.connections; i++) {
+        if (run->links[i].replies > 0)
+            return true;
+    }
+    return false;
+}
+
+static void round_once(struct run *run)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int count = epoll_wait(run->epoll, events, EVENTS_MAX, 100);
+
+    for (int i = 0; i < count; i++)
+        on_readable(run, events[i].data.ptr);
+    load_run_advance(&run->counts, clock_ns());
+}
+
+static void load_script(struct run *run)
+{
+    redisReply *reply = redisCommand(run->links[0].redis, "SCRIPT LOAD %s", grant_script);
+
+    if (reply == NULL || reply->type != REDIS_REPLY_STRING)
+        die("SCRIPT LOAD", reply != NULL ? reply->str : run->links[0].redis->errstr);
+    snprintf(run->sha, sizeof run->sha, "%s", reply->str);
+    freeReplyObject(reply);
+}
+
+static void start(struct run *run)
+{
+    const struct load_options *options = &run->options;
+
+    run->epoll = epoll_create1(EPOLL_CLOEXEC);
+    run->links = mem_zalloc(options->connections * sizeof *run->links);
+    for (unsigned i = 0; i < options->connections; i++) {
+        struct link *link = &run->links[i];
+        link->redis = redisConnect(options->host, (int)options->port);
+        if (link->redis == NULL || link->redis->err != 0)
+            die("connect", link->redis != NULL ? link->redis->errstr : "no memory");
+        struct epoll_event event = { .events = EPOLLIN, .data.ptr = link };
+        if (epoll_ctl(run->epoll, EPOLL_CTL_ADD, link->redis->fd, &event) != 0)
+            die("connect", "epoll_ctl");
+    }
+    load_script(run);
+    load_run_start(&run->counts, options);
+    for (unsigned i = 0; i < options->connections; i++)
+        call(run, &run->links[i]);
+}
+
+int main(int argc, char **argv)
+{
+    static struct run run;
+
+    load_options_parse(argc, argv, "grants on Redis; operation:\n    grant\n", &run.options);
+    if (strcmp(run.options.op, "grant") != 0 || run.options.batch > BATCH_MAX) {
+        fprintf(stderr, "load_redis: --op is grant, --batch at most %u\n", BATCH_MAX);
+        return 2;
+    }
+    start(&run);
+    while (run.counts.phase != LOAD_DRAIN)
+        round_once(&run);
+    while (any_busy(&run) && clock_ns() < run.counts.end_ns + CALL_TIMEOUT_NS)
+        round_once(&run);
+    load_run_report(&run.counts, run.options.batch);
+    printf("}\n");
+    return 0;
+}

@@ -1,0 +1,54 @@
+/* load_run: one measured run: warm-up, measured time, drain; what was counted in it, and the line
+ * of JSON that says so. The generators own sockets; this owns the clock and the sums. */
+#ifndef TESTS_BENCH_LOAD_RUN_H
+#define TESTS_BENCH_LOAD_RUN_H
+
+#include "load_options.h"
+#include "load_stat.h"
+
+enum load_phase { LOAD_WARM_UP, LOAD_MEASURE, LOAD_DRAIN };
+
+/* What became of the operations of one request. done + failed are all of them. */
+struct load_outcome {
+    unsigned done;       /* Carried out, or answered as a duplicate. */
+    unsigned duplicates; /* Of those done: carried out by an earlier request. */
+    unsigned failed;
+    unsigned throttled; /* Of those failed: refused for now, nothing done. */
+    unsigned unknown;   /* Of those failed: may have been carried out. */
+};
+
+/* Processor seconds so far. */
+struct load_cpu {
+    double server_s;
+    double aside_s;
+    double own_s;
+    double machine_s; /* All of the machine, idle time left out. */
+};
+
+struct load_run {
+    const struct load_options *options;
+    enum load_phase phase;
+    uint64_t begin_ns;
+    uint64_t end_ns;
+    uint64_t operations; /* Done in the measured time. */
+    uint64_t errors;     /* Failed in the measured time. */
+    /* Of the whole run, warm-up and drain included. */
+    uint64_t acknowledged; /* Carried out, duplicates left out. */
+    uint64_t duplicates;
+    uint64_t throttled;
+    uint64_t unknown;
+    struct load_cpu cpu;
+    struct histogram histogram; /* Of requests that were sent and answered in the measured time. */
+};
+
+/* Begins the warm-up. `options` is borrowed for the run's life. */
+void load_run_start(struct load_run *run, const struct load_options *options);
+/* Moves on to the next phase when its time has come. */
+void load_run_advance(struct load_run *run, uint64_t now_ns);
+/* Ends the measured time now: there is nothing left to do. */
+void load_run_finish(struct load_run *run);
+void load_run_count(struct load_run *run, uint64_t sent_ns, const struct load_outcome *outcome);
+/* Prints the run's fields, from "{" on and without the closing "}". */
+void load_run_report(const struct load_run *run, unsigned operations_per_request);
+
+#endif
