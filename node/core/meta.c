@@ -146,7 +146,9 @@ static void read_policy(struct reader *reader, struct policy *policy)
     for (uint32_t i = 0; i < policy->currency_count; i++) {
         struct slice name = read_bytes(reader, CURRENCY_NAME_BYTES_MAX);
         memset(policy->currencies[i].name, 0, sizeof policy->currencies[i].name);
-        memcpy(policy->currencies[i].name, name.data, name.size);
+        if (name.size > 0)
+            memcpy(policy->currencies[i].name, name.data, name.size);
+        reader->bad |= strlen(policy->currencies[i].name) != name.size;
         policy->currencies[i].min_balance = (int64_t)read_u64(reader);
         policy->currencies[i].max_balance = (int64_t)read_u64(reader);
     }

@@ -52,6 +52,8 @@ err outcome_row_decode(struct slice bytes, struct outcome_row *ret_row)
     row.body = read_raw(&reader, reader_left(&reader));
     if (reader_finish(&reader) != ERR_OK)
         return ERR_CORRUPT;
+    if (row.state == OUTCOME_ROW_COMMITTED && method_find(row.method) == NULL)
+        return ERR_CORRUPT;
     *ret_row = row;
     return ERR_OK;
 }

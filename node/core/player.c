@@ -45,7 +45,8 @@ err player_decode(struct slice row, struct slice entity, struct arena *arena,
     player.ledger_seq = read_u64(&reader);
     if (player.ledger_seq > 0) {
         struct slice hash = read_raw(&reader, LEDGER_HASH_BYTES);
-        memcpy(player.ledger_hash, hash.data, hash.size);
+        if (hash.size == LEDGER_HASH_BYTES)
+            memcpy(player.ledger_hash, hash.data, LEDGER_HASH_BYTES);
     }
     player.item_count = read_u32(&reader);
     read_balances(&reader, arena, &player);
@@ -142,12 +143,12 @@ struct balance *player_get_balance(struct player *player, struct arena *arena,
     return &grown[place];
 }
 
-void player_sections(struct player *player, struct arena *arena)
+err player_sections(struct player *player, struct arena *arena)
 {
     struct reader reader = reader_from(player->section_bytes);
 
     if (player->sections_loaded)
-        return;
+        return ERR_OK;
     player->sections = arena_alloc(arena, sizeof *player->sections * SECTIONS_MAX);
     for (uint32_t i = 0; i < player->section_count; i++) {
         struct section_info *section = &player->sections[i];
@@ -157,8 +158,10 @@ void player_sections(struct player *player, struct arena *arena)
         section->version = read_u64(&reader);
         section->last_write_ms = read_u64(&reader);
     }
-    CHECK(reader_finish(&reader) == ERR_OK);
+    if (reader_finish(&reader) != ERR_OK)
+        return ERR_CORRUPT;
     player->sections_loaded = true;
+    return ERR_OK;
 }
 
 struct section_info *player_find_section(const struct player *player, struct slice name)

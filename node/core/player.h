@@ -63,8 +63,8 @@ struct balance *player_find_balance(const struct player *player, struct slice cu
 struct balance *player_get_balance(struct player *player, struct arena *arena,
                                    struct slice currency);
 
-/* Decodes the index of sections; call before touching `sections`. */
-void player_sections(struct player *player, struct arena *arena);
+/* Decodes the index of sections; call before touching `sections`. ERR_CORRUPT: malformed. */
+NODISCARD err player_sections(struct player *player, struct arena *arena);
 struct section_info *player_find_section(const struct player *player, struct slice name);
 /* Makes room for a new one in order; count < SECTIONS_MAX. Sections move. */
 struct section_info *player_add_section(struct player *player, struct slice name);

@@ -28,7 +28,7 @@ static void fill(struct player *player, struct arena *arena)
     player->item_count = 3;
     player_get_balance(player, arena, SLICE_LITERAL("gold"))->amount = -7;
     player_get_balance(player, arena, SLICE_LITERAL("gems"))->amount = 1;
-    player_sections(player, arena);
+    CHECK(player_sections(player, arena) == ERR_OK);
     player_add_section(player, SLICE_LITERAL("quests"))->version = 2;
     player_add_section(player, SLICE_LITERAL("mmr"))->size_bytes = 10;
     player_add_section(player, SLICE_LITERAL("pets"))->size_bytes = 5;
@@ -52,7 +52,7 @@ static void a_player_reads_back_and_keeps_sections_it_did_not_decode(void **stat
     assert_true(slice_equal(read.session.claim.op_id, SLICE_LITERAL("claim:x")));
     assert_true(slice_equal(read.balances[0].currency, SLICE_LITERAL("gems")));
     assert_int_equal(player_find_balance(&read, SLICE_LITERAL("gold"))->amount, -7);
-    player_sections(&read, &arena);
+    CHECK(player_sections(&read, &arena) == ERR_OK);
     assert_int_equal(read.section_count, 3);
     assert_true(slice_equal(read.sections[0].name, SLICE_LITERAL("mmr")));
     assert_int_equal(player_sections_bytes(&read), 15);

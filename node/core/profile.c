@@ -87,7 +87,7 @@ err profile_read(struct read_context *context, struct player *player, size_t nam
         (Holdfast__V1__Profile *)arena_message(arena, &holdfast__v1__profile__descriptor);
     err result = ERR_OK;
 
-    player_sections(player, arena);
+    CHECK(player_sections(player, arena) == ERR_OK);
     profile->player_id = arena_text(arena, player_id(player));
     profile->version = player->version;
     profile->created_at_ms = (int64_t)player->created_at_ms;

@@ -375,7 +375,7 @@ err section_edits_apply(struct apply_context *context, size_t count, Edit *const
         arena_messages(context->arena, &holdfast__v1__section_version__descriptor, count);
 
     if (count > 0)
-        player_sections(context->player, context->arena);
+        CHECK(player_sections(context->player, context->arena) == ERR_OK);
     for (size_t i = 0; i < count; i++) {
         struct slice name = slice_from_text(edits[i]->name);
         struct edit_step step = { .context = context, .edit = edits[i], .place = i };

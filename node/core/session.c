@@ -93,7 +93,10 @@ void session_decode(struct reader *reader, struct session *ret_session)
         session.acquired_at_ms = read_u64(reader);
         session.timer_ms = read_u64(reader);
     }
-    if ((first & 0x80) != 0)
+    if ((first & 0x80) != 0) {
         claim_decode(reader, &session.claim);
+        if (session.state == SESSION_FREE || !session_has_claim(&session))
+            reader->bad = true; /* Against a holder only, and by somebody. */
+    }
     *ret_session = session;
 }

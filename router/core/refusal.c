@@ -46,7 +46,7 @@ void refusal_make_field(struct arena *arena, Holdfast__V1__ErrorDetail *ret_deta
     ret_detail->value = value;
 }
 
-struct slice refusal_encode(struct arena *arena, const Holdfast__V1__ErrorDetail *detail)
+struct slice refusal_bytes(struct arena *arena, const Holdfast__V1__ErrorDetail *detail)
 {
     size_t size = holdfast__v1__error_detail__get_packed_size(detail);
     uint8_t *data = arena_alloc(arena, size + 1);

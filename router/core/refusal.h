@@ -26,6 +26,6 @@ void refusal_make_field(struct arena *arena, Holdfast__V1__ErrorDetail *ret_deta
                         const struct refusal_field *field, const char *message);
 
 /* The encoding of `detail`, in the arena. */
-struct slice refusal_encode(struct arena *arena, const Holdfast__V1__ErrorDetail *detail);
+struct slice refusal_bytes(struct arena *arena, const Holdfast__V1__ErrorDetail *detail);
 
 #endif

@@ -42,7 +42,7 @@ static void part_done(struct caller_call *call, const struct caller_result *resu
     batch->request->attempts += call->retry.sent;
     outcome->failed = result->detail != NULL;
     if (outcome->failed && result->body.size == 0)
-        outcome->bytes = refusal_encode(arena, result->detail);
+        outcome->bytes = refusal_bytes(arena, result->detail);
     else
         outcome->bytes = arena_copy(arena, result->body);
     CHECK(batch->open > 0);
@@ -63,7 +63,7 @@ static void start_part(struct batch *batch, uint32_t place, const ProtobufCMessa
     part->batch = batch;
     if (forward_prepare(request, &forward, &part->call, &detail) != ERR_OK) {
         batch->outcomes[place] =
-            (struct scatter_outcome){ true, refusal_encode(request->arena, &detail) };
+            (struct scatter_outcome){ true, refusal_bytes(request->arena, &detail) };
         return;
     }
     part->call.done = part_done;

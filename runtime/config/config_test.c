@@ -239,13 +239,13 @@ static void printed_values_load_again(void **state)
     (void)state;
 
     assert_int_equal(load(&a, &why, NULL, "--listen-address=q\"\\:\t1", "--ttl=1500",
-                          "--cache=1GiB", "--endpoints=x: y,#z", NULL),
+                          "--cache=1GiB", "--endpoints=x: y,#z\xc3\xa9\xc2\x85\xe2\x80\xa8", NULL),
                      ERR_OK);
     config_print_values(&program, &a, &yaml);
     assert_int_equal(config_yaml_load(&program, "f", buf_slice(&yaml), &b, &why), ERR_OK);
     assert_string_equal(a.listen_address, b.listen_address);
     assert_true(b.ttl == 1500 && b.cache == 1u << 30 && b.endpoints.count == 2);
-    assert_string_equal(b.endpoints.items[1], "#z");
+    assert_string_equal(b.endpoints.items[1], "#z\xc3\xa9\xc2\x85\xe2\x80\xa8");
     buf_deinit(&yaml);
     config_deinit(&program, &a);
     config_deinit(&program, &b);

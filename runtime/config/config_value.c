@@ -240,12 +240,43 @@ void config_value_free(const struct config_option *option, void *config)
     *text = NULL;
 }
 
+/* Characters beyond ASCII that YAML takes for line breaks, or not at all, unless escaped: their
+ * UTF-8 and number. C1 controls are done by range. */
+static const struct special {
+    const char *bytes;
+    unsigned number;
+} specials[] = {
+    { "\xe2\x80\xa8", 0x2028 }, { "\xe2\x80\xa9", 0x2029 }, { "\xef\xbb\xbf", 0xfeff },
+    { "\xef\xbf\xbe", 0xfffe }, { "\xef\xbf\xbf", 0xffff },
+};
+
+/* Bytes taken of `text`; 0: nothing special stands there. */
+static size_t special_print(const char *text, struct buf *out)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+
+    if (bytes[0] == 0xc2 && bytes[1] >= 0x80 && bytes[1] <= 0x9f) {
+        buf_printf(out, "\\x%02x", bytes[1]);
+        return 2;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(specials); i++) {
+        if (strncmp(text, specials[i].bytes, 3) != 0)
+            continue;
+        buf_printf(out, "\\u%04x", specials[i].number);
+        return 3;
+    }
+    return 0;
+}
+
 static void text_print(const char *text, struct buf *out)
 {
     buf_put_u8(out, '"');
     for (const char *c = text; *c != '\0'; c++) {
         unsigned char byte = (unsigned char)*c;
-        if (byte == '"' || byte == '\\')
+        size_t special = special_print(c, out);
+        if (special > 0)
+            c += special - 1;
+        else if (byte == '"' || byte == '\\')
             buf_printf(out, "\\%c", byte);
         else if (byte < 0x20 || byte == 0x7f)
             buf_printf(out, "\\x%02x", byte);

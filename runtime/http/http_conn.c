@@ -415,10 +415,9 @@ static void peer_print(struct http_conn *conn)
              port);
 }
 
-void http_conn_accept(struct http_server *server)
+static struct http_conn *conn_new(struct http_server *server)
 {
     struct http_conn *conn = mem_zalloc(sizeof *conn);
-    bool full = server->stats.connections >= server->config.limits.connections_max;
 
     CHECK(uv_tcp_init(loop_uv(server->config.loop), &conn->tcp) == 0);
     conn->server = server;
@@ -430,8 +429,15 @@ void http_conn_accept(struct http_server *server)
         conn->next->previous = conn;
     server->conns = conn;
     server->stats.connections++;
-    bool accepted = uv_accept((uv_stream_t *)&server->listener, (uv_stream_t *)&conn->tcp) == 0;
-    if (!accepted || full || server->draining) {
+    return conn;
+}
+
+static void conn_begin(struct http_conn *conn, bool connected)
+{
+    struct http_server *server = conn->server;
+    bool full = server->stats.connections > server->config.limits.connections_max;
+
+    if (!connected || full || server->draining) {
         server->stats.connections_refused++;
         http_conn_close(conn);
         return;
@@ -444,6 +450,20 @@ void http_conn_accept(struct http_server *server)
         return;
     }
     http_conn_resume(conn);
+}
+
+void http_conn_accept(struct http_server *server)
+{
+    struct http_conn *conn = conn_new(server);
+
+    conn_begin(conn, uv_accept((uv_stream_t *)&server->listener, (uv_stream_t *)&conn->tcp) == 0);
+}
+
+void http_conn_adopt(struct http_server *server, int fd)
+{
+    struct http_conn *conn = conn_new(server);
+
+    conn_begin(conn, uv_tcp_open(&conn->tcp, fd) == 0);
 }
 
 static bool is_late(uint64_t since_ms, uint32_t timeout_ms, uint64_t now_ms)

@@ -63,6 +63,8 @@ struct http_conn {
 
 /* Takes one connection off the listener. */
 void http_conn_accept(struct http_server *server);
+/* Takes over a connected socket. */
+void http_conn_adopt(struct http_server *server, int fd);
 /* Something waits in `out` or in the HTTP/2 session: write at the end of the round. */
 void http_conn_mark_dirty(struct http_conn *conn);
 void http_conn_flush(struct http_conn *conn);

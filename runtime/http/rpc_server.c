@@ -7,6 +7,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 #include "runtime/codec/proto_codec.h"
+#include "runtime/http/http_conn.h"
 #include "runtime/http/rpc_call.h"
 #include "runtime/http/rpc_header.h"
 
@@ -480,6 +481,11 @@ uint16_t rpc_server_port(const struct rpc_server *server)
 const struct http_stats *rpc_server_stats(const struct rpc_server *server)
 {
     return &server->http.stats;
+}
+
+void rpc_server_adopt(struct rpc_server *server, int fd)
+{
+    http_conn_adopt(&server->http, fd);
 }
 
 void rpc_server_drain(struct rpc_server *server)

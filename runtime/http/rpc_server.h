@@ -83,6 +83,10 @@ NODISCARD err rpc_server_new(const struct rpc_server_config *config,
 uint16_t rpc_server_port(const struct rpc_server *server);
 const struct http_stats *rpc_server_stats(const struct rpc_server *server);
 
+/* Serves a stream socket that is connected already, as if it had been accepted; takes it over. For
+ * tests and fuzzers, which have no network. */
+void rpc_server_adopt(struct rpc_server *server, int fd);
+
 /* Stops accepting; connections close after the requests they have (GOAWAY, Connection: close). */
 void rpc_server_drain(struct rpc_server *server);
 /* Closes the listener and every connection (on_cancel for each open request). on_stopped is

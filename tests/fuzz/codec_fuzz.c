@@ -2,15 +2,13 @@
  * codec_fuzz: untrusted bytes through json_codec and proto_codec. Whatever is taken must survive
  * the way there and back unchanged. The first byte picks a method's request, the second the form.
  */
-#include <stdint.h>
-#include <stdlib.h>
+#include <stdio.h>
 
 #include "idl/method.h"
 #include "runtime/base/check.h"
 #include "runtime/codec/json_codec.h"
 #include "runtime/codec/proto_codec.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 struct form {
     struct buf json;
@@ -53,7 +51,7 @@ static void check_round_trips(struct json_codec *codec, ProtobufCMessage *messag
     form_deinit(&again);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_one(struct slice input)
 {
     struct json_codec codec;
     struct arena arena = { 0 };
@@ -63,12 +61,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct method_info *all = method_all(&count);
     err e;
 
-    if (size < 2)
-        return 0;
-    const ProtobufCMessageDescriptor *type = all[data[0] % count].request;
-    struct slice bytes = { data + 2, size - 2 };
+    if (input.size < 2)
+        return;
+    const ProtobufCMessageDescriptor *type = all[input.data[0] % count].request;
+    struct slice bytes = { input.data + 2, input.size - 2 };
     json_codec_init(&codec);
-    if (data[1] % 2 == 0)
+    if (input.data[1] % 2 == 0)
         e = json_decode(&codec, type, bytes, &scope, &message);
     else
         e = proto_decode(type, bytes, &scope, &message);
@@ -78,5 +76,74 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CHECK(scope.error.message[0] != 0);
     arena_deinit(&arena);
     json_codec_deinit(&codec);
-    return 0;
+}
+
+/* Appends an object with a value for each field; nested ones down to `depth`. */
+static void put_example(const ProtobufCMessageDescriptor *type, unsigned depth, struct buf *out)
+{
+    const char *comma = "";
+
+    buf_printf(out, "{");
+    for (unsigned i = 0; i < type->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &type->fields[i];
+        bool nested = field->type == PROTOBUF_C_TYPE_MESSAGE;
+        bool other = field->quantifier_offset > 0 && field->label != PROTOBUF_C_LABEL_REPEATED &&
+                     (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0 && i > 0 &&
+                     type->fields[i - 1].quantifier_offset == field->quantifier_offset;
+        if (other || (nested && depth == 0))
+            continue;
+        bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
+        buf_printf(out, "%s\"%s\":%s", comma, field->name, repeated ? "[" : "");
+        if (nested)
+            put_example(field->descriptor, depth - 1, out);
+        else if (field->type == PROTOBUF_C_TYPE_STRING)
+            buf_printf(out, "\"t\\u00e9\\n\"");
+        else if (field->type == PROTOBUF_C_TYPE_BYTES)
+            buf_printf(out, "\"AP8=\"");
+        else if (field->type == PROTOBUF_C_TYPE_BOOL)
+            buf_printf(out, "true");
+        else
+            buf_printf(out, "1");
+        buf_printf(out, "%s", repeated ? "]" : "");
+        comma = ",";
+    }
+    buf_printf(out, "}");
+}
+
+static void seed_method(struct fuzz_seeds *seeds, uint8_t place, const struct method_info *method)
+{
+    struct buf json = { 0 };
+    struct buf proto = { 0 };
+    struct json_codec codec;
+    struct arena arena = { 0 };
+    struct codec_scope scope = { .arena = &arena };
+    ProtobufCMessage *message;
+    char name[32];
+
+    json_codec_init(&codec);
+    buf_put_u8(&json, place);
+    buf_put_u8(&json, 0);
+    put_example(method->request, 3, &json);
+    (void)snprintf(name, sizeof name, "json-%u", (unsigned)method->id);
+    fuzz_seed_add(seeds, name, buf_slice(&json));
+    struct slice text = { json.data + 2, json.size - 2 };
+    CHECK(json_decode(&codec, method->request, text, &scope, &message) == ERR_OK);
+    buf_put_u8(&proto, place);
+    buf_put_u8(&proto, 1);
+    proto_encode(message, &proto);
+    (void)snprintf(name, sizeof name, "proto-%u", (unsigned)method->id);
+    fuzz_seed_add(seeds, name, buf_slice(&proto));
+    arena_deinit(&arena);
+    json_codec_deinit(&codec);
+    buf_deinit(&json);
+    buf_deinit(&proto);
+}
+
+void fuzz_seed(struct fuzz_seeds *seeds)
+{
+    size_t count;
+    const struct method_info *all = method_all(&count);
+
+    for (size_t i = 0; i < count; i++)
+        seed_method(seeds, (uint8_t)i, &all[i]);
 }

@@ -1,0 +1,222 @@
+/*
+ * request_fuzz: every method's request on its whole way: read from JSON or protobuf, checked and
+ * routed as a router does, prepared as the shard's owner does, applied, asked again. The input is
+ * a series of [method][form][u16 size][bytes]; they act on one shard, one after the other.
+ */
+#include <string.h>
+
+#include "node/rpc/fixture.h"
+#include "router/core/admission.h"
+#include "router/core/route.h"
+#include "router/core/scatter.h"
+#include "runtime/base/check.h"
+#include "runtime/codec/json_codec.h"
+#include "runtime/codec/proto_codec.h"
+#include "tests/fuzz/fuzz.h"
+
+#define REQUESTS_MAX 8u
+
+struct target {
+    struct fixture fixture;
+    struct json_codec codec;
+    struct arena arena;
+};
+
+/* ---- the router's part ---- */
+
+static bool route(struct target *t, const struct method_info *method, ProtobufCMessage *message)
+{
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    struct route_entity entity;
+    struct scatter_elements elements = { 0 };
+
+    CHECK(admission_priority_of(method, message) < ADMISSION_PRIORITY_COUNT);
+    if (scatter_limit(method) > 0) {
+        if (scatter_split(method, message, &t->arena, &elements, &detail) != ERR_OK)
+            CHECK(detail.message != NULL && detail.message[0] != 0);
+        else
+            CHECK(elements.count <= scatter_limit(method));
+        return false;
+    }
+    if (method->route != METHOD_MUTATION && method->route != METHOD_READ)
+        return method->route == METHOD_SHARD || method->route == METHOD_SHARD_WRITE;
+    if (route_find_entity(method, message, &t->arena, &entity, &detail) == ERR_OK)
+        return true;
+    CHECK(detail.message != NULL && detail.message[0] != 0);
+    return false;
+}
+
+/* ---- the node's part ---- */
+
+static bool same_outcome(const struct outcome *a, const struct outcome *b, struct slice body)
+{
+    return a->kind == b->kind && a->version == b->version && slice_equal(b->body, body);
+}
+
+/* A committed operation asked for again has the same outcome, and says so. */
+static void commit_twice(struct target *t, struct slice body)
+{
+    struct fixture *f = &t->fixture;
+    struct op op;
+    struct buf first_body = { 0 };
+
+    CHECK(op_decode(body, &op) == ERR_OK);
+    fixture_commit(f, body);
+    struct outcome first = f->outcome;
+    buf_append(&first_body, first.body.data, first.body.size);
+    if (op.id.text.size > 0 && first.kind == OUTCOME_COMMITTED) {
+        fixture_commit(f, body);
+        CHECK(f->outcome.duplicate);
+        CHECK(same_outcome(&first, &f->outcome, buf_slice(&first_body)));
+    }
+    buf_deinit(&first_body);
+}
+
+static void mutate(struct target *t, const struct method_info *method, struct slice request)
+{
+    struct refusal refusal;
+    struct buf body = { 0 };
+    struct buf again = { 0 };
+
+    if (applier_prepare(t->fixture.applier, method->id, request, t->fixture.now_ms, &t->arena,
+                        &body, &refusal) == ERR_OK) {
+        CHECK(applier_prepare(t->fixture.applier, method->id, request, t->fixture.now_ms, &t->arena,
+                              &again, &refusal) == ERR_OK);
+        CHECK(slice_equal(buf_slice(&body), buf_slice(&again)));
+        commit_twice(t, buf_slice(&body));
+    } else {
+        CHECK(refusal.message != NULL && refusal.message[0] != 0);
+    }
+    buf_deinit(&body);
+    buf_deinit(&again);
+}
+
+static void carry_out(struct target *t, const struct method_info *method,
+                      const ProtobufCMessage *message)
+{
+    struct buf request = { 0 };
+
+    proto_encode(message, &request);
+    if (method->route == METHOD_MUTATION || method->route == METHOD_SHARD_WRITE)
+        mutate(t, method, buf_slice(&request));
+    else
+        (void)fixture_read(&t->fixture, method->id, message);
+    (void)fixture_pass(&t->fixture, 1000);
+    buf_deinit(&request);
+}
+
+static void one_request(struct target *t, const struct method_info *method, bool json,
+                        struct slice bytes)
+{
+    struct codec_scope scope = { .arena = &t->arena };
+    ProtobufCMessage *message = NULL;
+    err e = json ? json_decode(&t->codec, method->request, bytes, &scope, &message)
+                 : proto_decode(method->request, bytes, &scope, &message);
+
+    if (e != ERR_OK)
+        CHECK(scope.error.message[0] != 0);
+    else if (route(t, method, message))
+        carry_out(t, method, message);
+    arena_reset(&t->arena);
+}
+
+void fuzz_one(struct slice input)
+{
+    static struct target t;
+    struct reader reader = reader_from(input);
+    size_t count;
+    const struct method_info *all = method_all(&count);
+
+    t = (struct target){ 0 };
+    fixture_init(&t.fixture);
+    json_codec_init(&t.codec);
+    for (unsigned i = 0; i < REQUESTS_MAX && reader_left(&reader) >= 4; i++) {
+        const struct method_info *method = &all[read_u8(&reader) % count];
+        bool json = read_u8(&reader) % 2 == 0;
+        size_t size = read_u16(&reader);
+        size_t left = reader_left(&reader);
+        one_request(&t, method, json, read_raw(&reader, size < left ? size : left));
+    }
+    fixture_checkpoint(&t.fixture);
+    fixture_restart(&t.fixture);
+    json_codec_deinit(&t.codec);
+    arena_deinit(&t.arena);
+    fixture_deinit(&t.fixture);
+}
+
+/* ---- seeds ---- */
+
+static void put_request(struct buf *out, enum method_id id, const char *json)
+{
+    size_t count;
+    const struct method_info *all = method_all(&count);
+    uint8_t place = 0;
+
+    while (all[place].id != id)
+        place++;
+    buf_put_u8(out, place);
+    buf_put_u8(out, 0);
+    buf_put_u16(out, (uint16_t)strlen(json));
+    buf_append(out, json, strlen(json));
+}
+
+struct example {
+    const char *name;
+    enum method_id id;
+    const char *json;
+};
+
+#define OP       "\"playerId\":\"42\",\"opId\":\"01976e00-0000-7000-8000-000000000001\","
+#define SYSTEM   "\"authority\":{\"system\":{\"scope\":\"payments\"}},"
+#define UNHELD   "\"authority\":{\"unheld\":{}},"
+#define CURRENCY "\"currencies\":[{\"currency\":\"gold\",\"amount\":\"5\"}]"
+
+static const struct example examples[] = {
+    { "start", METHOD_START_SESSION,
+      "{" OP "\"incarnation\":\"1-100\",\"mode\":\"START_MODE_STEAL\",\"graceMs\":100,"
+      "\"sections\":[\"a\"]}" },
+    { "end", METHOD_END_SESSION,
+      "{" OP "\"authority\":{\"session\":{\"token\":\"1-100-1\"}},\"edits\":[{\"name\":\"a\","
+      "\"replace\":\"{}\"}]}" },
+    { "profile", METHOD_GET_PROFILE, "{\"playerId\":\"42\",\"sections\":[\"a\"]}" },
+    { "update", METHOD_UPDATE_PROFILE,
+      "{" OP UNHELD "\"edits\":[{\"name\":\"a\",\"replace\":\"{\\\"x\\\":1}\"},{\"name\":\"b\","
+      "\"patch\":{\"steps\":[{\"kind\":\"PATCH_KIND_SET\",\"path\":\"/a\",\"json\":\"1\"}]}}]}" },
+    { "grant", METHOD_GRANT, "{" OP SYSTEM CURRENCY ",\"items\":[{\"kind\":\"sword\"}]}" },
+    { "spend", METHOD_SPEND, "{" OP UNHELD CURRENCY "}" },
+    { "balances", METHOD_GET_BALANCES, "{\"playerId\":\"42\"}" },
+    { "entries", METHOD_LIST_ENTRIES, "{\"playerId\":\"42\",\"pageSize\":2}" },
+    { "mint", METHOD_MINT, "{" OP SYSTEM "\"items\":[{\"kind\":\"s\",\"attributes\":\"{}\"}]}" },
+    { "items", METHOD_LIST_ITEMS, "{\"playerId\":\"42\",\"pageSize\":2}" },
+    { "operation", METHOD_GET_OPERATION,
+      "{\"entity\":\"player:42\",\"opId\":\"01976e00-0000-7000-8000-000000000001\"}" },
+    { "resolve", METHOD_RESOLVE_OPERATION,
+      "{\"entity\":\"player:42\",\"opId\":\"receipt:a\",\"seal\":true}" },
+    { "session", METHOD_GET_SESSION, "{\"playerId\":\"42\"}" },
+    { "batch", METHOD_BATCH_GRANT, "{\"requests\":[{" OP SYSTEM CURRENCY "},{}]}" },
+    { "batch-get", METHOD_BATCH_GET_PROFILE, "{\"requests\":[{\"playerId\":\"42\"}]}" },
+    { "renew", METHOD_RENEW_TOKENS,
+      "{\"shard\":7,\"incarnation\":\"1-100\",\"tokens\":[{\"position\":1}]}" },
+    { "expire", METHOD_EXPIRE_SERVER,
+      "{\"shard\":7,\"incarnation\":\"1-100\",\"lowestLive\":\"1-50\"}" },
+    { "policy", METHOD_APPLY_POLICY,
+      "{\"shard\":7,\"policy\":{\"version\":\"9\",\"currencies\":[{\"name\":\"gold\","
+      "\"maxBalance\":\"9\"}]}}" },
+};
+
+void fuzz_seed(struct fuzz_seeds *seeds)
+{
+    struct buf all = { 0 };
+
+    for (size_t i = 0; i < ARRAY_SIZE(examples); i++) {
+        struct buf one = { 0 };
+        put_request(&one, examples[i].id, examples[i].json);
+        put_request(&one, METHOD_GET_PROFILE, "{\"playerId\":\"42\"}");
+        fuzz_seed_add(seeds, examples[i].name, buf_slice(&one));
+        buf_deinit(&one);
+        if (i < REQUESTS_MAX)
+            put_request(&all, examples[i].id, examples[i].json);
+    }
+    fuzz_seed_add(seeds, "series", buf_slice(&all));
+    buf_deinit(&all);
+}

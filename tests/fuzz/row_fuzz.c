@@ -1,0 +1,241 @@
+/*
+ * row_fuzz: rows as the database keeps them. The first byte picks the table; rows with keys have
+ * the key's length in the second byte, then the key.
+ */
+#include <string.h>
+
+#include "node/core/apply.h"
+#include "node/core/ledger.h"
+#include "node/core/outcome_row.h"
+#include "node/core/player.h"
+#include "node/core/rows.h"
+#include "node/rpc/handlers.h"
+#include "runtime/base/check.h"
+#include "tests/fuzz/fuzz.h"
+
+enum kind { KIND_META, KIND_PLAYER, KIND_OUTCOME, KIND_TIMER, KIND_ITEM, KIND_LEDGER, KIND_END };
+
+static void check_meta(struct slice row)
+{
+    struct meta meta;
+    struct buf encoded = { 0 };
+
+    meta_init(&meta);
+    if (meta_decode(row, &meta) == ERR_OK) {
+        meta_encode(&meta, &encoded);
+        CHECK(slice_equal(buf_slice(&encoded), row));
+        (void)meta_is_expired(&meta, (struct incarnation){ 1, 1 });
+        (void)policy_find_currency(&meta.policy, SLICE_LITERAL("gold"));
+        struct applier *applier = applier_new(1, node_handlers());
+        (void)!applier_restore(applier, row);
+        applier_free(applier);
+    }
+    buf_deinit(&encoded);
+    meta_deinit(&meta);
+}
+
+static void check_player(struct slice row, struct arena *arena)
+{
+    struct player player;
+    struct buf encoded = { 0 };
+
+    if (player_decode(row, SLICE_LITERAL("player:42"), arena, &player) != ERR_OK)
+        return;
+    player_encode(&player, &encoded);
+    CHECK(slice_equal(buf_slice(&encoded), row));
+    (void)player_find_balance(&player, SLICE_LITERAL("gold"));
+    if (player_sections(&player, arena) == ERR_OK) {
+        buf_clear(&encoded);
+        player_encode(&player, &encoded);
+        CHECK(slice_equal(buf_slice(&encoded), row));
+        (void)player_find_section(&player, SLICE_LITERAL("progress"));
+        (void)player_sections_bytes(&player);
+    }
+    buf_deinit(&encoded);
+}
+
+static void check_outcome(struct slice row, struct arena *arena)
+{
+    struct outcome_row outcome;
+    struct buf encoded = { 0 };
+    struct meta meta;
+
+    if (outcome_row_decode(row, &outcome) != ERR_OK)
+        return;
+    outcome_row_encode(&outcome, &encoded);
+    CHECK(slice_equal(buf_slice(&encoded), row));
+    buf_deinit(&encoded);
+    meta_init(&meta);
+    CHECK(outcome_row_status(&outcome, &meta, arena) != NULL);
+    meta_deinit(&meta);
+}
+
+static void check_timer(struct slice key, struct slice row)
+{
+    struct timer_row timer;
+    struct buf encoded = { 0 };
+    struct row_key again;
+
+    if (timer_row_decode(key, row, &timer) != ERR_OK)
+        return;
+    timer_row_encode(timer.fence, &encoded);
+    CHECK(slice_equal(buf_slice(&encoded), row));
+    row_key_timer(&again, timer.due_ms, timer.entity);
+    CHECK(slice_equal(row_key_slice(&again), key));
+    buf_deinit(&encoded);
+}
+
+static void check_item(struct slice key, struct slice row)
+{
+    struct item_row item;
+    struct buf encoded = { 0 };
+
+    if (item_row_decode(key, row, &item) != ERR_OK)
+        return;
+    item_row_encode(&item, &encoded);
+    CHECK(slice_equal(buf_slice(&encoded), row));
+    buf_deinit(&encoded);
+}
+
+static void check_ledger(struct slice row, struct arena *arena)
+{
+    Holdfast__V1__LedgerEntry *entry;
+
+    if (ledger_row_decode(row, arena, &entry) != ERR_OK)
+        return;
+    uint8_t *packed = arena_alloc(arena, protobuf_c_message_get_packed_size(&entry->base) + 1);
+    (void)protobuf_c_message_pack(&entry->base, packed);
+}
+
+void fuzz_one(struct slice input)
+{
+    struct reader reader = reader_from(input);
+    struct arena arena = { 0 };
+    unsigned kind = read_u8(&reader) % KIND_END;
+    bool keyed = kind == KIND_TIMER || kind == KIND_ITEM;
+    struct slice key = keyed ? read_raw(&reader, read_u8(&reader)) : (struct slice){ 0 };
+    struct slice row = read_raw(&reader, reader_left(&reader));
+
+    if (!reader.bad && kind == KIND_META)
+        check_meta(row);
+    else if (!reader.bad && kind == KIND_PLAYER)
+        check_player(row, &arena);
+    else if (!reader.bad && kind == KIND_OUTCOME)
+        check_outcome(row, &arena);
+    else if (!reader.bad && kind == KIND_TIMER)
+        check_timer(key, row);
+    else if (!reader.bad && kind == KIND_ITEM)
+        check_item(key, row);
+    else if (!reader.bad)
+        check_ledger(row, &arena);
+    arena_deinit(&arena);
+}
+
+static void seed_keyed(struct fuzz_seeds *seeds, const char *name, uint8_t kind,
+                       const struct row_key *key, const struct buf *row)
+{
+    struct buf bytes = { 0 };
+
+    buf_put_u8(&bytes, (uint8_t)key->size);
+    buf_append(&bytes, key->bytes, key->size);
+    buf_append(&bytes, row->data, row->size);
+    fuzz_seed_add_kind(seeds, name, kind, buf_slice(&bytes));
+    buf_deinit(&bytes);
+}
+
+static void seed_meta(struct fuzz_seeds *seeds)
+{
+    struct meta meta;
+    struct buf row = { 0 };
+
+    meta_init(&meta);
+    meta_encode(&meta, &row);
+    fuzz_seed_add_kind(seeds, "meta-new", KIND_META, buf_slice(&row));
+    buf_clear(&row);
+    meta.applied_index = 7;
+    meta.vector = (struct vector){ .count = 1, .items = { { 2, 1, 7 } } };
+    meta.membership = (struct membership){ .config = 1, .count = 3, .members = { 1, 2, 3 } };
+    meta.policy.currency_count = 1;
+    meta.policy.currencies[0] = (struct currency){ .name = "gold", .max_balance = 100 };
+    meta_encode(&meta, &row);
+    fuzz_seed_add_kind(seeds, "meta", KIND_META, buf_slice(&row));
+    buf_deinit(&row);
+    meta_deinit(&meta);
+}
+
+static void seed_player(struct fuzz_seeds *seeds)
+{
+    struct arena arena = { 0 };
+    struct player player;
+    struct buf row = { 0 };
+
+    player_init(&player, SLICE_LITERAL("player:42"));
+    player.version = 3;
+    player.ledger_seq = 2;
+    player.session = (struct session){ .state = SESSION_HELD,
+                                       .fence = 2,
+                                       .incarnation = { 1, 100 },
+                                       .claim = { .incarnation = { 1, 200 },
+                                                  .deadline_ms = 9000,
+                                                  .op_id = SLICE_LITERAL("claim:x"),
+                                                  .attempt = 1 } };
+    player_get_balance(&player, &arena, SLICE_LITERAL("gold"))->amount = 500;
+    CHECK(player_sections(&player, &arena) == ERR_OK);
+    player_add_section(&player, SLICE_LITERAL("progress"))->version = 3;
+    player_encode(&player, &row);
+    fuzz_seed_add_kind(seeds, "player", KIND_PLAYER, buf_slice(&row));
+    buf_deinit(&row);
+    arena_deinit(&arena);
+}
+
+/* Its encoder is inside ledger_append: version, seq, kind, time, dot, three texts, changes, items,
+ * hash. */
+static void seed_ledger(struct fuzz_seeds *seeds)
+{
+    struct buf row = { 0 };
+
+    buf_put_u8(&row, 1);
+    buf_put_u64(&row, 1);
+    buf_put_u8(&row, 1);
+    for (unsigned i = 0; i < 4; i++)
+        buf_put_u64(&row, i + 1);
+    buf_append(&row, "\x05id:42\x0fsystem:payments\x01r", 24);
+    buf_append(&row, "\x01\x04gold", 6);
+    buf_put_u64(&row, 5);
+    buf_put_u64(&row, 505);
+    buf_put_u8(&row, 1);
+    buf_append(&row, "0123456789abcdef\x05sword", 22);
+    buf_put_bytes(&row, SLICE_LITERAL("{}"));
+    buf_append(&row, "0123456789abcdef0123456789abcdef", LEDGER_HASH_BYTES);
+    fuzz_seed_add_kind(seeds, "ledger", KIND_LEDGER, buf_slice(&row));
+    buf_deinit(&row);
+}
+
+void fuzz_seed(struct fuzz_seeds *seeds)
+{
+    struct buf row = { 0 };
+    struct row_key key;
+    const struct outcome_row outcome = { .state = OUTCOME_ROW_COMMITTED,
+                                         .method = 20,
+                                         .attempt = 1,
+                                         .dot = { 1, 1, 5 },
+                                         .version = 2,
+                                         .body = SLICE_LITERAL("\x12\x02\x08\x01") };
+    const struct item_row item = { .kind = SLICE_LITERAL("sword"),
+                                   .attributes = SLICE_LITERAL("{}") };
+
+    seed_meta(seeds);
+    seed_player(seeds);
+    seed_ledger(seeds);
+    outcome_row_encode(&outcome, &row);
+    fuzz_seed_add_kind(seeds, "outcome", KIND_OUTCOME, buf_slice(&row));
+    buf_clear(&row);
+    timer_row_encode(3, &row);
+    row_key_timer(&key, 99, SLICE_LITERAL("player:42"));
+    seed_keyed(seeds, "timer", KIND_TIMER, &key, &row);
+    buf_clear(&row);
+    item_row_encode(&item, &row);
+    row_key_item(&key, SLICE_LITERAL("player:42"), (const uint8_t *)"0123456789abcdef");
+    seed_keyed(seeds, "item", KIND_ITEM, &key, &row);
+    buf_deinit(&row);
+}
