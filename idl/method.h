@@ -45,8 +45,14 @@ enum method_route {
     X(22, BATCH_GRANT,       v1, LedgerService, BatchGrant, METHOD_SCATTER, 20, batch_grant)   \
     X(23, GET_BALANCES,      v1, LedgerService, GetBalances, METHOD_READ, 0, get_balances)     \
     X(24, LIST_ENTRIES,      v1, LedgerService, ListEntries, METHOD_READ, 0, list_entries)     \
+    X(25, LEDGER_TRANSFER,   v1, LedgerService, Transfer, METHOD_MUTATION, 0, ledger_service_transfer) \
     X(30, MINT,              v1, InventoryService, Mint, METHOD_MUTATION, 0, mint)             \
     X(31, LIST_ITEMS,        v1, InventoryService, ListItems, METHOD_READ, 0, list_items)      \
+    X(32, INVENTORY_TRANSFER, v1, InventoryService, Transfer, METHOD_MUTATION, 0, inventory_service_transfer) \
+    X(35, MAILBOX_SEND,      v1, MailboxService, Send, METHOD_MUTATION, 0, mailbox_service_send) \
+    X(36, MAILBOX_LIST,      v1, MailboxService, List, METHOD_READ, 0, mailbox_service_list)   \
+    X(37, MAILBOX_CLAIM,     v1, MailboxService, Claim, METHOD_MUTATION, 0, mailbox_service_claim) \
+    X(38, RETURN_EXPIRED,    v1, MailboxService, ReturnExpired, METHOD_MUTATION, 0, return_expired) \
     X(40, GET_OPERATION,     v1, OperationService, GetOperation, METHOD_READ, 0, get_operation) \
     X(41, RESOLVE_OPERATION, v1, OperationService, ResolveOperation, METHOD_MUTATION, 0, resolve_operation) \
     X(50, GET_CLUSTER,       v1, AdminService, GetCluster, METHOD_ROUTER, 67, get_cluster)     \
@@ -61,6 +67,8 @@ enum method_route {
     X(68, SESSION_DUE,       internal__v1, NodeService, SessionDue, METHOD_OWNER, 0, session_due) \
     X(69, SESSION_HOLD,      internal__v1, NodeService, SessionHold, METHOD_OWNER, 0, session_hold) \
     X(70, PRUNE_OPERATIONS,  internal__v1, NodeService, PruneOperations, METHOD_OWNER, 0, prune_operations) \
+    X(71, CHANNEL_DELIVER,   internal__v1, ChannelService, Deliver, METHOD_SHARD_WRITE, 0, deliver) \
+    X(72, CHANNEL_SETTLE,    internal__v1, ChannelService, Settle, METHOD_OWNER, 0, settle)    \
     X(80, REPORT_OWNER,      internal__v1, CoordinatorService, ReportOwner, METHOD_COORDINATOR, 0, report_owner)
 /* clang-format on */
 

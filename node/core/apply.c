@@ -7,6 +7,7 @@
 #include "idl/method.h"
 #include "node/core/apply_internal.h"
 #include "node/core/arena_proto.h"
+#include "node/core/channel_row.h"
 #include "node/core/outcome_row.h"
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
@@ -34,6 +35,11 @@ void applier_free(struct applier *applier)
     arena_deinit(&applier->scratch);
     buf_deinit(&applier->row);
     free(applier);
+}
+
+void applier_set_shard_count(struct applier *applier, uint32_t shard_count)
+{
+    applier->shard_count = shard_count;
 }
 
 struct state *applier_state(struct applier *applier)
@@ -76,13 +82,13 @@ err applier_restore(struct applier *applier, struct slice meta_row)
 /* What a refused or repeated application puts back. Policy and the expired set are changed only
  * right before ERR_OK, so they need no copy. */
 struct meta_counts {
-    uint64_t floor_ms, operation_count, operation_ms_max, session_count;
+    uint64_t floor_ms, operation_count, operation_ms_max, session_count, outbox_open;
 };
 
 static struct meta_counts counts_take(const struct meta *meta)
 {
     return (struct meta_counts){ meta->floor_ms, meta->operation_count, meta->operation_ms_max,
-                                 meta->session_count };
+                                 meta->session_count, meta->outbox_open };
 }
 
 static void counts_put(struct meta *meta, const struct meta_counts *counts)
@@ -91,6 +97,7 @@ static void counts_put(struct meta *meta, const struct meta_counts *counts)
     meta->operation_count = counts->operation_count;
     meta->operation_ms_max = counts->operation_ms_max;
     meta->session_count = counts->session_count;
+    meta->outbox_open = counts->outbox_open;
 }
 
 /* One operation while it is applied. */
@@ -121,7 +128,7 @@ static void outcome_refused(struct step *step, struct slice body)
 static void refuse_unstored(struct step *step)
 {
     step->refusal.final = false;
-    step->outcome->waits = step->refusal.transient;
+    step->outcome->waits = step->refusal.transient && step->op.method == METHOD_START_SESSION;
     outcome_refused(step, refusal_pack(&step->refusal, &step->applier->arena));
 }
 
@@ -199,6 +206,8 @@ static void answer_stored(struct step *step, const struct outcome_row *row)
         outcome->body = body;
     } else if (row->state == OUTCOME_ROW_PENDING) {
         outcome->kind = OUTCOME_PENDING;
+        if (row->method != METHOD_START_SESSION)
+            channel_ref_decode(body, &outcome->channel.destination, &outcome->channel.opened_seq);
     } else if (row->state == OUTCOME_ROW_REFUSED) {
         outcome_refused(step, body);
     } else {
@@ -258,7 +267,8 @@ static err deduplicate(struct step *step, bool *ret_done)
     }
     if (row.state == OUTCOME_ROW_REFUSED && step->op.attempt > row.attempt)
         return ERR_OK;
-    if (row.state == OUTCOME_ROW_PENDING && pending_may_go_on(step))
+    if (row.state == OUTCOME_ROW_PENDING && row.method == METHOD_START_SESSION &&
+        pending_may_go_on(step))
         return ERR_OK;
     answer_stored(step, &row);
     *ret_done = true;
@@ -309,22 +319,32 @@ static void step_refused(struct step *step)
     state_commit(step->applier->state);
 }
 
+/* Which record of the outbox a PENDING transfer waits for; nothing for a steal. */
+static struct slice pending_ref(struct step *step)
+{
+    const struct channel_effect *channel = &step->outcome->channel;
+
+    if (channel->opened_seq == 0)
+        return (struct slice){ 0 };
+    return channel_ref_encode(&step->applier->arena, channel->destination, channel->opened_seq);
+}
+
 static void step_committed(struct step *step)
 {
     struct outcome *outcome = step->outcome;
     bool identified = step->op.id.text.size > 0;
     bool pending = step->context.pending;
 
-    if (pending)
-        step->player.version--;
+    if (pending && outcome->channel.opened_seq == 0)
+        step->player.version--; /* A steal changes nothing before it is decided. */
     outcome->version = step->context.player != NULL ? step->player.version : 0;
-    if (identified && !pending && step->player.created_at_ms == 0)
+    if (identified && outcome->version > 0 && step->player.created_at_ms == 0)
         step->player.created_at_ms = step->entry->owner_ms;
     if (step->context.player != NULL && (identified || step->context.player_changed))
         player_store(step);
     if (pending) {
         outcome->kind = OUTCOME_PENDING;
-        outcome_store(step, OUTCOME_ROW_PENDING, (struct slice){ 0 });
+        outcome_store(step, OUTCOME_ROW_PENDING, pending_ref(step));
     } else if (step->method->route != METHOD_OWNER) {
         outcome->kind = OUTCOME_COMMITTED;
         outcome->body = arena_pack(&step->applier->arena, step->response);
@@ -360,6 +380,7 @@ static err evaluate(struct step *step)
     CHECK(e == ERR_NEED || e == ERR_CONFLICT || e == ERR_INVALID);
     state_rollback(applier->state);
     counts_put(&applier->meta, &counts);
+    step->outcome->channel = (struct channel_effect){ 0 };
     if (e == ERR_NEED)
         return e;
     step_refused(step);
@@ -402,6 +423,7 @@ static err apply_operation(struct applier *applier, const struct entry *entry, s
     err e = ERR_OK;
 
     CHECK(op_decode(entry->body, &step.op) == ERR_OK);
+    step.op.shard_count = applier->shard_count;
     step.method = method_find(step.op.method);
     step.handler = handler_find(applier->handlers, step.op.method);
     CHECK(step.method != NULL);
@@ -421,6 +443,7 @@ static err apply_operation(struct applier *applier, const struct entry *entry, s
         .refusal = &step.refusal,
         .freed = &step.freed,
         .decided = &step.decided,
+        .channel = &outcome->channel,
     };
     unpack_request(&step);
     if (step.op.id.text.size > 0)
@@ -475,6 +498,11 @@ static struct hash128 fold(struct hash128 running, const struct outcome *outcome
     struct hash128 hash = hash_chain(running, (struct slice){ head, sizeof head }, outcome->body);
     if (outcome->decided_op_id.size > 0)
         hash = hash_chain(hash, outcome->decided_op_id, outcome->decided_body);
+    for (uint32_t i = 0; i < outcome->channel.settled_count; i++) {
+        store_u64(head, outcome->channel.settled[i].seq);
+        head[8] = outcome->channel.settled[i].refused;
+        hash = hash_chain(hash, (struct slice){ head, 9 }, outcome->channel.settled[i].body);
+    }
     return hash;
 }
 

@@ -19,6 +19,8 @@ struct applier;
 
 struct applier *applier_new(uint32_t shard, const struct handler_table *handlers);
 void applier_free(struct applier *applier);
+/* Of the cluster, for ever the same (DESIGN section 3); before anything is sent between shards. */
+void applier_set_shard_count(struct applier *applier, uint32_t shard_count);
 struct state *applier_state(struct applier *applier);
 const struct meta *applier_meta(const struct applier *applier);
 /* Sets what the database holds (meta row, may be empty for a new shard; timers by state_load). */
@@ -60,6 +62,9 @@ struct outcome {
     bool decided_refused; /* decided_body is an ErrorDetail: replaced, or its server expired. */
     struct slice decided_body;
     uint64_t decided_version; /* Its dot is this entry's. */
+    /* What became of transfers between shards; PENDING: opened_seq is the one that is waited for.
+     */
+    struct channel_effect channel;
 };
 
 /*

@@ -11,6 +11,7 @@
 
 struct applier {
     uint32_t shard;
+    uint32_t shard_count; /* 0: not told. */
     const struct handler_table *handlers;
     struct state *state;
     struct meta meta;

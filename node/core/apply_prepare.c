@@ -194,6 +194,9 @@ static err prepare_request(struct preparation *p, const struct method_info *meth
         .arena = p->arena,
         .meta = &p->applier->meta,
         .refusal = p->refusal,
+        .authority = p->op.authority.kind,
+        .shard = p->applier->shard,
+        .shard_count = p->applier->shard_count,
     };
     return p->handler->check != NULL ? p->handler->check(&context, p->request) : ERR_OK;
 }

@@ -18,6 +18,7 @@ void applier_footprint(struct applier *applier, struct slice op_body, struct nee
 
     arena_reset(&applier->scratch);
     CHECK(op_decode(op_body, &op) == ERR_OK);
+    op.shard_count = applier->shard_count;
     const struct handler *handler = handler_find(applier->handlers, op.method);
     if (op.entity.size > 0) {
         row_key_player(&key, op.entity);

@@ -36,11 +36,34 @@ struct decided {
     uint64_t version;
 };
 
+/* A record of the outbox whose decision this entry logs: for the callers who wait for it. */
+struct settled {
+    uint64_t seq;
+    bool refused;      /* `body` is an ErrorDetail, else the response without WriteInfo. */
+    struct slice body; /* Arena memory. */
+    struct dot dot;    /* Of the entry that opened it, and the player's version then. */
+    uint64_t version;
+    uint32_t method;
+};
+
+/* What an entry did to the channel of one destination (DESIGN section 7). */
+struct channel_effect {
+    uint32_t destination;
+    uint64_t opened_seq;    /* A record opened, or still open, that the caller waits for. */
+    uint64_t cancelled_seq; /* A seal asks for this record to be cancelled. */
+    bool touched;           /* The sender has something to look at. */
+    uint32_t settled_count;
+    struct settled *settled; /* By seq. */
+};
+
 /* Before the log, at the owner. May canonicalise the request in place (arena memory). */
 struct check_context {
     struct arena *arena;
-    const struct meta *meta; /* Limits and currencies in force; may change before apply. */
-    struct refusal *refusal; /* Fill it and return ERR_INVALID. */
+    const struct meta *meta;       /* Limits and currencies in force; may change before apply. */
+    struct refusal *refusal;       /* Fill it and return ERR_INVALID. */
+    enum authority_kind authority; /* Under which the operation asks to be carried out. */
+    uint32_t shard;
+    uint32_t shard_count;
 };
 
 /* While a committed entry is applied: inside an open state transaction. */
@@ -58,11 +81,13 @@ struct apply_context {
     struct player *player; /* Loaded for entity methods; written back by the core. */
     struct refusal *refusal;
     struct slice authority_text; /* "session:<server>", "system:payments": for the ledger. */
-    bool pending;                /* Set: not decided yet (a steal in its grace period). */
+    bool pending;                /* Set: not decided yet (a steal in its grace period, a transfer
+                                  * on its way: then channel->opened_seq). */
     uint32_t *freed;             /* Counts sessions freed, so that waiters are looked at. */
     struct decided *decided;     /* See session_apply.h. */
     bool player_changed;         /* The player's row is to be written though no version rises. */
     bool releasing;              /* The holder gives the session up: nobody is displaced. */
+    struct channel_effect *channel;
 };
 
 struct read_context {

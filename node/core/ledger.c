@@ -105,6 +105,14 @@ static void read_changes(struct reader *reader, struct arena *arena,
     }
 }
 
+/* Other kinds move items that were minted some time before. */
+static bool mints(Holdfast__V1__LedgerKind kind)
+{
+    return kind == HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_GRANT ||
+           kind == HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_MINT ||
+           kind == HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_MAIL;
+}
+
 static void read_items(struct reader *reader, struct arena *arena, Holdfast__V1__LedgerEntry *entry)
 {
     entry->n_items = read_u8(reader);
@@ -117,7 +125,7 @@ static void read_items(struct reader *reader, struct arena *arena, Holdfast__V1_
         item_uid_print(uid.data, entry->items[i]->uid);
         entry->items[i]->kind = read_text(reader, arena);
         entry->items[i]->attributes = arena_text(arena, read_bytes(reader, UINT32_MAX));
-        entry->items[i]->minted_at_ms = entry->at_ms;
+        entry->items[i]->minted_at_ms = mints(entry->kind) ? entry->at_ms : 0;
     }
 }
 

@@ -5,7 +5,7 @@
 
 #include "runtime/base/check.h"
 
-#define META_VERSION                1u
+#define META_VERSION                2u
 #define OPERATION_WINDOW_MS_DEFAULT (24ull * 3600u * 1000u)
 #define OPERATIONS_MAX_DEFAULT      2000000u
 #define ITEMS_MAX_DEFAULT           10000u
@@ -171,6 +171,7 @@ void meta_encode(const struct meta *meta, struct buf *out)
     buf_put_u64(out, meta->operation_count);
     buf_put_u64(out, meta->operation_ms_max);
     buf_put_u64(out, meta->session_count);
+    buf_put_u64(out, meta->outbox_open);
     put_incarnation(meta->lowest_live, out);
     buf_put_u32(out, meta->expired_count);
     for (uint32_t i = 0; i < meta->expired_count; i++)
@@ -210,6 +211,7 @@ static void read_meta(struct reader *reader, struct meta *meta)
     meta->operation_count = read_u64(reader);
     meta->operation_ms_max = read_u64(reader);
     meta->session_count = read_u64(reader);
+    meta->outbox_open = read_u64(reader);
     meta->lowest_live = read_incarnation(reader);
     read_expired(reader, meta);
     read_policy(reader, &meta->policy);

@@ -45,6 +45,7 @@ struct meta {
     uint64_t operation_ms_max;      /* Youngest UUIDv7 id ever applied. */
     uint64_t session_count;         /* GRANTED or HELD; those of an expired server are counted
                                      * until their player is next touched. */
+    uint64_t outbox_open;           /* Records in the outbox, to all shards. */
     struct incarnation lowest_live; /* Everything below is expired. */
     struct incarnation *expired;    /* Sorted; at or above lowest_live. Owned. */
     uint32_t expired_count;

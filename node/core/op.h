@@ -48,6 +48,8 @@ struct op {
     struct authority authority;
     struct hash128 payload; /* Of method and request. Computed by op_decode, not in the log. */
     uint64_t cut_id;
+    uint32_t
+        shard_count; /* Of the cluster, for ever the same; set by the applier, not in the log. */
     struct slice request; /* protobuf, canonical; its attempt and authority are left out,
                            * since they stand above and a retry may change them. */
 };

@@ -92,6 +92,45 @@ void row_key_item(struct row_key *key, struct slice entity, const uint8_t uid[IT
     key_add(key, (struct slice){ uid, ITEM_UID_BYTES });
 }
 
+void row_key_mail_prefix(struct row_key *key, struct slice entity)
+{
+    key_begin(key, TABLE_MAIL);
+    key_add_entity(key, entity);
+}
+
+void row_key_mail(struct row_key *key, struct slice entity, const uint8_t id[ITEM_UID_BYTES])
+{
+    row_key_mail_prefix(key, entity);
+    key_add(key, (struct slice){ id, ITEM_UID_BYTES });
+}
+
+void row_key_mailbox(struct row_key *key, struct slice entity)
+{
+    key_begin(key, TABLE_MAILBOX);
+    key_add(key, entity);
+}
+
+void row_key_channel(struct row_key *key, bool outgoing, uint32_t shard)
+{
+    key_begin(key, TABLE_CHANNEL);
+    key_add_be(key, outgoing ? 'o' : 'i', 1);
+    key_add_be(key, shard, 2);
+}
+
+void row_key_outbox(struct row_key *key, uint32_t destination, uint64_t seq)
+{
+    key_begin(key, TABLE_OUTBOX);
+    key_add_be(key, destination, 2);
+    key_add_be(key, seq, 8);
+}
+
+void row_key_inbox(struct row_key *key, uint32_t source, uint64_t seq)
+{
+    key_begin(key, TABLE_INBOX);
+    key_add_be(key, source, 2);
+    key_add_be(key, seq, 8);
+}
+
 void row_key_operation_bound(struct row_key *key, uint64_t ms)
 {
     key_begin(key, TABLE_OPERATION);

@@ -26,6 +26,15 @@ void row_key_timer(struct row_key *key, uint64_t due_ms, struct slice entity);
 void row_key_item(struct row_key *key, struct slice entity, const uint8_t uid[ITEM_UID_BYTES]);
 /* All items of an entity share this prefix. */
 void row_key_item_prefix(struct row_key *key, struct slice entity);
+/* Mail ids are made like item UIDs, so they sort by arrival. */
+void row_key_mail(struct row_key *key, struct slice entity, const uint8_t id[ITEM_UID_BYTES]);
+/* All mail of an entity shares this prefix. */
+void row_key_mail_prefix(struct row_key *key, struct slice entity);
+void row_key_mailbox(struct row_key *key, struct slice entity);
+/* The channel to (outgoing) or from another shard. */
+void row_key_channel(struct row_key *key, bool outgoing, uint32_t shard);
+void row_key_outbox(struct row_key *key, uint32_t destination, uint64_t seq);
+void row_key_inbox(struct row_key *key, uint32_t source, uint64_t seq);
 /* The last key that an operation of this millisecond could have, and what follows it. */
 void row_key_operation_bound(struct row_key *key, uint64_t ms);
 /* Of a key of TABLE_OPERATION. */

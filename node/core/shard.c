@@ -41,6 +41,7 @@ err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
     shard->self = self;
     shard->limits = *limits;
     shard->applier = applier_new(number, handlers);
+    applier_set_shard_count(shard->applier, limits->shard_count);
     err e = restore(shard, image);
     if (e != ERR_OK) {
         applier_free(shard->applier);
@@ -74,6 +75,7 @@ void shard_free(struct shard *shard)
     }
     rep_free(shard->rep);
     applier_free(shard->applier);
+    channel_lanes_deinit(&shard->lanes);
     key_set_deinit(&shard->loading);
     arena_deinit(&shard->arena);
     buf_deinit(&shard->scratch);
@@ -147,8 +149,8 @@ static void rows_arrived(struct shard *shard, const struct shard_event *event,
 static void expire_waiting(struct shard *shard, const struct shard_event *event,
                            struct shard_out *out)
 {
-    static const enum call_place places[] = { CALL_QUEUED, CALL_STEALING, CALL_CONFIRMING,
-                                              CALL_READING, CALL_ANSWERING };
+    static const enum call_place places[] = { CALL_QUEUED,  CALL_STEALING, CALL_CONFIRMING,
+                                              CALL_READING, CALL_SENDING,  CALL_ANSWERING };
 
     for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
         uint64_t early_ms = places[i] == CALL_QUEUED ? WAIT_ANSWER_EARLY_MS : 0;
@@ -201,6 +203,9 @@ static void event_step(struct shard *shard, const struct shard_event *event, str
         shard_propose_due(shard, event, out);
         expire_waiting(shard, event, out);
         break;
+    case SHARD_DELIVERED:
+        shard_channel_delivered(shard, event, out);
+        break;
     }
 }
 
@@ -210,6 +215,7 @@ static void follow_role(struct shard *shard, struct shard_out *out)
 
     if (shard->served && !serves) {
         reply_deposed(shard, out);
+        channel_lanes_clear(&shard->lanes);
         shard->due_index = 0;
         shard->rounds_done = 0;
     }
@@ -230,6 +236,7 @@ void shard_step(struct shard *shard, const struct shard_event *event, struct sha
     shard_answer_progress(shard, event, out);
     shard_read_progress(shard, event, out);
     follow_role(shard, out);
+    shard_channel_progress(shard, event, out);
     shard->stats.diverged += out->rep.diverged;
     shard->stats.waiting_calls = shard->call_count;
     shard->stats.waiters = shard->calls[CALL_QUEUED].count + shard->calls[CALL_STEALING].count;
@@ -241,6 +248,7 @@ void shard_out_clear(struct shard_out *out)
     need_clear(&out->need);
     buf_clear(&out->bytes);
     out->reply_count = 0;
+    out->delivery_count = 0;
     out->role_changed = false;
 }
 
@@ -250,6 +258,7 @@ void shard_out_deinit(struct shard_out *out)
     need_deinit(&out->need);
     buf_deinit(&out->bytes);
     free(out->replies);
+    free(out->deliveries);
     *out = (struct shard_out){ 0 };
 }
 
@@ -317,5 +326,8 @@ bool shard_wants_flush(const struct shard *shard)
 void shard_stats_get(const struct shard *shard, struct shard_stats *ret_stats)
 {
     *ret_stats = shard->stats;
+    ret_stats->transfers_open = shard_meta(shard)->outbox_open;
+    ret_stats->transfers_oldest_ms = shard->lanes.oldest_ms;
+    ret_stats->transfers_retried = shard->lanes.retried;
     state_stats_get(applier_state(shard->applier), &ret_stats->state);
 }

@@ -23,6 +23,7 @@
 #define SHARD_FIELD(name, def, min, max, doc) uint32_t name;
 struct shard_limits {
     SHARD_LIMITS(SHARD_FIELD)
+    uint32_t shard_count; /* Of the cluster, for ever the same; 0: nothing is sent to others. */
     struct rep_limits rep;
 };
 #undef SHARD_FIELD
@@ -39,7 +40,15 @@ enum shard_event_type {
                         _SHARD_WRITE                */
     SHARD_CANCEL,    /* call: nobody waits any more */
     SHARD_FLUSH,     /* the round ends              */
-    SHARD_TICK       /* every 10 to 50 ms           */
+    SHARD_TICK,      /* every 10 to 50 ms           */
+    SHARD_DELIVERED  /* call: a delivery's token; status, request: its answer's body */
+};
+
+enum reply_status {
+    REPLY_OK,        /* body: the response                                                  */
+    REPLY_REFUSED,   /* body: ErrorDetail                                                   */
+    REPLY_NOT_OWNER, /* not carried out; `owner` and `epoch` say whom to ask, 0 if unknown  */
+    REPLY_UNKNOWN    /* OUTCOME_UNKNOWN: proposed, then deposed or timed out; repeat it     */
 };
 
 /* value.data NULL: absent. */
@@ -70,13 +79,7 @@ struct shard_event {
     struct slice request;
     uint64_t deadline_ms; /* On the event clock. */
     bool stale;           /* A read that need not be confirmed. */
-};
-
-enum reply_status {
-    REPLY_OK,        /* body: the response                                                  */
-    REPLY_REFUSED,   /* body: ErrorDetail                                                   */
-    REPLY_NOT_OWNER, /* not carried out; `owner` and `epoch` say whom to ask, 0 if unknown  */
-    REPLY_UNKNOWN    /* OUTCOME_UNKNOWN: proposed, then deposed or timed out; repeat it     */
+    enum reply_status status;
 };
 
 /* Body is in out->bytes at [offset, offset + size). */
@@ -89,12 +92,26 @@ struct shard_reply {
     uint64_t epoch;
 };
 
+/*
+ * A batch for another shard (DESIGN section 7): CHANNEL_DELIVER to its owner, whoever that is now.
+ * The shell answers each with SHARD_DELIVERED and the token, soon: whatever was not carried out or
+ * is not known is sent again. The request is in out->bytes at [offset, offset + size).
+ */
+struct shard_delivery {
+    uint64_t token;
+    uint32_t destination;
+    uint32_t offset;
+    uint32_t size;
+};
+
 /* Actions of one step. The shell carries out `rep` (sends, writes, log_reads), then replies,
  * then loads `need`, then clears. A zeroed one is valid. */
 struct shard_out {
     struct rep_out rep;
     struct shard_reply *replies;
     uint32_t reply_count, reply_capacity;
+    struct shard_delivery *deliveries;
+    uint32_t delivery_count, delivery_capacity;
     struct buf bytes;
     struct need need;  /* Rows to load; answer with SHARD_ROWS. */
     bool role_changed; /* shard_role and shard_owner may differ now. */
@@ -149,6 +166,9 @@ struct shard_stats {
     uint64_t proposed, committed, applied, refused, duplicates, reads, rounds;
     uint64_t promotions, truncated_entries, need_rounds, waiting_calls, waiters;
     uint64_t stale_writes_refused, steals, diverged;
+    uint64_t transfers_open;      /* Records in the outbox. */
+    uint64_t transfers_oldest_ms; /* Since the oldest of them that is known was opened. */
+    uint64_t transfers_sent, transfers_settled, transfers_refunded, transfers_retried;
     struct state_stats state;
 };
 void shard_stats_get(const struct shard *shard, struct shard_stats *ret_stats);

@@ -57,6 +57,13 @@ static void answer(struct shard *shard, struct call *call, const struct outcome 
         }
         break;
     case OUTCOME_PENDING:
+        call->destination = outcome->channel.destination;
+        call->seq = outcome->channel.opened_seq;
+        if (call->seq != 0) {
+            call->claimed |= !outcome->duplicate;
+            call_move(shard, call, CALL_SENDING);
+            break;
+        }
         call->claimed |= !outcome->duplicate;
         call_move(shard, call, CALL_STEALING);
         break;
@@ -144,6 +151,8 @@ static void applied(struct shard *shard, const struct entry *entry, const struct
     if (!outcome->duplicate && touches_sessions(outcome->method) &&
         shard->calls[CALL_STEALING].count > 0)
         wake_stealing(shard, outcome, call, event, out);
+    if (outcome->channel.touched)
+        shard_channel_follow(shard, outcome, event, out);
     count_outcome(shard, outcome);
     CHECK(shard_rep_step(shard, &done, out) == ERR_OK);
 }

@@ -23,9 +23,8 @@ static void reply_event_elsewhere(struct shard *shard, const struct shard_event 
     reply_elsewhere(shard, call_new(shard, event), REPLY_NOT_OWNER, out);
 }
 
-/* Proposes an op body. ERR_OK: `*ret_index` is its place, and its cold rows are asked for. */
-static err propose(struct shard *shard, struct slice body, const struct shard_event *event,
-                   uint64_t *ret_index, struct shard_out *out)
+err shard_propose(struct shard *shard, struct slice body, const struct shard_event *event,
+                  uint64_t *ret_index, struct shard_out *out)
 {
     struct rep_event proposal = {
         .type = REP_PROPOSE,
@@ -70,7 +69,7 @@ static void mutation_begin(struct shard *shard, const struct shard_event *event,
         return;
     }
     struct slice body = buf_slice(&shard->scratch);
-    e = propose(shard, body, event, &index, out);
+    e = shard_propose(shard, body, event, &index, out);
     if (e == ERR_FULL) {
         refuse_throttled(shard, event, "too many operations on their way", out);
         return;
@@ -88,7 +87,7 @@ static void mutation_begin(struct shard *shard, const struct shard_event *event,
     }
     struct call *call = call_new(shard, event);
     call->index = index;
-    if (event->method == METHOD_START_SESSION)
+    if (event->method == METHOD_START_SESSION || event->method == METHOD_RESOLVE_OPERATION)
         keep_op_body(call, body);
 }
 
@@ -119,7 +118,7 @@ void shard_call_propose(struct shard *shard, struct call *call, const struct sha
                         struct shard_out *out)
 {
     uint64_t index;
-    err e = propose(shard, buf_slice(&call->request), event, &index, out);
+    err e = shard_propose(shard, buf_slice(&call->request), event, &index, out);
 
     if (e != ERR_OK) {
         /* A steal stands in the log already, and may be decided there. */
@@ -139,6 +138,6 @@ void shard_propose_due(struct shard *shard, const struct shard_event *event, str
     if (!applier_due(shard->applier, event->unix_ms, &shard->scratch, &shard->due_next_ms))
         return;
     uint64_t index;
-    if (propose(shard, buf_slice(&shard->scratch), event, &index, out) == ERR_OK)
+    if (shard_propose(shard, buf_slice(&shard->scratch), event, &index, out) == ERR_OK)
         shard->due_index = index;
 }

@@ -2,6 +2,7 @@
 #ifndef NODE_CORE_SHARD_INTERNAL_H
 #define NODE_CORE_SHARD_INTERNAL_H
 
+#include "node/core/channel_lanes.h"
 #include "node/core/key_set.h"
 #include "node/core/shard.h"
 
@@ -12,6 +13,7 @@ enum call_place {
     CALL_STEALING,   /* StartSession STEAL: until the claim is decided.                   */
     CALL_CONFIRMING, /* A read: until `round` is confirmed; the list is in round order.   */
     CALL_READING,    /* A confirmed read: until applied reaches `index`, and rows are here. */
+    CALL_SENDING,    /* A transfer: until the other shard's decision is logged here. */
     CALL_ANSWERING,  /* A granted StartSession: until the profile's rows are here.        */
     CALL_PLACES
 };
@@ -26,10 +28,12 @@ struct call {
     uint64_t deadline_ms;
     uint64_t index;
     uint64_t round;
-    struct dot at_least; /* Reads: not before this dot is applied; epoch 0: none. */
-    struct buf request;  /* Reads: the request. StartSession: the op body. */
-    struct buf answer;   /* CALL_ANSWERING: the outcome's body with its WriteInfo. */
-    struct slice entity; /* Inside `request` (StartSession only). */
+    struct dot at_least;  /* Reads: not before this dot is applied; epoch 0: none. */
+    struct buf request;   /* Reads: the request. StartSession: the op body. */
+    struct buf answer;    /* CALL_ANSWERING: the outcome's body with its WriteInfo. */
+    struct slice entity;  /* Inside `request` (StartSession only). */
+    uint32_t destination; /* CALL_SENDING: which record of the outbox is waited for. */
+    uint64_t seq;
 };
 
 struct call_list {
@@ -54,10 +58,11 @@ struct shard {
     bool apply_blocked;   /* Rows are missing for the next entry. */
     bool flush_wanted;
     bool checkpoint_open;
-    uint64_t checkpoint_index; /* Of the open checkpoint. */
-    uint64_t clean_index;      /* Applied index of the last finished checkpoint. */
-    struct key_set loading;    /* Keys asked of the database, not answered yet. */
-    struct arena arena;        /* One step's. */
+    uint64_t checkpoint_index;  /* Of the open checkpoint. */
+    uint64_t clean_index;       /* Applied index of the last finished checkpoint. */
+    struct channel_lanes lanes; /* What is on its way to other shards. */
+    struct key_set loading;     /* Keys asked of the database, not answered yet. */
+    struct arena arena;         /* One step's. */
     struct buf scratch;
     struct need need; /* One apply's or read's, before `loading` is taken out. */
     struct shard_stats stats;
@@ -86,10 +91,22 @@ void shard_call_begin(struct shard *shard, const struct shard_event *event, stru
 /* Proposes call->request (an op body) again; the call moves to CALL_PROPOSED or is answered. */
 void shard_call_propose(struct shard *shard, struct call *call, const struct shard_event *event,
                         struct shard_out *out);
+/* Proposes an op body. ERR_OK: `*ret_index` is its place, and its cold rows are asked for. */
+NODISCARD err shard_propose(struct shard *shard, struct slice body, const struct shard_event *event,
+                            uint64_t *ret_index, struct shard_out *out);
 void shard_propose_due(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 
 /* shard_apply.c: committed entries are applied, their callers answered. */
 void shard_apply(struct shard *shard, const struct shard_event *event, struct shard_out *out);
+
+/* shard_channel.c: batches for other shards, and what they answered. */
+void shard_channel_progress(struct shard *shard, const struct shard_event *event,
+                            struct shard_out *out);
+void shard_channel_delivered(struct shard *shard, const struct shard_event *event,
+                             struct shard_out *out);
+/* An applied entry opened, cancelled or settled records. */
+void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
+                          const struct shard_event *event, struct shard_out *out);
 
 /* shard_read.c */
 void shard_read_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out);

@@ -47,6 +47,8 @@ struct call *call_new(struct shard *shard, const struct shard_event *event)
     call->round = 0;
     call->at_least = (struct dot){ 0 };
     call->entity = (struct slice){ 0 };
+    call->destination = 0;
+    call->seq = 0;
     buf_clear(&call->request);
     buf_clear(&call->answer);
     list_append(&shard->calls[CALL_PROPOSED], call);

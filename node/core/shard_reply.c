@@ -57,14 +57,15 @@ void reply_elsewhere(struct shard *shard, struct call *call, enum reply_status s
 }
 
 /*
- * What was proposed may yet commit under the new owner, a pending steal may yet be decided there,
- * and a session whose profile is being read is granted already: the outcome is unknown to the
- * caller, who repeats it there under the same op_id. The rest was not carried out here.
+ * What was proposed may yet commit under the new owner, a pending steal or transfer may yet be
+ * decided there, and a session whose profile is being read is granted already: the outcome is
+ * unknown to the caller, who repeats it there under the same op_id. The rest was not carried out
+ * here.
  */
 static bool is_in_the_log(const struct call *call)
 {
     return call->place == CALL_PROPOSED || call->place == CALL_STEALING ||
-           call->place == CALL_ANSWERING;
+           call->place == CALL_SENDING || call->place == CALL_ANSWERING;
 }
 
 void reply_deposed(struct shard *shard, struct shard_out *out)

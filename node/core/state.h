@@ -31,6 +31,11 @@ enum table {
     TABLE_LEDGER = 'l',    /* entity, 0, seq (u64 big-endian) -> ledger entry                */
     TABLE_OPERATION = 'o', /* uuid v7 (16), entity -> outcome. Sorts by time.                */
     TABLE_TYPED = 'y',     /* entity, 0, typed op id -> outcome. As long-lived as the ledger. */
+    TABLE_MAIL = 'b',      /* entity, 0, mail id -> mail. May be ranged.                     */
+    TABLE_MAILBOX = 'h',   /* entity -> count of its mail                                    */
+    TABLE_CHANNEL = 'c',   /* 'o' or 'i', other shard (u16 big-endian) -> where it stands    */
+    TABLE_OUTBOX = 'x',    /* destination (u16 big-endian), seq (u64 big-endian) -> record   */
+    TABLE_INBOX = 'n',     /* source, seq (as above) -> decision                             */
     TABLE_TIMER = 't'      /* due_ms (u64 big-endian), entity -> kind. Always in memory.     */
 };
 

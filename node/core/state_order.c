@@ -12,13 +12,15 @@ static struct row **order_root(const struct state *state, uint8_t table)
     struct state *mutable_state = (struct state *)(uintptr_t)state;
     if (table == TABLE_ITEM)
         return &mutable_state->order[0];
+    if (table == TABLE_MAIL)
+        return &mutable_state->order[3];
     return &mutable_state->order[table == TABLE_OPERATION ? 1 : 2];
 }
 
 bool order_has(struct slice key)
 {
     return key.data[0] == TABLE_ITEM || key.data[0] == TABLE_OPERATION ||
-           key.data[0] == TABLE_TIMER;
+           key.data[0] == TABLE_TIMER || key.data[0] == TABLE_MAIL;
 }
 
 /* Splits the tree at `root` into rows below `key` and rows above it. */

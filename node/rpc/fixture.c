@@ -220,9 +220,17 @@ void fixture_policy(struct fixture *f, uint64_t operation_window_ms, uint64_t op
 
 void fixture_init(struct fixture *f)
 {
+    fixture_init_shard(f, FIXTURE_SHARD, 0);
+}
+
+void fixture_init_shard(struct fixture *f, uint32_t shard, uint32_t shard_count)
+{
     memset(f, 0, sizeof *f);
+    f->shard = shard;
+    f->shard_count = shard_count;
     f->now_ms = FIXTURE_START_MS;
-    f->applier = applier_new(FIXTURE_SHARD, node_handlers());
+    f->applier = applier_new(shard, node_handlers());
+    applier_set_shard_count(f->applier, shard_count);
     CHECK(applier_restore(f->applier, (struct slice){ 0 }) == ERR_OK);
     fixture_next_epoch(f);
     fixture_policy(f, 0, 0);
@@ -398,7 +406,8 @@ void fixture_restart(struct fixture *f)
 {
     fixture_checkpoint(f);
     applier_free(f->applier);
-    f->applier = applier_new(FIXTURE_SHARD, node_handlers());
+    f->applier = applier_new(f->shard, node_handlers());
+    applier_set_shard_count(f->applier, f->shard_count);
     CHECK(applier_restore(f->applier, buf_slice(&f->meta_row)) == ERR_OK);
     f->need.load_generation = state_load_generation(applier_state(f->applier));
     for (uint32_t i = 0; i < f->row_count; i++) {

@@ -38,6 +38,7 @@ struct fixture_row {
 };
 
 struct fixture {
+    uint32_t shard, shard_count;
     struct applier *applier;
     uint64_t now_ms;
     uint64_t epoch, counter;
@@ -60,6 +61,8 @@ struct fixture {
 /* A new shard: START, then a policy with the currencies gems (0 to 1000), gold and debt (from
  * -50). */
 void fixture_init(struct fixture *f);
+/* The same for any shard of a cluster with so many. */
+void fixture_init_shard(struct fixture *f, uint32_t shard, uint32_t shard_count);
 /* The same currencies under a new version, with other limits; 0: the default. */
 void fixture_policy(struct fixture *f, uint64_t operation_window_ms, uint64_t operations_max);
 void fixture_deinit(struct fixture *f);

@@ -14,8 +14,14 @@ static const struct handler *const handlers[] = {
     [METHOD_SPEND]             = &ledger_spend_handler,
     [METHOD_GET_BALANCES]      = &ledger_get_balances_handler,
     [METHOD_LIST_ENTRIES]      = &ledger_list_entries_handler,
+    [METHOD_LEDGER_TRANSFER]   = &ledger_transfer_handler,
     [METHOD_MINT]              = &inventory_mint_handler,
     [METHOD_LIST_ITEMS]        = &inventory_list_items_handler,
+    [METHOD_INVENTORY_TRANSFER] = &inventory_transfer_handler,
+    [METHOD_MAILBOX_SEND]      = &mailbox_send_handler,
+    [METHOD_MAILBOX_LIST]      = &mailbox_list_handler,
+    [METHOD_MAILBOX_CLAIM]     = &mailbox_claim_handler,
+    [METHOD_RETURN_EXPIRED]    = &mailbox_return_expired_handler,
     [METHOD_GET_OPERATION]     = &operation_get_operation_handler,
     [METHOD_RESOLVE_OPERATION] = &operation_resolve_operation_handler,
     [METHOD_GET_SESSION]       = &admin_get_session_handler,
@@ -25,6 +31,8 @@ static const struct handler *const handlers[] = {
     [METHOD_SESSION_DUE]       = &node_session_due_handler,
     [METHOD_SESSION_HOLD]      = &node_session_hold_handler,
     [METHOD_PRUNE_OPERATIONS]  = &node_prune_operations_handler,
+    [METHOD_CHANNEL_DELIVER]   = &channel_deliver_handler,
+    [METHOD_CHANNEL_SETTLE]    = &channel_settle_handler,
 };
 /* clang-format on */
 

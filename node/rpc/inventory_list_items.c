@@ -2,6 +2,7 @@
 
 #include "idl/method.h"
 #include "node/core/arena_proto.h"
+#include "node/core/goods.h"
 #include "node/core/profile.h"
 #include "node/core/refusal.h"
 #include "node/core/text_rule.h"
@@ -38,7 +39,8 @@ static bool take_item(void *page_context, struct slice key, struct slice value)
     page->scanned++;
     memcpy(page->last, item.uid, ITEM_UID_BYTES);
     if (matches)
-        page->response->items[page->response->n_items++] = wallet_item(page->context->arena, &item);
+        page->response->items[page->response->n_items++] =
+            goods_item_message(page->context->arena, &item);
     return true;
 }
 

@@ -1,5 +1,6 @@
 #include "idl/method.h"
 #include "node/core/arena_proto.h"
+#include "node/core/goods.h"
 #include "node/core/refusal.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/wallet.h"
@@ -35,7 +36,7 @@ static err inventory_mint_handle(struct apply_context *context, const ProtobufCM
     response->n_items = request->n_items;
     response->items = arena_alloc(context->arena, sizeof *response->items * request->n_items);
     for (size_t i = 0; i < request->n_items; i++)
-        response->items[i] = wallet_item(context->arena, &items[i]);
+        response->items[i] = goods_item_message(context->arena, &items[i]);
     return ERR_OK;
 }
 

@@ -23,5 +23,13 @@ extern const struct handler node_apply_policy_handler;
 extern const struct handler node_session_due_handler;
 extern const struct handler node_session_hold_handler;
 extern const struct handler node_prune_operations_handler;
+extern const struct handler ledger_transfer_handler;
+extern const struct handler inventory_transfer_handler;
+extern const struct handler mailbox_send_handler;
+extern const struct handler mailbox_list_handler;
+extern const struct handler mailbox_claim_handler;
+extern const struct handler mailbox_return_expired_handler;
+extern const struct handler channel_deliver_handler;
+extern const struct handler channel_settle_handler;
 
 #endif

@@ -1,5 +1,6 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
+#include "node/core/outcome_row.h"
 #include "node/core/rows.h"
 #include "node/rpc/methods.h"
 #include "runtime/base/check.h"
@@ -15,13 +16,32 @@ struct prune {
     struct slice *keys;
 };
 
+/* What became of a transfer on its way must still be learned: the floor stays below its id. */
+static bool is_on_its_way(struct slice value)
+{
+    struct outcome_row row;
+
+    CHECK(outcome_row_decode(value, &row) == ERR_OK);
+    return row.state == OUTCOME_ROW_PENDING && row.method != METHOD_START_SESSION;
+}
+
+static void stop_below(struct prune *prune, uint64_t ms)
+{
+    while (prune->count > 0 && row_operation_ms(prune->keys[prune->count - 1]) >= ms)
+        prune->count--;
+    prune->floor_ms = ms - 1;
+}
+
 static bool take_key(void *context, struct slice key, struct slice value)
 {
     struct prune *prune = context;
 
-    (void)value;
     if (row_operation_ms(key) > prune->floor_ms)
         return false;
+    if (is_on_its_way(value)) {
+        stop_below(prune, row_operation_ms(key));
+        return false;
+    }
     prune->keys[prune->count++] = arena_copy(prune->arena, key);
     return true;
 }

@@ -2,6 +2,7 @@
 
 #include "idl/method.h"
 #include "node/core/arena_proto.h"
+#include "node/core/channel_out.h"
 #include "node/core/outcome_row.h"
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
@@ -106,6 +107,9 @@ static err operation_resolve_operation_handle(struct apply_context *context,
         return ERR_OK;
     }
     row.body = arena_copy(context->arena, row.body);
+    /* A transfer on its way is decided where it goes: the answer waits for that. */
+    if (request->seal && row.state == OUTCOME_ROW_PENDING && row.method != METHOD_START_SESSION)
+        return channel_cancel(context, row.body);
     if (request->seal)
         seal(context, &id, found == STATE_ABSENT, &row);
     response->operation = outcome_row_status(&row, context->meta, context->arena);

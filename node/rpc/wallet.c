@@ -235,16 +235,3 @@ Holdfast__V1__Balance **wallet_balances(struct arena *arena, size_t count,
     }
     return balances;
 }
-
-Holdfast__V1__Item *wallet_item(struct arena *arena, const struct item_row *item)
-{
-    Holdfast__V1__Item *message =
-        (Holdfast__V1__Item *)arena_message(arena, &holdfast__v1__item__descriptor);
-
-    message->uid = arena_alloc(arena, ITEM_UID_TEXT_SIZE);
-    item_uid_print(item->uid, message->uid);
-    message->kind = arena_text(arena, item->kind);
-    message->attributes = arena_text(arena, item->attributes);
-    message->minted_at_ms = (int64_t)item->minted_at_ms;
-    return message;
-}

@@ -24,6 +24,5 @@ NODISCARD err wallet_mint(struct apply_context *context, size_t count,
 /* The balances after `changes`, for the answer. */
 Holdfast__V1__Balance **wallet_balances(struct arena *arena, size_t count,
                                         const struct ledger_change *changes);
-Holdfast__V1__Item *wallet_item(struct arena *arena, const struct item_row *item);
 
 #endif

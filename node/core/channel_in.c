@@ -1,0 +1,176 @@
+#include "node/core/channel_in.h"
+
+#include <string.h>
+
+#include "node/core/arena_proto.h"
+#include "node/core/mailbox.h"
+#include "node/core/refusal.h"
+#include "node/core/rows.h"
+#include "node/core/text_rule.h"
+#include "runtime/base/check.h"
+
+#define DECISION(name) HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_##name
+
+void channel_deliver_footprint(const Holdfast__Internal__V1__DeliverRequest *request,
+                               struct need *keys)
+{
+    struct arena arena = { 0 };
+    struct row_key key;
+
+    row_key_channel(&key, false, request->source);
+    need_add_key(keys, row_key_slice(&key));
+    for (size_t i = 0; i < request->n_credits; i++) {
+        row_key_inbox(&key, request->source, request->credits[i]->seq);
+        need_add_key(keys, row_key_slice(&key));
+        row_key_mailbox(&key, entity_of_player(&arena, request->credits[i]->to_player_id));
+        need_add_key(keys, row_key_slice(&key));
+    }
+    for (size_t i = 0; i < request->n_cancels; i++) {
+        row_key_inbox(&key, request->source, request->cancels[i]);
+        need_add_key(keys, row_key_slice(&key));
+    }
+    arena_deinit(&arena);
+}
+
+/* A batch while it is applied. */
+struct delivery {
+    struct apply_context *context;
+    uint32_t source;
+    uint64_t watermark;
+    Holdfast__Internal__V1__DeliverResponse *response;
+};
+
+static bool same_payload(const ProtobufCBinaryData *a, const ProtobufCBinaryData *b)
+{
+    return a->len == b->len && (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
+}
+
+/* Decided already. A record that means something else now is a breach: nothing is said of it, so
+ * that nothing is settled by it. A cancelled one never said what it was. */
+static void repeat(const Holdfast__Internal__V1__InboxRow *stored,
+                   const Holdfast__Internal__V1__ChannelCredit *credit,
+                   Holdfast__Internal__V1__ChannelResult *result)
+{
+    if (credit != NULL && stored->result->decision != DECISION(CANCELLED) &&
+        !same_payload(&stored->payload_hash, &credit->payload_hash))
+        return;
+    result->decision = stored->result->decision;
+    result->mail_id = stored->result->mail_id;
+    result->refusal = stored->result->refusal;
+}
+
+static void record(struct delivery *d, const ProtobufCBinaryData *payload_hash,
+                   Holdfast__Internal__V1__ChannelResult *result)
+{
+    Holdfast__Internal__V1__InboxRow row = HOLDFAST__INTERNAL__V1__INBOX_ROW__INIT;
+
+    row.result = result;
+    if (payload_hash != NULL)
+        row.payload_hash = *payload_hash;
+    inbox_store(d->context, d->source, &row);
+}
+
+static err credit_decide(struct delivery *d, uint32_t place,
+                         Holdfast__Internal__V1__ChannelCredit *credit,
+                         Holdfast__Internal__V1__ChannelResult *result)
+{
+    struct apply_context *context = d->context;
+    struct slice entity = entity_of_player(context->arena, credit->to_player_id);
+
+    err e = mailbox_put(context, entity, credit->mail, place, MAILBOX_MAX);
+    if (e == ERR_NEED)
+        return e;
+    if (e == ERR_OK) {
+        result->decision = DECISION(APPLIED);
+        result->mail_id = credit->mail->mail_id;
+    } else {
+        result->decision = DECISION(REJECTED);
+        result->refusal = (Holdfast__V1__ErrorDetail *)arena_unpack(
+            context->arena, &holdfast__v1__error_detail__descriptor,
+            refusal_pack(context->refusal, context->arena));
+        CHECK(result->refusal != NULL);
+    }
+    record(d, &credit->payload_hash, result);
+    return ERR_OK;
+}
+
+/* `credit` NULL: a cancel. */
+static err decide(struct delivery *d, uint64_t seq, uint32_t place,
+                  Holdfast__Internal__V1__ChannelCredit *credit)
+{
+    Holdfast__Internal__V1__ChannelResult *result = d->response->results[d->response->n_results++];
+    Holdfast__Internal__V1__InboxRow *stored = NULL;
+
+    result->seq = seq;
+    if (seq <= d->watermark) {
+        result->decision = DECISION(SETTLED);
+        return ERR_OK;
+    }
+    switch (inbox_find(d->context->state, d->context->arena, d->source, seq, d->context->need,
+                       &stored)) {
+    case STATE_MISSING:
+        return ERR_NEED;
+    case STATE_PRESENT:
+        repeat(stored, credit, result);
+        return ERR_OK;
+    case STATE_ABSENT:
+        break;
+    }
+    if (credit != NULL)
+        return credit_decide(d, place, credit, result);
+    result->decision = DECISION(CANCELLED);
+    record(d, NULL, result);
+    return ERR_OK;
+}
+
+/* Drops what the source will never ask about again, so many at a time. */
+static void watermark_take(struct delivery *d, uint64_t watermark,
+                           Holdfast__Internal__V1__ChannelInRow *stands)
+{
+    uint64_t end = stands->watermark;
+    struct row_key key;
+
+    if (watermark > end)
+        end = watermark - end > CHANNEL_DROP_MAX ? end + CHANNEL_DROP_MAX : watermark;
+    for (uint64_t seq = stands->watermark + 1; seq <= end; seq++) {
+        row_key_inbox(&key, d->source, seq);
+        state_delete(d->context->state, row_key_slice(&key));
+    }
+    if (end > stands->watermark) {
+        stands->watermark = end;
+        channel_in_store(d->context, d->source, stands);
+    }
+    d->watermark = stands->watermark;
+}
+
+err channel_deliver(struct apply_context *context,
+                    const Holdfast__Internal__V1__DeliverRequest *request,
+                    Holdfast__Internal__V1__DeliverResponse *response)
+{
+    Holdfast__Internal__V1__ChannelInRow fresh = HOLDFAST__INTERNAL__V1__CHANNEL_IN_ROW__INIT;
+    Holdfast__Internal__V1__ChannelInRow *stands = NULL;
+    struct delivery d = { .context = context, .source = request->source, .response = response };
+    err result = ERR_OK;
+
+    enum state_found found =
+        channel_in_find(context->state, context->arena, d.source, context->need, &stands);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    watermark_take(&d, request->watermark, found == STATE_PRESENT ? stands : &fresh);
+    response->results =
+        arena_messages(context->arena, &holdfast__internal__v1__channel_result__descriptor,
+                       request->n_credits + request->n_cancels);
+    for (size_t i = 0; i < request->n_credits; i++) {
+        err e = decide(&d, request->credits[i]->seq, (uint32_t)i, request->credits[i]);
+        if (e != ERR_OK)
+            result = e; /* Go on, so that every missing row is noted. */
+    }
+    for (size_t i = 0; i < request->n_cancels; i++) {
+        err e = decide(&d, request->cancels[i], 0, NULL);
+        if (e != ERR_OK)
+            result = e;
+    }
+    response->cut = context->meta->cut_id;
+    response->watermark = d.watermark;
+    return result;
+}

@@ -1,0 +1,76 @@
+#include "node/core/channel_lanes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+
+#define RETRY_MS_MIN  50u
+#define RETRY_MS_MAX  2000u
+#define FAILURES_SEEN 6u
+
+void channel_lanes_clear(struct channel_lanes *lanes)
+{
+    for (uint32_t i = 0; i < lanes->count; i++)
+        buf_deinit(&lanes->list[i].settle);
+    lanes->count = 0;
+    lanes->scanned = 0;
+    lanes->scan_blocked = false;
+    lanes->wanted = false;
+    lanes->oldest_ms = 0;
+}
+
+void channel_lanes_deinit(struct channel_lanes *lanes)
+{
+    channel_lanes_clear(lanes);
+    free(lanes->list);
+    *lanes = (struct channel_lanes){ 0 };
+}
+
+struct channel_lane *channel_lanes_get(struct channel_lanes *lanes, uint32_t destination)
+{
+    uint32_t low = 0;
+    uint32_t high = lanes->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (lanes->list[middle].destination == destination)
+            return &lanes->list[middle];
+        if (lanes->list[middle].destination < destination)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (lanes->count == lanes->capacity) {
+        lanes->capacity = lanes->capacity > 0 ? lanes->capacity * 2 : 8;
+        lanes->list = mem_realloc(lanes->list, sizeof *lanes->list * lanes->capacity);
+    }
+    struct channel_lane *lane = &lanes->list[low];
+    memmove(lane + 1, lane, sizeof *lane * (lanes->count - low));
+    lanes->count++;
+    *lane = (struct channel_lane){ .destination = destination };
+    return lane;
+}
+
+struct channel_lane *channel_lanes_find_token(struct channel_lanes *lanes, uint64_t token)
+{
+    for (uint32_t i = 0; i < lanes->count && token != 0; i++) {
+        if (lanes->list[i].token == token)
+            return &lanes->list[i];
+    }
+    return NULL;
+}
+
+void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t now_ms)
+{
+    uint64_t wait_ms = (uint64_t)RETRY_MS_MIN << lane->failures;
+
+    lane->token = 0;
+    lane->sent_to = 0;
+    lane->idle = false;
+    lane->retry_ms = now_ms + (wait_ms < RETRY_MS_MAX ? wait_ms : RETRY_MS_MAX);
+    if (lane->failures < FAILURES_SEEN)
+        lane->failures++;
+    lanes->retried += lane->records;
+    lanes->wanted = true;
+}

@@ -1,0 +1,51 @@
+/*
+ * channel_lanes: what an owner keeps in memory of its outbox: one lane for each destination, with
+ * at most one batch on its way. Nothing here is state: a new owner finds it all again in its rows.
+ * DESIGN section 7.
+ */
+#ifndef NODE_CORE_CHANNEL_LANES_H
+#define NODE_CORE_CHANNEL_LANES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/buf.h"
+
+struct channel_lane {
+    uint32_t destination;
+    uint64_t sent_to;  /* Records up to here are on their way, decided or settled. */
+    uint64_t told;     /* The watermark that the destination has logged, as far as is known. */
+    uint64_t token;    /* Of the batch on its way; 0: none. */
+    uint64_t lost_ms;  /* When that batch counts as lost. */
+    uint64_t retry_ms; /* Nothing leaves before. */
+    uint64_t tell_ms;  /* When the watermark leaves alone. */
+    uint32_t failures; /* In a row. */
+    uint32_t records;  /* In that batch. */
+    bool blocked;      /* Rows are on their way. */
+    bool idle;         /* Nothing to do until something happens to the channel. */
+    struct buf settle; /* Of that batch: a SettleRequest that lacks the decisions. */
+};
+
+struct channel_lanes {
+    struct channel_lane *list; /* By destination. */
+    uint32_t count, capacity;
+    uint32_t scanned;  /* Destinations looked at since this replica serves. */
+    bool scan_blocked; /* Rows are on their way. */
+    bool wanted;       /* Some lane has something to look at. */
+    uint64_t tokens;   /* Given out; never again. */
+    uint64_t retried;  /* Records sent again. */
+    uint64_t oldest_ms, oldest_due_ms;
+};
+
+void channel_lanes_deinit(struct channel_lanes *lanes);
+/* Forgets every lane; tokens and counts go on. */
+void channel_lanes_clear(struct channel_lanes *lanes);
+/* Lanes move when one is added. */
+struct channel_lane *channel_lanes_get(struct channel_lanes *lanes, uint32_t destination);
+/* NULL: no lane waits for this token. */
+struct channel_lane *channel_lanes_find_token(struct channel_lanes *lanes, uint64_t token);
+/* The batch was not carried out, or nobody knows: all that is open is sent again, later each time.
+ */
+void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t now_ms);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * channel_out: the source's side of the channel between shards, at apply: a record is opened with
+ * the debit, in one entry; settled or refunded only by a decision that is durable at its
+ * destination; and the watermark follows. DESIGN section 7, docs/transfers.md.
+ */
+#ifndef NODE_CORE_CHANNEL_OUT_H
+#define NODE_CORE_CHANNEL_OUT_H
+
+#include "node/core/channel_row.h"
+
+/* What is to be sent. Everything is borrowed. */
+struct channel_send {
+    const char *to_player_id;
+    Holdfast__V1__Mail *mail;
+    struct slice response; /* For the caller, without mail_id. */
+    bool mail_return;      /* Nobody waits; a refund goes back to context->player's mailbox. */
+};
+
+/* The shard of a player's mailbox. */
+uint32_t channel_shard_of(struct arena *arena, const char *player_id, uint32_t shard_count);
+
+/* Before the log: THROTTLED when the outbox is full. Returns ERR_OK or ERR_CONFLICT. */
+NODISCARD err channel_check_room(struct arena *arena, struct refusal *refusal,
+                                 const struct meta *meta);
+
+/*
+ * Opens a record with the next seq; without mail_return the operation is PENDING from here on.
+ * ERR_NEED; ERR_CONFLICT: THROTTLED, not to be stored as the outcome.
+ */
+NODISCARD err channel_open(struct apply_context *context, uint32_t destination,
+                           const struct channel_send *send);
+
+/* A seal of a PENDING operation: asks for its record (`ref`: the outcome row's body) to be
+ * cancelled; context->channel says which. ERR_NEED. */
+NODISCARD err channel_cancel(struct apply_context *context, struct slice ref);
+
+/* Applies decisions, then moves the watermark over all that are settled. ERR_NEED. */
+NODISCARD err channel_settle(struct apply_context *context,
+                             const Holdfast__Internal__V1__SettleRequest *request);
+/* The rows that channel_settle will touch. */
+void channel_settle_footprint(const Holdfast__Internal__V1__SettleRequest *request,
+                              struct need *keys);
+
+/* APPLIED, REJECTED or CANCELLED: the record can be settled by it. */
+bool channel_result_decides(const Holdfast__Internal__V1__ChannelResult *result);
+
+/* The body of the entry that logs decisions, for the owner to propose. */
+void channel_settle_encode(const Holdfast__Internal__V1__SettleRequest *request, struct buf *out);
+
+#endif

@@ -1,0 +1,118 @@
+#include "node/core/channel_row.h"
+
+#include "node/core/arena_proto.h"
+#include "node/core/rows.h"
+#include "runtime/base/check.h"
+
+#define CHANNEL_REF_BYTES 12u
+
+static enum state_found find(struct state *state, struct arena *arena, const struct row_key *key,
+                             struct need *need, const ProtobufCMessageDescriptor *type,
+                             ProtobufCMessage **ret)
+{
+    struct slice value;
+    enum state_found found = state_find(state, row_key_slice(key), &value);
+
+    if (found == STATE_MISSING && need != NULL)
+        need_add_key(need, row_key_slice(key));
+    if (found == STATE_PRESENT) {
+        *ret = arena_unpack(arena, type, value);
+        CHECK(*ret != NULL);
+    }
+    return found;
+}
+
+/* The message's memory begins with its base, so a pointer to it is one to the message. */
+#define FIND(name)                                                                                 \
+    ProtobufCMessage *message = NULL;                                                              \
+    enum state_found found =                                                                       \
+        find(state, arena, &key, need, &holdfast__internal__v1__##name##__descriptor, &message);   \
+    *ret = (void *)message;                                                                        \
+    return found
+
+enum state_found channel_out_find(struct state *state, struct arena *arena, uint32_t destination,
+                                  struct need *need, Holdfast__Internal__V1__ChannelOutRow **ret)
+{
+    struct row_key key;
+    row_key_channel(&key, true, destination);
+    FIND(channel_out_row);
+}
+
+enum state_found channel_in_find(struct state *state, struct arena *arena, uint32_t source,
+                                 struct need *need, Holdfast__Internal__V1__ChannelInRow **ret)
+{
+    struct row_key key;
+    row_key_channel(&key, false, source);
+    FIND(channel_in_row);
+}
+
+enum state_found outbox_find(struct state *state, struct arena *arena, uint32_t destination,
+                             uint64_t seq, struct need *need,
+                             Holdfast__Internal__V1__OutboxRow **ret)
+{
+    struct row_key key;
+    row_key_outbox(&key, destination, seq);
+    FIND(outbox_row);
+}
+
+enum state_found inbox_find(struct state *state, struct arena *arena, uint32_t source, uint64_t seq,
+                            struct need *need, Holdfast__Internal__V1__InboxRow **ret)
+{
+    struct row_key key;
+    row_key_inbox(&key, source, seq);
+    FIND(inbox_row);
+}
+
+static void store(struct apply_context *context, const struct row_key *key,
+                  const ProtobufCMessage *message)
+{
+    state_put(context->state, row_key_slice(key), arena_pack(context->arena, message));
+}
+
+void channel_out_store(struct apply_context *context, uint32_t destination,
+                       const Holdfast__Internal__V1__ChannelOutRow *row)
+{
+    struct row_key key;
+    row_key_channel(&key, true, destination);
+    store(context, &key, &row->base);
+}
+
+void channel_in_store(struct apply_context *context, uint32_t source,
+                      const Holdfast__Internal__V1__ChannelInRow *row)
+{
+    struct row_key key;
+    row_key_channel(&key, false, source);
+    store(context, &key, &row->base);
+}
+
+void outbox_store(struct apply_context *context, uint32_t destination,
+                  const Holdfast__Internal__V1__OutboxRow *row)
+{
+    struct row_key key;
+    row_key_outbox(&key, destination, row->credit->seq);
+    store(context, &key, &row->base);
+}
+
+void inbox_store(struct apply_context *context, uint32_t source,
+                 const Holdfast__Internal__V1__InboxRow *row)
+{
+    struct row_key key;
+    row_key_inbox(&key, source, row->result->seq);
+    store(context, &key, &row->base);
+}
+
+struct slice channel_ref_encode(struct arena *arena, uint32_t destination, uint64_t seq)
+{
+    uint8_t *bytes = arena_alloc(arena, CHANNEL_REF_BYTES);
+
+    store_u32(bytes, destination);
+    store_u64(bytes + 4, seq);
+    return (struct slice){ bytes, CHANNEL_REF_BYTES };
+}
+
+void channel_ref_decode(struct slice body, uint32_t *ret_destination, uint64_t *ret_seq)
+{
+    CHECK(body.size == CHANNEL_REF_BYTES);
+    *ret_destination = load_u32(body.data);
+    *ret_seq = load_u64(body.data + 4);
+}

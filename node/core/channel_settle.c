@@ -1,0 +1,289 @@
+#include <string.h>
+
+#include "idl/method.h"
+#include "node/core/arena_proto.h"
+#include "node/core/channel_out.h"
+#include "node/core/goods.h"
+#include "node/core/mailbox.h"
+#include "node/core/outcome_row.h"
+#include "node/core/refusal.h"
+#include "node/core/rows.h"
+#include "node/core/text_rule.h"
+#include "runtime/base/check.h"
+
+#define FIELD_MAIL_ID 9u /* Of every response that a transfer has. */
+#define LOOK_AHEAD    256u
+
+static bool op_id_of(const char *text, struct op_id *ret_id)
+{
+    const char *why;
+
+    return text[0] != 0 && op_id_parse(slice_from_text(text), ret_id, &why) == ERR_OK;
+}
+
+void channel_settle_footprint(const Holdfast__Internal__V1__SettleRequest *request,
+                              struct need *keys)
+{
+    struct arena arena = { 0 };
+    struct row_key key;
+    struct op_id id;
+
+    row_key_channel(&key, true, request->destination);
+    need_add_key(keys, row_key_slice(&key));
+    for (size_t i = 0; i < request->n_items; i++) {
+        const Holdfast__Internal__V1__SettleItem *item = request->items[i];
+        struct slice entity = entity_of_player(&arena, item->player_id);
+        row_key_outbox(&key, request->destination, item->result->seq);
+        need_add_key(keys, row_key_slice(&key));
+        if (op_id_of(item->op_id, &id)) {
+            row_key_operation(&key, entity, &id);
+            need_add_key(keys, row_key_slice(&key));
+        }
+        if (item->result->decision ==
+            HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_APPLIED)
+            continue;
+        row_key_player(&key, entity);
+        need_add_key(keys, row_key_slice(&key));
+    }
+    arena_deinit(&arena);
+}
+
+/* One record on its way out of the outbox. */
+struct settlement {
+    struct apply_context context; /* As if the entry were its operation's own. */
+    struct op op;
+    const Holdfast__Internal__V1__OutboxRow *row;
+    const Holdfast__Internal__V1__ChannelResult *result;
+    uint32_t place; /* In the entry. */
+    struct settled *settled;
+};
+
+static err player_load(struct settlement *s, struct player *ret_player)
+{
+    struct row_key key;
+    struct slice value;
+
+    row_key_player(&key, s->op.entity);
+    switch (state_find(s->context.state, row_key_slice(&key), &value)) {
+    case STATE_MISSING:
+        need_add_key(s->context.need, row_key_slice(&key));
+        return ERR_NEED;
+    case STATE_ABSENT:
+        CHECK(false); /* Its goods were taken from it. */
+        break;
+    case STATE_PRESENT:
+        CHECK(player_decode(arena_copy(s->context.arena, value), s->op.entity, s->context.arena,
+                            ret_player) == ERR_OK);
+        break;
+    }
+    return ERR_OK;
+}
+
+static err refund_to_player(struct settlement *s)
+{
+    struct player player;
+    struct row_key key;
+
+    if (goods_are_none(s->row->credit->mail))
+        return ERR_OK;
+    err e = player_load(s, &player);
+    if (e != ERR_OK)
+        return e;
+    player.version++;
+    s->context.player = &player;
+    goods_refund(&s->context, s->row->credit->mail);
+    buf_clear(s->context.scratch);
+    player_encode(&player, s->context.scratch);
+    row_key_player(&key, s->op.entity);
+    state_put(s->context.state, row_key_slice(&key), buf_slice(s->context.scratch));
+    s->context.player = NULL;
+    return ERR_OK;
+}
+
+/* Expired mail that its sender's mailbox has no room for lies on where it was, as ever. */
+static err refund_to_mailbox(struct settlement *s)
+{
+    Holdfast__V1__Mail *mail = s->row->credit->mail;
+
+    mail->from_player_id = s->row->credit->to_player_id;
+    mail->returned = false;
+    mail->expires_at_ms = (int64_t)s->context.owner_ms;
+    return mailbox_put(&s->context, s->op.entity, mail, s->place, UINT32_MAX);
+}
+
+static struct slice with_mail_id(struct settlement *s)
+{
+    struct slice response = { s->row->response.data, s->row->response.len };
+    size_t size = strlen(s->result->mail_id);
+    uint8_t *bytes = arena_alloc(s->context.arena, response.size + size + 2);
+
+    CHECK(size < 0x80);
+    if (response.size > 0)
+        memcpy(bytes, response.data, response.size);
+    bytes[response.size] = FIELD_MAIL_ID << 3 | 2;
+    bytes[response.size + 1] = (uint8_t)size;
+    memcpy(bytes + response.size + 2, s->result->mail_id, size);
+    return (struct slice){ bytes, response.size + size + 2 };
+}
+
+static struct slice refused_body(struct settlement *s)
+{
+    struct refusal refusal = { 0 };
+
+    if (s->result->refusal != NULL) {
+        s->result->refusal->final = true;
+        return arena_pack(s->context.arena, &s->result->refusal->base);
+    }
+    (void)refuse(s->context.arena, &refusal, CODE(OPERATION_ABORTED), "op_id",
+                 "the operation was sealed before it was carried out; it never will be");
+    refusal.final = true;
+    return refusal_pack(&refusal, s->context.arena);
+}
+
+/* The operation's one outcome, and for whoever waits for it. */
+static err outcome_settle(struct settlement *s, bool applied)
+{
+    struct outcome_row row;
+    bool cancelled =
+        s->result->decision == HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_CANCELLED;
+
+    CHECK(op_id_of(s->row->credit->op_id, &s->op.id));
+    enum state_found found =
+        outcome_row_find(s->context.state, s->op.entity, &s->op.id, s->context.need, &row);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    CHECK(found == STATE_PRESENT); /* Not pruned while it is PENDING. */
+    CHECK(row.state == OUTCOME_ROW_PENDING);
+    struct slice body = applied ? with_mail_id(s) : refused_body(s);
+    *s->settled = (struct settled){
+        .seq = s->result->seq,
+        .refused = !applied,
+        .body = body,
+        .dot = row.dot,
+        .version = row.version,
+        .method = row.method,
+    };
+    row.state = applied     ? OUTCOME_ROW_COMMITTED
+                : cancelled ? OUTCOME_ROW_ABORTED
+                            : OUTCOME_ROW_REFUSED;
+    if (!applied && s->row->cancel)
+        row.attempt = UINT32_MAX; /* Sealed. */
+    row.decided_at_ms = s->context.owner_ms;
+    row.body = cancelled ? (struct slice){ 0 } : body;
+    outcome_row_store(&s->context, &s->op.id, false, &row);
+    return ERR_OK;
+}
+
+static err settle(struct settlement *s)
+{
+    bool applied =
+        s->result->decision == HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_APPLIED;
+    err e = ERR_OK;
+
+    s->op.entity = entity_of_player(s->context.arena, s->row->player_id);
+    s->op.id.text = slice_from_text(s->row->credit->op_id);
+    s->context.op = &s->op;
+    s->context.authority_text = slice_from_text(s->row->authority);
+    if (!s->row->mail_return)
+        e = outcome_settle(s, applied);
+    if (e == ERR_OK && !applied)
+        e = s->row->mail_return ? refund_to_mailbox(s) : refund_to_player(s);
+    return e;
+}
+
+bool channel_result_decides(const Holdfast__Internal__V1__ChannelResult *result)
+{
+    switch (result->decision) {
+    case HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_APPLIED:
+    case HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_REJECTED:
+    case HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_CANCELLED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Everything up to here has left the outbox. Each seq is passed once, so this is cheap in sum. */
+static err watermark_follow(struct apply_context *context, uint32_t destination,
+                            Holdfast__Internal__V1__ChannelOutRow *stands)
+{
+    Holdfast__Internal__V1__OutboxRow *row;
+
+    while (stands->watermark < stands->last_seq) {
+        enum state_found found = outbox_find(context->state, context->arena, destination,
+                                             stands->watermark + 1, NULL, &row);
+        if (found == STATE_PRESENT)
+            break;
+        if (found == STATE_MISSING) {
+            uint64_t end = stands->watermark + LOOK_AHEAD;
+            for (uint64_t seq = stands->watermark + 1; seq <= end && seq <= stands->last_seq; seq++)
+                (void)outbox_find(context->state, context->arena, destination, seq, context->need,
+                                  &row);
+            return ERR_NEED;
+        }
+        stands->watermark++;
+    }
+    return ERR_OK;
+}
+
+static err settle_item(struct apply_context *context, uint32_t destination, uint32_t place,
+                       const Holdfast__Internal__V1__SettleItem *item)
+{
+    Holdfast__Internal__V1__OutboxRow *row = NULL;
+    struct channel_effect *effect = context->channel;
+    struct row_key key;
+
+    if (!channel_result_decides(item->result))
+        return ERR_OK;
+    enum state_found found = outbox_find(context->state, context->arena, destination,
+                                         item->result->seq, context->need, &row);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    if (found == STATE_ABSENT) /* The same decision was logged before. */
+        return ERR_OK;
+    struct settlement s = {
+        .context = *context,
+        .row = row,
+        .result = item->result,
+        .place = place,
+        .settled = &effect->settled[effect->settled_count],
+    };
+    err e = settle(&s);
+    if (e != ERR_OK)
+        return e;
+    effect->settled_count += !row->mail_return;
+    row_key_outbox(&key, destination, item->result->seq);
+    state_delete(context->state, row_key_slice(&key));
+    CHECK(context->meta->outbox_open > 0);
+    context->meta->outbox_open--;
+    return ERR_OK;
+}
+
+err channel_settle(struct apply_context *context,
+                   const Holdfast__Internal__V1__SettleRequest *request)
+{
+    Holdfast__Internal__V1__ChannelOutRow *stands = NULL;
+    struct channel_effect *effect = context->channel;
+    uint32_t destination = request->destination;
+    err result = ERR_OK;
+
+    enum state_found found =
+        channel_out_find(context->state, context->arena, destination, context->need, &stands);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    CHECK(found == STATE_PRESENT);
+    effect->destination = destination;
+    effect->touched = true;
+    effect->settled_count = 0;
+    effect->settled = arena_alloc(context->arena, sizeof *effect->settled * (request->n_items + 1));
+    for (size_t i = 0; i < request->n_items; i++) {
+        err e = settle_item(context, destination, (uint32_t)i, request->items[i]);
+        if (e != ERR_OK)
+            result = e; /* Go on, so that every missing row is noted. */
+    }
+    if (result == ERR_OK)
+        result = watermark_follow(context, destination, stands);
+    if (result == ERR_OK)
+        channel_out_store(context, destination, stands);
+    return result;
+}

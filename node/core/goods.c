@@ -1,0 +1,144 @@
+#include "node/core/goods.h"
+
+#include <inttypes.h>
+
+#include "node/core/arena_proto.h"
+#include "node/core/refusal.h"
+#include "runtime/base/check.h"
+
+Holdfast__V1__Item *goods_item_message(struct arena *arena, const struct item_row *item)
+{
+    Holdfast__V1__Item *message =
+        (Holdfast__V1__Item *)arena_message(arena, &holdfast__v1__item__descriptor);
+
+    message->uid = arena_alloc(arena, ITEM_UID_TEXT_SIZE);
+    item_uid_print(item->uid, message->uid);
+    message->kind = arena_text(arena, item->kind);
+    message->attributes = arena_text(arena, item->attributes);
+    message->minted_at_ms = (int64_t)item->minted_at_ms;
+    return message;
+}
+
+struct item_row goods_item_row(const Holdfast__V1__Item *item)
+{
+    struct item_row row = {
+        .minted_at_ms = (uint64_t)item->minted_at_ms,
+        .kind = slice_from_text(item->kind),
+        .attributes = slice_from_text(item->attributes),
+    };
+
+    CHECK(item_uid_parse(slice_from_text(item->uid), row.uid) == ERR_OK);
+    return row;
+}
+
+static err refuse_not_held(struct apply_context *context, size_t place, const char *uid)
+{
+    struct arena *arena = context->arena;
+    err e = refuse(arena, context->refusal, CODE(ITEM_NOT_HELD),
+                   arena_printf(arena, "item_uids[%zu]", place),
+                   "the player does not hold the item %s", uid);
+
+    context->refusal->value = uid;
+    return e;
+}
+
+err goods_take_items(struct apply_context *context, size_t count, char *const *uids,
+                     struct item_row *ret_items)
+{
+    struct player *player = context->player;
+    struct row_key key;
+    struct slice value;
+    uint8_t uid[ITEM_UID_BYTES];
+    err result = ERR_OK;
+
+    for (size_t i = 0; i < count; i++) {
+        CHECK(item_uid_parse(slice_from_text(uids[i]), uid) == ERR_OK);
+        row_key_item(&key, player->entity, uid);
+        switch (state_find(context->state, row_key_slice(&key), &value)) {
+        case STATE_MISSING:
+            need_add_key(context->need, row_key_slice(&key));
+            result = ERR_NEED;
+            break;
+        case STATE_ABSENT:
+            if (result == ERR_OK)
+                result = refuse_not_held(context, i, uids[i]);
+            break;
+        case STATE_PRESENT:
+            CHECK(item_row_decode(row_key_slice(&key), arena_copy(context->arena, value),
+                                  &ret_items[i]) == ERR_OK);
+            break;
+        }
+    }
+    for (size_t i = 0; i < count && result == ERR_OK; i++) {
+        row_key_item(&key, player->entity, ret_items[i].uid);
+        state_delete(context->state, row_key_slice(&key));
+        CHECK(player->item_count > 0);
+        player->item_count--;
+    }
+    return result;
+}
+
+static err refuse_full(struct apply_context *context, size_t count, uint64_t items_max)
+{
+    struct arena *arena = context->arena;
+    uint32_t held = context->player->item_count;
+    err e = refuse(arena, context->refusal, CODE(CAPACITY_FULL), "items",
+                   "the player holds %u items; %zu more would pass the maximum of %" PRIu64, held,
+                   count, items_max);
+
+    context->refusal->limit = arena_printf(arena, "%" PRIu64, items_max);
+    context->refusal->value = arena_printf(arena, "%" PRIu64, held + (uint64_t)count);
+    return e;
+}
+
+err goods_put_items(struct apply_context *context, size_t count, Holdfast__V1__Item *const *items,
+                    uint64_t items_max, struct item_row *ret_items)
+{
+    struct player *player = context->player;
+    struct row_key key;
+
+    if (count > 0 && player->item_count + count > items_max)
+        return refuse_full(context, count, items_max);
+    for (size_t i = 0; i < count; i++) {
+        ret_items[i] = goods_item_row(items[i]);
+        buf_clear(context->scratch);
+        item_row_encode(&ret_items[i], context->scratch);
+        row_key_item(&key, player->entity, ret_items[i].uid);
+        state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
+    }
+    player->item_count += (uint32_t)count;
+    return ERR_OK;
+}
+
+void goods_refund(struct apply_context *context, const Holdfast__V1__Mail *mail)
+{
+    struct ledger_change changes[LEDGER_CHANGES_MAX];
+    struct item_row items[LEDGER_ITEMS_MAX];
+
+    CHECK(mail->n_currencies <= LEDGER_CHANGES_MAX);
+    CHECK(mail->n_items <= LEDGER_ITEMS_MAX);
+    for (size_t i = 0; i < mail->n_currencies; i++) {
+        struct slice name = slice_from_text(mail->currencies[i]->currency);
+        /* It stands since it was debited. */
+        struct balance *balance = player_find_balance(context->player, name);
+        CHECK(balance != NULL);
+        CHECK(!__builtin_add_overflow(balance->amount, mail->currencies[i]->amount,
+                                      &balance->amount));
+        changes[i] = (struct ledger_change){ name, mail->currencies[i]->amount, balance->amount };
+    }
+    CHECK(goods_put_items(context, mail->n_items, mail->items, UINT64_MAX, items) == ERR_OK);
+    struct ledger_entry entry = {
+        .kind = HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_REFUND,
+        .reason = slice_from_text(mail->reason),
+        .change_count = (uint32_t)mail->n_currencies,
+        .changes = changes,
+        .item_count = (uint32_t)mail->n_items,
+        .items = items,
+    };
+    ledger_append(context, &entry);
+}
+
+bool goods_are_none(const Holdfast__V1__Mail *mail)
+{
+    return mail->n_currencies + mail->n_items == 0;
+}

@@ -1,0 +1,33 @@
+/*
+ * mailbox: mail as rows: one for each piece, in the order of arrival, and a count for each
+ * mailbox. A player's own row is not touched, so a session in progress is not disturbed.
+ * DESIGN section 7.
+ */
+#ifndef NODE_CORE_MAILBOX_H
+#define NODE_CORE_MAILBOX_H
+
+#include "holdfast/v1/mailbox.pb-c.h"
+#include "node/core/handler.h"
+#include "node/core/rows.h"
+
+#define MAILBOX_MAX         1000u
+#define MAIL_TEXT_BYTES_MAX 1024u
+#define MAIL_ID_TEXT_SIZE   ITEM_UID_TEXT_SIZE
+
+/*
+ * Puts mail into an entity's mailbox under a new id, its `mail_id` from now on (arena text).
+ * `place`: of the mail in this log entry, for an id that nothing else has.
+ * ERR_NEED; ERR_CONFLICT: CAPACITY_FULL above `count_max`, nothing was written.
+ */
+NODISCARD err mailbox_put(struct apply_context *context, struct slice entity,
+                          Holdfast__V1__Mail *mail, uint32_t place, uint32_t count_max);
+/* Removes one. ERR_NEED; ERR_CONFLICT: NOT_FOUND. The mail lives in the arena. */
+NODISCARD err mailbox_take(struct apply_context *context, struct slice entity, const char *mail_id,
+                           Holdfast__V1__Mail **ret_mail);
+/* ERR_NEED. */
+NODISCARD err mailbox_count(struct state *state, struct slice entity, struct need *need,
+                            uint32_t *ret_count);
+/* A row's value, in the arena. */
+Holdfast__V1__Mail *mail_decode(struct arena *arena, struct slice value);
+
+#endif

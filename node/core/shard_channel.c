@@ -1,0 +1,397 @@
+#include <stdlib.h>
+
+#include "idl/method.h"
+#include "node/core/arena_proto.h"
+#include "node/core/channel_out.h"
+#include "node/core/shard_internal.h"
+#include "runtime/base/check.h"
+
+#define BATCH_BYTES_MAX (256u * 1024u)
+#define LOOKED_AT_MAX   4096u
+#define SCAN_NEED_MAX   256u
+#define LOST_MS         5000u
+#define TELL_MS         500u /* A watermark that no batch takes along leaves alone after this. */
+#define TELL_AT         256u /* ... or when it has moved so far. */
+#define OLDEST_EVERY_MS 200u
+
+typedef Holdfast__Internal__V1__DeliverRequest deliver_request;
+typedef Holdfast__Internal__V1__DeliverResponse deliver_response;
+typedef Holdfast__Internal__V1__SettleRequest settle_request;
+typedef Holdfast__Internal__V1__SettleItem settle_item;
+typedef Holdfast__Internal__V1__OutboxRow outbox_row;
+
+/* ---- a batch is made from what is open and not on its way ---- */
+
+struct batch {
+    deliver_request deliver;
+    settle_request settle; /* Items: those of credits, then those of cancels. */
+    settle_item *cancelled[CHANNEL_BATCH_MAX];
+    uint64_t last_seq, watermark, end; /* end: records up to here were looked at. */
+    size_t bytes;
+    bool missing;
+};
+
+static void batch_init(struct shard *shard, struct batch *batch)
+{
+    *batch = (struct batch){
+        .deliver = HOLDFAST__INTERNAL__V1__DELIVER_REQUEST__INIT,
+        .settle = HOLDFAST__INTERNAL__V1__SETTLE_REQUEST__INIT,
+    };
+    batch->deliver.source = shard->number;
+    batch->deliver.cut = shard_meta(shard)->cut_id;
+    batch->deliver.credits =
+        arena_alloc(&shard->arena, sizeof *batch->deliver.credits * CHANNEL_BATCH_MAX);
+    batch->deliver.cancels =
+        arena_alloc(&shard->arena, sizeof *batch->deliver.cancels * CHANNEL_BATCH_MAX);
+    batch->settle.items =
+        arena_alloc(&shard->arena, sizeof *batch->settle.items * 2 * CHANNEL_BATCH_MAX);
+}
+
+static settle_item *settle_item_of(struct arena *arena, const outbox_row *row)
+{
+    settle_item *item =
+        (settle_item *)arena_message(arena, &holdfast__internal__v1__settle_item__descriptor);
+
+    item->result = (Holdfast__Internal__V1__ChannelResult *)arena_message(
+        arena, &holdfast__internal__v1__channel_result__descriptor);
+    item->result->seq = row->credit->seq;
+    item->player_id = row->player_id;
+    item->op_id = row->credit->op_id;
+    return item;
+}
+
+static void batch_add(struct arena *arena, struct batch *batch, outbox_row *row)
+{
+    settle_item *item = settle_item_of(arena, row);
+
+    if (row->cancel) {
+        batch->cancelled[batch->deliver.n_cancels] = item;
+        batch->deliver.cancels[batch->deliver.n_cancels++] = row->credit->seq;
+        return;
+    }
+    batch->settle.items[batch->settle.n_items++] = item;
+    batch->deliver.credits[batch->deliver.n_credits++] = row->credit;
+    batch->bytes += protobuf_c_message_get_packed_size(&row->credit->base);
+}
+
+static bool batch_is_full(const struct batch *batch)
+{
+    return batch->deliver.n_credits == CHANNEL_BATCH_MAX ||
+           batch->deliver.n_cancels == CHANNEL_BATCH_MAX || batch->bytes >= BATCH_BYTES_MAX;
+}
+
+/* ERR_NEED: rows are missing, and noted. */
+static err batch_collect(struct shard *shard, const struct channel_lane *lane, struct batch *batch)
+{
+    struct state *state = applier_state(shard->applier);
+    Holdfast__Internal__V1__ChannelOutRow *stands = NULL;
+    outbox_row *row = NULL;
+
+    enum state_found found =
+        channel_out_find(state, &shard->arena, lane->destination, &shard->need, &stands);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    if (found == STATE_PRESENT) {
+        batch->last_seq = stands->last_seq;
+        batch->watermark = stands->watermark;
+    }
+    batch->end = lane->sent_to > batch->watermark ? lane->sent_to : batch->watermark;
+    for (uint32_t i = 0; i < LOOKED_AT_MAX && batch->end < batch->last_seq; i++) {
+        if (batch_is_full(batch) || shard->need.key_count >= SCAN_NEED_MAX)
+            break;
+        found = outbox_find(state, &shard->arena, lane->destination, batch->end + 1, &shard->need,
+                            &row);
+        if (found == STATE_PRESENT)
+            batch_add(&shard->arena, batch, row);
+        batch->missing |= found == STATE_MISSING;
+        batch->end++;
+    }
+    for (size_t i = 0; i < batch->deliver.n_cancels; i++)
+        batch->settle.items[batch->settle.n_items++] = batch->cancelled[i];
+    return batch->missing ? ERR_NEED : ERR_OK;
+}
+
+static void pack(const ProtobufCMessage *message, struct buf *out)
+{
+    size_t size = protobuf_c_message_get_packed_size(message);
+
+    protobuf_c_message_pack(message, buf_reserve(out, size + 1));
+    out->size += size;
+}
+
+static struct shard_delivery *delivery_add(struct shard_out *out)
+{
+    if (out->delivery_count == out->delivery_capacity) {
+        out->delivery_capacity = out->delivery_capacity > 0 ? out->delivery_capacity * 2 : 8;
+        out->deliveries =
+            mem_realloc(out->deliveries, sizeof *out->deliveries * out->delivery_capacity);
+    }
+    struct shard_delivery *delivery = &out->deliveries[out->delivery_count++];
+    *delivery = (struct shard_delivery){ .offset = (uint32_t)out->bytes.size };
+    return delivery;
+}
+
+static void lane_send(struct shard *shard, struct channel_lane *lane, struct batch *batch,
+                      const struct shard_event *event, struct shard_out *out)
+{
+    struct shard_delivery *delivery = delivery_add(out);
+
+    lane->token = ++shard->lanes.tokens;
+    lane->lost_ms = event->now_ms + LOST_MS;
+    lane->sent_to = batch->end;
+    lane->records = (uint32_t)batch->settle.n_items;
+    batch->deliver.shard = lane->destination;
+    batch->deliver.watermark = batch->watermark;
+    batch->settle.destination = lane->destination;
+    buf_clear(&lane->settle);
+    pack(&batch->settle.base, &lane->settle);
+    pack(&batch->deliver.base, &out->bytes);
+    delivery->token = lane->token;
+    delivery->destination = lane->destination;
+    delivery->size = (uint32_t)out->bytes.size - delivery->offset;
+    shard->stats.transfers_sent += lane->records;
+}
+
+static bool must_tell(const struct channel_lane *lane, const struct batch *batch, uint64_t now_ms)
+{
+    return batch->watermark > lane->told &&
+           (batch->watermark - lane->told >= TELL_AT || now_ms >= lane->tell_ms);
+}
+
+static void lane_step(struct shard *shard, struct channel_lane *lane,
+                      const struct shard_event *event, struct shard_out *out)
+{
+    struct batch batch;
+
+    if (lane->token != 0 && event->now_ms < lane->lost_ms)
+        return;
+    if (lane->token != 0)
+        channel_lane_fail(&shard->lanes, lane, event->now_ms);
+    if (lane->idle || event->now_ms < lane->retry_ms ||
+        (lane->blocked && event->type != SHARD_ROWS))
+        return;
+    batch_init(shard, &batch);
+    lane->blocked = batch_collect(shard, lane, &batch) == ERR_NEED;
+    if (lane->blocked) {
+        shard_ask_rows(shard, out);
+        return;
+    }
+    if (batch.settle.n_items > 0 || must_tell(lane, &batch, event->now_ms)) {
+        lane_send(shard, lane, &batch, event, out);
+        return;
+    }
+    lane->sent_to = batch.end;
+    lane->idle = batch.end == batch.last_seq && batch.watermark <= lane->told;
+}
+
+/* ---- a new owner looks at every channel there may be ---- */
+
+static void scan(struct shard *shard, const struct shard_event *event, struct shard_out *out)
+{
+    struct channel_lanes *lanes = &shard->lanes;
+    Holdfast__Internal__V1__ChannelOutRow *stands = NULL;
+
+    if (lanes->scan_blocked && event->type != SHARD_ROWS)
+        return;
+    lanes->scan_blocked = false;
+    for (uint32_t at = lanes->scanned; at < shard->limits.shard_count; at++) {
+        if (shard->need.key_count >= SCAN_NEED_MAX)
+            break;
+        enum state_found found = channel_out_find(applier_state(shard->applier), &shard->arena, at,
+                                                  &shard->need, &stands);
+        lanes->scan_blocked |= found == STATE_MISSING;
+        if (found == STATE_PRESENT)
+            (void)channel_lanes_get(lanes, at);
+        if (!lanes->scan_blocked)
+            lanes->scanned = at + 1;
+    }
+    if (lanes->scan_blocked)
+        shard_ask_rows(shard, out);
+}
+
+/* ---- what is open, for operators ---- */
+
+static void oldest_find(struct shard *shard, const struct shard_event *event)
+{
+    struct channel_lanes *lanes = &shard->lanes;
+    struct state *state = applier_state(shard->applier);
+    uint64_t opened_ms = event->unix_ms;
+
+    if (event->now_ms < lanes->oldest_due_ms)
+        return;
+    lanes->oldest_due_ms = event->now_ms + OLDEST_EVERY_MS;
+    for (uint32_t i = 0; i < lanes->count && shard_meta(shard)->outbox_open > 0; i++) {
+        Holdfast__Internal__V1__ChannelOutRow *stands = NULL;
+        outbox_row *row = NULL;
+        uint32_t destination = lanes->list[i].destination;
+        if (channel_out_find(state, &shard->arena, destination, NULL, &stands) != STATE_PRESENT)
+            continue;
+        /* The first above the watermark is open, or it would have moved on. */
+        if (stands->last_seq > stands->watermark &&
+            outbox_find(state, &shard->arena, destination, stands->watermark + 1, NULL, &row) ==
+                STATE_PRESENT &&
+            row->opened_at_ms < opened_ms)
+            opened_ms = row->opened_at_ms;
+    }
+    lanes->oldest_ms = event->unix_ms - opened_ms;
+}
+
+void shard_channel_progress(struct shard *shard, const struct shard_event *event,
+                            struct shard_out *out)
+{
+    struct channel_lanes *lanes = &shard->lanes;
+
+    if (!shard_serves(shard) || shard->limits.shard_count < 2)
+        return;
+    if (lanes->scanned < shard->limits.shard_count)
+        scan(shard, event, out);
+    if (!lanes->wanted && event->type != SHARD_TICK && event->type != SHARD_ROWS)
+        return;
+    lanes->wanted = false;
+    for (uint32_t i = 0; i < lanes->count; i++)
+        lane_step(shard, &lanes->list[i], event, out);
+    if (event->type == SHARD_TICK)
+        oldest_find(shard, event);
+}
+
+/* ---- answers come back ---- */
+
+/* Puts the decisions where they belong. False: the answer is to another question. */
+static bool results_fill(settle_request *settle, const deliver_response *response)
+{
+    if (settle->n_items != response->n_results)
+        return false;
+    for (size_t i = 0; i < settle->n_items; i++) {
+        if (settle->items[i]->result->seq != response->results[i]->seq)
+            return false;
+        settle->items[i]->result = response->results[i];
+    }
+    settle->cut = response->cut;
+    return true;
+}
+
+/* Logs what was decided. False: nothing was, or not all. */
+static bool settle_propose(struct shard *shard, struct channel_lane *lane,
+                           const deliver_response *response, const struct shard_event *event,
+                           struct shard_out *out)
+{
+    settle_request *settle = (settle_request *)arena_unpack(
+        &shard->arena, &holdfast__internal__v1__settle_request__descriptor,
+        buf_slice(&lane->settle));
+    uint64_t index;
+    bool all = true;
+
+    CHECK(settle != NULL);
+    if (!results_fill(settle, response))
+        return false;
+    if (response->watermark > lane->told)
+        lane->told = response->watermark;
+    for (size_t i = 0; i < settle->n_items; i++)
+        all &= channel_result_decides(settle->items[i]->result);
+    if (settle->n_items == 0)
+        return true;
+    buf_clear(&shard->scratch);
+    channel_settle_encode(settle, &shard->scratch);
+    return shard_propose(shard, buf_slice(&shard->scratch), event, &index, out) == ERR_OK && all;
+}
+
+void shard_channel_delivered(struct shard *shard, const struct shard_event *event,
+                             struct shard_out *out)
+{
+    struct channel_lane *lane = channel_lanes_find_token(&shard->lanes, event->call);
+    deliver_response *response = NULL;
+
+    if (lane == NULL)
+        return;
+    shard->lanes.wanted = true;
+    lane->token = 0;
+    if (event->status == REPLY_OK)
+        response = (deliver_response *)arena_unpack(
+            &shard->arena, &holdfast__internal__v1__deliver_response__descriptor, event->request);
+    if (response == NULL || !settle_propose(shard, lane, response, event, out)) {
+        channel_lane_fail(&shard->lanes, lane, event->now_ms);
+        return;
+    }
+    lane->failures = 0;
+    lane->idle = false;
+}
+
+/* ---- entries about the channel were applied ---- */
+
+static int by_seq(const void *a, const void *b)
+{
+    const struct settled *left = a;
+    const struct settled *right = b;
+
+    return (left->seq > right->seq) - (left->seq < right->seq);
+}
+
+static const struct settled *settled_find(const struct channel_effect *effect, uint64_t seq)
+{
+    struct settled key = { .seq = seq };
+
+    return bsearch(&key, effect->settled, effect->settled_count, sizeof key, by_seq);
+}
+
+static void answer_settled(struct shard *shard, struct call *call, const struct settled *settled,
+                           struct shard_out *out)
+{
+    struct outcome outcome = {
+        .kind = OUTCOME_COMMITTED,
+        .duplicate = !call->claimed,
+        .version = settled->version,
+        .dot = settled->dot,
+        .body = settled->body,
+        .method = settled->method,
+    };
+
+    if (settled->refused) {
+        reply_bytes(shard, call, REPLY_REFUSED, settled->body, out);
+        return;
+    }
+    buf_clear(&shard->scratch);
+    apply_answer(&outcome, rep_membership(shard->rep)->count / 2 + 1, &shard->scratch);
+    reply_bytes(shard, call, REPLY_OK, buf_slice(&shard->scratch), out);
+}
+
+static void wake_sending(struct shard *shard, const struct channel_effect *effect,
+                         const struct shard_event *event, struct shard_out *out)
+{
+    struct call *next;
+
+    if (effect->settled_count == 0)
+        return;
+    qsort(effect->settled, effect->settled_count, sizeof *effect->settled, by_seq);
+    for (struct call *call = shard->calls[CALL_SENDING].first; call != NULL; call = next) {
+        next = call->next;
+        const struct settled *settled =
+            call->destination == effect->destination ? settled_find(effect, call->seq) : NULL;
+        if (settled == NULL)
+            continue;
+        if (call->method == METHOD_RESOLVE_OPERATION)
+            shard_call_propose(shard, call, event, out); /* Asks again: it is decided now. */
+        else
+            answer_settled(shard, call, settled, out);
+    }
+}
+
+void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
+                          const struct shard_event *event, struct shard_out *out)
+{
+    const struct channel_effect *effect = &outcome->channel;
+
+    for (uint32_t i = 0; i < effect->settled_count; i++) {
+        shard->stats.transfers_settled += !effect->settled[i].refused;
+        shard->stats.transfers_refunded += effect->settled[i].refused;
+    }
+    wake_sending(shard, effect, event, out);
+    if (!shard_serves(shard))
+        return;
+    struct channel_lane *lane = channel_lanes_get(&shard->lanes, effect->destination);
+    if (effect->cancelled_seq != 0 && lane->sent_to >= effect->cancelled_seq)
+        lane->sent_to = effect->cancelled_seq - 1;
+    if (outcome->method == METHOD_CHANNEL_SETTLE)
+        lane->tell_ms = event->now_ms + TELL_MS;
+    lane->idle = false;
+    shard->lanes.wanted = true;
+}

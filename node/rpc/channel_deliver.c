@@ -1,0 +1,69 @@
+#include "idl/method.h"
+#include "node/core/channel_in.h"
+#include "node/core/channel_out.h"
+#include "node/core/ledger.h"
+#include "node/core/mailbox.h"
+#include "node/core/refusal.h"
+#include "node/core/text_rule.h"
+#include "node/rpc/methods.h"
+#include "runtime/base/hash.h"
+
+typedef Holdfast__Internal__V1__DeliverRequest deliver_request;
+
+/* What apply relies on: another version of this program may have sent it. */
+static bool credit_is_sound(struct check_context *context,
+                            const Holdfast__Internal__V1__ChannelCredit *credit)
+{
+    const Holdfast__V1__Mail *mail = credit->mail;
+    uint8_t uid[ITEM_UID_BYTES];
+
+    if (credit->seq == 0 || mail == NULL || credit->payload_hash.len != sizeof(struct hash128) ||
+        player_id_check(slice_from_text(credit->to_player_id)) != ERR_OK ||
+        mail->n_currencies > LEDGER_CHANGES_MAX || mail->n_items > LEDGER_ITEMS_MAX)
+        return false;
+    for (size_t i = 0; i < mail->n_items; i++) {
+        if (item_uid_parse(slice_from_text(mail->items[i]->uid), uid) != ERR_OK)
+            return false;
+    }
+    return context->shard_count == 0 || channel_shard_of(context->arena, credit->to_player_id,
+                                                         context->shard_count) == context->shard;
+}
+
+static err channel_deliver_check(struct check_context *context, ProtobufCMessage *message)
+{
+    const deliver_request *request = (const deliver_request *)message;
+    struct arena *arena = context->arena;
+
+    if (request->source > UINT16_MAX || request->source == context->shard)
+        return refuse_number(arena, context->refusal, "source", "another shard", request->source);
+    if (request->n_credits > CHANNEL_BATCH_MAX || request->n_cancels > CHANNEL_BATCH_MAX)
+        return refuse_number(arena, context->refusal, "credits", "at most 256",
+                             (int64_t)(request->n_credits + request->n_cancels));
+    for (size_t i = 0; i < request->n_credits; i++) {
+        if (!credit_is_sound(context, request->credits[i]))
+            return refuse_invalid(arena, context->refusal, "credits",
+                                  "records for players of this shard", "");
+    }
+    return ERR_OK;
+}
+
+static void channel_deliver_keys(const struct op *op, const ProtobufCMessage *message,
+                                 struct need *keys)
+{
+    (void)op;
+    channel_deliver_footprint((const deliver_request *)message, keys);
+}
+
+static err channel_deliver_handle(struct apply_context *context, const ProtobufCMessage *message,
+                                  ProtobufCMessage *reply)
+{
+    return channel_deliver(context, (const deliver_request *)message,
+                           (Holdfast__Internal__V1__DeliverResponse *)reply);
+}
+
+const struct handler channel_deliver_handler = {
+    .method = METHOD_CHANNEL_DELIVER,
+    .check = channel_deliver_check,
+    .footprint = channel_deliver_keys,
+    .handle = channel_deliver_handle,
+};

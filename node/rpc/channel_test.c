@@ -1,0 +1,452 @@
+#include "node/rpc/fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/internal/v1/channel.pb-c.h"
+#include "holdfast/v1/mailbox.pb-c.h"
+#include "node/core/channel_out.h"
+#include "node/core/mailbox.h"
+#include "runtime/base/check.h"
+#include "runtime/cluster/placement.h"
+
+#define DECISION(name) HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_##name
+
+typedef Holdfast__Internal__V1__DeliverRequest deliver_request;
+typedef Holdfast__Internal__V1__DeliverResponse deliver_response;
+
+/* A cluster of two shards; ann lives on the first, bob on the second. What travels between them
+ * is carried by hand, so that a test says when. */
+struct pair {
+    struct fixture first, second;
+    char ann[16], bob[16];
+};
+
+static void name_on(uint32_t shard, const char *stem, char ret_name[16])
+{
+    char entity[32];
+
+    for (int i = 0; i < 100; i++) {
+        snprintf(ret_name, 16, "%s%d", stem, i);
+        snprintf(entity, sizeof entity, "player:%s", ret_name);
+        if (shard_of_entity(slice_from_text(entity), 2) == shard)
+            return;
+    }
+    CHECK(false);
+}
+
+static int setup(void **state)
+{
+    struct pair *p = mem_zalloc(sizeof *p);
+
+    fixture_init_shard(&p->first, 0, 2);
+    fixture_init_shard(&p->second, 1, 2);
+    name_on(0, "ann", p->ann);
+    name_on(1, "bob", p->bob);
+    assert_non_null(fixture_grant(&p->first, p->ann, "unheld", 100));
+    *state = p;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct pair *p = *state;
+
+    fixture_deinit(&p->first);
+    fixture_deinit(&p->second);
+    free(p);
+    return 0;
+}
+
+/* Attempt 0 unless said otherwise. Returns the answer, or NULL: pending or refused. */
+static void *pay_attempt(struct pair *p, int64_t gold, const char *op_id, uint32_t attempt)
+{
+    Holdfast__V1__LedgerServiceTransferRequest request =
+        HOLDFAST__V1__LEDGER_SERVICE_TRANSFER_REQUEST__INIT;
+    Holdfast__V1__CurrencyAmount amount = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &amount };
+
+    amount.currency = (char *)"gold";
+    amount.amount = gold;
+    request.player_id = p->ann;
+    request.to_player_id = p->bob;
+    request.op_id = (char *)(uintptr_t)op_id;
+    request.attempt = attempt;
+    request.authority = fixture_authority(&p->first, "unheld");
+    request.currencies = amounts;
+    request.n_currencies = 1;
+    return fixture_mutate(&p->first, METHOD_LEDGER_TRANSFER, &request.base);
+}
+
+static void pay(struct pair *p, int64_t gold, const char *op_id)
+{
+    assert_null(pay_attempt(p, gold, op_id, 0));
+    assert_int_equal(p->first.outcome.kind, OUTCOME_PENDING);
+}
+
+static Holdfast__Internal__V1__OutboxRow *record(struct pair *p, uint64_t seq)
+{
+    Holdfast__Internal__V1__OutboxRow *row = NULL;
+
+    if (outbox_find(applier_state(p->first.applier), &p->first.arena, 1, seq, NULL, &row) !=
+        STATE_PRESENT)
+        return NULL;
+    return row;
+}
+
+/* What the owner of the first shard would send now: what is open, and its watermark. */
+static deliver_request *batch(struct pair *p)
+{
+    Holdfast__Internal__V1__ChannelOutRow *stands = NULL;
+    deliver_request *request = arena_alloc(&p->first.arena, sizeof *request);
+
+    holdfast__internal__v1__deliver_request__init(request);
+    assert_int_equal(
+        channel_out_find(applier_state(p->first.applier), &p->first.arena, 1, NULL, &stands),
+        STATE_PRESENT);
+    request->shard = 1;
+    request->watermark = stands->watermark;
+    request->credits = arena_alloc(&p->first.arena, sizeof *request->credits * 16);
+    request->cancels = arena_alloc(&p->first.arena, sizeof *request->cancels * 16);
+    for (uint64_t seq = stands->watermark + 1; seq <= stands->last_seq; seq++) {
+        Holdfast__Internal__V1__OutboxRow *row = record(p, seq);
+        if (row != NULL && row->cancel)
+            request->cancels[request->n_cancels++] = seq;
+        else if (row != NULL)
+            request->credits[request->n_credits++] = row->credit;
+    }
+    return request;
+}
+
+static deliver_response *deliver(struct pair *p, const deliver_request *request)
+{
+    deliver_response *response = fixture_mutate(&p->second, METHOD_CHANNEL_DELIVER, &request->base);
+
+    assert_non_null(response);
+    assert_int_equal(response->n_results, request->n_credits + request->n_cancels);
+    return response;
+}
+
+/* The owner of the first shard logs what it was told. */
+static void settle(struct pair *p, const deliver_response *response)
+{
+    Holdfast__Internal__V1__SettleRequest request = HOLDFAST__INTERNAL__V1__SETTLE_REQUEST__INIT;
+    Holdfast__Internal__V1__SettleItem *items[16];
+    struct buf body = { 0 };
+
+    request.destination = 1;
+    request.items = items;
+    for (size_t i = 0; i < response->n_results; i++) {
+        Holdfast__Internal__V1__OutboxRow *row = record(p, response->results[i]->seq);
+        items[request.n_items] = arena_alloc(&p->first.arena, sizeof **items);
+        holdfast__internal__v1__settle_item__init(items[request.n_items]);
+        items[request.n_items]->result = response->results[i];
+        items[request.n_items]->player_id = p->ann;
+        if (row != NULL)
+            items[request.n_items]->op_id = row->credit->op_id;
+        request.n_items++;
+    }
+    channel_settle_encode(&request, &body);
+    fixture_commit(&p->first, buf_slice(&body));
+    buf_deinit(&body);
+}
+
+static uint32_t mail_count(struct pair *p)
+{
+    Holdfast__V1__MailboxServiceListRequest request =
+        HOLDFAST__V1__MAILBOX_SERVICE_LIST_REQUEST__INIT;
+
+    request.player_id = p->bob;
+    Holdfast__V1__MailboxServiceListResponse *response =
+        fixture_read(&p->second, METHOD_MAILBOX_LIST, &request.base);
+    assert_non_null(response);
+    assert_int_equal(response->total, response->n_mails);
+    return response->total;
+}
+
+static int64_t gold_of_ann(struct pair *p)
+{
+    return fixture_balance(&p->first, p->ann, "gold");
+}
+
+static uint64_t open_records(struct pair *p)
+{
+    return applier_meta(p->first.applier)->outbox_open;
+}
+
+static int state_of(struct pair *p, const char *op_id)
+{
+    return (int)fixture_operation(&p->first, p->ann, op_id)->state;
+}
+
+static void a_transfer_is_pending_until_it_is_decided_where_it_goes(void **state)
+{
+    struct pair *p = *state;
+
+    pay(p, 30, "claim:a");
+    assert_int_equal(gold_of_ann(p), 70);
+    assert_int_equal(state_of(p, "claim:a"), OPERATION(PENDING));
+    assert_int_equal(open_records(p), 1);
+    deliver_response *response = deliver(p, batch(p));
+    assert_int_equal(response->results[0]->decision, DECISION(APPLIED));
+    assert_int_equal(mail_count(p), 1);
+    assert_int_equal(state_of(p, "claim:a"), OPERATION(PENDING));
+    settle(p, response);
+    assert_int_equal(open_records(p), 0);
+    Holdfast__V1__OperationStatus *status = fixture_operation(&p->first, p->ann, "claim:a");
+    assert_int_equal(status->state, OPERATION(COMMITTED));
+    Holdfast__V1__LedgerServiceTransferResponse *told =
+        holdfast__v1__ledger_service_transfer_response__unpack(NULL, status->result.len,
+                                                               status->result.data);
+    assert_non_null(told);
+    assert_string_equal(told->mail_id, response->results[0]->mail_id);
+    assert_int_equal(told->balances[0]->amount, 70);
+    assert_int_equal(told->write->version, 2);
+    holdfast__v1__ledger_service_transfer_response__free_unpacked(told, NULL);
+}
+
+static void a_retry_of_a_pending_transfer_opens_no_second_record(void **state)
+{
+    struct pair *p = *state;
+
+    pay(p, 30, "claim:a");
+    pay(p, 30, "claim:a");
+    assert_true(p->first.outcome.duplicate);
+    assert_int_equal(p->first.outcome.channel.opened_seq, 1);
+    assert_int_equal(open_records(p), 1);
+    settle(p, deliver(p, batch(p)));
+    Holdfast__V1__LedgerServiceTransferResponse *again = pay_attempt(p, 30, "claim:a", 0);
+    assert_non_null(again);
+    assert_true(again->write->duplicate);
+    assert_int_equal(gold_of_ann(p), 70);
+}
+
+static void a_credit_that_comes_twice_is_applied_once(void **state)
+{
+    struct pair *p = *state;
+
+    pay(p, 30, "claim:a");
+    deliver_request *request = batch(p);
+    deliver_response *first = deliver(p, request);
+    fixture_restart(&p->second);
+    deliver_response *again = deliver(p, request);
+    assert_int_equal(again->results[0]->decision, DECISION(APPLIED));
+    assert_string_equal(again->results[0]->mail_id, first->results[0]->mail_id);
+    assert_int_equal(mail_count(p), 1);
+    settle(p, first);
+    settle(p, again);
+    assert_int_equal(gold_of_ann(p), 70);
+}
+
+static void a_credit_below_the_watermark_is_ignored(void **state)
+{
+    struct pair *p = *state;
+
+    pay(p, 10, "claim:a");
+    deliver_request *late = batch(p);
+    settle(p, deliver(p, late));
+    pay(p, 20, "claim:b");
+    deliver_response *response = deliver(p, batch(p));
+    assert_int_equal(response->watermark, 1);
+    fixture_restart(&p->second); /* Its inbox record is gone from everywhere. */
+    response = deliver(p, late);
+    assert_int_equal(response->results[0]->decision, DECISION(SETTLED));
+    assert_int_equal(mail_count(p), 2);
+    deliver_request cancel = HOLDFAST__INTERNAL__V1__DELIVER_REQUEST__INIT;
+    uint64_t seq = 1;
+    cancel.shard = 1;
+    cancel.cancels = &seq;
+    cancel.n_cancels = 1;
+    assert_int_equal(deliver(p, &cancel)->results[0]->decision, DECISION(SETTLED));
+}
+
+static void the_watermark_never_passes_an_open_record(void **state)
+{
+    struct pair *p = *state;
+
+    pay(p, 1, "claim:a");
+    pay(p, 2, "claim:b");
+    pay(p, 3, "claim:c");
+    deliver_request *all = batch(p);
+    deliver_request last = *all;
+    last.credits = &all->credits[1];
+    last.n_credits = 2;
+    settle(p, deliver(p, &last));
+    assert_int_equal(batch(p)->watermark, 0);
+    fixture_restart(&p->first);
+    settle(p, deliver(p, all));
+    assert_int_equal(batch(p)->watermark, 3);
+    assert_int_equal(mail_count(p), 3);
+}
+
+static void what_is_rejected_is_refunded(void **state)
+{
+    struct pair *p = *state;
+    Holdfast__V1__MailboxServiceSendRequest mail = HOLDFAST__V1__MAILBOX_SERVICE_SEND_REQUEST__INIT;
+
+    mail.player_id = p->bob;
+    mail.authority = fixture_authority(&p->second, "system:mail");
+    mail.text = (char *)"hi";
+    for (uint32_t i = 0; i < MAILBOX_MAX; i++) {
+        mail.op_id = fixture_op_id(&p->second);
+        assert_non_null(fixture_mutate(&p->second, METHOD_MAILBOX_SEND, &mail.base));
+    }
+    pay(p, 30, "claim:a");
+    deliver_response *response = deliver(p, batch(p));
+    assert_int_equal(response->results[0]->decision, DECISION(REJECTED));
+    assert_int_equal(response->results[0]->refusal->code, ERROR(CAPACITY_FULL));
+    fixture_restart(&p->first);
+    settle(p, response);
+    assert_int_equal(gold_of_ann(p), 100);
+    Holdfast__V1__OperationStatus *status = fixture_operation(&p->first, p->ann, "claim:a");
+    assert_int_equal(status->state, OPERATION(REFUSED));
+    assert_int_equal(status->refusal->code, ERROR(CAPACITY_FULL));
+    /* The same attempt gets the refusal back; a higher one is carried out anew. */
+    assert_null(pay_attempt(p, 30, "claim:a", 0));
+    assert_int_equal(p->first.error->code, ERROR(CAPACITY_FULL));
+    assert_null(pay_attempt(p, 30, "claim:a", 1));
+    assert_int_equal(p->first.outcome.kind, OUTCOME_PENDING);
+    assert_int_equal(gold_of_ann(p), 70);
+    Holdfast__V1__ListEntriesRequest entries = HOLDFAST__V1__LIST_ENTRIES_REQUEST__INIT;
+    entries.player_id = p->ann;
+    Holdfast__V1__ListEntriesResponse *ledger =
+        fixture_read(&p->first, METHOD_LIST_ENTRIES, &entries.base);
+    assert_int_equal(ledger->n_entries, 4);
+    assert_int_equal(ledger->entries[1]->kind, HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_REFUND);
+    assert_string_equal(ledger->entries[1]->op_id, "claim:a");
+    assert_int_equal(ledger->entries[1]->changes[0]->balance_after, 100);
+}
+
+static void seal(struct pair *p, const char *op_id)
+{
+    Holdfast__V1__ResolveOperationRequest request = HOLDFAST__V1__RESOLVE_OPERATION_REQUEST__INIT;
+    char entity[32];
+
+    snprintf(entity, sizeof entity, "player:%s", p->ann);
+    request.entity = entity;
+    request.op_id = (char *)(uintptr_t)op_id;
+    request.seal = true;
+    (void)fixture_mutate(&p->first, METHOD_RESOLVE_OPERATION, &request.base);
+}
+
+static void a_seal_of_a_pending_transfer_is_decided_where_it_goes(void **state)
+{
+    struct pair *p = *state;
+
+    pay(p, 30, "claim:a");
+    deliver_request *late = batch(p);
+    seal(p, "claim:a");
+    assert_int_equal(p->first.outcome.kind, OUTCOME_PENDING);
+    assert_int_equal(gold_of_ann(p), 70);
+    deliver_response *response = deliver(p, batch(p));
+    assert_int_equal(response->results[0]->decision, DECISION(CANCELLED));
+    settle(p, response);
+    assert_int_equal(gold_of_ann(p), 100);
+    assert_int_equal(state_of(p, "claim:a"), OPERATION(ABORTED));
+    /* The credit, late, and the caller's retry, later still: never again. */
+    assert_int_equal(deliver(p, late)->results[0]->decision, DECISION(CANCELLED));
+    assert_int_equal(mail_count(p), 0);
+    assert_null(pay_attempt(p, 30, "claim:a", 7));
+    assert_int_equal(p->first.error->code, ERROR(OPERATION_ABORTED));
+    assert_int_equal(gold_of_ann(p), 100);
+}
+
+static void a_seal_that_comes_too_late_finds_it_committed(void **state)
+{
+    struct pair *p = *state;
+
+    pay(p, 30, "claim:a");
+    (void)deliver(p, batch(p)); /* Its answer is lost. */
+    seal(p, "claim:a");
+    deliver_response *response = deliver(p, batch(p));
+    assert_int_equal(response->results[0]->decision, DECISION(APPLIED));
+    settle(p, response);
+    assert_int_equal(state_of(p, "claim:a"), OPERATION(COMMITTED));
+    assert_int_equal(gold_of_ann(p), 70);
+    assert_int_equal(mail_count(p), 1);
+}
+
+static void a_record_that_means_something_else_decides_nothing(void **state)
+{
+    struct pair *p = *state;
+
+    pay(p, 30, "claim:a");
+    deliver_request *request = batch(p);
+    (void)deliver(p, request);
+    request->credits[0]->payload_hash.data[0] ^= 1;
+    deliver_response *response = deliver(p, request);
+    assert_int_equal(response->results[0]->decision, DECISION(UNSPECIFIED));
+    settle(p, response);
+    assert_int_equal(open_records(p), 1);
+    assert_int_equal(state_of(p, "claim:a"), OPERATION(PENDING));
+}
+
+static void pruning_waits_for_what_is_on_its_way(void **state)
+{
+    struct pair *p = *state;
+    char op_id[UUID_TEXT_SIZE];
+
+    fixture_policy(&p->first, 900000, 0);
+    snprintf(op_id, sizeof op_id, "%s", fixture_op_id(&p->first));
+    pay(p, 30, op_id);
+    p->first.now_ms += 1;
+    assert_non_null(fixture_grant(&p->first, p->ann, "unheld", 1));
+    (void)fixture_pass(&p->first, 2000000);
+    assert_int_equal(state_of(p, op_id), OPERATION(PENDING));
+    p->second.now_ms = p->first.now_ms;
+    settle(p, deliver(p, batch(p)));
+    assert_int_equal(state_of(p, op_id), OPERATION(COMMITTED));
+    (void)fixture_pass(&p->first, 200000);
+    assert_int_equal(state_of(p, op_id), OPERATION(EXPIRED));
+}
+
+static void expired_mail_goes_back_across_shards(void **state)
+{
+    struct pair *p = *state;
+    Holdfast__V1__MailboxServiceSendRequest mail = HOLDFAST__V1__MAILBOX_SERVICE_SEND_REQUEST__INIT;
+    Holdfast__V1__ReturnExpiredRequest back = HOLDFAST__V1__RETURN_EXPIRED_REQUEST__INIT;
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
+
+    gold.currency = (char *)"gold";
+    gold.amount = 30;
+    mail.player_id = p->ann;
+    mail.to_player_id = p->bob;
+    mail.op_id = (char *)"claim:a";
+    mail.authority = fixture_authority(&p->first, "unheld");
+    mail.currencies = amounts;
+    mail.n_currencies = 1;
+    mail.expires_in_ms = 60000;
+    assert_null(fixture_mutate(&p->first, METHOD_MAILBOX_SEND, &mail.base));
+    settle(p, deliver(p, batch(p)));
+    p->second.now_ms += 60000;
+    back.player_id = p->bob;
+    back.op_id = fixture_op_id(&p->second);
+    back.authority = fixture_authority(&p->second, "system:mail");
+    Holdfast__V1__ReturnExpiredResponse *response =
+        fixture_mutate(&p->second, METHOD_RETURN_EXPIRED, &back.base);
+    assert_non_null(response);
+    assert_int_equal(response->returned, 1);
+    assert_int_equal(mail_count(p), 0);
+    assert_int_equal(applier_meta(p->second.applier)->outbox_open, 1);
+}
+
+int main(void)
+{
+#define PAIR_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        PAIR_TEST(a_transfer_is_pending_until_it_is_decided_where_it_goes),
+        PAIR_TEST(a_retry_of_a_pending_transfer_opens_no_second_record),
+        PAIR_TEST(a_credit_that_comes_twice_is_applied_once),
+        PAIR_TEST(a_credit_below_the_watermark_is_ignored),
+        PAIR_TEST(the_watermark_never_passes_an_open_record),
+        PAIR_TEST(what_is_rejected_is_refunded),
+        PAIR_TEST(a_seal_of_a_pending_transfer_is_decided_where_it_goes),
+        PAIR_TEST(a_seal_that_comes_too_late_finds_it_committed),
+        PAIR_TEST(a_record_that_means_something_else_decides_nothing),
+        PAIR_TEST(pruning_waits_for_what_is_on_its_way),
+        PAIR_TEST(expired_mail_goes_back_across_shards),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+#include "node/rpc/fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/v1/mailbox.pb-c.h"
+#include "node/core/mailbox.h"
+#include "runtime/base/check.h"
+
+#define MINUTE_MS 60000u
+
+typedef Holdfast__V1__MailboxServiceSendResponse send_response;
+typedef Holdfast__V1__MailboxServiceListResponse list_response;
+typedef Holdfast__V1__MailboxServiceClaimResponse claim_response;
+
+/* The whole cluster is one shard: everything is one entry. */
+static int setup_one_shard(void **state)
+{
+    struct fixture *f = mem_alloc(sizeof *f);
+    fixture_init_shard(f, 0, 1);
+    *state = f;
+    return 0;
+}
+
+static char *mint(struct fixture *f, const char *player)
+{
+    Holdfast__V1__MintRequest request = HOLDFAST__V1__MINT_REQUEST__INIT;
+    Holdfast__V1__ItemSpec spec = HOLDFAST__V1__ITEM_SPEC__INIT;
+    Holdfast__V1__ItemSpec *specs[] = { &spec };
+
+    spec.kind = (char *)"sword";
+    spec.attributes = (char *)"{\"edge\":2}";
+    request.player_id = (char *)(uintptr_t)player;
+    request.op_id = fixture_op_id(f);
+    request.authority = fixture_authority(f, "unheld");
+    request.items = specs;
+    request.n_items = 1;
+    Holdfast__V1__MintResponse *response = fixture_mutate(f, METHOD_MINT, &request.base);
+    assert_non_null(response);
+    return response->items[0]->uid;
+}
+
+struct sending {
+    const char *from, *to, *uid, *text, *authority, *op_id;
+    int64_t gold;
+    uint64_t expires_in_ms;
+};
+
+static send_response *send(struct fixture *f, const struct sending *s)
+{
+    Holdfast__V1__MailboxServiceSendRequest request =
+        HOLDFAST__V1__MAILBOX_SERVICE_SEND_REQUEST__INIT;
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
+    char *uids[] = { (char *)(uintptr_t)s->uid };
+
+    gold.currency = (char *)"gold";
+    gold.amount = s->gold;
+    request.player_id = (char *)(uintptr_t)s->from;
+    request.to_player_id = (char *)(uintptr_t)(s->to != NULL ? s->to : "");
+    request.op_id = s->op_id != NULL ? (char *)(uintptr_t)s->op_id : fixture_op_id(f);
+    request.authority = fixture_authority(f, s->authority != NULL ? s->authority : "unheld");
+    request.currencies = amounts;
+    request.n_currencies = s->gold != 0;
+    request.item_uids = uids;
+    request.n_item_uids = s->uid != NULL;
+    request.text = (char *)(uintptr_t)(s->text != NULL ? s->text : "");
+    request.expires_in_ms = s->expires_in_ms;
+    return fixture_mutate(f, METHOD_MAILBOX_SEND, &request.base);
+}
+
+static list_response *list(struct fixture *f, const char *player)
+{
+    Holdfast__V1__MailboxServiceListRequest request =
+        HOLDFAST__V1__MAILBOX_SERVICE_LIST_REQUEST__INIT;
+
+    request.player_id = (char *)(uintptr_t)player;
+    return fixture_read(f, METHOD_MAILBOX_LIST, &request.base);
+}
+
+static claim_response *claim(struct fixture *f, const char *player, const char *mail_id)
+{
+    Holdfast__V1__MailboxServiceClaimRequest request =
+        HOLDFAST__V1__MAILBOX_SERVICE_CLAIM_REQUEST__INIT;
+    char *ids[] = { (char *)(uintptr_t)mail_id };
+
+    request.player_id = (char *)(uintptr_t)player;
+    request.op_id = fixture_op_id(f);
+    request.authority = fixture_authority(f, "unheld");
+    request.mail_ids = ids;
+    request.n_mail_ids = 1;
+    return fixture_mutate(f, METHOD_MAILBOX_CLAIM, &request.base);
+}
+
+static uint32_t items_of(struct fixture *f, const char *player)
+{
+    Holdfast__V1__ListItemsRequest request = HOLDFAST__V1__LIST_ITEMS_REQUEST__INIT;
+
+    request.player_id = (char *)(uintptr_t)player;
+    Holdfast__V1__ListItemsResponse *response = fixture_read(f, METHOD_LIST_ITEMS, &request.base);
+    assert_non_null(response);
+    return response->total;
+}
+
+static void what_is_sent_lies_in_the_mailbox_until_it_is_claimed(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 10));
+    char *uid = mint(f, "ann");
+    send_response *sent = send(
+        f, &(struct sending){ .from = "ann", .to = "bob", .gold = 4, .uid = uid, .text = "hi" });
+    assert_non_null(sent);
+    assert_int_equal(sent->balances[0]->amount, 6);
+    assert_string_equal(sent->items[0]->uid, uid);
+    assert_int_equal(items_of(f, "ann"), 0);
+    fixture_restart(f);
+    list_response *mail = list(f, "bob");
+    assert_int_equal(mail->total, 1);
+    assert_string_equal(mail->mails[0]->mail_id, sent->mail_id);
+    assert_string_equal(mail->mails[0]->from_player_id, "ann");
+    assert_string_equal(mail->mails[0]->text, "hi");
+    assert_int_equal(fixture_balance(f, "bob", "gold"), 0);
+    claim_response *claimed = claim(f, "bob", sent->mail_id);
+    assert_non_null(claimed);
+    assert_int_equal(claimed->balances[0]->amount, 4);
+    assert_string_equal(claimed->items[0]->uid, uid);
+    assert_string_equal(claimed->items[0]->attributes, "{\"edge\":2}");
+    assert_int_equal(items_of(f, "bob"), 1);
+    assert_int_equal(list(f, "bob")->total, 0);
+    assert_null(claim(f, "bob", sent->mail_id));
+    assert_int_equal(f->error->code, ERROR(NOT_FOUND));
+    assert_int_equal(items_of(f, "bob"), 1);
+}
+
+static void an_item_moves_with_what_is_written_on_it_and_only_once(void **state)
+{
+    struct fixture *f = *state;
+    char *uid = mint(f, "ann");
+
+    assert_non_null(send(f, &(struct sending){ .from = "ann", .to = "bob", .uid = uid }));
+    assert_null(send(f, &(struct sending){ .from = "ann", .to = "cid", .uid = uid }));
+    assert_int_equal(f->error->code, ERROR(ITEM_NOT_HELD));
+    assert_string_equal(f->error->field, "item_uids[0]");
+    assert_null(send(f, &(struct sending){ .from = "bob", .to = "cid", .uid = uid }));
+    assert_int_equal(f->error->code, ERROR(ITEM_NOT_HELD));
+}
+
+static void bad_sendings_move_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 10));
+    assert_null(send(f, &(struct sending){ .from = "ann", .to = "ann", .gold = 1 }));
+    assert_string_equal(f->error->field, "to_player_id");
+    assert_null(send(f, &(struct sending){ .from = "ann", .to = "", .gold = 1 }));
+    assert_string_equal(f->error->field, "to_player_id");
+    assert_null(send(f, &(struct sending){ .from = "ann", .to = "bob" }));
+    assert_string_equal(f->error->field, "text");
+    assert_null(send(f, &(struct sending){ .from = "ann", .to = "bob", .gold = -1 }));
+    assert_string_equal(f->error->field, "currencies[0].amount");
+    assert_null(send(f, &(struct sending){ .from = "ann", .to = "bob", .gold = 11 }));
+    assert_int_equal(f->error->code, ERROR(INSUFFICIENT_FUNDS));
+    assert_null(send(f, &(struct sending){ .from = "ann", .to = "bob", .uid = "nonsense" }));
+    assert_string_equal(f->error->field, "item_uids[0]");
+    assert_null(
+        send(f, &(struct sending){ .from = "ann", .to = "bob", .gold = 1, .expires_in_ms = 5 }));
+    assert_string_equal(f->error->field, "expires_in_ms");
+    assert_null(send(
+        f, &(struct sending){ .from = "ann", .to = "bob", .gold = 1, .authority = "system:mail" }));
+    assert_string_equal(f->error->field, "to_player_id");
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 10);
+    assert_int_equal(list(f, "bob")->total, 0);
+}
+
+static void a_retry_moves_nothing_more(void **state)
+{
+    struct fixture *f = *state;
+    struct sending s = { .from = "ann", .to = "bob", .gold = 4, .op_id = "claim:1" };
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 10));
+    send_response *first = send(f, &s);
+    assert_non_null(first);
+    send_response *again = send(f, &s);
+    assert_non_null(again);
+    assert_true(again->write->duplicate);
+    assert_string_equal(again->mail_id, first->mail_id);
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 6);
+    assert_int_equal(list(f, "bob")->total, 1);
+}
+
+static void mail_from_the_game_is_new_and_disturbs_no_session(void **state)
+{
+    struct fixture *f = *state;
+    char *token = fixture_start(f, "ann", SERVER_A, HOLDFAST__V1__START_MODE__START_MODE_FAIL,
+                                fixture_op_id(f));
+
+    send_response *sent =
+        send(f, &(struct sending){ .from = "ann", .gold = 7, .authority = "system:mail" });
+    assert_non_null(sent);
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 0);
+    assert_int_equal(list(f, "ann")->total, 1);
+    assert_null(claim(f, "ann", sent->mail_id)); /* Held: not without the session. */
+    assert_int_equal(f->error->code, ERROR(SESSION_LOCKED));
+    assert_non_null(fixture_grant(f, "ann", token, 1));
+}
+
+static Holdfast__V1__ReturnExpiredResponse *return_expired(struct fixture *f, const char *player)
+{
+    Holdfast__V1__ReturnExpiredRequest request = HOLDFAST__V1__RETURN_EXPIRED_REQUEST__INIT;
+
+    request.player_id = (char *)(uintptr_t)player;
+    request.op_id = fixture_op_id(f);
+    request.authority = fixture_authority(f, "system:mail");
+    return fixture_mutate(f, METHOD_RETURN_EXPIRED, &request.base);
+}
+
+static void expired_mail_comes_back_to_its_sender_and_then_stays(void **state)
+{
+    struct fixture *f = *state;
+    struct sending s = { .from = "ann", .to = "bob", .gold = 4, .expires_in_ms = MINUTE_MS };
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 10));
+    assert_non_null(send(f, &s));
+    s.expires_in_ms = 0;
+    assert_non_null(send(f, &s));
+    assert_int_equal(return_expired(f, "bob")->returned, 0);
+    f->now_ms += MINUTE_MS;
+    fixture_restart(f);
+    assert_int_equal(return_expired(f, "bob")->returned, 1);
+    assert_int_equal(list(f, "bob")->total, 1);
+    list_response *mail = list(f, "ann");
+    assert_int_equal(mail->total, 1);
+    assert_true(mail->mails[0]->returned);
+    assert_string_equal(mail->mails[0]->from_player_id, "bob");
+    assert_int_equal(return_expired(f, "ann")->returned, 0);
+    assert_non_null(claim(f, "ann", mail->mails[0]->mail_id));
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 6);
+}
+
+static void a_full_mailbox_takes_no_more(void **state)
+{
+    struct fixture *f = *state;
+
+    for (uint32_t i = 0; i < MAILBOX_MAX; i++)
+        assert_non_null(send(f, &(struct sending){ .from = "ann", .to = "bob", .text = "hi" }));
+    assert_non_null(fixture_grant(f, "ann", "unheld", 10));
+    assert_null(send(f, &(struct sending){ .from = "ann", .to = "bob", .gold = 1 }));
+    assert_int_equal(f->error->code, ERROR(CAPACITY_FULL));
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 10);
+}
+
+static void a_claim_that_does_not_fit_leaves_the_mail_where_it_is(void **state)
+{
+    struct fixture *f = *state;
+    char *mails[3];
+
+    for (int i = 0; i < 3; i++) {
+        char *uid = mint(f, "ann");
+        send_response *sent = send(f, &(struct sending){ .from = "ann", .to = "bob", .uid = uid });
+        assert_non_null(sent);
+        mails[i] = sent->mail_id;
+    }
+    for (int i = 0; i < 198; i++)
+        (void)mint(f, "bob"); /* Of 200. */
+    assert_non_null(claim(f, "bob", mails[0]));
+    assert_non_null(claim(f, "bob", mails[2]));
+    assert_null(claim(f, "bob", mails[1]));
+    assert_int_equal(f->error->code, ERROR(CAPACITY_FULL));
+    assert_int_equal(list(f, "bob")->total, 1);
+    assert_int_equal(items_of(f, "bob"), 200);
+}
+
+int main(void)
+{
+#define ONE_SHARD(name) cmocka_unit_test_setup_teardown(name, setup_one_shard, fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        ONE_SHARD(what_is_sent_lies_in_the_mailbox_until_it_is_claimed),
+        ONE_SHARD(an_item_moves_with_what_is_written_on_it_and_only_once),
+        ONE_SHARD(bad_sendings_move_nothing),
+        ONE_SHARD(a_retry_moves_nothing_more),
+        ONE_SHARD(mail_from_the_game_is_new_and_disturbs_no_session),
+        ONE_SHARD(expired_mail_comes_back_to_its_sender_and_then_stays),
+        ONE_SHARD(a_full_mailbox_takes_no_more),
+        ONE_SHARD(a_claim_that_does_not_fit_leaves_the_mail_where_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
