@@ -26,6 +26,7 @@ struct node {
     struct node_metrics *node_metrics;
     struct metrics_http *http;
     struct tls_config *tls_client, *tls_server;
+    enum link_transport transport; /* Of what routers dial. */
     struct registry *registry;
     struct loop_timer start_timer;
     struct datadir *datadir;
@@ -220,6 +221,7 @@ static err open_links(struct node *node, const struct cluster_record *cluster)
                                                    .log = node->log,
                                                    .metrics = node->node_metrics,
                                                    .listen = node->config->listen,
+                                                   .transport = node->transport,
                                                    .shard_count = cluster->shard_count,
                                                    .calls_max = node->config->calls_max,
                                                    .status = on_status,
@@ -397,6 +399,14 @@ static const char *file_or_null(const char *path)
     return path[0] != 0 ? path : NULL;
 }
 
+static err find_transport(struct node *node)
+{
+    if (link_transport_find(node->config->node_transport, &node->transport))
+        return ERR_OK;
+    fail(node, "node_transport", "is peer or nng");
+    return ERR_INVALID;
+}
+
 static err start_registry(struct node *node)
 {
     const struct node_config *config = node->config;
@@ -450,6 +460,8 @@ err node_new(const struct node_options *options, struct node **ret_node)
     err e = metrics_http_start(&http, &node->http);
     if (e != ERR_OK)
         fail(node, "metrics port", err_text(e));
+    if (e == ERR_OK)
+        e = find_transport(node);
     if (e == ERR_OK)
         e = load_tls(node);
     if (e == ERR_OK)

@@ -254,7 +254,7 @@ err service_new(const struct service_options *options, struct service **ret_serv
         .user = service,
     };
     struct link_listen_options listen = {
-        .transport = LINK_NNG,
+        .transport = options->transport,
         .address = options->listen,
         .handlers = { .ready = on_ready, .frame = on_frame, .closed = on_closed, .user = service },
     };

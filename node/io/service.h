@@ -1,5 +1,5 @@
 /*
- * service: what routers, coordinators and clients ask of this node, over nng links: finds the
+ * service: what routers, coordinators and clients ask of this node, over links: finds the
  * shard of each request, hands it to the worker, and carries the answer back. DESIGN section 9.
  */
 #ifndef NODE_IO_SERVICE_H
@@ -18,6 +18,7 @@ struct service_options {
     const struct log *log;
     struct node_metrics *metrics;
     const char *listen;
+    enum link_transport transport;
     uint32_t shard_count;
     uint32_t calls_max;
     /* GetNodeStatus: appends the response's bytes. */

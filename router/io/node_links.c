@@ -131,7 +131,7 @@ static void dial(struct node_link *node, const char *address)
 {
     struct node_links *links = node->links;
     struct link_dial_options options = {
-        .transport = LINK_NNG,
+        .transport = links->options.transport,
         .address = node->address,
         .paced = true,
         .handlers = { .ready = on_ready, .frame = on_frame, .closed = on_closed, .user = node },

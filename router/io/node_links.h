@@ -1,5 +1,5 @@
 /*
- * node_links: one paced nng link to every node of the cluster, kept up as long as the node has a
+ * node_links: one paced link to every node of the cluster, kept up as long as the node has a
  * record in etcd or the link still works: a lost lease alone (etcd may be the one in trouble) cuts
  * nothing. DESIGN section 9.
  */
@@ -15,6 +15,7 @@ struct node_links_options {
     struct link_hub *hub;
     struct calls *calls;
     const struct log *log;
+    enum link_transport transport;
     /* The link to that node is ready: calls that wait for it may go. */
     void (*ready)(void *user, uint64_t replica_id);
     void *user;

@@ -14,6 +14,7 @@
     X(public_tls_key,      PATH,     "",                      0,   4000,     "",          "key of public_tls_cert (PEM)") \
     X(cors_origins,        TEXT,     "",                      0,   4000,     "",          "origins of web pages that may call, or *; empty: none") \
     X(native_listen,       TEXT,     "",                      0,   255,      "host:port", "nng endpoint for native clients; empty: none") \
+    X(node_transport,      TEXT,     "peer",                  3,   4,        "",          "what dials nodes: peer (libuv) or nng; the other side may differ") \
     PROCESS_CONFIG(X) \
     X(workers,             U32,      "1",                     1,   1,        "",          "event loops; reserved, one for now") \
     X(in_flight_max,       U32,      "20000",                 1,   60000,    "",          "calls in flight; more are THROTTLED, bulk first") \

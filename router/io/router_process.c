@@ -22,6 +22,7 @@ struct router_process {
     struct metrics *metrics;
     struct router_metrics *router_metrics;
     struct metrics_http *metrics_http;
+    enum link_transport transport; /* Of links to nodes. */
     struct tls_config *tls_client, *tls_server;
     struct etcd *etcd;
     struct map_feed *feed;
@@ -161,12 +162,12 @@ static err open_links(struct router_process *process, const struct cluster_recor
     struct calls_options calls = { .loop = process->loop,
                                    .request = native_door_request,
                                    .user = process->native };
-    const struct node_links_options links = {
+    struct node_links_options links = {
         .log = process->log,
+        .transport = process->transport,
         .ready = on_link_ready,
         .user = process,
     };
-    struct node_links_options filled = links;
     err e;
 
     (void)snprintf(hub.self.cluster_id, sizeof hub.self.cluster_id, "%s", cluster->cluster_id);
@@ -184,9 +185,9 @@ static err open_links(struct router_process *process, const struct cluster_recor
                                process->config->native_listen);
     if (e != ERR_OK)
         return e;
-    filled.hub = process->hub;
-    filled.calls = process->calls;
-    process->links = node_links_new(&filled);
+    links.hub = process->hub;
+    links.calls = process->calls;
+    process->links = node_links_new(&links);
     router_metrics_watch_links(process->router_metrics, process->links);
     return ERR_OK;
 }
@@ -238,6 +239,14 @@ static err load_tls(struct router_process *process)
     if (e != ERR_OK)
         fail(process, "TLS", why.text);
     return e;
+}
+
+static err find_transport(struct router_process *process)
+{
+    if (link_transport_find(process->config->node_transport, &process->transport))
+        return ERR_OK;
+    fail(process, "node_transport", "is peer or nng");
+    return ERR_INVALID;
 }
 
 static err start_etcd(struct router_process *process)
@@ -365,7 +374,9 @@ err router_process_new(const struct router_process_options *options,
                                           .log = process->log,
                                           .router = &process->router,
                                           .slow_ms = options->config->slow_request });
-    e = load_tls(process);
+    e = find_transport(process);
+    if (e == ERR_OK)
+        e = load_tls(process);
     if (e == ERR_OK)
         e = start_etcd(process);
     if (e == ERR_OK) {

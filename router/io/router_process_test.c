@@ -358,17 +358,17 @@ static const struct config_program program = {
     .option_count = ARRAY_SIZE(router_config_options),
 };
 
-static void start_router(struct fixture *f, const char *deadline_max)
+static void start_router(struct fixture *f, const char *option)
 {
-    char etcd[80], longest[32];
+    char etcd[80], own[32];
     char *argv[] = { "test",       "--cluster=" CLUSTER,          "--listen=127.0.0.1:0",
                      "--insecure", "--native-listen=127.0.0.1:0", etcd,
-                     longest,      "--drain-timeout=5s" };
+                     own,          "--drain-timeout=5s" };
     enum config_action action;
     struct config_error why;
 
     (void)snprintf(etcd, sizeof etcd, "--etcd=%s", process.endpoint);
-    (void)snprintf(longest, sizeof longest, "--deadline-max=%s", deadline_max);
+    (void)snprintf(own, sizeof own, "%s", option);
     CHECK(config_load(&program, &(struct config_input){ ARRAY_SIZE(argv), argv, NULL }, &f->config,
                       &action, &why) == ERR_OK);
     CHECK(router_process_new(&(struct router_process_options){ .loop = f->loop,
@@ -398,7 +398,7 @@ static void start_client(struct fixture *f)
     CHECK(loop_run_until(f->loop, client_is_ready, f, WAIT_MS));
 }
 
-static int setup_with(void **state, const char *deadline_max)
+static int setup_with(void **state, const char *option)
 {
     struct fixture *f = mem_zalloc(sizeof *f);
     const char *endpoint = process.endpoint;
@@ -411,7 +411,7 @@ static int setup_with(void **state, const char *deadline_max)
                    &f->etcd) == ERR_OK);
     node_start(&f->nodes[0], f->loop, 11);
     node_start(&f->nodes[1], f->loop, 12);
-    start_router(f, deadline_max);
+    start_router(f, option);
     assert_false(router_process_is_ready(f->router));
     put_cluster(f);
     put_node(f, &f->nodes[0]);
@@ -425,13 +425,13 @@ static int setup_with(void **state, const char *deadline_max)
 
 static int setup(void **state)
 {
-    return setup_with(state, "60s");
+    return setup_with(state, "--deadline-max=60s");
 }
 
 /* The router gives calls up long before their caller does, so that its answer is what is seen. */
 static int setup_impatient(void **state)
 {
-    return setup_with(state, "2s");
+    return setup_with(state, "--deadline-max=2s");
 }
 
 static int teardown(void **state)
@@ -537,6 +537,13 @@ static void a_router_freed_with_open_requests_ends_them(void **state)
                 f->code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OUTCOME_UNKNOWN);
 }
 
+/* The nodes of this test listen with nng, whatever the router dials with. */
+static int setup_nng(void **state)
+{
+    return setup_with(state, "--node-transport=nng");
+}
+
+#define NNG(name)       cmocka_unit_test_setup_teardown(name, setup_nng, teardown)
 #define TEST(name)      cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define IMPATIENT(name) cmocka_unit_test_setup_teardown(name, setup_impatient, teardown)
 
@@ -549,6 +556,8 @@ int main(void)
         IMPATIENT(an_owner_that_dies_with_the_call_leaves_an_unknown_outcome),
         IMPATIENT(a_stopping_router_answers_what_it_has_and_then_stops),
         TEST(a_router_freed_with_open_requests_ends_them),
+        NNG(a_native_grant_goes_through_to_the_owner_and_back),
+        NNG(a_router_freed_with_open_requests_ends_them),
     };
     return cmocka_run_group_tests(tests, start_etcd, stop_etcd);
 }

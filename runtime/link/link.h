@@ -1,8 +1,9 @@
 /*
  * link: one connection between two processes that carries frames (DESIGN section 9), whichever
- * transport is below: nng streams (router, coordinator, CLI, native clients <-> node) or libuv
- * TCP (node <-> node). Handles dialling with backoff, TLS, HELLO, pings, coalesced writes, pacing
- * and limits. It never repeats, reorders or interprets a frame; calls are call.h.
+ * transport is below: nng streams (coordinator, CLI, native clients) or libuv TCP (node <-> node,
+ * and router <-> node unless configured otherwise: docs/performance.md). Handles dialling with
+ * backoff, TLS, HELLO, pings, coalesced writes, pacing and limits. It never repeats, reorders or
+ * interprets a frame; calls are call.h.
  *
  * Everything runs on the thread of the hub's loop, callbacks too. No callback is ever run from
  * inside link_send. One process forks, if at all, before its first hub exists (nng).
@@ -38,10 +39,14 @@ struct link_ref {
     uint32_t slot;
 };
 
+/* Below both is TCP with the same bytes, so the sides of a link may differ. */
 enum link_transport {
     LINK_NNG, /* nng tcp stream. */
     LINK_PEER /* libuv TCP. */
 };
+
+/* "nng" or "peer"; false: neither. */
+bool link_transport_find(const char *name, enum link_transport *ret_transport);
 
 enum link_close_reason {
     LINK_CLOSED_LOCAL,   /* link_close here. */

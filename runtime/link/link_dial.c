@@ -6,6 +6,16 @@
 #include "runtime/base/check.h"
 #include "runtime/link/link_private.h"
 
+bool link_transport_find(const char *name, enum link_transport *ret_transport)
+{
+    bool nng = strcmp(name, "nng") == 0;
+
+    if (!nng && strcmp(name, "peer") != 0)
+        return false;
+    *ret_transport = nng ? LINK_NNG : LINK_PEER;
+    return true;
+}
+
 /* Up to a quarter later than the doubling says, so that links lost together do not come back
  * together. */
 void link_dial_later(struct link *link)

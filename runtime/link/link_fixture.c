@@ -9,9 +9,13 @@
 #include "runtime/tls/certs.h"
 
 const struct fixture_mode fixture_modes[FIXTURE_MODES] = {
-    { "nng", LINK_NNG, false, false },       { "nng-session-tls", LINK_NNG, true, false },
-    { "nng-own-tls", LINK_NNG, true, true }, { "peer", LINK_PEER, false, false },
-    { "peer-tls", LINK_PEER, true, false },
+    { "nng", LINK_NNG, LINK_NNG, false, false },
+    { "nng-session-tls", LINK_NNG, LINK_NNG, true, false },
+    { "nng-own-tls", LINK_NNG, LINK_NNG, true, true },
+    { "peer", LINK_PEER, LINK_PEER, false, false },
+    { "peer-tls", LINK_PEER, LINK_PEER, true, false },
+    { "nng-to-peer-tls", LINK_NNG, LINK_PEER, true, false },
+    { "peer-to-nng-tls", LINK_PEER, LINK_NNG, true, false },
 };
 
 const struct fixture_mode *fixture_mode_find(const char *name)
@@ -228,7 +232,7 @@ struct link_listener *fixture_listen(struct fixture_end *end, const struct fixtu
     char address[32];
 
     snprintf(address, sizeof address, "127.0.0.1:%u", port);
-    struct link_listen_options options = { mode->transport, address, fixture_handlers(end) };
+    struct link_listen_options options = { mode->listens, address, fixture_handlers(end) };
     CHECK(link_listen(end->hub, &options, &listener) == ERR_OK);
     return listener;
 }

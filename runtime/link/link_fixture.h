@@ -10,12 +10,13 @@
 /* Everything the conformance test is run against. */
 struct fixture_mode {
     const char *name;
-    enum link_transport transport;
+    enum link_transport transport; /* Of who dials. */
+    enum link_transport listens;
     bool tls;
     bool nng_tls;
 };
 
-#define FIXTURE_MODES 5u
+#define FIXTURE_MODES 7u
 extern const struct fixture_mode fixture_modes[FIXTURE_MODES];
 /* NULL: no such name. */
 const struct fixture_mode *fixture_mode_find(const char *name);

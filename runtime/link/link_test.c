@@ -468,7 +468,8 @@ static void peer_that_speaks_something_else_is_dropped(void **state)
     struct fixture *f = make(*state);
     static struct fixture_mode opposite;
     set_up_end(f, &f->server, 0, 0);
-    opposite = (struct fixture_mode){ "opposite", f->mode->transport, !f->mode->tls, false };
+    opposite = (struct fixture_mode){ "opposite", f->mode->transport, f->mode->listens,
+                                      !f->mode->tls, false };
     struct link_hub_options options = fixture_options(&opposite, f->loop, certs);
     fixture_end_init(&f->client, &options);
     fixture_options_deinit(&options);

@@ -225,6 +225,8 @@ class Options(unittest.TestCase):
                 ("coordinator", ["--currencies=gold:9:1"], ("currenc", "gold")),
                 ("node", ["--cluster=Big Cluster"], ("cluster",)),
                 ("node", ["--insecure=false"], ("tls_ca",)),
+                ("node", ["--node-transport=udp"], ("node_transport",)),
+                ("router", ["--node-transport=udp"], ("node_transport",)),
                 ("router", ["--insecure", "--listen=nonsense"], ("listen", "nonsense")),
                 ("node", ["--insecure", "--listen=nonsense:port"], ("listen", "nonsense"))):
             with self.subTest(program=kind, arguments=arguments):
