@@ -1,6 +1,10 @@
 /* holdfast-router: the public endpoint. router/io/router_process.h says what it is made of. */
+#include <sys/resource.h>
+
 #include "router/io/router_process.h"
 #include "runtime/config/process_config.h"
+
+#define DESCRIPTORS_BESIDE 256u
 
 CONFIG_OPTIONS(router_config, ROUTER_CONFIG)
 
@@ -24,6 +28,24 @@ static void on_stopped(void *user)
     loop_stop(program->loop);
 }
 
+/* A descriptor for each public connection, and some for files, etcd and nodes: as many as the
+ * system lets us have. */
+static void allow_descriptors(const struct router_config *config, const struct log *log)
+{
+    const rlim_t wanted = (rlim_t)config->connections_max + DESCRIPTORS_BESIDE;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < wanted)
+        log_event(
+            log, LOG_WARN, "router.few_descriptors", LOG_N("allowed", limit.rlim_cur),
+            LOG_N("wanted", wanted),
+            LOG_S("what", "connections_max cannot be reached; raise the limit of open files"));
+}
+
 static int run(const struct router_config *config, const struct log *log)
 {
     struct program program = { 0 };
@@ -36,6 +58,7 @@ static int run(const struct router_config *config, const struct log *log)
     };
     bool failed;
 
+    allow_descriptors(config, log);
     if (loop_new(&program.loop) != ERR_OK)
         return 1;
     options.loop = program.loop;

@@ -18,8 +18,18 @@
     PROCESS_CONFIG(X) \
     X(workers,             U32,      "1",                     1,   1,        "",          "event loops; reserved, one for now") \
     X(in_flight_max,       U32,      "20000",                 1,   60000,    "",          "calls in flight; more are THROTTLED, bulk first") \
-    X(connections_max,     U32,      "10000",                 1,   100000,   "",          "public connections; more are closed at once") \
+    X(connections_max,     U32,      "10000",                 1,   100000,   "",          "public connections; more close the one idle for longest, or are closed") \
     X(body_size_max,       SIZE,     "4MiB",                  1024, 4194304, "bytes",     "body of one public request") \
+    X(header_size_max,     SIZE,     "16KiB",                 1024, 65536,   "bytes",     "headers of one public request; 64 at most") \
+    X(bodies_size_max,     SIZE,     "256MiB",                4194304, 4294967295, "bytes", "bodies being received, all connections together") \
+    X(answers_size_max,    SIZE,     "256MiB",                1048576, 4294967295, "bytes", "answers not read yet, all together; past it slow readers are closed") \
+    X(streams_max,         U32,      "256",                   1,   1000,     "",          "HTTP/2 streams open at once on one connection") \
+    X(stream_resets_max,   U32,      "50",                    1,   10000,    "a second",  "HTTP/2 streams of one connection that end by a reset; burst 20 times") \
+    X(control_frames_max,  U32,      "500",                   10,  100000,   "a second",  "HTTP/2 SETTINGS, PING, PRIORITY, empty frames of one connection; burst 4 times") \
+    X(header_timeout,      DURATION, "10s",                   100, 300000,   "ms",        "from a request's first byte to its last header; and a TLS handshake") \
+    X(body_timeout,        DURATION, "30s",                   100, 300000,   "ms",        "from the last header to the body's end") \
+    X(write_timeout,       DURATION, "20s",                   100, 300000,   "ms",        "an answer of which the client reads nothing for so long is given up") \
+    X(idle_timeout,        DURATION, "60s",                   100, 3600000,  "ms",        "a connection without a request for so long is closed") \
     X(deadline_default,    DURATION, "10s",                   100, 60000,    "ms",        "deadline of a request that names none") \
     X(deadline_max,        DURATION, "60s",                   100, 60000,    "ms",        "longest deadline a request may name") \
     X(slow_request,        DURATION, "1s",                    1,   3600000,  "ms",        "requests slower than this are logged") \

@@ -151,6 +151,18 @@ static struct http_stats http_now(const void *context)
       "Public connections above the limit.")                                                       \
     X(counter, http_bad_messages_total,     http_now(metrics).bad_messages,                        \
       "Public requests refused by a parser, codec or limit.")                                      \
+    X(counter, http_timeouts_total,         http_now(metrics).timeouts,                            \
+      "Public clients that sent or read too slowly.")                                              \
+    X(counter, http_floods_total,           http_now(metrics).floods,                              \
+      "Public connections ended for too many resets or control frames.")                           \
+    X(counter, http_slow_readers_total,     http_now(metrics).slow_readers,                        \
+      "Public connections closed since unread answers filled their memory.")                       \
+    X(counter, http_evicted_total,          http_now(metrics).evicted,                             \
+      "Idle public connections closed to make room for new ones.")                                 \
+    X(gauge,   http_waiting_bytes,          http_now(metrics).waiting_bytes,                       \
+      "Answers not read by their callers yet.")                                                    \
+    X(gauge,   http_buffered_bytes,         http_now(metrics).buffered_bytes,                      \
+      "Bodies of requests being received.")                                                        \
     X(counter, http_received_bytes_total,   http_now(metrics).bytes_received,                      \
       "Bytes received on the public endpoint.")                                                    \
     X(counter, http_sent_bytes_total,       http_now(metrics).bytes_sent,                          \

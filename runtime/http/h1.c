@@ -150,6 +150,13 @@ static struct buf *target_of(struct http_exchange *exchange)
     return exchange->conn->first == exchange ? &exchange->conn->out : &exchange->out;
 }
 
+/* After bytes were added to target_of(), which held `before`. */
+static void count_added(struct http_exchange *exchange, const struct buf *out, size_t before)
+{
+    if (out == &exchange->out)
+        http_conn_streams_grew(exchange->conn, out->size - before);
+}
+
 /* The head is parsed and a body will come: is it welcome? */
 static void expect_body(struct http_conn *conn)
 {
@@ -167,7 +174,10 @@ static void expect_body(struct http_conn *conn)
         return;
     }
     if (!exchange->old && http_text_equal(http_header_find(exchange, "expect"), "100-continue")) {
-        buf_append(target_of(exchange), go_on, sizeof go_on - 1);
+        struct buf *out = target_of(exchange);
+        size_t before = out->size;
+        buf_append(out, go_on, sizeof go_on - 1);
+        count_added(exchange, out, before);
         http_conn_mark_dirty(conn);
     }
 }
@@ -402,6 +412,7 @@ static void advance(struct http_conn *conn)
         if (conn->first == NULL)
             return;
         buf_append(&conn->out, conn->first->out.data, conn->first->out.size);
+        http_conn_streams_shrank(conn, conn->first->out.size);
         buf_clear(&conn->first->out);
     }
 }
@@ -410,6 +421,7 @@ void h1_answer_begin(struct http_exchange *exchange, const struct http_answer *a
 {
     struct http_conn *conn = exchange->conn;
     struct buf *out = target_of(exchange);
+    size_t before = out->size;
     bool body = answer->status != 204 && answer->status != 304;
 
     exchange->chunked = !whole && !exchange->old;
@@ -425,6 +437,7 @@ void h1_answer_begin(struct http_exchange *exchange, const struct http_answer *a
     put_text(out, "\r\n\r\n");
     if (whole && body && !exchange->only_head)
         buf_append(out, answer->body.data, answer->body.size);
+    count_added(exchange, out, before);
     if (whole)
         advance(conn);
     http_conn_mark_dirty(conn);
@@ -433,6 +446,7 @@ void h1_answer_begin(struct http_exchange *exchange, const struct http_answer *a
 void h1_answer_send(struct http_exchange *exchange, struct slice bytes)
 {
     struct buf *out = target_of(exchange);
+    size_t before = out->size;
 
     if (bytes.size == 0 || exchange->only_head)
         return;
@@ -443,15 +457,19 @@ void h1_answer_send(struct http_exchange *exchange, struct slice bytes)
     buf_append(out, bytes.data, bytes.size);
     if (exchange->chunked)
         buf_append(out, "\r\n", 2);
+    count_added(exchange, out, before);
     http_conn_mark_dirty(exchange->conn);
 }
 
 void h1_answer_end(struct http_exchange *exchange)
 {
     struct http_conn *conn = exchange->conn;
+    struct buf *out = target_of(exchange);
+    size_t before = out->size;
 
     if (exchange->chunked && !exchange->only_head)
-        put_text(target_of(exchange), "0\r\n\r\n");
+        put_text(out, "0\r\n\r\n");
+    count_added(exchange, out, before);
     advance(conn);
     http_conn_mark_dirty(conn);
 }

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <cmocka.h>
+#include <uv.h>
 
 #include "runtime/base/check.h"
 #include "runtime/http/http_fixture.h"
@@ -316,11 +317,67 @@ static void too_many_requests_and_connections_are_turned_away(void **state)
     post(&second, PATH_GRANT, "{}");
     assert_true(client_await(f, &second, "HTTP/1.1 429 ", 1));
     assert_non_null(strstr(client_text(&second), "retry-after: 1\r\n"));
+    client_send_text(&second, "POST"); /* A request has begun: it is not idle. */
+    uint64_t received = rpc_server_stats(f->server)->bytes_received;
+    while (rpc_server_stats(f->server)->bytes_received == received)
+        (void)uv_run(loop_uv(f->loop), UV_RUN_ONCE);
     struct client third = client_connect(f);
     assert_true(client_await_close(f, &third));
     client_close(&first);
     client_close(&second);
     client_close(&third);
+}
+
+/* The second one is idle, and makes room; the first one has a request under way, and stays. */
+static void an_idle_connection_makes_room_for_a_new_one(void **state)
+{
+    struct fixture *f = *state;
+    struct client newest = { .closed = true };
+
+    f->keep = true;
+    f->config.limits.connections_max = 2;
+    fixture_start(f);
+    struct client busy = client_connect(f);
+    struct client idle = client_connect(f);
+    post(&busy, PATH_GRANT, "{}");
+    assert_true(fixture_await(f, &f->requests, 1));
+    for (unsigned tries = 0; tries < 10000 && newest.closed; tries++) {
+        newest = client_connect(f);
+        client_send_text(&newest, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+        if (!client_await(f, &newest, "ok\n", 1))
+            client_close(&newest);
+    }
+    assert_false(newest.closed);
+    assert_true(client_await_close(f, &idle));
+    assert_int_equal(rpc_server_stats(f->server)->evicted, 1);
+    assert_int_equal(rpc_server_stats(f->server)->requests_active, 1);
+    client_close(&newest);
+    client_close(&idle);
+    client_close(&busy);
+}
+
+/* Two readers of nothing fill the memory for answers: the one that holds more than its part goes.
+ */
+static void slow_readers_are_closed_when_answers_fill_their_memory(void **state)
+{
+    struct fixture *f = *state;
+    struct buf out = { 0 };
+
+    f->config.limits.waiting_bytes_max = 200000;
+    fixture_start(f);
+    struct client client = client_connect(f);
+    for (int i = 0; i < 100; i++)
+        put_post(&out, PATH_BALANCES, "{\"playerId\":\"a\"}");
+    const struct http_stats *stats = rpc_server_stats(f->server);
+    for (int i = 0; i < 5000 && stats->slow_readers == 0; i++) {
+        (void)!send(client.fd, out.data, out.size, MSG_DONTWAIT | MSG_NOSIGNAL);
+        fixture_settle(f);
+        assert_true(stats->waiting_bytes < 300000);
+    }
+    assert_int_equal(stats->slow_readers, 1);
+    assert_int_equal(stats->waiting_bytes, 0);
+    client_close(&client);
+    buf_deinit(&out);
 }
 
 static void connection_close_and_http_1_0_end_the_connection(void **state)
@@ -379,7 +436,7 @@ static void a_client_that_never_reads_is_stopped_and_closed(void **state)
     size_t stuck = 0;
 
     f->config.limits.output_bytes_max = 65536;
-    f->config.limits.idle_timeout_ms = 2000; /* Also of the clients that settle. */
+    f->config.limits.write_timeout_ms = 2000;
     fixture_start(f);
     struct client client = client_connect(f);
     for (int i = 0; i < 100; i++)
@@ -414,6 +471,8 @@ int main(void)
         TEST(slow_and_idle_clients_are_closed),
         TEST(a_gone_client_cancels_and_the_late_answer_is_harmless),
         TEST(too_many_requests_and_connections_are_turned_away),
+        TEST(an_idle_connection_makes_room_for_a_new_one),
+        TEST(slow_readers_are_closed_when_answers_fill_their_memory),
         TEST(connection_close_and_http_1_0_end_the_connection),
         TEST(a_draining_server_finishes_what_it_has),
         TEST(a_client_that_never_reads_is_stopped_and_closed),

@@ -9,8 +9,62 @@
 #define CONNECTION_WINDOW 16777216
 #define OUTBOUND_ACKS_MAX 1000u /* Answers to PING and SETTINGS that wait. */
 #define RESET_BURST       20u   /* Times stream_resets_per_s. */
+#define CONTROL_BURST     4u    /* Times control_frames_per_s. */
 #define ANSWER_FIELDS_MAX 24u
 #define HEADER_OVERHEAD   32u /* RFC 9113 section 10.5.1 counts so much for each. */
+
+/* ---- floods ---- */
+
+/* One more of what may come `per_s` times a second. False: too many have come. */
+static bool bucket_take(struct http_bucket *bucket, uint64_t now_ms, uint64_t per_s, uint64_t burst)
+{
+    uint64_t earned_milli = (now_ms - bucket->since_ms) * per_s;
+
+    bucket->spent_milli -= earned_milli < bucket->spent_milli ? earned_milli : bucket->spent_milli;
+    bucket->since_ms = now_ms;
+    if (bucket->spent_milli + 1000 > per_s * burst * 1000)
+        return false;
+    bucket->spent_milli += 1000;
+    return true;
+}
+
+static void end_flood(struct http_conn *conn)
+{
+    if (conn->refused)
+        return;
+    conn->refused = true;
+    conn->server->stats.floods++;
+    conn->server->stats.bad_messages++;
+    nghttp2_session_terminate_session(conn->session, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+/* Frames that cost us work and the client nothing. Window updates come with each answer read. */
+static bool is_control(const nghttp2_frame_hd *head)
+{
+    switch (head->type) {
+    case NGHTTP2_DATA:
+        return head->length == 0 && (head->flags & NGHTTP2_FLAG_END_STREAM) == 0;
+    case NGHTTP2_HEADERS:
+    case NGHTTP2_CONTINUATION:
+    case NGHTTP2_RST_STREAM: /* Counted when its stream closes. */
+    case NGHTTP2_WINDOW_UPDATE:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *user)
+{
+    struct http_conn *conn = user;
+
+    (void)session;
+    if (is_control(head) &&
+        !bucket_take(&conn->controls, http_now_ms(conn->server),
+                     conn->server->config.limits.control_frames_per_s, CONTROL_BURST))
+        end_flood(conn);
+    return 0;
+}
 
 /* ---- receiving: nghttp2's callbacks ---- */
 
@@ -20,6 +74,12 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 
     if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
         return 0;
+    if (conn->refused || conn->stream_bytes > conn->server->config.limits.output_bytes_max) {
+        /* It does not read the answers it has. Nothing was done: it may ask again. */
+        nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
+                                  NGHTTP2_REFUSED_STREAM);
+        return 0;
+    }
     struct http_exchange *exchange = http_exchange_new(conn);
     exchange->stream_id = frame->hd.stream_id;
     http_conn_add(conn, exchange);
@@ -67,6 +127,12 @@ static bool name_is(const uint8_t *name, size_t size, const char *expected)
     return size == strlen(expected) && memcmp(name, expected, size) == 0;
 }
 
+/* Its reset is on the way. */
+static bool head_is_refused(const struct http_exchange *exchange)
+{
+    return exchange->head_bytes > exchange->server->config.limits.header_bytes_max;
+}
+
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
                      size_t name_size, const uint8_t *value, size_t value_size, uint8_t flags,
                      void *user)
@@ -77,11 +143,11 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 
     (void)flags;
-    if (exchange == NULL || exchange->head_done) /* Refused, or a trailer. */
+    if (exchange == NULL || exchange->head_done || head_is_refused(exchange)) /* Or a trailer. */
         return 0;
     exchange->head_bytes += name_size + value_size + HEADER_OVERHEAD;
-    if (exchange->head_bytes > limits->header_bytes_max ||
-        exchange->header_count >= limits->headers_max) {
+    if (head_is_refused(exchange) || exchange->header_count >= limits->headers_max) {
+        exchange->head_bytes = limits->header_bytes_max + (size_t)1;
         conn->server->stats.bad_messages++;
         nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
                                   NGHTTP2_ENHANCE_YOUR_CALM);
@@ -147,8 +213,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     if (exchange == NULL || exchange->handed)
         return 0;
     if (frame->hd.type == NGHTTP2_HEADERS && !exchange->head_done) {
-        if (exchange->head_bytes > exchange->server->config.limits.header_bytes_max)
-            return 0; /* Its reset is on the way. */
+        if (head_is_refused(exchange))
+            return 0;
         settle_head(exchange);
     }
     if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 && exchange->head_done)
@@ -160,9 +226,13 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
                            void *user)
 {
     struct http_exchange *exchange = nghttp2_session_get_stream_user_data(session, stream_id);
+    struct http_conn *conn = user;
 
-    (void)error_code;
-    (void)user;
+    /* Whoever sent the reset: a client can provoke ours too. */
+    if (error_code != NGHTTP2_NO_ERROR &&
+        !bucket_take(&conn->resets, http_now_ms(conn->server),
+                     conn->server->config.limits.stream_resets_per_s, RESET_BURST))
+        end_flood(conn);
     if (exchange == NULL)
         return 0;
     nghttp2_session_set_stream_user_data(session, stream_id, NULL);
@@ -174,6 +244,7 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
 
 static void set_callbacks(nghttp2_session_callbacks *callbacks)
 {
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
@@ -185,8 +256,10 @@ static void set_options(nghttp2_option *option, const struct http_limits *limits
 {
     nghttp2_option_set_no_closed_streams(option, 1);
     nghttp2_option_set_max_outbound_ack(option, OUTBOUND_ACKS_MAX);
+    /* on_stream_close counts resets and says ENHANCE_YOUR_CALM; this one would not. */
     nghttp2_option_set_stream_reset_rate_limit(
-        option, (uint64_t)RESET_BURST * limits->stream_resets_per_s, limits->stream_resets_per_s);
+        option, (uint64_t)2 * RESET_BURST * limits->stream_resets_per_s,
+        (uint64_t)2 * limits->stream_resets_per_s);
 }
 
 err h2_start(struct http_conn *conn)
@@ -224,15 +297,42 @@ void h2_stop(struct http_conn *conn)
     conn->session = NULL;
 }
 
+/* The session is broken: what was under way is cancelled, and GOAWAY says why. */
+static void fail(struct http_conn *conn, uint32_t code)
+{
+    int32_t last = nghttp2_session_get_last_proc_stream_id(conn->session);
+
+    conn->server->stats.bad_messages++;
+    conn->refused = true;
+    while (conn->first != NULL)
+        http_conn_cancel(conn->first);
+    h2_stop(conn);
+    buf_append(&conn->out, "\0\0\x08\x07\0\0\0\0\0", 9); /* A GOAWAY of 8 bytes, stream 0. */
+    buf_put_u32_be(&conn->out, (uint32_t)last);
+    buf_put_u32_be(&conn->out, code);
+    http_conn_close_soon(conn);
+}
+
+static uint32_t code_of(ssize_t error)
+{
+    switch (error) {
+    case NGHTTP2_ERR_FLOODED:
+    case NGHTTP2_ERR_TOO_MANY_CONTINUATIONS:
+        return NGHTTP2_ENHANCE_YOUR_CALM;
+    case NGHTTP2_ERR_BAD_CLIENT_MAGIC:
+        return NGHTTP2_PROTOCOL_ERROR;
+    default:
+        return NGHTTP2_INTERNAL_ERROR;
+    }
+}
+
 void h2_receive(struct http_conn *conn, struct slice bytes)
 {
-    ssize_t used = nghttp2_session_mem_recv(conn->session, bytes.data, bytes.size);
-
-    if (used < 0) {
-        conn->server->stats.bad_messages++;
-        conn->doomed = true;
+    if (conn->session == NULL)
         return;
-    }
+    ssize_t used = nghttp2_session_mem_recv(conn->session, bytes.data, bytes.size);
+    if (used < 0)
+        fail(conn, code_of(used));
     http_conn_mark_dirty(conn);
 }
 
@@ -241,6 +341,8 @@ void h2_fill(struct http_conn *conn)
     uint32_t limit = conn->server->config.limits.output_bytes_max;
     const uint8_t *frames;
 
+    if (conn->session == NULL)
+        return;
     while (http_conn_waiting(conn) < limit) {
         ssize_t size = nghttp2_session_mem_send(conn->session, &frames);
         if (size < 0) {
@@ -257,16 +359,34 @@ void h2_fill(struct http_conn *conn)
 
 void h2_goaway(struct http_conn *conn)
 {
+    if (conn->session == NULL)
+        return;
     int32_t last = nghttp2_session_get_last_proc_stream_id(conn->session);
 
     nghttp2_submit_goaway(conn->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0);
     http_conn_mark_dirty(conn);
 }
 
+/* An answer whose client gives it no window. */
+static void tick_unread(struct http_exchange *exchange, uint64_t now_ms)
+{
+    struct http_server *server = exchange->server;
+
+    if (now_ms < exchange->since_ms + server->config.limits.write_timeout_ms)
+        return;
+    server->stats.timeouts++;
+    exchange->since_ms = now_ms;
+    nghttp2_submit_rst_stream(exchange->conn->session, NGHTTP2_FLAG_NONE, exchange->stream_id,
+                              NGHTTP2_CANCEL);
+    http_conn_mark_dirty(exchange->conn);
+}
+
 void h2_tick(struct http_conn *conn, uint64_t now_ms)
 {
     const struct http_limits *limits = &conn->server->config.limits;
 
+    if (conn->session == NULL)
+        return;
     if (conn->first == NULL) {
         if (now_ms >= conn->since_ms + limits->idle_timeout_ms) {
             nghttp2_session_terminate_session(conn->session, NGHTTP2_NO_ERROR);
@@ -276,6 +396,10 @@ void h2_tick(struct http_conn *conn, uint64_t now_ms)
     }
     for (struct http_exchange *exchange = conn->first; exchange != NULL;
          exchange = exchange->next) {
+        if (exchange->out.size > exchange->out_at) {
+            tick_unread(exchange, now_ms);
+            continue;
+        }
         if (exchange->received || (exchange->handed && !exchange->ended))
             continue;
         if (!exchange->head_done && now_ms >= exchange->since_ms + limits->header_timeout_ms) {
@@ -335,6 +459,8 @@ static ssize_t on_answer_bytes(nghttp2_session *session, int32_t stream_id, uint
     if (size > 0)
         memcpy(ret_bytes, exchange->out.data + exchange->out_at, size);
     exchange->out_at += size;
+    exchange->since_ms = http_now_ms(exchange->server);
+    http_conn_streams_shrank(exchange->conn, size);
     if (exchange->out_at == exchange->out.size) {
         buf_clear(&exchange->out);
         exchange->out_at = 0;
@@ -376,8 +502,11 @@ void h2_answer_begin(struct http_exchange *exchange, const struct http_answer *a
     fields[count++] = field_of(SLICE_LITERAL("date"), slice_from_text(http_date(exchange->server)));
     if (whole) {
         keep_trailers(exchange, answer->trailers, answer->trailer_count);
-        if (!exchange->only_head)
+        if (!exchange->only_head) {
             buf_append(&exchange->out, answer->body.data, answer->body.size);
+            http_conn_streams_grew(conn, answer->body.size);
+        }
+        exchange->since_ms = http_now_ms(exchange->server);
     }
     bool data = !whole || exchange->out.size > 0 || exchange->trailers.size > 0;
     nghttp2_submit_response(conn->session, exchange->stream_id, fields, count,
@@ -389,7 +518,10 @@ void h2_answer_send(struct http_exchange *exchange, struct slice bytes)
 {
     if (exchange->only_head)
         return;
+    if (exchange->out.size == exchange->out_at)
+        exchange->since_ms = http_now_ms(exchange->server);
     buf_append(&exchange->out, bytes.data, bytes.size);
+    http_conn_streams_grew(exchange->conn, bytes.size);
     nghttp2_session_resume_data(exchange->conn->session, exchange->stream_id);
     http_conn_mark_dirty(exchange->conn);
 }

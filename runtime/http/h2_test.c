@@ -433,6 +433,94 @@ static void a_ping_flood_ends_the_connection(void **state)
     buf_deinit(&flood);
 }
 
+/* The last GOAWAY among the frames that came: its error code; UINT32_MAX without one. */
+static uint32_t goaway_code(const struct client *client)
+{
+    uint32_t code = UINT32_MAX;
+
+    for (size_t at = 0; at + 9 <= client->in.size;) {
+        const uint8_t *p = client->in.data + at;
+        size_t size = (size_t)p[0] << 16 | (size_t)p[1] << 8 | p[2];
+        if (p[3] == NGHTTP2_GOAWAY && at + 17 <= client->in.size)
+            code = (uint32_t)p[13] << 24 | (uint32_t)p[14] << 16 | (uint32_t)p[15] << 8 | p[16];
+        at += 9 + size;
+    }
+    return code;
+}
+
+/* Sends the preface, then `frame` so many times, and returns the code of the GOAWAY that came. */
+static uint32_t flood(struct fixture *f, const char *frame, size_t size, unsigned times)
+{
+    struct buf bytes = { 0 };
+
+    struct client client = client_connect(f);
+    client_send_text(&client, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    buf_append(&bytes, "\0\0\0\4\0\0\0\0\0", 9);
+    for (unsigned i = 0; i < times; i++)
+        buf_append(&bytes, frame, size);
+    client_send(&client, bytes.data, bytes.size);
+    assert_true(client_await_close(f, &client));
+    uint32_t code = goaway_code(&client);
+    client_close(&client);
+    buf_deinit(&bytes);
+    return code;
+}
+
+static void floods_of_control_frames_are_told_to_calm_down(void **state)
+{
+    static const char settings[] = "\0\0\0\4\0\0\0\0\0";
+    static const char ping[] = "\0\0\x08\6\0\0\0\0\0"
+                               "12345678";
+    static const char priority[] = "\0\0\5\2\0\0\0\0\1\0\0\0\0\1";
+    struct fixture *f = *state;
+
+    f->config.limits.control_frames_per_s = 50;
+    fixture_start(f);
+    assert_int_equal(flood(f, settings, sizeof settings - 1, 1000), NGHTTP2_ENHANCE_YOUR_CALM);
+    assert_int_equal(flood(f, ping, sizeof ping - 1, 1000), NGHTTP2_ENHANCE_YOUR_CALM);
+    assert_int_equal(flood(f, priority, sizeof priority - 1, 1000), NGHTTP2_ENHANCE_YOUR_CALM);
+    assert_int_equal(rpc_server_stats(f->server)->floods, 3);
+}
+
+/* CVE-2024-28182: a header block that never ends. */
+static void a_header_block_without_end_is_cut(void **state)
+{
+    static const char begin[] = "\0\0\1\1\0\0\0\0\1\x83"; /* HEADERS without END_HEADERS. */
+    static const char more[] = "\0\0\1\x09\0\0\0\0\1\x86";
+    struct fixture *f = *state;
+    struct buf bytes = { 0 };
+
+    fixture_start(f);
+    buf_append(&bytes, begin, sizeof begin - 1);
+    for (int i = 0; i < 1000; i++)
+        buf_append(&bytes, more, sizeof more - 1);
+    assert_int_equal(flood(f, (const char *)bytes.data, bytes.size, 1), NGHTTP2_ENHANCE_YOUR_CALM);
+    assert_int_equal(rpc_server_stats(f->server)->requests, 0);
+    buf_deinit(&bytes);
+}
+
+/* A client that gives its answer no window: the stream is reset, the connection lives on. */
+static void an_answer_without_a_window_is_given_up(void **state)
+{
+    struct fixture *f = *state;
+    struct peer peer;
+
+    f->config.limits.write_timeout_ms = 200;
+    fixture_start(f);
+    peer_connect(f, &peer);
+    nghttp2_settings_entry none = { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0 };
+    nghttp2_submit_settings(peer.session, 0, &none, 1);
+    peer_flush(&peer);
+    fixture_settle(f);
+    struct answer *answer = peer_call(&peer, PATH_BALANCES, "application/grpc", BALANCES_ABC, NULL);
+    assert_true(peer_await(f, &peer, answer));
+    assert_int_equal(answer->error_code, NGHTTP2_CANCEL);
+    assert_int_equal(rpc_server_stats(f->server)->waiting_bytes, 0);
+    assert_int_equal(rpc_server_stats(f->server)->timeouts, 1);
+    assert_false(peer.client.closed);
+    peer_close(&peer);
+}
+
 static void long_bodies_and_headers_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -567,6 +655,9 @@ int main(void)
         TEST(a_reset_cancels_only_its_stream),
         TEST(rapid_resets_end_the_connection),
         TEST(a_ping_flood_ends_the_connection),
+        TEST(floods_of_control_frames_are_told_to_calm_down),
+        TEST(a_header_block_without_end_is_cut),
+        TEST(an_answer_without_a_window_is_given_up),
         TEST(long_bodies_and_headers_are_refused),
         TEST(streams_send_many_messages_and_wait_for_room),
         TEST(a_stream_that_fails_says_so_at_its_end),

@@ -6,8 +6,11 @@
 
 #include "runtime/base/check.h"
 
-#define LINGER_MS      2000u
-#define KEPT_BYTES_MAX 1048576u /* Larger output buffers are given back once empty. */
+#define LINGER_MS             2000u
+#define KEPT_BYTES_MAX        1048576u /* Larger output buffers are given back once empty. */
+#define KEEPALIVE_S           60u      /* Until TCP asks whether a silent client is still there. */
+#define EVICT_IDLE_MS_MIN     1000u    /* Nobody is closed sooner to make room. */
+#define SLOW_READER_BYTES_MIN 65536u
 
 static const char h2_preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 #define H2_PREFACE_SIZE (sizeof h2_preface - 1)
@@ -39,6 +42,20 @@ void http_conn_remove(struct http_conn *conn, struct http_exchange *exchange)
     exchange->next = NULL;
     exchange->previous = NULL;
     conn->exchange_count--;
+    http_conn_streams_shrank(conn, exchange->out.size - exchange->out_at);
+}
+
+void http_conn_streams_grew(struct http_conn *conn, size_t size)
+{
+    conn->stream_bytes += size;
+    conn->server->stats.waiting_bytes += size;
+}
+
+void http_conn_streams_shrank(struct http_conn *conn, size_t size)
+{
+    CHECK(size <= conn->stream_bytes);
+    conn->stream_bytes -= size;
+    conn->server->stats.waiting_bytes -= size;
 }
 
 void http_conn_hand(struct http_exchange *exchange)
@@ -102,6 +119,8 @@ void http_conn_close(struct http_conn *conn)
     while (conn->first != NULL)
         http_conn_cancel(conn->first);
     h2_stop(conn);
+    conn->server->stats.waiting_bytes -= conn->wire_bytes;
+    conn->wire_bytes = 0;
     uv_close((uv_handle_t *)&conn->tcp, on_closed);
 }
 
@@ -147,6 +166,37 @@ size_t http_conn_waiting(const struct http_conn *conn)
     return conn->out.size + conn->sending_left;
 }
 
+static void count_wire(struct http_conn *conn)
+{
+    struct http_stats *stats = &conn->server->stats;
+
+    stats->waiting_bytes -= conn->wire_bytes;
+    conn->wire_bytes = http_conn_waiting(conn);
+    stats->waiting_bytes += conn->wire_bytes;
+}
+
+/* Answers fill the memory that all connections have for them: who holds more than an equal part,
+ * since he does not read, is closed. */
+static bool is_slow_reader(const struct http_conn *conn)
+{
+    const struct http_stats *stats = &conn->server->stats;
+    uint64_t max = conn->server->config.limits.waiting_bytes_max;
+    uint64_t part = max / (stats->connections + 1);
+
+    if (part < SLOW_READER_BYTES_MIN)
+        part = SLOW_READER_BYTES_MIN;
+    return stats->waiting_bytes > max && conn->stream_bytes + conn->wire_bytes > part;
+}
+
+static bool close_slow_reader(struct http_conn *conn)
+{
+    if (!is_slow_reader(conn))
+        return false;
+    conn->server->stats.slow_readers++;
+    http_conn_close(conn);
+    return true;
+}
+
 static void on_written(uv_write_t *write, int status)
 {
     struct http_conn *conn = write->data;
@@ -161,6 +211,7 @@ static void on_written(uv_write_t *write, int status)
         return;
     }
     conn->since_ms = http_now_ms(conn->server);
+    count_wire(conn);
     http_conn_mark_dirty(conn);
 }
 
@@ -248,10 +299,14 @@ void http_conn_flush(struct http_conn *conn)
         if (conn->doomed)
             http_conn_close(conn);
     }
-    if (conn->state == CONN_CLOSED || conn->writing)
-        return;
-    send_waiting(conn);
     if (conn->state == CONN_CLOSED)
+        return;
+    if (!conn->writing)
+        send_waiting(conn);
+    if (conn->state == CONN_CLOSED)
+        return;
+    count_wire(conn);
+    if (close_slow_reader(conn) || conn->writing)
         return;
     wake_streams(conn);
     if (conn->close_soon && !conn->writing && http_conn_waiting(conn) == 0) {
@@ -432,10 +487,34 @@ static struct http_conn *conn_new(struct http_server *server)
     return conn;
 }
 
+/* No request, no part of one, nothing to send. */
+static bool is_idle(const struct http_conn *conn)
+{
+    return conn->state <= CONN_H2 && conn->first == NULL && conn->in.size == 0 && !conn->writing &&
+           http_conn_waiting(conn) == 0;
+}
+
+/* Idle connections must not keep new callers out: the one idle for longest goes. False: none is. */
+static bool make_room(struct http_server *server)
+{
+    struct http_conn *oldest = NULL;
+
+    for (struct http_conn *conn = server->conns; conn != NULL; conn = conn->next) {
+        if (is_idle(conn) && (oldest == NULL || conn->since_ms <= oldest->since_ms))
+            oldest = conn;
+    }
+    if (oldest == NULL || http_now_ms(server) < oldest->since_ms + EVICT_IDLE_MS_MIN)
+        return false;
+    server->stats.evicted++;
+    http_conn_close(oldest);
+    return true;
+}
+
 static void conn_begin(struct http_conn *conn, bool connected)
 {
     struct http_server *server = conn->server;
-    bool full = server->stats.connections > server->config.limits.connections_max;
+    bool full =
+        server->stats.connections > server->config.limits.connections_max && !make_room(server);
 
     if (!connected || full || server->draining) {
         server->stats.connections_refused++;
@@ -444,6 +523,7 @@ static void conn_begin(struct http_conn *conn, bool connected)
     }
     server->stats.connections_accepted++;
     uv_tcp_nodelay(&conn->tcp, 1);
+    uv_tcp_keepalive(&conn->tcp, 1, KEEPALIVE_S);
     peer_print(conn);
     if (server->config.tls != NULL && tls_session_new(server->config.tls, &conn->tls) != ERR_OK) {
         http_conn_close(conn);
@@ -480,7 +560,7 @@ static bool tick_writing(struct http_conn *conn, uint64_t now_ms)
         conn->sending_left = left;
         conn->since_ms = now_ms;
     }
-    if (!is_late(conn->since_ms, conn->server->config.limits.idle_timeout_ms, now_ms))
+    if (!is_late(conn->since_ms, conn->server->config.limits.write_timeout_ms, now_ms))
         return false;
     conn->server->stats.timeouts++;
     http_conn_close(conn);
@@ -502,7 +582,8 @@ static void tick_detect(struct http_conn *conn, uint64_t now_ms)
 
 void http_conn_tick(struct http_conn *conn, uint64_t now_ms)
 {
-    if (conn->state == CONN_CLOSED || (conn->writing && tick_writing(conn, now_ms)))
+    if (conn->state == CONN_CLOSED || (conn->writing && tick_writing(conn, now_ms)) ||
+        close_slow_reader(conn))
         return;
     switch (conn->state) {
     case CONN_DETECT:

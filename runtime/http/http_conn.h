@@ -22,6 +22,12 @@ enum http_conn_state {
     CONN_CLOSED  /* Waiting for libuv to let go of the handle.            */
 };
 
+/* How much of what may come at a rate has come. */
+struct http_bucket {
+    uint64_t since_ms;
+    uint64_t spent_milli; /* Thousandths. */
+};
+
 struct http_conn {
     uv_tcp_t tcp;
     uv_write_t write;
@@ -37,6 +43,8 @@ struct http_conn {
     struct buf out;     /* Plain bytes to send.                                       */
     struct buf sending; /* With libuv.                                                */
     size_t sending_left;
+    size_t stream_bytes; /* In the exchanges' `out`.                          */
+    size_t wire_bytes;   /* Of `out` and `sending`: as counted for the server. */
 
     struct http_exchange *first; /* Oldest. */
     struct http_exchange *last;
@@ -56,7 +64,9 @@ struct http_conn {
     uint64_t body_raw_bytes;        /* HTTP/1.1: with chunk headers.         */
     bool refused;                   /* HTTP/1.1: no more input is parsed.    */
     struct http_refusal refusal;    /* HTTP/1.1: set in a parser's callback. */
-    nghttp2_session *session;       /* HTTP/2 */
+    nghttp2_session *session;       /* HTTP/2; NULL again once it broke the protocol. */
+    struct http_bucket resets;      /* HTTP/2 */
+    struct http_bucket controls;    /* HTTP/2 */
 
     char peer[64];
 };
@@ -76,6 +86,9 @@ void http_conn_close_soon(struct http_conn *conn);
 void http_conn_tick(struct http_conn *conn, uint64_t now_ms);
 /* Bytes waiting to be sent. */
 size_t http_conn_waiting(const struct http_conn *conn);
+/* The exchanges' `out` grew or shrank by so much. */
+void http_conn_streams_grew(struct http_conn *conn, size_t size);
+void http_conn_streams_shrank(struct http_conn *conn, size_t size);
 /* Reads on, after what was held back has been parsed. */
 void http_conn_resume(struct http_conn *conn);
 

@@ -36,6 +36,8 @@ static uint32_t tick_ms(const struct http_limits *limits)
         shortest = limits->body_timeout_ms;
     if (limits->idle_timeout_ms < shortest)
         shortest = limits->idle_timeout_ms;
+    if (limits->write_timeout_ms < shortest)
+        shortest = limits->write_timeout_ms;
     shortest /= TICKS_PER_TIMEOUT;
     return shortest > TICK_MS_MAX ? TICK_MS_MAX : shortest + 1;
 }
