@@ -14,7 +14,8 @@ FIGURES = {
     "holdfast.batchgrant.16", "redis.pipelined.64", "holdfast.read.64", "holdfast.batchread.16",
     "holdfast.startend.64", "holdfast.overload.1024", "holdfast.overload.open",
     "holdfast.overload.batch", "holdfast.restart.one_node", "holdfast.restart.all_nodes",
-    "holdfast.restart.everything"}
+    "holdfast.restart.everything", "holdfast.few.64", "holdfast.many.64", "holdfast.fresh.64",
+    "holdfast.aged.64"}
 
 
 def processes_with(text):
@@ -35,7 +36,8 @@ class Smoke(unittest.TestCase):
             os.chmod(directory, 0o755)  # PostgreSQL runs as another user.
             done = subprocess.run(
                 [HERE / "run", "--json", "--rounds", "1", "--seconds", "0.3", "--players", "200",
-                 "--tries", "1", "--directory", directory],
+                 "--tries", "1", "--long", "--many-players", "400", "--aged-grants", "2000",
+                 "--directory", directory],
                 stdout=subprocess.PIPE, text=True, check=False, timeout=280)
             self.assertEqual(done.returncode, 0)
             self.assertEqual(processes_with(directory), [], "left running")

@@ -9,8 +9,7 @@ from processes import memory_mib, say, wait_for
 
 SHOWN = ("p50_ms", "p99_ms", "server_cpu_us_per_op", "other_cpu_s", "checkpoints", "throttled", "ms", "mib")
 DISTURBED_SHARE = 0.08  # Of all processors: what others may take without a run being repeated.
-AGED_GRANTS = 3600000  # An hour at 1,000 grants a second.
-SCALE_PLAYERS = (10000, 2000000)
+FEW_PLAYERS = 10000
 RESTART_LOAD_S = 3  # Load before the kill; it goes on until all is well again.
 
 
@@ -32,6 +31,7 @@ class Bench:
         if kind not in self.stores:
             self.stores[kind] = store = kind(self.directory, self.processes, self.arguments.players)
             store.warm_up_s = min(5, 2 * self.arguments.seconds)
+            store.items = self.arguments.items
             store.start()
         return self.stores[kind]
 
@@ -41,10 +41,12 @@ class Bench:
             say(f"starting Holdfast ({name})")
             cluster = Holdfast(self.directory, self.processes, players or self.arguments.players,
                                name)
+            cluster.items = self.arguments.items
             cluster.start()
             cluster.fill()
             while cluster.granted < batched_grants:
-                result = cluster.load("batchgrant", 16, min(10, self.arguments.seconds), batch=100)
+                result = cluster.load("batchgrant", 16, min(10, 3 * self.arguments.seconds),
+                                      batch=100)
                 say(f"    {cluster.granted:,} grants, {result['checkpoints']} checkpoints")
             cluster.load("grant", 64, min(2, self.arguments.seconds))
             self.stores[name] = cluster
@@ -70,11 +72,12 @@ class Bench:
         self.note(name, self.least_disturbed(
             lambda: store.grant(connections, self.arguments.seconds, depth)))
 
-    def verify(self):
-        for store in self.stores.values():
-            self.checks += store.verify()
-        for check, holds, detail in self.checks:
+    def verify(self, name):
+        """Everything acknowledged must be there; then the store is stopped."""
+        for check, holds, detail in self.stores[name].verify():
             say(f"  {'ok  ' if holds else 'MISS'} {check} ({detail})")
+            self.checks.append((check, holds, detail))
+        self.stores.pop(name).stop()
 
 
 def measure_grant(bench):
@@ -159,14 +162,14 @@ def measure_restart(bench):
 
 def measure_scale(bench):
     """The same load on few and on many players: two clusters in alternation."""
-    for name, players in zip(("few", "many"), SCALE_PLAYERS):
+    for name, players in (("few", FEW_PLAYERS), ("many", bench.arguments.many_players)):
         bench.cluster(name, players)
         bench.holdfast(f"holdfast.{name}.64", "grant", 64, cluster=name)
 
 
 def measure_hour(bench):
     """A cluster with an hour's log behind it beside a fresh one."""
-    for name, grants in (("fresh", 0), ("aged", AGED_GRANTS)):
+    for name, grants in (("fresh", 0), ("aged", bench.arguments.aged_grants)):
         bench.cluster(name, batched_grants=grants)
         bench.holdfast(f"holdfast.{name}.64", "grant", 64, cluster=name)
 
@@ -178,10 +181,17 @@ GROUPS = {"start": measure_start, "grant": measure_grant, "batch": measure_batch
 LONG = {"scale": measure_scale, "hour": measure_hour}
 
 
+# Clusters that serve one group alone.
+OWN = {"restart": ("restart",), "scale": ("few", "many"), "hour": ("fresh", "aged")}
+
+
 def measure(bench, names):
-    """All figures of these groups. The groups that start or kill clusters run round by round too."""
-    for n in range(bench.arguments.rounds):
-        say(f"round {n + 1} of {bench.arguments.rounds}")
-        for name in names:
+    """All figures of these groups, each group round by round."""
+    for name in names:
+        for n in range(bench.arguments.rounds):
+            say(f"{name}: round {n + 1} of {bench.arguments.rounds}")
             (GROUPS | LONG)[name](bench)
-    bench.verify()
+        for own in OWN.get(name, ()):
+            bench.verify(own)
+    for name in list(bench.stores):
+        bench.verify(name)

@@ -22,9 +22,10 @@ class Holdfast:
 
     def __init__(self, directory, processes, players, name="holdfast"):
         self.home, self.processes, self.players = directory / name, processes, players
+        self.name = name
         self.log = directory / f"{name}.log"
         self.port = free_port()
-        self.dev = None
+        self.dev, self.items = None, 1
         self.granted = self.unknown = 0
 
     # Starting and stopping.
@@ -96,7 +97,7 @@ class Holdfast:
 
     def options(self, op, connections, seconds, more):
         return {"op": op, "connections": connections, "seconds": seconds,
-                "warm_up": min(0.7, seconds), "players": self.players, "repeat": REPEAT, "items": 1,
+                "warm_up": min(0.7, seconds), "players": self.players, "repeat": REPEAT, "items": self.items,
                 "pids": ",".join(map(str, self.pids())),
                 "aside_pids": self.state()["etcdPid"]} | more
 
@@ -184,8 +185,9 @@ class Holdfast:
         sums = generate("loadgen", self.port, op="audit", connections=8, players=self.players)
         entries = generate("loadgen", self.port, op="ledger", players=self.players)["entries"]
         gold, most = sums["balance"], self.granted + self.unknown
-        checks = [("Holdfast: currency, items and ledger equal what was acknowledged",
-                   gold == sums["items"] == entries and self.granted <= gold <= most,
+        checks = [(f"{self.name}: currency, items and ledger equal what was acknowledged",
+                   gold == entries and gold * self.items == sums["items"]
+                   and self.granted <= gold <= most,
                    f"{gold}, {sums['items']}, {entries}, {self.granted}"
                    + (f" to {most} (unknown outcomes)" if self.unknown else ""))]
         try:
@@ -193,5 +195,5 @@ class Holdfast:
             agree = True
         except RuntimeError:
             agree = False
-        checks.append(("Holdfast: all replicas of all shards hold the same", agree, ""))
+        checks.append((f"{self.name}: all replicas of all shards hold the same", agree, ""))
         return checks

@@ -39,8 +39,10 @@ struct load_grant load_grant_next(const struct load_options *options, struct loa
 {
     struct load_grant grant;
 
-    if (options->repeat > 0 && history->has_acknowledged && load_random() % options->repeat == 0)
+    if (options->repeat > 0 && history->has_acknowledged && load_random() % options->repeat == 0) {
+        history->repeats++;
         return history->acknowledged;
+    }
     grant.player = load_player(options);
     load_op_id(grant.op_id);
     if (!history->has_sent)
@@ -56,4 +58,5 @@ void load_grant_answered(struct load_history *history, bool carried_out)
         history->has_acknowledged = true;
     }
     history->has_sent = false;
+    history->repeats = 0;
 }

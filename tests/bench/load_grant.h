@@ -20,6 +20,7 @@ struct load_history {
     struct load_grant sent;
     bool has_acknowledged;
     bool has_sent;
+    unsigned repeats; /* Among the grants drawn since the last answer. */
 };
 
 uint64_t load_random(void);

@@ -297,8 +297,9 @@ static struct load_outcome read_body(struct load_work *work, struct load_slot *s
     if (failed > 0)
         read_failures(&outcome, failed, false, body);
     outcome.done = count - failed;
-    if (work->op == LOAD_GRANT || work->op == LOAD_BATCH_GRANT)
-        outcome.duplicates = occurrences(body, "\"duplicate\":true");
+    /* A router that had to repeat a call itself says "duplicate" of a grant that is new to us. */
+    outcome.duplicates =
+        failed == 0 ? slot->history.repeats : occurrences(body, "\"duplicate\":true");
     return outcome;
 }
 

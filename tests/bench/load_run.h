@@ -11,7 +11,7 @@ enum load_phase { LOAD_WARM_UP, LOAD_MEASURE, LOAD_DRAIN };
 /* What became of the operations of one request. done + failed are all of them. */
 struct load_outcome {
     unsigned done;       /* Carried out, or answered as a duplicate. */
-    unsigned duplicates; /* Of those done: carried out by an earlier request. */
+    unsigned duplicates; /* Of those done: repeats of what was acknowledged before. */
     unsigned failed;
     unsigned throttled; /* Of those failed: refused for now, nothing done. */
     unsigned unknown;   /* Of those failed: may have been carried out. */

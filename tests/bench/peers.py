@@ -17,9 +17,9 @@ class Peer:
 
     generator = ""
 
-    def __init__(self, directory, processes, players, warm_up_s=5):
+    def __init__(self, directory, processes, players):
         self.directory, self.processes, self.players = directory, processes, players
-        self.warm_up_s = warm_up_s
+        self.warm_up_s, self.items = 5, 1
         self.port, self.replica_port = free_port(), free_port()
         self.servers = []
         self.acknowledged = 0
@@ -27,12 +27,16 @@ class Peer:
     def grant(self, connections, seconds, depth=1):
         result = generate(self.generator, self.port, op="grant", connections=connections,
                           seconds=seconds, warm_up=min(0.7, seconds), players=self.players,
-                          batch=depth, items=1, repeat=REPEAT,
+                          batch=depth, items=self.items, repeat=REPEAT,
                           pids=",".join(str(server.pid) for server in self.servers))
         if result["errors"] or result["unknown"]:
             raise RuntimeError(f"{self.generator}: {result}")
         self.acknowledged += result["acknowledged"]
         return result
+
+    def stop(self):
+        for server in reversed(self.servers):
+            self.processes.stop_one(server)
 
     def sums(self, port):
         """(currency, ledger entries) of all players, as the server on `port` has them."""
@@ -121,8 +125,8 @@ synchronous_commit = on
 jit = off
 """
 
-    def __init__(self, directory, processes, players, warm_up_s=5):
-        super().__init__(directory, processes, players, warm_up_s)
+    def __init__(self, directory, processes, players):
+        super().__init__(directory, processes, players)
         self.bin = sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1]
         self.home = directory / "postgres"
         self.home.mkdir()
