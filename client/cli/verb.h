@@ -10,6 +10,8 @@ int verb_certs(const struct arguments *arguments);
 int verb_status(const struct arguments *arguments);
 int verb_player(const struct arguments *arguments);
 int verb_ledger(const struct arguments *arguments);
+int verb_mailbox(const struct arguments *arguments);
+int verb_transfers(const struct arguments *arguments);
 int verb_op(const struct arguments *arguments);
 int verb_call(const struct arguments *arguments);
 

@@ -2,9 +2,8 @@
 #include <stdlib.h>
 
 #include "client/cli/output.h"
+#include "client/cli/shards.h"
 #include "client/cli/verb.h"
-
-#define PAGES_MAX 64
 
 static const struct column node_columns[] = {
     { .title = "NODE", .path = "name" },
@@ -34,26 +33,6 @@ static const struct column server_columns[] = {
     { .title = NULL },
 };
 
-static json_t *all_shards(const struct arguments *arguments, int *ret_code)
-{
-    json_t *shards = json_array();
-    const char *cursor = "";
-    json_t *page = NULL;
-
-    for (int i = 0; i < PAGES_MAX && cursor != NULL; i++) {
-        json_t *next = call_json(arguments, "AdminService/ListShards",
-                                 json_pack("{s:s}", "cursor", cursor), ret_code);
-        json_decref(page);
-        page = next;
-        if (page == NULL)
-            break;
-        json_array_extend(shards, json_object_get(page, "shards"));
-        cursor = json_string_value(json_object_get(page, "nextCursor"));
-    }
-    json_decref(page);
-    return shards;
-}
-
 static void print_people(const json_t *cluster, const json_t *shards, const json_t *servers)
 {
     const json_t *serving = json_object_get(cluster, "shardsServing");
@@ -78,7 +57,7 @@ int verb_status(const struct arguments *arguments)
 
     if (cluster == NULL)
         return code;
-    json_t *shards = all_shards(arguments, &code);
+    json_t *shards = shards_read(arguments, &code);
     json_t *servers =
         code == 0 ? call_json(arguments, "AdminService/ListServers", json_object(), &code) : NULL;
     if (code == 0 && wants_json(arguments)) {

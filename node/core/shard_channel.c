@@ -380,13 +380,13 @@ void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
 {
     const struct channel_effect *effect = &outcome->channel;
 
+    if (!shard_serves(shard))
+        return;
     for (uint32_t i = 0; i < effect->settled_count; i++) {
         shard->stats.transfers_settled += !effect->settled[i].refused;
         shard->stats.transfers_refunded += effect->settled[i].refused;
     }
     wake_sending(shard, effect, event, out);
-    if (!shard_serves(shard))
-        return;
     struct channel_lane *lane = channel_lanes_get(&shard->lanes, effect->destination);
     if (effect->cancelled_seq != 0 && lane->sent_to >= effect->cancelled_seq)
         lane->sent_to = effect->cancelled_seq - 1;

@@ -12,14 +12,16 @@
 #define LANE_BYTES_MAX (64u * 1024u * 1024u)
 
 enum parcel_kind {
-    PARCEL_CALL,    /* shard, id: call, method, deadline_ms, bytes: request */
-    PARCEL_CANCEL,  /* shard, id: call                                      */
-    PARCEL_MESSAGE, /* id: replica it is from or for, bytes                 */
-    PARCEL_RECORD,  /* shard, record                                        */
-    PARCEL_ANSWER,  /* id: call, reply, bytes: body                         */
-    PARCEL_ROLE,    /* shard                                                */
-    PARCEL_DAMAGE,  /* shard, bytes: text with its final 0                  */
-    PARCEL_SAVED    /* Every shard's checkpoint is written.                 */
+    PARCEL_CALL,      /* shard, id: call, method, deadline_ms, bytes: request */
+    PARCEL_CANCEL,    /* shard, id: call                                      */
+    PARCEL_MESSAGE,   /* id: replica it is from or for, bytes                 */
+    PARCEL_RECORD,    /* shard, record                                        */
+    PARCEL_ANSWER,    /* id: call, reply, bytes: body                         */
+    PARCEL_ROLE,      /* shard                                                */
+    PARCEL_DAMAGE,    /* shard, bytes: text with its final 0                  */
+    PARCEL_DELIVER,   /* shard: from, delivery, bytes: request                */
+    PARCEL_DELIVERED, /* shard, id: token, reply: its status, bytes: body   */
+    PARCEL_SAVED      /* Every shard's checkpoint is written.                 */
 };
 
 struct parcel {
@@ -31,6 +33,7 @@ struct parcel {
     uint64_t deadline_ms;
     struct rep_record record;
     struct shard_reply reply;
+    struct shard_delivery delivery;
     struct slice bytes; /* Copied by lane_send. */
 };
 

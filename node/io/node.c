@@ -7,6 +7,7 @@
 
 #include "node/core/proto_scan.h"
 #include "node/io/claims.h"
+#include "node/io/deliveries.h"
 #include "node/io/node_metrics.h"
 #include "node/io/node_status.h"
 #include "node/io/peers.h"
@@ -38,6 +39,7 @@ struct node {
     struct shard_views *views;
     struct workers *workers;
     struct claims *claims;
+    struct deliveries *deliveries;
     struct node_record self;
     bool failed;
 };
@@ -66,7 +68,16 @@ static void on_send_encoded(void *user, uint64_t replica, struct slice bytes)
 static void on_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
 {
     struct node *node = user;
-    service_answer(node->service, call, reply, body);
+
+    if (!deliveries_answer(node->deliveries, call, reply, body))
+        service_answer(node->service, call, reply, body);
+}
+
+static void on_deliver(void *user, uint32_t from, const struct shard_delivery *delivery,
+                       struct slice request)
+{
+    struct node *node = user;
+    deliveries_send(node->deliveries, from, delivery, request);
 }
 
 static void on_role_changed(void *user, uint32_t shard)
@@ -233,12 +244,21 @@ static err open_links(struct node *node, const struct cluster_record *cluster)
                                                .log = node->log,
                                                .self = hub.self.replica_id,
                                                .listen = node->config->peer_listen,
+                                               .calls = service_calls(node->service),
                                                .message = on_peer_message,
                                                .user = node },
                       &node->peers);
-    if (e != ERR_OK)
+    if (e != ERR_OK) {
         fail(node, "links", err_text(e));
-    return e;
+        return e;
+    }
+    node->deliveries =
+        deliveries_new(&(struct deliveries_options){ .loop = node->loop,
+                                                     .registry = node->registry,
+                                                     .peers = node->peers,
+                                                     .calls = service_calls(node->service),
+                                                     .self = hub.self.replica_id });
+    return ERR_OK;
 }
 
 #define IDLE_BYTES (32u * 1024 * 1024)
@@ -268,6 +288,7 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
         .loads_max = node->config->loads_max,
         .ops = { .send = on_send,
                  .answer = on_answer,
+                 .deliver = on_deliver,
                  .role_changed = on_role_changed,
                  .damaged = on_damaged },
         .user = node,
@@ -280,6 +301,7 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
     };
     bool damaged = false;
 
+    options.limits.shard_count = cluster->shard_count;
     node->views = shard_views_new(cluster->shard_count);
     options.views = node->views;
     pool.worker = options;
@@ -347,6 +369,7 @@ static void start(void *user)
         open_links(node, cluster) != ERR_OK || make_workers(node, cluster) != ERR_OK)
         return;
     service_set_workers(node->service, node->workers);
+    deliveries_set_workers(node->deliveries, node->workers);
     node_metrics_set_views(node->node_metrics, node->views);
     node->claims = claims_new(&(struct claims_options){
         .loop = node->loop,
@@ -488,12 +511,15 @@ void node_free(struct node *node)
         workers_checkpoint_all(node->workers);
     if (node->service != NULL)
         service_set_workers(node->service, NULL);
+    if (node->deliveries != NULL)
+        deliveries_set_workers(node->deliveries, NULL);
     node_metrics_clear_views(node->node_metrics);
     workers_free(node->workers);
     shard_views_free(node->views);
     registry_free(node->registry);
     peers_free(node->peers);
     service_free(node->service);
+    deliveries_free(node->deliveries);
     link_hub_free(node->hub);
     if (node->store_log != NULL)
         node_log_close(node->store_log);

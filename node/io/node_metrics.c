@@ -94,6 +94,24 @@ static double sum_of(const struct node_metrics *m, shard_figure *figure)
     return (double)sum.value;
 }
 
+static void oldest_take(void *user, const struct shard_view *view)
+{
+    uint64_t *oldest_ms = user;
+
+    if (view->serving && view->stats.transfers_oldest_ms > *oldest_ms)
+        *oldest_ms = view->stats.transfers_oldest_ms;
+}
+
+static double read_oldest(void *context)
+{
+    const struct node_metrics *m = context;
+    uint64_t oldest_ms = 0;
+
+    if (m->views != NULL)
+        shard_views_visit(m->views, oldest_take, &oldest_ms);
+    return (double)oldest_ms / 1e3;
+}
+
 /* clang-format off */
 /*    name            metric                                        kind     expression                            help */
 #define SHARD_FIGURES(X)                                                                                                     \
@@ -114,6 +132,11 @@ static double sum_of(const struct node_metrics *m, shard_figure *figure)
     X(diverged,       "holdfast_node_replica_divergence_total",      counter, view->stats.diverged,                     "Times a replica's outcome hash differed.") \
     X(hits,           "holdfast_node_row_hits_total",                counter, view->stats.state.hits,                   "Row look-ups answered from memory.") \
     X(misses,         "holdfast_node_row_misses_total",              counter, view->stats.state.misses,                 "Row look-ups that needed the database.") \
+    X(transfers_open, "holdfast_node_transfers_in_flight",           gauge,   view->serving ? view->stats.transfers_open : 0, "Transfers to other shards that are not settled yet.") \
+    X(transfers_sent, "holdfast_node_transfers_sent_total",          counter, view->stats.transfers_sent,               "Records sent to other shards, repeats included.") \
+    X(transfers_again, "holdfast_node_transfers_retried_total",      counter, view->stats.transfers_retried,            "Records sent to other shards again.") \
+    X(transfers_done, "holdfast_node_transfers_settled_total",       counter, view->stats.transfers_settled,            "Transfers that arrived, as their source has logged.") \
+    X(transfers_back, "holdfast_node_transfers_refunded_total",      counter, view->stats.transfers_refunded,           "Transfers that were refused or cancelled, as their source has logged.") \
     X(checkpoints,    "holdfast_node_checkpoints_total",             counter, view->checkpoints,                        "Shard checkpoints written.")
 /* clang-format on */
 
@@ -143,4 +166,9 @@ void node_metrics_set_views(struct node_metrics *m, struct shard_views *views)
                               read_##name, m);
     SHARD_FIGURES(FIGURE_REGISTER)
 #undef FIGURE_REGISTER
+    metrics_gauge_callback(m->metrics,
+                           &(struct metric_info){ "holdfast_node_transfers_oldest_seconds",
+                                                  "Since the oldest transfer in flight was made.",
+                                                  NULL },
+                           read_oldest, m);
 }

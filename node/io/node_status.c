@@ -90,6 +90,11 @@ static Holdfast__V1__ShardStatus *shard_status(struct arena *arena, const struct
     status->phase = text(membership->new_count > 0 ? "joint" : "stable");
     status->serving = view->serving;
     status->sessions = view->sessions;
+    status->transfers_open = view->stats.transfers_open;
+    if (view->serving) {
+        status->transfers_oldest_ms = view->stats.transfers_oldest_ms;
+        status->transfers_retried = view->stats.transfers_retried;
+    }
     status->n_members = membership->count;
     status->members = arena_alloc(arena, sizeof *status->members * MEMBERS_MAX);
     status->replicas = arena_alloc(arena, sizeof *status->replicas * MEMBERS_MAX);

@@ -67,6 +67,8 @@ static void on_frame(void *user, struct link *link, const struct frame *frame)
     if (frame->kind == FRAME_MESSAGE)
         peers->options.message(peers->options.user, (uint64_t)(uintptr_t)link_data(link),
                                frame->body);
+    else
+        (void)calls_frame(peers->options.calls, link, frame);
 }
 
 static void on_closed(void *user, struct link *link, enum link_close_reason reason,
@@ -76,6 +78,7 @@ static void on_closed(void *user, struct link *link, enum link_close_reason reas
     struct peer *peer = find(peers, (uint64_t)(uintptr_t)link_data(link));
 
     (void)reason;
+    calls_closed(peers->options.calls, link);
     if (peer == NULL || peer->ref.generation != link_ref(link).generation)
         return;
     peer->ref = (struct link_ref){ 0 };
@@ -179,6 +182,12 @@ void peers_send_encoded(struct peers *peers, uint64_t replica, struct slice byte
 
     if (link != NULL)
         send_to(peers, link, bytes);
+}
+
+struct link *peers_link(struct peers *peers, uint64_t replica)
+{
+    struct link *link = link_to(peers, replica);
+    return link != NULL && link_is_ready(link) ? link : NULL;
 }
 
 bool peers_health(const struct peers *peers, uint64_t replica, uint64_t *ret_closed_ms,

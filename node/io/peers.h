@@ -6,7 +6,7 @@
 #define NODE_IO_PEERS_H
 
 #include "node/core/rep_message.h"
-#include "runtime/link/link.h"
+#include "runtime/link/call.h"
 
 #define PEERS_MAX 256u
 
@@ -18,6 +18,8 @@ struct peers_options {
     const struct log *log;
     uint64_t self;
     const char *listen;
+    /* Gets every other frame, and the end of each link; of the same hub. */
+    struct calls *calls;
     /* A MESSAGE frame from a replica; bytes are borrowed. */
     void (*message)(void *user, uint64_t from, struct slice bytes);
     void *user;
@@ -33,6 +35,8 @@ void peers_set_address(struct peers *peers, uint64_t replica, const char *addres
 void peers_send(struct peers *peers, uint64_t replica, const struct rep_message *message);
 /* The same, encoded already. */
 void peers_send_encoded(struct peers *peers, uint64_t replica, struct slice bytes);
+/* For calls to a replica, by the calls object given. NULL: not reachable now. */
+struct link *peers_link(struct peers *peers, uint64_t replica);
 /* How a replica seems from here, in milliseconds; zeros when it is well. False: never heard of. */
 bool peers_health(const struct peers *peers, uint64_t replica, uint64_t *ret_closed_ms,
                   uint64_t *ret_silent_ms);

@@ -66,6 +66,11 @@ static void carry_out(struct worker *worker, uint32_t shard)
         struct slice body = { out->bytes.data + reply->offset, reply->size };
         ops->answer(worker->options.user, reply->call, reply, body);
     }
+    for (uint32_t i = 0; i < out->delivery_count; i++) {
+        const struct shard_delivery *delivery = &out->deliveries[i];
+        struct slice request = { out->bytes.data + delivery->offset, delivery->size };
+        ops->deliver(worker->options.user, shard, delivery, request);
+    }
     if (out->need.key_count > 0 || out->need.range_count > 0)
         worker_load_rows(worker, shard, &out->need);
     if (out->role_changed) {
@@ -403,4 +408,14 @@ void worker_cancel(struct worker *worker, uint32_t shard, uint64_t call)
 {
     if (worker != NULL && worker->slots[shard].shard != NULL)
         worker_step(worker, shard, &(struct shard_event){ .type = SHARD_CANCEL, .call = call });
+}
+
+void worker_delivered(struct worker *worker, const struct worker_delivered *delivered)
+{
+    if (worker->slots[delivered->shard].shard != NULL)
+        worker_step(worker, delivered->shard,
+                    &(struct shard_event){ .type = SHARD_DELIVERED,
+                                           .call = delivered->token,
+                                           .status = delivered->status,
+                                           .request = delivered->body });
 }

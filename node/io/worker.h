@@ -19,6 +19,10 @@ struct worker_ops {
     void (*send)(void *user, uint64_t replica, const struct rep_message *message);
     /* Ends a call that worker_call began. */
     void (*answer)(void *user, uint64_t call, const struct shard_reply *reply, struct slice body);
+    /* A batch from shard `from` for another shard; answered by worker_delivered, never from inside
+     * this call. The request is borrowed. */
+    void (*deliver)(void *user, uint32_t from, const struct shard_delivery *delivery,
+                    struct slice request);
     /* A shard's owner or state changed; its view is published. May be NULL. */
     void (*role_changed)(void *user, uint32_t shard);
     /* The database gave no answer for rows of this shard: it must not be served from here. */
@@ -61,6 +65,15 @@ NODISCARD err worker_message(struct worker *worker, uint64_t from, struct slice 
 NODISCARD err worker_call(struct worker *worker, uint32_t shard, uint64_t call, uint32_t method,
                           struct slice request, uint64_t deadline_ms);
 void worker_cancel(struct worker *worker, uint32_t shard, uint64_t call);
+
+/* What became of a batch that a shard of this worker sent. */
+struct worker_delivered {
+    uint32_t shard;
+    uint64_t token;
+    enum reply_status status;
+    struct slice body;
+};
+void worker_delivered(struct worker *worker, const struct worker_delivered *delivered);
 
 /* Begins a checkpoint of every shard now, and cuts the log after it. For clean stops: returns
  * once all are written, running the loop meanwhile. */

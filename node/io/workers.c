@@ -57,6 +57,19 @@ static void on_answer(void *user, uint64_t call, const struct shard_reply *reply
         &(struct parcel){ .kind = PARCEL_ANSWER, .id = call, .reply = *reply, .bytes = body });
 }
 
+static void on_deliver(void *user, uint32_t from, const struct shard_delivery *delivery,
+                       struct slice request)
+{
+    struct member *member = user;
+
+    /* Lost: it is sent again. */
+    if (lane_has_room(&member->out, request.size))
+        lane_send(&member->out, &(struct parcel){ .kind = PARCEL_DELIVER,
+                                                  .shard = from,
+                                                  .delivery = *delivery,
+                                                  .bytes = request });
+}
+
 static void on_role_changed(void *user, uint32_t shard)
 {
     struct member *member = user;
@@ -104,9 +117,16 @@ static void on_parcel_in(void *user, const struct parcel *parcel)
     case PARCEL_RECORD:
         worker_record(member->worker, parcel->shard, &parcel->record);
         break;
+    case PARCEL_DELIVERED:
+        worker_delivered(member->worker, &(struct worker_delivered){ .shard = parcel->shard,
+                                                                     .token = parcel->id,
+                                                                     .status = parcel->reply.status,
+                                                                     .body = parcel->bytes });
+        break;
     case PARCEL_ANSWER:
     case PARCEL_ROLE:
     case PARCEL_DAMAGE:
+    case PARCEL_DELIVER:
     case PARCEL_SAVED:
         CHECK(false);
     }
@@ -158,6 +178,9 @@ static void on_parcel_out(void *user, const struct parcel *parcel)
         if (ops->role_changed != NULL)
             ops->role_changed(owner, parcel->shard);
         break;
+    case PARCEL_DELIVER:
+        ops->deliver(owner, parcel->shard, &parcel->delivery, parcel->bytes);
+        break;
     case PARCEL_DAMAGE:
         ops->damaged(owner, parcel->shard, (const char *)parcel->bytes.data);
         break;
@@ -166,6 +189,7 @@ static void on_parcel_out(void *user, const struct parcel *parcel)
     case PARCEL_CALL:
     case PARCEL_CANCEL:
     case PARCEL_RECORD:
+    case PARCEL_DELIVERED:
         CHECK(false);
     }
 }
@@ -202,6 +226,7 @@ static err member_make(struct workers *workers, uint32_t number)
     share.ops = (struct worker_ops){
         .send = on_send,
         .answer = on_answer,
+        .deliver = on_deliver,
         .role_changed = on_role_changed,
         .damaged = on_damaged,
     };
@@ -341,6 +366,20 @@ void workers_cancel(struct workers *workers, uint32_t shard, uint64_t call)
     else if (!workers->stopping && lane_has_room(&member->in, 0))
         lane_send(&member->in,
                   &(struct parcel){ .kind = PARCEL_CANCEL, .shard = shard, .id = call });
+}
+
+void workers_delivered(struct workers *workers, const struct worker_delivered *delivered)
+{
+    struct member *member = member_of(workers, delivered->shard);
+
+    if (member == NULL)
+        worker_delivered(workers->first, delivered);
+    else if (!workers->stopping && lane_has_room(&member->in, delivered->body.size))
+        lane_send(&member->in, &(struct parcel){ .kind = PARCEL_DELIVERED,
+                                                 .shard = delivered->shard,
+                                                 .id = delivered->token,
+                                                 .reply = { .status = delivered->status },
+                                                 .bytes = delivered->body });
 }
 
 static bool all_saved(void *user)

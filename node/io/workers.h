@@ -40,6 +40,7 @@ NODISCARD err workers_call(struct workers *workers, uint32_t shard, uint64_t cal
                            struct slice request, uint64_t deadline_ms);
 /* Its answer may be on its way already, and still arrives. NULL is allowed. */
 void workers_cancel(struct workers *workers, uint32_t shard, uint64_t call);
+void workers_delivered(struct workers *workers, const struct worker_delivered *delivered);
 /* Every worker's worker_checkpoint_all at once, running the main loop meanwhile. */
 void workers_checkpoint_all(struct workers *workers);
 

@@ -285,9 +285,10 @@ def converged(shards, replicas_wanted=None):
             return False
         if any(r["state"] != "ok" for r in replicas):
             return False
-        if len({(r["outcomeHash"], r["appliedIndex"]) for r in replicas}) != 1:
+        # Absent is 0: a replica that has just come back.
+        if len({(r["outcomeHash"], r.get("appliedIndex")) for r in replicas}) != 1:
             return False
-        if any(r["appliedIndex"] != r["logIndex"] for r in replicas):
+        if any(r.get("appliedIndex") != r.get("logIndex") for r in replicas):
             return False
     return True
 

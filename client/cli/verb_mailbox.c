@@ -1,0 +1,78 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/output.h"
+#include "client/cli/verb.h"
+
+static const struct column mail_columns[] = {
+    { .title = "MAIL", .path = "mailId" },
+    { .title = "FROM", .path = "fromPlayerId", .otherwise = "(the game)" },
+    { .title = "CURRENCIES", .path = "currencies" },
+    { .title = "ITEMS", .path = "items" },
+    { .title = "TEXT", .path = "text" },
+    { .title = "RETURNED", .path = "returned", .otherwise = "false" },
+    { .title = NULL },
+};
+static const struct column balance_columns[] = {
+    { .title = "CURRENCY", .path = "currency" },
+    { .title = "AMOUNT", .path = "amount", .otherwise = "0" },
+    { .title = NULL },
+};
+static const struct column item_columns[] = {
+    { .title = "ITEM", .path = "uid" },
+    { .title = "KIND", .path = "kind" },
+    { .title = NULL },
+};
+
+static int list(const struct arguments *arguments)
+{
+    int code;
+    json_t *answer = call_json(
+        arguments, "MailboxService/List",
+        json_pack("{s:s, s:s}", "playerId", arguments->words[2], "cursor", arguments->cursor),
+        &code);
+
+    if (answer != NULL && wants_json(arguments)) {
+        print_json(answer);
+    } else if (answer != NULL) {
+        const char *next = json_string_value(json_object_get(answer, "nextCursor"));
+        print_table(NULL, json_object_get(answer, "mails"), mail_columns);
+        if (next != NULL)
+            printf("more: --cursor %s\n", next);
+    }
+    json_decref(answer);
+    return code;
+}
+
+/* The mail's id makes the operation's: however often this is called, it is claimed once. */
+static int claim(const struct arguments *arguments)
+{
+    char op_id[128];
+    int code;
+
+    (void)snprintf(op_id, sizeof op_id, "claim:%.64s", arguments->words[3]);
+    json_t *answer =
+        call_json(arguments, "MailboxService/Claim",
+                  json_pack("{s:s, s:s, s:{s:{}}, s:[s]}", "playerId", arguments->words[2], "opId",
+                            op_id, "authority", "unheld", "mailIds", arguments->words[3]),
+                  &code);
+    if (answer != NULL && wants_json(arguments)) {
+        print_json(answer);
+    } else if (answer != NULL) {
+        print_table(NULL, json_object_get(answer, "balances"), balance_columns);
+        print_table(NULL, json_object_get(answer, "items"), item_columns);
+    }
+    json_decref(answer);
+    return code;
+}
+
+int verb_mailbox(const struct arguments *arguments)
+{
+    if (arguments->word_count == 3 && strcmp(arguments->words[1], "list") == 0)
+        return list(arguments);
+    if (arguments->word_count == 4 && strcmp(arguments->words[1], "claim") == 0)
+        return claim(arguments);
+    fprintf(stderr, "usage: holdfast mailbox list PLAYER [--cursor CURSOR]\n"
+                    "       holdfast mailbox claim PLAYER MAIL\n");
+    return 2;
+}
