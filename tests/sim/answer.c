@@ -225,7 +225,7 @@ static void check_renewal(const struct told *t)
 
     for (size_t i = 0; i < request->n_tokens; i++) {
         const Holdfast__Internal__V1__RenewToken *token = request->tokens[i];
-        const struct player_model *player = &t->sim->oracle->players[token->position];
+        struct player_model *player = &t->sim->oracle->players[token->position];
         bool lost = false;
         for (size_t j = 0; j < response->n_lost; j++)
             lost |= response->lost[j] == token->position;
@@ -233,6 +233,7 @@ static void check_renewal(const struct told *t)
         uint64_t lost_at = player->lost_at[token->fence];
         if (lost && lost_at == 0)
             fail(t, "a session that stands is told as lost", token->fence, player->fence);
+        player->renewals += !lost && token->fence == player->fence;
         if (!lost && lost_at != 0 && lost_at <= t->call->must_see)
             fail(t, "a session that was lost is told as current", lost_at, t->call->must_see);
     }

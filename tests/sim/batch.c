@@ -1,6 +1,7 @@
 #include "tests/sim/batch.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,6 @@
 #include "tests/sim/sim.h"
 
 #define TWICE_EVERY    100u /* One seed in so many runs twice and must be the same. */
-#define SEEDS_MAX      1000000u
 #define STORY_LINES    70u
 #define STORIES_MAX    5u
 #define STORY_BYTES    512u
@@ -44,6 +44,19 @@ struct batch {
 };
 
 /* ---- one seed ---- */
+static double seconds_since(const struct timespec *began)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - began->tv_sec) + (double)(now.tv_nsec - began->tv_nsec) / 1e9;
+}
+
+static bool time_is_up(const struct batch *batch)
+{
+    return batch->options->seconds > 0 && seconds_since(&batch->began) >= batch->options->seconds;
+}
+
 static struct hash128 run_seed(uint64_t seed, struct verdict *ret_verdict)
 {
     struct sim *sim = sim_new(seed, false);
@@ -76,7 +89,7 @@ static void tell(int fd, const struct verdict *verdict)
 
 static void child_main(const struct batch *batch, uint64_t place, int fd)
 {
-    for (; place < batch->seed_count; place += batch->options->jobs) {
+    for (; place < batch->seed_count && !time_is_up(batch); place += batch->options->jobs) {
         uint64_t seed = batch->seeds[place];
         struct verdict verdict = { .seed = seed, .begun = true };
         tell(fd, &verdict);
@@ -170,6 +183,13 @@ static bool child_listen(struct batch *batch, struct child *child)
     return true;
 }
 
+static void child_end(const struct child *child)
+{
+    kill(child->pid, SIGKILL);
+    close(child->fd);
+    CHECK(waitpid(child->pid, NULL, 0) == child->pid);
+}
+
 static void run_children(struct batch *batch)
 {
     struct child children[BATCH_JOBS_MAX];
@@ -189,6 +209,12 @@ static void run_children(struct batch *batch)
                 left--;
             }
         }
+        if (batch->options->stop && batch->failed > 0)
+            break;
+    }
+    for (uint32_t i = 0; i < jobs; i++) {
+        if (working[i])
+            child_end(&children[i]);
     }
 }
 
@@ -239,14 +265,6 @@ static uint32_t unreached(const struct batch *batch)
     return zeros;
 }
 
-static double seconds_since(const struct timespec *began)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - began->tv_sec) + (double)(now.tv_nsec - began->tv_nsec) / 1e9;
-}
-
 static void print_json(const struct batch *batch, double seconds)
 {
     printf("{\"seeds\":%" PRIu64 ",\"events\":%" PRIu64 ",\"violations\":%" PRIu64
@@ -264,17 +282,21 @@ static void print_json(const struct batch *batch, double seconds)
     printf("},\"failed\":[");
     for (uint64_t i = 0; i < batch->failed && i < FAILURES_SHOWN; i++)
         printf("%s%" PRIu64, i > 0 ? "," : "", batch->failures[i].seed);
-    printf("]}\n");
+    printf("],\"broken\":\"");
+    for (const char *at = batch->failures[0].failure; *at != '\0'; at++)
+        putchar(*at == '"' || *at == '\\' || (unsigned char)*at < ' ' ? '\'' : *at);
+    printf("\"}\n");
 }
 
 static void print_text(const struct batch *batch, double seconds)
 {
     uint32_t column = 0;
 
+    printf("---- reached\n");
 #define SIM_FIELD(name)                                                                            \
     printf("%-22s%12" PRIu64 "%s", #name, batch->counts.name, ++column % 3 == 0 ? "\n" : "   ");
     SIM_REACH(SIM_FIELD)
-    printf("\n");
+    printf("%s---- faults by kind\n", column % 3 == 0 ? "" : "\n");
     column = 0;
     SIM_FAULTS(SIM_FIELD)
 #undef SIM_FIELD
@@ -290,7 +312,7 @@ static int report(const struct batch *batch)
     if (batch->options->json) {
         print_json(batch, seconds);
     } else {
-        for (uint64_t i = 0; i < batch->failed && i < STORIES_MAX; i++)
+        for (uint64_t i = 0; i < batch->failed && i < STORIES_MAX && !batch->options->stop; i++)
             tell_story(batch->failures[i].seed);
         print_text(batch, seconds);
     }
@@ -307,7 +329,7 @@ static bool read_kept(struct batch *batch, const char *path)
         fprintf(stderr, "%s cannot be read\n", path);
         return false;
     }
-    while (fgets(line, sizeof line, file) != NULL && batch->seed_count < SEEDS_MAX) {
+    while (fgets(line, sizeof line, file) != NULL && batch->seed_count < BATCH_SEEDS_MAX) {
         char *end;
         unsigned long long seed = strtoull(line, &end, 10);
         if (end != line)
@@ -322,10 +344,10 @@ int batch_run(const struct batch_options *options)
     struct batch batch = { .options = options };
 
     clock_gettime(CLOCK_MONOTONIC, &batch.began);
-    batch.seeds = mem_zalloc(sizeof *batch.seeds * (SEEDS_MAX + 1));
+    batch.seeds = mem_zalloc(sizeof *batch.seeds * (BATCH_SEEDS_MAX + 1));
     batch.failures = mem_zalloc(sizeof *batch.failures * FAILURES_SHOWN);
     bool readable = options->file == NULL || read_kept(&batch, options->file);
-    for (uint64_t i = 0; i < options->count && batch.seed_count < SEEDS_MAX; i++)
+    for (uint64_t i = 0; i < options->count && batch.seed_count < BATCH_SEEDS_MAX; i++)
         batch.seeds[batch.seed_count++] = options->first + i;
     if (readable)
         run_children(&batch);

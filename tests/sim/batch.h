@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BATCH_JOBS_MAX 16u
+#define BATCH_JOBS_MAX  16u
+#define BATCH_SEEDS_MAX 1000000u
 
 struct batch_options {
     uint64_t first, count;
@@ -16,6 +17,8 @@ struct batch_options {
     uint32_t jobs;
     bool json;
     bool reach_optional;
+    bool stop;        /* At the first seed that fails. */
+    uint32_t seconds; /* Begins no seed after so long; 0: no limit. */
     bool story;
 };
 

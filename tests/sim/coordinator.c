@@ -103,6 +103,7 @@ static bool write_one(struct sim *sim, struct reader *reader)
         return false;
     if (absent.size > 0 && etcd_find(sim, absent) != NULL)
         return false;
+    oracle_coord_write(sim, key, remove);
     if (remove)
         etcd_remove(sim, key);
     else

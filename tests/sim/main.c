@@ -11,6 +11,9 @@
 
 #include "tests/sim/batch.h"
 
+#define SEEDS_DEFAULT 100u
+#define SECONDS_MAX   86400u
+
 static bool number(const char *text, uint64_t *ret_number)
 {
     char *end = NULL;
@@ -26,11 +29,13 @@ static bool number(const char *text, uint64_t *ret_number)
 static int usage(void)
 {
     fputs("usage: holdfast-sim [--seeds N] [--first S] [--seed S] [--file PATH] [--jobs N]\n"
-          "                    [--json] [--no-reach]\n"
+          "                    [--seconds N] [--json] [--no-reach] [--stop]\n"
           "  --seeds N   N seeds from --first on (default 100 from 1)\n"
           "  --seed S    one seed, with its whole story\n"
           "  --file P    also the seeds kept in this file, one a line\n"
-          "  --no-reach  do not fail when something was never exercised\n",
+          "  --seconds N begins no seed after N seconds (without --seeds: as many as fit)\n"
+          "  --no-reach  do not fail when something was never exercised\n"
+          "  --stop      at the first seed that fails, and without its story\n",
           stderr);
     return 2;
 }
@@ -41,6 +46,8 @@ static bool flag(const char *name, struct batch_options *options)
         options->json = true;
     else if (strcmp(name, "--no-reach") == 0)
         options->reach_optional = true;
+    else if (strcmp(name, "--stop") == 0)
+        options->stop = true;
     else
         return false;
     return true;
@@ -62,6 +69,8 @@ static bool option(const char *name, const char *value, struct batch_options *op
         options->first = n;
     } else if (strcmp(name, "--jobs") == 0 && n >= 1 && n <= BATCH_JOBS_MAX) {
         options->jobs = (uint32_t)n;
+    } else if (strcmp(name, "--seconds") == 0 && n >= 1 && n <= SECONDS_MAX) {
+        options->seconds = (uint32_t)n;
     } else if (strcmp(name, "--seed") == 0) {
         options->story = true;
         options->first = n;
@@ -73,7 +82,7 @@ static bool option(const char *name, const char *value, struct batch_options *op
 
 int main(int argc, char **argv)
 {
-    struct batch_options options = { .first = 1, .count = 100, .jobs = 1 };
+    struct batch_options options = { .first = 1, .jobs = 1 };
 
     for (int i = 1; i < argc; i++) {
         if (flag(argv[i], &options))
@@ -84,5 +93,7 @@ int main(int argc, char **argv)
     }
     if (options.story)
         return batch_story(options.first);
+    if (options.count == 0)
+        options.count = options.seconds > 0 ? BATCH_SEEDS_MAX : SEEDS_DEFAULT;
     return batch_run(&options);
 }

@@ -16,6 +16,11 @@
 #define CODE(name)  HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 #define STATE(name) HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_##name
 
+/* One renewal's entry may get lost; so many do not. */
+#define RENEWALS_SURE 4u
+/* DESIGN section 6. */
+#define OP_ID_AHEAD_MS (5u * 60u * 1000u)
+
 /* One entry and what became of it. */
 struct change {
     struct sim *sim;
@@ -27,6 +32,7 @@ struct change {
     struct player_model *player; /* NULL: none is concerned. */
     const ProtobufCMessage *request;
     enum op_state was; /* The operation, before this entry. */
+    struct hash128 payload;
 };
 
 /* ---- players ---- */
@@ -110,6 +116,7 @@ static void session_begins(struct change *c, struct slice body, struct op_model 
     session_ends(player, c->entry->index);
     player->fence = fence;
     player->granted_ms = c->entry->owner_ms;
+    player->renewals = 0;
     player->claim_ms = 0;
     player->incarnation = incarnation;
     op->fence = fence;
@@ -167,7 +174,7 @@ static void op_committed(struct change *c, struct op_model *op)
         fail_op(c, op, "is carried out after it was refused as too old");
     if (op->state == OP_REFUSED && c->op.attempt <= op->attempt)
         fail_op(c, op, "is carried out by an attempt that was refused");
-    if (op->method != 0 && !hash128_equal(op->payload, c->op.payload))
+    if (op->method != 0 && !hash128_equal(op->payload, c->payload))
         fail_op(c, op, "is carried out with another payload");
     c->sim->oracle->pending -= op->state == OP_PENDING;
     op->state = OP_COMMITTED;
@@ -178,6 +185,25 @@ static void op_committed(struct change *c, struct op_model *op)
     c->sim->counts.waits_granted += op->waited;
 }
 
+/* Whether the log gives the reason that a refusal gives. */
+static void check_reason(const struct change *c, const struct op_model *op, int code)
+{
+    const struct authority *authority = &c->op.authority;
+    const struct player_model *player = c->player;
+
+    if (code == (int)CODE(SESSION_LOST) && is_held(c) && authority->fence == player->fence &&
+        incarnation_compare(authority->incarnation, player->incarnation) == 0)
+        fail_op(c, op, "is refused as of a session that is lost, and the session stands");
+    if (code != (int)CODE(SESSION_LOCKED))
+        return;
+    if (!is_held(c) && player->claim_ms == 0)
+        fail_op(c, op, "is refused for another's session, and nobody has one");
+    if (c->op.method == METHOD_START_SESSION &&
+        ((const Holdfast__V1__StartSessionRequest *)c->request)->mode ==
+            HOLDFAST__V1__START_MODE__START_MODE_STEAL)
+        fail_op(c, op, "is a steal, and is refused as if it waited");
+}
+
 static void op_refused(struct change *c, struct op_model *op)
 {
     const Holdfast__V1__ErrorDetail *detail = (const void *)arena_unpack(
@@ -186,10 +212,12 @@ static void op_refused(struct change *c, struct op_model *op)
     CHECK(detail != NULL);
     if (detail->code == CODE(OPERATION_ID_MISMATCH)) {
         c->sim->counts.mismatches++;
-        if (op->method == 0 || hash128_equal(op->payload, c->op.payload))
+        if (op->method == 0 || hash128_equal(op->payload, c->payload))
             fail_op(c, op, "is refused as another request, and is the same");
         return;
     }
+    if (!c->outcome->duplicate)
+        check_reason(c, op, (int)detail->code);
     if (detail->code == CODE(SERVER_EXPIRED))
         c->sim->counts.expired_refused++;
     c->sim->counts.stale_writes_refused += c->outcome->stale_write;
@@ -215,6 +243,8 @@ static void op_repeated(struct change *c, const struct op_model *op)
     if (op->state != OP_COMMITTED || dot_compare(op->dot, c->outcome->dot) != 0 ||
         op->version != c->outcome->version)
         fail_op(c, op, "gets a stored outcome that is not its own");
+    if (!hash128_equal(op->payload, c->payload))
+        fail_op(c, op, "gets the outcome of another request");
 }
 
 /* A steal that was pending has been decided by this entry. */
@@ -263,6 +293,10 @@ static void check_authority(const struct change *c)
     const struct authority *authority = &c->op.authority;
     const struct player_model *player = c->player;
 
+    if (authority->kind == AUTHORITY_SYSTEM && c->op.method != METHOD_GRANT &&
+        c->op.method != METHOD_MINT)
+        sim_fail(c->sim, c->number, "entry %" PRIu64 " takes or overwrites as the system",
+                 c->entry->index);
     if (authority->kind == AUTHORITY_UNHELD && is_held(c))
         sim_fail(c->sim, c->number, "entry %" PRIu64 " writes as if nobody held the player",
                  c->entry->index);
@@ -385,6 +419,8 @@ static void claimed(struct change *c, struct op_model *op)
     c->sim->oracle->pending += op->state != OP_PENDING;
     op->state = OP_PENDING;
     op->attempt = c->op.attempt;
+    if (c->player->claim_ms != 0 && c->player->claim_ms <= c->entry->owner_ms)
+        fail_op(c, op, "waits longer than the first claim gave the holder");
     if (c->player->claim_ms == 0)
         c->player->claim_ms = c->entry->owner_ms + request->grace_ms;
 }
@@ -407,6 +443,9 @@ static void identified(struct change *c)
     bool fresh = outcome->kind == OUTCOME_COMMITTED && !outcome->duplicate;
 
     c->was = op->state;
+    if (op->ms != UINT64_MAX && op->ms > c->entry->owner_ms + OP_ID_AHEAD_MS &&
+        outcome->kind != OUTCOME_REFUSED)
+        fail_op(c, op, "has an id of the future, and is not refused");
     if (is_too_old(c->shard, op, c->entry->owner_ms)) {
         c->sim->counts.ops_expired++;
         op->too_old = true;
@@ -432,7 +471,7 @@ static void identified(struct change *c)
     }
     if (op->method == 0 && op->state != OP_NONE && op->state != OP_ABORTED) {
         op->method = c->op.method;
-        op->payload = c->op.payload;
+        op->payload = c->payload;
     }
 }
 
@@ -503,6 +542,18 @@ static void expired(struct change *c)
     }
 }
 
+/* Only what was granted SESSION_UNUSED_MS ago, and never used, frees itself. */
+static void check_unused(const struct change *c)
+{
+    const struct player_model *player = c->player;
+
+    if (player->granted_ms == 0 || player->renewals >= RENEWALS_SURE)
+        sim_fail(c->sim, c->number, "entry %" PRIu64 " frees a session that was used",
+                 c->entry->index);
+    else if (player->granted_ms + SESSION_UNUSED_MS > c->entry->owner_ms)
+        sim_fail(c->sim, c->number, "entry %" PRIu64 " frees a session too early", c->entry->index);
+}
+
 static void unidentified(struct change *c)
 {
     switch (c->op.method) {
@@ -517,6 +568,7 @@ static void unidentified(struct change *c)
         break;
     case METHOD_SESSION_DUE:
         if (c->outcome->session_freed) {
+            check_unused(c);
             c->sim->counts.grants_freed++;
             session_ends(c->player, c->entry->index);
         }
@@ -564,6 +616,9 @@ void model_apply(struct sim *sim, uint32_t number, const struct entry *entry,
         return;
     }
     CHECK(op_decode(entry->body, &c.op) == ERR_OK);
+    /* Attempt and authority stand beside the request in an entry, not in it. */
+    c.payload =
+        hash_chain((struct hash128){ { (uint8_t)c.op.method } }, c.op.request, (struct slice){ 0 });
     c.player = model_player(sim, c.op.entity);
     c.request = arena_unpack(&sim->oracle->arena, method_find(c.op.method)->request, c.op.request);
     CHECK(c.request != NULL);

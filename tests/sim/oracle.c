@@ -8,6 +8,7 @@
 #include "runtime/base/check.h"
 
 #define UNUSED_SLACK_MS 500u /* Clocks differ. */
+#define WINDOW_MS_MIN   (15u * 60u * 1000u)
 
 struct oracle *oracle_new(struct sim *sim)
 {
@@ -94,8 +95,11 @@ static void apply(struct sim *sim, uint32_t number, struct entry *entry)
     CHECK(e == ERR_OK);
     if (applier_meta(shard->applier)->operation_count < operations)
         sim->counts.pruned_ops += operations - applier_meta(shard->applier)->operation_count;
-    if (applier_meta(shard->applier)->floor_ms < shard->floor_ms)
+    uint64_t floor_ms = applier_meta(shard->applier)->floor_ms;
+    if (floor_ms < shard->floor_ms)
         sim_fail(sim, number, "the floor of op_ids went back");
+    if (floor_ms > shard->floor_ms && floor_ms + WINDOW_MS_MIN > entry->owner_ms)
+        sim_fail(sim, number, "operations younger than 15 minutes are forgotten");
     if (shard->count == shard->capacity) {
         shard->capacity = shard->capacity > 0 ? shard->capacity * 2 : 512;
         shard->entries = mem_realloc(shard->entries, sizeof *shard->entries * shard->capacity);
@@ -210,6 +214,23 @@ uint64_t oracle_acknowledged(const struct sim *sim, uint32_t shard)
 uint64_t oracle_committed(const struct sim *sim, uint32_t shard)
 {
     return sim->oracle->shards[shard].count;
+}
+
+void oracle_coord_write(struct sim *sim, struct slice key, bool remove)
+{
+    struct cluster_key_parts parts = cluster_key_parse(SIM_CLUSTER, key);
+
+    if (parts.kind != CLUSTER_KEY_SERVER_KNOWN)
+        return;
+    struct cluster_key live = cluster_key_server_live(SIM_CLUSTER, parts.incarnation);
+    if (!remove && etcd_find(sim, cluster_key_slice(&live)) != NULL)
+        sim_fail(sim, 0, "server 1-%" PRIu64 " is marked as expiring while it is live",
+                 parts.incarnation.revision);
+    for (uint32_t i = 0; i < sim->shard_count && remove; i++) {
+        if (!model_expired(&sim->oracle->shards[i], parts.incarnation))
+            sim_fail(sim, i, "server 1-%" PRIu64 " is forgotten before this shard knows",
+                     parts.incarnation.revision);
+    }
 }
 
 uint32_t oracle_pending(const struct sim *sim)

@@ -43,6 +43,8 @@ void sim_op_id(struct sim *sim, char ret_id[48])
     /* Some servers sat on their wishes for a while. */
     if (sim_chance(sim, 60))
         unix_ms -= sim_between(sim, 0, 1200000);
+    else if (sim_chance(sim, 10))
+        unix_ms += sim_between(sim, 0, 900000); /* And some have a wrong clock. */
     struct uuid uuid = uuid_v7_make(unix_ms, random);
     uuid_print(&uuid, ret_id);
 }

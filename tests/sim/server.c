@@ -272,12 +272,9 @@ static void write_player(struct sim *sim, uint32_t server, uint32_t player)
     if (sim_chance(sim, 50))
         op->authority = (enum sim_authority)sim_between(sim, BY_SYSTEM, BY_UNHELD);
     memcpy(op->token, held->token, sizeof op->token);
-    if (op->authority == BY_SESSION || op->authority == BY_UNHELD || op->method == METHOD_GRANT ||
-        op->method == METHOD_MINT) {
-        op_call(sim, op);
-        return;
-    }
-    op->authority = BY_UNHELD;
+    bool adds = op->method == METHOD_GRANT || op->method == METHOD_MINT;
+    if (op->authority == BY_SYSTEM && !adds && !sim_chance(sim, 20))
+        op->authority = BY_UNHELD; /* The system may only add; a few try more. */
     op_call(sim, op);
 }
 

@@ -420,6 +420,9 @@ void oracle_look(struct sim *sim, struct sim_node *node, uint32_t shard);
 /* Every answer that a node gives. */
 void oracle_answer(struct sim *sim, const struct node_call *call, const struct shard_reply *reply,
                    struct slice body);
+/* Before a coordinator's write: a server is marked only while it is not live, and forgotten only
+ * when every shard knows that it has expired. */
+void oracle_coord_write(struct sim *sim, struct slice key, bool remove);
 uint64_t oracle_acknowledged(const struct sim *sim, uint32_t shard);
 uint64_t oracle_committed(const struct sim *sim, uint32_t shard);
 /* All replicas alike and like the oracle; fails otherwise. */
