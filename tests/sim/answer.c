@@ -233,7 +233,8 @@ static void check_renewal(const struct told *t)
         uint64_t lost_at = player->lost_at[token->fence];
         if (lost && lost_at == 0)
             fail(t, "a session that stands is told as lost", token->fence, player->fence);
-        player->renewals += !lost && token->fence == player->fence;
+        if (!lost && token->fence == player->fence && ++player->renewals == RENEWALS_SURE)
+            player->renewed_ms = SIM_UNIX_MS + t->sim->now_ms + t->sim->clock_ms;
         if (!lost && lost_at != 0 && lost_at <= t->call->must_see)
             fail(t, "a session that was lost is told as current", lost_at, t->call->must_see);
     }

@@ -10,12 +10,11 @@
 #include <unistd.h>
 
 #include "runtime/base/check.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/story.h"
 
 #define TWICE_EVERY    100u /* One seed in so many runs twice and must be the same. */
-#define STORY_LINES    70u
 #define STORIES_MAX    5u
-#define STORY_BYTES    512u
+#define LINE_BYTES     512u
 #define FAILURES_SHOWN 20u
 
 /* What a child says of one seed. */
@@ -57,9 +56,10 @@ static bool time_is_up(const struct batch *batch)
     return batch->options->seconds > 0 && seconds_since(&batch->began) >= batch->options->seconds;
 }
 
-static struct hash128 run_seed(uint64_t seed, struct verdict *ret_verdict)
+static struct hash128 run_seed(const struct batch *batch, uint64_t seed,
+                               struct verdict *ret_verdict)
 {
-    struct sim *sim = sim_new(seed, false);
+    struct sim *sim = sim_new(seed, &batch->options->switches, false);
 
     sim_run(sim);
     struct hash128 digest = sim->digest;
@@ -67,18 +67,6 @@ static struct hash128 run_seed(uint64_t seed, struct verdict *ret_verdict)
     memcpy(ret_verdict->failure, sim->failure, sizeof sim->failure);
     sim_free(sim);
     return digest;
-}
-
-int batch_story(uint64_t seed)
-{
-    struct sim *sim = sim_new(seed, true);
-
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    sim_run(sim);
-    bool broken = sim->failure[0] != '\0';
-    printf("%s\n", broken ? sim->failure : "every promise held");
-    sim_free(sim);
-    return broken;
 }
 
 static void tell(int fd, const struct verdict *verdict)
@@ -93,10 +81,10 @@ static void child_main(const struct batch *batch, uint64_t place, int fd)
         uint64_t seed = batch->seeds[place];
         struct verdict verdict = { .seed = seed, .begun = true };
         tell(fd, &verdict);
-        struct hash128 first = run_seed(seed, &verdict);
+        struct hash128 first = run_seed(batch, seed, &verdict);
         if (seed % TWICE_EVERY == 0 && verdict.failure[0] == '\0') {
             struct verdict again;
-            struct hash128 second = run_seed(seed, &again);
+            struct hash128 second = run_seed(batch, seed, &again);
             if (!hash128_equal(first, second))
                 snprintf(verdict.failure, sizeof verdict.failure,
                          "two runs of this seed are not the same");
@@ -220,34 +208,6 @@ static void run_children(struct batch *batch)
 
 /* ---- the report ---- */
 
-/* The last lines of a seed's story, without those of other shards. */
-static void tell_story(uint64_t seed)
-{
-    FILE *file = tmpfile();
-    char(*lines)[STORY_BYTES] = mem_zalloc(STORY_LINES * STORY_BYTES);
-    char line[STORY_BYTES];
-    uint64_t count = 0;
-
-    CHECK(file != NULL);
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        if (dup2(fileno(file), STDOUT_FILENO) < 0 || dup2(fileno(file), STDERR_FILENO) < 0)
-            _exit(3);
-        _exit(batch_story(seed));
-    }
-    CHECK(waitpid(pid, NULL, 0) == pid);
-    rewind(file);
-    while (fgets(line, sizeof line, file) != NULL)
-        memcpy(lines[count++ % STORY_LINES], line, sizeof line);
-    printf("\n---- the end of seed %" PRIu64 " (holdfast-sim --seed %" PRIu64 " tells all)\n", seed,
-           seed);
-    for (uint64_t i = count > STORY_LINES ? count - STORY_LINES : 0; i < count; i++)
-        fputs(lines[i % STORY_LINES], stdout);
-    free(lines);
-    fclose(file);
-}
-
 static uint32_t unreached(const struct batch *batch)
 {
     uint32_t zeros = 0;
@@ -313,7 +273,7 @@ static int report(const struct batch *batch)
         print_json(batch, seconds);
     } else {
         for (uint64_t i = 0; i < batch->failed && i < STORIES_MAX && !batch->options->stop; i++)
-            tell_story(batch->failures[i].seed);
+            story_shrunk(batch->failures[i].seed, &batch->options->switches);
         print_text(batch, seconds);
     }
     return unreached(batch) > 0 || batch->failed > 0;
@@ -323,7 +283,7 @@ static int report(const struct batch *batch)
 static bool read_kept(struct batch *batch, const char *path)
 {
     FILE *file = fopen(path, "r");
-    char line[STORY_BYTES];
+    char line[LINE_BYTES];
 
     if (file == NULL) {
         fprintf(stderr, "%s cannot be read\n", path);

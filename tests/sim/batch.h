@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tests/sim/switches.h"
+
 #define BATCH_JOBS_MAX  16u
 #define BATCH_SEEDS_MAX 1000000u
 
@@ -19,12 +21,12 @@ struct batch_options {
     bool reach_optional;
     bool stop;        /* At the first seed that fails. */
     uint32_t seconds; /* Begins no seed after so long; 0: no limit. */
-    bool story;
+    bool story;       /* One seed, told line by line. */
+    bool shrink;      /* One seed, shrunk. */
+    struct sim_switches switches;
 };
 
 /* The exit code: 0 when every seed held and everything was exercised. */
 int batch_run(const struct batch_options *options);
-/* One seed in this process, told line by line. */
-int batch_story(uint64_t seed);
 
 #endif

@@ -69,7 +69,7 @@ static void txn_send(struct sim *sim, uint32_t place, const struct coord_txn *tx
     struct sim_event event = { .kind = EV_TXN, .node = PROC_ETCD, .number = proc, .from = 1 };
     uint64_t delay_ms = sim_between(sim, 1, 15);
     bool reached = net_etcd_reachable(sim, proc);
-    bool faulty = !sim->healing && sim_chance(sim, 120);
+    bool faulty = !sim->healing && sim_chance(sim, 120) && !sim_without(sim, WITHOUT_txns);
 
     txn_encode(txn, &event.bytes);
     if (reached && !faulty) {
@@ -366,7 +366,7 @@ void coord_start(struct sim *sim, uint32_t place)
     c->key[0] = '\0';
     c->elected = false;
     c->down_until_ms = 0;
-    etcd_mirror_reset(sim, PROC_COORD + place);
+    etcd_mirror_forget(sim, PROC_COORD + place);
     sim_later(
         sim, sim_between(sim, 1, TICK_MS),
         &(struct sim_event){ .kind = EV_COORD_TICK, .node = PROC_COORD + place, .life = c->life });
@@ -413,7 +413,7 @@ static void on_tick(struct sim *sim, uint32_t place)
 {
     keep_election(sim, place);
     step(sim, place, (struct coord_event){ .type = COORD_TICK });
-    if (!sim->quiet && sim_chance(sim, 2))
+    if (!sim->quiet && sim_chance(sim, 2) && !sim_without(sim, WITHOUT_policies))
         set_policy(sim);
     sim_later(sim, TICK_MS,
               &(struct sim_event){ .kind = EV_COORD_TICK,

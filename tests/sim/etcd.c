@@ -10,6 +10,7 @@
 #define LEASES_MAX 4096u
 #define KNOWN_MAX  512u
 #define TICK_MS    40u
+#define STALE_MAX  30u /* Changes that a lagging member does not have. */
 
 static bool key_is(const char *key, struct slice slice)
 {
@@ -223,63 +224,122 @@ static void tell(struct sim *sim, uint32_t proc, const struct etcd_change *chang
         node_changed(sim, node_get(sim, proc), change);
 }
 
-static void note_known(struct etcd_mirror *mirror, const struct etcd_change *change)
+static struct etcd_known *known_find(const struct etcd_mirror *mirror, struct slice key)
 {
-    struct slice key = buf_slice(&change->key);
-    uint32_t place = 0;
-
-    if (mirror->known == NULL)
-        mirror->known = mem_alloc(sizeof *mirror->known * KNOWN_MAX);
-    while (place < mirror->known_count && !key_is(mirror->known[place], key))
-        place++;
-    if (change->create_revision == 0) {
-        if (place < mirror->known_count)
-            memcpy(mirror->known[place], mirror->known[--mirror->known_count], CLUSTER_KEY_SIZE);
-        return;
+    for (uint32_t i = 0; i < mirror->known_count; i++) {
+        if (key_is(mirror->known[i].key, key))
+            return &mirror->known[i];
     }
-    CHECK(place < KNOWN_MAX);
-    memcpy(mirror->known[place], key.data, key.size);
-    mirror->known[place][key.size] = '\0';
-    if (place == mirror->known_count)
-        mirror->known_count++;
+    return NULL;
 }
 
+/* As runtime/etcd/etcd_mirror.c: what is older than what was told is passed over. */
 static void pass_on(struct sim *sim, uint32_t proc, const struct etcd_change *change)
 {
-    note_known(&sim->mirrors[proc], change);
+    struct etcd_mirror *mirror = &sim->mirrors[proc];
+    struct slice key = buf_slice(&change->key);
+    struct etcd_known *known = known_find(mirror, key);
+
+    if (known != NULL && known->revision > change->mod_revision)
+        return;
+    if (mirror->known == NULL)
+        mirror->known = mem_alloc(sizeof *mirror->known * KNOWN_MAX);
+    if (known == NULL) {
+        CHECK(mirror->known_count < KNOWN_MAX);
+        known = &mirror->known[mirror->known_count++];
+        memcpy(known->key, key.data, key.size);
+        known->key[key.size] = '\0';
+    }
+    known->revision = change->mod_revision;
+    known->gone = change->create_revision == 0;
     tell(sim, proc, change);
+}
+
+/* The change that says what a key was after the first `count` changes; NULL: it never was. */
+static const struct etcd_change *change_of(const struct etcd_sim *etcd, struct slice key,
+                                           uint32_t count)
+{
+    while (count > 0) {
+        const struct etcd_change *change = &etcd->changes[--count];
+        if (slice_equal(buf_slice(&change->key), key))
+            return change;
+    }
+    return NULL;
+}
+
+static void forget_gone(struct etcd_mirror *mirror)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < mirror->known_count; i++) {
+        if (!mirror->known[i].gone)
+            mirror->known[kept++] = mirror->known[i];
+    }
+    mirror->known_count = kept;
+}
+
+/* What it knows and does not find in a range as of the first `count` changes is gone. */
+static void sweep(struct sim *sim, uint32_t proc, uint32_t count)
+{
+    struct etcd_mirror *mirror = &sim->mirrors[proc];
+    int64_t revision = count > 0 ? sim->etcd.changes[count - 1].mod_revision : 0;
+
+    for (uint32_t i = mirror->known_count; i > 0; i--) {
+        const struct etcd_known *known = &mirror->known[i - 1];
+        struct slice key = slice_from_text(known->key);
+        const struct etcd_change *change = change_of(&sim->etcd, key, count);
+        if (known->gone || known->revision > revision ||
+            (change != NULL && change->create_revision > 0))
+            continue;
+        struct etcd_change gone = { .mod_revision = revision };
+        buf_append(&gone.key, key.data, key.size);
+        pass_on(sim, proc, &gone);
+        buf_deinit(&gone.key);
+    }
+}
+
+/* How much of what happened a range shows: of a member that lags, less than all. */
+static uint32_t range_count(struct sim *sim, uint32_t proc)
+{
+    uint32_t count = sim->etcd.change_count;
+
+    if (sim->healing || proc >= PROC_ROUTER + SIM_ROUTERS_MAX || count == 0 ||
+        sim_without(sim, WITHOUT_stale_reads) || !sim_chance(sim, 250))
+        return count;
+    uint32_t less = (uint32_t)sim_between(sim, 1, count < STALE_MAX ? count : STALE_MAX);
+    sim->counts.stale_reads++;
+    return count - less;
 }
 
 /* Reads everything: what it did not hear of is told as if it had just happened. */
 static void read_all(struct sim *sim, uint32_t proc)
 {
     struct etcd_mirror *mirror = &sim->mirrors[proc];
+    uint32_t count = range_count(sim, proc);
 
-    for (uint32_t i = mirror->known_count; i > 0; i--) {
-        struct slice key = slice_from_text(mirror->known[i - 1]);
-        if (find(sim, key) != NULL)
-            continue;
-        struct etcd_change gone = { .mod_revision = sim->etcd.revision };
-        buf_append(&gone.key, key.data, key.size);
-        pass_on(sim, proc, &gone);
-        buf_deinit(&gone.key);
-    }
+    sweep(sim, proc, count);
     for (uint32_t pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < sim->etcd.kv_count; i++) {
-            const struct etcd_kv *kv = &sim->etcd.kvs[i];
-            bool cluster = strstr(kv->key, "/cluster") != NULL;
-            if (kv->create_revision == 0 || cluster != (pass == 0))
+            struct slice key = slice_from_text(sim->etcd.kvs[i].key);
+            bool cluster = strstr(sim->etcd.kvs[i].key, "/cluster") != NULL;
+            if (cluster != (pass == 0))
                 continue;
-            struct etcd_change change = { .value = kv->value,
-                                          .create_revision = kv->create_revision,
-                                          .mod_revision = kv->mod_revision };
-            buf_append(&change.key, kv->key, strlen(kv->key));
-            pass_on(sim, proc, &change);
-            buf_deinit(&change.key);
+            const struct etcd_change *change = change_of(&sim->etcd, key, count);
+            if (change == NULL || change->create_revision == 0)
+                continue;
+            struct etcd_change told = *change;
+            pass_on(sim, proc, &told);
         }
     }
+    if (count == sim->etcd.change_count)
+        forget_gone(mirror);
     mirror->fresh = false;
-    mirror->cursor = sim->etcd.change_count;
+    mirror->cursor = count;
+    if (count < sim->etcd.change_count && !mirror->awaiting) {
+        mirror->awaiting = true;
+        sim_later(sim, sim_between(sim, 1, 400),
+                  &(struct sim_event){ .kind = EV_MIRROR, .node = proc });
+    }
     if (proc >= PROC_COORD && proc < PROC_ROUTER)
         coord_synced(sim, proc - PROC_COORD);
 }
@@ -302,6 +362,8 @@ void etcd_mirror_deliver(struct sim *sim, uint32_t proc)
         struct etcd_change change = sim->etcd.changes[mirror->cursor++];
         pass_on(sim, proc, &change);
     }
+    if (mirror->known_count > KNOWN_MAX / 2)
+        forget_gone(mirror);
 }
 
 void etcd_mirror_reset(struct sim *sim, uint32_t proc)
@@ -313,6 +375,12 @@ void etcd_mirror_reset(struct sim *sim, uint32_t proc)
         return;
     mirror->awaiting = true;
     sim_later(sim, sim_between(sim, 1, 20), &(struct sim_event){ .kind = EV_MIRROR, .node = proc });
+}
+
+void etcd_mirror_forget(struct sim *sim, uint32_t proc)
+{
+    sim->mirrors[proc].known_count = 0;
+    etcd_mirror_reset(sim, proc);
 }
 
 void etcd_deinit(struct sim *sim)

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "tests/sim/batch.h"
+#include "tests/sim/story.h"
 
 #define SEEDS_DEFAULT 100u
 #define SECONDS_MAX   86400u
@@ -28,15 +29,19 @@ static bool number(const char *text, uint64_t *ret_number)
 
 static int usage(void)
 {
-    fputs("usage: holdfast-sim [--seeds N] [--first S] [--seed S] [--file PATH] [--jobs N]\n"
-          "                    [--seconds N] [--json] [--no-reach] [--stop]\n"
-          "  --seeds N   N seeds from --first on (default 100 from 1)\n"
-          "  --seed S    one seed, with its whole story\n"
-          "  --file P    also the seeds kept in this file, one a line\n"
-          "  --seconds N begins no seed after N seconds (without --seeds: as many as fit)\n"
-          "  --no-reach  do not fail when something was never exercised\n"
-          "  --stop      at the first seed that fails, and without its story\n",
-          stderr);
+    fputs(
+        "usage: holdfast-sim [--seeds N] [--first S] [--seed S] [--file PATH] [--jobs N]\n"
+        "                    [--seconds N] [--json] [--no-reach] [--stop]\n"
+        "  --seeds N   N seeds from --first on (default 100 from 1)\n"
+        "  --seed S    one seed, with its whole story\n"
+        "  --file P    also the seeds kept in this file, one a line\n"
+        "  --seconds N begins no seed after N seconds (without --seeds: as many as fit)\n"
+        "  --seed S --shrink: leaves out what it can while the seed still fails, and tells that\n"
+        "  --without KIND,.. --troubles N,.. --nodes N --shards N --players N --servers N\n"
+        "              leave out parts of a run; --events N: ends it; --forbid COUNTER: breaks it\n"
+        "  --no-reach  do not fail when something was never exercised\n"
+        "  --stop      at the first seed that fails, and without its story\n",
+        stderr);
     return 2;
 }
 
@@ -48,6 +53,8 @@ static bool flag(const char *name, struct batch_options *options)
         options->reach_optional = true;
     else if (strcmp(name, "--stop") == 0)
         options->stop = true;
+    else if (strcmp(name, "--shrink") == 0)
+        options->shrink = true;
     else
         return false;
     return true;
@@ -61,6 +68,8 @@ static bool option(const char *name, const char *value, struct batch_options *op
         options->file = value;
         return true;
     }
+    if (switches_option(&options->switches, name, value))
+        return true;
     if (!number(value, &n))
         return false;
     if (strcmp(name, "--seeds") == 0) {
@@ -91,8 +100,12 @@ int main(int argc, char **argv)
             return usage();
         i++;
     }
+    if (options.shrink) {
+        story_shrunk(options.first, &options.switches);
+        return 0;
+    }
     if (options.story)
-        return batch_story(options.first);
+        return story_tell(options.first, &options.switches);
     if (options.count == 0)
         options.count = options.seconds > 0 ? BATCH_SEEDS_MAX : SEEDS_DEFAULT;
     return batch_run(&options);

@@ -243,6 +243,8 @@ static void put_record(struct sim *sim, struct sim_node *node)
     snprintf(record.address, sizeof record.address, "10.0.0.%u:7000", node->id);
     snprintf(record.peer_address, sizeof record.peer_address, "10.0.0.%u:7001", node->id);
     snprintf(record.version, sizeof record.version, "sim");
+    for (uint32_t i = 0; i < sim->shard_count; i++)
+        record.damaged_shards += node->slots[i].damaged;
     node_record_encode(&record, &value);
     node->lease = etcd_lease_grant(sim, LEASE_TTL_MS);
     etcd_put(sim, cluster_key_slice(&key), buf_slice(&value), node->lease);
@@ -301,6 +303,8 @@ void node_changed(struct sim *sim, struct sim_node *node, const struct etcd_chan
         return;
     CHECK(shard_record_decode(buf_slice(&change->value), &record, NULL) == ERR_OK);
     struct rep_record rep = rep_record_of(&record);
+    if (node->slots[parts.shard].damaged)
+        return;
     if (node->slots[parts.shard].shard == NULL) {
         if (!membership_has(&rep.membership, node->id))
             return;
@@ -311,8 +315,14 @@ void node_changed(struct sim *sim, struct sim_node *node, const struct etcd_chan
 }
 
 /* ---- early claims, as node/io/claims.c makes them ---- */
-static void send_report(struct sim *sim, struct sim_node *node, uint64_t owner, const char *reason,
-                        uint64_t since_ms)
+struct complaint {
+    uint64_t owner;
+    const char *reason;
+    uint64_t since_ms;
+    uint64_t silent_ms_min; /* Only of shards that it is silent about for so long. */
+};
+
+static void send_report(struct sim *sim, struct sim_node *node, const struct complaint *complaint)
 {
     Holdfast__Internal__V1__ReportOwnerRequest request =
         HOLDFAST__INTERNAL__V1__REPORT_OWNER_REQUEST__INIT;
@@ -322,7 +332,8 @@ static void send_report(struct sim *sim, struct sim_node *node, uint64_t owner, 
 
     for (uint32_t i = 0; i < sim->shard_count; i++) {
         const struct shard *shard = node->slots[i].shard;
-        if (shard == NULL || rep_owner(shard_rep(shard)) != owner)
+        if (shard == NULL || rep_owner(shard_rep(shard)) != complaint->owner ||
+            rep_owner_silent_ms(shard_rep(shard)) < complaint->silent_ms_min)
             continue;
         size_t n = request.n_shards++;
         struct dot last = rep_last_dot(shard_rep(shard));
@@ -337,9 +348,9 @@ static void send_report(struct sim *sim, struct sim_node *node, uint64_t owner, 
         pointers[n] = &positions[n];
     }
     request.reporter = node->id;
-    request.owner = owner;
-    request.reason = (char *)(uintptr_t)reason;
-    request.since_ms = (uint32_t)since_ms;
+    request.owner = complaint->owner;
+    request.reason = (char *)(uintptr_t)complaint->reason;
+    request.since_ms = (uint32_t)complaint->since_ms;
     request.shards = pointers;
     for (uint32_t i = 0; i < sim->coord_count; i++) {
         struct sim_event event = { .kind = EV_REPORT, .node = PROC_COORD + i };
@@ -360,13 +371,18 @@ static void look_at_owners(struct sim *sim, struct sim_node *node)
             sim->now_ms < node->reported_ms[owner] + CLAIM_AGAIN_MS)
             continue;
         uint64_t closed = node->closed_ms[owner];
-        uint64_t heard = node->heard_ms[owner];
+        uint64_t silent_ms = sim->now_ms - node->heard_ms[owner];
+        uint64_t stuck_ms = rep_owner_silent_ms(shard_rep(shard));
+        struct complaint complaint = { .owner = owner };
         if (closed != 0 && sim->now_ms - closed >= CLAIM_CLOSED_MS)
-            send_report(sim, node, owner, "closed", sim->now_ms - closed);
-        else if (sim->now_ms - heard >= CLAIM_SILENT_MS)
-            send_report(sim, node, owner, "silent", sim->now_ms - heard);
+            complaint = (struct complaint){ owner, "closed", sim->now_ms - closed, 0 };
+        else if (silent_ms >= CLAIM_SILENT_MS)
+            complaint = (struct complaint){ owner, "silent", silent_ms, 0 };
+        else if (stuck_ms >= CLAIM_SILENT_MS)
+            complaint = (struct complaint){ owner, "stuck", stuck_ms, CLAIM_SILENT_MS };
         else
             continue;
+        send_report(sim, node, &complaint);
         node->reported_ms[owner] = sim->now_ms;
     }
 }
@@ -466,6 +482,12 @@ void node_event(struct sim *sim, struct sim_event *event)
     case EV_CHECKPOINT:
         node_checkpoint_done(sim, node, shard);
         break;
+    case EV_DAMAGE:
+        sim->counts.damage_stops++;
+        sim_say(sim, "node %u   stops: its database is damaged", node->id);
+        node->broken = true;
+        node_crash(sim, node);
+        break;
     default:
         CHECK(false); /* an event for a node */
     }
@@ -488,7 +510,7 @@ void node_start(struct sim *sim, struct sim_node *node)
         sim->nodes[i].closed_ms[node->id] = 0;
     sim_say(sim, "node %u   starts", node->id);
     node_recover(sim, node);
-    etcd_mirror_reset(sim, node->id);
+    etcd_mirror_forget(sim, node->id);
     node_later(sim, node, sim_between(sim, 1, TICK_MS), (struct sim_event){ .kind = EV_NODE_TICK });
 }
 

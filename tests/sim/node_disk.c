@@ -20,6 +20,7 @@ static struct db_row *row_new(struct slice key, struct blob *value)
     struct db_row *row = mem_alloc(sizeof *row + key.size);
 
     row->refs = 1;
+    row->rotten = false;
     row->value = blob_ref(value);
     row->key_size = (uint32_t)key.size;
     memcpy(row->key, key.data, key.size);
@@ -113,25 +114,30 @@ static void db_copy(struct db_rows *to, const struct db_rows *from)
 }
 
 /* ---- rows for a shard ---- */
-static void put_row(const struct db_rows *db, struct slice key, struct buf *out)
+/* False: the row cannot be read. */
+static bool put_row(const struct db_rows *db, struct slice key, struct buf *out)
 {
     const struct db_row *row = db_find(db, key);
     struct slice value = { 0 };
 
+    if (row != NULL && row->rotten)
+        return false;
     if (row != NULL)
         value = (struct slice){ row->value->bytes, row->value->size };
     buf_put_bytes(out, key);
     buf_put_u8(out, row != NULL);
     buf_put_bytes(out, value);
+    return true;
 }
 
-static void put_range(const struct db_rows *db, const struct state_range *range, struct buf *out)
+static bool put_range(const struct db_rows *db, const struct state_range *range, struct buf *out)
 {
     bool begun = slice_compare(range->after, range->prefix) >= 0;
     uint32_t place = db_place(db, begun ? range->after : range->prefix);
     struct buf rows = { 0 };
     uint32_t count = 0;
     bool complete = true;
+    bool readable = true;
 
     for (; place < db->count; place++) {
         struct slice key = row_key(db->rows[place]);
@@ -144,7 +150,7 @@ static void put_range(const struct db_rows *db, const struct state_range *range,
             complete = false;
             break;
         }
-        put_row(db, key, &rows);
+        readable &= put_row(db, key, &rows);
         count++;
     }
     buf_put_bytes(out, range->prefix);
@@ -154,28 +160,38 @@ static void put_range(const struct db_rows *db, const struct state_range *range,
     buf_put_u32(out, count);
     buf_append(out, rows.data, rows.size);
     buf_deinit(&rows);
+    return readable;
 }
 
-/* From what is wanted (generation, keys, ranges) to what is there. */
-static void read_rows(const struct db_rows *db, struct slice wanted, struct buf *out)
+/* From what is wanted (generation, keys, ranges) to what is there. False: a row is damaged. */
+static bool read_rows(const struct db_rows *db, struct slice wanted, struct buf *out)
 {
     struct reader reader = reader_from(wanted);
+    bool readable = true;
 
     buf_put_u64(out, read_u64(&reader));
     uint32_t keys = read_u32(&reader);
     uint32_t ranges = read_u32(&reader);
     buf_put_u32(out, keys);
     for (uint32_t i = 0; i < keys; i++)
-        put_row(db, read_bytes(&reader, STATE_KEY_BYTES_MAX), out);
+        readable &= put_row(db, read_bytes(&reader, STATE_KEY_BYTES_MAX), out);
     buf_put_u32(out, ranges);
     for (uint32_t i = 0; i < ranges; i++) {
         struct state_range range;
         range.prefix = read_bytes(&reader, STATE_KEY_BYTES_MAX);
         range.after = read_bytes(&reader, STATE_KEY_BYTES_MAX);
         range.limit = read_u32(&reader);
-        put_range(db, &range, out);
+        readable &= put_range(db, &range, out);
     }
     CHECK(reader_finish(&reader) == ERR_OK);
+    return readable;
+}
+
+/* RocksDB says which file; the node says so and stops (node/io/worker_load.c). */
+static void stop_on_damage(struct sim *sim, const struct sim_node *node)
+{
+    sim_later(sim, 0,
+              &(struct sim_event){ .kind = EV_DAMAGE, .node = node->id, .life = node->life });
 }
 
 void node_load(struct sim *sim, struct sim_node *node, uint32_t shard, const struct need *need)
@@ -192,9 +208,14 @@ void node_load(struct sim *sim, struct sim_node *node, uint32_t shard, const str
     buf_append(&event.bytes, need->ranges.data, need->ranges.size);
     if (sim_chance(sim, 500)) {
         struct buf rows = { 0 };
-        read_rows(&node->slots[shard].db, buf_slice(&event.bytes), &rows);
+        bool readable = read_rows(&node->slots[shard].db, buf_slice(&event.bytes), &rows);
         buf_deinit(&event.bytes);
         event.bytes = rows;
+        if (!readable) {
+            buf_deinit(&event.bytes);
+            stop_on_damage(sim, node);
+            return;
+        }
         event.kind = EV_ROWS;
     }
     bool slow = !sim->healing && sim_chance(sim, 30);
@@ -249,8 +270,10 @@ void node_rows_arrive(struct sim *sim, struct sim_node *node, struct sim_event *
         return;
     }
     struct buf rows = { 0 };
-    read_rows(&node->slots[shard].db, buf_slice(&event->bytes), &rows);
-    give_rows(sim, node, shard, buf_slice(&rows));
+    if (read_rows(&node->slots[shard].db, buf_slice(&event->bytes), &rows))
+        give_rows(sim, node, shard, buf_slice(&rows));
+    else
+        stop_on_damage(sim, node);
     buf_deinit(&rows);
 }
 
@@ -277,8 +300,9 @@ void node_log_arrives(struct sim *sim, struct sim_node *node, struct sim_event *
     uint32_t count = 0;
     uint64_t count_max = sim_between(sim, 1, 64);
 
-    while (from + count <= to && count < count_max && sim_disk_entry(disk, from + count) != NULL)
-        count++;
+    while (from + count <= to && count < count_max && sim_disk_entry(disk, from + count) != NULL &&
+           from + count != node->slots[shard].rotten_index)
+        count++; /* What is damaged is given back as nothing: rep asks elsewhere. */
     node_step(sim, node, shard,
               &(struct shard_event){
                   .type = SHARD_LOG_READ,
@@ -431,6 +455,66 @@ static uint32_t timers_of(const struct db_rows *db, struct shard_row *ret_rows)
     return count;
 }
 
+/* Reads the rotten entry as a start does, with one bit flipped: its checksum must tell. */
+static bool log_is_damaged(struct sim *sim, struct slot *slot)
+{
+    const struct entry *entry = sim_disk_entry(&slot->disk, slot->rotten_index);
+    struct entry *decoded = NULL;
+    struct buf bytes = { 0 };
+
+    if (slot->rotten_index == 0 || entry == NULL)
+        return false; /* Cut since. */
+    buf_append(&bytes, entry->encoded.data, entry->encoded.size);
+    uint64_t bit = sim_between(sim, 0, bytes.size * 8 - 1);
+    bytes.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    if (entry_decode(buf_slice(&bytes), &decoded) == ERR_OK) {
+        sim_fail(sim, 0, "a flipped bit of entry %llu is not noticed",
+                 (unsigned long long)slot->rotten_index);
+        entry_unref(decoded);
+    }
+    buf_deinit(&bytes);
+    return true;
+}
+
+/* All timers are read at a start. */
+static bool timers_are_damaged(const struct db_rows *db)
+{
+    for (uint32_t i = 0; i < db->count; i++) {
+        if (db->rows[i]->rotten && db->rows[i]->key[0] == TABLE_TIMER)
+            return true;
+    }
+    return false;
+}
+
+static bool rot_log(struct sim *sim, struct slot *slot)
+{
+    if (slot->disk.count == 0)
+        return false;
+    slot->rotten_index = sim_between(sim, slot->disk.first_index, sim_disk_last_index(&slot->disk));
+    return true;
+}
+
+static bool rot_database(struct sim *sim, struct slot *slot)
+{
+    if (slot->db.count == 0)
+        return false;
+    slot->db.rows[sim_between(sim, 0, slot->db.count - 1)]->rotten = true;
+    return true;
+}
+
+bool node_disk_rot(struct sim *sim, struct sim_node *node)
+{
+    uint32_t shard = (uint32_t)sim_between(sim, 0, sim->shard_count - 1);
+    bool log = sim_chance(sim, 500);
+    struct slot *slot = &node->slots[shard];
+
+    if (log ? !rot_log(sim, slot) : !rot_database(sim, slot))
+        return false;
+    sim_say(sim, "node %u   has a bit flipped in the %s of s%u", node->id, log ? "log" : "database",
+            shard);
+    return true;
+}
+
 void node_recover(struct sim *sim, struct sim_node *node)
 {
     struct shard_limits limits = shard_limits_default();
@@ -439,6 +523,12 @@ void node_recover(struct sim *sim, struct sim_node *node)
         struct slot *slot = &node->slots[i];
         if (slot->db.meta.size == 0 && slot->disk.count == 0 && slot->disk.promise.epoch == 0)
             continue;
+        if (log_is_damaged(sim, slot) || timers_are_damaged(&slot->db)) {
+            slot->damaged = true;
+            sim->counts.shards_damaged++;
+            sim_say(sim, "node %u   s%u is damaged: it is not served from here", node->id, i);
+            continue;
+        }
         struct shard_row *timers = mem_zalloc(sizeof *timers * (slot->db.count + 1u));
         struct shard_image image = {
             .rep = sim_disk_image(&slot->disk),

@@ -12,6 +12,8 @@
 #define MODEL_SLOTS     32768u
 #define MODEL_EXPIRED   128u
 #define MODEL_KEY_BYTES 96u
+/* What one renewal proposes may get lost; that of so many does not. */
+#define RENEWALS_SURE 4u
 
 /* A player after one entry. */
 struct moment {
@@ -28,6 +30,7 @@ struct player_model {
     struct incarnation incarnation; /* None: free. */
     uint64_t granted_ms;            /* Since when it is granted and not used; 0: it was used. */
     uint32_t renewals;              /* Answered as good, of this fence. */
+    uint64_t renewed_ms;            /* When there were RENEWALS_SURE of them. */
     uint64_t claim_ms; /* When the holder's time is over; 0: nobody asked for the session. */
     uint64_t *lost_at; /* By fence: the entry that ended it; 0: it stands. */
     uint64_t lost_capacity;

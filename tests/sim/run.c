@@ -86,10 +86,27 @@ static void find_shards(struct sim *sim)
     }
 }
 
-struct sim *sim_new(uint64_t seed, bool verbose)
+bool sim_without(const struct sim *sim, enum sim_without kind)
+{
+    return (sim->switches.without >> kind & 1) != 0;
+}
+
+/* What the test of shrinking breaks on purpose. */
+static void look_at_forbidden(struct sim *sim)
+{
+#define SIM_FIELD(name)                                                                            \
+    if (sim->counts.name > 0 && strcmp(sim->switches.forbidden, #name) == 0)                       \
+        sim_fail(sim, 0, "forbidden: " #name);
+    SIM_REACH(SIM_FIELD)
+    SIM_FAULTS(SIM_FIELD)
+#undef SIM_FIELD
+}
+
+struct sim *sim_new(uint64_t seed, const struct sim_switches *switches, bool verbose)
 {
     struct sim *sim = mem_zalloc(sizeof *sim);
 
+    sim->switches = *switches;
     sim->seed = seed;
     sim->random.state = seed * 0x9e3779b97f4a7c15u + 1;
     sim->verbose = verbose;
@@ -217,6 +234,12 @@ static bool run_until(struct sim *sim, uint64_t until_ms)
     struct sim_event event;
 
     while (sim->failure[0] == '\0' && sim_queue_pop(&sim->queue, until_ms, &event)) {
+        if (sim->switches.events_max > 0 && sim->counts.events >= sim->switches.events_max)
+            sim->stopped = true;
+        if (sim->stopped) {
+            buf_deinit(&event.bytes);
+            return false;
+        }
         uint32_t proc = (uint32_t)event.node;
         sim->now_ms = event.at_ms;
         uint64_t paused_ms = paused_until(sim, proc);
@@ -231,8 +254,12 @@ static bool run_until(struct sim *sim, uint64_t until_ms)
         digest(sim, &event);
         dispatch(sim, &event);
         buf_deinit(&event.bytes);
+        if (sim->progress != NULL)
+            *sim->progress = sim->counts.events;
         if (++sim->counts.events > EVENTS_MAX)
             sim_fail(sim, 0, "the run does not come to its end");
+        if (sim->switches.forbidden != NULL)
+            look_at_forbidden(sim);
     }
     if (sim->failure[0] == '\0')
         sim->now_ms = until_ms;
@@ -290,7 +317,8 @@ static void heal(struct sim *sim)
     if (!oracle_converged(sim)) {
         why_not(sim);
         why_not_coordinators(sim);
-        sim_fail(sim, 0, "the cluster does not serve and converge after all faults ended");
+        sim_fail(sim, oracle_converged_count(sim),
+                 "the cluster does not serve and converge after all faults ended");
     } else if (oracle_pending(sim) > 0) {
         sim_fail(sim, 0, "%u timers of sessions never come due", oracle_pending(sim));
     } else if (routers_open(sim) > 0) {
@@ -322,15 +350,16 @@ void sim_run(struct sim *sim)
     bool held = run_until(sim, sim->now_ms + chaos_ms);
 
     /* Clusters that hardly ever serve need longer to show anything. */
-    while (held && sim->counts.events < EVENTS_MIN && sim->now_ms < CHAOS_MS_LIMIT)
+    while (held && sim->counts.events < EVENTS_MIN && sim->now_ms < CHAOS_MS_LIMIT &&
+           !switches_any(&sim->switches))
         held = run_until(sim, sim->now_ms + LOOK_MS);
     if (held)
         heal(sim);
-    if (sim->failure[0] == '\0')
+    if (sim->failure[0] == '\0' && !sim->stopped)
         oracle_check_end(sim);
-    if (sim->failure[0] == '\0')
+    if (sim->failure[0] == '\0' && !sim->stopped)
         oracle_check_ops(sim);
-    if (sim->counts.events < EVENTS_MIN)
+    if (sim->counts.events < EVENTS_MIN && !switches_any(&sim->switches))
         sim_fail(sim, 0, "the run has %llu events; too few to show anything",
                  (unsigned long long)sim->counts.events);
     for (uint32_t i = 0; i < sim->coord_count; i++)

@@ -186,6 +186,25 @@ static void take_refused(struct sim *sim, struct sim_op *op, uint32_t code)
     }
 }
 
+static void say_answer(const struct sim *sim, const struct sim_op *op, uint32_t code)
+{
+    const char *method = strchr(method_find(op->method)->name, '/') + 1;
+    const char *answer = "ok";
+
+    if (!sim->verbose)
+        return;
+    if (code != 0)
+        answer =
+            protobuf_c_enum_descriptor_get_value(&holdfast__v1__error_code__descriptor, (int)code)
+                ->name +
+            strlen("ERROR_CODE_");
+    if (op->method == METHOD_RENEW_TOKENS) /* op->player is a shard. */
+        sim_say(sim, "server %u s%u %s: %s", op->server, op->player, method, answer);
+    else
+        sim_say(sim, "server %u s%u %s %s of p%u is told: %s", op->server,
+                sim->player_shard[op->player], method, op->id, op->player, answer);
+}
+
 static void on_answer(struct sim *sim, const struct sim_event *event)
 {
     struct sim_op *op = &sim->ops[event->number];
@@ -195,13 +214,7 @@ static void on_answer(struct sim *sim, const struct sim_event *event)
     if (op->call != event->from)
         return;
     op->call = 0;
-    sim_say(sim, "server %u s%u %s %s of p%u: %s", op->server,
-            op->method == METHOD_RENEW_TOKENS ? op->player : sim->player_shard[op->player],
-            strchr(method_find(op->method)->name, '/') + 1, op->id, op->player,
-            code == 0 ? "ok"
-                      : protobuf_c_enum_descriptor_get_value(&holdfast__v1__error_code__descriptor,
-                                                             (int)code)
-                            ->name);
+    say_answer(sim, op, code);
     if (code == 0)
         take_ok(sim, op, body);
     else

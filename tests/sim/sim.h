@@ -14,6 +14,7 @@
 #include "node/core/sim_disk.h"
 #include "node/core/sim_queue.h"
 #include "router/core/retry.h"
+#include "tests/sim/switches.h"
 
 #define SIM_CLUSTER     "sim"
 #define SIM_UNIX_MS     1790000000000u
@@ -49,6 +50,7 @@ enum sim_kind {
     EV_LOG_READ,    /* number: shard                                           */
     EV_CHECKPOINT,  /* a checkpoint's rows are in the database; number: shard  */
     EV_RESTART,     /*                                                         */
+    EV_DAMAGE,      /* a row that cannot be read: the node stops for good      */
     EV_MIRROR,      /* changes of etcd reach a process                         */
     EV_ETCD_TICK,   /* leases lapse                                            */
     EV_TXN,         /* a coordinator's transaction reaches etcd                */
@@ -77,14 +79,16 @@ enum sim_kind {
     X(grants_freed) X(read_rounds) X(refused_funds) X(refused_locked) X(refused_session_lost)      \
     X(refused_final) X(attempts_raised) X(unknown_told) X(retries) X(claims) X(failovers)          \
     X(restarted_owners) X(elections) X(reattached) X(committed) X(reads_checked) X(renewals)       \
-    X(get_operations) X(policies) X(deposed_calls) X(late_packets_applied)
+    X(get_operations) X(policies) X(deposed_calls) X(late_packets_applied) X(shards_damaged)       \
+    X(damage_stops)
 /* Troubles made. */
 #define SIM_FAULTS(X)                                                                              \
     X(messages_lost) X(messages_doubled) X(packets_late) X(crashes) X(torn_crashes)                \
     X(database_lost) X(pauses) X(partitions) X(one_way_cuts) X(isolations) X(clock_skews)          \
     X(clock_jumps) X(etcd_outages) X(etcd_cuts) X(leases_revoked) X(watch_delays)                  \
     X(watch_resets) X(coordinators_killed) X(servers_killed) X(servers_paused) X(answers_lost)     \
-    X(disk_stalls) X(duels) X(deposals) X(replicas_isolated)
+    X(disk_stalls) X(duels) X(deposals) X(replicas_isolated) X(unseatings) X(stale_reads)          \
+    X(bits_flipped)
 /* clang-format on */
 
 struct sim_counts {
@@ -128,13 +132,19 @@ struct etcd_sim {
     uint64_t down_until_ms;
 };
 
+struct etcd_known {
+    char key[CLUSTER_KEY_SIZE];
+    int64_t revision; /* Of what was told last. */
+    bool gone;
+};
+
 /* One process's copy of etcd: how far it has followed. */
 struct etcd_mirror {
     uint32_t cursor;
     bool fresh;    /* Read everything first. */
     bool awaiting; /* An EV_MIRROR is on its way. */
     uint64_t held_until_ms;
-    char (*known)[CLUSTER_KEY_SIZE]; /* Keys told and not deleted. */
+    struct etcd_known *known; /* Keys told, also of their deletion. */
     uint32_t known_count;
 };
 
@@ -142,6 +152,7 @@ struct etcd_mirror {
 /* Shared by the copies of a table; never changed. */
 struct db_row {
     uint32_t refs;
+    bool rotten; /* A bit of it is flipped: reading it stops the node. */
     struct blob *value;
     uint32_t key_size;
     uint8_t key[];
@@ -165,6 +176,8 @@ struct slot {
     bool flush_due, syncing;
     uint64_t commit_seen, applied_seen;
     uint64_t truncated_seen;
+    uint64_t rotten_index; /* The entry in the log with a flipped bit; 0: none. */
+    bool damaged;          /* Found at a start: not loaded, not served. */
 };
 
 struct node_call {
@@ -183,6 +196,7 @@ struct sim_node {
     uint32_t id;
     uint64_t life;
     bool up;
+    bool broken; /* Stopped on damage: it does not come back. */
     uint64_t paused_until_ms;
     uint64_t stalled_until_ms; /* Its disk. */
     uint64_t slow_until_ms;    /* What other nodes send it comes late. */
@@ -277,6 +291,10 @@ struct oracle;
 
 struct sim {
     uint64_t seed;
+    struct sim_switches switches;
+    uint32_t troubles;  /* Numbered so far. */
+    bool stopped;       /* After switches.events_max. */
+    uint64_t *progress; /* Told of every event; NULL: nobody asks. */
     struct sim_random random;
     struct sim_queue queue;
     uint64_t now_ms;
@@ -302,6 +320,7 @@ struct sim {
     uint32_t drop, twice, late, duel; /* per thousand */
     uint32_t delay_ms_max, sync_ms_max, load_ms_max, evict, trouble_ms;
     uint32_t checkpoint, answer_lost; /* per thousand */
+    uint32_t rotten_node;             /* At most one, so that a majority stays; 0: none. */
     uint64_t duel_next_ms;
     uint32_t duel_voter, duel_claimant; /* Of the last duel. */
     uint64_t deadline_ms;
@@ -315,7 +334,8 @@ struct sim {
 };
 
 /* ---- run.c ---- */
-struct sim *sim_new(uint64_t seed, bool verbose);
+struct sim *sim_new(uint64_t seed, const struct sim_switches *switches, bool verbose);
+bool sim_without(const struct sim *sim, enum sim_without kind);
 void sim_free(struct sim *sim);
 /* The whole run; sim->failure says what broke. */
 void sim_run(struct sim *sim);
@@ -352,6 +372,8 @@ void etcd_tick(struct sim *sim);
 void etcd_announce(struct sim *sim);
 void etcd_mirror_deliver(struct sim *sim, uint32_t proc);
 void etcd_mirror_reset(struct sim *sim, uint32_t proc);
+/* The process begins anew: it knows nothing. */
+void etcd_mirror_forget(struct sim *sim, uint32_t proc);
 void etcd_deinit(struct sim *sim);
 
 /* ---- node.c, node_disk.c ---- */
@@ -372,6 +394,8 @@ void node_checkpoint(struct sim *sim, struct sim_node *node, uint32_t shard);
 void node_checkpoint_done(struct sim *sim, struct sim_node *node, uint32_t shard);
 void node_db_flush(struct sim *sim, struct sim_node *node);
 void node_recover(struct sim *sim, struct sim_node *node);
+/* Flips a bit of the log or of the database; false: there was nothing to flip. */
+bool node_disk_rot(struct sim *sim, struct sim_node *node);
 /* What a crash leaves on the disk. */
 void node_disk_crash(struct sim *sim, struct sim_node *node);
 const struct db_row *db_find(const struct db_rows *db, struct slice key);
@@ -428,6 +452,8 @@ uint64_t oracle_committed(const struct sim *sim, uint32_t shard);
 /* All replicas alike and like the oracle; fails otherwise. */
 void oracle_check_end(struct sim *sim);
 bool oracle_converged(const struct sim *sim);
+/* Shards before the first that does not serve or has not converged. */
+uint32_t oracle_converged_count(const struct sim *sim);
 /* Steals that stand undecided, and sessions that nobody used for longer than they live. */
 uint32_t oracle_pending(const struct sim *sim);
 /* What became of an op at the end, against what its game server was told. */

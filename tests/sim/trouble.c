@@ -6,6 +6,35 @@
 
 #define JUMP_MS (16u * 60u * 1000u)
 
+static void take_smaller(uint32_t *number, uint32_t given)
+{
+    if (given > 0 && given < *number)
+        *number = given;
+}
+
+/* What the switches say, after everything was drawn. */
+static void leave_out(struct sim *sim)
+{
+    take_smaller(&sim->node_count, sim->switches.nodes);
+    take_smaller(&sim->shard_count, sim->switches.shards);
+    take_smaller(&sim->player_count, sim->switches.players);
+    take_smaller(&sim->server_count, sim->switches.servers);
+    if (sim_without(sim, WITHOUT_losses))
+        sim->drop = 0;
+    if (sim_without(sim, WITHOUT_doubles))
+        sim->twice = 0;
+    if (sim_without(sim, WITHOUT_lates))
+        sim->late = 0;
+    if (sim_without(sim, WITHOUT_duels))
+        sim->duel = 0;
+    if (sim_without(sim, WITHOUT_answers))
+        sim->answer_lost = 0;
+    if (sim_without(sim, WITHOUT_evictions))
+        sim->evict = 0;
+    if (sim_without(sim, WITHOUT_checkpoints))
+        sim->checkpoint = 0;
+}
+
 void trouble_choose(struct sim *sim)
 {
     static const uint32_t sizes[] = { 3, 3, 3, 3, 3, 3, 3, 1, 5, 3 };
@@ -31,6 +60,7 @@ void trouble_choose(struct sim *sim)
     sim->duel = sim_chance(sim, 500) ? (uint32_t)sim_between(sim, 0, 500) : 0;
     sim->answer_lost = sim_chance(sim, 750) ? 15 : 250;
     sim->act_ms = sim_between(sim, 40, 160);
+    leave_out(sim);
 }
 
 static void later(struct sim *sim, uint32_t proc, uint64_t low, uint64_t high)
@@ -321,28 +351,88 @@ static void crash_stalled(struct sim *sim)
               &(struct sim_event){ .kind = EV_TROUBLE, .number = node->id });
 }
 
+/* The coordinator that leads loses its election, and does not hear of it for a while. */
+static void unseat(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->coord_count; i++) {
+        const struct sim_coord *coord = &sim->coords[i];
+        if (coord->core == NULL || !coord->elected)
+            continue;
+        sim->counts.unseatings++;
+        sim_say(sim, "coord %u  loses its election unheard", i);
+        sim->cut_until_ms[PROC_COORD + i] = sim->now_ms + sim_between(sim, 50, 1400);
+        hold_watch(sim, PROC_COORD + i, sim_between(sim, 50, 2500));
+        etcd_lease_revoke(sim, coord->lease);
+        return;
+    }
+}
+
+/* At most one node a run: repair is not there yet, and a majority must stay. */
+static void flip_bit(struct sim *sim)
+{
+    struct sim_node *node = any_node(sim);
+
+    if (sim->rotten_node != 0 || sim->node_count < 3 || !sim_chance(sim, 300) ||
+        !node_disk_rot(sim, node))
+        return;
+    sim->rotten_node = node->id;
+    sim->counts.bits_flipped++;
+    if (sim_chance(sim, 700))
+        crash(sim, node);
+}
+
+struct trouble {
+    void (*make)(struct sim *sim);
+    enum sim_without kind;
+    uint32_t weight;
+};
+
+static void make_trouble(struct sim *sim)
+{
+    static const struct trouble troubles[] = {
+        { crash_some, WITHOUT_crashes, 3 },     { pause_node, WITHOUT_pauses, 2 },
+        { partition, WITHOUT_partitions, 2 },   { cut_one_way, WITHOUT_cuts, 1 },
+        { isolate, WITHOUT_isolations, 2 },     { skew_clock, WITHOUT_skews, 1 },
+        { jump_clocks, WITHOUT_jumps, 1 },      { etcd_outage, WITHOUT_outages, 1 },
+        { etcd_cut, WITHOUT_etcd_cuts, 1 },     { revoke_lease, WITHOUT_leases, 1 },
+        { disturb_watch, WITHOUT_watches, 2 },  { kill_coordinator, WITHOUT_coordinators, 1 },
+        { trouble_server, WITHOUT_servers, 2 }, { stall_disk, WITHOUT_stalls, 1 },
+        { depose, WITHOUT_deposals, 3 },        { isolate_replica, WITHOUT_isolations, 2 },
+        { crash_stalled, WITHOUT_crashes, 2 },  { unseat, WITHOUT_unseatings, 1 },
+        { flip_bit, WITHOUT_rot, 1 },
+    };
+    uint32_t weights = 0;
+    uint32_t at = 0;
+
+    if (sim_chance(sim, 450))
+        mend_network(sim);
+    for (uint32_t i = 0; i < ARRAY_SIZE(troubles); i++)
+        weights += troubles[i].weight;
+    uint64_t dice = sim_between(sim, 0, weights - 1);
+    while (dice >= troubles[at].weight)
+        dice -= troubles[at++].weight;
+    if (!sim_without(sim, troubles[at].kind))
+        troubles[at].make(sim);
+}
+
 void trouble_event(struct sim *sim, const struct sim_event *event)
 {
-    static void (*const troubles[])(struct sim *) = {
-        crash_some,      crash_some,    crash_some,       pause_node,     pause_node,
-        partition,       partition,     cut_one_way,      isolate,        isolate,
-        skew_clock,      jump_clocks,   etcd_outage,      etcd_cut,       revoke_lease,
-        disturb_watch,   disturb_watch, kill_coordinator, trouble_server, trouble_server,
-        stall_disk,      depose,        depose,           depose,         isolate_replica,
-        isolate_replica, crash_stalled, crash_stalled,
-    };
     struct sim_event again = { .kind = EV_TROUBLE };
+    struct sim_random kept = sim->random;
 
     if (sim->healing)
         return;
     if (event->number != 0) {
-        crash_soon(sim, (uint32_t)event->number);
+        if (!sim_without(sim, WITHOUT_crashes))
+            crash_soon(sim, (uint32_t)event->number);
         return;
     }
-    if (sim_chance(sim, 450))
-        mend_network(sim);
-    troubles[sim_between(sim, 0, ARRAY_SIZE(troubles) - 1)](sim);
+    /* A stream of its own for each, so that those left out do not change the others. */
+    sim->random.state = (sim->seed * 0x9e3779b97f4a7c15u) ^ (sim->troubles * 0xd1342543de82ef95u);
     sim_later(sim, sim_between(sim, 1, sim->trouble_ms), &again);
+    if (!switches_skip(&sim->switches, sim->troubles++))
+        make_trouble(sim);
+    sim->random = kept;
 }
 
 void trouble_heal(struct sim *sim)
