@@ -1,10 +1,7 @@
 #include "node/core/ledger.h"
 
-#include <string.h>
-
-#include <mbedtls/sha256.h>
-
 #include "node/core/arena_proto.h"
+#include "node/core/sha256.h"
 #include "runtime/base/check.h"
 
 #define LEDGER_VERSION 1u
@@ -13,25 +10,13 @@
 void ledger_hash(const uint8_t previous[LEDGER_HASH_BYTES], struct slice bytes,
                  uint8_t ret_hash[LEDGER_HASH_BYTES])
 {
-    mbedtls_sha256_context sha;
-
-    mbedtls_sha256_init(&sha);
-    CHECK(mbedtls_sha256_starts_ret(&sha, 0) == 0);
-    CHECK(mbedtls_sha256_update_ret(&sha, previous, LEDGER_HASH_BYTES) == 0);
-    CHECK(mbedtls_sha256_update_ret(&sha, bytes.data, bytes.size) == 0);
-    CHECK(mbedtls_sha256_finish_ret(&sha, ret_hash) == 0);
-    mbedtls_sha256_free(&sha);
+    sha256_pair((struct slice){ previous, LEDGER_HASH_BYTES }, bytes, ret_hash);
 }
 
 void ledger_genesis(struct slice entity, uint8_t ret_hash[LEDGER_HASH_BYTES])
 {
-    uint8_t text[sizeof GENESIS_TEXT + ENTITY_BYTES_MAX];
-    size_t size = sizeof GENESIS_TEXT - 1;
-
     CHECK(entity.size <= ENTITY_BYTES_MAX);
-    memcpy(text, GENESIS_TEXT, size);
-    memcpy(text + size, entity.data, entity.size);
-    CHECK(mbedtls_sha256_ret(text, size + entity.size, ret_hash, 0) == 0);
+    sha256_pair(SLICE_LITERAL(GENESIS_TEXT), entity, ret_hash);
 }
 
 static void put_short(struct buf *out, struct slice bytes)
