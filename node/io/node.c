@@ -370,7 +370,7 @@ static void start(void *user)
         return;
     service_set_workers(node->service, node->workers);
     deliveries_set_workers(node->deliveries, node->workers);
-    node_metrics_set_views(node->node_metrics, node->views);
+    node_metrics_set_sources(node->node_metrics, node->views, node->store_log);
     node->claims = claims_new(&(struct claims_options){
         .loop = node->loop,
         .hub = node->hub,
@@ -513,7 +513,7 @@ void node_free(struct node *node)
         service_set_workers(node->service, NULL);
     if (node->deliveries != NULL)
         deliveries_set_workers(node->deliveries, NULL);
-    node_metrics_clear_views(node->node_metrics);
+    node_metrics_clear_sources(node->node_metrics);
     workers_free(node->workers);
     shard_views_free(node->views);
     registry_free(node->registry);

@@ -17,7 +17,8 @@ static const char *const status_names[STATUS_COUNT] = {
 
 struct node_metrics {
     struct metrics *metrics;
-    struct shard_views *views;
+    struct shard_views *views; /* NULL, and the log too: no sources. */
+    struct node_log *store_log;
     struct counter *calls[METHOD_ID_MAX + 1][STATUS_COUNT];
     struct histogram *latency[METHOD_ID_MAX + 1];
 };
@@ -137,7 +138,8 @@ static double read_oldest(void *context)
     X(transfers_again, "holdfast_node_transfers_retried_total",      counter, view->stats.transfers_retried,            "Records sent to other shards again.") \
     X(transfers_done, "holdfast_node_transfers_settled_total",       counter, view->stats.transfers_settled,            "Transfers that arrived, as their source has logged.") \
     X(transfers_back, "holdfast_node_transfers_refunded_total",      counter, view->stats.transfers_refunded,           "Transfers that were refused or cancelled, as their source has logged.") \
-    X(checkpoints,    "holdfast_node_checkpoints_total",             counter, view->checkpoints,                        "Shard checkpoints written.")
+    X(checkpoints,    "holdfast_node_checkpoints_total",             counter, view->checkpoints,                        "Shard checkpoints written.") \
+    X(replayed,       "holdfast_node_entries_replayed_total",        counter, view->replayed,                           "Log entries behind the checkpoints when the node started.")
 /* clang-format on */
 
 #define FIGURE_FUNCTIONS(name, metric, kind, expression, help)                                     \
@@ -153,18 +155,44 @@ static double read_oldest(void *context)
 SHARD_FIGURES(FIGURE_FUNCTIONS)
 #undef FIGURE_FUNCTIONS
 
-void node_metrics_clear_views(struct node_metrics *m)
+/* clang-format off */
+/*    name            metric                                        kind     figure              help */
+#define LOG_FIGURES(X)                                                                                                       \
+    X(log_bytes,      "holdfast_node_log_bytes",                     gauge,   log_bytes,          "Disk that the log takes.") \
+    X(log_segments,   "holdfast_node_log_segments",                  gauge,   segments,           "Log files with entries that are still needed, or not yet freed.") \
+    X(log_recycled,   "holdfast_node_log_segments_recycled_total",   counter, recycled,           "Log files cut off and written anew.") \
+    X(log_synced,     "holdfast_node_log_syncs_total",               counter, syncs,              "Times the log was fsynced.") \
+    X(log_waits,      "holdfast_node_log_space_waits_total",         counter, space_waits,        "Times the log waited for disk.")
+/* clang-format on */
+
+#define LOG_FUNCTIONS(name, metric, kind, figure, help)                                            \
+    static double read_##name(void *context)                                                       \
+    {                                                                                              \
+        const struct node_metrics *m = context;                                                    \
+        struct node_log_stats stats = { 0 };                                                       \
+        if (m->store_log != NULL)                                                                  \
+            node_log_stats_get(m->store_log, &stats);                                              \
+        return (double)stats.figure;                                                               \
+    }
+LOG_FIGURES(LOG_FUNCTIONS)
+#undef LOG_FUNCTIONS
+
+void node_metrics_clear_sources(struct node_metrics *m)
 {
     m->views = NULL;
+    m->store_log = NULL;
 }
 
-void node_metrics_set_views(struct node_metrics *m, struct shard_views *views)
+void node_metrics_set_sources(struct node_metrics *m, struct shard_views *views,
+                              struct node_log *store_log)
 {
     m->views = views;
+    m->store_log = store_log;
 #define FIGURE_REGISTER(name, metric, kind, expression, help)                                      \
     metrics_##kind##_callback(m->metrics, &(struct metric_info){ metric, help, NULL },             \
                               read_##name, m);
     SHARD_FIGURES(FIGURE_REGISTER)
+    LOG_FIGURES(FIGURE_REGISTER)
 #undef FIGURE_REGISTER
     metrics_gauge_callback(m->metrics,
                            &(struct metric_info){ "holdfast_node_transfers_oldest_seconds",

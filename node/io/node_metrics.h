@@ -3,16 +3,18 @@
 #define NODE_IO_NODE_METRICS_H
 
 #include "node/io/shard_view.h"
+#include "node/store/node_log.h"
 #include "runtime/metrics/metrics.h"
 
 struct node_metrics;
 
 struct node_metrics *node_metrics_new(struct metrics *metrics);
 void node_metrics_free(struct node_metrics *metrics);
-/* Gauges and counters that are read from the shards' views at each scrape. Once. */
-void node_metrics_set_views(struct node_metrics *metrics, struct shard_views *views);
+/* Gauges and counters that are read from the shards' views and the log at each scrape. Once. */
+void node_metrics_set_sources(struct node_metrics *metrics, struct shard_views *views,
+                              struct node_log *store_log);
 /* From here on they read zero. */
-void node_metrics_clear_views(struct node_metrics *metrics);
+void node_metrics_clear_sources(struct node_metrics *metrics);
 /* One call answered. */
 void node_metrics_call(struct node_metrics *metrics, uint32_t method, enum reply_status status,
                        uint64_t latency_us);

@@ -34,7 +34,7 @@ uint32_t shard_views_count(const struct shard_views *views)
     return views->count;
 }
 
-static struct shard_view view_of(const struct shard *shard, uint64_t checkpoints)
+static struct shard_view view_of(const struct shard *shard)
 {
     const struct rep *rep = shard_rep(shard);
     struct shard_view view = {
@@ -53,7 +53,6 @@ static struct shard_view view_of(const struct shard *shard, uint64_t checkpoints
         .applied_index = shard_applied_index(shard),
         .outcome_hash = shard_meta(shard)->outcome_hash,
         .sessions = shard_meta(shard)->session_count,
-        .checkpoints = checkpoints,
     };
 
     for (uint32_t i = 0; i < view.membership.count; i++) {
@@ -73,10 +72,13 @@ static void publish(struct shard_views *views, const struct shard_view *view)
     pthread_mutex_unlock(&views->lock);
 }
 
-void shard_views_publish(struct shard_views *views, const struct shard *shard, uint64_t checkpoints)
+void shard_views_publish(struct shard_views *views, const struct shard *shard, uint64_t checkpoints,
+                         uint64_t replayed)
 {
-    struct shard_view view = view_of(shard, checkpoints);
+    struct shard_view view = view_of(shard);
 
+    view.checkpoints = checkpoints;
+    view.replayed = replayed;
     publish(views, &view);
 }
 

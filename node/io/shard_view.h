@@ -34,6 +34,7 @@ struct shard_view {
     struct hash128 outcome_hash;
     uint64_t sessions;
     uint64_t checkpoints; /* Written since the start. */
+    uint64_t replayed;    /* Entries found in the log behind the checkpoint, at the start. */
     struct shard_stats stats;
 };
 
@@ -44,9 +45,9 @@ struct shard_views *shard_views_new(uint32_t shard_count);
 void shard_views_free(struct shard_views *views);
 uint32_t shard_views_count(const struct shard_views *views);
 
-/* On the thread of the shard's worker. */
-void shard_views_publish(struct shard_views *views, const struct shard *shard,
-                         uint64_t checkpoints);
+/* On the thread of the shard's worker. `checkpoints` and `replayed` as in the view. */
+void shard_views_publish(struct shard_views *views, const struct shard *shard, uint64_t checkpoints,
+                         uint64_t replayed);
 
 /* Held, but damaged and so not loaded: role is REP_DAMAGED, nothing else is known. */
 void shard_views_publish_damaged(struct shard_views *views, uint32_t shard);

@@ -47,7 +47,7 @@ static bool pace_holds(const struct pace *pace)
 static void publish(struct worker *worker, uint32_t shard)
 {
     const struct slot *slot = &worker->slots[shard];
-    shard_views_publish(worker->options.views, slot->shard, slot->checkpoints);
+    shard_views_publish(worker->options.views, slot->shard, slot->checkpoints, slot->replayed);
 }
 
 static void carry_out(struct worker *worker, uint32_t shard)
@@ -265,6 +265,7 @@ static err adopt(struct worker *worker, uint32_t shard, const struct shard_image
         return e;
     slot->durable_index = image->rep.applied_index;
     slot->written_index = image->rep.applied_index;
+    slot->replayed = image->rep.entry_count;
     worker->held++;
     publish(worker, shard);
     return ERR_OK;

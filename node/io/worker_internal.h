@@ -16,6 +16,7 @@ struct slot {
     uint64_t durable_index; /* Covered by a finished db_flush. */
     uint64_t written_index; /* Of the last checkpoint. */
     uint64_t checkpoints;   /* Written. */
+    uint64_t replayed;      /* Entries that the log had behind the checkpoint. */
 };
 
 /*
