@@ -10,8 +10,8 @@
 #define COORDINATOR_CONFIG(X)                                                                              \
     X(name,                 TEXT,     "coordinator",           1,    63,       "",          "name in logs and in cluster status; each coordinator its own") \
     X(cluster,              TEXT,     "dev",                   1,    63,       "",          "cluster name: prefix of its etcd keys") \
-    X(listen,               TEXT,     "127.0.0.1:7301",        3,    255,      "host:port", "where nodes connect") \
-    X(advertise,            TEXT,     "",                      0,    255,      "host:port", "address that others use; empty: as listened") \
+    X(listen,               ADDRESS,  "127.0.0.1:7301",        3,    255,      "host:port", "where nodes connect") \
+    X(advertise,            ADDRESS,  "",                      0,    255,      "host:port", "address that others use; empty: as listened") \
     PROCESS_CONFIG(X) \
     X(lease_ttl,            DURATION, "4s",                    1000, 60000,    "ms",        "another coordinator takes over after so long a silence") \
     X(shard_count,          U32,      "64",                    1,    4096,     "",          "new cluster: shards, a power of two, fixed for ever") \

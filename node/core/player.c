@@ -4,7 +4,7 @@
 
 #include "runtime/base/check.h"
 
-#define PLAYER_VERSION 1u
+#define PLAYER_VERSION 2u /* Version 1 had no sections_gone_version. */
 
 void player_init(struct player *player, struct slice entity)
 {
@@ -37,7 +37,8 @@ err player_decode(struct slice row, struct slice entity, struct arena *arena,
     struct player player;
 
     player_init(&player, entity);
-    if (read_u8(&reader) != PLAYER_VERSION)
+    uint8_t version = read_u8(&reader);
+    if (version == 0 || version > PLAYER_VERSION)
         return ERR_CORRUPT;
     player.version = read_u64(&reader);
     player.created_at_ms = read_u64(&reader);
@@ -50,6 +51,8 @@ err player_decode(struct slice row, struct slice entity, struct arena *arena,
     }
     player.item_count = read_u32(&reader);
     read_balances(&reader, arena, &player);
+    if (version >= 2)
+        player.sections_gone_version = read_u64(&reader);
     player.section_count = read_u8(&reader);
     player.section_bytes = read_raw(&reader, reader_left(&reader));
     if (reader_finish(&reader) != ERR_OK || player.section_count > SECTIONS_MAX)
@@ -99,6 +102,7 @@ void player_encode(const struct player *player, struct buf *out)
         put_short(out, player->balances[i].currency);
         buf_put_u64(out, (uint64_t)player->balances[i].amount);
     }
+    buf_put_u64(out, player->sections_gone_version);
     put_sections(player, out);
 }
 
@@ -183,7 +187,7 @@ struct section_info *player_add_section(struct player *player, struct slice name
         place++;
     struct section_info *section = &player->sections[place];
     memmove(section + 1, section, sizeof *section * (player->section_count - place));
-    *section = (struct section_info){ .name = name };
+    *section = (struct section_info){ .name = name, .version = player->sections_gone_version };
     player->section_count++;
     return section;
 }
@@ -193,6 +197,8 @@ void player_remove_section(struct player *player, struct section_info *section)
     CHECK(player->sections_loaded);
     size_t place = (size_t)(section - player->sections);
     CHECK(place < player->section_count);
+    if (section->version > player->sections_gone_version)
+        player->sections_gone_version = section->version;
     player->section_count--;
     memmove(section, section + 1, sizeof *section * (player->section_count - place));
 }

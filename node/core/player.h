@@ -43,6 +43,7 @@ struct player {
     struct balance *balances;   /* Sorted by currency; only those ever held. */
     struct slice section_bytes; /* The index as stored, until player_sections decodes it. */
     bool sections_loaded;
+    uint64_t sections_gone_version; /* Highest version of any section that was deleted; 0: none. */
     uint32_t section_count;
     struct section_info *sections; /* Sorted by name; room for SECTIONS_MAX. */
 };
@@ -66,7 +67,8 @@ struct balance *player_get_balance(struct player *player, struct arena *arena,
 /* Decodes the index of sections; call before touching `sections`. ERR_CORRUPT: malformed. */
 NODISCARD err player_sections(struct player *player, struct arena *arena);
 struct section_info *player_find_section(const struct player *player, struct slice name);
-/* Makes room for a new one in order; count < SECTIONS_MAX. Sections move. */
+/* Makes room for a new one in order; count < SECTIONS_MAX. Sections move. Its version begins where
+ * those of deleted ones ended, so that no name ever has the same version twice. */
 struct section_info *player_add_section(struct player *player, struct slice name);
 void player_remove_section(struct player *player, struct section_info *section);
 uint64_t player_sections_bytes(const struct player *player);

@@ -13,10 +13,12 @@ enum read_kind { READ_STRICT, READ_AT_LEAST, READ_STALE };
 
 struct read_options {
     enum read_kind kind;
-    struct dot at_least; /* READ_AT_LEAST; epoch 0 otherwise. */
+    struct dot at_least;     /* READ_AT_LEAST; epoch 0 otherwise. */
+    const char *wrong_field; /* NULL: none. Else what the request says there cannot be, */
+    const char *wrong_limit; /* and what can. Static texts. */
 };
 
-/* Malformed or missing options are strict: the read itself reports what is malformed. */
+/* Missing options are strict; so are malformed ones: the read itself reports what is malformed. */
 void read_options_scan(uint32_t method, struct slice request, struct read_options *ret_options);
 
 #endif

@@ -167,10 +167,22 @@ static void expire_waiting(struct shard *shard, const struct shard_event *event,
     }
 }
 
+/* What is on its way to the log goes on; a place in a queue is given up, lest the session be
+ * granted to nobody. */
+static void cancel(struct shard *shard, uint64_t id)
+{
+    struct call *call = call_find(shard, id);
+
+    if (call == NULL)
+        return;
+    if (call->place == CALL_QUEUED)
+        call_free(shard, call);
+    else
+        call->id = 0;
+}
+
 static void event_step(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
-    struct call *call;
-
     switch (event->type) {
     case SHARD_RECORD:
         pass_to_rep(shard, REP_RECORD, event, out);
@@ -191,8 +203,7 @@ static void event_step(struct shard *shard, const struct shard_event *event, str
         shard_call_begin(shard, event, out);
         break;
     case SHARD_CANCEL:
-        if ((call = call_find(shard, event->call)) != NULL)
-            call->id = 0;
+        cancel(shard, event->call);
         break;
     case SHARD_FLUSH:
         shard->flush_wanted = false;

@@ -92,6 +92,20 @@ static void wake_queued(struct shard *shard, struct slice entity, const struct s
     }
 }
 
+/* A caller that lost its link asks again under the same op_id, and may wait beside itself: the same
+ * operation proposed again gets the outcome that has just been stored. */
+static void wake_twins(struct shard *shard, const struct entry *entry,
+                       const struct shard_event *event, struct shard_out *out)
+{
+    struct call *next;
+
+    for (struct call *call = shard->calls[CALL_QUEUED].first; call != NULL; call = next) {
+        next = call->next;
+        if (slice_equal(buf_slice(&call->request), entry->body))
+            shard_call_propose(shard, call, event, out);
+    }
+}
+
 /* A claim on this player was decided or replaced: whoever waits for one asks again, and gets
  * the outcome that is stored under its op_id. */
 static void wake_stealing(struct shard *shard, const struct outcome *outcome,
@@ -148,6 +162,9 @@ static void applied(struct shard *shard, const struct entry *entry, const struct
     }
     if (outcome->session_freed)
         wake_queued(shard, outcome->entity, event, out);
+    if (outcome->method == METHOD_START_SESSION && outcome->kind == OUTCOME_COMMITTED &&
+        !outcome->duplicate && shard->calls[CALL_QUEUED].count > 0)
+        wake_twins(shard, entry, event, out);
     if (!outcome->duplicate && touches_sessions(outcome->method) &&
         shard->calls[CALL_STEALING].count > 0)
         wake_stealing(shard, outcome, call, event, out);

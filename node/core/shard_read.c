@@ -1,5 +1,6 @@
 #include "idl/method.h"
 #include "node/core/read_options.h"
+#include "node/core/refusal.h"
 #include "node/core/shard_internal.h"
 #include "runtime/base/check.h"
 
@@ -39,6 +40,15 @@ static void join_round(struct shard *shard, struct call *call, const struct shar
     call_move(shard, call, CALL_CONFIRMING);
 }
 
+static void refuse_options(struct shard *shard, struct call *call,
+                           const struct read_options *options, struct shard_out *out)
+{
+    struct refusal refusal = { 0 };
+
+    (void)refuse_invalid(&shard->arena, &refusal, options->wrong_field, options->wrong_limit, "");
+    reply_refusal(shard, call, &refusal, out);
+}
+
 void shard_read_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
     struct call *call = call_new(shard, event);
@@ -47,6 +57,10 @@ void shard_read_begin(struct shard *shard, const struct shard_event *event, stru
     shard->stats.reads++;
     buf_append(&call->request, event->request.data, event->request.size);
     read_options_scan(event->method, event->request, &options);
+    if (options.wrong_field != NULL) {
+        refuse_options(shard, call, &options, out);
+        return;
+    }
     call->at_least = options.at_least;
     if (event->stale || options.kind == READ_STALE || options.kind == READ_AT_LEAST) {
         call_move(shard, call, CALL_READING);

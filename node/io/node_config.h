@@ -11,11 +11,11 @@
     X(cluster,             TEXT,     "dev",                   1,       63,            "",          "cluster name: prefix of its etcd keys") \
     X(zone,                TEXT,     "",                      0,       63,            "",          "failure zone; replicas are spread over zones") \
     X(data_dir,            PATH,     "data",                  1,       4000,          "",          "directory of the log and the database") \
-    X(listen,              TEXT,     "127.0.0.1:7401",        3,       255,           "host:port", "where routers and coordinators connect") \
+    X(listen,              ADDRESS,  "127.0.0.1:7401",        3,       255,           "host:port", "where routers and coordinators connect") \
     X(node_transport,      TEXT,     "peer",                  3,       4,             "",          "what serves `listen`: peer (libuv) or nng; the other side may differ") \
-    X(peer_listen,         TEXT,     "127.0.0.1:7402",        3,       255,           "host:port", "where other nodes connect") \
-    X(advertise,           TEXT,     "",                      0,       255,           "host:port", "address that others use; empty: as listened") \
-    X(peer_advertise,      TEXT,     "",                      0,       255,           "host:port", "peer address that others use; empty: as listened") \
+    X(peer_listen,         ADDRESS,  "127.0.0.1:7402",        3,       255,           "host:port", "where other nodes connect") \
+    X(advertise,           ADDRESS,  "",                      0,       255,           "host:port", "address that others use; empty: as listened") \
+    X(peer_advertise,      ADDRESS,  "",                      0,       255,           "host:port", "peer address that others use; empty: as listened") \
     PROCESS_CONFIG(X) \
     X(lease_ttl,           DURATION, "3s",                    1000,    60000,         "ms",        "how long the cluster waits for a silent node") \
     X(cache_size,          SIZE,     "256MiB",                4194304, 1099511627776, "bytes",     "rows and recent log entries kept in memory, their heap overhead included") \

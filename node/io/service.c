@@ -220,6 +220,21 @@ static void on_cancel(void *user, const struct call_reply *reply)
     }
 }
 
+/* Whoever asked over this link asks again over another: places in queues are given up. */
+static void cancel_all_of(struct service *service, struct link *link)
+{
+    uint64_t generation = link_ref(link).generation;
+
+    for (uint32_t i = 0; i < service->options.calls_max; i++) {
+        struct open_call *open = &service->open[i];
+        if (open->id == 0 || open->reply.link.generation != generation)
+            continue;
+        workers_cancel(service->workers, open->shard, open->id);
+        answer(service, &open->reply, WIRE_UNKNOWN, (struct slice){ 0 });
+        open_end(service, open);
+    }
+}
+
 static void on_ready(void *user, struct link *link, const struct hello *peer)
 {
     (void)user;
@@ -239,6 +254,8 @@ static void on_closed(void *user, struct link *link, enum link_close_reason reas
     struct service *service = user;
     (void)reason;
     (void)text;
+    if (service->workers != NULL)
+        cancel_all_of(service, link);
     calls_closed(service->calls, link);
 }
 

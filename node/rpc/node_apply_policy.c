@@ -97,6 +97,23 @@ static int currency_order(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
+/*
+ * Ids older than the window that ends were told to be expired, or could have been: a longer window
+ * must not let a late packet of one of them commit. So it begins to count from here (DESIGN
+ * section 6). Outcomes at or below the floor are removed as they always are.
+ */
+static void keep_expired_what_is(struct apply_context *context, uint64_t window_ms)
+{
+    struct meta *meta = context->meta;
+    uint64_t ended_ms = meta->policy.operation_window_ms;
+
+    if (window_ms <= ended_ms || context->owner_ms <= ended_ms)
+        return;
+    uint64_t floor_ms = context->owner_ms - ended_ms - 1; /* The youngest that is expired. */
+    if (floor_ms > meta->floor_ms)
+        meta->floor_ms = floor_ms;
+}
+
 /* Applying a version again, or an older one late, changes nothing. */
 static err node_apply_policy_handle(struct apply_context *context, const ProtobufCMessage *message,
                                     ProtobufCMessage *reply)
@@ -111,6 +128,7 @@ static err node_apply_policy_handle(struct apply_context *context, const Protobu
     response->dot = dot_message(context->arena, context->dot);
     if (given->version <= policy->version)
         return ERR_OK;
+    keep_expired_what_is(context, given->operation_window_ms);
     memset(policy, 0, sizeof *policy);
     policy->version = given->version;
     policy->operation_window_ms = given->operation_window_ms;

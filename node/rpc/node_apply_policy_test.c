@@ -80,6 +80,45 @@ static void a_policy_that_changes_on_the_way_is_what_counts(void **state)
     buf_deinit(&body);
 }
 
+static void grant_init(struct fixture *f, Holdfast__V1__GrantRequest *grant,
+                       Holdfast__V1__CurrencyAmount **amounts, uint64_t made_ms)
+{
+    holdfast__v1__grant_request__init(grant);
+    grant->player_id = (char *)"ann";
+    grant->op_id = fixture_op_id_at(f, made_ms);
+    grant->currencies = amounts;
+    grant->n_currencies = 1;
+}
+
+/* Its caller was told that it is never applied; it has perhaps done the same under another id. */
+static void a_longer_window_does_not_bring_back_what_had_expired(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest late, young;
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
+    const uint64_t quarter_ms = 900000;
+
+    gold.currency = (char *)"gold";
+    gold.amount = 5;
+    fixture_policy(f, quarter_ms, 0);
+    grant_init(f, &late, amounts, f->now_ms - quarter_ms - 1);
+    grant_init(f, &young, amounts, f->now_ms - quarter_ms);
+    for (uint64_t window_ms = quarter_ms; window_ms <= 4 * quarter_ms; window_ms *= 2) {
+        late.authority = fixture_authority(f, "unheld");
+        assert_null(fixture_mutate(f, METHOD_GRANT, &late.base));
+        assert_int_equal(f->error->code, ERROR(OPERATION_EXPIRED));
+        fixture_policy(f, 2 * window_ms, 0);
+    }
+    assert_int_equal(fixture_operation(f, "ann", late.op_id)->state, OPERATION(EXPIRED));
+    young.authority = fixture_authority(f, "unheld");
+    assert_non_null(fixture_mutate(f, METHOD_GRANT, &young.base));
+    fixture_restart(f);
+    late.authority = fixture_authority(f, "unheld");
+    assert_null(fixture_mutate(f, METHOD_GRANT, &late.base));
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 5);
+}
+
 static void limits_and_names_are_checked(void **state)
 {
     struct fixture *f = *state;
@@ -115,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         FIXTURE_TEST(a_policy_replaces_the_one_before_and_old_versions_change_nothing),
         FIXTURE_TEST(a_policy_that_changes_on_the_way_is_what_counts),
+        FIXTURE_TEST(a_longer_window_does_not_bring_back_what_had_expired),
         FIXTURE_TEST(limits_and_names_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,27 @@ static void edits_make_change_and_remove_sections(void **state)
     assert_int_equal(profile(f)->sections[0]->last_write_at_ms, (int64_t)f->now_ms);
 }
 
+/* Else an if_version of before the deletion could match what was written after it. */
+static void a_section_made_anew_has_no_version_it_had_before(void **state)
+{
+    struct fixture *f = *state;
+    struct update update;
+    Holdfast__V1__DeleteSection delete = HOLDFAST__V1__DELETE_SECTION__INIT;
+
+    assert_non_null(replace(f, "quests", "{}"));
+    assert_non_null(replace(f, "quests", "{}"));
+    assert_int_equal(profile(f)->sections[0]->version, 2);
+    for (uint64_t version = 3; version < 6; version++) {
+        update_init(&update, "quests");
+        update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_DELETE;
+        update.edit.delete_ = &delete;
+        assert_non_null(send(f, &update));
+        fixture_restart(f);
+        assert_non_null(replace(f, "quests", "{}"));
+        assert_int_equal(profile(f)->sections[0]->version, version);
+    }
+}
+
 static void edits_work_on_sections_that_left_memory(void **state)
 {
     struct fixture *f = *state;
@@ -226,6 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FIXTURE_TEST(edits_make_change_and_remove_sections),
+        FIXTURE_TEST(a_section_made_anew_has_no_version_it_had_before),
         FIXTURE_TEST(edits_work_on_sections_that_left_memory),
         FIXTURE_TEST(steps_are_all_or_nothing_and_the_refusal_names_the_step),
         FIXTURE_TEST(versions_and_schemas_guard_a_section),

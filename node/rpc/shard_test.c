@@ -207,18 +207,24 @@ static void other_payload_under_the_same_id_is_refused(void **state)
     holdfast__v1__error_detail__free_unpacked(why, NULL);
 }
 
-static uint64_t start_session(struct fixture *f, const char *incarnation, int mode)
+static uint64_t start_session_as(struct fixture *f, const char *incarnation, int mode, char *id)
 {
     Holdfast__V1__StartSessionRequest request = HOLDFAST__V1__START_SESSION_REQUEST__INIT;
-    char id[UUID_TEXT_SIZE];
 
-    op_id(f, id);
     request.player_id = "42";
     request.op_id = id;
     request.incarnation = (char *)(uintptr_t)incarnation;
     request.mode = (Holdfast__V1__StartMode)mode;
     call(f, METHOD_START_SESSION, &request.base);
     return f->calls;
+}
+
+static uint64_t start_session(struct fixture *f, const char *incarnation, int mode)
+{
+    char id[UUID_TEXT_SIZE];
+
+    op_id(f, id);
+    return start_session_as(f, incarnation, mode, id);
 }
 
 static uint64_t fence_of_last(struct fixture *f, char token[64])
@@ -257,19 +263,13 @@ static void steal_waits_for_the_grace_period(void **state)
     assert_int_equal(fence_of_last(f, second), 2);
 }
 
-static void waiter_gets_the_session_when_the_holder_ends_it(void **state)
+static void end_session(struct fixture *f, char *token)
 {
-    struct fixture *f = *state;
     Holdfast__V1__EndSessionRequest end = HOLDFAST__V1__END_SESSION_REQUEST__INIT;
     Holdfast__V1__Authority authority = HOLDFAST__V1__AUTHORITY__INIT;
     Holdfast__V1__SessionAuthority session = HOLDFAST__V1__SESSION_AUTHORITY__INIT;
-    char token[64], id[UUID_TEXT_SIZE];
+    char id[UUID_TEXT_SIZE];
 
-    start_session(f, "1-10", HOLDFAST__V1__START_MODE__START_MODE_FAIL);
-    fence_of_last(f, token);
-    uint32_t replies = f->replies;
-    uint64_t waiter = start_session(f, "1-11", HOLDFAST__V1__START_MODE__START_MODE_WAIT);
-    assert_int_equal(f->replies, replies);
     session.token = token;
     authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SESSION;
     authority.session = &session;
@@ -278,9 +278,56 @@ static void waiter_gets_the_session_when_the_holder_ends_it(void **state)
     end.op_id = id;
     end.authority = &authority;
     call(f, METHOD_END_SESSION, &end.base);
+}
+
+static void waiter_gets_the_session_when_the_holder_ends_it(void **state)
+{
+    struct fixture *f = *state;
+    char token[64];
+
+    start_session(f, "1-10", HOLDFAST__V1__START_MODE__START_MODE_FAIL);
+    fence_of_last(f, token);
+    uint32_t replies = f->replies;
+    uint64_t waiter = start_session(f, "1-11", HOLDFAST__V1__START_MODE__START_MODE_WAIT);
+    assert_int_equal(f->replies, replies);
+    end_session(f, token);
     assert_int_equal(f->replies, replies + 2);
     assert_int_equal(f->last_call, waiter);
     assert_int_equal(fence_of_last(f, token), 2);
+}
+
+/* Else the session would be granted to nobody, and the next in the queue wait for that. */
+static void waiter_that_was_cancelled_loses_its_place(void **state)
+{
+    struct fixture *f = *state;
+    char token[64];
+
+    start_session(f, "1-10", HOLDFAST__V1__START_MODE__START_MODE_FAIL);
+    fence_of_last(f, token);
+    uint64_t gone = start_session(f, "1-11", HOLDFAST__V1__START_MODE__START_MODE_WAIT);
+    uint64_t next = start_session(f, "1-12", HOLDFAST__V1__START_MODE__START_MODE_WAIT);
+    step(f, (struct shard_event){ .type = SHARD_CANCEL, .call = gone });
+    end_session(f, token);
+    assert_int_equal(f->last_call, next);
+    assert_int_equal(fence_of_last(f, token), 2);
+}
+
+/* A router that lost its link asks again; the first call may still stand in the queue. */
+static void waiter_that_asks_twice_under_one_id_is_answered_twice(void **state)
+{
+    struct fixture *f = *state;
+    char token[64], id[UUID_TEXT_SIZE];
+
+    start_session(f, "1-10", HOLDFAST__V1__START_MODE__START_MODE_FAIL);
+    fence_of_last(f, token);
+    uint32_t replies = f->replies;
+    op_id(f, id);
+    start_session_as(f, "1-11", HOLDFAST__V1__START_MODE__START_MODE_WAIT, id);
+    uint64_t again = start_session_as(f, "1-11", HOLDFAST__V1__START_MODE__START_MODE_WAIT, id);
+    end_session(f, token);
+    assert_int_equal(f->replies, replies + 3);
+    assert_int_equal(f->last_call, again);
+    assert_int_equal(f->last_status, REPLY_OK);
 }
 
 static void reads_see_what_was_acknowledged(void **state)
@@ -299,6 +346,48 @@ static void reads_see_what_was_acknowledged(void **state)
     assert_int_equal(response->n_balances, 1);
     assert_int_equal(response->balances[0]->amount, 5);
     holdfast__v1__get_balances_response__free_unpacked(response, NULL);
+}
+
+static Holdfast__V1__ErrorDetail *read_with(struct fixture *f, Holdfast__V1__ReadOptions *options)
+{
+    Holdfast__V1__GetBalancesRequest request = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
+
+    request.player_id = "42";
+    request.read = options;
+    call(f, METHOD_GET_BALANCES, &request.base);
+    if (f->last_status == REPLY_OK)
+        return NULL;
+    return holdfast__v1__error_detail__unpack(NULL, f->last_body.size, f->last_body.data);
+}
+
+static void at_least_needs_a_whole_dot_and_is_not_silently_strict(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__ReadOptions options = HOLDFAST__V1__READ_OPTIONS__INIT;
+    Holdfast__V1__Dot dots[] = { HOLDFAST__V1__DOT__INIT, HOLDFAST__V1__DOT__INIT,
+                                 HOLDFAST__V1__DOT__INIT, HOLDFAST__V1__DOT__INIT };
+
+    dots[1].owner = dots[1].counter = 1;
+    dots[2].epoch = dots[2].counter = 1;
+    dots[3].epoch = dots[3].owner = 1;
+    options.consistency = HOLDFAST__V1__READ_CONSISTENCY__READ_CONSISTENCY_AT_LEAST;
+    for (size_t i = 0; i < 5; i++) {
+        options.at_least = i < 4 ? &dots[i] : NULL;
+        Holdfast__V1__ErrorDetail *why = read_with(f, &options);
+        assert_non_null(why);
+        assert_int_equal(why->code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT);
+        assert_string_equal(why->field, "read.at_least");
+        holdfast__v1__error_detail__free_unpacked(why, NULL);
+    }
+    dots[0] = dots[1];
+    dots[0].epoch = 1;
+    dots[0].owner = 7;
+    options.at_least = &dots[0];
+    assert_null(read_with(f, &options));
+    options.consistency = (Holdfast__V1__ReadConsistency)9;
+    Holdfast__V1__ErrorDetail *why = read_with(f, &options);
+    assert_string_equal(why->field, "read.consistency");
+    holdfast__v1__error_detail__free_unpacked(why, NULL);
 }
 
 static void deposed_owner_says_where_to_go(void **state)
@@ -324,7 +413,10 @@ int main(void)
         SHARD_TEST(other_payload_under_the_same_id_is_refused),
         SHARD_TEST(steal_waits_for_the_grace_period),
         SHARD_TEST(waiter_gets_the_session_when_the_holder_ends_it),
+        SHARD_TEST(waiter_that_was_cancelled_loses_its_place),
+        SHARD_TEST(waiter_that_asks_twice_under_one_id_is_answered_twice),
         SHARD_TEST(reads_see_what_was_acknowledged),
+        SHARD_TEST(at_least_needs_a_whole_dot_and_is_not_silently_strict),
         SHARD_TEST(deposed_owner_says_where_to_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,6 +133,10 @@ static struct retry_action take_refusal(struct retry_call *call, const struct re
     /* This attempt was refused before the log, which says nothing of the one before it. */
     if (event->refusal_code == CODE(THROTTLED))
         return try_again(call, event);
+    /* A WAIT that waited to its end: the log holds no outcome of it. A packet of ours that is still
+     * on some way could only take a session that nobody uses, and that frees itself (section 5). */
+    if (event->refusal_code == CODE(SESSION_LOCKED))
+        return pass_on(call);
     return give_up(call, CODE(OUTCOME_UNKNOWN),
                    "a repeated attempt was refused, but an earlier one may have been carried out");
 }

@@ -389,6 +389,24 @@ static void a_refusal_before_the_log_does_not_hide_an_earlier_attempt(void **sta
                                     "110 give up: 17\n");
 }
 
+/* Its place in the queue was lost with the owner; asked again, it waited until its time was over.
+ */
+static void a_wait_that_outlives_its_owner_ends_with_the_name_of_the_holder(void **state)
+{
+    struct story story;
+    (void)state;
+
+    start(&story, true);
+    lose(&story, ERR_DISCONNECTED);
+    wake(&story);
+    story.now_ms = 1050;
+    refuse(&story, CODE(SESSION_LOCKED), false);
+    assert_string_equal(story.text, "100 send to 1 in 7, 1000 ms\n"
+                                    "100 wait until 105\n"
+                                    "105 send to 1 in 7, 995 ms\n"
+                                    "1050 pass on\n");
+}
+
 static void a_stored_refusal_settles_an_earlier_attempt(void **state)
 {
     struct story story;
@@ -533,6 +551,7 @@ int main(void)
         cmocka_unit_test(a_mutation_never_sent_is_a_deadline_exceeded),
         cmocka_unit_test(a_mutation_surely_not_carried_out_is_unavailable),
         cmocka_unit_test(a_refusal_before_the_log_does_not_hide_an_earlier_attempt),
+        cmocka_unit_test(a_wait_that_outlives_its_owner_ends_with_the_name_of_the_holder),
         cmocka_unit_test(a_stored_refusal_settles_an_earlier_attempt),
         cmocka_unit_test(a_request_too_large_to_send_gives_up),
         cmocka_unit_test(abandoning_a_sent_mutation_is_an_unknown_outcome),

@@ -9,14 +9,13 @@
 #define ROUTER_CONFIG(X)                                                                                   \
     X(name,                TEXT,     "router",                1,   63,       "",          "name in logs and to nodes") \
     X(cluster,             TEXT,     "dev",                   1,   63,       "",          "cluster name: prefix of its etcd keys") \
-    X(listen,              TEXT,     "127.0.0.1:7400",        3,   255,      "host:port", "public endpoint: Connect, gRPC, gRPC-Web; numeric host") \
+    X(listen,              ADDRESS,  "127.0.0.1:7400",        3,   255,      "host:port", "public endpoint: Connect, gRPC, gRPC-Web; numeric host") \
     X(public_tls_cert,     PATH,     "",                      0,   4000,     "",          "certificate of the public endpoint (PEM); empty: plain") \
     X(public_tls_key,      PATH,     "",                      0,   4000,     "",          "key of public_tls_cert (PEM)") \
     X(cors_origins,        TEXT,     "",                      0,   4000,     "",          "origins of web pages that may call, or *; empty: none") \
-    X(native_listen,       TEXT,     "",                      0,   255,      "host:port", "nng endpoint for native clients; empty: none") \
+    X(native_listen,       ADDRESS,  "",                      0,   255,      "host:port", "nng endpoint for native clients; empty: none") \
     X(node_transport,      TEXT,     "peer",                  3,   4,        "",          "what dials nodes: peer (libuv) or nng; the other side may differ") \
     PROCESS_CONFIG(X) \
-    X(workers,             U32,      "1",                     1,   1,        "",          "event loops; reserved, one for now") \
     X(in_flight_max,       U32,      "20000",                 1,   60000,    "",          "calls in flight; more are THROTTLED, bulk first") \
     X(connections_max,     U32,      "10000",                 1,   100000,   "",          "public connections; more close the one idle for longest, or are closed") \
     X(body_size_max,       SIZE,     "4MiB",                  1024, 4194304, "bytes",     "body of one public request") \

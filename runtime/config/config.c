@@ -196,10 +196,15 @@ static err take_environment(const struct config_program *program, char *const *e
 static void zero_fields(const struct config_program *program, void *config)
 {
     static const size_t sizes[] = {
-        [CONFIG_U32] = sizeof(uint32_t),      [CONFIG_U64] = sizeof(uint64_t),
-        [CONFIG_BOOL] = sizeof(bool),         [CONFIG_TEXT] = sizeof(char *),
-        [CONFIG_PATH] = sizeof(char *),       [CONFIG_LIST] = sizeof(struct config_list),
-        [CONFIG_DURATION] = sizeof(uint64_t), [CONFIG_SIZE] = sizeof(uint64_t),
+        [CONFIG_U32] = sizeof(uint32_t),
+        [CONFIG_U64] = sizeof(uint64_t),
+        [CONFIG_BOOL] = sizeof(bool),
+        [CONFIG_TEXT] = sizeof(char *),
+        [CONFIG_PATH] = sizeof(char *),
+        [CONFIG_ADDRESS] = sizeof(char *),
+        [CONFIG_LIST] = sizeof(struct config_list),
+        [CONFIG_DURATION] = sizeof(uint64_t),
+        [CONFIG_SIZE] = sizeof(uint64_t),
     };
 
     for (size_t i = 0; i < program->option_count; i++)
@@ -245,7 +250,8 @@ static void print_range(const struct config_option *option, struct buf *out)
     if (option->type == CONFIG_BOOL)
         return;
     buf_printf(out, ", ");
-    if (option->type == CONFIG_TEXT || option->type == CONFIG_PATH)
+    if (option->type == CONFIG_TEXT || option->type == CONFIG_PATH ||
+        option->type == CONFIG_ADDRESS)
         buf_printf(out, "length ");
     if (option->type == CONFIG_LIST)
         buf_printf(out, "count ");

@@ -10,7 +10,8 @@
  *   CONFIG_OPTIONS(node_config, NODE_CONFIG)           (one .c file; gives node_config_options)
  *
  * Row: field, type, default as text, min, max, unit, doc. min and max bound the number (U32, U64,
- * milliseconds, bytes), the length of TEXT and PATH in bytes, the count of LIST; BOOL ignores them.
+ * milliseconds, bytes), the length of TEXT, PATH and ADDRESS in bytes, the count of LIST; BOOL
+ * ignores them.
  *
  * Sources, later ones win: defaults, the YAML file of --config (flat: option_name: value),
  * environment HOLDFAST_<OPTION_NAME>, flags --option-name value or --option-name=value. Unknown
@@ -37,13 +38,15 @@ enum {
 /* DURATION: "250ms", "5s", "2m", "1h", "1d", or a plain number of milliseconds.
  * SIZE: "64KiB", "8MiB", "2GiB", "100B", or a plain number of bytes.
  * BOOL: true or false; the bare flag --name means true, --no-name false.
- * LIST: a YAML sequence; elsewhere separated by commas. */
+ * ADDRESS: "host:port", "[v6]:port"; may be empty when min is 0. Whether the host exists is not
+ * asked. LIST: a YAML sequence; elsewhere separated by commas. */
 enum config_type {
     CONFIG_U32,
     CONFIG_U64,
     CONFIG_BOOL,
     CONFIG_TEXT,
     CONFIG_PATH,
+    CONFIG_ADDRESS,
     CONFIG_LIST,
     CONFIG_DURATION,
     CONFIG_SIZE
@@ -59,6 +62,7 @@ struct config_list {
 #define CONFIG_CTYPE_BOOL     bool
 #define CONFIG_CTYPE_TEXT     char *
 #define CONFIG_CTYPE_PATH     char *
+#define CONFIG_CTYPE_ADDRESS  char *
 #define CONFIG_CTYPE_LIST     struct config_list
 #define CONFIG_CTYPE_DURATION uint64_t /* ms */
 #define CONFIG_CTYPE_SIZE     uint64_t /* bytes */

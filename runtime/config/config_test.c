@@ -15,7 +15,7 @@
 
 /* clang-format off */
 #define TEST_CONFIG(X)                                                                          \
-    X(listen_address, TEXT,     "127.0.0.1:7000", 3, 20,      "host:port", "where it listens")  \
+    X(listen_address, ADDRESS,  "127.0.0.1:7000", 3, 20,      "host:port", "where it listens")  \
     X(workers,        U32,      "2",      1,    64,           "",          "event loops")       \
     X(seed,           U64,      "0",      0,    UINT64_MAX,   "",          "of the random bits") \
     X(verbose,        BOOL,     "false",  0,    1,            "",          "say more")          \
@@ -50,6 +50,27 @@ static err load(struct test_config *config, struct config_error *why, char *cons
     if (e == ERR_OK)
         assert_int_equal(action, CONFIG_RUN);
     return e;
+}
+
+static void an_address_has_a_host_and_a_port(void **state)
+{
+    static const char *const good[] = { "h:1", "127.0.0.1:0", "[::1]:65535", "node-0.x:7401" };
+    static const char *const bad[] = { "nonsense", "host:",    "host:port", ":7401",   "h:65536",
+                                       "h:-1",     "::1:7401", "[::1:7401", "[]:7401", "h:1 " };
+    struct test_config config;
+    struct config_error why;
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        assert_int_equal(load(&config, &why, NULL, "--listen-address", good[i], NULL), ERR_OK);
+        config_deinit(&program, &config);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        assert_int_equal(load(&config, &why, NULL, "--listen-address", bad[i], NULL), ERR_INVALID);
+        assert_non_null(strstr(why.text, "--listen-address"));
+        assert_non_null(strstr(why.text, bad[i]));
+        assert_non_null(strstr(why.text, "no address (such as 127.0.0.1:7400"));
+    }
 }
 
 static void write_file(char *path, const char *text)
@@ -208,7 +229,7 @@ static void help_shows_every_row_of_the_table(void **state)
 
     config_print_help(&program, &help);
     buf_put_u8(&help, 0);
-    assert_non_null(strstr((char *)help.data, "--listen-address text, host:port"));
+    assert_non_null(strstr((char *)help.data, "--listen-address address, host:port"));
     assert_non_null(strstr((char *)help.data, "default \"5s\", 500ms to 1m; HOLDFAST_TTL"));
     assert_non_null(strstr((char *)help.data, "default \"64MiB\", 4KiB to 1024GiB"));
     assert_non_null(strstr((char *)help.data, "default \"a,b\", count 1 to 3"));
@@ -238,12 +259,12 @@ static void printed_values_load_again(void **state)
     struct buf yaml = { 0 };
     (void)state;
 
-    assert_int_equal(load(&a, &why, NULL, "--listen-address=q\"\\:\t1", "--ttl=1500",
-                          "--cache=1GiB", "--endpoints=x: y,#z\xc3\xa9\xc2\x85\xe2\x80\xa8", NULL),
+    assert_int_equal(load(&a, &why, NULL, "--data-dir=q\"\\:\t1", "--ttl=1500", "--cache=1GiB",
+                          "--endpoints=x: y,#z\xc3\xa9\xc2\x85\xe2\x80\xa8", NULL),
                      ERR_OK);
     config_print_values(&program, &a, &yaml);
     assert_int_equal(config_yaml_load(&program, "f", buf_slice(&yaml), &b, &why), ERR_OK);
-    assert_string_equal(a.listen_address, b.listen_address);
+    assert_string_equal(a.data_dir, b.data_dir);
     assert_true(b.ttl == 1500 && b.cache == 1u << 30 && b.endpoints.count == 2);
     assert_string_equal(b.endpoints.items[1], "#z\xc3\xa9\xc2\x85\xe2\x80\xa8");
     buf_deinit(&yaml);
@@ -254,6 +275,7 @@ static void printed_values_load_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_address_has_a_host_and_a_port),
         cmocka_unit_test(defaults_hold_without_any_source),
         cmocka_unit_test(later_sources_win),
         cmocka_unit_test(flags_have_their_forms),

@@ -42,8 +42,8 @@ static const struct unit *units_of(enum config_type type)
 
 const char *config_type_word(enum config_type type)
 {
-    static const char *const words[] = { "integer", "integer", "boolean",  "text",
-                                         "path",    "list",    "duration", "size" };
+    static const char *const words[] = { "integer", "integer", "boolean",  "text", "path",
+                                         "address", "list",    "duration", "size" };
     return words[type];
 }
 
@@ -146,6 +146,26 @@ static err set_number(const struct config_option *option, void *config, const ch
     return ERR_OK;
 }
 
+/* A port of digits behind the last colon; colons in the host only within brackets. */
+static bool address_is_valid(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    uint64_t port;
+
+    if (colon == NULL || colon == text || !number_parse(colon + 1, NULL, &port) ||
+        port > UINT16_MAX)
+        return false;
+    size_t host = (size_t)(colon - text);
+    if (text[0] == '[')
+        return host > 2 && text[host - 1] == ']';
+    return memchr(text, ':', host) == NULL;
+}
+
+static bool is_text(enum config_type type)
+{
+    return type == CONFIG_TEXT || type == CONFIG_PATH || type == CONFIG_ADDRESS;
+}
+
 static err set_text(const struct config_option *option, void *config, const char *text,
                     const struct config_source *source, struct config_error *ret_why)
 {
@@ -154,6 +174,9 @@ static err set_text(const struct config_option *option, void *config, const char
     err e = limits_check(option, strlen(text), "length ", text, source, ret_why);
     if (e != ERR_OK)
         return e;
+    if (option->type == CONFIG_ADDRESS && text[0] != '\0' && !address_is_valid(text))
+        return refuse(source, ret_why,
+                      "\"%.64s\" is no address (such as 127.0.0.1:7400, [::1]:7400)", text);
     char *copy = strdup(text);
     CHECK(copy != NULL);
     free(*value);
@@ -221,6 +244,7 @@ err config_value_set(const struct config_option *option, void *config, const cha
         return refuse(source, ret_why, "\"%.64s\" is neither true nor false", text);
     case CONFIG_TEXT:
     case CONFIG_PATH:
+    case CONFIG_ADDRESS:
         return set_text(option, config, text, source, ret_why);
     case CONFIG_LIST:
         return set_list(option, config, text, source, ret_why);
@@ -233,7 +257,7 @@ void config_value_free(const struct config_option *option, void *config)
 {
     if (option->type == CONFIG_LIST)
         list_free(field(option, config));
-    if (option->type != CONFIG_TEXT && option->type != CONFIG_PATH)
+    if (!is_text(option->type))
         return;
     char **text = field(option, config);
     free(*text);
@@ -300,6 +324,7 @@ void config_value_print(const struct config_option *option, const void *config, 
         break;
     case CONFIG_TEXT:
     case CONFIG_PATH:
+    case CONFIG_ADDRESS:
         text_print(*(char *const *)(const void *)value, out);
         break;
     case CONFIG_LIST:
