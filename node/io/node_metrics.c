@@ -161,6 +161,9 @@ SHARD_FIGURES(FIGURE_FUNCTIONS)
     X(log_bytes,      "holdfast_node_log_bytes",                     gauge,   log_bytes,          "Disk that the log takes.") \
     X(log_segments,   "holdfast_node_log_segments",                  gauge,   segments,           "Log files with entries that are still needed, or not yet freed.") \
     X(log_recycled,   "holdfast_node_log_segments_recycled_total",   counter, recycled,           "Log files cut off and written anew.") \
+    X(log_entries,    "holdfast_node_log_entries_total",             counter, entries,            "Entries written to the log.") \
+    X(log_written,    "holdfast_node_log_written_bytes_total",       counter, written_bytes,      "Bytes written to the log.") \
+    X(log_sync_s,     "holdfast_node_log_sync_seconds_total",        counter, sync_ns / 1e9,      "Time spent in syncs of the log.") \
     X(log_synced,     "holdfast_node_log_syncs_total",               counter, syncs,              "Times the log was fsynced.") \
     X(log_waits,      "holdfast_node_log_space_waits_total",         counter, space_waits,        "Times the log waited for disk.")
 /* clang-format on */
