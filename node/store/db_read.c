@@ -169,23 +169,45 @@ err db_get_many(struct db *db, uint32_t shard, const struct slice *keys, uint32_
     return e;
 }
 
+/* ERR_NEED: "incomplete", or worse; then db_get_many meets it too, and says so. */
+static err find_cached(struct db *db, uint32_t shard, struct slice key, struct gather *gather)
+{
+    uint8_t whole[DB_SHARD_BYTES + STATE_KEY_BYTES_MAX];
+    struct slice value = { 0 };
+    char *error = NULL;
+
+    CHECK(key.size > 0 && key.size <= STATE_KEY_BYTES_MAX);
+    whole[0] = (uint8_t)(shard >> 8);
+    whole[1] = (uint8_t)shard;
+    memcpy(whole + DB_SHARD_BYTES, key.data, key.size);
+    rocksdb_pinnableslice_t *found = rocksdb_get_pinned(
+        db->rocks, db->cached_options, (const char *)whole, DB_SHARD_BYTES + key.size, &error);
+    if (error != NULL) {
+        rocksdb_free(error);
+        return ERR_NEED;
+    }
+    if (found != NULL)
+        value.data = (const uint8_t *)rocksdb_pinnableslice_value(found, &value.size);
+    gather_add(gather, key, value);
+    rocksdb_pinnableslice_destroy(found);
+    return ERR_OK;
+}
+
 err db_find_cached(struct db *db, uint32_t shard, const struct slice *keys, uint32_t count,
                    struct db_rows *ret_rows)
 {
-    struct lookup lookup;
+    struct gather gather = { 0 };
     err e = ERR_OK;
 
-    lookup_init(&lookup, shard, keys, count);
-    lookup_run(db, db->cached_options, &lookup);
-    /* "Incomplete", or worse: then db_get_many meets it too, and says so. */
-    for (uint32_t i = 0; i < count; i++)
-        e = lookup.errors[i] != NULL ? ERR_NEED : e;
-    if (e == ERR_OK) {
-        atomic_fetch_add(&db->cached_gets, count);
-        lookup_gather(&lookup, keys, ret_rows);
+    for (uint32_t i = 0; i < count && e == ERR_OK; i++)
+        e = find_cached(db, shard, keys[i], &gather);
+    if (e != ERR_OK) {
+        gather_deinit(&gather);
+        return e;
     }
-    lookup_deinit(&lookup);
-    return e;
+    atomic_fetch_add(&db->cached_gets, count);
+    gather_finish(&gather, true, ret_rows);
+    return ERR_OK;
 }
 
 err db_load_meta(struct db *db, uint32_t shard, struct buf *ret_row)
