@@ -15,9 +15,11 @@ export const apiKey = process.env.HOLDFAST_API_KEY ?? "";
 // The stub of tests/bench/http_bench_server.c answers "fail:<n>" and "silent" as it is told.
 export const isStub = process.env.HOLDFAST_STUB === "1";
 
-export function opId() {
+export const opId = () => opIdAt(Date.now());
+
+export function opIdAt(ms) {
   const bytes = randomBytes(16);
-  bytes.writeUIntBE(Date.now(), 0, 6);
+  bytes.writeUIntBE(ms, 0, 6);
   bytes[6] = (bytes[6] & 0x0f) | 0x70;
   bytes[8] = (bytes[8] & 0x3f) | 0x80;
   const hex = bytes.toString("hex");

@@ -3,15 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { LedgerService } from "./gen/holdfast/v1/ledger_pb.js";
-import { SessionService } from "./gen/holdfast/v1/session_pb.js";
+import { OperationService } from "./gen/holdfast/v1/operation_pb.js";
+import { ProfileService } from "./gen/holdfast/v1/profile_pb.js";
+import { SessionService, StartMode } from "./gen/holdfast/v1/session_pb.js";
 import { ErrorCode, ErrorDetailSchema } from "./gen/holdfast/v1/error_pb.js";
 import { isStub, opId, transports } from "./client.mjs";
-
-const system = { kind: { case: "system", value: { scope: "payments" } } };
-const grant = (playerId, extra = {}) => ({
-  playerId, opId: opId(), authority: system, reason: "conformance \u{1F600}",
-  currencies: [{ currency: "gold", amount: 5n }], ...extra,
-});
+import { grant, hold, refusals } from "./refusals.mjs";
 
 async function failure(promise) {
   try {
@@ -77,7 +74,19 @@ for (const [name, transport] of Object.entries(transports)) {
     for (const answer of await Promise.all(calls)) assert.ok(answer.ledgerSeq > 0n);
   });
 
-  test(`${name}: typed errors`, { skip: !isStub }, async () => {
+  // The stub answers with every code there is, the router with those that it can be made to give.
+  if (!isStub) test(`${name}: typed errors of a router`, async () => {
+    const operation = createClient(OperationService, transport);
+    const profile = createClient(ProfileService, transport);
+    for (const [errorCode, provoke] of await refusals({ ledger, session, operation, profile })) {
+      const error = await failure(provoke());
+      assert.equal(error.code, codes.get(errorCode), `${ErrorCode[errorCode]}: ${error.message}`);
+      assert.ok(error.rawMessage.length > 0);
+      const [detail] = error.findDetails(ErrorDetailSchema);
+      assert.equal(detail.code, errorCode, error.message);
+    }
+  });
+  else test(`${name}: typed errors`, async () => {
     for (const [errorCode, code] of codes) {
       const error = await failure(ledger.grant(grant(`fail:${errorCode}`)));
       assert.equal(error.code, code, ErrorCode[errorCode]);
@@ -89,7 +98,19 @@ for (const [name, transport] of Object.entries(transports)) {
     }
   });
 
-  test(`${name}: deadline and cancel`, { skip: !isStub }, async () => {
+  // A StartSession with WAIT is what takes long: it is answered before its deadline, or cancelled.
+  if (!isStub) test(`${name}: deadline and cancel at a router`, async () => {
+    const { player, server } = await hold(session);
+    const wait = (options) => failure(session.startSession(
+      { playerId: player, opId: opId(), incarnation: server, mode: StartMode.WAIT }, options));
+    const late = await wait({ timeoutMs: 1000 });
+    assert.ok([Code.Aborted, Code.DeadlineExceeded].includes(late.code), late.message);
+    const abort = new AbortController();
+    const call = wait({ signal: abort.signal });
+    setTimeout(() => abort.abort(), 100);
+    assert.equal((await call).code, Code.Canceled);
+  });
+  else test(`${name}: deadline and cancel`, async () => {
     const late = await failure(ledger.grant(grant("silent"), { timeoutMs: 100 }));
     assert.equal(late.code, Code.DeadlineExceeded);
     const abort = new AbortController();

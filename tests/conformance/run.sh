@@ -2,7 +2,7 @@
 # Stock clients against the public endpoint.
 #   run.sh                      the stub server, tests/bench/http_bench_server.c (build it first)
 #   run.sh http://host:port     a running router; HOLDFAST_API_KEY if it wants one
-# Needs node_modules (npm ci) and openssl.
+# Needs openssl; installs the npm packages that package.json pins.
 set -eu
 cd "$(dirname "$0")"
 bin=${HOLDFAST_BIN:-../../build/release/bin}
@@ -29,7 +29,7 @@ start_stub() {
     exit 1
 }
 
-[ -d node_modules ] || npm ci --no-audit --no-fund
+[ -d node_modules ] || npm install --no-save --no-audit --no-fund --loglevel=error
 npx buf generate --template buf.gen.yaml ../../idl
 url=${1:-}
 export HOLDFAST_STUB=0
