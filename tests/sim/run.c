@@ -13,7 +13,7 @@
 #define CHAOS_MS_MAX   12000u
 #define CHAOS_MS_LIMIT 60000u
 #define CALM_MS        1000u  /* Business as usual after the last trouble. */
-#define HEAL_MS_MAX    40000u /* All must be well by then. */
+#define HEAL_MS_MAX    60000u /* All must be well by then. */
 #define UNUSED_MS      20000u
 #define LOOK_MS        100u
 #define EVENTS_MAX     3000000u

@@ -65,7 +65,7 @@ enum sim_kind {
     EV_ACT,         /* game server does something                              */
     EV_RENEW,       /* game server's heartbeat                                 */
     EV_ATTACH,      /* a late (re)registration reaches etcd                    */
-    EV_TROUBLE,     /* number: a node that crashes; 0: anything                  */
+    EV_TROUBLE,     /* number: a node that crashes, or PROC_COORD; 0: anything */
     EV_KINDS
 };
 
@@ -88,7 +88,7 @@ enum sim_kind {
     X(clock_jumps) X(etcd_outages) X(etcd_cuts) X(leases_revoked) X(watch_delays)                  \
     X(watch_resets) X(coordinators_killed) X(servers_killed) X(servers_paused) X(answers_lost)     \
     X(disk_stalls) X(duels) X(deposals) X(replicas_isolated) X(unseatings) X(stale_reads)          \
-    X(bits_flipped)
+    X(bits_flipped) X(servers_flapped)
 /* clang-format on */
 
 struct sim_counts {

@@ -381,6 +381,26 @@ static void flip_bit(struct sim *sim)
         crash(sim, node);
 }
 
+/* A game server's lease ends early; it is back at its next heartbeat, which the coordinators hear
+ * of later than of its end. */
+static void flap_server(struct sim *sim)
+{
+    struct sim_server *server = &sim->servers[sim_between(sim, 0, sim->server_count - 1)];
+
+    if (!server->up || !server->registered || server->attaching)
+        return;
+    sim->counts.servers_flapped++;
+    etcd_lease_revoke(sim, server->lease);
+    sim_later(sim, sim->delay_ms_max / 2 + sim_between(sim, 5, 60),
+              &(struct sim_event){ .kind = EV_TROUBLE, .number = PROC_COORD });
+}
+
+static void deafen_coordinators(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->coord_count; i++)
+        hold_watch(sim, PROC_COORD + i, sim_between(sim, 300, 1500));
+}
+
 struct trouble {
     void (*make)(struct sim *sim);
     enum sim_without kind;
@@ -399,7 +419,7 @@ static void make_trouble(struct sim *sim)
         { trouble_server, WITHOUT_servers, 2 }, { stall_disk, WITHOUT_stalls, 1 },
         { depose, WITHOUT_deposals, 3 },        { isolate_replica, WITHOUT_isolations, 2 },
         { crash_stalled, WITHOUT_crashes, 2 },  { unseat, WITHOUT_unseatings, 1 },
-        { flip_bit, WITHOUT_rot, 1 },
+        { flip_bit, WITHOUT_rot, 1 },           { flap_server, WITHOUT_servers, 2 },
     };
     uint32_t weights = 0;
     uint32_t at = 0;
@@ -422,6 +442,10 @@ void trouble_event(struct sim *sim, const struct sim_event *event)
 
     if (sim->healing)
         return;
+    if (event->number == PROC_COORD) {
+        deafen_coordinators(sim);
+        return;
+    }
     if (event->number != 0) {
         if (!sim_without(sim, WITHOUT_crashes))
             crash_soon(sim, (uint32_t)event->number);
@@ -446,6 +470,8 @@ void trouble_heal(struct sim *sim)
     sim->evict /= 20; /* Rows that leave faster than they come back would never end. */
     sim->delay_ms_max = sim->delay_ms_max < 40 ? sim->delay_ms_max : 40;
     sim->sync_ms_max = sim->sync_ms_max < 10 ? sim->sync_ms_max : 10;
+    /* Two thousand entries whose rows are all cold take a while even so. */
+    sim->load_ms_max = sim->load_ms_max < 15 ? sim->load_ms_max : 15;
     for (uint32_t i = 0; i < sim->node_count; i++) {
         sim->nodes[i].paused_until_ms = 0;
         sim->nodes[i].stalled_until_ms = 0;
