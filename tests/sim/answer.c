@@ -292,6 +292,25 @@ static void check_refusal(const struct told *t, const Holdfast__V1__ErrorDetail 
         fail(t, "a refusal that is not in the log", 0, 1);
 }
 
+void oracle_packet(struct sim *sim, const struct sim_op *op)
+{
+    if (op->id[0] != '\0')
+        model_op(sim->oracle, slice_from_text(op->entity), slice_from_text(op->id))->packets++;
+}
+
+/* NOT_OWNER says that nothing was done: it may not be said of the only packet of an op that stands
+ * in the log. */
+static void check_not_owner(const struct told *t)
+{
+    const struct op_model *op =
+        t->call->method != METHOD_RESOLVE_OPERATION && t->call->method != METHOD_GET_OPERATION
+            ? op_of(t)
+            : NULL;
+
+    if (op != NULL && op->packets == 1 && (op->state == OP_PENDING || op->state == OP_COMMITTED))
+        fail(t, "NOT_OWNER for what stands in the log", op->state, OP_NONE);
+}
+
 void oracle_answer(struct sim *sim, const struct node_call *call, const struct shard_reply *reply,
                    struct slice body)
 {
@@ -299,12 +318,16 @@ void oracle_answer(struct sim *sim, const struct node_call *call, const struct s
     struct arena *arena = &sim->oracle->arena;
     struct told t = { .sim = sim, .call = call, .shard = &sim->oracle->shards[call->shard] };
 
-    if (sim->failure[0] != '\0' || reply->status == REPLY_NOT_OWNER ||
-        reply->status == REPLY_UNKNOWN)
+    if (sim->failure[0] != '\0' || reply->status == REPLY_UNKNOWN ||
+        (reply->status == REPLY_NOT_OWNER && method->route != METHOD_MUTATION))
         return;
     arena_reset(arena);
     t.request = arena_unpack(arena, method->request, buf_slice(&call->request));
     CHECK(t.request != NULL);
+    if (reply->status == REPLY_NOT_OWNER) {
+        check_not_owner(&t);
+        return;
+    }
     if (reply->status == REPLY_REFUSED) {
         const Holdfast__V1__ErrorDetail *detail =
             (const void *)arena_unpack(arena, &holdfast__v1__error_detail__descriptor, body);

@@ -53,6 +53,7 @@ struct op_model {
     uint64_t version;
     uint64_t fence; /* StartSession: granted. */
     struct hash128 payload;
+    uint32_t packets; /* Sent to nodes; copies that come late count too. */
     bool waited;
     bool too_old; /* Refused as such once. */
 };

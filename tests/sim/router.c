@@ -85,6 +85,7 @@ static void packet(struct sim *sim, const struct sim_call *call, bool late, stru
     buf_put_u8(&event->bytes, late);
     buf_put_u64(&event->bytes, 0);
     buf_put_u32(&event->bytes, call->method);
+    oracle_packet(sim, &sim->ops[call->op]);
     buf_put_u32(&event->bytes, (uint32_t)(call->retry.deadline_ms - sim->now_ms) + late * 3000u);
     buf_append(&event->bytes, call->body.data, call->body.size);
 }

@@ -441,7 +441,8 @@ struct oracle *oracle_new(struct sim *sim);
 void oracle_free(struct oracle *oracle);
 /* After every step of a shard: what it committed and applied. */
 void oracle_look(struct sim *sim, struct sim_node *node, uint32_t shard);
-/* Every answer that a node gives. */
+/* Every packet that a router sends, every answer that a node gives. */
+void oracle_packet(struct sim *sim, const struct sim_op *op);
 void oracle_answer(struct sim *sim, const struct node_call *call, const struct shard_reply *reply,
                    struct slice body);
 /* Before a coordinator's write: a server is marked only while it is not live, and forgotten only
