@@ -219,6 +219,8 @@ err rep_step(struct rep *rep, const struct rep_event *event, struct rep_out *out
     rep_check(rep);
     if (event->now_ms > rep->now_ms)
         rep->now_ms = event->now_ms;
+    if (rep->owner_heard_ms == 0) /* Just started: silence counts from here. */
+        rep->owner_heard_ms = event->now_ms;
     rep->unix_ms = event->unix_ms;
     rep->ticket_step = 0;
     err e = dispatch(rep, event, out);

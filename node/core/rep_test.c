@@ -96,6 +96,10 @@ static void owner_is_heard_by_its_heartbeats(void **state)
     rep_sim_crash(sim, 1);
     rep_sim_run(sim, 500);
     assert_true(sim->now_ms - rep_owner_heard_ms(rep_sim_rep(sim, 2)) >= 450);
+    rep_sim_crash(sim, 2); /* Who has just started has not listened for long. */
+    rep_sim_restart(sim, 2);
+    rep_sim_run(sim, 100);
+    assert_true(rep_owner_silent_ms(rep_sim_rep(sim, 2)) <= 120);
     end(sim);
 }
 

@@ -96,7 +96,7 @@ static void on_damaged(void *user, uint32_t shard, const char *text)
     struct node *node = user;
 
     (void)shard;
-    fail(node, "damaged database", text);
+    fail(node, "damaged disk", text);
 }
 
 static void on_peer_message(void *user, uint64_t from, struct slice bytes)

@@ -67,6 +67,10 @@ static void on_work(uv_work_t *work)
 
 /* ---- on the loop's thread ---- */
 
+#define DAMAGE_TEXT_BYTES 320u
+_Static_assert(DAMAGE_TEXT_BYTES == NODE_LOG_TEXT_BYTES && DAMAGE_TEXT_BYTES == DB_TEXT_BYTES,
+               "either store says what is damaged");
+
 static void give_back(struct worker *worker, struct load_job *job)
 {
     struct state_range range = { 0 };
@@ -104,17 +108,21 @@ static void job_clear(struct worker *worker, struct load_job *job)
 }
 
 /* Rows that cannot be read are never taken for absent: the node stops, and another replica serves.
- * A part of the log that was cut or damaged is given back as nothing; rep asks elsewhere. */
+ * So too for damaged entries of the log: their shard's owner alone sends them, and a member that is
+ * behind would wait for ever. A part that was cut is given back as nothing; rep asks elsewhere. */
 static void report_failure(struct worker *worker, const struct load_job *job)
 {
-    char text[DB_TEXT_BYTES] = "";
+    char text[DAMAGE_TEXT_BYTES] = "";
+    bool passing = job->kind == LOAD_LOG && job->result != ERR_CORRUPT; /* Cut meanwhile. */
 
-    log_event(worker->options.log, job->kind == LOAD_LOG ? LOG_WARN : LOG_ERROR,
-              "shard.load_failed", LOG_N("shard", job->shard),
-              LOG_S("error", err_text(job->result)));
-    if (job->kind == LOAD_LOG || worker->stopping)
+    log_event(worker->options.log, passing ? LOG_WARN : LOG_ERROR, "shard.load_failed",
+              LOG_N("shard", job->shard), LOG_S("error", err_text(job->result)));
+    if (passing || worker->stopping)
         return;
-    if (!db_damage(worker->options.db, text))
+    bool named = job->kind == LOAD_LOG
+                     ? node_log_damage(worker->options.store_log, job->shard, text)
+                     : db_damage(worker->options.db, text);
+    if (!named)
         snprintf(text, sizeof text, "%s", err_text(job->result));
     worker->options.ops.damaged(worker->options.user, job->shard, text);
 }

@@ -266,7 +266,8 @@ class Cluster:
         return self.node_of(dot["owner"]), dot
 
     def wait_converged(self, patience_s=PATIENCE_S, nodes=None):
-        """Every replica of every shard has applied all there is, to equal outcome hashes."""
+        """Every replica of every shard (or, if some are down, of so many nodes) has applied all
+        there is, to equal outcome hashes."""
         wait_for("all replicas to converge", lambda: converged(self.client.shards(), nodes),
                  patience_s)
 
@@ -280,7 +281,8 @@ def max_index(shard):
 
 def converged(shards, replicas_wanted=None):
     for shard in shards:
-        replicas = shard["replicas"]
+        replicas = [r for r in shard["replicas"]
+                    if replicas_wanted is None or r["state"] != "unreachable"]
         if not shard.get("serving") or len(replicas) != (replicas_wanted or len(shard["members"])):
             return False
         if any(r["state"] != "ok" for r in replicas):

@@ -1,9 +1,11 @@
 """A byte flipped on one node's disk: named, contained, and nothing lost."""
 
+import json
 import pathlib
 import time
 import unittest
 
+from client import UNHELD, uuid7
 from cluster import Cluster, ClusterTest, wait_for
 from load import Load
 
@@ -62,6 +64,46 @@ class DamagedLog(Damage):
         states = {r["state"] for s in self.client.shards() for r in s["replicas"]}
         print(f"states of replicas after a changed log: {sorted(states)}")
         self.assertEqual(states, {"ok", "damaged"})
+
+
+class DamagedOwner(Damage):
+    """What an owner no longer has in memory, a member that was away needs, and the disk lost."""
+
+    @classmethod
+    def plan(cls):
+        return Cluster()
+
+    def test_an_owner_that_cannot_read_its_log_stops_and_another_serves(self):
+        away, owner = self.cluster.nodes[2], self.cluster.nodes[0]
+        away.kill()
+        wait_for("the others to serve", self.cluster.all_serving)
+        player = next(name for name in (f"p{n}" for n in range(10_000))
+                      if self.cluster.owner_of(name)[0] is owner)
+        needle = f"receipt:needle-{uuid7()}"
+        self.client.grant(player, 7, op_id=needle)
+        for n in range(200):  # Beyond what the owner keeps of the shard's log in memory.
+            self.client.call("ProfileService/UpdateProfile", {
+                "playerId": player, "opId": uuid7(), "authority": UNHELD, "edits": [
+                    {"name": "blob", "replace": json.dumps({"n": n, "fill": "x" * 4000})}]})
+        self.assertTrue(any(self.spoil(path, needle.encode())
+                            for path in (self.cluster.dir / owner.name / "log").iterdir()))
+        already = len(owner.log())
+        away.start()
+        wait_for("the owner to stop", lambda: not owner.running())
+        self.assertEqual(owner.wait_exit(), 1)
+        self.assertIn("damaged", owner.log()[already:])
+        wait_for("every shard to be served", self.cluster.all_serving)
+        self.assertEqual(self.client.balance(player), 8)  # With the one that found the owner.
+        self.assertEqual([e["opId"] for e in self.client.entries(player)].count(needle), 1)
+        self.cluster.wait_converged(nodes=2)
+        owner.kill()  # Its disk is bad.
+
+    @staticmethod
+    def spoil(path, needle):
+        at = path.read_bytes().find(needle)
+        if at >= 0:
+            flip(path, at)
+        return at >= 0
 
 
 class DamagedDatabase(Damage):

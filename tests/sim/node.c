@@ -484,7 +484,7 @@ void node_event(struct sim *sim, struct sim_event *event)
         break;
     case EV_DAMAGE:
         sim->counts.damage_stops++;
-        sim_say(sim, "node %u   stops: its database is damaged", node->id);
+        sim_say(sim, "node %u   stops: its disk is damaged", node->id);
         node->broken = true;
         node_crash(sim, node);
         break;

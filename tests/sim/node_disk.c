@@ -187,7 +187,7 @@ static bool read_rows(const struct db_rows *db, struct slice wanted, struct buf 
     return readable;
 }
 
-/* RocksDB says which file; the node says so and stops (node/io/worker_load.c). */
+/* RocksDB or the log says which file; the node says so and stops (node/io/worker_load.c). */
 static void stop_on_damage(struct sim *sim, const struct sim_node *node)
 {
     sim_later(sim, 0,
@@ -300,9 +300,13 @@ void node_log_arrives(struct sim *sim, struct sim_node *node, struct sim_event *
     uint32_t count = 0;
     uint64_t count_max = sim_between(sim, 1, 64);
 
-    while (from + count <= to && count < count_max && sim_disk_entry(disk, from + count) != NULL &&
-           from + count != node->slots[shard].rotten_index)
-        count++; /* What is damaged is given back as nothing: rep asks elsewhere. */
+    while (from + count <= to && count < count_max && sim_disk_entry(disk, from + count) != NULL) {
+        if (from + count == node->slots[shard].rotten_index) {
+            stop_on_damage(sim, node);
+            return;
+        }
+        count++;
+    }
     node_step(sim, node, shard,
               &(struct shard_event){
                   .type = SHARD_LOG_READ,
