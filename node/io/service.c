@@ -20,6 +20,14 @@ struct open_call {
     uint32_t next_free;
 };
 
+/* Callers' calls by priority (router/core/admission.h): of all places, bulk may fill 60 %, ordinary
+ * calls 85 %, urgent ones every one. What the cluster asks of itself is urgent. */
+static const uint32_t share_percent[] = { 60, 85, 100 };
+
+#define PRIORITY_URGENT 2u
+#define RETRY_MS_MIN    50u
+#define RETRY_MS_MAX    1000u
+
 struct service {
     struct service_options options;
     struct calls *calls;
@@ -27,6 +35,8 @@ struct service {
     struct workers *workers;
     struct open_call *open;
     uint32_t first_free; /* Place plus one; 0: all are taken. */
+    uint32_t open_count;
+    uint32_t places_used; /* No place above has ever been taken. */
     uint64_t generation;
     struct buf scratch;
 };
@@ -39,6 +49,10 @@ static void answer(struct service *service, const struct call_reply *reply, uint
     err e = call_answer(service->calls, reply, status, body);
     if (e == ERR_TOO_LARGE)
         log_event(service->options.log, LOG_ERROR, "answer.too_large", LOG_N("bytes", body.size));
+    /* A router that reads its link too slowly for large answers: what was done is not said, and it
+     * asks again; a mutation then finds its stored outcome. */
+    if (e == ERR_FULL)
+        (void)!call_answer(service->calls, reply, WIRE_UNKNOWN, (struct slice){ 0 });
 }
 
 static struct open_call *open_begin(struct service *service, const struct call_reply *reply,
@@ -48,6 +62,9 @@ static struct open_call *open_begin(struct service *service, const struct call_r
         return NULL;
     uint32_t place = service->first_free - 1;
     struct open_call *open = &service->open[place];
+    service->open_count++;
+    if (service->places_used <= place)
+        service->places_used = place + 1;
     service->first_free = open->next_free;
     open->reply = *reply;
     open->id = ++service->generation << 20 | (place + 1);
@@ -72,6 +89,7 @@ static void open_end(struct service *service, struct open_call *open)
     uint32_t place = (uint32_t)(open - service->open);
 
     open->id = 0;
+    service->open_count--;
     open->next_free = service->first_free;
     service->first_free = place + 1;
 }
@@ -113,6 +131,23 @@ void service_answer(void *user, uint64_t call, const struct shard_reply *reply, 
     open_end(service, open);
 }
 
+static bool is_of_a_caller(const struct frame *frame)
+{
+    const struct method_info *method = method_find(frame->method);
+
+    return method->route == METHOD_MUTATION || method->route == METHOD_READ;
+}
+
+static bool has_place(const struct service *service, const struct frame *frame)
+{
+    uint32_t priority = frame->priority < PRIORITY_URGENT ? frame->priority : PRIORITY_URGENT;
+
+    if (!is_of_a_caller(frame))
+        priority = PRIORITY_URGENT;
+    return (uint64_t)service->open_count * 100 <
+           (uint64_t)service->options.calls_max * share_percent[priority];
+}
+
 static void refuse_call(struct service *service, const struct call_reply *reply, uint16_t status,
                         const struct refusal *refusal)
 {
@@ -122,15 +157,19 @@ static void refuse_call(struct service *service, const struct call_reply *reply,
     answer(service, reply, status, buf_slice(&service->scratch));
 }
 
-static void refuse_throttled(struct service *service, const struct call_reply *reply)
+/* Sooner than callers could time out, and by priority: retry_after rises with the load. Refused,
+ * not unavailable: a router shall tell its caller, not ask again by itself. */
+static void refuse_throttled(struct service *service, const struct frame *frame,
+                             const struct call_reply *reply)
 {
-    static const struct refusal refusal = {
+    uint64_t load = (uint64_t)service->open_count * (RETRY_MS_MAX - RETRY_MS_MIN);
+    const struct refusal refusal = {
         .code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED,
         .message = "the node has too many open calls; nothing was done",
-        .retry_after_ms = 50,
+        .retry_after_ms = RETRY_MS_MIN + (uint32_t)(load / service->options.calls_max),
     };
 
-    refuse_call(service, reply, WIRE_UNAVAILABLE, &refusal);
+    refuse_call(service, reply, is_of_a_caller(frame) ? WIRE_REFUSED : WIRE_UNAVAILABLE, &refusal);
 }
 
 static void refuse_method(struct service *service, const struct call_reply *reply)
@@ -159,9 +198,10 @@ static void shard_call(struct service *service, const struct frame *frame,
         refuse_call(service, reply, WIRE_REFUSED, &refusal);
         return;
     }
-    struct open_call *open = open_begin(service, reply, frame->method, shard);
+    struct open_call *open =
+        has_place(service, frame) ? open_begin(service, reply, frame->method, shard) : NULL;
     if (open == NULL) {
-        refuse_throttled(service, reply);
+        refuse_throttled(service, frame, reply);
         return;
     }
     err e = workers_call(service->workers, shard, open->id, frame->method, frame->body,
@@ -170,7 +210,7 @@ static void shard_call(struct service *service, const struct frame *frame,
         return;
     open_end(service, open);
     if (e == ERR_FULL)
-        refuse_throttled(service, reply);
+        refuse_throttled(service, frame, reply);
     else
         refuse_call(service, reply, WIRE_NOT_OWNER, NULL);
 }
@@ -208,7 +248,7 @@ static void on_cancel(void *user, const struct call_reply *reply)
 {
     struct service *service = user;
 
-    for (uint32_t i = 0; i < service->options.calls_max; i++) {
+    for (uint32_t i = 0; i < service->places_used; i++) {
         struct open_call *open = &service->open[i];
         if (open->id != 0 && open->reply.request_id == reply->request_id &&
             open->reply.link.generation == reply->link.generation) {

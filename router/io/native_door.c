@@ -102,11 +102,12 @@ static void answer(struct native_request *native, uint16_t status, struct slice 
     err e = call_answer(door->calls, &native->reply, status, body);
 
     /* ERR_CLOSED: the client has gone. */
-    if (e == ERR_TOO_LARGE) {
+    if (e == ERR_TOO_LARGE || e == ERR_FULL) {
         struct slice none = { 0 };
 
         log_event(door->options.log, LOG_ERROR, "native.answer_too_large",
-                  LOG_N("method", native->method), LOG_N("bytes", body.size));
+                  LOG_N("method", native->method), LOG_N("bytes", body.size),
+                  LOG_S("why", err_text(e)));
         e = call_answer(door->calls, &native->reply, WIRE_UNKNOWN, none);
         if (e != ERR_OK)
             log_event(door->options.log, LOG_WARN, "native.not_answered",

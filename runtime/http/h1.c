@@ -165,6 +165,7 @@ static void expect_body(struct http_conn *conn)
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
     conn->body_raw_bytes = 0;
+    conn->chunks = (struct h1_chunks){ 0 };
     exchange->since_ms = http_now_ms(conn->server);
     if ((conn->parser.flags & F_CONTENT_LENGTH) != 0 &&
         conn->parser.content_length > limits->body_bytes_max) {
@@ -248,6 +249,14 @@ static size_t receive_body(struct http_conn *conn, struct slice bytes)
     llhttp_errno_t result;
 
     conn->refusal = (struct http_refusal){ 400, "a malformed HTTP body", "body", 0 };
+    if ((conn->parser.flags & F_CHUNKED) != 0) {
+        size_t size = bytes.size;
+        if (!h1_chunks_scan(&conn->chunks, bytes, &size)) {
+            refuse(conn, conn->incoming, conn->refusal);
+            return bytes.size;
+        }
+        bytes.size = size; /* What follows is the next request's. */
+    }
     result = llhttp_execute(&conn->parser, (const char *)bytes.data, bytes.size);
     if (result == HPE_PAUSED) {
         const uint8_t *end = (const uint8_t *)llhttp_get_error_pos(&conn->parser);

@@ -37,6 +37,88 @@ enum h1_head h1_head_scan(struct slice bytes, size_t *ret_size)
     return H1_HEAD_PARTIAL;
 }
 
+#define CHUNK_BYTES_MAX 0xffffffffu
+
+static int hex_of(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The state after `c` in a line that gives a size. CHUNK_END: malformed. */
+static enum h1_chunk_state chunk_size_take(struct h1_chunks *chunks, uint8_t c)
+{
+    int digit = hex_of(c);
+
+    if (chunks->state == CHUNK_SIZE_LF) {
+        if (c != '\n')
+            return CHUNK_END;
+        return chunks->left > 0 ? CHUNK_DATA : CHUNK_TRAILER_FIRST;
+    }
+    if (chunks->state != CHUNK_EXTENSION && digit >= 0) {
+        chunks->left = chunks->left * 16 + (unsigned)digit;
+        return chunks->left <= CHUNK_BYTES_MAX ? CHUNK_SIZE : CHUNK_END;
+    }
+    if (chunks->state == CHUNK_SIZE_FIRST)
+        return CHUNK_END;
+    if (c == '\r')
+        return CHUNK_SIZE_LF;
+    if (chunks->state == CHUNK_SIZE)
+        return c == ';' ? CHUNK_EXTENSION : CHUNK_END;
+    return c >= ' ' || c == '\t' ? CHUNK_EXTENSION : CHUNK_END;
+}
+
+/* The same behind the data and in trailers. */
+static enum h1_chunk_state chunk_line_take(const struct h1_chunks *chunks, uint8_t c)
+{
+    switch (chunks->state) {
+    case CHUNK_DATA_CR:
+        return c == '\r' ? CHUNK_DATA_LF : CHUNK_END;
+    case CHUNK_DATA_LF:
+        return c == '\n' ? CHUNK_SIZE_FIRST : CHUNK_END;
+    case CHUNK_TRAILER_LF:
+        return c == '\n' ? CHUNK_TRAILER_FIRST : CHUNK_END;
+    case CHUNK_TRAILER_FIRST:
+        if (c == '\r')
+            return CHUNK_END_LF;
+        return c == ' ' || c == '\t' || c == '\n' ? CHUNK_END : CHUNK_TRAILER;
+    default:
+        if (c == '\r')
+            return CHUNK_TRAILER_LF;
+        return c == '\n' || c == 0 ? CHUNK_END : CHUNK_TRAILER;
+    }
+}
+
+bool h1_chunks_scan(struct h1_chunks *chunks, struct slice bytes, size_t *ret_used)
+{
+    size_t at = 0;
+
+    while (at < bytes.size && chunks->state != CHUNK_END) {
+        if (chunks->state == CHUNK_DATA) {
+            size_t part = bytes.size - at < chunks->left ? bytes.size - at : (size_t)chunks->left;
+            at += part;
+            chunks->left -= part;
+            if (chunks->left == 0)
+                chunks->state = CHUNK_DATA_CR;
+            continue;
+        }
+        uint8_t c = bytes.data[at++];
+        if (chunks->state == CHUNK_END_LF) {
+            chunks->state = CHUNK_END;
+            *ret_used = at;
+            return c == '\n';
+        }
+        chunks->state = chunks->state <= CHUNK_SIZE_LF ? chunk_size_take(chunks, c)
+                                                       : chunk_line_take(chunks, c);
+        if (chunks->state == CHUNK_END)
+            return false;
+    }
+    *ret_used = at;
+    return true;
+}
+
 static size_t header_count(const struct http_exchange *exchange, const char *name,
                            struct slice *ret_value)
 {

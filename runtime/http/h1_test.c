@@ -188,8 +188,18 @@ static void ambiguous_requests_are_refused(void **state)
 
 static void malformed_chunks_are_refused(void **state)
 {
-    static const char *const chunks[] = { "x\r\n",  "5\r\nabcdefg\r\n",      "5 5\r\nabcde\r\n",
-                                          "-1\r\n", "fffffffffffffffff\r\n", "0x1\r\na\r\n" };
+    static const char *const chunks[] = { "x\r\n",
+                                          "5\r\nabcdefg\r\n",
+                                          "5 5\r\nabcde\r\n",
+                                          "-1\r\n",
+                                          "fffffffffffffffff\r\n",
+                                          "0x1\r\na\r\n",
+                                          "1\r\nabc0\r\n\r\n",
+                                          "1\r\na\n0\r\n\r\n",
+                                          "2;a\rb\r\n",
+                                          "1\r\na\r\n0\r\nx: y\n\r\n",
+                                          "0\r\n x: y\r\n\r\n",
+                                          "1\n" };
     struct fixture *f = *state;
     fixture_start(f);
 

@@ -11,6 +11,7 @@
 #include <llhttp.h>
 #include <nghttp2/nghttp2.h>
 
+#include "runtime/http/h1_head.h"
 #include "runtime/http/http_server.h"
 #include "runtime/tls/tls_session.h"
 
@@ -62,6 +63,7 @@ struct http_conn {
     llhttp_t parser;                /* HTTP/1.1 */
     struct http_exchange *incoming; /* HTTP/1.1: its body is being received. */
     uint64_t body_raw_bytes;        /* HTTP/1.1: with chunk headers.         */
+    struct h1_chunks chunks;        /* HTTP/1.1: of the incoming body.       */
     bool refused;                   /* HTTP/1.1: no more input is parsed.    */
     struct http_refusal refusal;    /* HTTP/1.1: set in a parser's callback. */
     nghttp2_session *session;       /* HTTP/2; NULL again once it broke the protocol. */

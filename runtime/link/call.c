@@ -331,6 +331,8 @@ err call_answer(struct calls *calls, const struct call_reply *reply, uint16_t st
     };
 
     memcpy(frame.trace, reply->trace, FRAME_TRACE_SIZE);
+    if (link != NULL && body.size > CALL_SMALL_BYTES && !link_has_room(link, body.size))
+        return ERR_FULL;
     err e = link != NULL ? link_send(link, &frame) : ERR_CLOSED;
     if (e == ERR_TOO_LARGE)
         return e;

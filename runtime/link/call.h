@@ -14,7 +14,8 @@
 #define CALLS_MAX_MAX        1048576u
 #define CALLS_REQUESTS_MAX   65536u /* Default bound of requests waiting for our answer. */
 #define CALL_DEADLINE_MS_MAX 600000u
-#define CALL_TICK_MS         8u /* Deadlines are seen up to this late. */
+#define CALL_SMALL_BYTES     4096u /* Answers up to this always find room, within reason. */
+#define CALL_TICK_MS         8u    /* Deadlines are seen up to this late. */
 
 struct calls;
 
@@ -77,7 +78,8 @@ NODISCARD err call_start(struct calls *calls, struct link *link, const struct ca
 bool call_cancel(struct calls *calls, uint64_t call);
 
 /* Answers. ERR_CLOSED: that connection is gone and the answer was dropped; ERR_TOO_LARGE: nothing
- * was sent, answer with something smaller. On the loop's thread. */
+ * was sent, answer with something smaller; ERR_FULL: likewise, since more than CALL_SMALL_BYTES of
+ * body would pass the bound of a link that is not read fast enough. On the loop's thread. */
 NODISCARD err call_answer(struct calls *calls, const struct call_reply *reply, uint16_t status,
                           struct slice body);
 

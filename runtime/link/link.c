@@ -271,6 +271,13 @@ static void wire_written(void *user)
     link_flush(link);
 }
 
+bool link_has_room(const struct link *link, size_t body_bytes)
+{
+    size_t queued = link_queued_bytes(link);
+
+    return queued == 0 || queued + FRAME_HEADER_SIZE + body_bytes <= link->hub->out_bytes_max;
+}
+
 err link_send(struct link *link, const struct frame *frame)
 {
     size_t queued = link_queued_bytes(link) + FRAME_HEADER_SIZE + frame->body.size;

@@ -133,6 +133,9 @@ void link_listener_close(struct link_listener *listener);
  *   ERR_TOO_LARGE    body over the limit; nothing was queued */
 NODISCARD err link_send(struct link *link, const struct frame *frame);
 
+/* False: a body of that size would go past the queue's bound. */
+bool link_has_room(const struct link *link, size_t body_bytes);
+
 bool link_is_ready(const struct link *link);
 /* The connection's identity; changes with every reconnect. Zeroed while not ready. */
 struct link_ref link_ref(const struct link *link);
