@@ -11,6 +11,7 @@
 #define RESET_BURST       20u   /* Times stream_resets_per_s. */
 #define CONTROL_BURST     4u    /* Times control_frames_per_s. */
 #define ANSWER_FIELDS_MAX 24u
+#define BOMB_FACTOR       8u  /* Times header_bytes_max: such a block was not made by mistake. */
 #define HEADER_OVERHEAD   32u /* RFC 9113 section 10.5.1 counts so much for each. */
 
 /* ---- floods ---- */
@@ -72,6 +73,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 {
     struct http_conn *conn = user;
 
+    conn->block_bytes = 0;
     if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
         return 0;
     if (conn->refused || conn->stream_bytes > conn->server->config.limits.output_bytes_max) {
@@ -143,6 +145,9 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 
     (void)flags;
+    conn->block_bytes += name_size + value_size + HEADER_OVERHEAD;
+    if (conn->block_bytes > (size_t)BOMB_FACTOR * limits->header_bytes_max)
+        return NGHTTP2_ERR_CALLBACK_FAILURE; /* Decoding the rest would hold up everybody. */
     if (exchange == NULL || exchange->head_done || head_is_refused(exchange)) /* Or a trailer. */
         return 0;
     exchange->head_bytes += name_size + value_size + HEADER_OVERHEAD;
@@ -318,6 +323,7 @@ static uint32_t code_of(ssize_t error)
     switch (error) {
     case NGHTTP2_ERR_FLOODED:
     case NGHTTP2_ERR_TOO_MANY_CONTINUATIONS:
+    case NGHTTP2_ERR_CALLBACK_FAILURE: /* Only ours: a header bomb. */
         return NGHTTP2_ENHANCE_YOUR_CALM;
     case NGHTTP2_ERR_BAD_CLIENT_MAGIC:
         return NGHTTP2_PROTOCOL_ERROR;

@@ -69,6 +69,7 @@ struct http_conn {
     nghttp2_session *session;       /* HTTP/2; NULL again once it broke the protocol. */
     struct http_bucket resets;      /* HTTP/2 */
     struct http_bucket controls;    /* HTTP/2 */
+    size_t block_bytes;             /* HTTP/2: of the header block being decoded. */
 
     char peer[64];
 };
