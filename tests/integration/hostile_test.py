@@ -120,11 +120,11 @@ class Hostile(ClusterTest):
         request = post(PROFILE, {"playerId": player})
         before = self.metric("http_slow_readers_total") + self.metric("http_timeouts_total")
         with self.watch(GROWTH_MAX + 2 * ANSWERS_MAX):
-            raws = [self.raw(receive_buffer=4096) for _ in range(8)]
+            raws = [self.raw(receive_buffer=4096) for _ in range(5)]
             for raw in raws:
                 raw.send(request * 40)
             wait_for("the readers of nothing to be closed", lambda: self.metric(
-                "http_slow_readers_total") + self.metric("http_timeouts_total") >= before + 8,
+                "http_slow_readers_total") + self.metric("http_timeouts_total") >= before + 5,
                 PATIENCE_S)
             self.assertEqual(self.metric("http_waiting_bytes"), 0)
 
