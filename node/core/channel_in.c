@@ -77,7 +77,7 @@ static err credit_decide(struct delivery *d, uint32_t place,
     struct apply_context *context = d->context;
     struct slice entity = entity_of_player(context->arena, credit->to_player_id);
 
-    err e = mailbox_put(context, entity, credit->mail, place, MAILBOX_MAX);
+    err e = mailbox_put(context, entity, credit->mail, place, context->meta->policy.mailbox_max);
     if (e == ERR_NEED)
         return e;
     if (e == ERR_OK) {

@@ -10,7 +10,6 @@
 #include "node/core/handler.h"
 #include "node/core/rows.h"
 
-#define MAILBOX_MAX         1000u
 #define MAIL_TEXT_BYTES_MAX 1024u
 #define MAIL_ID_TEXT_SIZE   ITEM_UID_TEXT_SIZE
 

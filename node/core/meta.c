@@ -9,6 +9,7 @@
 #define OPERATION_WINDOW_MS_DEFAULT (24ull * 3600u * 1000u)
 #define OPERATIONS_MAX_DEFAULT      2000000u
 #define ITEMS_MAX_DEFAULT           10000u
+#define MAILBOX_MAX_DEFAULT         1000u
 
 struct policy policy_default(void)
 {
@@ -16,6 +17,7 @@ struct policy policy_default(void)
         .operation_window_ms = OPERATION_WINDOW_MS_DEFAULT,
         .operations_max = OPERATIONS_MAX_DEFAULT,
         .items_max = ITEMS_MAX_DEFAULT,
+        .mailbox_max = MAILBOX_MAX_DEFAULT,
     };
 }
 
@@ -124,6 +126,7 @@ static void put_policy(const struct policy *policy, struct buf *out)
     buf_put_u64(out, policy->operation_window_ms);
     buf_put_u64(out, policy->operations_max);
     buf_put_u32(out, policy->items_max);
+    buf_put_u32(out, policy->mailbox_max);
     buf_put_u32(out, policy->currency_count);
     for (uint32_t i = 0; i < policy->currency_count; i++) {
         buf_put_bytes(out, slice_from_text(policy->currencies[i].name));
@@ -138,6 +141,7 @@ static void read_policy(struct reader *reader, struct policy *policy)
     policy->operation_window_ms = read_u64(reader);
     policy->operations_max = read_u64(reader);
     policy->items_max = read_u32(reader);
+    policy->mailbox_max = read_u32(reader);
     policy->currency_count = read_u32(reader);
     if (policy->currency_count > CURRENCIES_MAX) {
         reader->bad = true;

@@ -25,6 +25,7 @@ struct policy {
     uint64_t operation_window_ms;
     uint64_t operations_max;
     uint32_t items_max;
+    uint32_t mailbox_max;
     uint32_t currency_count;
     struct currency currencies[CURRENCIES_MAX]; /* Sorted by name. */
 };

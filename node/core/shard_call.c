@@ -121,9 +121,9 @@ void shard_call_propose(struct shard *shard, struct call *call, const struct sha
     err e = shard_propose(shard, buf_slice(&call->request), event, &index, out);
 
     if (e != ERR_OK) {
-        /* A steal stands in the log already, and may be decided there. */
-        reply_elsewhere(shard, call, call->place == CALL_STEALING ? REPLY_UNKNOWN : REPLY_NOT_OWNER,
-                        out);
+        /* A steal, or a seal of a transfer, stands in the log already, and may be decided there. */
+        bool stands = call->place == CALL_STEALING || call->place == CALL_SENDING;
+        reply_elsewhere(shard, call, stands ? REPLY_UNKNOWN : REPLY_NOT_OWNER, out);
         return;
     }
     call->index = index;

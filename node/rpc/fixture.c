@@ -214,6 +214,7 @@ void fixture_policy(struct fixture *f, uint64_t operation_window_ms, uint64_t op
     policy.currencies = currencies;
     policy.n_currencies = ARRAY_SIZE(currencies);
     policy.items_max = 200;
+    policy.mailbox_max = 300;
     request.policy = &policy;
     assert_non_null(fixture_mutate(f, METHOD_APPLY_POLICY, &request.base));
 }

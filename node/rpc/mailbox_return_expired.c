@@ -102,7 +102,7 @@ static err may_leave(struct apply_context *context, const Holdfast__V1__Mail *ma
         return ERR_OK;
     err e = mailbox_count(context->state, entity_of_player(arena, mail->from_player_id),
                           context->need, &count);
-    *ret_may = count < MAILBOX_MAX;
+    *ret_may = count < context->meta->policy.mailbox_max;
     return e;
 }
 
@@ -118,7 +118,8 @@ static err send_back(struct apply_context *context, Holdfast__V1__Mail *mail, ui
     mail->returned = true;
     mail->expires_at_ms = 0;
     if (destination == context->shard)
-        return mailbox_put(context, entity_of_player(arena, sender), mail, place, MAILBOX_MAX);
+        return mailbox_put(context, entity_of_player(arena, sender), mail, place,
+                           context->meta->policy.mailbox_max);
     struct channel_send send = { .to_player_id = sender, .mail = mail, .mail_return = true };
     return channel_open(context, destination, &send);
 }

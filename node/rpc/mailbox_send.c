@@ -92,7 +92,7 @@ static err system_send(struct apply_context *context, const send_request *reques
     mail.reason = request->reason;
     mail.sent_at_ms = (int64_t)context->owner_ms;
     mail.op_id = arena_text(context->arena, context->op->id.text);
-    err e = mailbox_put(context, context->op->entity, &mail, 0, MAILBOX_MAX);
+    err e = mailbox_put(context, context->op->entity, &mail, 0, context->meta->policy.mailbox_max);
     if (e != ERR_OK)
         return e;
     balances_note(context, request, changes);

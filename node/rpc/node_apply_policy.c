@@ -14,6 +14,7 @@
 #define OPERATIONS_MAX 100000000u
 #define OPERATIONS_MIN 1000u
 #define ITEMS_MAX      1000000u
+#define MAILS_MAX      100000u
 
 typedef Holdfast__V1__CurrencyPolicy CurrencyPolicy;
 
@@ -58,6 +59,8 @@ static err check_limits(struct check_context *context, Holdfast__V1__Policy *pol
         policy->operations_max = standard.operations_max;
     if (policy->items_max == 0)
         policy->items_max = standard.items_max;
+    if (policy->mailbox_max == 0)
+        policy->mailbox_max = standard.mailbox_max;
     if (policy->operation_window_ms < WINDOW_MS_MIN || policy->operation_window_ms > WINDOW_MS_MAX)
         return refuse_number(arena, context->refusal, "policy.operation_window_ms",
                              "900000 to 604800000", (int64_t)policy->operation_window_ms);
@@ -67,6 +70,9 @@ static err check_limits(struct check_context *context, Holdfast__V1__Policy *pol
     if (policy->items_max > ITEMS_MAX)
         return refuse_number(arena, context->refusal, "policy.items_max", "1 to 1000000",
                              policy->items_max);
+    if (policy->mailbox_max > MAILS_MAX)
+        return refuse_number(arena, context->refusal, "policy.mailbox_max", "1 to 100000",
+                             policy->mailbox_max);
     return ERR_OK;
 }
 
@@ -134,6 +140,7 @@ static err node_apply_policy_handle(struct apply_context *context, const Protobu
     policy->operation_window_ms = given->operation_window_ms;
     policy->operations_max = given->operations_max;
     policy->items_max = given->items_max;
+    policy->mailbox_max = given->mailbox_max;
     policy->currency_count = (uint32_t)given->n_currencies;
     for (size_t i = 0; i < given->n_currencies; i++) {
         struct currency *currency = &policy->currencies[i];

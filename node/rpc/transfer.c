@@ -12,7 +12,7 @@
 #include "node/rpc/wallet.h"
 #include "runtime/base/check.h"
 
-#define EXPIRES_MS_MIN 60000ull
+#define EXPIRES_MS_MIN 1000ull
 #define EXPIRES_MS_MAX (365ull * 24u * 3600u * 1000u)
 
 static err recipient_check(struct check_context *context, const struct transfer *transfer)
@@ -63,7 +63,7 @@ err transfer_text_check(struct check_context *context, const struct transfer *tr
     if (transfer->expires_in_ms != 0 &&
         (transfer->expires_in_ms < EXPIRES_MS_MIN || transfer->expires_in_ms > EXPIRES_MS_MAX))
         return refuse_number(context->arena, context->refusal, "expires_in_ms",
-                             "60000 to 31536000000, or 0", (int64_t)transfer->expires_in_ms);
+                             "1000 to 31536000000, or 0", (int64_t)transfer->expires_in_ms);
     return wallet_reason_check(context, transfer->reason);
 }
 
@@ -163,7 +163,7 @@ err transfer_send(struct apply_context *context, const struct transfer *transfer
     uint32_t destination = channel_shard_of(context->arena, transfer->to_player_id, shard_count);
     if (destination == context->shard) {
         struct slice to = entity_of_player(context->arena, transfer->to_player_id);
-        err e = mailbox_put(context, to, &mail, 0, MAILBOX_MAX);
+        err e = mailbox_put(context, to, &mail, 0, context->meta->policy.mailbox_max);
         if (e == ERR_OK)
             *ret_mail_id = mail.mail_id;
         return e;

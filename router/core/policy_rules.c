@@ -71,6 +71,8 @@ err policy_complete(const Holdfast__V1__Policy *policy, struct arena *arena,
         copy->operations_max = POLICY_OPERATIONS_DEFAULT;
     if (copy->items_max == 0)
         copy->items_max = POLICY_ITEMS_DEFAULT;
+    if (copy->mailbox_max == 0)
+        copy->mailbox_max = POLICY_MAILS_DEFAULT;
     copy->currencies = arena_alloc(arena, (copy->n_currencies + 1) * sizeof *copy->currencies);
     for (size_t i = 0; i < copy->n_currencies; i++) {
         Holdfast__V1__CurrencyPolicy *currency = arena_alloc(arena, sizeof *currency);

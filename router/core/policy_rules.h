@@ -17,6 +17,7 @@
 #define POLICY_WINDOW_MS_DEFAULT  86400000ull
 #define POLICY_OPERATIONS_DEFAULT 2000000ull
 #define POLICY_ITEMS_DEFAULT      10000u
+#define POLICY_MAILS_DEFAULT      1000u
 
 /* A copy in `arena` with every default filled in; it borrows the names of `policy`. ERR_INVALID:
  * *ret_detail names the field, its limit and the value. policy NULL is invalid. */

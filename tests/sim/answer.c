@@ -5,6 +5,7 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/mailbox.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "idl/method.h"
 #include "node/core/arena_proto.h"
@@ -135,7 +136,8 @@ static void check_write(const struct told *t)
         fail(t, "the dot", index, op->index);
     if ((*write)->version != op->version)
         fail(t, "the version", (*write)->version, op->version);
-    oracle_acknowledge(t->sim, t->call->shard, op->index);
+    oracle_acknowledge(t->sim, t->call->shard,
+                       op->settled_index > 0 ? op->settled_index : op->index);
     if (t->call->method == METHOD_START_SESSION)
         check_session(t, op);
     t->sim->counts.late_packets_applied += t->call->late && !(*write)->duplicate;
@@ -147,12 +149,14 @@ static void check_status(const struct told *t, const Holdfast__V1__OperationStat
     const struct op_model *op = op_of(t);
     uint64_t must_see = t->call->must_see;
 
+    uint64_t decided_index = op->settled_index > 0 ? op->settled_index : op->index;
+
     switch ((int)status->state) {
     case STATE(COMMITTED):
         if (op->state != OP_COMMITTED ||
             oracle_index_of(t->shard, dot_of(status->dot)) != op->index)
             fail(t, "a status of done", STATE(COMMITTED), op->state);
-        oracle_acknowledge(t->sim, t->call->shard, op->index);
+        oracle_acknowledge(t->sim, t->call->shard, decided_index);
         break;
     case STATE(ABORTED):
         if (op->state != OP_ABORTED)
@@ -168,8 +172,8 @@ static void check_status(const struct told *t, const Holdfast__V1__OperationStat
             fail(t, "a status of expired", op->ms, t->shard->floor_ms);
         break;
     default:
-        if ((op->state == OP_COMMITTED || op->state == OP_ABORTED) && op->index <= must_see)
-            fail(t, "a status of unknown for what was told before", op->index, must_see);
+        if ((op->state == OP_COMMITTED || op->state == OP_ABORTED) && decided_index <= must_see)
+            fail(t, "a status of unknown for what was told before", decided_index, must_see);
         break;
     }
 }
@@ -218,6 +222,17 @@ static void check_read(const struct told *t)
     }
 }
 
+static void check_mailbox(const struct told *t)
+{
+    const Holdfast__V1__MailboxServiceListResponse *response = (const void *)t->response;
+    uint64_t index = read_index(t);
+    const struct moment *moment = model_at(player_of(t), index);
+    uint32_t mails = moment != NULL ? moment->mails : 0;
+
+    if (index > 0 && (response->total != mails || response->n_mails != mails))
+        fail(t, "the count of mail", response->total, mails);
+}
+
 static void check_renewal(const struct told *t)
 {
     const Holdfast__Internal__V1__RenewTokensRequest *request = (const void *)t->request;
@@ -246,6 +261,12 @@ static void check_ok(struct told *t)
     case METHOD_GET_PROFILE:
     case METHOD_GET_BALANCES:
         check_read(t);
+        break;
+    case METHOD_MAILBOX_LIST:
+        check_mailbox(t);
+        break;
+    case METHOD_CHANNEL_DELIVER:
+        goods_check_told(t->sim, t->call->shard, t->request, t->response);
         break;
     case METHOD_GET_OPERATION:
         t->sim->counts.get_operations++;

@@ -338,6 +338,7 @@ static size_t policy_pack(uint8_t *bytes, uint64_t version)
     policy.version = version;
     policy.operation_window_ms = 900000;
     policy.operations_max = 1000;
+    policy.mailbox_max = 4;
     policy.n_currencies = 2;
     policy.currencies = currencies;
     return holdfast__v1__policy__pack(&policy, bytes);

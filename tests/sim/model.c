@@ -11,7 +11,7 @@
 #include "idl/method.h"
 #include "node/core/arena_proto.h"
 #include "runtime/base/check.h"
-#include "tests/sim/oracle.h"
+#include "tests/sim/model.h"
 
 #define CODE(name)  HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 #define STATE(name) HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_##name
@@ -19,20 +19,6 @@
 #define CLOCKS_APART_MS 5000u
 /* DESIGN section 6. */
 #define OP_ID_AHEAD_MS (5u * 60u * 1000u)
-
-/* One entry and what became of it. */
-struct change {
-    struct sim *sim;
-    struct shard_oracle *shard;
-    uint32_t number;
-    const struct entry *entry;
-    const struct outcome *outcome;
-    struct op op;
-    struct player_model *player; /* NULL: none is concerned. */
-    const ProtobufCMessage *request;
-    enum op_state was; /* The operation, before this entry. */
-    struct hash128 payload;
-};
 
 /* ---- players ---- */
 struct player_model *model_player(struct sim *sim, struct slice entity)
@@ -59,7 +45,7 @@ const struct moment *model_at(const struct player_model *player, uint64_t index)
     return found;
 }
 
-static void remember(struct player_model *player, uint64_t index)
+void model_remember(struct player_model *player, uint64_t index)
 {
     if (player->history_count == player->history_capacity) {
         player->history_capacity = player->history_capacity > 0 ? player->history_capacity * 2 : 64;
@@ -158,7 +144,7 @@ struct op_model *model_op(struct oracle *oracle, struct slice entity, struct sli
     return op;
 }
 
-static void fail_op(const struct change *c, const struct op_model *op, const char *what)
+void model_fail_op(const struct change *c, const struct op_model *op, const char *what)
 {
     sim_fail(c->sim, c->number, "entry %" PRIu64 ": op %s %s", c->entry->index, op->key, what);
 }
@@ -166,15 +152,15 @@ static void fail_op(const struct change *c, const struct op_model *op, const cha
 static void op_committed(struct change *c, struct op_model *op)
 {
     if (op->state == OP_COMMITTED)
-        fail_op(c, op, "is carried out a second time");
+        model_fail_op(c, op, "is carried out a second time");
     if (op->state == OP_ABORTED)
-        fail_op(c, op, "is carried out after it was sealed");
+        model_fail_op(c, op, "is carried out after it was sealed");
     if (op->too_old)
-        fail_op(c, op, "is carried out after it was refused as too old");
+        model_fail_op(c, op, "is carried out after it was refused as too old");
     if (op->state == OP_REFUSED && c->op.attempt <= op->attempt)
-        fail_op(c, op, "is carried out by an attempt that was refused");
+        model_fail_op(c, op, "is carried out by an attempt that was refused");
     if (op->method != 0 && !hash128_equal(op->payload, c->payload))
-        fail_op(c, op, "is carried out with another payload");
+        model_fail_op(c, op, "is carried out with another payload");
     c->sim->oracle->pending -= op->state == OP_PENDING;
     op->state = OP_COMMITTED;
     op->index = c->entry->index;
@@ -192,15 +178,15 @@ static void check_reason(const struct change *c, const struct op_model *op, int 
 
     if (code == (int)CODE(SESSION_LOST) && is_held(c) && authority->fence == player->fence &&
         incarnation_compare(authority->incarnation, player->incarnation) == 0)
-        fail_op(c, op, "is refused as of a session that is lost, and the session stands");
+        model_fail_op(c, op, "is refused as of a session that is lost, and the session stands");
     if (code != (int)CODE(SESSION_LOCKED))
         return;
     if (!is_held(c) && player->claim_ms == 0)
-        fail_op(c, op, "is refused for another's session, and nobody has one");
+        model_fail_op(c, op, "is refused for another's session, and nobody has one");
     if (c->op.method == METHOD_START_SESSION &&
         ((const Holdfast__V1__StartSessionRequest *)c->request)->mode ==
             HOLDFAST__V1__START_MODE__START_MODE_STEAL)
-        fail_op(c, op, "is a steal, and is refused as if it waited");
+        model_fail_op(c, op, "is a steal, and is refused as if it waited");
 }
 
 static void op_refused(struct change *c, struct op_model *op)
@@ -212,7 +198,7 @@ static void op_refused(struct change *c, struct op_model *op)
     if (detail->code == CODE(OPERATION_ID_MISMATCH)) {
         c->sim->counts.mismatches++;
         if (op->method == 0 || hash128_equal(op->payload, c->payload))
-            fail_op(c, op, "is refused as another request, and is the same");
+            model_fail_op(c, op, "is refused as another request, and is the same");
         return;
     }
     if (!c->outcome->duplicate)
@@ -225,10 +211,10 @@ static void op_refused(struct change *c, struct op_model *op)
         return;
     c->sim->oracle->pending -= op->state == OP_PENDING;
     if (op->state == OP_COMMITTED)
-        fail_op(c, op, "is refused after it was carried out");
+        model_fail_op(c, op, "is refused after it was carried out");
     if (c->outcome->duplicate) {
         if (op->state != OP_ABORTED && (op->state != OP_REFUSED || c->op.attempt > op->attempt))
-            fail_op(c, op, "gets a stored refusal that nobody stored");
+            model_fail_op(c, op, "gets a stored refusal that nobody stored");
         return;
     }
     op->state = OP_REFUSED;
@@ -241,9 +227,9 @@ static void op_repeated(struct change *c, const struct op_model *op)
     c->sim->counts.duplicates++;
     if (op->state != OP_COMMITTED || dot_compare(op->dot, c->outcome->dot) != 0 ||
         op->version != c->outcome->version)
-        fail_op(c, op, "gets a stored outcome that is not its own");
+        model_fail_op(c, op, "gets a stored outcome that is not its own");
     if (!hash128_equal(op->payload, c->payload))
-        fail_op(c, op, "gets the outcome of another request");
+        model_fail_op(c, op, "gets the outcome of another request");
 }
 
 /* A steal that was pending has been decided by this entry. */
@@ -261,7 +247,7 @@ static void op_decided(struct change *c)
         return; /* Sealed while it was pending. */
     }
     if (op->state != OP_PENDING) {
-        fail_op(c, op, "is decided, but was not pending");
+        model_fail_op(c, op, "is decided, but was not pending");
         return;
     }
     c->sim->oracle->pending--;
@@ -280,7 +266,7 @@ static void op_decided(struct change *c)
         c->outcome->decided_body);
     CHECK(response != NULL);
     if (response->stolen && is_held(c) && c->player->claim_ms > c->entry->owner_ms)
-        fail_op(c, op, "takes the session before its holder's time");
+        model_fail_op(c, op, "takes the session before its holder's time");
     c->sim->counts.steals += c->op.method == METHOD_SESSION_DUE;
     op->state = OP_COMMITTED;
     session_begins(c, c->outcome->decided_body, op);
@@ -293,7 +279,8 @@ static void check_authority(const struct change *c)
     const struct player_model *player = c->player;
 
     if (authority->kind == AUTHORITY_SYSTEM && c->op.method != METHOD_GRANT &&
-        c->op.method != METHOD_MINT)
+        c->op.method != METHOD_MINT && c->op.method != METHOD_MAILBOX_SEND &&
+        c->op.method != METHOD_RETURN_EXPIRED)
         sim_fail(c->sim, c->number, "entry %" PRIu64 " takes or overwrites as the system",
                  c->entry->index);
     if (authority->kind == AUTHORITY_UNHELD && is_held(c))
@@ -314,6 +301,7 @@ static void change_balance(struct change *c, const Holdfast__V1__CurrencyAmount 
     int64_t *balance = &c->player->now.balances[currency];
 
     *balance += sign * amount->amount;
+    c->sim->oracle->book.made[currency] += sign * amount->amount;
     if (*balance < 0)
         sim_fail(c->sim, c->number, "entry %" PRIu64 " spends what is not there", c->entry->index);
 }
@@ -393,6 +381,14 @@ static void take_effect(struct change *c, struct op_model *op)
         break;
     case METHOD_MINT:
         c->player->now.items++;
+        goods_effect(c, response);
+        break;
+    case METHOD_LEDGER_TRANSFER:
+    case METHOD_INVENTORY_TRANSFER:
+    case METHOD_MAILBOX_SEND:
+    case METHOD_MAILBOX_CLAIM:
+    case METHOD_RETURN_EXPIRED:
+        goods_effect(c, response);
         break;
     case METHOD_UPDATE_PROFILE:
         edit(c, ((const Holdfast__V1__UpdateProfileRequest *)c->request)->n_edits,
@@ -419,7 +415,7 @@ static void claimed(struct change *c, struct op_model *op)
     op->state = OP_PENDING;
     op->attempt = c->op.attempt;
     if (c->player->claim_ms != 0 && c->player->claim_ms <= c->entry->owner_ms)
-        fail_op(c, op, "waits longer than the first claim gave the holder");
+        model_fail_op(c, op, "waits longer than the first claim gave the holder");
     if (c->player->claim_ms == 0)
         c->player->claim_ms = c->entry->owner_ms + request->grace_ms;
 }
@@ -435,6 +431,30 @@ static bool is_too_old(const struct shard_oracle *shard, const struct op_model *
     return op->state == OP_NONE && op->ms != UINT64_MAX && op->ms + window_ms < owner_ms;
 }
 
+/* A transfer to another shard: debited, and pending until it is decided there. */
+static void on_its_way(struct change *c, struct op_model *op)
+{
+    if (c->outcome->duplicate) {
+        c->sim->counts.duplicates++;
+        if (op->state != OP_PENDING)
+            model_fail_op(c, op, "is told as pending, and is not");
+        return;
+    }
+    if (op->state == OP_PENDING)
+        model_fail_op(c, op, "is debited a second time");
+    op_committed(c, op);
+    check_authority(c);
+    if (c->op.authority.kind == AUTHORITY_SESSION)
+        c->player->granted_ms = 0;
+    if (c->outcome->version != c->player->now.version + 1)
+        model_fail_op(c, op, "does not raise the version by one");
+    c->player->now.version = c->outcome->version;
+    op->state = OP_PENDING;
+    op->settled_index = 0;
+    c->sim->oracle->pending++;
+    goods_opened(c, op);
+}
+
 static void identified(struct change *c)
 {
     struct op_model *op = model_op(c->sim->oracle, c->op.entity, c->op.id.text);
@@ -444,12 +464,12 @@ static void identified(struct change *c)
     c->was = op->state;
     if (op->ms != UINT64_MAX && op->ms > c->entry->owner_ms + OP_ID_AHEAD_MS &&
         outcome->kind != OUTCOME_REFUSED)
-        fail_op(c, op, "has an id of the future, and is not refused");
+        model_fail_op(c, op, "has an id of the future, and is not refused");
     if (is_too_old(c->shard, op, c->entry->owner_ms)) {
         c->sim->counts.ops_expired++;
         op->too_old = true;
         if (outcome->kind != OUTCOME_REFUSED || outcome->duplicate)
-            fail_op(c, op, "is older than what is remembered, and not refused");
+            model_fail_op(c, op, "is older than what is remembered, and not refused");
         return;
     }
     if (fresh) {
@@ -458,15 +478,18 @@ static void identified(struct change *c)
         if (c->op.authority.kind == AUTHORITY_SESSION)
             c->player->granted_ms = 0;
         if (outcome->version != c->player->now.version + 1)
-            fail_op(c, op, "does not raise the version by one");
+            model_fail_op(c, op, "does not raise the version by one");
         c->player->now.version = outcome->version;
         take_effect(c, op);
     } else if (outcome->kind == OUTCOME_COMMITTED) {
         op_repeated(c, op);
     } else if (outcome->kind == OUTCOME_REFUSED) {
         op_refused(c, op);
-    } else if (!outcome->duplicate) {
-        claimed(c, op);
+    } else if (c->op.method == METHOD_START_SESSION) {
+        if (!outcome->duplicate)
+            claimed(c, op);
+    } else {
+        on_its_way(c, op);
     }
     if (op->method == 0 && op->state != OP_NONE && op->state != OP_ABORTED) {
         op->method = c->op.method;
@@ -485,14 +508,17 @@ static void resolved(struct change *c)
 
     CHECK(response != NULL && response->operation != NULL);
     c->sim->counts.seals += request->seal != 0;
+    if (op->state == OP_PENDING && op->method != METHOD_START_SESSION &&
+        response->operation->state != STATE(PENDING))
+        model_fail_op(c, op, "is settled by a seal at its source alone");
     switch ((int)response->operation->state) {
     case STATE(COMMITTED):
         if (op->state != OP_COMMITTED)
-            fail_op(c, op, "is resolved as done, and is not");
+            model_fail_op(c, op, "is resolved as done, and is not");
         break;
     case STATE(ABORTED):
         if (op->state == OP_COMMITTED)
-            fail_op(c, op, "is resolved as aborted, and is done");
+            model_fail_op(c, op, "is resolved as aborted, and is done");
         if (op->state == OP_PENDING) {
             c->sim->oracle->pending--;
             c->player->claim_ms = 0;
@@ -503,21 +529,29 @@ static void resolved(struct change *c)
         break;
     case STATE(REFUSED):
         if (op->state != OP_REFUSED)
-            fail_op(c, op, "is resolved as refused, and was not");
+            model_fail_op(c, op, "is resolved as refused, and was not");
         if (request->seal)
             op->attempt = UINT32_MAX;
         break;
     case STATE(EXPIRED):
         if (op->ms > c->shard->floor_ms)
-            fail_op(c, op, "is resolved as too old, and is not");
+            model_fail_op(c, op, "is resolved as too old, and is not");
         break;
     default:
         if (request->seal)
-            fail_op(c, op, "is not sealed by a seal");
+            model_fail_op(c, op, "is not sealed by a seal");
         if (op->state != OP_NONE && op->state != OP_PENDING)
-            fail_op(c, op, "is resolved as unknown, and has an outcome");
+            model_fail_op(c, op, "is resolved as unknown, and has an outcome");
         break;
     }
+}
+
+static void sealed_on_its_way(struct change *c)
+{
+    const Holdfast__V1__ResolveOperationRequest *request = (const void *)c->request;
+
+    c->sim->counts.seals++;
+    goods_sealed(c, model_op(c->sim->oracle, c->op.entity, slice_from_text(request->op_id)));
 }
 
 static void expired(struct change *c)
@@ -559,7 +593,17 @@ static void unidentified(struct change *c)
 {
     switch (c->op.method) {
     case METHOD_RESOLVE_OPERATION:
-        resolved(c);
+        if (c->outcome->kind == OUTCOME_PENDING)
+            sealed_on_its_way(c);
+        else
+            resolved(c);
+        break;
+    case METHOD_CHANNEL_DELIVER:
+        if (c->outcome->kind == OUTCOME_COMMITTED)
+            goods_delivered(c);
+        break;
+    case METHOD_CHANNEL_SETTLE:
+        goods_settled(c);
         break;
     case METHOD_EXPIRE_SERVER:
         expired(c);
@@ -634,5 +678,5 @@ void model_apply(struct sim *sim, uint32_t number, const struct entry *entry,
             c.player->now.version++;
     }
     if (c.player != NULL)
-        remember(c.player, entry->index);
+        model_remember(c.player, entry->index);
 }

@@ -55,7 +55,10 @@ static void send_reply(struct sim *sim, const struct sim_node *node, const struc
     buf_put_u64(&event.bytes, reply->owner);
     buf_put_u64(&event.bytes, reply->epoch);
     buf_append(&event.bytes, body.data, body.size);
-    if (!net_send(sim, node->id, &event) && call->proc >= PROC_ROUTER)
+    bool sent = net_send(sim, node->id, &event);
+    if (!sent && call->proc < PROC_COORD)
+        node_delivery_failed(sim, call->proc, call->proc_life, call->send, call->number);
+    else if (!sent && call->proc >= PROC_ROUTER)
         sim_later(sim, sim_between(sim, 20, 600),
                   &(struct sim_event){ .kind = EV_CALL_FAILED,
                                        .node = call->proc,
@@ -211,6 +214,7 @@ static void carry_out(struct sim *sim, struct sim_node *node, uint32_t shard)
     if (out->rep.diverged)
         sim_fail(sim, shard, "node %u sees that outcomes differ", node->id);
     take_replies(sim, node, out);
+    node_deliver(sim, node, shard, out);
     if (out->need.key_count > 0 || out->need.range_count > 0)
         node_load(sim, node, shard, &out->need);
     shard_out_clear(out);
@@ -287,7 +291,7 @@ static void make_shard(struct sim *sim, struct sim_node *node, uint32_t shard)
     struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 } };
     struct shard_limits limits = shard_limits_default();
 
-    (void)sim;
+    limits.shard_count = sim->shard_count;
     CHECK(shard_new(shard, node->id, &limits, node_handlers(), &image, &node->slots[shard].shard) ==
           ERR_OK);
     node->slots[shard].commit_seen = 0;
@@ -303,6 +307,7 @@ void node_changed(struct sim *sim, struct sim_node *node, const struct etcd_chan
         return;
     CHECK(shard_record_decode(buf_slice(&change->value), &record, NULL) == ERR_OK);
     struct rep_record rep = rep_record_of(&record);
+    node->owners[parts.shard] = (uint32_t)record.owner;
     if (node->slots[parts.shard].damaged)
         return;
     if (node->slots[parts.shard].shard == NULL) {
@@ -462,6 +467,10 @@ void node_event(struct sim *sim, struct sim_event *event)
         break;
     case EV_CALL:
         on_call(sim, node, event);
+        break;
+    case EV_REPLY:
+    case EV_CALL_FAILED:
+        node_delivery_event(sim, node, event);
         break;
     case EV_NODE_TICK:
         on_tick(sim, node);

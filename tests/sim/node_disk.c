@@ -522,6 +522,7 @@ bool node_disk_rot(struct sim *sim, struct sim_node *node)
 void node_recover(struct sim *sim, struct sim_node *node)
 {
     struct shard_limits limits = shard_limits_default();
+    limits.shard_count = sim->shard_count;
 
     for (uint32_t i = 0; i < sim->shard_count; i++) {
         struct slot *slot = &node->slots[i];

@@ -16,8 +16,10 @@ struct oracle *oracle_new(struct sim *sim)
 
     oracle->slots = mem_zalloc(sizeof *oracle->slots * MODEL_SLOTS);
     oracle->ops = mem_alloc(sizeof *oracle->ops * (MODEL_SLOTS / 2));
-    for (uint32_t i = 0; i < sim->shard_count; i++)
+    for (uint32_t i = 0; i < sim->shard_count; i++) {
         oracle->shards[i].applier = applier_new(i, node_handlers());
+        applier_set_shard_count(oracle->shards[i].applier, sim->shard_count);
+    }
     for (uint32_t i = 0; i < sim->player_count; i++)
         oracle->players[i].shard = sim->player_shard[i];
     return oracle;
@@ -39,6 +41,7 @@ void oracle_free(struct oracle *oracle)
         free(oracle->players[i].lost_at);
     }
     arena_deinit(&oracle->arena);
+    goods_deinit(&oracle->book);
     free(oracle->ops);
     free(oracle->slots);
     free(oracle);
@@ -150,7 +153,7 @@ static void check_counters(struct sim *sim, const struct sim_node *node, uint32_
     const struct meta *own = applier_meta(sim->oracle->shards[number].applier);
 
     if (meta->operation_count != own->operation_count || meta->floor_ms != own->floor_ms ||
-        meta->session_count != own->session_count)
+        meta->session_count != own->session_count || meta->outbox_open != own->outbox_open)
         sim_fail(sim, number,
                  "node %u: after entry %" PRIu64 " it has %" PRIu64 " operations, %" PRIu64
                  " sessions, should have %" PRIu64 ", %" PRIu64,
@@ -244,7 +247,7 @@ uint32_t oracle_pending(const struct sim *sim)
                   player->granted_ms + SESSION_UNUSED_MS + UNUSED_SLACK_MS < unix_ms &&
                   !model_expired(&sim->oracle->shards[player->shard], player->incarnation);
     }
-    return sim->oracle->pending + unused;
+    return sim->oracle->pending + sim->oracle->book.open + unused;
 }
 
 /* ---- the end ---- */

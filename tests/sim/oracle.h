@@ -7,7 +7,7 @@
 #ifndef TESTS_SIM_ORACLE_H
 #define TESTS_SIM_ORACLE_H
 
-#include "tests/sim/sim.h"
+#include "tests/sim/goods.h"
 
 #define MODEL_SLOTS     32768u
 #define MODEL_EXPIRED   128u
@@ -22,6 +22,7 @@ struct moment {
     int64_t balances[SIM_CURRENCIES];
     uint32_t sections[SIM_SECTIONS]; /* The number written last. */
     uint32_t items;
+    uint32_t mails; /* In the mailbox. */
 };
 
 struct player_model {
@@ -49,6 +50,8 @@ struct op_model {
     uint64_t ms;            /* Of a UUIDv7; UINT64_MAX: typed. */
     uint64_t index;         /* That decided it. */
     uint64_t refused_index; /* Of the newest refusal. */
+    uint64_t
+        settled_index; /* A transfer: that logged its decision; `index` is that of its debit. */
     struct dot dot;
     uint64_t version;
     uint64_t fence; /* StartSession: granted. */
@@ -79,6 +82,7 @@ struct oracle {
     uint32_t pending; /* Steals that are not decided. */
     uint32_t *slots;  /* Place in ops plus one. */
     struct arena arena;
+    struct goods_book book;
 };
 
 /* ---- model.c ---- */

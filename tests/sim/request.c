@@ -7,7 +7,7 @@
 #include "holdfast/v1/session.pb-c.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/goods.h"
 
 static const char *const currency_names[SIM_CURRENCIES] = { "gold", "gems" };
 static const char *const section_names[SIM_SECTIONS] = { "progress", "quests" };
@@ -253,6 +253,15 @@ static void read_player(const struct sim_op *op, struct parts *p, struct buf *ou
     pack(&request.base, out);
 }
 
+static bool moves_goods(const struct sim_op *op, struct parts *p, struct buf *out)
+{
+    char to[16];
+
+    player_name(op->to, to);
+    return request_goods_encode(
+        op, &(struct goods_parts){ p->player, to, &p->authority, &p->amount }, out);
+}
+
 void request_encode(const struct sim *sim, const struct sim_op *op, struct buf *out)
 {
     struct parts p;
@@ -285,7 +294,8 @@ void request_encode(const struct sim *sim, const struct sim_op *op, struct buf *
         renew(sim, op, out);
         break;
     default:
-        read_player(op, &p, out);
+        if (!moves_goods(op, &p, out))
+            read_player(op, &p, out);
         break;
     }
 }

@@ -7,17 +7,18 @@
 #include "idl/method.h"
 #include "node/core/request_shard.h"
 #include "runtime/base/check.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/goods.h"
 
-#define CHAOS_MS_MIN   5000u
-#define CHAOS_MS_MAX   12000u
-#define CHAOS_MS_LIMIT 60000u
-#define CALM_MS        1000u  /* Business as usual after the last trouble. */
-#define HEAL_MS_MAX    60000u /* All must be well by then. */
-#define UNUSED_MS      20000u
-#define LOOK_MS        100u
-#define EVENTS_MAX     3000000u
-#define EVENTS_MIN     3000u
+#define CHAOS_MS_MIN    5000u
+#define CHAOS_MS_MAX    12000u
+#define CHAOS_MS_LIMIT  60000u
+#define CALM_MS         1000u  /* Business as usual after the last trouble. */
+#define HEAL_MS_MAX     60000u /* All must be well by then. */
+#define UNUSED_MS       20000u
+#define LOOK_MS         100u
+#define CONSERVATION_MS 1500u
+#define EVENTS_MAX      3000000u
+#define EVENTS_MIN      3000u
 
 void sim_say(const struct sim *sim, const char *format, ...)
 {
@@ -320,7 +321,7 @@ static void heal(struct sim *sim)
         sim_fail(sim, oracle_converged_count(sim),
                  "the cluster does not serve and converge after all faults ended");
     } else if (oracle_pending(sim) > 0) {
-        sim_fail(sim, 0, "%u timers of sessions never come due", oracle_pending(sim));
+        sim_fail(sim, 0, "%u timers or transfers never end", oracle_pending(sim));
     } else if (routers_open(sim) > 0) {
         sim_fail(sim, 0, "%u calls never end", routers_open(sim));
     }
@@ -347,7 +348,14 @@ void sim_run(struct sim *sim)
             sim->router_count, sim->server_count);
     uint64_t chaos_ms = sim_between(sim, CHAOS_MS_MIN, CHAOS_MS_MAX);
 
-    bool held = run_until(sim, sim->now_ms + chaos_ms);
+    uint64_t end_ms = sim->now_ms + chaos_ms;
+    bool held = true;
+
+    while (held && sim->now_ms < end_ms) {
+        uint64_t next_ms = sim->now_ms + CONSERVATION_MS;
+        held = run_until(sim, next_ms < end_ms ? next_ms : end_ms);
+        conservation_check(sim);
+    }
 
     /* Clusters that hardly ever serve need longer to show anything. */
     while (held && sim->counts.events < EVENTS_MIN && sim->now_ms < CHAOS_MS_LIMIT &&
@@ -355,6 +363,7 @@ void sim_run(struct sim *sim)
         held = run_until(sim, sim->now_ms + LOOK_MS);
     if (held)
         heal(sim);
+    conservation_check(sim);
     if (sim->failure[0] == '\0' && !sim->stopped)
         oracle_check_end(sim);
     if (sim->failure[0] == '\0' && !sim->stopped)

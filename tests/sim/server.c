@@ -7,7 +7,7 @@
 #include "holdfast/v1/session.pb-c.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/goods.h"
 
 #define PATIENCE_MS 4000u
 #define RENEW_MS    600u
@@ -322,6 +322,8 @@ static void act(struct sim *sim, uint32_t server)
         ask_about(sim, server);
     else if (dice < 60)
         misuse_id(sim, server);
+    else if (dice < 330)
+        server_move_goods(sim, server, (uint32_t)sim_between(sim, 0, sim->player_count - 1));
     else
         act_on_player(sim, server, (uint32_t)sim_between(sim, 0, sim->player_count - 1));
 }

@@ -80,7 +80,11 @@ enum sim_kind {
     X(refused_final) X(attempts_raised) X(unknown_told) X(retries) X(claims) X(failovers)          \
     X(restarted_owners) X(elections) X(reattached) X(committed) X(reads_checked) X(renewals)       \
     X(get_operations) X(policies) X(deposed_calls) X(late_packets_applied) X(shards_damaged)       \
-    X(damage_stops)
+    X(damage_stops)                                                                                \
+    X(transfers_local) X(transfers_opened) X(transfers_settled) X(transfers_refunded)              \
+    X(transfers_cancelled) X(transfers_across_owners) X(credits_repeated)                          \
+    X(credits_below_watermark) X(watermarks) X(inbox_drops) X(mails_claimed) X(mails_returned)     \
+    X(seals_too_late) X(conservation_checks) X(in_flight_checks)
 /* Troubles made. */
 #define SIM_FAULTS(X)                                                                              \
     X(messages_lost) X(messages_doubled) X(packets_late) X(crashes) X(torn_crashes)                \
@@ -88,7 +92,7 @@ enum sim_kind {
     X(clock_jumps) X(etcd_outages) X(etcd_cuts) X(leases_revoked) X(watch_delays)                  \
     X(watch_resets) X(coordinators_killed) X(servers_killed) X(servers_paused) X(answers_lost)     \
     X(disk_stalls) X(duels) X(deposals) X(replicas_isolated) X(unseatings) X(stale_reads)          \
-    X(bits_flipped) X(servers_flapped)
+    X(bits_flipped) X(servers_flapped) X(credits_late)
 /* clang-format on */
 
 struct sim_counts {
@@ -210,6 +214,7 @@ struct sim_node {
     uint64_t renewed_ms;
     uint64_t renew_next_ms;
     uint64_t started_ms;
+    uint32_t owners[SIM_SHARDS_MAX]; /* Of shards, as it has heard from etcd; 0: never. */
 };
 
 /* ---- coordinators ---- */
@@ -278,6 +283,9 @@ struct sim_op {
     uint32_t mode;    /* StartSession. */
     uint32_t amount;  /* Grant, Spend: also which currency. Update: the number written. */
     bool seal;        /* ResolveOperation. */
+    uint32_t to;      /* Transfer, Send: the recipient. */
+    char uid[33];     /* Transfer, Send: an item; empty: none. */
+    char mail[33];    /* Claim. */
     uint32_t target;  /* Resolve, GetOperation: the op asked about. */
     uint64_t call;    /* Open call; 0: none. Rises. */
     uint32_t calls;   /* Made so far. */
@@ -398,6 +406,20 @@ void node_recover(struct sim *sim, struct sim_node *node);
 bool node_disk_rot(struct sim *sim, struct sim_node *node);
 /* What a crash leaves on the disk. */
 void node_disk_crash(struct sim *sim, struct sim_node *node);
+/* ---- node_delivery.c ---- */
+struct delivery_packet {
+    uint32_t to, shard;
+    uint64_t token;
+    struct slice request;
+};
+/* Sends what a step of `shard` has for other shards. */
+void node_deliver(struct sim *sim, struct sim_node *node, uint32_t shard,
+                  const struct shard_out *out);
+/* An answer (EV_REPLY), or none (EV_CALL_FAILED). */
+void node_delivery_event(struct sim *sim, struct sim_node *node, const struct sim_event *event);
+/* Some time later the node hears that nothing is known of a batch. */
+void node_delivery_failed(struct sim *sim, uint32_t proc, uint64_t life, uint64_t token,
+                          uint64_t shard);
 const struct db_row *db_find(const struct db_rows *db, struct slice key);
 void db_deinit(struct db_rows *db);
 

@@ -1,0 +1,150 @@
+/* P2: every unit of currency and every item is in exactly one place, by the rows themselves: those
+ * of players, of mailboxes and of outboxes. A record of an outbox counts unless its destination has
+ * logged that it was applied: from then on it is in the mailbox. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/v1/mailbox.pb-c.h"
+#include "node/core/arena_proto.h"
+#include "node/core/channel_row.h"
+#include "node/core/rows.h"
+#include "runtime/base/check.h"
+#include "tests/sim/oracle.h"
+
+#define UIDS_MAX 8192u
+
+struct sum {
+    struct sim *sim;
+    struct arena arena;
+    int64_t amounts[SIM_CURRENCIES];
+    uint8_t (*uids)[ITEM_UID_BYTES];
+    uint32_t uid_count;
+    uint32_t in_flight;
+};
+
+static void add_amount(struct sum *sum, const char *currency, int64_t amount)
+{
+    sum->amounts[strcmp(currency, "gems") == 0] += amount;
+}
+
+static void add_uid(struct sum *sum, const uint8_t uid[ITEM_UID_BYTES])
+{
+    CHECK(sum->uid_count < UIDS_MAX);
+    memcpy(sum->uids[sum->uid_count++], uid, ITEM_UID_BYTES);
+}
+
+static void add_mail(struct sum *sum, const Holdfast__V1__Mail *mail)
+{
+    uint8_t uid[ITEM_UID_BYTES];
+
+    for (size_t i = 0; i < mail->n_currencies; i++)
+        add_amount(sum, mail->currencies[i]->currency, mail->currencies[i]->amount);
+    for (size_t i = 0; i < mail->n_items; i++) {
+        CHECK(item_uid_parse(slice_from_text(mail->items[i]->uid), uid) == ERR_OK);
+        add_uid(sum, uid);
+    }
+}
+
+static void add_player(struct sum *sum, struct slice key, struct slice value)
+{
+    struct player player;
+    struct slice entity = { key.data + 1, key.size - 1 };
+
+    CHECK(player_decode(value, entity, &sum->arena, &player) == ERR_OK);
+    for (uint32_t i = 0; i < player.balance_count; i++)
+        add_amount(sum, arena_text(&sum->arena, player.balances[i].currency),
+                   player.balances[i].amount);
+}
+
+/* Whether the destination has it already. */
+static bool has_arrived(struct sum *sum, uint32_t source, uint32_t destination, uint64_t seq)
+{
+    struct state *state = applier_state(sum->sim->oracle->shards[destination].applier);
+    Holdfast__Internal__V1__InboxRow *row = NULL;
+
+    return inbox_find(state, &sum->arena, source, seq, NULL, &row) == STATE_PRESENT &&
+           row->result->decision ==
+               HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_APPLIED;
+}
+
+static void add_outbox(struct sum *sum, uint32_t shard, struct slice key, struct slice value)
+{
+    struct reader reader = reader_from((struct slice){ key.data + 1, key.size - 1 });
+    uint32_t destination = read_u16_be(&reader);
+    Holdfast__Internal__V1__OutboxRow *row = (Holdfast__Internal__V1__OutboxRow *)arena_unpack(
+        &sum->arena, &holdfast__internal__v1__outbox_row__descriptor, value);
+
+    CHECK(row != NULL);
+    if (has_arrived(sum, shard, destination, row->credit->seq))
+        return;
+    sum->in_flight++;
+    add_mail(sum, row->credit->mail);
+}
+
+static void add_shard(struct sum *sum, uint32_t shard)
+{
+    struct state *state = applier_state(sum->sim->oracle->shards[shard].applier);
+    const struct state_write *writes;
+    uint32_t count;
+
+    CHECK(state_checkpoint_begin(state, &writes, &count));
+    for (uint32_t i = 0; i < count; i++) {
+        struct slice key = writes[i].key;
+        if (writes[i].value == NULL)
+            continue;
+        struct slice value = { writes[i].value->bytes, writes[i].value->size };
+        if (key.data[0] == TABLE_PLAYER)
+            add_player(sum, key, value);
+        else if (key.data[0] == TABLE_ITEM)
+            add_uid(sum, key.data + key.size - ITEM_UID_BYTES);
+        else if (key.data[0] == TABLE_MAIL)
+            add_mail(sum, (const Holdfast__V1__Mail *)arena_unpack(
+                              &sum->arena, &holdfast__v1__mail__descriptor, value));
+        else if (key.data[0] == TABLE_OUTBOX)
+            add_outbox(sum, shard, key, value);
+    }
+    state_checkpoint_end(state, false);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return memcmp(a, b, ITEM_UID_BYTES);
+}
+
+static void check_items(struct sum *sum)
+{
+    uint32_t made = sum->sim->oracle->book.item_count;
+
+    qsort(sum->uids, sum->uid_count, ITEM_UID_BYTES, by_bytes);
+    for (uint32_t i = 1; i < sum->uid_count; i++) {
+        if (by_bytes(sum->uids[i - 1], sum->uids[i]) == 0) {
+            char text[ITEM_UID_TEXT_SIZE];
+            item_uid_print(sum->uids[i], text);
+            sim_fail(sum->sim, 0, "item %s is in two places", text);
+        }
+    }
+    if (sum->uid_count != made)
+        sim_fail(sum->sim, 0, "there are %u items, made were %u", sum->uid_count, made);
+}
+
+void conservation_check(struct sim *sim)
+{
+    struct sum sum = { .sim = sim };
+
+    if (sim->failure[0] != '\0')
+        return;
+    sum.uids = mem_alloc(sizeof *sum.uids * UIDS_MAX);
+    for (uint32_t i = 0; i < sim->shard_count; i++)
+        add_shard(&sum, i);
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
+        if (sum.amounts[i] != sim->oracle->book.made[i])
+            sim_fail(sim, 0, "there are %" PRId64 " of currency %u, made were %" PRId64,
+                     sum.amounts[i], i, sim->oracle->book.made[i]);
+    }
+    check_items(&sum);
+    sim->counts.conservation_checks++;
+    sim->counts.in_flight_checks += sum.in_flight > 0;
+    free(sum.uids);
+    arena_deinit(&sum.arena);
+}

@@ -1,0 +1,25 @@
+/* model: what the files of the model share; see oracle.h. */
+#ifndef TESTS_SIM_MODEL_H
+#define TESTS_SIM_MODEL_H
+
+#include "tests/sim/oracle.h"
+
+/* One entry and what became of it. */
+struct change {
+    struct sim *sim;
+    struct shard_oracle *shard;
+    uint32_t number;
+    const struct entry *entry;
+    const struct outcome *outcome;
+    struct op op;
+    struct player_model *player; /* NULL: none is concerned. */
+    const ProtobufCMessage *request;
+    enum op_state was; /* The operation, before this entry. */
+    struct hash128 payload;
+};
+
+void model_fail_op(const struct change *c, const struct op_model *op, const char *what);
+/* The player as it is now, from this entry on. */
+void model_remember(struct player_model *player, uint64_t index);
+
+#endif
