@@ -103,6 +103,24 @@ static void owner_is_heard_by_its_heartbeats(void **state)
     end(sim);
 }
 
+/* Else it would report a healthy owner as silent for as long as the machine has been up. */
+static void replica_that_starts_counts_its_owners_silence_from_there(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    rep_sim_run(sim, 5000);
+    rep_sim_crash(sim, 1);
+    rep_sim_crash(sim, 2);
+    rep_sim_restart(sim, 2);
+    rep_sim_run(sim, 100);
+    assert_true(rep_owner_silent_ms(rep_sim_rep(sim, 2)) <= 150);
+    rep_sim_run(sim, 500);
+    assert_true(rep_owner_silent_ms(rep_sim_rep(sim, 2)) >= 450);
+    end(sim);
+}
+
 static void same_seed_replays_the_same_run(void **state)
 {
     uint64_t steps[2];
@@ -125,6 +143,7 @@ int main(void)
         cmocka_unit_test(damaged_replica_stores_but_neither_votes_nor_serves),
         cmocka_unit_test(messages_of_strangers_are_ignored),
         cmocka_unit_test(owner_is_heard_by_its_heartbeats),
+        cmocka_unit_test(replica_that_starts_counts_its_owners_silence_from_there),
         cmocka_unit_test(same_seed_replays_the_same_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
