@@ -295,33 +295,35 @@ static err image_from_meta(struct slice meta_row, struct rep_image *image)
 
 #define TIMERS_MAX 1000000u
 
-static err recover_shard(struct worker *worker, uint32_t shard)
+/* A shard between what the database says of it and its adoption. */
+struct recovery {
+    struct shard_image image;
+    struct buf meta_row;
+};
+
+static void recovery_deinit(struct recovery *recovery)
+{
+    node_log_image_deinit(&recovery->image.rep);
+    buf_deinit(&recovery->meta_row);
+}
+
+static err recover_shard(struct worker *worker, uint32_t shard, struct recovery *recovery)
 {
     static const uint8_t timer_prefix[] = { TABLE_TIMER };
-    struct shard_image image = { 0 };
-    struct buf meta_row = { 0 };
+    struct shard_image *image = &recovery->image;
     struct db_rows timers = { 0 };
 
-    err e = db_load_meta(worker->options.db, shard, &meta_row);
-    if (e == ERR_OK || e == ERR_NOT_FOUND)
-        e = image_from_meta(buf_slice(&meta_row), &image.rep);
-    if (e == ERR_OK)
-        e = node_log_recover_shard(worker->options.store_log, shard, image.rep.applied_index,
-                                   &image.rep);
-    if (e == ERR_OK)
-        e = db_load_prefix(worker->options.db, shard,
-                           (struct slice){ timer_prefix, sizeof timer_prefix }, TIMERS_MAX,
-                           &timers);
+    err e =
+        db_load_prefix(worker->options.db, shard,
+                       (struct slice){ timer_prefix, sizeof timer_prefix }, TIMERS_MAX, &timers);
     if (e == ERR_OK) {
-        image.rep.votes = true;
-        image.meta_row = buf_slice(&meta_row);
-        image.timers = timers.rows;
-        image.timer_count = timers.count;
-        e = adopt(worker, shard, &image);
+        image->rep.votes = true;
+        image->meta_row = buf_slice(&recovery->meta_row);
+        image->timers = timers.rows;
+        image->timer_count = timers.count;
+        e = adopt(worker, shard, image);
     }
-    node_log_image_deinit(&image.rep);
     db_rows_deinit(&timers);
-    buf_deinit(&meta_row);
     return e;
 }
 
@@ -335,27 +337,67 @@ static void report_damage(struct worker *worker, uint32_t shard, err e)
               LOG_S("error", err_text(e)), LOG_S("what", text));
 }
 
-err worker_recover(struct worker *worker)
+static void give_up(struct worker *worker, uint32_t shard, err e)
 {
-    err worst = ERR_OK;
+    report_damage(worker, shard, e);
+    worker->slots[shard].damaged = true;
+    shard_views_publish_damaged(worker->options.views, shard);
+}
+
+/* What the database knows of the worker's shards; those that exist are listed for the log. */
+static uint32_t load_metas(struct worker *worker, struct recovery *recoveries,
+                           struct node_log_recovery *list, err *worst)
+{
+    uint32_t count = 0;
 
     for (uint32_t shard = worker->options.shard_first; shard < worker->options.shard_count;
          shard += worker->options.shard_stride) {
+        struct recovery *recovery = &recoveries[count];
         struct node_log_shard known;
-        struct buf meta_row = { 0 };
         node_log_shard_get(worker->options.store_log, shard, &known);
-        bool in_db = db_load_meta(worker->options.db, shard, &meta_row) != ERR_NOT_FOUND;
-        buf_deinit(&meta_row);
-        if (!in_db && known.last_index == 0 && known.promise.epoch == 0 && !known.damaged)
+        err e = db_load_meta(worker->options.db, shard, &recovery->meta_row);
+        if (e == ERR_NOT_FOUND && known.last_index == 0 && known.promise.epoch == 0 &&
+            !known.damaged)
             continue;
-        err e = recover_shard(worker, shard);
-        if (e == ERR_OK)
+        if (e == ERR_OK || e == ERR_NOT_FOUND)
+            e = image_from_meta(buf_slice(&recovery->meta_row), &recovery->image.rep);
+        if (e == ERR_OK) {
+            list[count] =
+                (struct node_log_recovery){ .shard = shard,
+                                            .applied_index = recovery->image.rep.applied_index,
+                                            .image = &recovery->image.rep };
+            count++;
             continue;
-        report_damage(worker, shard, e);
-        worker->slots[shard].damaged = true;
-        shard_views_publish_damaged(worker->options.views, shard);
-        worst = e;
+        }
+        recovery_deinit(recovery);
+        recovery->image = (struct shard_image){ 0 };
+        give_up(worker, shard, e);
+        *worst = e;
     }
+    return count;
+}
+
+err worker_recover(struct worker *worker)
+{
+    uint32_t shard_count = worker->options.shard_count;
+    struct recovery *recoveries = mem_zalloc(shard_count * sizeof *recoveries);
+    struct node_log_recovery *list = mem_zalloc(shard_count * sizeof *list);
+    err worst = ERR_OK;
+    uint32_t count = load_metas(worker, recoveries, list, &worst);
+
+    node_log_recover(worker->options.store_log, list, count);
+    for (uint32_t i = 0; i < count; i++) {
+        err e = list[i].result;
+        if (e == ERR_OK)
+            e = recover_shard(worker, list[i].shard, &recoveries[i]);
+        if (e != ERR_OK) {
+            give_up(worker, list[i].shard, e);
+            worst = e;
+        }
+        recovery_deinit(&recoveries[i]);
+    }
+    free(list);
+    free(recoveries);
     return worst;
 }
 

@@ -6,9 +6,8 @@
 #include "node/store/node_log_private.h"
 #include "runtime/base/check.h"
 
-#define WINDOW_BYTES    (256u * 1024u)
-#define READ_COUNT_MAX  65536u
-#define RECOVER_AT_ONCE 4096u
+#define WINDOW_BYTES   (256u * 1024u)
+#define READ_COUNT_MAX 65536u
 
 /* The part of a segment that was read last: entries of one shard stand close together. */
 struct window {
@@ -114,6 +113,14 @@ static err read_want(struct node_log *log, struct window *window, const struct l
     return e == ERR_IO ? ERR_CORRUPT : e;
 }
 
+void log_want_text(const struct node_log *log, const struct log_want *want,
+                   char ret_text[NODE_LOG_TEXT_BYTES])
+{
+    snprintf(ret_text, NODE_LOG_TEXT_BYTES,
+             "%s/%010u.seg: offset %u: shard %u: entry %llu cannot be read", log->config.directory,
+             want->place.segment, want->place.offset, want->shard, (unsigned long long)want->index);
+}
+
 err log_read_wants(struct node_log *log, const struct log_want *wants, uint32_t count,
                    struct entry **ret_entries, char ret_text[NODE_LOG_TEXT_BYTES])
 {
@@ -121,17 +128,12 @@ err log_read_wants(struct node_log *log, const struct log_want *wants, uint32_t 
     err first = ERR_OK;
 
     for (uint32_t i = 0; i < count; i++) {
-        const struct log_place *place = &wants[i].place;
-
         ret_entries[i] = NULL;
         err e = read_want(log, &window, &wants[i], &ret_entries[i]);
         if (e == ERR_OK || first != ERR_OK)
             continue;
         first = e;
-        snprintf(ret_text, NODE_LOG_TEXT_BYTES,
-                 "%s/%010u.seg: offset %u: shard %u: entry %llu cannot be read",
-                 log->config.directory, place->segment, place->offset, wants[i].shard,
-                 (unsigned long long)wants[i].index);
+        log_want_text(log, &wants[i], ret_text);
     }
     window_deinit(log, &window);
     return first;
@@ -218,105 +220,4 @@ err node_log_read(struct node_log *log, const struct node_log_range *range,
     *ret_entries = entries;
     *ret_count = count;
     return ERR_OK;
-}
-
-/* ---- recovery ----------------------------------------------------------------------------- */
-
-static bool follows(const struct entry *previous, const struct entry *entry)
-{
-    return previous == NULL ||
-           (entry->index == previous->index + 1 && hash128_equal(entry->prev_hash, previous->hash));
-}
-
-/* Adds to the image what was read, as far as it hangs together. */
-static err image_add(struct rep_image *image, struct entry **entries, uint32_t count)
-{
-    uint32_t taken = 0;
-
-    image->entries =
-        mem_realloc(image->entries, (image->entry_count + count) * sizeof *image->entries);
-    while (taken < count) {
-        const struct entry *previous =
-            image->entry_count == 0 ? NULL : image->entries[image->entry_count - 1];
-
-        if (entries[taken] == NULL || !follows(previous, entries[taken]))
-            break;
-        image->entries[image->entry_count++] = entries[taken++];
-    }
-    for (uint32_t i = taken; i < count; i++)
-        entry_unref(entries[i]);
-    return taken == count ? ERR_OK : ERR_CORRUPT;
-}
-
-static err recover_entries(struct node_log *log, uint32_t shard, uint64_t last_index,
-                           struct rep_image *image)
-{
-    struct node_log_range range = {
-        .shard = shard,
-        .from_index = image->applied_index + 1,
-        .to_index = last_index,
-        .bytes_max = UINT32_MAX,
-    };
-
-    while (range.from_index <= last_index) {
-        char text[NODE_LOG_TEXT_BYTES];
-        struct log_want *wants = NULL;
-        uint32_t count = list_wants(log, &range, RECOVER_AT_ONCE, &wants);
-
-        if (count == 0) {
-            snprintf(text, sizeof text,
-                     "%s: shard %u: entry %llu is not in the log, which ends at %llu; the database "
-                     "has only up to %llu",
-                     log->config.directory, shard, (unsigned long long)range.from_index,
-                     (unsigned long long)last_index, (unsigned long long)image->applied_index);
-            log_shard_damage(log, shard, text);
-            return ERR_CORRUPT;
-        }
-        struct entry **entries = mem_zalloc(count * sizeof(struct entry *));
-        snprintf(text, sizeof text, "%s: shard %u: entries above %llu do not form a chain",
-                 log->config.directory, shard, (unsigned long long)range.from_index - 1);
-        err e = log_read_wants(log, wants, count, entries, text);
-        err added = image_add(image, entries, count);
-        if (e != ERR_OK || added != ERR_OK)
-            log_shard_damage(log, shard, text);
-        free(wants);
-        free(entries);
-        if (e != ERR_OK || added != ERR_OK)
-            return ERR_CORRUPT;
-        range.from_index += count;
-    }
-    return ERR_OK;
-}
-
-err node_log_recover_shard(struct node_log *log, uint32_t shard, uint64_t applied_index,
-                           struct rep_image *image)
-{
-    struct node_log_shard known;
-
-    node_log_shard_get(log, shard, &known);
-    image->promise = known.promise;
-    image->applied_index = applied_index;
-    image->commit_index = known.commit_index;
-    image->log_first_index = known.first_index;
-    image->entries = NULL;
-    image->entry_count = 0;
-    err e = recover_entries(log, shard, known.last_index, image);
-    uint64_t last = applied_index + image->entry_count;
-
-    if (image->commit_index > last)
-        image->commit_index = last;
-    if (image->commit_index < applied_index)
-        image->commit_index = applied_index;
-    if (image->log_first_index > last + 1 || known.last_index < applied_index)
-        image->log_first_index = last + 1;
-    return known.damaged ? ERR_CORRUPT : e;
-}
-
-void node_log_image_deinit(struct rep_image *image)
-{
-    for (uint32_t i = 0; i < image->entry_count; i++)
-        entry_unref(image->entries[i]);
-    free(image->entries);
-    image->entries = NULL;
-    image->entry_count = 0;
 }

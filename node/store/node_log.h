@@ -127,13 +127,24 @@ struct node_log_shard {
 };
 void node_log_shard_get(struct node_log *log, uint32_t shard, struct node_log_shard *ret_shard);
 
+/* One shard to recover. */
+struct node_log_recovery {
+    uint32_t shard;
+    uint64_t applied_index;  /* What the database has. */
+    struct rep_image *image; /* Filled. */
+    err result;
+};
+
 /*
- * Fills from the log what rep_image needs of it: promise, commit_index, log_first_index, entries
- * above `applied_index` (read now, chain verified), entry_count. Leaves the other fields alone.
- * Free with node_log_image_deinit, after rep_new or shard_new took its references.
- * ERR_CORRUPT: the shard is damaged (node_log_damage says how). The image is filled with what is
- * left, for repair; it must not be served, vote, or claim that an entry is absent.
+ * Fills from the log what each rep_image needs of it: promise, commit_index, log_first_index,
+ * entries above `applied_index` (read now, chain verified), entry_count. Leaves the other fields
+ * alone. Free with node_log_image_deinit, after rep_new or shard_new took its references.
+ * Shards stand mixed in the log: it is read once, in its own order, for all shards of the list.
+ * A result of ERR_CORRUPT: the shard is damaged (node_log_damage says how). The image is filled
+ * with what is left, for repair; it must not be served, vote, or claim that an entry is absent.
  */
+void node_log_recover(struct node_log *log, struct node_log_recovery *list, uint32_t count);
+/* The same for one shard; returns its result. */
 NODISCARD err node_log_recover_shard(struct node_log *log, uint32_t shard, uint64_t applied_index,
                                      struct rep_image *image);
 void node_log_image_deinit(struct rep_image *image);

@@ -150,5 +150,8 @@ struct log_want {
  * be read. ERR_CORRUPT or ERR_NOT_FOUND (segment gone): the first such; ret_text names it. */
 NODISCARD err log_read_wants(struct node_log *log, const struct log_want *wants, uint32_t count,
                              struct entry **ret_entries, char ret_text[NODE_LOG_TEXT_BYTES]);
+/* Says of a want that it cannot be read, and where it should be. */
+void log_want_text(const struct node_log *log, const struct log_want *want,
+                   char ret_text[NODE_LOG_TEXT_BYTES]);
 
 #endif
