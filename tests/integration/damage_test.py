@@ -33,7 +33,8 @@ class Damage(ClusterTest):
 class DamagedLog(Damage):
     @classmethod
     def plan(cls):
-        return Cluster(options={"coordinator": {
+        # No checkpoint: what is in the database is not read from the log again.
+        return Cluster(options={"node": {"checkpoint-interval": "1h"}, "coordinator": {
             "rebalance-up": "500ms", "rebalance-period": "50ms", "claim-calm": "500ms"}})
 
     def test_a_changed_log_is_named_and_others_serve_what_it_held(self):
