@@ -34,15 +34,30 @@ static void check_meta(struct slice row)
     meta_deinit(&meta);
 }
 
-static void check_player(struct slice row, struct arena *arena)
+/* A row of an older version is written as one of the newest; that one stays as it is. */
+static void check_player_again(struct slice row, struct arena *arena)
 {
     struct player player;
     struct buf encoded = { 0 };
 
-    if (player_decode(row, SLICE_LITERAL("player:42"), arena, &player) != ERR_OK)
-        return;
+    CHECK(player_decode(row, SLICE_LITERAL("player:42"), arena, &player) == ERR_OK);
     player_encode(&player, &encoded);
     CHECK(slice_equal(buf_slice(&encoded), row));
+    buf_deinit(&encoded);
+}
+
+static void check_player(struct slice bytes, struct arena *arena)
+{
+    struct player player;
+    struct buf encoded = { 0 };
+    struct buf newest = { 0 };
+
+    if (player_decode(bytes, SLICE_LITERAL("player:42"), arena, &player) != ERR_OK)
+        return;
+    player_encode(&player, &newest);
+    struct slice row = buf_slice(&newest);
+    CHECK(bytes.data[0] != row.data[0] || slice_equal(row, bytes));
+    check_player_again(row, arena);
     (void)player_find_balance(&player, SLICE_LITERAL("gold"));
     if (player_sections(&player, arena) == ERR_OK) {
         buf_clear(&encoded);
@@ -52,6 +67,7 @@ static void check_player(struct slice row, struct arena *arena)
         (void)player_sections_bytes(&player);
     }
     buf_deinit(&encoded);
+    buf_deinit(&newest);
 }
 
 static void check_outcome(struct slice row, struct arena *arena)
