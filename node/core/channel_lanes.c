@@ -61,6 +61,13 @@ struct channel_lane *channel_lanes_find_token(struct channel_lanes *lanes, uint6
     return NULL;
 }
 
+void channel_lanes_look_again(struct channel_lanes *lanes)
+{
+    lanes->scanned = 0;
+    for (uint32_t i = 0; i < lanes->count; i++)
+        lanes->list[i].idle = false;
+}
+
 void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t now_ms)
 {
     uint64_t wait_ms = (uint64_t)RETRY_MS_MIN << lane->failures;

@@ -44,6 +44,8 @@ void channel_lanes_clear(struct channel_lanes *lanes);
 struct channel_lane *channel_lanes_get(struct channel_lanes *lanes, uint32_t destination);
 /* NULL: no lane waits for this token. */
 struct channel_lane *channel_lanes_find_token(struct channel_lanes *lanes, uint64_t token);
+/* An entry opened records in several channels: looks at all there may be, as a new owner does. */
+void channel_lanes_look_again(struct channel_lanes *lanes);
 /* The batch was not carried out, or nobody knows: all that is open is sent again, later each time.
  */
 void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t now_ms);

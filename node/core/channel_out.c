@@ -98,6 +98,8 @@ err channel_open(struct apply_context *context, uint32_t destination,
     outbox_store(context, destination, &row);
     channel_out_store(context, destination, stands);
     context->meta->outbox_open++;
+    context->channel->several |=
+        context->channel->touched && context->channel->destination != destination;
     context->channel->touched = true;
     context->channel->destination = destination;
     if (!send->mail_return) {

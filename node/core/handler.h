@@ -52,6 +52,7 @@ struct channel_effect {
     uint64_t opened_seq;    /* A record opened, or still open, that the caller waits for. */
     uint64_t cancelled_seq; /* A seal asks for this record to be cancelled. */
     bool touched;           /* The sender has something to look at. */
+    bool several;           /* ... in other channels too: mail goes back to several senders. */
     uint32_t settled_count;
     struct settled *settled; /* By seq. */
 };

@@ -393,5 +393,7 @@ void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
     if (outcome->method == METHOD_CHANNEL_SETTLE)
         lane->tell_ms = event->now_ms + TELL_MS;
     lane->idle = false;
+    if (effect->several)
+        channel_lanes_look_again(&shard->lanes);
     shard->lanes.wanted = true;
 }
