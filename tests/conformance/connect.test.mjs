@@ -10,13 +10,13 @@ import { ErrorCode, ErrorDetailSchema } from "./gen/holdfast/v1/error_pb.js";
 import { isStub, opId, transports } from "./client.mjs";
 import { grant, hold, refusals } from "./refusals.mjs";
 
-async function failure(promise) {
+async function failure(promise, wanted = "an error") {
   try {
     await promise;
   } catch (error) {
     return ConnectError.from(error);
   }
-  assert.fail("the call succeeded");
+  assert.fail(`the call succeeded, ${wanted} was expected`);
 }
 
 // ErrorCode -> Connect code, as idl/holdfast/v1/error.proto states it.
@@ -79,7 +79,7 @@ for (const [name, transport] of Object.entries(transports)) {
     const operation = createClient(OperationService, transport);
     const profile = createClient(ProfileService, transport);
     for (const [errorCode, provoke] of await refusals({ ledger, session, operation, profile })) {
-      const error = await failure(provoke());
+      const error = await failure(provoke(), ErrorCode[errorCode]);
       assert.equal(error.code, codes.get(errorCode), `${ErrorCode[errorCode]}: ${error.message}`);
       assert.ok(error.rawMessage.length > 0);
       const [detail] = error.findDetails(ErrorDetailSchema);

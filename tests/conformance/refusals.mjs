@@ -22,6 +22,14 @@ export async function hold(session) {
   return { player, token, incarnation, server };
 }
 
+// Nodes hear of an unregistered server from etcd's watch: a moment after its own call was answered.
+async function untilRefused(call, tries = 200) {
+  for (let i = 0; i < tries; i++) {
+    await call();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
 // [ErrorCode, call] for each; a call must fail with an error of that code. `c`: one client per
 // service.
 export async function refusals(c) {
@@ -55,6 +63,7 @@ export async function refusals(c) {
       grant(free, { opId: opIdAt(Date.now() - 8 * 86400000) }))],
     [ErrorCode.OPERATION_ABORTED, () => c.ledger.grant(grant(free, { opId: sealed }))],
     [ErrorCode.PERMISSION_DENIED, () => c.ledger.spend(grant(free))],
-    [ErrorCode.SERVER_EXPIRED, () => start(`c-none-${opId()}`, gone.incarnation, StartMode.FAIL)],
+    [ErrorCode.SERVER_EXPIRED, () => untilRefused(
+      () => start(`c-none-${opId()}`, gone.incarnation, StartMode.FAIL))],
   ];
 }

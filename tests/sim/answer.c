@@ -248,8 +248,11 @@ static void check_renewal(const struct told *t)
         uint64_t lost_at = player->lost_at[token->fence];
         if (lost && lost_at == 0)
             fail(t, "a session that stands is told as lost", token->fence, player->fence);
-        if (!lost && token->fence == player->fence && ++player->renewals == RENEWALS_SURE)
+        if (!lost && token->fence == player->fence && ++player->renewals == RENEWALS_SURE) {
+            const struct shard_oracle *shard = &t->sim->oracle->shards[player->shard];
             player->renewed_ms = SIM_UNIX_MS + t->sim->now_ms + t->sim->clock_ms;
+            player->renewed_epoch = shard->entries[shard->count - 1]->dot.epoch;
+        }
         if (!lost && lost_at != 0 && lost_at <= t->call->must_see)
             fail(t, "a session that was lost is told as current", lost_at, t->call->must_see);
     }

@@ -575,12 +575,16 @@ static void expired(struct change *c)
     }
 }
 
-/* Only what was granted SESSION_UNUSED_MS ago, and never used, frees itself. */
+/* Only what was granted SESSION_UNUSED_MS ago, and never used, frees itself. What an owner logged
+ * for a renewal stands before its later entries; what it had not on a majority when it died is
+ * lost, however often it answered, and the next owner knows of no use (a write by the token is
+ * refused). */
 static void check_unused(const struct change *c)
 {
     const struct player_model *player = c->player;
 
     bool renewed = player->renewals >= RENEWALS_SURE &&
+                   player->renewed_epoch == c->entry->dot.epoch &&
                    player->renewed_ms + CLOCKS_APART_MS < c->entry->owner_ms;
     if (player->granted_ms == 0 || renewed)
         sim_fail(c->sim, c->number, "entry %" PRIu64 " frees a session that was used",

@@ -32,6 +32,7 @@ struct player_model {
     uint64_t granted_ms;            /* Since when it is granted and not used; 0: it was used. */
     uint32_t renewals;              /* Answered as good, of this fence. */
     uint64_t renewed_ms;            /* When there were RENEWALS_SURE of them. */
+    uint64_t renewed_epoch;         /* Of the owner that answered them. */
     uint64_t claim_ms; /* When the holder's time is over; 0: nobody asked for the session. */
     uint64_t *lost_at; /* By fence: the entry that ended it; 0: it stands. */
     uint64_t lost_capacity;
