@@ -10,6 +10,10 @@ import {
   createGrpcWebTransport as createGrpcWebWeb,
 } from "@connectrpc/connect-web";
 
+// For clients elsewhere in the tree, which have no packages of their own.
+export { ConnectError, createClient } from "@connectrpc/connect";
+export { createConnectTransport };
+
 export const url = process.env.HOLDFAST_URL ?? "http://127.0.0.1:8080";
 export const apiKey = process.env.HOLDFAST_API_KEY ?? "";
 // The stub of tests/bench/http_bench_server.c answers "fail:<n>" and "silent" as it is told.

@@ -1,0 +1,193 @@
+// Players who send each other items and money through a stock client, over a network that loses
+// answers. What a hand is not told it treats as game code does: it retries, gives up, seals, or
+// "refunds" after a look at a replica that may be behind, as the code of the incident did.
+//
+//   traders.mjs < plan      plan: one line of JSON, {url, players, mine: [from, to], steps, seed}
+//
+// Every player belongs to one hand. Prints one line of JSON for each operation whose outcome this
+// side knows or has given up, and one with figures at the end.
+import { createWriteStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { once } from "node:events";
+import { ConnectError, createClient, createConnectTransport, opId } from "../conformance/client.mjs";
+import { ErrorDetailSchema } from "../conformance/gen/holdfast/v1/error_pb.js";
+import { InventoryService } from "../conformance/gen/holdfast/v1/inventory_pb.js";
+import { LedgerService } from "../conformance/gen/holdfast/v1/ledger_pb.js";
+import { MailboxService } from "../conformance/gen/holdfast/v1/mailbox_pb.js";
+import {
+  OperationService, OperationState, ReadConsistency,
+} from "../conformance/gen/holdfast/v1/operation_pb.js";
+
+const PATIENCE_MS = 180_000;
+const unheld = { kind: { case: "unheld", value: {} } };
+const stale = { consistency: ReadConsistency.STALE };
+
+const [line] = await once(createInterface({ input: process.stdin }), "line");
+const plan = JSON.parse(line);
+const transport = createConnectTransport({
+  baseUrl: plan.url, httpVersion: "1.1", useBinaryFormat: false });
+const inventory = createClient(InventoryService, transport);
+const ledger = createClient(LedgerService, transport);
+const mailbox = createClient(MailboxService, transport);
+const operation = createClient(OperationService, transport);
+
+const out = createWriteStream(null, { fd: 1 });
+const figures = { steps: 0, retries: 0, sealed: 0, given_up: 0, refunds: 0, committed: 0,
+  refused: 0, aborted: 0 };
+let seed = plan.seed;
+
+function random() { // xorshift32: the same choices again for the same seed and order of answers.
+  seed ^= seed << 13;
+  seed ^= seed >>> 17;
+  seed ^= seed << 5;
+  return (seed >>> 0) / 2 ** 32;
+}
+const below = (n) => Math.floor(random() * n);
+const choose = (list) => list[below(list.length)];
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+function told(record) {
+  figures[record.state] = (figures[record.state] ?? 0) + 1;
+  out.write(`${JSON.stringify(record)}\n`);
+}
+
+// The error's detail if it is the recorded outcome of the operation, else undefined: not known.
+function refusal(error) {
+  const [detail] = ConnectError.from(error).findDetails(ErrorDetailSchema);
+  return detail?.final ? detail : undefined;
+}
+
+async function asked(call) { // What reads nothing but the truth is asked until it answers.
+  const end = Date.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await call({ timeoutMs: 3000 });
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await pause(50);
+    }
+  }
+}
+
+async function seal(player, op) {
+  const answer = await asked((options) => operation.resolveOperation(
+    { entity: `player:${player}`, opId: op, seal: true }, options));
+  figures.sealed++;
+  const state = answer.operation.state;
+  return { [OperationState.COMMITTED]: "committed", [OperationState.ABORTED]: "aborted",
+    [OperationState.REFUSED]: "refused" }[state] ?? `sealed as ${OperationState[state]}`;
+}
+
+// Carries out `call(request, options)` as a game server would that may lose patience; the state
+// it believes in the end: committed, refused, aborted or unknown.
+async function settle(record, request, call) {
+  request.opId = opId();
+  request.authority = unheld;
+  record.op = request.opId;
+  const tries = 1 + below(4);
+  for (let i = 0; i < tries; i++) {
+    try {
+      const answer = await call(request, { timeoutMs: 150 + below(1500) });
+      return { ...record, state: "committed", answer };
+    } catch (error) {
+      const detail = refusal(error);
+      if (detail) return { ...record, state: detail.code === 14 ? "aborted" : "refused", code: detail.code };
+    }
+    figures.retries++;
+    await pause(below(100));
+  }
+  if (random() < 0.5) return { ...record, state: await seal(record.player, record.op) };
+  figures.given_up++;
+  return { ...record, state: "unknown" };
+}
+
+class Hand {
+  constructor(player) {
+    this.player = player;
+  }
+
+  target() {
+    for (;;) {
+      const player = choose(plan.players);
+      if (player !== this.player) return player;
+    }
+  }
+
+  async items(read) {
+    const { items } = await asked((options) => inventory.listItems(
+      { playerId: this.player, pageSize: 100, read }, options));
+    return items.map((item) => item.uid);
+  }
+
+  async give(uids, to = this.target()) {
+    const record = { player: this.player, kind: "give", to, uids };
+    return settle(record, { playerId: this.player, toPlayerId: to, itemUids: uids },
+      (request, options) => inventory.transfer(request, options));
+  }
+
+  async pay() {
+    const to = this.target();
+    const amount = 1n + BigInt(below(20));
+    const record = { player: this.player, kind: "pay", to, gold: Number(amount) };
+    return settle(record, { playerId: this.player, toPlayerId: to,
+      currencies: [{ currency: "gold", amount }] },
+    (request, options) => ledger.transfer(request, options));
+  }
+
+  async send(uids) {
+    const to = this.target();
+    const amount = 1n + BigInt(below(5));
+    const record = { player: this.player, kind: "send", to, uids, gold: Number(amount) };
+    return settle(record, { playerId: this.player, toPlayerId: to, itemUids: uids,
+      currencies: [{ currency: "gold", amount }], text: "for you" },
+    (request, options) => mailbox.send(request, options));
+  }
+
+  async claim() {
+    const { mails } = await asked((options) => mailbox.list(
+      { playerId: this.player, pageSize: 16 }, options));
+    if (mails.length === 0) return undefined;
+    const taken = mails.slice(0, 1 + below(mails.length)).map((mail) => mail.mailId);
+    const record = { player: this.player, kind: "claim", mails: taken };
+    return settle(record, { playerId: this.player, mailIds: taken },
+      (request, options) => mailbox.claim(request, options));
+  }
+
+  // The incident: the send has no answer, a read that may be old shows the item still here, so it
+  // is given away once more. At most one of the two can have happened.
+  async refund(record) {
+    const held = new Set(await this.items(random() < 0.8 ? stale : undefined));
+    const here = record.uids.filter((uid) => held.has(uid));
+    if (here.length === 0) return;
+    figures.refunds++;
+    this.tell(await this.give(here));
+  }
+
+  tell({ answer: _, ...record }) {
+    told(record);
+    figures.steps++;
+  }
+
+  async step() {
+    const roll = random();
+    let record;
+    if (roll < 0.45) record = await this.claim();
+    else if (roll < 0.6) record = await this.pay();
+    else {
+      const held = await this.items(random() < 0.3 ? stale : undefined);
+      if (held.length === 0) return;
+      const uids = [choose(held)];
+      record = roll < 0.85 ? await this.give(uids) : await this.send(uids);
+    }
+    if (record === undefined) return;
+    this.tell(record);
+    if (record.state === "unknown" && record.uids) await this.refund(record);
+  }
+}
+
+async function play(hand) {
+  while (figures.steps < plan.steps) await hand.step();
+}
+
+await Promise.all(plan.players.slice(...plan.mine).map((player) => play(new Hand(player))));
+out.end(`${JSON.stringify({ figures })}\n`);
