@@ -46,9 +46,11 @@ enum method_route {
     X(23, GET_BALANCES,      v1, LedgerService, GetBalances, METHOD_READ, 0, get_balances)     \
     X(24, LIST_ENTRIES,      v1, LedgerService, ListEntries, METHOD_READ, 0, list_entries)     \
     X(25, LEDGER_TRANSFER,   v1, LedgerService, Transfer, METHOD_MUTATION, 0, ledger_service_transfer) \
+    X(29, REVERSE,           v1, LedgerService, Reverse, METHOD_MUTATION, 0, reverse)          \
     X(30, MINT,              v1, InventoryService, Mint, METHOD_MUTATION, 0, mint)             \
     X(31, LIST_ITEMS,        v1, InventoryService, ListItems, METHOD_READ, 0, list_items)      \
     X(32, INVENTORY_TRANSFER, v1, InventoryService, Transfer, METHOD_MUTATION, 0, inventory_service_transfer) \
+    X(33, CONSUME,           v1, InventoryService, Consume, METHOD_MUTATION, 0, consume)       \
     X(35, MAILBOX_SEND,      v1, MailboxService, Send, METHOD_MUTATION, 0, mailbox_service_send) \
     X(36, MAILBOX_LIST,      v1, MailboxService, List, METHOD_READ, 0, mailbox_service_list)   \
     X(37, MAILBOX_CLAIM,     v1, MailboxService, Claim, METHOD_MUTATION, 0, mailbox_service_claim) \

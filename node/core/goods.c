@@ -124,7 +124,11 @@ void goods_refund(struct apply_context *context, const Holdfast__V1__Mail *mail)
         CHECK(balance != NULL);
         CHECK(!__builtin_add_overflow(balance->amount, mail->currencies[i]->amount,
                                       &balance->amount));
-        changes[i] = (struct ledger_change){ name, mail->currencies[i]->amount, balance->amount };
+        changes[i] = (struct ledger_change){
+            .currency = name,
+            .amount = mail->currencies[i]->amount,
+            .balance_after = balance->amount,
+        };
     }
     CHECK(goods_put_items(context, mail->n_items, mail->items, UINT64_MAX, items) == ERR_OK);
     struct ledger_entry entry = {

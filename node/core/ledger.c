@@ -4,8 +4,9 @@
 #include "node/core/sha256.h"
 #include "runtime/base/check.h"
 
-#define LEDGER_VERSION 1u
-#define GENESIS_TEXT   "holdfast.ledger.1:"
+#define LEDGER_VERSION          1u
+#define LEDGER_VERSION_EXTENDED 2u
+#define GENESIS_TEXT            "holdfast.ledger.1:"
 
 void ledger_hash(const uint8_t previous[LEDGER_HASH_BYTES], struct slice bytes,
                  uint8_t ret_hash[LEDGER_HASH_BYTES])
@@ -26,10 +27,45 @@ static void put_short(struct buf *out, struct slice bytes)
     buf_append(out, bytes.data, bytes.size);
 }
 
+/* Kinds that say more than the first three did have bytes of their own form (docs/ledger.md). */
+static bool is_extended(Holdfast__V1__LedgerKind kind)
+{
+    return kind >= HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME;
+}
+
+static void put_changes(const struct ledger_entry *entry, struct buf *out)
+{
+    buf_put_u8(out, (uint8_t)entry->change_count);
+    for (uint32_t i = 0; i < entry->change_count; i++) {
+        const struct ledger_change *change = &entry->changes[i];
+        put_short(out, change->currency);
+        buf_put_u64(out, (uint64_t)change->amount);
+        buf_put_u64(out, (uint64_t)change->balance_after);
+        if (is_extended(entry->kind)) {
+            buf_put_u64(out, (uint64_t)change->reserved);
+            buf_put_u64(out, (uint64_t)change->reserved_after);
+        }
+    }
+}
+
+static void put_items(const struct ledger_entry *entry, struct buf *out)
+{
+    buf_put_u8(out, (uint8_t)entry->item_count);
+    for (uint32_t i = 0; i < entry->item_count; i++) {
+        buf_append(out, entry->items[i].uid, ITEM_UID_BYTES);
+        put_short(out, entry->items[i].kind);
+        buf_put_bytes(out, entry->items[i].attributes);
+        if (is_extended(entry->kind))
+            buf_put_u64(out, entry->items[i].minted_at_ms);
+    }
+}
+
 static void put_entry(const struct apply_context *context, const struct ledger_entry *entry,
                       struct buf *out)
 {
-    buf_put_u8(out, LEDGER_VERSION);
+    bool extended = is_extended(entry->kind);
+
+    buf_put_u8(out, extended ? LEDGER_VERSION_EXTENDED : LEDGER_VERSION);
     buf_put_u64(out, context->player->ledger_seq);
     buf_put_u8(out, (uint8_t)entry->kind);
     buf_put_u64(out, context->owner_ms);
@@ -39,17 +75,33 @@ static void put_entry(const struct apply_context *context, const struct ledger_e
     put_short(out, context->op->id.text);
     put_short(out, context->authority_text);
     put_short(out, entry->reason);
-    buf_put_u8(out, (uint8_t)entry->change_count);
-    for (uint32_t i = 0; i < entry->change_count; i++) {
-        put_short(out, entry->changes[i].currency);
-        buf_put_u64(out, (uint64_t)entry->changes[i].amount);
-        buf_put_u64(out, (uint64_t)entry->changes[i].balance_after);
+    if (extended) {
+        buf_put_u64(out, entry->refers_to);
+        buf_put_u8(out, entry->items_taken);
     }
-    buf_put_u8(out, (uint8_t)entry->item_count);
+    put_changes(entry, out);
+    put_items(entry, out);
+}
+
+/* Wherever an item comes or goes there is a ledger entry, so an item's history is complete. */
+static void history_append(struct apply_context *context, const struct ledger_entry *entry)
+{
+    bool mailed = entry->kind == HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_MAIL;
+    struct history_row history = {
+        .held = !entry->items_taken && !mailed,
+        .ledger_seq = context->player->ledger_seq,
+        .entity = context->player->entity,
+        .next = entry->next,
+    };
+    struct row_key key;
+
+    if (entry->item_count == 0)
+        return;
+    buf_clear(context->scratch);
+    history_row_encode(&history, context->scratch);
     for (uint32_t i = 0; i < entry->item_count; i++) {
-        buf_append(out, entry->items[i].uid, ITEM_UID_BYTES);
-        put_short(out, entry->items[i].kind);
-        buf_put_bytes(out, entry->items[i].attributes);
+        row_key_history(&key, entry->items[i].uid, context->dot.epoch, context->dot.counter);
+        state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
     }
 }
 
@@ -70,6 +122,7 @@ void ledger_append(struct apply_context *context, const struct ledger_entry *ent
     buf_append(row, player->ledger_hash, LEDGER_HASH_BYTES);
     row_key_ledger(&key, player->entity, player->ledger_seq);
     state_put(context->state, row_key_slice(&key), buf_slice(row));
+    history_append(context, entry);
 }
 
 static char *read_text(struct reader *reader, struct arena *arena)
@@ -77,7 +130,7 @@ static char *read_text(struct reader *reader, struct arena *arena)
     return arena_text(arena, read_raw(reader, read_u8(reader)));
 }
 
-static void read_changes(struct reader *reader, struct arena *arena,
+static void read_changes(struct reader *reader, struct arena *arena, bool extended,
                          Holdfast__V1__LedgerEntry *entry)
 {
     entry->n_changes = read_u8(reader);
@@ -87,6 +140,10 @@ static void read_changes(struct reader *reader, struct arena *arena,
         entry->changes[i]->currency = read_text(reader, arena);
         entry->changes[i]->amount = (int64_t)read_u64(reader);
         entry->changes[i]->balance_after = (int64_t)read_u64(reader);
+        if (extended) {
+            entry->changes[i]->reserved = (int64_t)read_u64(reader);
+            entry->changes[i]->reserved_after = (int64_t)read_u64(reader);
+        }
     }
 }
 
@@ -98,7 +155,8 @@ static bool mints(Holdfast__V1__LedgerKind kind)
            kind == HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_MAIL;
 }
 
-static void read_items(struct reader *reader, struct arena *arena, Holdfast__V1__LedgerEntry *entry)
+static void read_items(struct reader *reader, struct arena *arena, bool extended,
+                       Holdfast__V1__LedgerEntry *entry)
 {
     entry->n_items = read_u8(reader);
     entry->items = arena_messages(arena, &holdfast__v1__item__descriptor, entry->n_items);
@@ -110,7 +168,10 @@ static void read_items(struct reader *reader, struct arena *arena, Holdfast__V1_
         item_uid_print(uid.data, entry->items[i]->uid);
         entry->items[i]->kind = read_text(reader, arena);
         entry->items[i]->attributes = arena_text(arena, read_bytes(reader, UINT32_MAX));
-        entry->items[i]->minted_at_ms = mints(entry->kind) ? entry->at_ms : 0;
+        if (extended)
+            entry->items[i]->minted_at_ms = (int64_t)read_u64(reader);
+        else if (mints(entry->kind))
+            entry->items[i]->minted_at_ms = entry->at_ms;
     }
 }
 
@@ -120,7 +181,9 @@ err ledger_row_decode(struct slice row, struct arena *arena, Holdfast__V1__Ledge
     Holdfast__V1__LedgerEntry *entry =
         (Holdfast__V1__LedgerEntry *)arena_message(arena, &holdfast__v1__ledger_entry__descriptor);
 
-    if (read_u8(&reader) != LEDGER_VERSION)
+    uint8_t version = read_u8(&reader);
+    bool extended = version == LEDGER_VERSION_EXTENDED;
+    if (version != LEDGER_VERSION && !extended)
         return ERR_CORRUPT;
     entry->seq = read_u64(&reader);
     entry->kind = (Holdfast__V1__LedgerKind)read_u8(&reader);
@@ -132,8 +195,14 @@ err ledger_row_decode(struct slice row, struct arena *arena, Holdfast__V1__Ledge
     entry->op_id = read_text(&reader, arena);
     entry->authority = read_text(&reader, arena);
     entry->reason = read_text(&reader, arena);
-    read_changes(&reader, arena, entry);
-    read_items(&reader, arena, entry);
+    if (extended) {
+        entry->refers_to = read_u64(&reader);
+        entry->items_taken = read_u8(&reader) != 0;
+    }
+    read_changes(&reader, arena, extended, entry);
+    read_items(&reader, arena, extended, entry);
+    if (entry->kind == HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_TRANSFER)
+        entry->items_taken = entry->n_items > 0;
     struct slice hash = arena_copy(arena, read_raw(&reader, LEDGER_HASH_BYTES));
     entry->hash = (ProtobufCBinaryData){ hash.size, (uint8_t *)(uintptr_t)hash.data };
     if (reader_finish(&reader) != ERR_OK)

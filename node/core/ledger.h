@@ -17,6 +17,8 @@ struct ledger_change {
     struct slice currency;
     int64_t amount; /* Negative for a spend. */
     int64_t balance_after;
+    int64_t reserved; /* What moved into reservations; negative: out of them. */
+    int64_t reserved_after;
 };
 
 struct ledger_entry {
@@ -26,9 +28,13 @@ struct ledger_entry {
     const struct ledger_change *changes;
     uint32_t item_count;
     const struct item_row *items;
+    bool items_taken;   /* They leave the player. */
+    struct slice next;  /* To whom, where that is known: an entity. */
+    uint64_t refers_to; /* The entry that this one reverses, posts, voids; 0: none. */
 };
 
-/* Writes the player's next entry into the open transaction; its seq and hash become the head. */
+/* Writes the player's next entry into the open transaction; its seq and hash become the head. Each
+ * of its items gets a row in TABLE_HISTORY. */
 void ledger_append(struct apply_context *context, const struct ledger_entry *entry);
 
 /* A stored row as the API tells it, in the arena; player ids and the like point into `row`.

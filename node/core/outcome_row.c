@@ -91,6 +91,23 @@ void outcome_row_store(struct apply_context *context, const struct op_id *id, bo
         context->meta->operation_count++;
 }
 
+uint64_t outcome_row_ledger_seq(const struct outcome_row *row, struct arena *arena)
+{
+    const struct method_info *method = method_find(row->method);
+    uint64_t seq;
+
+    if (row->state != OUTCOME_ROW_COMMITTED || method == NULL)
+        return 0;
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(method->response, "ledger_seq");
+    if (field == NULL || field->type != PROTOBUF_C_TYPE_UINT64)
+        return 0;
+    const ProtobufCMessage *response = arena_unpack(arena, method->response, row->body);
+    CHECK(response != NULL);
+    memcpy(&seq, (const uint8_t *)response + field->offset, sizeof seq);
+    return seq;
+}
+
 static Holdfast__V1__OperationState status_state(enum outcome_state state)
 {
     switch (state) {

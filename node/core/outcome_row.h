@@ -35,6 +35,8 @@ enum state_found outcome_row_find(struct state *state, struct slice entity, cons
 /* Writes the row in the open transaction. `is_new`: none stood; the shard's counters follow. */
 void outcome_row_store(struct apply_context *context, const struct op_id *id, bool is_new,
                        const struct outcome_row *row);
+/* COMMITTED: the ledger entry that the operation wrote, as its answer says; 0: none. */
+uint64_t outcome_row_ledger_seq(const struct outcome_row *row, struct arena *arena);
 /* The status as GetOperation and ResolveOperation tell it; a COMMITTED result has its WriteInfo.
  * Texts and bytes live in the arena. */
 Holdfast__V1__OperationStatus *outcome_row_status(const struct outcome_row *row,

@@ -131,6 +131,27 @@ void row_key_inbox(struct row_key *key, uint32_t source, uint64_t seq)
     key_add_be(key, seq, 8);
 }
 
+void row_key_reversal(struct row_key *key, struct slice entity, uint64_t seq)
+{
+    key_begin(key, TABLE_REVERSAL);
+    key_add_entity(key, entity);
+    key_add_be(key, seq, 8);
+}
+
+void row_key_history_prefix(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES])
+{
+    key_begin(key, TABLE_HISTORY);
+    key_add(key, (struct slice){ uid, ITEM_UID_BYTES });
+}
+
+void row_key_history(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES], uint64_t epoch,
+                     uint64_t counter)
+{
+    row_key_history_prefix(key, uid);
+    key_add_be(key, epoch, 8);
+    key_add_be(key, counter, 8);
+}
+
 void row_key_operation_bound(struct row_key *key, uint64_t ms)
 {
     key_begin(key, TABLE_OPERATION);
@@ -216,6 +237,43 @@ err item_uid_parse(struct slice text, uint8_t ret_uid[ITEM_UID_BYTES])
         uid[i / 2] = (uint8_t)(uid[i / 2] << 4 | digit);
     }
     memcpy(ret_uid, uid, ITEM_UID_BYTES);
+    return ERR_OK;
+}
+
+static void put_short(struct buf *out, struct slice bytes)
+{
+    CHECK(bytes.size <= UINT8_MAX);
+    buf_put_u8(out, (uint8_t)bytes.size);
+    buf_append(out, bytes.data, bytes.size);
+}
+
+void history_row_encode(const struct history_row *history, struct buf *out)
+{
+    buf_put_u8(out, ROW_VERSION);
+    buf_put_u8(out, history->held);
+    buf_put_u64(out, history->ledger_seq);
+    put_short(out, history->entity);
+    put_short(out, history->next);
+}
+
+err history_row_decode(struct slice key, struct slice value, struct history_row *ret_history)
+{
+    struct reader key_reader = reader_from(key);
+    struct reader reader = reader_from(value);
+    struct history_row history;
+
+    bool known = read_u8(&key_reader) == TABLE_HISTORY;
+    (void)read_raw(&key_reader, ITEM_UID_BYTES);
+    history.epoch = read_u64_be(&key_reader);
+    history.counter = read_u64_be(&key_reader);
+    known &= read_u8(&reader) == ROW_VERSION;
+    history.held = read_u8(&reader) != 0;
+    history.ledger_seq = read_u64(&reader);
+    history.entity = read_raw(&reader, read_u8(&reader));
+    history.next = read_raw(&reader, read_u8(&reader));
+    if (!known || reader_finish(&key_reader) != ERR_OK || reader_finish(&reader) != ERR_OK)
+        return ERR_CORRUPT;
+    *ret_history = history;
     return ERR_OK;
 }
 

@@ -35,6 +35,12 @@ void row_key_mailbox(struct row_key *key, struct slice entity);
 void row_key_channel(struct row_key *key, bool outgoing, uint32_t shard);
 void row_key_outbox(struct row_key *key, uint32_t destination, uint64_t seq);
 void row_key_inbox(struct row_key *key, uint32_t source, uint64_t seq);
+void row_key_reversal(struct row_key *key, struct slice entity, uint64_t seq);
+/* Sorts as the entries (epoch, counter) stand in the shard's log. */
+void row_key_history(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES], uint64_t epoch,
+                     uint64_t counter);
+/* The whole history of an item shares this prefix. */
+void row_key_history_prefix(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES]);
 /* The last key that an operation of this millisecond could have, and what follows it. */
 void row_key_operation_bound(struct row_key *key, uint64_t ms);
 /* Of a key of TABLE_OPERATION. */
@@ -60,6 +66,18 @@ struct item_row {
     struct slice kind;
     struct slice attributes; /* Canonical JSON. */
 };
+/* One step in an item's history: a ledger entry of some entity brought or took it. */
+struct history_row {
+    uint64_t epoch, counter; /* Of the log entry. */
+    bool held;               /* After it, the entity holds the item. */
+    uint64_t ledger_seq;
+    struct slice entity;
+    struct slice next; /* To whom it went, where that is known; empty: nobody. */
+};
+void history_row_encode(const struct history_row *history, struct buf *out);
+NODISCARD err history_row_decode(struct slice key, struct slice value,
+                                 struct history_row *ret_history);
+
 void item_uid_make(uint32_t shard, uint64_t epoch, uint64_t counter, uint32_t place,
                    uint8_t ret_uid[ITEM_UID_BYTES]);
 void item_uid_print(const uint8_t uid[ITEM_UID_BYTES], char ret_text[ITEM_UID_TEXT_SIZE]);

@@ -96,11 +96,11 @@ static void list_remove(struct state *state, struct row *row)
     row->listed = false;
 }
 
-/* No operation looks at a ledger row once it is written: those leave memory first, or each
+/* Hardly any operation looks at history once it is written: it leaves memory first, or each
  * checkpoint's would push out the players in use. */
 static bool is_read_again(const struct row *row)
 {
-    return row->key[0] != TABLE_LEDGER;
+    return row->key[0] != TABLE_LEDGER && row->key[0] != TABLE_HISTORY;
 }
 
 static void list_add(struct state *state, struct row *row)

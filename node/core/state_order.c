@@ -14,13 +14,15 @@ static struct row **order_root(const struct state *state, uint8_t table)
         return &mutable_state->order[0];
     if (table == TABLE_MAIL)
         return &mutable_state->order[3];
+    if (table == TABLE_HISTORY)
+        return &mutable_state->order[4];
     return &mutable_state->order[table == TABLE_OPERATION ? 1 : 2];
 }
 
 bool order_has(struct slice key)
 {
     return key.data[0] == TABLE_ITEM || key.data[0] == TABLE_OPERATION ||
-           key.data[0] == TABLE_TIMER || key.data[0] == TABLE_MAIL;
+           key.data[0] == TABLE_TIMER || key.data[0] == TABLE_MAIL || key.data[0] == TABLE_HISTORY;
 }
 
 /* Splits the tree at `root` into rows below `key` and rows above it. */

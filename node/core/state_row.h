@@ -60,7 +60,7 @@ struct coverage {
 struct state {
     uint32_t shard;
     struct row_table table;
-    struct row *order[4];        /* Treaps: items, operations, timers, mail. */
+    struct row *order[5];        /* Treaps: items, operations, timers, mail, histories. */
     struct row *oldest, *newest; /* Clean rows by use. */
     struct row **dirty;
     uint32_t dirty_count, dirty_capacity;

@@ -111,6 +111,21 @@ Holdfast__V1__OperationStatus *fixture_operation(struct fixture *f, const char *
 Holdfast__V1__OperationStatus *fixture_seal(struct fixture *f, const char *player,
                                             const char *op_id);
 
+/* What a player's ledger adds up to, in one currency: what each kind of entry did to available
+ * and reserved together (negative: it left), and items. */
+struct fixture_sums {
+    int64_t granted, spent, consumed, reversed;
+    int64_t available, reserved;
+    int64_t items;
+    uint64_t entries;
+};
+/* Reads the whole ledger: its chain holds, its seqs have no gaps, and it adds up to the balance
+ * and the items that the API tells. */
+void fixture_audit(struct fixture *f, const char *player, const char *currency,
+                   struct fixture_sums *ret_sums);
+/* All of them, at most 500. */
+Holdfast__V1__ListItemsResponse *fixture_items(struct fixture *f, const char *player);
+
 /* An authority in the fixture's arena: token, "system:<scope>" or "unheld". */
 Holdfast__V1__Authority *fixture_authority(struct fixture *f, const char *text);
 

@@ -58,8 +58,11 @@ static void balances_note(struct apply_context *context, const send_request *req
     for (size_t i = 0; i < request->n_currencies; i++) {
         struct slice name = slice_from_text(request->currencies[i]->currency);
         const struct balance *held = player_find_balance(context->player, name);
-        changes[i] = (struct ledger_change){ name, request->currencies[i]->amount,
-                                             held != NULL ? held->amount : 0 };
+        changes[i] = (struct ledger_change){
+            .currency = name,
+            .amount = request->currencies[i]->amount,
+            .balance_after = held != NULL ? held->amount : 0,
+        };
     }
 }
 

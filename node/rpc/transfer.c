@@ -9,6 +9,7 @@
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
 #include "node/core/text_rule.h"
+#include "node/rpc/item_uids.h"
 #include "node/rpc/wallet.h"
 #include "runtime/base/check.h"
 
@@ -26,29 +27,6 @@ static err recipient_check(struct check_context *context, const struct transfer 
     if (strcmp(transfer->player_id, transfer->to_player_id) == 0)
         return refuse_invalid(context->arena, context->refusal, "to_player_id",
                               "another player than player_id", text_shorten(context->arena, to));
-    return ERR_OK;
-}
-
-static err uids_check(struct check_context *context, const struct transfer *transfer)
-{
-    struct arena *arena = context->arena;
-    uint8_t uid[ITEM_UID_BYTES];
-
-    if (transfer->uid_count > LEDGER_ITEMS_MAX)
-        return refuse_number(arena, context->refusal, "item_uids", "at most 64",
-                             (int64_t)transfer->uid_count);
-    for (size_t i = 0; i < transfer->uid_count; i++) {
-        struct slice text = slice_from_text(transfer->uids[i]);
-        const char *field = arena_printf(arena, "item_uids[%zu]", i);
-        if (item_uid_parse(text, uid) != ERR_OK)
-            return refuse_invalid(arena, context->refusal, field, "32 hex digits, lower case",
-                                  text_shorten(arena, text));
-        for (size_t j = 0; j < i; j++) {
-            if (strcmp(transfer->uids[j], transfer->uids[i]) == 0)
-                return refuse_invalid(arena, context->refusal, field, "each item once",
-                                      transfer->uids[i]);
-        }
-    }
     return ERR_OK;
 }
 
@@ -76,7 +54,7 @@ err transfer_check(struct check_context *context, const struct transfer *transfe
     if (e == ERR_OK)
         e = wallet_amounts_check(context, transfer->currency_count, transfer->currencies);
     if (e == ERR_OK)
-        e = uids_check(context, transfer);
+        e = item_uids_check(context, transfer->uid_count, transfer->uids);
     if (e == ERR_OK)
         e = transfer_text_check(context, transfer);
     if (e == ERR_OK)
@@ -88,14 +66,9 @@ void transfer_footprint(const struct op *op, const struct transfer *transfer, st
 {
     struct arena arena = { 0 };
     struct slice to = entity_of_player(&arena, transfer->to_player_id);
-    uint8_t uid[ITEM_UID_BYTES];
     struct row_key key;
 
-    for (size_t i = 0; i < transfer->uid_count; i++) {
-        CHECK(item_uid_parse(slice_from_text(transfer->uids[i]), uid) == ERR_OK);
-        row_key_item(&key, op->entity, uid);
-        need_add_key(keys, row_key_slice(&key));
-    }
+    item_uids_footprint(op, transfer->uid_count, transfer->uids, keys);
     row_key_mailbox(&key, to);
     need_add_key(keys, row_key_slice(&key));
     if (op->shard_count > 0) {
@@ -129,6 +102,8 @@ err transfer_take(struct apply_context *context, const struct transfer *transfer
         .changes = ret_taken->changes,
         .item_count = (uint32_t)transfer->uid_count,
         .items = ret_taken->rows,
+        .items_taken = true,
+        .next = entity_of_player(context->arena, transfer->to_player_id),
     };
     ledger_append(context, &entry);
     ret_taken->ledger_seq = context->player->ledger_seq;

@@ -184,7 +184,8 @@ err wallet_change(struct apply_context *context, size_t count,
             (amount < 0 && after < currency->min_balance))
             return refuse_balance(context, i, currency, before, amount);
         player_get_balance(context->player, context->arena, name)->amount = after;
-        ret_changes[i] = (struct ledger_change){ name, amount, after };
+        ret_changes[i] =
+            (struct ledger_change){ .currency = name, .amount = amount, .balance_after = after };
     }
     return ERR_OK;
 }

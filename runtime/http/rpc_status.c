@@ -29,7 +29,9 @@
     X(UNIMPLEMENTED,          501, 12, "unimplemented")                                        \
     X(INTERNAL,               500, 13, "internal")                                             \
     X(DEADLINE_EXCEEDED,      504,  4, "deadline_exceeded")                                    \
-    X(SERVER_EXPIRED,         400,  9, "failed_precondition")
+    X(SERVER_EXPIRED,         400,  9, "failed_precondition")                                  \
+    X(ALREADY_REVERSED,       400,  9, "failed_precondition")                                  \
+    X(NOT_REVERSIBLE,         400,  9, "failed_precondition")
 
 static const struct rpc_status statuses[] = {
 #define STATUS_ROW(code, http_status, grpc_status, connect_code) \

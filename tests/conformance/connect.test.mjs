@@ -45,6 +45,8 @@ const codes = new Map([
   [ErrorCode.INTERNAL, Code.Internal],
   [ErrorCode.DEADLINE_EXCEEDED, Code.DeadlineExceeded],
   [ErrorCode.SERVER_EXPIRED, Code.FailedPrecondition],
+  [ErrorCode.ALREADY_REVERSED, Code.FailedPrecondition],
+  [ErrorCode.NOT_REVERSIBLE, Code.FailedPrecondition],
 ]);
 
 for (const [name, transport] of Object.entries(transports)) {

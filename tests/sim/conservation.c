@@ -114,7 +114,7 @@ static int by_bytes(const void *a, const void *b)
 
 static void check_items(struct sum *sum)
 {
-    uint32_t made = sum->sim->oracle->book.item_count;
+    uint32_t made = sum->sim->oracle->book.item_count - sum->sim->oracle->book.items_gone;
 
     qsort(sum->uids, sum->uid_count, ITEM_UID_BYTES, by_bytes);
     for (uint32_t i = 1; i < sum->uid_count; i++) {

@@ -17,7 +17,7 @@ struct goods {
     uint32_t item; /* Place plus one; 0: none. */
 };
 
-enum item_place { ITEM_HELD, ITEM_MAILED, ITEM_ON_ITS_WAY };
+enum item_place { ITEM_HELD, ITEM_MAILED, ITEM_ON_ITS_WAY, ITEM_GONE };
 
 struct item_model {
     char uid[GOODS_ID_SIZE];
@@ -54,6 +54,7 @@ struct goods_book {
     struct mail_model *mails;
     struct transfer_model *transfers;
     uint32_t item_count, item_capacity;
+    uint32_t items_gone; /* Consumed, or minted by an operation that was reversed. */
     uint32_t mail_count, mail_capacity;
     uint32_t transfer_count, transfer_capacity;
     uint32_t open;

@@ -220,6 +220,7 @@ static void op_refused(struct change *c, struct op_model *op)
     op->state = OP_REFUSED;
     op->attempt = c->op.attempt;
     op->refused_index = c->entry->index;
+    model_ledger_refused(c, op, detail);
 }
 
 static void op_repeated(struct change *c, const struct op_model *op)
@@ -280,7 +281,7 @@ static void check_authority(const struct change *c)
 
     if (authority->kind == AUTHORITY_SYSTEM && c->op.method != METHOD_GRANT &&
         c->op.method != METHOD_MINT && c->op.method != METHOD_MAILBOX_SEND &&
-        c->op.method != METHOD_RETURN_EXPIRED)
+        c->op.method != METHOD_RETURN_EXPIRED && c->op.method != METHOD_REVERSE)
         sim_fail(c->sim, c->number, "entry %" PRIu64 " takes or overwrites as the system",
                  c->entry->index);
     if (authority->kind == AUTHORITY_UNHELD && is_held(c))
@@ -369,7 +370,10 @@ static void take_effect(struct change *c, struct op_model *op)
     const ProtobufCMessage *response =
         arena_unpack(arena, method_find(c->op.method)->response, c->outcome->body);
 
+    int64_t before[SIM_CURRENCIES];
+
     CHECK(response != NULL);
+    memcpy(before, c->player->now.balances, sizeof before);
     switch (c->op.method) {
     case METHOD_GRANT:
         change_balance(c, ((const Holdfast__V1__GrantRequest *)c->request)->currencies[0], 1);
@@ -382,6 +386,7 @@ static void take_effect(struct change *c, struct op_model *op)
     case METHOD_MINT:
         c->player->now.items++;
         goods_effect(c, response);
+        op->item = c->sim->oracle->book.item_count;
         break;
     case METHOD_LEDGER_TRANSFER:
     case METHOD_INVENTORY_TRANSFER:
@@ -389,6 +394,10 @@ static void take_effect(struct change *c, struct op_model *op)
     case METHOD_MAILBOX_CLAIM:
     case METHOD_RETURN_EXPIRED:
         goods_effect(c, response);
+        break;
+    case METHOD_CONSUME:
+    case METHOD_REVERSE:
+        model_ledger(c, op);
         break;
     case METHOD_UPDATE_PROFILE:
         edit(c, ((const Holdfast__V1__UpdateProfileRequest *)c->request)->n_edits,
@@ -405,6 +414,9 @@ static void take_effect(struct change *c, struct op_model *op)
     default:
         CHECK(false); /* a mutation that the model knows */
     }
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
+        op->net[i] = c->player->now.balances[i] - before[i];
+    op->by_system = c->op.authority.kind == AUTHORITY_SYSTEM;
 }
 
 static void claimed(struct change *c, struct op_model *op)

@@ -22,4 +22,10 @@ void model_fail_op(const struct change *c, const struct op_model *op, const char
 /* The player as it is now, from this entry on. */
 void model_remember(struct player_model *player, uint64_t index);
 
+/* ---- model_ledger.c ---- */
+/* Consume and Reverse, done or refused. */
+void model_ledger(const struct change *c, struct op_model *op);
+void model_ledger_refused(const struct change *c, const struct op_model *op,
+                          const Holdfast__V1__ErrorDetail *detail);
+
 #endif

@@ -57,7 +57,10 @@ struct op_model {
     uint64_t version;
     uint64_t fence; /* StartSession: granted. */
     struct hash128 payload;
-    uint32_t packets; /* Sent to nodes; copies that come late count too. */
+    uint32_t packets;            /* Sent to nodes; copies that come late count too. */
+    int64_t net[SIM_CURRENCIES]; /* What it did to the balances. */
+    uint32_t item;               /* That it minted or consumed: place in the book plus one. */
+    bool reversed, by_system;
     bool waited;
     bool too_old; /* Refused as such once. */
 };

@@ -194,6 +194,34 @@ static void mint(const struct sim_op *op, struct parts *p, struct buf *out)
     pack(&request.base, out);
 }
 
+static void consume(const struct sim_op *op, struct parts *p, struct buf *out)
+{
+    Holdfast__V1__ConsumeRequest request = HOLDFAST__V1__CONSUME_REQUEST__INIT;
+    char *uids[] = { text(op->uid) };
+
+    request.player_id = p->player;
+    request.op_id = text(op->id);
+    request.attempt = op->attempt;
+    request.authority = &p->authority;
+    request.n_item_uids = 1;
+    request.item_uids = uids;
+    pack(&request.base, out);
+}
+
+static void reverse(const struct sim *sim, const struct sim_op *op, struct parts *p,
+                    struct buf *out)
+{
+    Holdfast__V1__ReverseRequest request = HOLDFAST__V1__REVERSE_REQUEST__INIT;
+
+    request.player_id = p->player;
+    request.op_id = text(op->id);
+    request.attempt = op->attempt;
+    request.authority = &p->authority;
+    request.target_op_id = text(sim->ops[op->target].id);
+    request.reason = text("support");
+    pack(&request.base, out);
+}
+
 static void resolve(const struct sim *sim, const struct sim_op *op, struct buf *out)
 {
     const struct sim_op *target = &sim->ops[op->target];
@@ -285,6 +313,12 @@ void request_encode(const struct sim *sim, const struct sim_op *op, struct buf *
         break;
     case METHOD_MINT:
         mint(op, &p, out);
+        break;
+    case METHOD_CONSUME:
+        consume(op, &p, out);
+        break;
+    case METHOD_REVERSE:
+        reverse(sim, op, &p, out);
         break;
     case METHOD_RESOLVE_OPERATION:
     case METHOD_GET_OPERATION:

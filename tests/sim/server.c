@@ -278,8 +278,10 @@ static void write_player(struct sim *sim, uint32_t server, uint32_t player)
     static const uint32_t methods[] = { METHOD_GRANT,          METHOD_GRANT,          METHOD_SPEND,
                                         METHOD_UPDATE_PROFILE, METHOD_UPDATE_PROFILE, METHOD_MINT };
     const struct held *held = &sim->servers[server].held[player];
-    struct sim_op *op =
-        op_new(sim, server, player, methods[sim_between(sim, 0, ARRAY_SIZE(methods) - 1)]);
+    struct sim_op *op = sim_chance(sim, 250) ? economy_wish(sim, server, player) : NULL;
+
+    if (op == NULL)
+        op = op_new(sim, server, player, methods[sim_between(sim, 0, ARRAY_SIZE(methods) - 1)]);
 
     op->authority = held->held ? BY_SESSION : sim_chance(sim, 500) ? BY_SYSTEM : BY_UNHELD;
     if (sim_chance(sim, 50))

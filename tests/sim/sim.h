@@ -84,7 +84,8 @@ enum sim_kind {
     X(transfers_local) X(transfers_opened) X(transfers_settled) X(transfers_refunded)              \
     X(transfers_cancelled) X(transfers_across_owners) X(credits_repeated)                          \
     X(credits_below_watermark) X(watermarks) X(inbox_drops) X(mails_claimed) X(mails_returned)     \
-    X(seals_too_late) X(conservation_checks) X(in_flight_checks)
+    X(seals_too_late) X(conservation_checks) X(in_flight_checks)                               \
+    X(consumed) X(reversals) X(refused_items) X(refused_reversed)
 /* Troubles made. */
 #define SIM_FAULTS(X)                                                                              \
     X(messages_lost) X(messages_doubled) X(packets_late) X(crashes) X(torn_crashes)                \
@@ -284,9 +285,9 @@ struct sim_op {
     uint32_t amount;  /* Grant, Spend: also which currency. Update: the number written. */
     bool seal;        /* ResolveOperation. */
     uint32_t to;      /* Transfer, Send: the recipient. */
-    char uid[33];     /* Transfer, Send: an item; empty: none. */
+    char uid[33];     /* Transfer, Send, Consume: an item; empty: none. */
     char mail[33];    /* Claim. */
-    uint32_t target;  /* Resolve, GetOperation: the op asked about. */
+    uint32_t target;  /* Resolve, GetOperation: the op asked about. Reverse: what to reverse. */
     uint64_t call;    /* Open call; 0: none. Rises. */
     uint32_t calls;   /* Made so far. */
     bool packet_late; /* A copy of a packet may come at any time. */
@@ -450,6 +451,10 @@ void op_call(struct sim *sim, struct sim_op *op);
 void request_encode(const struct sim *sim, const struct sim_op *op, struct buf *out);
 void sim_op_id(struct sim *sim, char ret_id[48]);
 void player_entity(uint32_t player, char ret_entity[32]);
+
+/* ---- economy.c ---- */
+/* An op on the ledger, not called yet; NULL: nothing comes to mind. */
+struct sim_op *economy_wish(struct sim *sim, uint32_t server, uint32_t player);
 
 /* ---- trouble.c ---- */
 void trouble_choose(struct sim *sim);

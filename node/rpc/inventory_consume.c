@@ -1,0 +1,71 @@
+#include "idl/method.h"
+#include "node/core/goods.h"
+#include "node/core/refusal.h"
+#include "node/rpc/item_uids.h"
+#include "node/rpc/methods.h"
+#include "node/rpc/wallet.h"
+
+static err inventory_consume_check(struct check_context *context, ProtobufCMessage *message)
+{
+    Holdfast__V1__ConsumeRequest *request = (Holdfast__V1__ConsumeRequest *)message;
+
+    if (request->n_item_uids + request->n_currencies == 0)
+        return refuse_invalid(context->arena, context->refusal, "item_uids",
+                              "at least one item or currency", "");
+    err e = item_uids_check(context, request->n_item_uids, request->item_uids);
+    if (e == ERR_OK)
+        e = wallet_amounts_check(context, request->n_currencies, request->currencies);
+    if (e == ERR_OK)
+        e = wallet_reason_check(context, request->reason);
+    return e;
+}
+
+static void inventory_consume_footprint(const struct op *op, const ProtobufCMessage *message,
+                                        struct need *keys)
+{
+    const Holdfast__V1__ConsumeRequest *request = (const Holdfast__V1__ConsumeRequest *)message;
+
+    item_uids_footprint(op, request->n_item_uids, request->item_uids, keys);
+}
+
+static err inventory_consume_handle(struct apply_context *context, const ProtobufCMessage *message,
+                                    ProtobufCMessage *reply)
+{
+    const Holdfast__V1__ConsumeRequest *request = (const Holdfast__V1__ConsumeRequest *)message;
+    Holdfast__V1__ConsumeResponse *response = (Holdfast__V1__ConsumeResponse *)reply;
+    struct ledger_change changes[LEDGER_CHANGES_MAX];
+    struct item_row items[LEDGER_ITEMS_MAX];
+
+    err e = goods_take_items(context, request->n_item_uids, request->item_uids, items);
+    if (e == ERR_OK)
+        e = wallet_change(context, request->n_currencies, request->currencies, -1, changes);
+    if (e != ERR_OK)
+        return e;
+    struct ledger_entry entry = {
+        .kind = HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME,
+        .reason = slice_from_text(request->reason),
+        .change_count = (uint32_t)request->n_currencies,
+        .changes = changes,
+        .item_count = (uint32_t)request->n_item_uids,
+        .items = items,
+        .items_taken = request->n_item_uids > 0,
+    };
+    ledger_append(context, &entry);
+    response->ledger_seq = context->player->ledger_seq;
+    response->n_balances = request->n_currencies;
+    response->balances = wallet_balances(context->arena, request->n_currencies, changes);
+    response->n_items = request->n_item_uids;
+    response->items =
+        arena_alloc(context->arena, sizeof *response->items * (request->n_item_uids + 1));
+    for (size_t i = 0; i < request->n_item_uids; i++)
+        response->items[i] = goods_item_message(context->arena, &items[i]);
+    return ERR_OK;
+}
+
+const struct handler inventory_consume_handler = {
+    .method = METHOD_CONSUME,
+    .admits = ADMITS_SESSION | ADMITS_UNHELD,
+    .check = inventory_consume_check,
+    .footprint = inventory_consume_footprint,
+    .handle = inventory_consume_handle,
+};

@@ -1,0 +1,12 @@
+/* item_uids: a request's list of items, by their UIDs. What happens to them: node/core/goods.h. */
+#ifndef NODE_RPC_ITEM_UIDS_H
+#define NODE_RPC_ITEM_UIDS_H
+
+#include "node/core/handler.h"
+
+/* At most 64 well-formed UIDs, each once. ERR_INVALID. */
+NODISCARD err item_uids_check(struct check_context *context, size_t count, char *const *uids);
+/* Their rows. The UIDs have been checked. */
+void item_uids_footprint(const struct op *op, size_t count, char *const *uids, struct need *keys);
+
+#endif

@@ -1,0 +1,120 @@
+"""The ledger's own operations on a real cluster: items consumed, operations reversed."""
+
+import unittest
+
+from client import PAYMENTS, UNHELD, grant_of, session, uuid7
+from cluster import ClusterTest
+
+
+class Ledger(ClusterTest):
+    def setUp(self):
+        self.player = f"player-{uuid7()}"
+
+    def write(self, method, op_id=None, authority=UNHELD, **more):
+        return self.client.call(method, {"playerId": self.player, "opId": op_id or uuid7(),
+                                         "authority": authority} | more)
+
+    def mint(self, count=1):
+        answer = self.write("InventoryService/Mint", items=[{"kind": "orb"}] * count)
+        return [item["uid"] for item in answer["items"]]
+
+    def consume(self, *uids, gold=0, **more):
+        currencies = [{"currency": "gold", "amount": str(gold)}] if gold else []
+        return self.write("InventoryService/Consume", itemUids=list(uids), currencies=currencies,
+                          **more)
+
+    def reverse(self, target, **more):
+        return self.write("LedgerService/Reverse", targetOpId=target,
+                          **({"reason": "support"} | more))
+
+    def held(self):
+        page = self.client.call("InventoryService/ListItems", {"playerId": self.player})
+        return [item["uid"] for item in page.get("items", [])]
+
+    def test_consumed_items_are_gone_once_and_recorded(self):
+        first, second = self.mint(2)
+        self.client.grant(self.player, 10)
+        op_id = uuid7()
+        answer = self.consume(first, gold=4, op_id=op_id, reason="crafting")
+        self.assertEqual(answer["ledgerSeq"], "3")
+        self.assertEqual(answer["items"][0]["uid"], first)
+        self.assertTrue(self.consume(first, gold=4, op_id=op_id,
+                                     reason="crafting")["write"]["duplicate"])
+        self.assertEqual(self.held(), [second])
+        self.assertEqual(self.client.balance(self.player), 6)
+        entry = self.client.entries(self.player)[-1]
+        self.assertEqual((entry["kind"], entry["itemsTaken"], entry["reason"]),
+                         ("LEDGER_KIND_CONSUME", True, "crafting"))
+        error = self.refused("ITEM_NOT_HELD", self.consume, first, second)
+        self.assertEqual((error.connect_code, error.value), ("failed_precondition", first))
+        self.assertEqual(self.held(), [second])
+
+    def test_only_the_holder_of_the_session_consumes(self):
+        uid, = self.mint()
+        server = self.client.register("server")
+        token = self.client.start(self.player, server)["token"]
+        self.refused("SESSION_LOCKED", self.consume, uid)
+        self.refused("PERMISSION_DENIED", self.consume, uid, authority=PAYMENTS)
+        self.refused("SESSION_LOST", self.consume, uid, authority=session(f"{server}-77"))
+        self.consume(uid, authority=session(token))
+        self.assertEqual(self.held(), [])
+
+    def test_a_reversal_undoes_a_purchase_once(self):
+        purchase = f"receipt:{uuid7()}"
+        self.client.call("LedgerService/Grant", grant_of(self.player, 30, purchase) | {
+            "items": [{"kind": "sword"}]})
+        undo = uuid7()
+        answer = self.reverse(purchase, authority=PAYMENTS, reason="chargeback", op_id=undo)
+        self.assertEqual((answer["ledgerSeq"], answer["reversedSeq"]), ("2", "1"))
+        self.assertTrue(self.reverse(purchase, authority=PAYMENTS, reason="chargeback",
+                                     op_id=undo)["write"]["duplicate"])
+        self.assertEqual((self.client.balance(self.player), self.held()), (0, []))
+        error = self.refused("ALREADY_REVERSED", self.reverse, purchase)
+        self.assertEqual((error.connect_code, error.value), ("failed_precondition", "2"))
+        entries = self.client.entries(self.player)
+        self.assertEqual([e["kind"] for e in entries],
+                         ["LEDGER_KIND_GRANT", "LEDGER_KIND_REVERSAL"])
+        self.assertEqual(entries[1]["refersTo"], "1")
+        self.refused("NOT_REVERSIBLE", self.reverse, undo)
+
+    def test_what_was_consumed_comes_back(self):
+        uid, = self.mint()
+        op_id = uuid7()
+        self.consume(uid, op_id=op_id)
+        self.reverse(op_id)
+        self.assertEqual(self.held(), [uid])
+
+    def test_a_reversal_does_not_overdraw(self):
+        op_id = uuid7()
+        self.client.grant(self.player, 30, op_id)
+        self.write("LedgerService/Spend", currencies=[{"currency": "gold", "amount": "1"}])
+        error = self.refused("INSUFFICIENT_FUNDS", self.reverse, op_id)
+        self.assertTrue(error.final)
+        self.assertEqual(self.client.balance(self.player), 29)
+
+    def test_bad_requests_name_what_is_wrong(self):
+        uid, = self.mint()
+        for uids, field in (([], "item_uids"), (["x"], "item_uids[0]"), ([uid, uid],
+                            "item_uids[1]"), ([uid.upper() + "0"], "item_uids[0]"),
+                            ([f"{n:032x}" for n in range(65)], "item_uids")):
+            with self.subTest(uids=uids):
+                error = self.refused("INVALID_ARGUMENT", self.consume, *uids)
+                self.assertEqual(error.field, field)
+                self.assertFalse(error.final)
+        for amount in ("0", "-1", str(2**53), str(-2**63)):
+            with self.subTest(amount=amount):
+                error = self.refused("INVALID_ARGUMENT", self.write, "InventoryService/Consume",
+                                     currencies=[{"currency": "gold", "amount": amount}])
+                self.assertEqual(error.field, "currencies[0].amount")
+        self.assertEqual(self.refused("INVALID_ARGUMENT", self.write, "InventoryService/Consume",
+                                      currencies=[{"currency": "doubloons", "amount": "1"}]).field,
+                         "currencies[0].currency")
+        self.assertEqual(self.refused("INVALID_ARGUMENT", self.reverse, "x").field, "target_op_id")
+        self.assertEqual(self.refused("INVALID_ARGUMENT", self.reverse, uuid7(), reason="").field,
+                         "reason")
+        self.assertEqual(self.refused("NOT_FOUND", self.reverse, uuid7()).field, "target_op_id")
+        self.assertEqual(self.held(), [uid])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
