@@ -20,7 +20,7 @@
     X(data,          "data",            "DIR",     "holdfast-data",         "dev: where everything is kept")   \
     X(port,          "port",            "PORT",    "7400",                  "dev: public port; 0: any free one") \
     X(currencies,    "currencies",      "LIST",    "gold,gems",             "dev: currencies of a new cluster") \
-    X(restart_ms,    "restart-ms",      "MS",      "1000",                  "dev: a process that died is started again after this long") \
+    X(restart_ms,    "restart-ms",      "MS",      "0",                     "dev: pause before a process that died is started again") \
     X(dir,           "dir",             "DIR",     "certs",                 "certs: where they are made")      \
     X(names,         "names",           "LIST",    "node,router,coordinator,client", "certs: one certificate each") \
     X(cluster,       "cluster",         "NAME",    "dev",                   "dev, certs: name of the cluster") \

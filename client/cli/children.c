@@ -72,6 +72,7 @@ err child_start(struct child *child)
     if (pid == 0)
         become(child, parent);
     child->pid = pid;
+    child->started_at_ms = monotonic_ms();
     child->restart_at_ms = 0;
     child->starts++;
     return ERR_OK;

@@ -23,7 +23,8 @@ struct child {
     uint32_t argument_count;
     uint16_t metrics_port;
     pid_t pid;              /* 0: not running. */
-    uint64_t restart_at_ms; /* Monotonic; 0: not due. */
+    uint64_t started_at_ms; /* Monotonic. */
+    uint64_t restart_at_ms; /* The same; 0: not due. */
     uint32_t starts;
 };
 

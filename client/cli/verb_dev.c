@@ -24,7 +24,9 @@
 #define NODES_MAX         9u
 #define READY_PATIENCE_MS 30000u
 #define STOP_PATIENCE_MS  10000u
-#define WATCH_MS          50u
+#define WATCH_MS          50u /* The end of a child ends a wait early. */
+#define STARTS_APART_MS   1000u
+#define ETCD_ELECTION_MS  100u
 
 struct cluster {
     const struct arguments *arguments;
@@ -44,6 +46,12 @@ static void on_signal(int number)
 {
     (void)number;
     stop_asked = 1;
+}
+
+/* Only to end a sleep. */
+static void on_child(int number)
+{
+    (void)number;
 }
 
 static int complain(const char *what, const char *why)
@@ -161,7 +169,7 @@ static void write_state(const struct cluster *cluster, bool ready)
 static int start_all(struct cluster *cluster)
 {
     char etcd_data[600];
-    struct etcd_process_options etcd = { .data_dir = etcd_data };
+    struct etcd_process_options etcd = { .data_dir = etcd_data, .election_ms = ETCD_ELECTION_MS };
 
     snprintf(etcd_data, sizeof etcd_data, "%s/etcd", cluster->data);
     if (etcd_process_start(&etcd, &cluster->etcd) != ERR_OK)
@@ -184,6 +192,16 @@ static void say_died(const struct child *child, int status)
                 WEXITSTATUS(status), child->log_file);
 }
 
+/* Whoever lived long starts again at once, or after the pause that was asked for; whoever crashes
+ * as soon as it starts does not keep the machine busy. */
+static uint64_t restart_time_ms(const struct cluster *cluster, const struct child *child)
+{
+    uint64_t wanted_ms = monotonic_ms() + cluster->restart_ms;
+    uint64_t earliest_ms = child->started_at_ms + STARTS_APART_MS;
+
+    return wanted_ms > earliest_ms ? wanted_ms : earliest_ms;
+}
+
 /* Reaps and restarts. False: a process died before the cluster was ever ready. */
 static bool watch(struct cluster *cluster, bool was_ready)
 {
@@ -196,12 +214,12 @@ static bool watch(struct cluster *cluster, bool was_ready)
             say_died(child, status);
             if (!was_ready)
                 return false;
-            child->restart_at_ms = monotonic_ms() + cluster->restart_ms;
+            child->restart_at_ms = restart_time_ms(cluster, child);
             changed = true;
         }
         if (child->restart_at_ms != 0 && monotonic_ms() >= child->restart_at_ms) {
             if (child_start(child) != ERR_OK)
-                child->restart_at_ms = monotonic_ms() + cluster->restart_ms;
+                child->restart_at_ms = monotonic_ms() + STARTS_APART_MS;
             changed = true;
         }
     }
@@ -259,6 +277,8 @@ int verb_dev(const struct arguments *arguments)
     static struct cluster cluster; /* Some 100 KB: too much for a stack. */
     uint32_t port;
     struct sigaction action = { .sa_handler = on_signal };
+    struct sigaction child_action = { .sa_handler = on_child,
+                                      .sa_flags = SA_NOCLDSTOP | SA_RESTART };
 
     cluster.arguments = arguments;
     if (argument_number("nodes", arguments->nodes, 1, NODES_MAX, &cluster.nodes) != ERR_OK ||
@@ -278,6 +298,7 @@ int verb_dev(const struct arguments *arguments)
         return complain("/proc/self/exe", strerror(errno));
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGCHLD, &child_action, NULL);
     int code = make_certs(&cluster);
     return code == 0 ? run(&cluster) : code;
 }

@@ -27,6 +27,7 @@ struct registry {
     struct etcd_election *election;
     struct pending *pendings;
     struct loop_hook unsent;
+    char name[sizeof((struct coordinator_record *)0)->name];
     struct buf self;         /* What the election key says. */
     struct buf election_key; /* In etcd, as far as the mirror knows; empty: none. */
     bool synced;
@@ -113,12 +114,23 @@ static void on_leader_changed(void *context, const struct etcd_kv *kv)
               LOG_S("address", leader.address));
 }
 
+/* Each coordinator has a name of its own, so this one's was ours, in an earlier life. */
+static bool on_is_predecessor(void *context, const struct etcd_kv *kv)
+{
+    struct registry *registry = context;
+    struct coordinator_record record;
+
+    return coordinator_record_decode(kv->value, &record, NULL) == ERR_OK &&
+           strcmp(record.name, registry->name) == 0;
+}
+
 void registry_campaign(struct registry *registry, const struct coordinator_record *self)
 {
     struct cluster_key prefix = cluster_key_election_prefix(registry->cluster);
 
     CHECK(registry->election == NULL && registry->self.size == 0);
     coordinator_record_encode(self, &registry->self);
+    memcpy(registry->name, self->name, sizeof registry->name);
     struct etcd_election_options options = {
         .prefix = cluster_key_slice(&prefix),
         .value = buf_slice(&registry->self),
@@ -126,6 +138,7 @@ void registry_campaign(struct registry *registry, const struct coordinator_recor
         .elected = on_elected,
         .lost = on_lost,
         .leader_changed = on_leader_changed,
+        .is_predecessor = on_is_predecessor,
         .context = registry,
     };
 

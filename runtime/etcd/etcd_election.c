@@ -8,7 +8,7 @@
 #include "runtime/etcd/etcd_mirror.h"
 #include "runtime/etcd/etcd_private.h"
 
-enum { CANDIDATES_MAX = 64 };
+enum { CANDIDATES_MAX = 64, REMOVAL_AGAIN_MS = 200 };
 
 /* A key under the prefix. */
 struct candidate {
@@ -26,8 +26,10 @@ struct etcd_election {
     int64_t create_revision; /* Of our key; 0 while etcd does not have it. */
     struct etcd_lease *lease;
     struct etcd_mirror *mirror;
+    int64_t first_revision; /* The first that create_revision had: older keys may be removed. */
     struct etcd_call *call;
-    struct etcd_timer judge; /* After a burst of changes, not amid it. */
+    struct etcd_call *removal; /* Of a predecessor's key. */
+    struct etcd_timer judge;   /* After a burst of changes, not amid it. */
     struct candidate *candidates[CANDIDATES_MAX];
     uint32_t candidate_count;
     int64_t leader_revision; /* Create revision of the leader last told of; 0 for none. */
@@ -135,6 +137,52 @@ static const struct candidate *candidate_first(const struct etcd_election *elect
     return first;
 }
 
+/* ---- Earlier lives of this candidate ---- */
+
+static void predecessor_removed(void *context, err e, const struct etcd_txn_result *result)
+{
+    struct etcd_election *election = context;
+
+    (void)e; /* If it still stands, the next judgement tries again; the mirror tells when not. */
+    (void)result;
+    election->removal = NULL;
+    etcd_timer_start(&election->etcd->timers, &election->judge, REMOVAL_AGAIN_MS);
+}
+
+static const struct candidate *predecessor_find(const struct etcd_election *election)
+{
+    for (uint32_t i = 0; i < election->candidate_count; i++) {
+        const struct candidate *c = election->candidates[i];
+
+        if (c->kv.create_revision < election->first_revision &&
+            election->options.is_predecessor(election->options.context, &c->kv))
+            return c;
+    }
+    return NULL;
+}
+
+/* One at a time; a key that was written anew meanwhile stays. */
+static void predecessors_remove(struct etcd_election *election)
+{
+    if (election->options.is_predecessor == NULL || election->first_revision == 0 ||
+        election->removal != NULL)
+        return;
+    const struct candidate *old = predecessor_find(election);
+
+    if (old == NULL)
+        return;
+    struct etcd_txn *txn = etcd_txn_new();
+
+    etcd_txn_compare(txn, old->kv.key, ETCD_CREATE_REVISION, ETCD_EQUAL, old->kv.create_revision);
+    etcd_txn_delete(txn, ETCD_THEN, old->kv.key);
+    log_event(election->etcd->log, LOG_INFO, "etcd.election_predecessor",
+              LOG_N("create_revision", old->kv.create_revision));
+    if (etcd_txn(election->etcd, txn, 0, predecessor_removed, election, &election->removal) !=
+        ERR_OK)
+        etcd_timer_start(&election->etcd->timers, &election->judge, REMOVAL_AGAIN_MS);
+    etcd_txn_free(txn);
+}
+
 /* ---- Judging who leads ---- */
 
 static void step_down(struct etcd_election *election)
@@ -189,6 +237,7 @@ static void judge_due(struct etcd_timer *timer)
     struct etcd_election *election = CONTAINER_OF(timer, struct etcd_election, judge);
 
     key_write(election);
+    predecessors_remove(election);
     election->busy = true;
     judge(election);
     election->busy = false;
@@ -211,6 +260,8 @@ static void key_written(void *context, err e, const struct etcd_txn_result *resu
         /* An earlier attempt of ours: the key carries our lease's id. */
         election->create_revision = result->ops[0].range.kvs[0].create_revision;
     }
+    if (election->first_revision == 0)
+        election->first_revision = election->create_revision;
     judge_soon(election);
 }
 
@@ -312,6 +363,8 @@ void etcd_election_stop(struct etcd_election *election)
     CHECK(!election->stopped);
     election->stopped = true;
     key_forget(election);
+    if (election->removal != NULL)
+        etcd_call_cancel(election->removal);
     etcd_timer_stop(&etcd->timers, &election->judge);
     etcd_mirror_stop(election->mirror);
     etcd_lease_stop(election->lease, true);

@@ -2,6 +2,11 @@
  * etcd_election: campaigns under a prefix with a leased key, like etcd's concurrency/election: the
  * key with the lowest create revision leads. Being elected is a belief: whatever the leader writes
  * must compare its key in the same transaction, which etcd_election_compare adds.
+ *
+ * A candidate may remove the keys of its own earlier lives instead of waiting for their leases.
+ * That is safe whether or not they have ended: a process that lost its key fails that compare, and
+ * its transactions under way with it. Only keys older than the first of this life are removed, so
+ * two live processes of one identity do not depose each other in turns: the younger one leads.
  */
 #ifndef RUNTIME_ETCD_ETCD_ELECTION_H
 #define RUNTIME_ETCD_ETCD_ELECTION_H
@@ -20,6 +25,8 @@ struct etcd_election_options {
     void (*lost)(void *context);
     /* The leader, whoever it is, changed; kv is NULL when there is none. May be NULL. */
     void (*leader_changed)(void *context, const struct etcd_kv *kv);
+    /* Whether `kv`, an older key, is of an earlier life of this candidate. NULL: none is. */
+    bool (*is_predecessor)(void *context, const struct etcd_kv *kv);
     void *context;
 };
 

@@ -308,6 +308,13 @@ static void note_leader(void *context, const struct etcd_kv *kv)
              kv != NULL ? (const char *)kv->value.data : "");
 }
 
+/* "life-1" and "life-2" are lives of one; "one" and "two" are not. */
+static bool is_earlier_life(void *context, const struct etcd_kv *kv)
+{
+    (void)context;
+    return kv->value.size > 5 && memcmp(kv->value.data, "life-", 5) == 0;
+}
+
 static void campaign(struct etcd *etcd, const char *prefix, const char *name, uint64_t ttl_ms,
                      struct candidate *candidate)
 {
@@ -317,6 +324,7 @@ static void campaign(struct etcd *etcd, const char *prefix, const char *name, ui
                                              .elected = note_elected,
                                              .lost = note_lost,
                                              .leader_changed = note_leader,
+                                             .is_predecessor = is_earlier_life,
                                              .context = candidate };
 
     assert_int_equal(etcd_election_start(etcd, &options, &candidate->election), ERR_OK);
@@ -376,6 +384,35 @@ static void leadership_passes_when_the_leader_stalls(void **state)
     world_deinit(&second);
 }
 
+/* The earlier life hangs: the next one does not wait for its lease, and has fenced it. When it
+ * wakes up it waits its turn, although both take the other for an earlier life. */
+static void new_life_leads_at_once_and_fences_the_one_before(void **state)
+{
+    struct world first, second;
+    struct candidate one = { 0 }, two = { 0 };
+    struct etcd_txn *late = etcd_txn_new();
+    (void)state;
+
+    world_init(&first);
+    world_init(&second);
+    campaign(first.etcd, "life/", "life-1", 600000, &one);
+    RUN_UNTIL(&first, one.elected == 1);
+    etcd_election_compare(one.election, late);
+    etcd_txn_put(late, ETCD_THEN, SLICE_LITERAL("by-earlier-life"), SLICE_LITERAL("1"), 0);
+    campaign(second.etcd, "life/", "life-2", 600000, &two);
+    RUN_UNTIL(&second, two.elected == 1);
+    assert_false(commit(&first, late).succeeded);
+    RUN_UNTIL(&first, one.lost == 1 && strcmp(one.leader, "life-2") == 0);
+    etcd_election_stop(two.election);
+    RUN_UNTIL(&second, etcd_calls_pending(second.etcd) == 0);
+    RUN_UNTIL(&first, one.elected == 2);
+    assert_int_equal(two.lost, 0);
+    assert_int_equal(two.elected, 1);
+    etcd_election_stop(one.election);
+    world_deinit(&first);
+    world_deinit(&second);
+}
+
 static void deleted_candidate_takes_a_new_place(void **state)
 {
     struct world world;
@@ -405,6 +442,7 @@ int main(void)
         cmocka_unit_test(another_cluster_id_is_reported),
         cmocka_unit_test(leadership_passes_when_the_leader_resigns),
         cmocka_unit_test(leadership_passes_when_the_leader_stalls),
+        cmocka_unit_test(new_life_leads_at_once_and_fences_the_one_before),
         cmocka_unit_test(deleted_candidate_takes_a_new_place),
     };
     return cmocka_run_group_tests(tests, start_server, stop_server);

@@ -19,7 +19,13 @@
 #include "runtime/base/check.h"
 #include "runtime/etcd/loopback_port.h"
 
-enum { HEALTHY_MS_DEFAULT = 60000, STOP_MS = 5000, STEP_MS = 20, ANSWER_MS = 500 };
+enum {
+    HEALTHY_MS_DEFAULT = 60000,
+    STOP_MS = 5000,
+    STEP_MS = 20,
+    ANSWER_MS = 500,
+    ELECTION_MS_DEFAULT = 1000
+};
 
 static uint64_t now_ms(void)
 {
@@ -95,10 +101,14 @@ static void child_run(struct etcd_process *process, pid_t parent)
 {
     char peer[ETCD_ENDPOINT_SIZE];
     char cluster[ETCD_ENDPOINT_SIZE + 16];
+    char election[16], heartbeat[16];
+    uint32_t election_ms = process->election_ms != 0 ? process->election_ms : ELECTION_MS_DEFAULT;
     int log = open(process->log_file, O_WRONLY | O_CREAT | O_APPEND, 0600);
 
     snprintf(peer, sizeof peer, "http://127.0.0.1:%u", (unsigned)process->peer_port);
     snprintf(cluster, sizeof cluster, "default=%s", peer);
+    snprintf(election, sizeof election, "%u", election_ms);
+    snprintf(heartbeat, sizeof heartbeat, "%u", election_ms / 10);
     const char *const argv[] = { process->binary,
                                  "--data-dir",
                                  process->data_dir,
@@ -112,6 +122,10 @@ static void child_run(struct etcd_process *process, pid_t parent)
                                  peer,
                                  "--initial-cluster",
                                  cluster,
+                                 "--election-timeout",
+                                 election,
+                                 "--heartbeat-interval",
+                                 heartbeat,
                                  "--logger",
                                  "zap",
                                  NULL };
@@ -168,7 +182,8 @@ static err launch(struct etcd_process *process, uint64_t timeout_ms)
 err etcd_process_start(const struct etcd_process_options *options, struct etcd_process *ret_process)
 {
     struct etcd_process process = { .client_port = options->client_port,
-                                    .peer_port = options->peer_port };
+                                    .peer_port = options->peer_port,
+                                    .election_ms = options->election_ms };
     const char *binary = options->binary != NULL ? options->binary : "etcd";
 
     if (strlen(options->data_dir) >= sizeof process.data_dir ||

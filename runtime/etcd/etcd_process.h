@@ -19,7 +19,8 @@ struct etcd_process {
     uint16_t peer_port;
     char binary[256];
     char data_dir[256];
-    char log_file[272];                /* Its output: <data_dir>.log */
+    char log_file[272]; /* Its output: <data_dir>.log */
+    uint32_t election_ms;
     char endpoint[ETCD_ENDPOINT_SIZE]; /* "http://127.0.0.1:<client_port>" */
 };
 
@@ -29,6 +30,9 @@ struct etcd_process_options {
     uint16_t client_port; /* 0: a free one, as peer_port. */
     uint16_t peer_port;
     uint64_t timeout_ms; /* For being healthy; 0: 60 s. */
+    /* A start again waits one to two of these before the lone member elects itself; the shortest
+     * lease is one and a half. 0: etcd's own, 1 s. From 100. */
+    uint32_t election_ms;
 };
 
 /* Starts etcd and waits until it answers /health. The child dies with the thread that started it

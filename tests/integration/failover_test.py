@@ -184,5 +184,44 @@ class CoordinatorFailure(ClusterTest):
         self.cluster.wait_converged()
 
 
+class EverythingKilled(ClusterTest):
+    """A lease that outlives every bound below: nothing may wait for the predecessor's."""
+
+    @classmethod
+    def plan(cls):
+        return Cluster(options={"coordinator": {"lease-ttl": "60s"}})
+
+    def restart(self, processes):
+        for process in processes:
+            process.signal(signal.SIGKILL)
+        for process in processes:
+            process.kill()
+        for process in reversed(processes):
+            process.start()
+
+    def elected(self):
+        metrics = self.cluster.coordinators[0].metrics()
+        return metrics.get("holdfast_coordinator_active") == 1
+
+    def test_a_coordinator_of_the_same_name_leads_without_waiting_for_the_lease(self):
+        wait_for("an elected coordinator", self.elected)
+        self.restart(self.cluster.coordinators)
+        wait_for("it to be elected again", self.elected, patience_s=40)
+        victim, dot = self.cluster.owner_of("probe")
+        self.restart([victim])
+        answer = self.client.settle("LedgerService/Grant", grant_of("probe", 1))
+        self.assertGreater(int(answer["write"]["dot"]["epoch"]), int(dot["epoch"]))
+        self.cluster.wait_converged()
+
+    def test_all_processes_and_etcd_killed_at_once_lose_nothing_acknowledged(self):
+        with Load(self.client, prefix=f"everything-{uuid7()}") as load:
+            progress(load)
+            self.restart(self.cluster.processes())
+            progress(load)
+        load.audit(self)
+        self.cluster.wait_converged()
+        load.audit(self)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
