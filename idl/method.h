@@ -71,12 +71,13 @@ enum method_route {
     X(70, PRUNE_OPERATIONS,  internal__v1, NodeService, PruneOperations, METHOD_OWNER, 0, prune_operations) \
     X(71, CHANNEL_DELIVER,   internal__v1, ChannelService, Deliver, METHOD_SHARD_WRITE, 0, deliver) \
     X(72, CHANNEL_SETTLE,    internal__v1, ChannelService, Settle, METHOD_OWNER, 0, settle)    \
-    X(80, REPORT_OWNER,      internal__v1, CoordinatorService, ReportOwner, METHOD_COORDINATOR, 0, report_owner)
+    X(80, REPORT_OWNER,      internal__v1, CoordinatorService, ReportOwner, METHOD_COORDINATOR, 0, report_owner) \
+    X(110, LIST_PLAYERS,     v1, AdminService, ListPlayers, METHOD_SHARD, 0, list_players)
 /* clang-format on */
 
 #define METHOD_ENUM(number, enumerator, package, service, method, route, element, snake)           \
     METHOD_##enumerator = (number),
-enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 80 };
+enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 139 };
 #undef METHOD_ENUM
 
 struct method_info {

@@ -80,6 +80,8 @@ err arguments_parse(int argc, char *const *argv, struct arguments *ret_arguments
             arguments.version = true;
         else if (strcmp(word, "--seal") == 0)
             arguments.seal = true;
+        else if (strcmp(word, "--all") == 0)
+            arguments.all = true;
         else if (strcmp(word, "-o") == 0)
             taken = take_option(&arguments, "output", next, ret_why);
         else if (strncmp(word, "--", 2) == 0)
@@ -124,6 +126,8 @@ void arguments_print_help(void)
            "  holdfast status                     the cluster, its nodes and shards\n"
            "  holdfast player show PLAYER         profile, balances, items and session\n"
            "  holdfast ledger list PLAYER         ledger entries, newest first\n"
+           "  holdfast ledger export --player PLAYER | --all   ledgers as lines of JSON\n"
+           "  holdfast ledger verify FILE         check an export's chains; needs no cluster\n"
            "  holdfast mailbox list PLAYER        mail that waits to be claimed\n"
            "  holdfast mailbox claim PLAYER MAIL  take it out; only while nobody holds the player\n"
            "  holdfast transfers                  what is on its way between shards\n"

@@ -25,13 +25,15 @@
     X(names,         "names",           "LIST",    "node,router,coordinator,client", "certs: one certificate each") \
     X(cluster,       "cluster",         "NAME",    "dev",                   "dev, certs: name of the cluster") \
     X(page_size,     "page-size",       "N",       "50",                    "ledger list: entries a page")     \
-    X(cursor,        "cursor",          "CURSOR",  "",                      "ledger list: from the page before")
+    X(cursor,        "cursor",          "CURSOR",  "",                      "ledger list: from the page before") \
+    X(player,        "player",          "PLAYER",  "",                      "ledger export: whose ledger")
 /* clang-format on */
 
 #define ARGUMENT_FIELD(name, flag, value, initial, meaning) const char *name;
 struct arguments {
     ARGUMENT_TABLE(ARGUMENT_FIELD)
     bool seal; /* op resolve --seal */
+    bool all;  /* ledger export --all */
     bool help, version;
     const char *words[WORDS_MAX]; /* The verb and what follows it. */
     uint32_t word_count;

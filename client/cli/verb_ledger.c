@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/ledger_export.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
 
@@ -15,15 +16,11 @@ static const struct column entry_columns[] = {
     { .title = NULL },
 };
 
-int verb_ledger(const struct arguments *arguments)
+static int list(const struct arguments *arguments)
 {
     uint32_t page_size;
     int code;
 
-    if (arguments->word_count != 3 || strcmp(arguments->words[1], "list") != 0) {
-        fprintf(stderr, "usage: holdfast ledger list PLAYER [--page-size N] [--cursor CURSOR]\n");
-        return 2;
-    }
     if (argument_number("page-size", arguments->page_size, 1, 200, &page_size) != ERR_OK)
         return 2;
     json_t *answer = call_json(arguments, "LedgerService/ListEntries",
@@ -40,4 +37,20 @@ int verb_ledger(const struct arguments *arguments)
     }
     json_decref(answer);
     return code;
+}
+
+int verb_ledger(const struct arguments *arguments)
+{
+    const char *what = arguments->word_count > 1 ? arguments->words[1] : "";
+
+    if (arguments->word_count == 3 && strcmp(what, "list") == 0)
+        return list(arguments);
+    if (arguments->word_count == 2 && strcmp(what, "export") == 0)
+        return ledger_export(arguments);
+    if (arguments->word_count == 3 && strcmp(what, "verify") == 0)
+        return ledger_verify(arguments, arguments->words[2]);
+    fprintf(stderr, "usage: holdfast ledger list PLAYER [--page-size N] [--cursor CURSOR]\n"
+                    "       holdfast ledger export --player PLAYER | --all > FILE\n"
+                    "       holdfast ledger verify FILE\n");
+    return 2;
 }

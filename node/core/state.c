@@ -138,7 +138,7 @@ struct row *state_row_make(struct state *state, struct slice key, bool *ret_made
     row->key_size = (uint16_t)key.size;
     memcpy(row->key, key.data, key.size);
     row_table_add(&state->table, row);
-    if (order_has(key))
+    if (order_has(state, key))
         order_add(state, row);
     list_add(state, row);
     state->stats.bytes += row_bytes(row);

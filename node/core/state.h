@@ -25,7 +25,7 @@
 /* First byte of every key. In the database two bytes of shard (big-endian) stand before it. */
 enum table {
     TABLE_META = 'm',      /* One row per shard; see meta.h. Always in memory.               */
-    TABLE_PLAYER = 'p',    /* entity -> session, wallet, ledger head, section index          */
+    TABLE_PLAYER = 'p',    /* entity -> session, wallet, ledger head, sections. May be ranged. */
     TABLE_SECTION = 's',   /* entity, 0, name -> document                                    */
     TABLE_ITEM = 'i',      /* entity, 0, uid -> item. May be ranged.                         */
     TABLE_LEDGER = 'l',    /* entity, 0, seq (u64 big-endian) -> ledger entry                */

@@ -75,7 +75,7 @@ void state_checkpoint_end(struct state *state, bool written)
 
 static void evict_row(struct state *state, struct row *row)
 {
-    if (order_has(row_slice(row)))
+    if (row->ordered)
         state_uncover(state, row_slice(row));
     state->stats.evictions++;
     state_row_drop(state, row);

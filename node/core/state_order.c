@@ -16,11 +16,15 @@ static struct row **order_root(const struct state *state, uint8_t table)
         return &mutable_state->order[3];
     if (table == TABLE_HISTORY)
         return &mutable_state->order[4];
+    if (table == TABLE_PLAYER)
+        return &mutable_state->order[5];
     return &mutable_state->order[table == TABLE_OPERATION ? 1 : 2];
 }
 
-bool order_has(struct slice key)
+bool order_has(const struct state *state, struct slice key)
 {
+    if (key.data[0] == TABLE_PLAYER)
+        return state->players_ordered;
     return key.data[0] == TABLE_ITEM || key.data[0] == TABLE_OPERATION ||
            key.data[0] == TABLE_TIMER || key.data[0] == TABLE_MAIL || key.data[0] == TABLE_HISTORY;
 }
@@ -56,6 +60,20 @@ void order_add(struct state *state, struct row *row)
     order_split(*link, key, &row->left, &row->right);
     *link = row;
     row->ordered = true;
+}
+
+static void add_player(void *context, struct row *row)
+{
+    if (row->key[0] == TABLE_PLAYER)
+        order_add(context, row);
+}
+
+void order_players(struct state *state)
+{
+    if (state->players_ordered)
+        return;
+    state->players_ordered = true;
+    row_table_visit(&state->table, add_player, state);
 }
 
 void order_remove(struct state *state, struct row *row)

@@ -138,6 +138,8 @@ err state_range_visit(struct state *state, const struct state_range *range, stru
     struct slice at = range->after;
 
     CHECK(range->prefix.size > 0);
+    if (range->prefix.data[0] == TABLE_PLAYER)
+        order_players(state);
     if (!page_is_in_memory(state, range, &horizon)) {
         struct state_range missing = *range;
         missing.after = horizon.to;

@@ -60,7 +60,8 @@ struct coverage {
 struct state {
     uint32_t shard;
     struct row_table table;
-    struct row *order[5];        /* Treaps: items, operations, timers, mail, histories. */
+    struct row *order[6];        /* Treaps: items, operations, timers, mail, histories, players. */
+    bool players_ordered;        /* Since somebody first asked for a range of them. */
     struct row *oldest, *newest; /* Clean rows by use. */
     struct row **dirty;
     uint32_t dirty_count, dirty_capacity;
@@ -89,10 +90,16 @@ struct row *row_table_find(const struct row_table *table, struct slice key, uint
 void row_table_prefetch(const struct row_table *table, uint64_t hash);
 void row_table_add(struct row_table *table, struct row *row);
 void row_table_remove(struct row_table *table, struct row *row);
+/* In no order that means anything; `visit` may not change the table. */
+void row_table_visit(const struct row_table *table, void (*visit)(void *context, struct row *row),
+                     void *context);
 /* Hands every row to `visit`, which frees it. */
 void row_table_deinit(struct row_table *table, void (*visit)(struct row *row));
 
-bool order_has(struct slice key);
+/* Whether rows of this key's table are kept in order. */
+bool order_has(const struct state *state, struct slice key);
+/* Players are kept in order only from the first range of them on. */
+void order_players(struct state *state);
 void order_add(struct state *state, struct row *row);
 void order_remove(struct state *state, struct row *row);
 /* The first row above `after` in a tree that holds `prefix`'s table; NULL when none is. */

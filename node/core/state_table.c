@@ -124,6 +124,22 @@ void row_table_remove(struct row_table *table, struct row *row)
     table->row_count--;
 }
 
+static void slots_show(const struct row_slots *slots, void (*visit)(void *context, struct row *row),
+                       void *context)
+{
+    for (uint64_t i = 0; i < slots->capacity; i++) {
+        if (slots->slots[i].row != NULL)
+            visit(context, slots->slots[i].row);
+    }
+}
+
+void row_table_visit(const struct row_table *table, void (*visit)(void *context, struct row *row),
+                     void *context)
+{
+    slots_show(&table->now, visit, context);
+    slots_show(&table->old, visit, context);
+}
+
 static void slots_visit(const struct row_slots *slots, void (*visit)(struct row *row))
 {
     for (uint64_t i = 0; i < slots->capacity; i++) {

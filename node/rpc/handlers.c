@@ -35,6 +35,7 @@ static const struct handler *const handlers[] = {
     [METHOD_PRUNE_OPERATIONS]  = &node_prune_operations_handler,
     [METHOD_CHANNEL_DELIVER]   = &channel_deliver_handler,
     [METHOD_CHANNEL_SETTLE]    = &channel_settle_handler,
+    [METHOD_LIST_PLAYERS]      = &admin_list_players_handler,
 };
 /* clang-format on */
 

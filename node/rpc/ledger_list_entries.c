@@ -96,6 +96,12 @@ static err ledger_list_entries_read(struct read_context *context, const Protobuf
     }
     if (page_has_next(&page))
         response->next_cursor = arena_printf(context->arena, "%" PRIu64, page.next);
+    response->head_seq = player.ledger_seq;
+    if (player.ledger_seq > 0) {
+        struct slice head = arena_copy(
+            context->arena, (struct slice){ player.ledger_hash, sizeof player.ledger_hash });
+        response->head_hash = (ProtobufCBinaryData){ head.size, (uint8_t *)(uintptr_t)head.data };
+    }
     response->as_of = dot_message(context->arena, context->as_of);
     return result;
 }

@@ -33,5 +33,6 @@ extern const struct handler mailbox_claim_handler;
 extern const struct handler mailbox_return_expired_handler;
 extern const struct handler channel_deliver_handler;
 extern const struct handler channel_settle_handler;
+extern const struct handler admin_list_players_handler;
 
 #endif

@@ -1,7 +1,10 @@
 #include "router/rpc/forward.h"
 
+#include <string.h>
+
 #include "router/core/refusal.h"
 #include "router/rpc/handlers.h"
+#include "runtime/base/check.h"
 
 static struct slice encode_in_arena(struct arena *arena, const ProtobufCMessage *message)
 {
@@ -60,19 +63,63 @@ static void forward_cancel(struct request *request)
                       "the caller has gone");
 }
 
+static void forward_start(struct request *request, struct caller_call *call)
+{
+    call->done = forward_done;
+    call->user = request;
+    request->state = call;
+    request->cancel = forward_cancel;
+    caller_start(request->router->options.caller, call);
+}
+
 void forward_handle(struct request *request)
 {
     const struct forward_message message = { request->method, request->message, request->encoded };
     struct caller_call *call = arena_alloc(request->arena, sizeof *call);
     Holdfast__V1__ErrorDetail detail;
 
-    if (forward_prepare(request, &message, call, &detail) != ERR_OK) {
+    if (forward_prepare(request, &message, call, &detail) == ERR_OK)
+        forward_start(request, call);
+    else
         request_fail(request, &detail);
+}
+
+/* Field 1 of its request is `shard`. */
+static uint32_t shard_named(const ProtobufCMessage *message)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(message->descriptor, 1);
+    uint32_t shard;
+
+    CHECK(field != NULL && field->type == PROTOBUF_C_TYPE_UINT32);
+    memcpy(&shard, (const uint8_t *)message + field->offset, sizeof shard);
+    return shard;
+}
+
+void forward_shard_handle(struct request *request)
+{
+    struct caller_call *call = arena_alloc(request->arena, sizeof *call);
+    uint32_t shard_count = shard_map_shard_count(request->router->options.map);
+    uint32_t shard = shard_named(request->message);
+
+    if (shard_count == 0) {
+        request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+                          "the router does not know the cluster yet; nothing was done");
         return;
     }
-    call->done = forward_done;
-    call->user = request;
-    request->state = call;
-    request->cancel = forward_cancel;
-    caller_start(request->router->options.caller, call);
+    if (shard >= shard_count) {
+        request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT,
+                          "shard: there is no such shard");
+        return;
+    }
+    *call = (struct caller_call){
+        .method = (uint16_t)request->method->id,
+        .priority = (uint8_t)request->priority,
+        .shard = shard,
+        .deadline_ms = request->answer_by_ms,
+        .trace = request->trace,
+        .body = request->encoded.size > 0 ? request->encoded
+                                          : encode_in_arena(request->arena, request->message),
+    };
+    forward_start(request, call);
 }

@@ -60,6 +60,8 @@ static handle_fn *find_handler(const struct method_info *method)
     }
     if (method->route == METHOD_MUTATION || method->route == METHOD_READ)
         return forward_handle;
+    if (method->route == METHOD_SHARD)
+        return forward_shard_handle;
     if (scatter_limit(method) > 0)
         return batch_handle;
     return NULL;
