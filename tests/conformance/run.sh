@@ -20,7 +20,7 @@ start_stub() {
     shift
     "$bin/http_bench_server" 0 "$@" >"$work/$name" &
     pids+=($!)
-    for _ in $(seq 100); do
+    for _ in $(seq 1200); do
         port=$(head -1 "$work/$name")
         [ -z "$port" ] || return 0
         sleep 0.05

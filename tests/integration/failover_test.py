@@ -162,7 +162,8 @@ class CoordinatorFailure(ClusterTest):
         return Cluster(coordinators=2)
 
     def test_the_second_takes_over_and_still_fails_nodes_over(self):
-        name = self.client.call("AdminService/GetCluster", {})["coordinator"]
+        name = wait_for("the router to know the coordinator", lambda: self.client.call(
+            "AdminService/GetCluster", {}).get("coordinator"))
         elected = next(c for c in self.cluster.coordinators if c.name == name)
         other = next(c for c in self.cluster.coordinators if c.name != name)
         with Load(self.client, prefix="coordinator") as load:

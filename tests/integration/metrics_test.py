@@ -3,7 +3,7 @@
 import subprocess
 import unittest
 
-from client import UNHELD, grant_of, uuid7
+from client import UNHELD, Heartbeat, grant_of, uuid7
 from cluster import ClusterTest, wait_for
 
 
@@ -48,6 +48,8 @@ class Metrics(ClusterTest):
         self.refused("INSUFFICIENT_FUNDS", self.client.call, "LedgerService/Spend",
                      grant_of(player, 50) | {"authority": UNHELD})
         one, two = self.client.register("one"), self.client.register("two")
+        for server in (one, two):
+            self.enterContext(Heartbeat(self.client, server))
         token = self.client.start(player, one)["token"]
         self.client.renew(one, (player, token))
         self.client.start(player, two, "STEAL", graceMs=100)

@@ -224,6 +224,7 @@ class OneOutcome(ClusterTest):
 
     def test_a_session_token_is_no_part_of_the_payload(self):
         server = self.client.register("server")
+        self.enterContext(Heartbeat(self.client, server))
         token = self.client.start(self.player, server)["token"]
         self.client.grant(self.player, 10)
         op_id = uuid7()

@@ -7,7 +7,8 @@ import ssl
 import subprocess
 import unittest
 
-from cluster import BIN, ROOT, Cluster, ClusterTest, Process, free_port, wait_for
+from cluster import (BIN, PATIENCE_S, ROOT, Cluster, ClusterTest, Process, free_port,
+                     wait_for)
 
 PROGRAMS = {"node": "node/io/node_config.h", "router": "router/io/router_config.h",
             "coordinator": "coordinator/io/coordinator_config.h"}
@@ -31,8 +32,8 @@ def changed(process, label, **options):
 
 
 class Certificates(ClusterTest):
-    def handshake(self, port, certs=None, ca=None):
-        """Whether the server lets us in: it says so by not closing for a moment."""
+    def handshake(self, port, certs=None, ca=None, patience_s=PATIENCE_S):
+        """Whether the server lets us in: it says so by not closing for that long."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.load_verify_locations(ca or self.cluster.certs / "ca.crt")
@@ -40,7 +41,7 @@ class Certificates(ClusterTest):
             context.load_cert_chain(certs / "client.crt", certs / "client.key")
         with socket.create_connection(("127.0.0.1", port), 10) as plain:
             with context.wrap_socket(plain) as secure:
-                secure.settimeout(0.7)
+                secure.settimeout(patience_s)
                 try:
                     return secure.recv(1) != b""
                 except TimeoutError:
@@ -59,7 +60,8 @@ class Certificates(ClusterTest):
         for kind, address in self.ports().items():
             port = int(address.rsplit(":", 1)[1])
             with self.subTest(port=kind):
-                self.assertTrue(self.handshake(port, self.cluster.certs), "not even its own")
+                self.assertTrue(self.handshake(port, self.cluster.certs, patience_s=0.7),
+                                "not even its own")
                 with self.assertRaises((ssl.SSLError, ConnectionError)):
                     self.assertFalse(self.handshake(port))
                     raise ConnectionResetError("closed in silence")
@@ -142,8 +144,9 @@ class DataDirectories(ClusterTest):
         node.start()
         wait_for("the node to be ready", node.ready)
         wait_for("every shard to be served", self.cluster.all_serving)
-        names = {n["name"]: n["replicaId"] for n in self.client.nodes() if n.get("live")}
-        self.assertNotEqual(names[node.name], old)
+        wait_for("the router to know the new replica", lambda: [
+            n["replicaId"] for n in self.client.nodes()
+            if n["name"] == node.name and n.get("live") and n["replicaId"] != old])
         self.assertEqual(self.client.balance("before the wipe"), 5)
 
 

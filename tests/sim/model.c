@@ -151,6 +151,8 @@ void model_fail_op(const struct change *c, const struct op_model *op, const char
 
 static void op_committed(struct change *c, struct op_model *op)
 {
+    if (op->packets == 0)
+        model_fail_op(c, op, "is carried out, and nobody asked for it under that id");
     if (op->state == OP_COMMITTED)
         model_fail_op(c, op, "is carried out a second time");
     if (op->state == OP_ABORTED)
