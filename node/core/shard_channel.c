@@ -3,6 +3,7 @@
 #include "idl/method.h"
 #include "node/core/arena_proto.h"
 #include "node/core/channel_out.h"
+#include "node/core/rows.h"
 #include "node/core/shard_internal.h"
 #include "runtime/base/check.h"
 
@@ -256,13 +257,29 @@ void shard_channel_progress(struct shard *shard, const struct shard_event *event
 
 /* ---- answers come back ---- */
 
-/* Puts the decisions where they belong. False: the answer is to another question. */
+/* What is logged is applied by every replica: only what the destination's rules could have said. */
+static bool result_is_sound(const Holdfast__Internal__V1__ChannelResult *result)
+{
+    uint8_t mail_id[ITEM_UID_BYTES];
+
+    switch (result->decision) {
+    case HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_APPLIED:
+        return item_uid_parse(slice_from_text(result->mail_id), mail_id) == ERR_OK;
+    case HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_REJECTED:
+        return result->refusal != NULL;
+    default:
+        return true;
+    }
+}
+
+/* Puts the decisions where they belong. False: the answer is to another question, or none. */
 static bool results_fill(settle_request *settle, const deliver_response *response)
 {
     if (settle->n_items != response->n_results)
         return false;
     for (size_t i = 0; i < settle->n_items; i++) {
-        if (settle->items[i]->result->seq != response->results[i]->seq)
+        if (settle->items[i]->result->seq != response->results[i]->seq ||
+            !result_is_sound(response->results[i]))
             return false;
         settle->items[i]->result = response->results[i];
     }

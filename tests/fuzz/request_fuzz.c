@@ -15,6 +15,9 @@
 #include "tests/fuzz/fuzz.h"
 
 #define REQUESTS_MAX 8u
+/* The mailbox of player 43 is on this shard, that of 44 is not. */
+#define SHARD  7u
+#define SHARDS 8u
 
 struct target {
     struct fixture fixture;
@@ -128,7 +131,7 @@ void fuzz_one(struct slice input)
     const struct method_info *all = method_all(&count);
 
     t = (struct target){ 0 };
-    fixture_init(&t.fixture);
+    fixture_init_shard(&t.fixture, SHARD, SHARDS);
     json_codec_init(&t.codec);
     for (unsigned i = 0; i < REQUESTS_MAX && reader_left(&reader) >= 4; i++) {
         const struct method_info *method = &all[read_u8(&reader) % count];
@@ -169,6 +172,7 @@ struct example {
 #define OP       "\"playerId\":\"42\",\"opId\":\"01976e00-0000-7000-8000-000000000001\","
 #define SYSTEM   "\"authority\":{\"system\":{\"scope\":\"payments\"}},"
 #define UNHELD   "\"authority\":{\"unheld\":{}},"
+#define UID      "00010000000000010000000000050000"
 #define CURRENCY "\"currencies\":[{\"currency\":\"gold\",\"amount\":\"5\"}]"
 
 static const struct example examples[] = {
@@ -199,6 +203,21 @@ static const struct example examples[] = {
       "{\"shard\":7,\"incarnation\":\"1-100\",\"tokens\":[{\"position\":1}]}" },
     { "expire", METHOD_EXPIRE_SERVER,
       "{\"shard\":7,\"incarnation\":\"1-100\",\"lowestLive\":\"1-50\"}" },
+    { "pay", METHOD_LEDGER_TRANSFER, "{" OP UNHELD CURRENCY ",\"toPlayerId\":\"43\"}" },
+    { "pay-away", METHOD_LEDGER_TRANSFER, "{" OP UNHELD CURRENCY ",\"toPlayerId\":\"44\"}" },
+    { "give", METHOD_INVENTORY_TRANSFER,
+      "{" OP UNHELD "\"toPlayerId\":\"43\",\"itemUids\":[\"" UID "\"]}" },
+    { "send", METHOD_MAILBOX_SEND,
+      "{" OP SYSTEM CURRENCY ",\"text\":\"t\",\"mint\":[{\"kind\":\"hat\"}]}" },
+    { "mails", METHOD_MAILBOX_LIST, "{\"playerId\":\"42\",\"pageSize\":2}" },
+    { "claim", METHOD_MAILBOX_CLAIM, "{" OP UNHELD "\"mailIds\":[\"" UID "\"]}" },
+    { "return", METHOD_RETURN_EXPIRED, "{" OP SYSTEM "\"max\":3}" },
+    { "deliver", METHOD_CHANNEL_DELIVER,
+      "{\"shard\":7,\"source\":3,\"watermark\":\"1\",\"credits\":[{\"seq\":\"2\",\"opId\":\"claim:"
+      "a\","
+      "\"payloadHash\":\"AAECAwQFBgcICQoLDA0ODw==\",\"toPlayerId\":\"43\",\"mail\":{"
+      "\"fromPlayerId\":\"44\"," CURRENCY ",\"items\":[{\"uid\":\"" UID "\",\"kind\":\"s\"}]}}],"
+      "\"cancels\":[\"3\"]}" },
     { "policy", METHOD_APPLY_POLICY,
       "{\"shard\":7,\"policy\":{\"version\":\"9\",\"currencies\":[{\"name\":\"gold\","
       "\"maxBalance\":\"9\"}]}}" },
@@ -218,5 +237,13 @@ void fuzz_seed(struct fuzz_seeds *seeds)
             put_request(&all, examples[i].id, examples[i].json);
     }
     fuzz_seed_add(seeds, "series", buf_slice(&all));
+    buf_clear(&all);
+    put_request(&all, METHOD_GRANT, "{" OP SYSTEM CURRENCY "}");
+    put_request(&all, METHOD_LEDGER_TRANSFER,
+                "{\"playerId\":\"42\",\"opId\":\"claim:t\"," UNHELD CURRENCY
+                ",\"toPlayerId\":\"44\"}");
+    put_request(&all, METHOD_RESOLVE_OPERATION,
+                "{\"entity\":\"player:42\",\"opId\":\"claim:t\",\"seal\":true}");
+    fuzz_seed_add(seeds, "sealed-transfer", buf_slice(&all));
     buf_deinit(&all);
 }

@@ -4,7 +4,9 @@
  */
 #include <string.h>
 
+#include "holdfast/internal/v1/channel.pb-c.h"
 #include "node/core/apply.h"
+#include "node/core/arena_proto.h"
 #include "node/core/ledger.h"
 #include "node/core/outcome_row.h"
 #include "node/core/player.h"
@@ -13,7 +15,20 @@
 #include "runtime/base/check.h"
 #include "tests/fuzz/fuzz.h"
 
-enum kind { KIND_META, KIND_PLAYER, KIND_OUTCOME, KIND_TIMER, KIND_ITEM, KIND_LEDGER, KIND_END };
+enum kind {
+    KIND_META,
+    KIND_PLAYER,
+    KIND_OUTCOME,
+    KIND_TIMER,
+    KIND_ITEM,
+    KIND_LEDGER,
+    KIND_MAIL,
+    KIND_OUTBOX,
+    KIND_INBOX,
+    KIND_CHANNEL_OUT,
+    KIND_CHANNEL_IN,
+    KIND_END
+};
 
 static void check_meta(struct slice row)
 {
@@ -123,6 +138,36 @@ static void check_ledger(struct slice row, struct arena *arena)
     (void)protobuf_c_message_pack(&entry->base, packed);
 }
 
+static const ProtobufCMessageDescriptor *message_of(enum kind kind)
+{
+    switch (kind) {
+    case KIND_MAIL:
+        return &holdfast__v1__mail__descriptor;
+    case KIND_OUTBOX:
+        return &holdfast__internal__v1__outbox_row__descriptor;
+    case KIND_INBOX:
+        return &holdfast__internal__v1__inbox_row__descriptor;
+    case KIND_CHANNEL_OUT:
+        return &holdfast__internal__v1__channel_out_row__descriptor;
+    default:
+        return &holdfast__internal__v1__channel_in_row__descriptor;
+    }
+}
+
+/* Rows of mail and of the channel are messages: what is read is written as one that stays. */
+static void check_message(const ProtobufCMessageDescriptor *type, struct slice row,
+                          struct arena *arena)
+{
+    const ProtobufCMessage *message = arena_unpack(arena, type, row);
+
+    if (message == NULL)
+        return;
+    struct slice first = arena_pack(arena, message);
+    message = arena_unpack(arena, type, first);
+    CHECK(message != NULL);
+    CHECK(slice_equal(arena_pack(arena, message), first));
+}
+
 void fuzz_one(struct slice input)
 {
     struct reader reader = reader_from(input);
@@ -142,8 +187,10 @@ void fuzz_one(struct slice input)
         check_timer(key, row);
     else if (!reader.bad && kind == KIND_ITEM)
         check_item(key, row);
-    else if (!reader.bad)
+    else if (!reader.bad && kind == KIND_LEDGER)
         check_ledger(row, &arena);
+    else if (!reader.bad)
+        check_message(message_of(kind), row, &arena);
     arena_deinit(&arena);
 }
 
@@ -227,6 +274,42 @@ static void seed_ledger(struct fuzz_seeds *seeds)
     buf_deinit(&row);
 }
 
+static void seed_message(struct fuzz_seeds *seeds, const char *name, enum kind kind,
+                         const ProtobufCMessage *message)
+{
+    struct arena arena = { 0 };
+
+    fuzz_seed_add_kind(seeds, name, (uint8_t)kind, arena_pack(&arena, message));
+    arena_deinit(&arena);
+}
+
+static void seed_channel(struct fuzz_seeds *seeds)
+{
+    Holdfast__V1__Item item = HOLDFAST__V1__ITEM__INIT;
+    Holdfast__V1__Item *items[] = { &item };
+    Holdfast__V1__Mail mail = HOLDFAST__V1__MAIL__INIT;
+    Holdfast__Internal__V1__ChannelCredit credit = HOLDFAST__INTERNAL__V1__CHANNEL_CREDIT__INIT;
+    Holdfast__Internal__V1__OutboxRow outbox = HOLDFAST__INTERNAL__V1__OUTBOX_ROW__INIT;
+    Holdfast__Internal__V1__ChannelResult result = HOLDFAST__INTERNAL__V1__CHANNEL_RESULT__INIT;
+    Holdfast__Internal__V1__InboxRow inbox = HOLDFAST__INTERNAL__V1__INBOX_ROW__INIT;
+    Holdfast__Internal__V1__ChannelOutRow out = HOLDFAST__INTERNAL__V1__CHANNEL_OUT_ROW__INIT;
+    Holdfast__Internal__V1__ChannelInRow in = HOLDFAST__INTERNAL__V1__CHANNEL_IN_ROW__INIT;
+
+    item.uid = mail.mail_id = (char *)(uintptr_t) "00010000000000010000000000050000";
+    mail.from_player_id = (char *)(uintptr_t) "42";
+    mail.n_items = 1;
+    mail.items = items;
+    credit.seq = result.seq = out.last_seq = in.watermark = 3;
+    credit.mail = &mail;
+    outbox.credit = &credit;
+    inbox.result = &result;
+    seed_message(seeds, "mail", KIND_MAIL, &mail.base);
+    seed_message(seeds, "outbox", KIND_OUTBOX, &outbox.base);
+    seed_message(seeds, "inbox", KIND_INBOX, &inbox.base);
+    seed_message(seeds, "channel-out", KIND_CHANNEL_OUT, &out.base);
+    seed_message(seeds, "channel-in", KIND_CHANNEL_IN, &in.base);
+}
+
 void fuzz_seed(struct fuzz_seeds *seeds)
 {
     struct buf row = { 0 };
@@ -243,6 +326,7 @@ void fuzz_seed(struct fuzz_seeds *seeds)
     seed_meta(seeds);
     seed_player(seeds);
     seed_ledger(seeds);
+    seed_channel(seeds);
     outcome_row_encode(&outcome, &row);
     fuzz_seed_add_kind(seeds, "outcome", KIND_OUTCOME, buf_slice(&row));
     buf_clear(&row);

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -24,7 +25,9 @@ from client import Client, RpcError, Unanswered
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("HOLDFAST_BIN", ROOT / "build/release/bin"))
 SANITIZED = os.environ.get("HOLDFAST_SANITIZED", "") == "1"  # Slower by half an order.
+os.environ.setdefault("TSAN_OPTIONS", f"suppressions={ROOT / 'cmake/tsan.supp'}")
 PATIENCE_S = 180 if SANITIZED else 90  # How long until something is wrong; not how fast it must be.
+REPORT = re.compile(r"(?:Address|Thread|Leak)Sanitizer|runtime error:")
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 
@@ -227,6 +230,9 @@ class Cluster:
                     unclean.append(process.name)
             elif process.popen is not None:
                 process.kill()
+            # One that was killed by the test may have said something before.
+            if SANITIZED and REPORT.search(process.log()) and process.name not in unclean:
+                unclean.append(process.name)
         if keep or unclean:
             print(f"logs and data are in {self.dir}; not stopped with 0: {unclean}", file=sys.stderr)
         else:
