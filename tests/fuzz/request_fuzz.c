@@ -205,6 +205,10 @@ static const struct example examples[] = {
       "{\"shard\":7,\"incarnation\":\"1-100\",\"lowestLive\":\"1-50\"}" },
     { "pay", METHOD_LEDGER_TRANSFER, "{" OP UNHELD CURRENCY ",\"toPlayerId\":\"43\"}" },
     { "pay-away", METHOD_LEDGER_TRANSFER, "{" OP UNHELD CURRENCY ",\"toPlayerId\":\"44\"}" },
+    { "consume", METHOD_CONSUME,
+      "{" OP UNHELD CURRENCY ",\"itemUids\":[\"" UID "\"],\"reason\":\"decay\"}" },
+    { "reverse", METHOD_REVERSE,
+      "{" OP SYSTEM "\"targetOpId\":\"claim:t\",\"targetSeq\":\"1\",\"reason\":\"r\"}" },
     { "give", METHOD_INVENTORY_TRANSFER,
       "{" OP UNHELD "\"toPlayerId\":\"43\",\"itemUids\":[\"" UID "\"]}" },
     { "send", METHOD_MAILBOX_SEND,
@@ -245,5 +249,11 @@ void fuzz_seed(struct fuzz_seeds *seeds)
     put_request(&all, METHOD_RESOLVE_OPERATION,
                 "{\"entity\":\"player:42\",\"opId\":\"claim:t\",\"seal\":true}");
     fuzz_seed_add(seeds, "sealed-transfer", buf_slice(&all));
+    buf_clear(&all);
+    put_request(&all, METHOD_GRANT,
+                "{\"playerId\":\"42\",\"opId\":\"claim:t\"," SYSTEM CURRENCY
+                ",\"items\":[{\"kind\":\"sword\"}]}");
+    put_request(&all, METHOD_REVERSE, "{" OP SYSTEM "\"targetOpId\":\"claim:t\",\"reason\":\"r\"}");
+    fuzz_seed_add(seeds, "reversed-grant", buf_slice(&all));
     buf_deinit(&all);
 }
