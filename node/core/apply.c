@@ -42,6 +42,18 @@ void applier_set_shard_count(struct applier *applier, uint32_t shard_count)
     applier->shard_count = shard_count;
 }
 
+void applier_set_arenas(struct applier *applier, struct arena_pool *arenas)
+{
+    applier->arena.pool = arenas;
+    applier->scratch.pool = arenas;
+}
+
+void applier_rest(struct applier *applier)
+{
+    arena_reset(&applier->arena);
+    arena_reset(&applier->scratch);
+}
+
 struct state *applier_state(struct applier *applier)
 {
     return applier->state;

@@ -21,6 +21,10 @@ struct applier *applier_new(uint32_t shard, const struct handler_table *handlers
 void applier_free(struct applier *applier);
 /* Of the cluster, for ever the same (DESIGN section 3); before anything is sent between shards. */
 void applier_set_shard_count(struct applier *applier, uint32_t shard_count);
+/* Where its memory for a step comes from; borrowed. */
+void applier_set_arenas(struct applier *applier, struct arena_pool *arenas);
+/* At the end of a step: gives that memory back. Outcomes are gone after it. */
+void applier_rest(struct applier *applier);
 struct state *applier_state(struct applier *applier);
 const struct meta *applier_meta(const struct applier *applier);
 /* Sets what the database holds (meta row, may be empty for a new shard; timers by state_load). */

@@ -123,3 +123,80 @@ err entry_decode(struct slice bytes, struct entry **ret_entry)
     *ret_entry = entry;
     return ERR_OK;
 }
+
+struct entry_place entry_place(const struct entry *entry)
+{
+    return (struct entry_place){ entry->index, entry->dot, entry->owner_ms, entry->hash };
+}
+
+static bool follows(const struct entry *entry, const struct entry_place *before)
+{
+    return entry->index == before->index + 1 && entry->dot.epoch == before->dot.epoch &&
+           entry->dot.owner == before->dot.owner && entry->dot.counter == before->dot.counter + 1 &&
+           entry->owner_ms >= before->owner_ms && hash128_equal(entry->prev_hash, before->hash);
+}
+
+/* Kind u8, milliseconds since the one before, hash 16, body size, body; or zero u8, size, all. */
+void entry_encode_after(const struct entry *entry, const struct entry_place *before,
+                        struct buf *out)
+{
+    if (!follows(entry, before)) {
+        buf_put_u8(out, 0);
+        buf_put_compact(out, entry->encoded.size);
+        buf_append(out, entry->encoded.data, entry->encoded.size);
+        return;
+    }
+    buf_put_u8(out, (uint8_t)entry->kind);
+    buf_put_compact(out, entry->owner_ms - before->owner_ms);
+    buf_append(out, entry->hash.bytes, sizeof entry->hash.bytes);
+    buf_put_compact(out, entry->body.size);
+    buf_append(out, entry->body.data, entry->body.size);
+}
+
+static err decode_whole(struct reader *reader, const struct entry_place *before,
+                        struct entry **ret_entry)
+{
+    struct entry *entry;
+    uint64_t size = read_compact(reader);
+    err e = entry_decode(read_raw(reader, size), &entry);
+
+    if (e != ERR_OK)
+        return e;
+    if (follows(entry, before)) { /* One form for each. */
+        entry_unref(entry);
+        return ERR_CORRUPT;
+    }
+    *ret_entry = entry;
+    return ERR_OK;
+}
+
+err entry_decode_after(struct reader *reader, const struct entry_place *before,
+                       struct entry **ret_entry)
+{
+    uint8_t kind = read_u8(reader);
+
+    if (reader->bad)
+        return ERR_CORRUPT;
+    if (kind == 0)
+        return decode_whole(reader, before, ret_entry);
+    uint64_t owner_ms = before->owner_ms + read_compact(reader);
+    struct slice hash = read_raw(reader, sizeof before->hash.bytes);
+    uint64_t body_bytes = read_compact(reader);
+    struct slice body = read_raw(reader, body_bytes);
+    struct dot dot = before->dot;
+
+    dot.counter++;
+    if (reader->bad || kind > ENTRY_CUT || body.size > ENTRY_BODY_BYTES_MAX)
+        return ERR_CORRUPT;
+    if (owner_ms < before->owner_ms || before->index == UINT64_MAX || dot.epoch == 0 ||
+        dot.counter == 0)
+        return ERR_CORRUPT;
+    struct entry *entry =
+        entry_new((enum entry_kind)kind, before->index + 1, dot, owner_ms, before->hash, body);
+    if (memcmp(entry->hash.bytes, hash.data, sizeof entry->hash.bytes) != 0) {
+        entry_unref(entry);
+        return ERR_CORRUPT;
+    }
+    *ret_entry = entry;
+    return ERR_OK;
+}

@@ -51,6 +51,26 @@ struct entry *entry_new(enum entry_kind kind, uint64_t index, struct dot dot, ui
 struct entry *entry_ref(struct entry *entry);
 void entry_unref(struct entry *entry);
 
+/*
+ * The form between replicas. An entry that follows the one before it, as nearly all do, leaves out
+ * what can be told from that one (its index, its dot, the hash before); any other goes whole.
+ */
+struct entry_place {
+    uint64_t index;
+    struct dot dot;
+    uint64_t owner_ms;
+    struct hash128 hash;
+};
+/* Where `entry` stands, for the one behind it. */
+struct entry_place entry_place(const struct entry *entry);
+/* Appends `entry` as it stands behind `before`. */
+void entry_encode_after(const struct entry *entry, const struct entry_place *before,
+                        struct buf *out);
+/* One reference, the caller's. ERR_CORRUPT: malformed, or the hash does not match; *ret_entry
+ * untouched. */
+NODISCARD err entry_decode_after(struct reader *reader, const struct entry_place *before,
+                                 struct entry **ret_entry);
+
 /* Copies one encoded entry out of `bytes` (exactly one). Verifies lengths, kind and hash.
  * ERR_CORRUPT: malformed, or the hash does not match; *ret_entry untouched. */
 NODISCARD err entry_decode(struct slice bytes, struct entry **ret_entry);

@@ -216,7 +216,6 @@ static err dispatch(struct rep *rep, const struct rep_event *event, struct rep_o
 
 err rep_step(struct rep *rep, const struct rep_event *event, struct rep_out *out)
 {
-    rep_check(rep);
     if (rep->now_ms == 0)
         rep->owner_heard_ms = event->now_ms; /* The first step: its silence begins here. */
     if (event->now_ms > rep->now_ms)

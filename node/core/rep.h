@@ -25,7 +25,7 @@
     X(append_bytes_max,         524288,      4096, 4194304, "bytes in one APPEND")               \
     X(inflight_entries_max,       8192,         1, 1048576, "proposed, not committed")           \
     X(inflight_bytes_max,     67108864,      4096, 1073741824, "proposed, not committed")        \
-    X(recent_bytes_max,         262144,      4096, 67108864, "applied entries kept in memory")   \
+    X(recent_bytes_max,         262144,      4096, 67108864, "applied, but a member lacks them") \
     X(clock_ahead_ms_max,         2000,        10,  60000, "entries dated later are refused")
 /* clang-format on */
 

@@ -92,6 +92,32 @@ static void laggard_is_served_from_the_log_on_disk(void **state)
     end(sim);
 }
 
+static void entries_stay_in_memory_only_while_a_member_lacks_them(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    for (uint32_t i = 0; i < 30; i++) {
+        propose(sim, 1, 10);
+        rep_sim_run(sim, 50);
+    }
+    assert_null(rep_entry(rep_sim_rep(sim, 1), 100));
+    assert_null(rep_entry(rep_sim_rep(sim, 2), 100));
+    isolate(sim, 3, true);
+    for (uint32_t i = 0; i < 30; i++) {
+        propose(sim, 1, 10);
+        rep_sim_run(sim, 5);
+    }
+    assert_true(commit_index(sim, 1) >= 500);
+    assert_non_null(rep_entry(rep_sim_rep(sim, 1), 302)); /* Far below recent_bytes_max. */
+    isolate(sim, 3, false);
+    rep_sim_run(sim, 1000);
+    assert_true(rep_sim_converged(sim));
+    assert_int_equal(sim->counts.log_reads, 0);
+    end(sim);
+}
+
 static void messages_to_a_silent_member_are_bounded(void **state)
 {
     struct rep_sim *sim = begin(3);
@@ -146,6 +172,7 @@ int main(void)
         cmocka_unit_test(owner_counts_itself_only_when_its_disk_says_so),
         cmocka_unit_test(proposals_are_refused_when_too_many_wait_or_too_large),
         cmocka_unit_test(laggard_is_served_from_the_log_on_disk),
+        cmocka_unit_test(entries_stay_in_memory_only_while_a_member_lacks_them),
         cmocka_unit_test(messages_to_a_silent_member_are_bounded),
         cmocka_unit_test(member_behind_the_log_needs_a_snapshot),
     };

@@ -19,6 +19,8 @@
 #define REP_OUTCOMES_MAX 256u
 /* Unacknowledged APPENDs of full size on their way to one peer, at most. */
 #define REP_PIPELINE 4u
+/* Of entries that every member has, so many bytes stay in memory. */
+#define REP_SHARED_BYTES 4096u
 /* So many times the in-flight limit of committed entries may wait to be applied. */
 #define REP_UNAPPLIED_FACTOR 4u
 /* A source of entries that stays silent for so many retries is given up. */

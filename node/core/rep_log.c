@@ -178,15 +178,19 @@ void rep_log_truncate(struct rep *rep, uint64_t keep_index, struct rep_out *out)
     rep->written_index = keep_index;
 }
 
-/* Applied, durable entries beyond recent_bytes_max leave memory. */
+/* Applied, durable entries leave memory: beyond recent_bytes_max, or nearly at once if every member
+ * has them, so that their memory is used again while the processor still holds it. */
 static void evict(struct rep *rep)
 {
     struct rep_window *w = &rep->window;
+    uint64_t shared_index = rep_retain_index(rep);
     uint64_t keep =
         rep->applied_index < rep->durable_index ? rep->applied_index : rep->durable_index;
 
     while (w->base_index < keep) {
-        if (bytes_end(rep, keep) - w->base_bytes <= rep->limits.recent_bytes_max)
+        uint64_t bytes = bytes_end(rep, keep) - w->base_bytes;
+        bool shared = w->base_index < shared_index && bytes > REP_SHARED_BYTES;
+        if (!shared && bytes <= rep->limits.recent_bytes_max)
             return;
         struct rep_slot *slot = rep_log_slot(rep, w->base_index + 1);
         w->base_hash = slot->entry->hash;

@@ -5,10 +5,30 @@
 
 #include "runtime/base/check.h"
 
-#define MESSAGE_VERSION     1u
+/* Most numbers are small or absent, and every byte is encrypted and decrypted: compact. */
+#define MESSAGE_VERSION     2u
 #define MESSAGE_ENTRIES_MAX 4096u /* The greatest append_entries_max allows no more. */
 
-enum { FLAG_REFUSED = 1u, FLAG_VECTOR = 2u, FLAG_VOTES = 4u, FLAGS_ALL = 7u };
+enum {
+    FLAG_REFUSED = 1u,
+    FLAG_VECTOR = 2u,
+    FLAG_VOTES = 4u,
+    FLAG_PREV_HASH = 8u,
+    FLAG_OUTCOME = 16u,
+    FLAG_LAST_DOT = 32u,
+    FLAGS_ALL = 63u
+};
+
+static bool hash_is_zero(struct hash128 hash)
+{
+    static const struct hash128 zero = { { 0 } };
+    return hash128_equal(hash, zero);
+}
+
+static bool dot_is_zero(struct dot dot)
+{
+    return dot.epoch == 0 && dot.owner == 0 && dot.counter == 0;
+}
 
 static void hash_encode(struct hash128 hash, struct buf *out)
 {
@@ -35,40 +55,104 @@ static uint8_t flags_of(const struct rep_message *message)
         flags |= FLAG_VOTES;
     if (message->vector.count > 0 || message->vector.folded_index > 0)
         flags |= FLAG_VECTOR;
+    if (!hash_is_zero(message->prev_hash))
+        flags |= FLAG_PREV_HASH;
+    if (!hash_is_zero(message->outcome))
+        flags |= FLAG_OUTCOME;
+    if (!dot_is_zero(message->last_dot))
+        flags |= FLAG_LAST_DOT;
     return (uint8_t)flags;
+}
+
+/* What the first entry most likely follows. */
+static struct entry_place place_before(const struct rep_message *message, uint64_t counter)
+{
+    return (struct entry_place){ .index = message->prev_index,
+                                 .dot = { message->epoch, message->owner, counter - 1 },
+                                 .hash = message->prev_hash };
+}
+
+static void entries_encode(const struct rep_message *message, struct buf *out)
+{
+    CHECK(message->entry_count <= MESSAGE_ENTRIES_MAX);
+    buf_put_compact(out, message->entry_count);
+    if (message->entry_count == 0)
+        return;
+    uint64_t counter = message->entries[0]->dot.counter;
+    struct entry_place place = place_before(message, counter);
+    buf_put_compact(out, counter);
+    for (uint32_t i = 0; i < message->entry_count; i++) {
+        entry_encode_after(message->entries[i], &place, out);
+        place = entry_place(message->entries[i]);
+    }
 }
 
 void rep_message_encode(const struct rep_message *message, struct buf *out)
 {
     uint8_t flags = flags_of(message);
 
-    CHECK(message->entry_count <= MESSAGE_ENTRIES_MAX);
     buf_put_u8(out, MESSAGE_VERSION);
     buf_put_u8(out, (uint8_t)message->type);
     buf_put_u8(out, flags);
-    buf_put_u32(out, message->shard);
-    buf_put_u64(out, message->generation);
-    buf_put_u64(out, message->config);
-    buf_put_u64(out, message->epoch);
-    buf_put_u64(out, message->owner);
-    buf_put_u64(out, message->cut_id);
-    buf_put_u64(out, message->prev_index);
-    hash_encode(message->prev_hash, out);
-    buf_put_u64(out, message->commit_index);
-    buf_put_u64(out, message->retain_index);
-    buf_put_u64(out, message->round);
-    buf_put_u64(out, message->matched_index);
-    buf_put_u64(out, message->applied_index);
-    hash_encode(message->outcome, out);
-    buf_put_u64(out, message->last_dot.epoch);
-    buf_put_u64(out, message->last_dot.owner);
-    buf_put_u64(out, message->last_dot.counter);
-    buf_put_u32(out, message->apply_version);
+    buf_put_compact(out, message->shard);
+    buf_put_compact(out, message->generation);
+    buf_put_compact(out, message->config);
+    buf_put_compact(out, message->epoch);
+    buf_put_compact(out, message->owner);
+    buf_put_compact(out, message->cut_id);
+    buf_put_compact(out, message->prev_index);
+    if (flags & FLAG_PREV_HASH)
+        hash_encode(message->prev_hash, out);
+    buf_put_compact(out, message->commit_index);
+    buf_put_compact(out, message->retain_index);
+    buf_put_compact(out, message->round);
+    buf_put_compact(out, message->matched_index);
+    buf_put_compact(out, message->applied_index);
+    if (flags & FLAG_OUTCOME)
+        hash_encode(message->outcome, out);
+    if (flags & FLAG_LAST_DOT) {
+        buf_put_compact(out, message->last_dot.epoch);
+        buf_put_compact(out, message->last_dot.owner);
+        buf_put_compact(out, message->last_dot.counter);
+    }
+    buf_put_compact(out, message->apply_version);
     if (flags & FLAG_VECTOR)
         vector_encode(&message->vector, out);
-    buf_put_u32(out, message->entry_count);
-    for (uint32_t i = 0; i < message->entry_count; i++)
-        buf_put_bytes(out, message->entries[i]->encoded);
+    entries_encode(message, out);
+}
+
+static uint32_t u32_decode(struct reader *reader)
+{
+    uint64_t number = read_compact(reader);
+
+    reader->bad |= number > UINT32_MAX;
+    return (uint32_t)number;
+}
+
+static void numbers_decode(struct reader *reader, uint8_t flags, struct rep_message *m)
+{
+    m->shard = u32_decode(reader);
+    m->generation = read_compact(reader);
+    m->config = read_compact(reader);
+    m->epoch = read_compact(reader);
+    m->owner = read_compact(reader);
+    m->cut_id = read_compact(reader);
+    m->prev_index = read_compact(reader);
+    if (flags & FLAG_PREV_HASH)
+        m->prev_hash = hash_decode(reader);
+    m->commit_index = read_compact(reader);
+    m->retain_index = read_compact(reader);
+    m->round = read_compact(reader);
+    m->matched_index = read_compact(reader);
+    m->applied_index = read_compact(reader);
+    if (flags & FLAG_OUTCOME)
+        m->outcome = hash_decode(reader);
+    if (flags & FLAG_LAST_DOT) {
+        m->last_dot.epoch = read_compact(reader);
+        m->last_dot.owner = read_compact(reader);
+        m->last_dot.counter = read_compact(reader);
+    }
+    m->apply_version = u32_decode(reader);
 }
 
 static err header_decode(struct reader *reader, struct rep_message *m)
@@ -84,47 +168,37 @@ static err header_decode(struct reader *reader, struct rep_message *m)
     m->type = (enum rep_message_type)type;
     m->refused = (flags & FLAG_REFUSED) != 0;
     m->votes = (flags & FLAG_VOTES) != 0;
-    m->shard = read_u32(reader);
-    m->generation = read_u64(reader);
-    m->config = read_u64(reader);
-    m->epoch = read_u64(reader);
-    m->owner = read_u64(reader);
-    m->cut_id = read_u64(reader);
-    m->prev_index = read_u64(reader);
-    m->prev_hash = hash_decode(reader);
-    m->commit_index = read_u64(reader);
-    m->retain_index = read_u64(reader);
-    m->round = read_u64(reader);
-    m->matched_index = read_u64(reader);
-    m->applied_index = read_u64(reader);
-    m->outcome = hash_decode(reader);
-    m->last_dot.epoch = read_u64(reader);
-    m->last_dot.owner = read_u64(reader);
-    m->last_dot.counter = read_u64(reader);
-    m->apply_version = read_u32(reader);
-    if (flags & FLAG_VECTOR)
-        return vector_decode(reader, &m->vector);
-    return reader->bad ? ERR_CORRUPT : ERR_OK;
+    numbers_decode(reader, flags, m);
+    if (flags & FLAG_VECTOR) {
+        err e = vector_decode(reader, &m->vector);
+        if (e != ERR_OK)
+            return e;
+    }
+    /* One form for each message: what is absent has no flag. */
+    return reader->bad || flags_of(m) != flags ? ERR_CORRUPT : ERR_OK;
 }
 
 static err entries_decode(struct reader *reader, struct rep_message *m)
 {
-    uint32_t count = read_u32(reader);
+    uint64_t count = read_compact(reader);
 
     if (reader->bad || count > MESSAGE_ENTRIES_MAX)
         return ERR_CORRUPT;
     if (count == 0)
         return ERR_OK;
+    uint64_t counter = read_compact(reader);
+    struct entry_place place = place_before(m, counter);
+    if (reader->bad || counter == 0)
+        return ERR_CORRUPT;
     m->entries = mem_zalloc(count * sizeof m->entries[0]);
     for (; m->entry_count < count; m->entry_count++) {
-        struct slice bytes = read_bytes(reader, ENTRY_BODY_BYTES_MAX + 1024u);
-        if (reader->bad)
-            return ERR_CORRUPT;
-        err e = entry_decode(bytes, &m->entries[m->entry_count]);
+        struct entry **entry = &m->entries[m->entry_count];
+        err e = entry_decode_after(reader, &place, entry);
         if (e != ERR_OK)
             return e;
+        place = entry_place(*entry);
     }
-    return ERR_OK;
+    return m->entries[0]->dot.counter == counter ? ERR_OK : ERR_CORRUPT;
 }
 
 err rep_message_decode(struct slice bytes, struct rep_message *ret_message)
@@ -161,6 +235,6 @@ err rep_message_peek_shard(struct slice bytes, uint32_t *ret_shard)
     (void)read_u8(&reader); /* Version, */
     (void)read_u8(&reader); /* type, */
     (void)read_u8(&reader); /* flags. */
-    *ret_shard = read_u32(&reader);
+    *ret_shard = u32_decode(&reader);
     return reader.bad ? ERR_CORRUPT : ERR_OK;
 }

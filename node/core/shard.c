@@ -40,7 +40,9 @@ err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
     shard->number = number;
     shard->self = self;
     shard->limits = *limits;
+    shard->arena.pool = image->arenas;
     shard->applier = applier_new(number, handlers);
+    applier_set_arenas(shard->applier, image->arenas);
     applier_set_shard_count(shard->applier, limits->shard_count);
     err e = restore(shard, image);
     if (e != ERR_OK) {
@@ -240,7 +242,6 @@ static void follow_role(struct shard *shard, struct shard_out *out)
 
 void shard_step(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
-    arena_reset(&shard->arena);
     event_step(shard, event, out);
     if (!shard->apply_blocked || event->type == SHARD_ROWS)
         shard_apply(shard, event, out);
@@ -251,6 +252,8 @@ void shard_step(struct shard *shard, const struct shard_event *event, struct sha
     shard->stats.diverged += out->rep.diverged;
     shard->stats.waiting_calls = shard->call_count;
     shard->stats.waiters = shard->calls[CALL_QUEUED].count + shard->calls[CALL_STEALING].count;
+    arena_reset(&shard->arena);
+    applier_rest(shard->applier);
 }
 
 void shard_out_clear(struct shard_out *out)

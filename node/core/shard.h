@@ -126,6 +126,7 @@ struct shard_image {
     struct slice meta_row;
     const struct shard_row *timers;
     uint32_t timer_count;
+    struct arena_pool *arenas; /* Borrowed for the shard's life; NULL: memory of its own. */
 };
 
 /* ERR_CORRUPT: the meta row or an entry contradicts the image. */

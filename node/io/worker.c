@@ -248,6 +248,7 @@ void worker_free(struct worker *worker)
     worker_load_deinit(worker);
     for (uint32_t i = 0; i < worker->options.shard_count; i++)
         shard_free(worker->slots[i].shard);
+    arena_pool_deinit(&worker->arenas);
     shard_out_deinit(&worker->out);
     free(worker->checkpoint.flush_indexes);
     free(worker->flush_list);
@@ -258,8 +259,11 @@ void worker_free(struct worker *worker)
 static err adopt(struct worker *worker, uint32_t shard, const struct shard_image *image)
 {
     struct slot *slot = &worker->slots[shard];
+    struct shard_image pooled = *image;
+
+    pooled.arenas = &worker->arenas;
     err e = shard_new(shard, worker->options.self, &worker->options.limits,
-                      worker->options.handlers, image, &slot->shard);
+                      worker->options.handlers, &pooled, &slot->shard);
 
     if (e != ERR_OK)
         return e;

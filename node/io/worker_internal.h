@@ -80,6 +80,7 @@ struct worker {
     struct slot *slots;
     uint32_t held;
     struct shard_out out;
+    struct arena_pool arenas; /* Of all its shards: one step at a time needs any. */
     /* Gives back rows, flushes shards, then hands the round's writes to the log. */
     struct loop_hook round_hook;
     uint32_t *flush_list;

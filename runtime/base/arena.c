@@ -9,6 +9,7 @@
 
 #define ARENA_ALIGN       16u
 #define ARENA_BLOCK_BYTES 8192u
+#define POOL_BLOCKS_MAX   64u
 
 struct arena_block {
     struct arena_block *next;
@@ -18,9 +19,18 @@ struct arena_block {
 
 static struct arena_block *block_new(struct arena *arena, size_t capacity)
 {
-    struct arena_block *block = mem_alloc(sizeof *block + capacity);
+    struct arena_pool *pool = arena->pool;
+    struct arena_block *block;
+
+    if (pool != NULL && pool->blocks != NULL && capacity == ARENA_BLOCK_BYTES) {
+        block = pool->blocks;
+        pool->blocks = block->next;
+        pool->count--;
+    } else {
+        block = mem_alloc(sizeof *block + capacity);
+        block->capacity = capacity;
+    }
     block->next = arena->blocks;
-    block->capacity = capacity;
     arena->blocks = block;
     arena->used = 0;
     return block;
@@ -77,22 +87,46 @@ static void blocks_free(struct arena_block *block)
     }
 }
 
+static void blocks_give_back(struct arena_pool *pool, struct arena_block *block)
+{
+    while (block != NULL) {
+        struct arena_block *next = block->next;
+        if (block->capacity == ARENA_BLOCK_BYTES && pool->count < POOL_BLOCKS_MAX) {
+            block->next = pool->blocks;
+            pool->blocks = block;
+            pool->count++;
+        } else {
+            free(block);
+        }
+        block = next;
+    }
+}
+
 void arena_reset(struct arena *arena)
 {
     struct arena_block *keep = arena->blocks;
 
-    if (keep != NULL && keep->capacity > ARENA_BLOCK_BYTES) {
+    if (arena->pool != NULL) {
+        blocks_give_back(arena->pool, keep);
+        keep = NULL;
+    } else if (keep != NULL && keep->capacity > ARENA_BLOCK_BYTES) {
         blocks_free(keep);
         keep = NULL;
     } else if (keep != NULL) {
         blocks_free(keep->next);
         keep->next = NULL;
     }
-    *arena = (struct arena){ .blocks = keep };
+    *arena = (struct arena){ .blocks = keep, .pool = arena->pool };
 }
 
 void arena_deinit(struct arena *arena)
 {
     blocks_free(arena->blocks);
     *arena = (struct arena){ 0 };
+}
+
+void arena_pool_deinit(struct arena_pool *pool)
+{
+    blocks_free(pool->blocks);
+    *pool = (struct arena_pool){ 0 };
 }

@@ -8,6 +8,7 @@
 
 #include "runtime/base/arena.h"
 #include "runtime/base/buf.h"
+#include "runtime/base/check.h"
 #include "runtime/base/err.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/id.h"
@@ -145,6 +146,51 @@ static void timeouts_are_unknown_outcomes(void **state)
     assert_string_equal(err_name(ERR_TIMEOUT), "ERR_TIMEOUT");
 }
 
+static void compact_numbers_have_one_form(void **state)
+{
+    static const uint64_t numbers[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX, UINT64_MAX };
+    static const char *const others[] = { "\x80", "\x81\x00",
+                                          "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02",
+                                          "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x81\x01" };
+    static const size_t sizes[] = { 1, 2, 10, 11 };
+    struct buf buf = { 0 };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+        buf_put_compact(&buf, numbers[i]);
+    assert_int_equal(buf.size, 1 + 1 + 1 + 2 + 2 + 3 + 5 + 10);
+    struct reader reader = reader_from(buf_slice(&buf));
+    for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+        assert_true(read_compact(&reader) == numbers[i]);
+    assert_int_equal(reader_finish(&reader), ERR_OK);
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        reader = reader_from((struct slice){ (const uint8_t *)others[i], sizes[i] });
+        (void)read_compact(&reader);
+        assert_true(reader.bad);
+    }
+    buf_deinit(&buf);
+}
+
+static void a_pool_gives_an_arena_what_another_gave_back(void **state)
+{
+    struct arena_pool pool = { 0 };
+    struct arena one = { .pool = &pool };
+    struct arena two = { .pool = &pool };
+    (void)state;
+
+    void *first = arena_alloc(&one, 100);
+    (void)arena_alloc(&one, 100000); /* A block of its own size: not for the pool. */
+    arena_reset(&one);
+    assert_int_equal(pool.count, 1);
+    assert_ptr_equal(arena_alloc(&two, 100), first);
+    assert_int_equal(pool.count, 0);
+    assert_ptr_not_equal(arena_alloc(&one, 100), first);
+    arena_reset(&one);
+    arena_deinit(&two);
+    arena_deinit(&one);
+    arena_pool_deinit(&pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +203,8 @@ int main(void)
         cmocka_unit_test(chain_depends_on_every_part),
         cmocka_unit_test(chain_is_the_hash_of_what_it_holds_one_after_the_other),
         cmocka_unit_test(timeouts_are_unknown_outcomes),
+        cmocka_unit_test(compact_numbers_have_one_form),
+        cmocka_unit_test(a_pool_gives_an_arena_what_another_gave_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,6 +150,17 @@ void buf_put_u64_be(struct buf *buf, uint64_t v)
     buf_put_u32_be(buf, (uint32_t)v);
 }
 
+void buf_put_compact(struct buf *buf, uint64_t v)
+{
+    uint8_t *at = buf_reserve(buf, 10);
+    size_t size = 0;
+
+    for (; v >= 0x80; v >>= 7)
+        at[size++] = (uint8_t)(v | 0x80);
+    at[size++] = (uint8_t)v;
+    buf->size += size;
+}
+
 void buf_put_bytes(struct buf *buf, struct slice bytes)
 {
     CHECK(bytes.size <= UINT32_MAX);
@@ -231,6 +242,23 @@ uint64_t read_u64_be(struct reader *reader)
     for (size_t i = 0; i < b.size; i++)
         v = v << 8 | b.data[i];
     return v;
+}
+
+uint64_t read_compact(struct reader *reader)
+{
+    uint64_t v = 0;
+
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        uint8_t byte = read_u8(reader);
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte >= 0x80)
+            continue;
+        if ((byte == 0 && shift > 0) || (shift == 63 && byte > 1))
+            break;
+        return v;
+    }
+    reader->bad = true;
+    return 0;
 }
 
 struct slice read_bytes(struct reader *reader, size_t size_max)

@@ -48,6 +48,8 @@ void buf_put_u64(struct buf *buf, uint64_t v);
 void buf_put_u16_be(struct buf *buf, uint16_t v);
 void buf_put_u32_be(struct buf *buf, uint32_t v);
 void buf_put_u64_be(struct buf *buf, uint64_t v);
+/* In as few bytes as the number needs: seven bits each, the lowest first. */
+void buf_put_compact(struct buf *buf, uint64_t v);
 /* u32 length, then the bytes. */
 void buf_put_bytes(struct buf *buf, struct slice bytes);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -75,6 +77,8 @@ uint16_t read_u16_be(struct reader *reader);
 uint64_t read_u64_be(struct reader *reader);
 /* Borrowed from what the reader reads. */
 struct slice read_raw(struct reader *reader, size_t size);
+/* What buf_put_compact wrote; any longer form of the same number is bad. */
+uint64_t read_compact(struct reader *reader);
 /* u32 length, then the bytes; longer than `size_max` is bad. */
 struct slice read_bytes(struct reader *reader, size_t size_max);
 /* ERR_CORRUPT when a read ran short or bytes are left over. */
