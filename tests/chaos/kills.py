@@ -7,8 +7,6 @@ exactly once, nothing sealed is, and the replicas agree.
   kills.py [--kills N] [--seed S] [--json]
 """
 
-import argparse
-import json
 import pathlib
 import random
 import sys
@@ -18,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integratio
 
 from cluster import Cluster, wait_for  # noqa: E402  (found beside this folder)
 from history import Crew  # noqa: E402
+from report import judged, main, parser_for  # noqa: E402
 
 # Checkpoints are written and the log is cut every few hundred milliseconds.
 NODE = {"checkpoint-interval": "100ms", "log-segment-size": "4MiB", "log-size-max": "64MiB",
@@ -139,36 +138,11 @@ def run(arguments):
         found = {"seed": arguments.seed, "kills": killer.kills, "several_at_once": killer.at_once,
                  "while_starting": killer.while_starting, "seconds": round(seconds, 1)}
         found |= crew.figures() | {name: sums[series] for name, series in REACHED.items()}
-        found |= {"audit_seconds": round(time.monotonic() - begun, 1), "wrong": wrong}
-        if wrong:
-            raise Broken(found)
-        return found
-
-
-class Broken(AssertionError):
-    def __init__(self, found):
-        self.found = found
-        super().__init__("\n".join(found["wrong"][:20]))
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--json", action="store_true", help="figures as JSON only")
-    arguments = parser.parse_args()
-    code = 0
-    try:
-        found = run(arguments)
-    except Broken as broken:
-        found, code = broken.found, 1
-    if arguments.json:
-        print(json.dumps(found))
-    else:
-        for name, value in found.items():
-            print(f"{name.replace('_', ' '):24} {value}")
-    return code
+        found |= {"audit_seconds": round(time.monotonic() - begun, 1)}
+        return judged(found, wrong)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parser = parser_for(__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    sys.exit(main(run, parser))

@@ -7,9 +7,7 @@ every item is in one place and every coin is accounted for, by an audit of expor
   transfers.py [--operations N] [--seed S] [--late-max SECONDS] [--json]
 """
 
-import argparse
 import json
-import os
 import pathlib
 import random
 import subprocess
@@ -23,6 +21,7 @@ sys.path.insert(0, str(HERE.parent / "integration"))
 from books import Books  # noqa: E402  (found beside this file)
 from client import UNHELD, uuid7  # noqa: E402
 from cluster import Cluster, die_with_parent, free_port, wait_for  # noqa: E402
+from report import judged, main, parser_for  # noqa: E402
 
 PLAYERS, SWORDS, GOLD = 192, 3, 500
 TRADERS = 2  # Processes: a stock client fills a core.
@@ -159,38 +158,11 @@ def run(arguments):
         for name in traders[0].figures:
             found[name] = sum(trader.figures.get(name, 0) for trader in traders)
         wrong += [f"never happened: {name}" for name in REACHED if not found.get(name)]
-        found |= {"wrong": wrong}
-        if wrong:
-            raise Broken(found)
-        return found
-
-
-class Broken(AssertionError):
-    def __init__(self, found):
-        self.found = found
-        super().__init__("\n".join(found["wrong"][:20]))
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
-    parser.add_argument("--operations", type=int, default=100000)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--late-max", type=float, default=60, help="seconds (60)")
-    parser.add_argument("--json", action="store_true", help="figures as JSON only")
-    arguments = parser.parse_args()
-    os.environ.setdefault("NODE_NO_WARNINGS", "1")
-    code = 0
-    try:
-        found = run(arguments)
-    except Broken as broken:
-        found, code = broken.found, 1
-    if arguments.json:
-        print(json.dumps(found))
-    else:
-        for name, value in found.items():
-            print(f"{name.replace('_', ' '):24} {value}")
-    return code
+        return judged(found, wrong)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parser = parser_for(__doc__)
+    parser.add_argument("--operations", type=int, default=100000)
+    parser.add_argument("--late-max", type=float, default=60, help="seconds (60)")
+    sys.exit(main(run, parser))
