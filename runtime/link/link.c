@@ -394,9 +394,10 @@ static err decrypt(struct link *link)
     uint8_t *at = frame_decoder_reserve(&link->decoder, WIRE_READ_SIZE / 4);
     err e = tls_session_read(link->tls, at, WIRE_READ_SIZE / 4, &size);
     frame_decoder_commit(&link->decoder, size);
-    /* A flight or an alert to send, or HELLO may leave now. */
-    if (tls_session_output(link->tls)->size > 0 ||
-        (!was_established && tls_session_is_established(link->tls)))
+    /* A flight or an alert to send, or HELLO may leave now; while a write is on its way its end
+     * flushes, and to try before would go on for ever. */
+    if (!link->writing && (tls_session_output(link->tls)->size > 0 ||
+                           (!was_established && tls_session_is_established(link->tls))))
         link_mark_dirty(link);
     return e;
 }
