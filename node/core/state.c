@@ -51,10 +51,33 @@ static void coverage_deinit(struct coverage *coverage)
     buf_deinit(&coverage->to);
 }
 
-static void row_free(struct row *row)
+/* Like blob_new and blob_unref, with memory of the state's own. */
+static struct blob *value_new(struct state *state, struct slice bytes)
 {
-    blob_unref(row->value);
-    free(row);
+    CHECK(bytes.size <= STATE_VALUE_BYTES_MAX);
+    struct blob *value = row_pool_take(&state->pool, sizeof *value + bytes.size);
+    value->refs = 1;
+    value->size = (uint32_t)bytes.size;
+    if (bytes.size > 0)
+        memcpy(value->bytes, bytes.data, bytes.size);
+    return value;
+}
+
+void state_value_unref(struct state *state, struct blob *value)
+{
+    if (value == NULL)
+        return;
+    CHECK(value->refs > 0);
+    if (--value->refs == 0)
+        row_pool_give(&state->pool, value, sizeof *value + value->size);
+}
+
+static void row_free(void *context, struct row *row)
+{
+    struct state *state = context;
+
+    state_value_unref(state, row->value);
+    row_pool_give(&state->pool, row, sizeof *row + row->key_size);
 }
 
 void state_free(struct state *state)
@@ -64,7 +87,8 @@ void state_free(struct state *state)
     CHECK(!state->transaction_open);
     if (state->checkpoint_open)
         state_checkpoint_end(state, false);
-    row_table_deinit(&state->table, row_free);
+    row_table_deinit(&state->table, row_free, state);
+    row_pool_deinit(&state->pool);
     for (uint32_t i = 0; i < COVERAGES_MAX; i++)
         coverage_deinit(&state->coverages[i]);
     free(state->dirty);
@@ -132,10 +156,12 @@ struct row *state_row_make(struct state *state, struct slice key, bool *ret_made
     *ret_made = row == NULL;
     if (row != NULL)
         return row;
-    row = mem_zalloc(sizeof *row + key.size);
-    row->hash = hash;
-    row->dirty_place = DIRTY_NONE;
-    row->key_size = (uint16_t)key.size;
+    row = row_pool_take(&state->pool, sizeof *row + key.size);
+    *row = (struct row){
+        .hash = hash,
+        .dirty_place = DIRTY_NONE,
+        .key_size = (uint16_t)key.size,
+    };
     memcpy(row->key, key.data, key.size);
     row_table_add(&state->table, row);
     if (order_has(state, key))
@@ -156,7 +182,7 @@ void state_row_drop(struct state *state, struct row *row)
     state->stats.bytes -= row_bytes(row);
     if (is_operation(row) && row->value != NULL)
         state->operation_bytes -= row_bytes(row);
-    row_free(row);
+    row_free(state, row);
 }
 
 void state_row_set_value(struct state *state, struct row *row, struct blob *value)
@@ -265,7 +291,7 @@ static void change(struct state *state, struct slice key, struct blob *value)
 
 void state_put(struct state *state, struct slice key, struct slice value)
 {
-    change(state, key, blob_new(value));
+    change(state, key, value_new(state, value));
 }
 
 void state_delete(struct state *state, struct slice key)
@@ -277,7 +303,7 @@ void state_commit(struct state *state)
 {
     CHECK(state->transaction_open);
     for (uint32_t i = 0; i < state->undo_count; i++)
-        blob_unref(state->undo[i].value);
+        state_value_unref(state, state->undo[i].value);
     state->undo_count = 0;
     state->transaction_open = false;
 }
@@ -294,7 +320,7 @@ void state_rollback(struct state *state)
             state_row_set_clean(state, row);
         if (undo->was_missing)
             state_row_drop(state, row);
-        blob_unref(value);
+        state_value_unref(state, value);
     }
     state->transaction_open = false;
 }
@@ -316,7 +342,7 @@ bool state_load(struct state *state, uint64_t load_generation, struct slice key,
         return true;
     struct row *row = state_row_make(state, key, &made);
     if (made && value != NULL)
-        state_row_set_value(state, row, blob_new(*value));
+        state_row_set_value(state, row, value_new(state, *value));
     return true;
 }
 

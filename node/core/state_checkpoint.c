@@ -65,7 +65,7 @@ void state_checkpoint_end(struct state *state, bool written)
     CHECK(state->checkpoint_open);
     CHECK(!state->transaction_open);
     for (uint32_t i = 0; i < state->frozen_count; i++) {
-        blob_unref(state->writes[i].value);
+        state_value_unref(state, state->writes[i].value);
         thaw(state, state->frozen[i], written);
     }
     state->frozen_count = 0;

@@ -5,6 +5,7 @@
 #ifndef NODE_CORE_STATE_ROW_H
 #define NODE_CORE_STATE_ROW_H
 
+#include "node/core/row_pool.h"
 #include "node/core/state.h"
 
 #define DIRTY_NONE UINT32_MAX
@@ -24,14 +25,13 @@ struct row {
 
 struct row_slot {
     struct row *row;
-    uint32_t hash; /* Upper half, so that most slots are passed by without looking at the row. */
-    bool left;     /* A row stood here. */
+    uint32_t hash; /* Lower half: most slots are passed by, and moved, without looking at rows. */
+    bool left;     /* `old`: a row stood here. */
 };
 
 struct row_slots {
     struct row_slot *slots;
     uint64_t capacity; /* A power of two, or 0. */
-    uint64_t left;
 };
 
 /* Open addressing. When it grows, rows move a few at a time, so that no single insert pauses. */
@@ -59,6 +59,7 @@ struct coverage {
 
 struct state {
     uint32_t shard;
+    struct row_pool pool; /* Of rows and their values. */
     struct row_table table;
     struct row *order[6];        /* Treaps: items, operations, timers, mail, histories, players. */
     bool players_ordered;        /* Since somebody first asked for a range of them. */
@@ -94,7 +95,8 @@ void row_table_remove(struct row_table *table, struct row *row);
 void row_table_visit(const struct row_table *table, void (*visit)(void *context, struct row *row),
                      void *context);
 /* Hands every row to `visit`, which frees it. */
-void row_table_deinit(struct row_table *table, void (*visit)(struct row *row));
+void row_table_deinit(struct row_table *table, void (*visit)(void *context, struct row *row),
+                      void *context);
 
 /* Whether rows of this key's table are kept in order. */
 bool order_has(const struct state *state, struct slice key);
@@ -113,6 +115,8 @@ void state_row_set_dirty(struct state *state, struct row *row);
 void state_row_set_clean(struct state *state, struct row *row);
 void state_row_set_value(struct state *state, struct row *row, struct blob *value);
 void state_row_use(struct state *state, struct row *row);
+/* Values are of the state's own memory: blob_unref is not for them. */
+void state_value_unref(struct state *state, struct blob *value);
 
 /* Forgets what is known of pages that include `key`. */
 void state_uncover(struct state *state, struct slice key);

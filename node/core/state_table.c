@@ -4,6 +4,7 @@
 #include "runtime/base/check.h"
 
 #define CAPACITY_MIN  64u
+#define CAPACITY_MAX  (1ull << 32)
 #define MIGRATE_SLOTS 16u /* Old slots emptied by each row added: done long before it grows. */
 
 /* Probing goes on past a slot that held a row, and ends at one that never did. */
@@ -22,10 +23,23 @@ static struct row_slot *slot_find(const struct row_slots *slots, struct slice ke
         struct row_slot *slot = &slots->slots[at];
         if (never_used(slot))
             return NULL;
-        if (slot->row != NULL && slot->hash == (uint32_t)(hash >> 32) && slot->row->hash == hash &&
+        if (slot->row != NULL && slot->hash == (uint32_t)hash && slot->row->hash == hash &&
             slice_equal(row_slice(slot->row), key))
             return slot;
     }
+}
+
+static struct row_slot *slot_of(const struct row_slots *slots, const struct row *row)
+{
+    uint64_t mask = slots->capacity - 1;
+
+    if (slots->capacity == 0)
+        return NULL;
+    for (uint64_t at = row->hash & mask; !never_used(&slots->slots[at]); at = (at + 1) & mask) {
+        if (slots->slots[at].row == row)
+            return &slots->slots[at];
+    }
+    return NULL;
 }
 
 struct row *row_table_find(const struct row_table *table, struct slice key, uint64_t hash)
@@ -45,26 +59,40 @@ void row_table_prefetch(const struct row_table *table, uint64_t hash)
         __builtin_prefetch(&table->old.slots[hash & (table->old.capacity - 1)]);
 }
 
-static void slots_put(struct row_slots *slots, struct row *row)
+/* Only into `now`, whose slots have no marks. */
+static void slots_put(struct row_slots *slots, struct row *row, uint32_t hash)
 {
     uint64_t mask = slots->capacity - 1;
-    uint64_t at = row->hash & mask;
+    uint64_t at = hash & mask;
 
     while (slots->slots[at].row != NULL)
         at = (at + 1) & mask;
-    if (slots->slots[at].left) {
-        slots->slots[at].left = false;
-        slots->left--;
-    }
     slots->slots[at].row = row;
-    slots->slots[at].hash = (uint32_t)(row->hash >> 32);
+    slots->slots[at].hash = hash;
 }
 
-static void slots_leave(struct row_slots *slots, struct row_slot *slot)
+/* Out of `old`, where a row cannot move: those before it may be gone already. */
+static void slot_leave(struct row_slot *slot)
 {
     slot->row = NULL;
     slot->left = true;
-    slots->left++;
+}
+
+/* Out of `now`: moves later rows of the run into the hole, so that no mark is left behind. With
+ * marks, a load that adds and drops as many rows made the table anew again and again. */
+static void slots_close(struct row_slots *slots, struct row_slot *slot)
+{
+    uint64_t mask = slots->capacity - 1;
+    uint64_t hole = (uint64_t)(slot - slots->slots);
+
+    for (uint64_t at = (hole + 1) & mask; !never_used(&slots->slots[at]); at = (at + 1) & mask) {
+        uint64_t home = slots->slots[at].hash & mask;
+        if (((at - home) & mask) < ((at - hole) & mask))
+            continue;
+        slots->slots[hole] = slots->slots[at];
+        hole = at;
+    }
+    slots->slots[hole] = (struct row_slot){ 0 };
 }
 
 static void migrate(struct row_table *table)
@@ -72,8 +100,8 @@ static void migrate(struct row_table *table)
     for (uint32_t i = 0; i < MIGRATE_SLOTS && table->old.capacity > 0; i++) {
         struct row_slot *slot = &table->old.slots[table->migrated++];
         if (slot->row != NULL) {
-            slots_put(&table->now, slot->row);
-            slots_leave(&table->old, slot);
+            slots_put(&table->now, slot->row, slot->hash);
+            slot_leave(slot);
         }
         if (table->migrated == table->old.capacity) {
             free(table->old.slots);
@@ -82,17 +110,13 @@ static void migrate(struct row_table *table)
     }
 }
 
-/* Twice as many slots when rows fill them, as many when most were left behind by dropped rows. */
 static void grow(struct row_table *table)
 {
-    uint64_t capacity = table->now.capacity;
+    uint64_t capacity = table->now.capacity > 0 ? table->now.capacity * 2 : CAPACITY_MIN;
 
+    CHECK(capacity <= CAPACITY_MAX);
     while (table->old.capacity > 0)
         migrate(table);
-    if (capacity == 0)
-        capacity = CAPACITY_MIN;
-    else if (table->row_count * 4 > capacity)
-        capacity *= 2;
     table->old = table->now;
     table->migrated = 0;
     table->now = (struct row_slots){
@@ -103,29 +127,29 @@ static void grow(struct row_table *table)
 
 void row_table_add(struct row_table *table, struct row *row)
 {
-    if ((table->row_count + table->now.left + 1) * 8 > table->now.capacity * 5)
+    if ((table->row_count + 1) * 8 > table->now.capacity * 5)
         grow(table);
     migrate(table);
-    slots_put(&table->now, row);
+    slots_put(&table->now, row, (uint32_t)row->hash);
     table->row_count++;
 }
 
 void row_table_remove(struct row_table *table, struct row *row)
 {
-    struct row_slots *slots = &table->now;
-    struct row_slot *slot = slot_find(slots, row_slice(row), row->hash);
+    struct row_slot *slot = slot_of(&table->now, row);
 
-    if (slot == NULL) {
-        slots = &table->old;
-        slot = slot_find(slots, row_slice(row), row->hash);
+    if (slot != NULL) {
+        slots_close(&table->now, slot);
+    } else {
+        slot = slot_of(&table->old, row);
+        CHECK(slot != NULL);
+        slot_leave(slot);
     }
-    CHECK(slot != NULL && slot->row == row);
-    slots_leave(slots, slot);
     table->row_count--;
 }
 
-static void slots_show(const struct row_slots *slots, void (*visit)(void *context, struct row *row),
-                       void *context)
+static void slots_visit(const struct row_slots *slots,
+                        void (*visit)(void *context, struct row *row), void *context)
 {
     for (uint64_t i = 0; i < slots->capacity; i++) {
         if (slots->slots[i].row != NULL)
@@ -136,22 +160,14 @@ static void slots_show(const struct row_slots *slots, void (*visit)(void *contex
 void row_table_visit(const struct row_table *table, void (*visit)(void *context, struct row *row),
                      void *context)
 {
-    slots_show(&table->now, visit, context);
-    slots_show(&table->old, visit, context);
+    slots_visit(&table->now, visit, context);
+    slots_visit(&table->old, visit, context);
 }
 
-static void slots_visit(const struct row_slots *slots, void (*visit)(struct row *row))
+void row_table_deinit(struct row_table *table, void (*visit)(void *context, struct row *row),
+                      void *context)
 {
-    for (uint64_t i = 0; i < slots->capacity; i++) {
-        if (slots->slots[i].row != NULL)
-            visit(slots->slots[i].row);
-    }
-}
-
-void row_table_deinit(struct row_table *table, void (*visit)(struct row *row))
-{
-    slots_visit(&table->now, visit);
-    slots_visit(&table->old, visit);
+    row_table_visit(table, visit, context);
     free(table->now.slots);
     free(table->old.slots);
     *table = (struct row_table){ 0 };
