@@ -65,6 +65,9 @@ void *row_pool_take(struct row_pool *pool, size_t size_bytes)
     struct row_pool_free *first = pool->free[class];
     if (first != NULL) {
         pool->free[class] = first->next;
+        /* Freed long ago, most likely: on its way by the time it is taken. */
+        if (first->next != NULL)
+            __builtin_prefetch(first->next, 1);
         return first;
     }
     size_t bytes = (class + 1) * ROW_POOL_STEP_BYTES;

@@ -118,7 +118,8 @@ void state_set_operations_known_ms(struct state *state, uint64_t known_ms);
 
 struct state_write {
     struct slice key;   /* Borrowed until state_checkpoint_end. */
-    struct blob *value; /* NULL: delete. Borrowed likewise. */
+    struct blob *value; /* NULL: delete. Borrowed likewise, in the state's own memory: to be read,
+                         * or copied, never to be referred to for longer. */
 };
 
 /* Freezes every dirty row as it stands. False when a checkpoint is open. *ret_writes lives until

@@ -15,13 +15,14 @@ static struct slice row_key(const struct db_row *row)
     return (struct slice){ row->key, row->key_size };
 }
 
-static struct db_row *row_new(struct slice key, struct blob *value)
+/* Copies the value: it is the state's, which a crash takes. */
+static struct db_row *row_new(struct slice key, const struct blob *value)
 {
     struct db_row *row = mem_alloc(sizeof *row + key.size);
 
     row->refs = 1;
     row->rotten = false;
-    row->value = blob_ref(value);
+    row->value = blob_new((struct slice){ value->bytes, value->size });
     row->key_size = (uint32_t)key.size;
     memcpy(row->key, key.data, key.size);
     return row;
@@ -58,7 +59,7 @@ const struct db_row *db_find(const struct db_rows *db, struct slice key)
     return db->rows[place];
 }
 
-static void db_put(struct db_rows *db, struct slice key, struct blob *value)
+static void db_put(struct db_rows *db, struct slice key, const struct blob *value)
 {
     uint32_t place = db_place(db, key);
 
