@@ -6,8 +6,8 @@
 
 #include "runtime/base/check.h"
 
-#define BLOCK_BYTES_MIN 1024u
-#define BLOCK_BYTES_MAX 16384u
+/* What the heap writes before a block: with it, slabs stand side by side. */
+#define HEAP_HEADER_BYTES 16u
 
 #if defined(__SANITIZE_ADDRESS__)
 #define POOLED_BYTES_MAX 0u
@@ -24,11 +24,15 @@ struct row_pool_free {
     struct row_pool_free *next;
 };
 
-struct row_pool_block {
-    struct row_pool_block *next;
-    size_t bytes;
+/* At a multiple of ROW_POOL_SLAB_BYTES, so that it is found from what is in it. */
+struct row_pool_slab {
+    struct row_pool_slab *previous, *next; /* With room, of the same size. */
+    struct row_pool_free *free;
+    uint32_t used_count;
+    uint32_t fresh_offset; /* In `memory`: from here on never used. */
     _Alignas(16) uint8_t memory[];
 };
+#define MEMORY_BYTES (ROW_POOL_SLAB_BYTES - HEAP_HEADER_BYTES - sizeof(struct row_pool_slab))
 
 static bool is_pooled(size_t size_bytes)
 {
@@ -40,21 +44,42 @@ static size_t class_of(size_t size_bytes)
     return size_bytes == 0 ? 0 : (size_bytes - 1) / ROW_POOL_STEP_BYTES;
 }
 
-/* What the newest block has left over is too small for this one: at most one row's worth. */
-static void block_add(struct row_pool *pool)
+static size_t class_bytes(size_t class)
 {
-    size_t bytes = pool->block_bytes * 2;
+    return (class + 1) * ROW_POOL_STEP_BYTES;
+}
 
-    if (bytes < BLOCK_BYTES_MIN)
-        bytes = BLOCK_BYTES_MIN;
-    if (bytes > BLOCK_BYTES_MAX)
-        bytes = BLOCK_BYTES_MAX;
-    struct row_pool_block *block = mem_alloc(sizeof *block + bytes);
-    block->next = pool->blocks;
-    block->bytes = bytes;
-    pool->blocks = block;
-    pool->left_bytes = bytes;
-    pool->block_bytes = bytes;
+static bool is_full(const struct row_pool_slab *slab, size_t class)
+{
+    return slab->free == NULL && slab->fresh_offset + class_bytes(class) > MEMORY_BYTES;
+}
+
+static void list_add(struct row_pool *pool, struct row_pool_slab *slab, size_t class)
+{
+    slab->previous = NULL;
+    slab->next = pool->roomy[class];
+    if (slab->next != NULL)
+        slab->next->previous = slab;
+    pool->roomy[class] = slab;
+}
+
+static void list_remove(struct row_pool *pool, struct row_pool_slab *slab, size_t class)
+{
+    *(slab->previous != NULL ? &slab->previous->next : &pool->roomy[class]) = slab->next;
+    if (slab->next != NULL)
+        slab->next->previous = slab->previous;
+}
+
+static struct row_pool_slab *slab_add(struct row_pool *pool, size_t class)
+{
+    struct row_pool_slab *slab =
+        aligned_alloc(ROW_POOL_SLAB_BYTES, ROW_POOL_SLAB_BYTES - HEAP_HEADER_BYTES);
+
+    CHECK(slab != NULL);
+    *slab = (struct row_pool_slab){ 0 };
+    list_add(pool, slab, class);
+    pool->slab_count++;
+    return slab;
 }
 
 void *row_pool_take(struct row_pool *pool, size_t size_bytes)
@@ -62,19 +87,22 @@ void *row_pool_take(struct row_pool *pool, size_t size_bytes)
     if (!is_pooled(size_bytes))
         return mem_alloc(size_bytes);
     size_t class = class_of(size_bytes);
-    struct row_pool_free *first = pool->free[class];
-    if (first != NULL) {
-        pool->free[class] = first->next;
+    struct row_pool_slab *slab = pool->roomy[class];
+    if (slab == NULL)
+        slab = slab_add(pool, class);
+    void *memory = slab->free;
+    if (memory != NULL) {
+        slab->free = slab->free->next;
         /* Freed long ago, most likely: on its way by the time it is taken. */
-        if (first->next != NULL)
-            __builtin_prefetch(first->next, 1);
-        return first;
+        if (slab->free != NULL)
+            __builtin_prefetch(slab->free, 1);
+    } else {
+        memory = slab->memory + slab->fresh_offset;
+        slab->fresh_offset += (uint32_t)class_bytes(class);
     }
-    size_t bytes = (class + 1) * ROW_POOL_STEP_BYTES;
-    if (pool->left_bytes < bytes)
-        block_add(pool);
-    void *memory = pool->blocks->memory + pool->blocks->bytes - pool->left_bytes;
-    pool->left_bytes -= bytes;
+    slab->used_count++;
+    if (is_full(slab, class))
+        list_remove(pool, slab, class);
     return memory;
 }
 
@@ -84,17 +112,32 @@ void row_pool_give(struct row_pool *pool, void *memory, size_t size_bytes)
         free(memory);
         return;
     }
+    size_t class = class_of(size_bytes);
+    uintptr_t inside = (uintptr_t)memory % ROW_POOL_SLAB_BYTES;
+    struct row_pool_slab *slab = (struct row_pool_slab *)((uint8_t *)memory - inside);
     struct row_pool_free *first = memory;
-    first->next = pool->free[class_of(size_bytes)];
-    pool->free[class_of(size_bytes)] = first;
+    CHECK(slab->used_count > 0);
+    if (is_full(slab, class))
+        list_add(pool, slab, class);
+    first->next = slab->free;
+    slab->free = first;
+    if (--slab->used_count > 0 || (slab->previous == NULL && slab->next == NULL))
+        return;
+    list_remove(pool, slab, class);
+    free(slab);
+    pool->slab_count--;
 }
 
 void row_pool_deinit(struct row_pool *pool)
 {
-    while (pool->blocks != NULL) {
-        struct row_pool_block *next = pool->blocks->next;
-        free(pool->blocks);
-        pool->blocks = next;
+    for (size_t class = 0; class < ROW_POOL_CLASSES; class ++) {
+        struct row_pool_slab *slab = pool->roomy[class];
+        if (slab == NULL)
+            continue;
+        CHECK(slab->used_count == 0 && slab->next == NULL);
+        free(slab);
+        pool->slab_count--;
     }
+    CHECK(pool->slab_count == 0);
     *pool = (struct row_pool){ 0 };
 }
