@@ -36,7 +36,7 @@ struct row_pool_slab {
 
 static bool is_pooled(size_t size_bytes)
 {
-    return size_bytes <= POOLED_BYTES_MAX;
+    return POOLED_BYTES_MAX > 0 && size_bytes <= POOLED_BYTES_MAX;
 }
 
 static size_t class_of(size_t size_bytes)
@@ -72,10 +72,11 @@ static void list_remove(struct row_pool *pool, struct row_pool_slab *slab, size_
 
 static struct row_pool_slab *slab_add(struct row_pool *pool, size_t class)
 {
-    struct row_pool_slab *slab =
-        aligned_alloc(ROW_POOL_SLAB_BYTES, ROW_POOL_SLAB_BYTES - HEAP_HEADER_BYTES);
+    void *memory = NULL;
 
-    CHECK(slab != NULL);
+    CHECK(posix_memalign(&memory, ROW_POOL_SLAB_BYTES, ROW_POOL_SLAB_BYTES - HEAP_HEADER_BYTES) ==
+          0);
+    struct row_pool_slab *slab = memory;
     *slab = (struct row_pool_slab){ 0 };
     list_add(pool, slab, class);
     pool->slab_count++;
