@@ -51,6 +51,7 @@ enum method_route {
     X(31, LIST_ITEMS,        v1, InventoryService, ListItems, METHOD_READ, 0, list_items)      \
     X(32, INVENTORY_TRANSFER, v1, InventoryService, Transfer, METHOD_MUTATION, 0, inventory_service_transfer) \
     X(33, CONSUME,           v1, InventoryService, Consume, METHOD_MUTATION, 0, consume)       \
+    X(34, TRACE,             v1, InventoryService, Trace, METHOD_ROUTER, 74, trace)            \
     X(35, MAILBOX_SEND,      v1, MailboxService, Send, METHOD_MUTATION, 0, mailbox_service_send) \
     X(36, MAILBOX_LIST,      v1, MailboxService, List, METHOD_READ, 0, mailbox_service_list)   \
     X(37, MAILBOX_CLAIM,     v1, MailboxService, Claim, METHOD_MUTATION, 0, mailbox_service_claim) \
@@ -71,6 +72,7 @@ enum method_route {
     X(70, PRUNE_OPERATIONS,  internal__v1, NodeService, PruneOperations, METHOD_OWNER, 0, prune_operations) \
     X(71, CHANNEL_DELIVER,   internal__v1, ChannelService, Deliver, METHOD_SHARD_WRITE, 0, deliver) \
     X(72, CHANNEL_SETTLE,    internal__v1, ChannelService, Settle, METHOD_OWNER, 0, settle)    \
+    X(74, ITEM_HISTORY,      internal__v1, NodeService, ItemHistory, METHOD_SHARD, 0, item_history) \
     X(80, REPORT_OWNER,      internal__v1, CoordinatorService, ReportOwner, METHOD_COORDINATOR, 0, report_owner) \
     X(110, LIST_PLAYERS,     v1, AdminService, ListPlayers, METHOD_SHARD, 0, list_players)
 /* clang-format on */

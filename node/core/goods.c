@@ -16,12 +16,14 @@ Holdfast__V1__Item *goods_item_message(struct arena *arena, const struct item_ro
     message->kind = arena_text(arena, item->kind);
     message->attributes = arena_text(arena, item->attributes);
     message->minted_at_ms = (int64_t)item->minted_at_ms;
+    message->step = item->step;
     return message;
 }
 
 struct item_row goods_item_row(const Holdfast__V1__Item *item)
 {
     struct item_row row = {
+        .step = item->step,
         .minted_at_ms = (uint64_t)item->minted_at_ms,
         .kind = slice_from_text(item->kind),
         .attributes = slice_from_text(item->attributes),
@@ -66,6 +68,7 @@ err goods_take_items(struct apply_context *context, size_t count, char *const *u
         case STATE_PRESENT:
             CHECK(item_row_decode(row_key_slice(&key), arena_copy(context->arena, value),
                                   &ret_items[i]) == ERR_OK);
+            ret_items[i].step++;
             break;
         }
     }
@@ -101,6 +104,7 @@ err goods_put_items(struct apply_context *context, size_t count, Holdfast__V1__I
         return refuse_full(context, count, items_max);
     for (size_t i = 0; i < count; i++) {
         ret_items[i] = goods_item_row(items[i]);
+        ret_items[i].step++;
         buf_clear(context->scratch);
         item_row_encode(&ret_items[i], context->scratch);
         row_key_item(&key, player->entity, ret_items[i].uid);

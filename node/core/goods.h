@@ -15,11 +15,13 @@ Holdfast__V1__Item *goods_item_message(struct arena *arena, const struct item_ro
 /* The message was made by goods_item_message. */
 struct item_row goods_item_row(const Holdfast__V1__Item *item);
 
-/* Takes items out of context->player's inventory. ret_items: room for `count`, texts in the arena.
+/* Takes items out of context->player's inventory, one step further in their histories. ret_items:
+ * room for `count`, texts in the arena.
  * ERR_NEED, every missing row noted; ERR_CONFLICT: ITEM_NOT_HELD. */
 NODISCARD err goods_take_items(struct apply_context *context, size_t count, char *const *uids,
                                struct item_row *ret_items);
-/* Puts items into context->player's inventory. `items_max`: CAPACITY_FULL above it. */
+/* Puts items into context->player's inventory, one step further. `items_max`: CAPACITY_FULL above
+ * it. */
 NODISCARD err goods_put_items(struct apply_context *context, size_t count,
                               Holdfast__V1__Item *const *items, uint64_t items_max,
                               struct item_row *ret_items);

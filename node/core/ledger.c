@@ -55,8 +55,10 @@ static void put_items(const struct ledger_entry *entry, struct buf *out)
         buf_append(out, entry->items[i].uid, ITEM_UID_BYTES);
         put_short(out, entry->items[i].kind);
         buf_put_bytes(out, entry->items[i].attributes);
-        if (is_extended(entry->kind))
+        if (is_extended(entry->kind)) {
             buf_put_u64(out, entry->items[i].minted_at_ms);
+            buf_put_u32(out, entry->items[i].step);
+        }
     }
 }
 
@@ -87,7 +89,7 @@ static void put_entry(const struct apply_context *context, const struct ledger_e
 static void history_append(struct apply_context *context, const struct ledger_entry *entry)
 {
     bool mailed = entry->kind == HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_MAIL;
-    struct history_row history = {
+    const struct history_row history = {
         .held = !entry->items_taken && !mailed,
         .ledger_seq = context->player->ledger_seq,
         .entity = context->player->entity,
@@ -100,7 +102,7 @@ static void history_append(struct apply_context *context, const struct ledger_en
     buf_clear(context->scratch);
     history_row_encode(&history, context->scratch);
     for (uint32_t i = 0; i < entry->item_count; i++) {
-        row_key_history(&key, entry->items[i].uid, context->dot.epoch, context->dot.counter);
+        row_key_history(&key, entry->items[i].uid, entry->items[i].step);
         state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
     }
 }
@@ -123,6 +125,17 @@ void ledger_append(struct apply_context *context, const struct ledger_entry *ent
     row_key_ledger(&key, player->entity, player->ledger_seq);
     state_put(context->state, row_key_slice(&key), buf_slice(row));
     history_append(context, entry);
+}
+
+err ledger_row_peek(struct slice row, Holdfast__V1__LedgerKind *ret_kind, uint64_t *ret_at_ms)
+{
+    struct reader reader = reader_from(row);
+
+    (void)read_u8(&reader);  /* Version. */
+    (void)read_u64(&reader); /* Seq. */
+    *ret_kind = (Holdfast__V1__LedgerKind)read_u8(&reader);
+    *ret_at_ms = read_u64(&reader);
+    return reader.bad ? ERR_CORRUPT : ERR_OK;
 }
 
 static char *read_text(struct reader *reader, struct arena *arena)
@@ -168,10 +181,12 @@ static void read_items(struct reader *reader, struct arena *arena, bool extended
         item_uid_print(uid.data, entry->items[i]->uid);
         entry->items[i]->kind = read_text(reader, arena);
         entry->items[i]->attributes = arena_text(arena, read_bytes(reader, UINT32_MAX));
-        if (extended)
+        if (extended) {
             entry->items[i]->minted_at_ms = (int64_t)read_u64(reader);
-        else if (mints(entry->kind))
+            entry->items[i]->step = read_u32(reader);
+        } else if (mints(entry->kind)) {
             entry->items[i]->minted_at_ms = entry->at_ms;
+        }
     }
 }
 

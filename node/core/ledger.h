@@ -34,13 +34,17 @@ struct ledger_entry {
 };
 
 /* Writes the player's next entry into the open transaction; its seq and hash become the head. Each
- * of its items gets a row in TABLE_HISTORY. */
+ * of its items gets a row in TABLE_HISTORY, under its step. */
 void ledger_append(struct apply_context *context, const struct ledger_entry *entry);
 
 /* A stored row as the API tells it, in the arena; player ids and the like point into `row`.
  * ERR_CORRUPT: malformed. */
 NODISCARD err ledger_row_decode(struct slice row, struct arena *arena,
                                 Holdfast__V1__LedgerEntry **ret_entry);
+
+/* The kind and the time of a stored row, without the rest. ERR_CORRUPT: too short for them. */
+NODISCARD err ledger_row_peek(struct slice row, Holdfast__V1__LedgerKind *ret_kind,
+                              uint64_t *ret_at_ms);
 
 /* SHA-256 of two pieces, for the chain and for tests of it. */
 void ledger_hash(const uint8_t previous[LEDGER_HASH_BYTES], struct slice bytes,

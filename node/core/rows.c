@@ -4,7 +4,8 @@
 
 #include "runtime/base/check.h"
 
-#define ROW_VERSION 1u
+#define ROW_VERSION       1u
+#define ROW_VERSION_STEPS 2u /* Items: made before their steps were counted, they have none. */
 
 static void key_begin(struct row_key *key, enum table table)
 {
@@ -144,12 +145,10 @@ void row_key_history_prefix(struct row_key *key, const uint8_t uid[ITEM_UID_BYTE
     key_add(key, (struct slice){ uid, ITEM_UID_BYTES });
 }
 
-void row_key_history(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES], uint64_t epoch,
-                     uint64_t counter)
+void row_key_history(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES], uint32_t step)
 {
     row_key_history_prefix(key, uid);
-    key_add_be(key, epoch, 8);
-    key_add_be(key, counter, 8);
+    key_add_be(key, step, 4);
 }
 
 void row_key_operation_bound(struct row_key *key, uint64_t ms)
@@ -264,13 +263,14 @@ err history_row_decode(struct slice key, struct slice value, struct history_row 
 
     bool known = read_u8(&key_reader) == TABLE_HISTORY;
     (void)read_raw(&key_reader, ITEM_UID_BYTES);
-    history.epoch = read_u64_be(&key_reader);
-    history.counter = read_u64_be(&key_reader);
+    history.step = (uint32_t)read_u16_be(&key_reader) << 16;
+    history.step |= read_u16_be(&key_reader);
     known &= read_u8(&reader) == ROW_VERSION;
     history.held = read_u8(&reader) != 0;
     history.ledger_seq = read_u64(&reader);
     history.entity = read_raw(&reader, read_u8(&reader));
     history.next = read_raw(&reader, read_u8(&reader));
+    known &= history.step > 0;
     if (!known || reader_finish(&key_reader) != ERR_OK || reader_finish(&reader) != ERR_OK)
         return ERR_CORRUPT;
     *ret_history = history;
@@ -279,7 +279,9 @@ err history_row_decode(struct slice key, struct slice value, struct history_row 
 
 void item_row_encode(const struct item_row *item, struct buf *out)
 {
-    buf_put_u8(out, ROW_VERSION);
+    buf_put_u8(out, item->step > 0 ? ROW_VERSION_STEPS : ROW_VERSION);
+    if (item->step > 0)
+        buf_put_u32(out, item->step);
     buf_put_u64(out, item->minted_at_ms);
     buf_put_bytes(out, item->kind);
     buf_append(out, item->attributes.data, item->attributes.size);
@@ -290,9 +292,13 @@ err item_row_decode(struct slice key, struct slice value, struct item_row *ret_i
     struct reader reader = reader_from(value);
     struct item_row item;
 
-    if (key.size <= ITEM_UID_BYTES || read_u8(&reader) != ROW_VERSION)
+    uint8_t version = read_u8(&reader);
+    if (key.size <= ITEM_UID_BYTES || (version != ROW_VERSION && version != ROW_VERSION_STEPS))
         return ERR_CORRUPT;
     memcpy(item.uid, key.data + key.size - ITEM_UID_BYTES, ITEM_UID_BYTES);
+    item.step = version == ROW_VERSION_STEPS ? read_u32(&reader) : 0;
+    if (version == ROW_VERSION_STEPS && item.step == 0)
+        return ERR_CORRUPT;
     item.minted_at_ms = read_u64(&reader);
     item.kind = read_bytes(&reader, UINT32_MAX);
     item.attributes = read_raw(&reader, reader_left(&reader));

@@ -36,10 +36,8 @@ void row_key_channel(struct row_key *key, bool outgoing, uint32_t shard);
 void row_key_outbox(struct row_key *key, uint32_t destination, uint64_t seq);
 void row_key_inbox(struct row_key *key, uint32_t source, uint64_t seq);
 void row_key_reversal(struct row_key *key, struct slice entity, uint64_t seq);
-/* Sorts as the entries (epoch, counter) stand in the shard's log. */
-void row_key_history(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES], uint64_t epoch,
-                     uint64_t counter);
-/* The whole history of an item shares this prefix. */
+void row_key_history(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES], uint32_t step);
+/* What this shard knows of an item's history shares this prefix. */
 void row_key_history_prefix(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES]);
 /* The last key that an operation of this millisecond could have, and what follows it. */
 void row_key_operation_bound(struct row_key *key, uint64_t ms);
@@ -62,14 +60,18 @@ NODISCARD err timer_row_decode(struct slice key, struct slice value, struct time
  */
 struct item_row {
     uint8_t uid[ITEM_UID_BYTES];
+    uint32_t step; /* Of its history, the newest: travels with it, so steps have an order across
+                    * shards. */
     uint64_t minted_at_ms;
     struct slice kind;
     struct slice attributes; /* Canonical JSON. */
 };
-/* One step in an item's history: a ledger entry of some entity brought or took it. */
+
+/* One step in an item's history: a ledger entry of some entity brought or took it. The row is with
+ * that entity; the next step is there too, or with `next`. */
 struct history_row {
-    uint64_t epoch, counter; /* Of the log entry. */
-    bool held;               /* After it, the entity holds the item. */
+    uint32_t step; /* From 1 without gaps, over all shards. */
+    bool held;     /* After it, the entity holds the item. */
     uint64_t ledger_seq;
     struct slice entity;
     struct slice next; /* To whom it went, where that is known; empty: nobody. */

@@ -37,7 +37,7 @@ enum table {
     TABLE_OUTBOX = 'x',    /* destination (u16 big-endian), seq (u64 big-endian) -> record   */
     TABLE_INBOX = 'n',     /* source, seq (as above) -> decision                             */
     TABLE_REVERSAL = 'v',  /* entity, 0, seq (as in the ledger) -> seq of its reversal        */
-    TABLE_HISTORY = 'k',   /* item uid, epoch, counter (u64 each) -> who held it. May be ranged. */
+    TABLE_HISTORY = 'k',   /* item uid, step (u32 big-endian) -> who held it. May be ranged. */
     TABLE_TIMER = 't'      /* due_ms (u64 big-endian), entity -> kind. Always in memory.     */
 };
 

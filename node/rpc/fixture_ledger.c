@@ -22,8 +22,10 @@ static void put_items(struct buf *out, const Holdfast__V1__LedgerEntry *entry, b
         buf_append(out, uid, sizeof uid);
         put_text(out, entry->items[i]->kind);
         buf_put_bytes(out, slice_from_text(entry->items[i]->attributes));
-        if (extended)
+        if (extended) {
             buf_put_u64(out, (uint64_t)entry->items[i]->minted_at_ms);
+            buf_put_u32(out, entry->items[i]->step);
+        }
     }
 }
 

@@ -28,6 +28,7 @@ static const struct handler *const handlers[] = {
     [METHOD_RESOLVE_OPERATION] = &operation_resolve_operation_handler,
     [METHOD_GET_SESSION]       = &admin_get_session_handler,
     [METHOD_RENEW_TOKENS]      = &node_renew_tokens_handler,
+    [METHOD_ITEM_HISTORY]      = &node_item_history_handler,
     [METHOD_EXPIRE_SERVER]     = &node_expire_server_handler,
     [METHOD_APPLY_POLICY]      = &node_apply_policy_handler,
     [METHOD_SESSION_DUE]       = &node_session_due_handler,

@@ -5,6 +5,7 @@
 #include "node/core/profile.h"
 #include "node/core/refusal.h"
 #include "node/core/text_rule.h"
+#include "node/rpc/ledger_filter.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/wallet.h"
 #include "runtime/base/check.h"
@@ -12,19 +13,54 @@
 
 #define PAGE_SIZE_DEFAULT 50u
 #define PAGE_SIZE_MAX     200u
+/* Entries looked at for one page that filters; a page may be short, its cursor goes on. */
+#define SCAN_MAX 500u
 /* Entries with many items are large: a page ends early, so that it fits a frame. */
 #define PAGE_BYTES_MAX (1024u * 1024u)
 
 /* Entries run from 1 to the head without gaps, so a page is a list of keys. */
 struct page {
     bool ascending;
-    uint64_t next; /* Seq of the next entry; 0 or above `head`: none. */
-    uint64_t head;
-    uint32_t left;
+    struct ledger_filter filter;
+    uint64_t next;     /* Seq to look at next; 0: none. */
+    uint32_t place;    /* Of it in filter.seqs. */
+    uint32_t left;     /* Entries to show. */
+    uint32_t scans;    /* Entries to look at. */
+    size_t bytes_left; /* May be passed by the last entry. */
 };
 
+/* From `seq` on: to the next seq that the filter leaves, if any. */
+static void page_seek(struct page *page, uint64_t seq)
+{
+    const struct ledger_filter *filter = &page->filter;
+    uint32_t count = filter->seq_count;
+
+    if (page->ascending && seq < filter->low)
+        seq = filter->low;
+    if (!page->ascending && seq > filter->high)
+        seq = filter->high;
+    if (filter->seqs != NULL && page->ascending) {
+        while (page->place < count && filter->seqs[page->place] < seq)
+            page->place++;
+        seq = page->place < count ? filter->seqs[page->place] : 0;
+    } else if (filter->seqs != NULL) {
+        while (page->place < count && filter->seqs[count - 1 - page->place] > seq)
+            page->place++;
+        seq = page->place < count ? filter->seqs[count - 1 - page->place] : 0;
+    }
+    page->next = seq >= filter->low && seq <= filter->high ? seq : 0;
+}
+
+static void page_advance(struct page *page)
+{
+    if (!page->ascending && page->next == 1)
+        page->next = 0;
+    else
+        page_seek(page, page->ascending ? page->next + 1 : page->next - 1);
+}
+
 static err page_begin(struct read_context *context, const Holdfast__V1__ListEntriesRequest *request,
-                      const struct player *player, struct page *ret_page)
+                      const struct player *player, struct page *page)
 {
     struct slice cursor = slice_from_text(request->cursor);
     uint64_t seq = request->ascending ? 1 : player->ledger_seq;
@@ -36,37 +72,39 @@ static err page_begin(struct read_context *context, const Holdfast__V1__ListEntr
         return refuse_invalid(context->arena, context->refusal, "cursor",
                               "next_cursor of the page before",
                               text_shorten(context->arena, cursor));
-    if (!request->ascending && seq > player->ledger_seq)
-        seq = player->ledger_seq;
-    *ret_page = (struct page){
-        .ascending = request->ascending != 0,
-        .next = seq,
-        .head = player->ledger_seq,
-        .left = request->page_size > 0 ? request->page_size : PAGE_SIZE_DEFAULT,
-    };
+    err e = ledger_filter_read(context, request, &page->filter);
+    if (e == ERR_OK)
+        e = ledger_filter_narrow(context, &page->filter, player->ledger_seq);
+    if (e != ERR_OK)
+        return e;
+    page->ascending = request->ascending != 0;
+    page->left = request->page_size > 0 ? request->page_size : PAGE_SIZE_DEFAULT;
+    page->scans = ledger_filter_is_open(&page->filter) ? page->left : SCAN_MAX;
+    page->bytes_left = PAGE_BYTES_MAX;
+    page_seek(page, seq);
     return ERR_OK;
 }
 
-static bool page_has_next(const struct page *page)
-{
-    return page->next > 0 && page->next <= page->head;
-}
-
-static err entry_read(struct read_context *context, uint64_t seq,
-                      Holdfast__V1__LedgerEntry **ret_entry, size_t *bytes)
+/* Shows the next entry, or passes it by. ERR_NEED. */
+static err page_step(struct read_context *context, struct page *page,
+                     Holdfast__V1__ListEntriesResponse *response)
 {
     struct row_key key;
     struct slice row;
 
-    row_key_ledger(&key, context->entity, seq);
+    row_key_ledger(&key, context->entity, page->next);
     enum state_found found = state_find(context->state, row_key_slice(&key), &row);
     if (found == STATE_MISSING) {
         need_add_key(context->need, row_key_slice(&key));
         return ERR_NEED;
     }
     CHECK(found == STATE_PRESENT);
-    CHECK(ledger_row_decode(row, context->arena, ret_entry) == ERR_OK);
-    *bytes += row.size;
+    page->bytes_left -= row.size < page->bytes_left ? row.size : page->bytes_left;
+    if (!ledger_filter_matches(&page->filter, row, context->arena,
+                               &response->entries[response->n_entries]))
+        return ERR_OK;
+    response->n_entries++;
+    page->left--;
     return ERR_OK;
 }
 
@@ -76,7 +114,6 @@ static err ledger_list_entries_read(struct read_context *context, const Protobuf
     Holdfast__V1__ListEntriesResponse *response = (Holdfast__V1__ListEntriesResponse *)reply;
     struct player player;
     struct page page = { 0 };
-    size_t bytes = 0;
     err result = ERR_OK;
 
     err e = player_read(context, &player);
@@ -85,16 +122,15 @@ static err ledger_list_entries_read(struct read_context *context, const Protobuf
     e = page_begin(context, (const Holdfast__V1__ListEntriesRequest *)message, &player, &page);
     if (e != ERR_OK)
         return e;
-    response->entries = arena_alloc(context->arena, sizeof *response->entries * page.left);
-    for (; page.left > 0 && bytes < PAGE_BYTES_MAX && page_has_next(&page); page.left--) {
-        e = entry_read(context, page.next, &response->entries[response->n_entries], &bytes);
+    response->entries = arena_alloc(context->arena, sizeof *response->entries * (page.left + 1));
+    while (page.next > 0 && page.left > 0 && page.scans > 0 && page.bytes_left > 0) {
+        e = page_step(context, &page, response);
         if (e != ERR_OK)
-            result = e;
-        else
-            response->n_entries++;
-        page.next = page.ascending ? page.next + 1 : page.next - 1;
+            result = e; /* Go on, so that every missing row is noted. */
+        page.scans--;
+        page_advance(&page);
     }
-    if (page_has_next(&page))
+    if (page.next > 0)
         response->next_cursor = arena_printf(context->arena, "%" PRIu64, page.next);
     response->head_seq = player.ledger_seq;
     if (player.ledger_seq > 0) {

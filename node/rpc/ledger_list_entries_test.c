@@ -1,5 +1,9 @@
 #include "node/rpc/fixture.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "holdfast/v1/inventory.pb-c.h"
 #include "runtime/base/check.h"
 
 static Holdfast__V1__ListEntriesResponse *list(struct fixture *f, uint32_t size, const char *cursor,
@@ -80,11 +84,236 @@ static void anyone_can_verify_the_chain_from_the_answers_alone(void **state)
     assert_int_equal(sums.items, 2);
 }
 
+static Holdfast__V1__ListEntriesRequest all(void)
+{
+    Holdfast__V1__ListEntriesRequest request = HOLDFAST__V1__LIST_ENTRIES_REQUEST__INIT;
+
+    request.player_id = (char *)"ann";
+    request.ascending = true;
+    return request;
+}
+
+/* Pages to the end; the seqs that were shown. */
+static uint32_t collect(struct fixture *f, Holdfast__V1__ListEntriesRequest request,
+                        uint64_t ret_seqs[16], uint32_t *ret_pages)
+{
+    uint32_t count = 0;
+    char cursor[24] = "";
+
+    *ret_pages = 0;
+    do {
+        request.cursor = cursor;
+        Holdfast__V1__ListEntriesResponse *page =
+            fixture_read(f, METHOD_LIST_ENTRIES, &request.base);
+        assert_non_null(page);
+        for (size_t i = 0; i < page->n_entries; i++) {
+            assert_true(count < 16);
+            ret_seqs[count++] = page->entries[i]->seq;
+        }
+        assert_true(strlen(page->next_cursor) < sizeof cursor);
+        memcpy(cursor, page->next_cursor, strlen(page->next_cursor) + 1);
+        assert_true(++*ret_pages < 100);
+    } while (cursor[0] != 0);
+    return count;
+}
+
+static char *mint_one(struct fixture *f, const char *op_id)
+{
+    Holdfast__V1__MintRequest mint = HOLDFAST__V1__MINT_REQUEST__INIT;
+    Holdfast__V1__ItemSpec item = HOLDFAST__V1__ITEM_SPEC__INIT;
+    Holdfast__V1__ItemSpec *items[] = { &item };
+
+    item.kind = (char *)"sword";
+    mint.player_id = (char *)"ann";
+    mint.op_id = (char *)(uintptr_t)op_id;
+    mint.authority = fixture_authority(f, "unheld");
+    mint.items = items;
+    mint.n_items = 1;
+    Holdfast__V1__MintResponse *response = fixture_mutate(f, METHOD_MINT, &mint.base);
+    assert_non_null(response);
+    return response->items[0]->uid;
+}
+
+static void consume_one(struct fixture *f, char *uid)
+{
+    Holdfast__V1__ConsumeRequest consume = HOLDFAST__V1__CONSUME_REQUEST__INIT;
+
+    consume.player_id = (char *)"ann";
+    consume.op_id = fixture_op_id(f);
+    consume.authority = fixture_authority(f, "unheld");
+    consume.item_uids = &uid;
+    consume.n_item_uids = 1;
+    assert_non_null(fixture_mutate(f, METHOD_CONSUME, &consume.base));
+}
+
+/* Entries 1 to 6: grant, mint (claim:a), grant, mint, consume of the first, grant; a second
+ * apart. Returns the first item's UID. */
+static char *write_six(struct fixture *f, char ret_uid[33])
+{
+    assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+    fixture_pass(f, 1000);
+    snprintf(ret_uid, 33, "%s", mint_one(f, "claim:a"));
+    fixture_pass(f, 1000);
+    assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+    fixture_pass(f, 1000);
+    (void)mint_one(f, "claim:b");
+    fixture_pass(f, 1000);
+    consume_one(f, ret_uid);
+    fixture_pass(f, 1000);
+    assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+    fixture_restart(f);
+    return ret_uid;
+}
+
+static void filters_leave_what_matches_in_both_directions(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__LedgerKind kinds[] = { HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_MINT,
+                                         HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME };
+    uint64_t seqs[16];
+    uint32_t pages;
+    char uid[33];
+
+    write_six(f, uid);
+    Holdfast__V1__ListEntriesRequest request = all();
+    request.kinds = kinds;
+    request.n_kinds = 2;
+    assert_int_equal(collect(f, request, seqs, &pages), 3);
+    assert_int_equal(seqs[0], 2);
+    assert_int_equal(seqs[2], 5);
+    request.ascending = false;
+    request.page_size = 1;
+    assert_int_equal(collect(f, request, seqs, &pages), 3);
+    assert_int_equal(seqs[0], 5);
+    assert_int_equal(seqs[2], 2);
+    request = all();
+    request.item_uid = uid;
+    fixture_restart(f);
+    assert_int_equal(collect(f, request, seqs, &pages), 2);
+    assert_int_equal(seqs[0], 2);
+    assert_int_equal(seqs[1], 5);
+    request.ascending = false;
+    request.page_size = 1;
+    assert_int_equal(collect(f, request, seqs, &pages), 2);
+    assert_int_equal(seqs[0], 5);
+    request = all();
+    request.currency = (char *)"gold";
+    assert_int_equal(collect(f, request, seqs, &pages), 3);
+    assert_int_equal(seqs[2], 6);
+    request.currency = (char *)"gems";
+    assert_int_equal(collect(f, request, seqs, &pages), 0);
+    request = all();
+    request.op_id = (char *)"claim:b";
+    assert_int_equal(collect(f, request, seqs, &pages), 1);
+    assert_int_equal(seqs[0], 4);
+}
+
+static void a_range_of_time_holds_its_first_moment_and_not_its_last(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t seqs[16];
+    uint32_t pages;
+    char uid[33];
+
+    write_six(f, uid);
+    Holdfast__V1__ListEntriesResponse *page = list(f, 0, "", true);
+    assert_int_equal(page->n_entries, 6);
+    int64_t third = page->entries[2]->at_ms, fifth = page->entries[4]->at_ms;
+    Holdfast__V1__ListEntriesRequest request = all();
+    request.from_ms = third;
+    request.to_ms = fifth;
+    for (int direction = 0; direction < 2; direction++) {
+        request.ascending = direction;
+        fixture_restart(f);
+        assert_int_equal(collect(f, request, seqs, &pages), 2);
+        assert_int_equal(seqs[0] + seqs[1], 3 + 4);
+    }
+    request.from_ms = fifth + 100000;
+    request.to_ms = 0;
+    assert_int_equal(collect(f, request, seqs, &pages), 0);
+    request.from_ms = 0;
+    request.to_ms = 1;
+    assert_int_equal(collect(f, request, seqs, &pages), 0);
+}
+
+static void a_page_looks_at_few_entries_of_a_long_ledger(void **state)
+{
+    struct fixture *f = *state;
+    struct state_stats before, after;
+    uint64_t seqs[16];
+    uint32_t pages;
+
+    for (int i = 0; i < 3000; i++) {
+        assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+        f->now_ms += 10;
+    }
+    (void)mint_one(f, "claim:last");
+    int64_t middle = list(f, 1, "1500", true)->entries[0]->at_ms;
+    Holdfast__V1__ListEntriesRequest request = all();
+    request.op_id = (char *)"claim:last";
+    request.from_ms = middle;
+    state_stats_get(applier_state(f->applier), &before);
+    assert_int_equal(collect(f, request, seqs, &pages), 1);
+    state_stats_get(applier_state(f->applier), &after);
+    assert_in_range(pages, 3, 5);
+    assert_in_range(after.hits + after.misses - before.hits - before.misses, 1500, 2000);
+    request.from_ms = middle + 14000;
+    state_stats_get(applier_state(f->applier), &before);
+    assert_int_equal(collect(f, request, seqs, &pages), 1);
+    state_stats_get(applier_state(f->applier), &after);
+    assert_int_equal(pages, 1);
+    assert_in_range(after.hits + after.misses - before.hits - before.misses, 1, 250);
+}
+
+static void refuse_filter(struct fixture *f, Holdfast__V1__ListEntriesRequest request,
+                          const char *field)
+{
+    assert_null(fixture_read(f, METHOD_LIST_ENTRIES, &request.base));
+    assert_int_equal(f->error->code, ERROR(INVALID_ARGUMENT));
+    assert_string_equal(f->error->field, field);
+}
+
+static void filters_that_mean_nothing_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__LedgerKind kinds[17] = { HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_MINT,
+                                           (Holdfast__V1__LedgerKind)0 };
+
+    Holdfast__V1__ListEntriesRequest request = all();
+    request.kinds = kinds;
+    request.n_kinds = 2;
+    refuse_filter(f, request, "kinds[1]");
+    request.n_kinds = 17;
+    refuse_filter(f, request, "kinds");
+    request = all();
+    request.item_uid = (char *)"sword";
+    refuse_filter(f, request, "item_uid");
+    request = all();
+    request.op_id = (char *)"no such id";
+    refuse_filter(f, request, "op_id");
+    request = all();
+    request.currency = (char *)"a_currency_of_more_than_32_letters";
+    refuse_filter(f, request, "currency");
+    request = all();
+    request.from_ms = -1;
+    refuse_filter(f, request, "from_ms");
+    request = all();
+    request.from_ms = 5;
+    request.to_ms = 5;
+    refuse_filter(f, request, "to_ms");
+    request.to_ms = -5;
+    refuse_filter(f, request, "to_ms");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         FIXTURE_TEST(pages_run_both_ways_and_end),
         FIXTURE_TEST(cursors_and_sizes_are_checked),
+        FIXTURE_TEST(filters_leave_what_matches_in_both_directions),
+        FIXTURE_TEST(a_range_of_time_holds_its_first_moment_and_not_its_last),
+        FIXTURE_TEST(a_page_looks_at_few_entries_of_a_long_ledger),
+        FIXTURE_TEST(filters_that_mean_nothing_are_refused),
         FIXTURE_TEST(anyone_can_verify_the_chain_from_the_answers_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

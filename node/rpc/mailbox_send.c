@@ -74,6 +74,7 @@ static void items_make(struct apply_context *context, const send_request *reques
     for (size_t i = 0; i < request->n_mint; i++) {
         item_uid_make(context->shard, context->dot.epoch, context->dot.counter, (uint32_t)i,
                       items[i].uid);
+        items[i].step = 1;
         items[i].minted_at_ms = context->owner_ms;
         items[i].kind = slice_from_text(request->mint[i]->kind);
         items[i].attributes = slice_from_text(request->mint[i]->attributes);

@@ -20,6 +20,7 @@ extern const struct handler operation_get_operation_handler;
 extern const struct handler operation_resolve_operation_handler;
 extern const struct handler admin_get_session_handler;
 extern const struct handler node_renew_tokens_handler;
+extern const struct handler node_item_history_handler;
 extern const struct handler node_expire_server_handler;
 extern const struct handler node_apply_policy_handler;
 extern const struct handler node_session_due_handler;

@@ -14,6 +14,8 @@ void forward_shard_handle(struct request *request);
 /* Batch methods: an element each as above. */
 void batch_handle(struct request *request);
 
+/* From shard to shard, as the item went. */
+void inventory_trace_handle(struct request *request);
 void session_register_server_handle(struct request *request);
 void session_unregister_server_handle(struct request *request);
 void session_renew_sessions_handle(struct request *request);

@@ -47,6 +47,8 @@ static handle_fn *find_handler(const struct method_info *method)
         return session_unregister_server_handle;
     case METHOD_RENEW_SESSIONS:
         return session_renew_sessions_handle;
+    case METHOD_TRACE:
+        return inventory_trace_handle;
     case METHOD_GET_CLUSTER:
         return admin_get_cluster_handle;
     case METHOD_LIST_SHARDS:

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
+#include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "router/rpc/fake_cluster.h"
@@ -200,6 +202,149 @@ static void a_bad_envelope_never_leaves_the_router(void **state)
     assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
     assert_string_equal(f->field, "player_id");
     assert_int_equal(f->fake->call_count, 0);
+}
+
+static void answer_steps(struct fixture *f, uint32_t place, const char *const (*steps)[3],
+                         uint32_t first, uint32_t count)
+{
+    Holdfast__Internal__V1__ItemHistoryResponse answer =
+        HOLDFAST__INTERNAL__V1__ITEM_HISTORY_RESPONSE__INIT;
+    Holdfast__V1__TraceStep list[4], *pointers[4];
+    uint8_t bytes[512];
+
+    for (uint32_t i = 0; i < count; i++) {
+        holdfast__v1__trace_step__init(&list[i]);
+        list[i].step = first + i;
+        list[i].player_id = (char *)(uintptr_t)steps[i][0];
+        list[i].to_player_id = (char *)(uintptr_t)steps[i][1];
+        list[i].op_id = (char *)(uintptr_t)steps[i][2];
+        pointers[i] = &list[i];
+    }
+    answer.steps = pointers;
+    answer.n_steps = count;
+    size_t size = holdfast__internal__v1__item_history_response__pack(&answer, bytes);
+    fake_cluster_answer(f->fake, place, WIRE_OK, (struct slice){ bytes, size });
+}
+
+static void check_history_call(struct fixture *f, uint32_t place, uint32_t shard, uint32_t after)
+{
+    const struct fake_call *call = &f->fake->calls[place];
+    Holdfast__Internal__V1__ItemHistoryRequest *ask =
+        holdfast__internal__v1__item_history_request__unpack(NULL, call->body.size,
+                                                             call->body.data);
+
+    assert_int_equal(f->fake->call_count, place + 1);
+    assert_int_equal(call->method, METHOD_ITEM_HISTORY);
+    assert_non_null(ask);
+    assert_int_equal(ask->shard, shard);
+    assert_int_equal(ask->after_step, after);
+    holdfast__internal__v1__item_history_request__free_unpacked(ask, NULL);
+}
+
+static void name_on_shard(uint32_t shard, char ret_name[16])
+{
+    char entity[32];
+
+    for (int i = 0; i < 1000; i++) {
+        (void)snprintf(ret_name, 16, "p%d", i);
+        (void)snprintf(entity, sizeof entity, "player:%s", ret_name);
+        if (shard_of_entity(slice_from_text(entity), SHARDS) == shard)
+            return;
+    }
+    CHECK(false);
+}
+
+static void a_trace_follows_the_item_from_shard_to_shard(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__TraceRequest trace = HOLDFAST__V1__TRACE_REQUEST__INIT;
+    char ann[16], bob[16];
+
+    name_on_shard(1, ann);
+    name_on_shard(3, bob);
+    const char *const minted[][3] = { { ann, "", "claim:mint" }, { ann, bob, "claim:send" } };
+    const char *const taken[][3] = { { bob, "", "claim:take" }, { bob, ann, "claim:back" } };
+    trace.item_uid = (char *)"00010000000000010000000000070000";
+    trace.page_size = 10;
+    dispatch(f, METHOD_TRACE, &trace.base);
+    check_history_call(f, 0, 1, 0);
+    answer_steps(f, 0, minted, 1, 2);
+    check_history_call(f, 1, 3, 2);
+    answer_steps(f, 1, taken, 3, 2);
+    check_history_call(f, 2, 1, 4);
+    assert_int_equal(f->answers, 0);
+    answer_steps(f, 2, NULL, 0, 0); /* It waits in the mailbox. */
+    assert_int_equal(f->answers, 1);
+    Holdfast__V1__TraceResponse *told =
+        holdfast__v1__trace_response__unpack(NULL, f->response.size, f->response.data);
+    assert_int_equal(told->n_steps, 4);
+    assert_string_equal(told->steps[3]->op_id, "claim:back");
+    assert_string_equal(told->next_cursor, "");
+    holdfast__v1__trace_response__free_unpacked(told, NULL);
+    assert_int_equal(router_in_flight(&f->router), 0);
+}
+
+static void a_full_page_of_a_trace_goes_on_where_it_ended(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__TraceRequest trace = HOLDFAST__V1__TRACE_REQUEST__INIT;
+    char ann[16], bob[16];
+
+    name_on_shard(1, ann);
+    name_on_shard(3, bob);
+    const char *const minted[][3] = { { ann, "", "claim:mint" }, { ann, bob, "claim:send" } };
+    trace.item_uid = (char *)"00010000000000010000000000070000";
+    trace.page_size = 2;
+    dispatch(f, METHOD_TRACE, &trace.base);
+    answer_steps(f, 0, minted, 1, 2);
+    assert_int_equal(f->answers, 1);
+    Holdfast__V1__TraceResponse *told =
+        holdfast__v1__trace_response__unpack(NULL, f->response.size, f->response.data);
+    assert_string_equal(told->next_cursor, "2.1.3");
+    holdfast__v1__trace_response__free_unpacked(told, NULL);
+    trace.cursor = (char *)"2.1.3";
+    dispatch(f, METHOD_TRACE, &trace.base);
+    check_history_call(f, 1, 1, 2);
+    answer_steps(f, 1, NULL, 0, 0);
+    check_history_call(f, 2, 3, 2);
+    answer_steps(f, 2, NULL, 0, 0);
+    assert_int_equal(f->answers, 2);
+    assert_int_equal(f->code, CODE(UNSPECIFIED));
+}
+
+static void a_trace_of_nothing_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__TraceRequest trace = HOLDFAST__V1__TRACE_REQUEST__INIT;
+
+    trace.item_uid = (char *)"00010000000000010000000000070000";
+    dispatch(f, METHOD_TRACE, &trace.base);
+    answer_steps(f, 0, NULL, 0, 0);
+    assert_int_equal(f->code, CODE(NOT_FOUND));
+    trace.item_uid = (char *)"ffff0000000000010000000000070000"; /* No such shard. */
+    dispatch(f, METHOD_TRACE, &trace.base);
+    assert_int_equal(f->code, CODE(NOT_FOUND));
+    trace.item_uid = (char *)"sword";
+    dispatch(f, METHOD_TRACE, &trace.base);
+    assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
+    assert_string_equal(f->field, "item_uid");
+    trace.item_uid = (char *)"00010000000000010000000000070000";
+    trace.page_size = 201;
+    dispatch(f, METHOD_TRACE, &trace.base);
+    assert_string_equal(f->field, "page_size");
+    assert_int_equal(f->fake->call_count, 1);
+}
+
+static void a_trace_whose_caller_goes_away_is_cancelled(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__TraceRequest trace = HOLDFAST__V1__TRACE_REQUEST__INIT;
+
+    trace.item_uid = (char *)"00010000000000010000000000070000";
+    dispatch(f, METHOD_TRACE, &trace.base);
+    router_cancel(&f->router, &f->request);
+    assert_true(f->fake->calls[0].cancelled);
+    assert_int_equal(router_in_flight(&f->router), 0);
 }
 
 static void internal_methods_are_not_offered(void **state)
@@ -486,6 +631,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_grant_reaches_the_owner_and_its_answer_comes_back_unread),
         TEST(a_bad_envelope_never_leaves_the_router),
+        TEST(a_trace_follows_the_item_from_shard_to_shard),
+        TEST(a_full_page_of_a_trace_goes_on_where_it_ended),
+        TEST(a_trace_of_nothing_is_refused),
+        TEST(a_trace_whose_caller_goes_away_is_cancelled),
         TEST(internal_methods_are_not_offered),
         TEST(a_caller_that_goes_away_cancels_its_call),
         TEST(a_batch_answers_by_place_whatever_the_order_and_the_outcomes),

@@ -233,6 +233,14 @@ static void check_mailbox(const struct told *t)
         fail(t, "the count of mail", response->total, mails);
 }
 
+static void check_history(const struct told *t)
+{
+    uint64_t index = read_index(t);
+
+    if (index > 0)
+        trace_check_told(t->sim, t->call->shard, index, t->request, t->response);
+}
+
 static void check_renewal(const struct told *t)
 {
     const Holdfast__Internal__V1__RenewTokensRequest *request = (const void *)t->request;
@@ -267,6 +275,9 @@ static void check_ok(struct told *t)
         break;
     case METHOD_MAILBOX_LIST:
         check_mailbox(t);
+        break;
+    case METHOD_ITEM_HISTORY:
+        check_history(t);
         break;
     case METHOD_CHANNEL_DELIVER:
         goods_check_told(t->sim, t->call->shard, t->request, t->response);

@@ -21,6 +21,7 @@ struct sum {
     uint8_t (*uids)[ITEM_UID_BYTES];
     uint32_t uid_count;
     uint32_t in_flight;
+    uint32_t steps;
 };
 
 static void add_amount(struct sum *sum, const char *currency, int64_t amount)
@@ -98,6 +99,8 @@ static void add_shard(struct sum *sum, uint32_t shard)
             add_player(sum, key, value);
         else if (key.data[0] == TABLE_ITEM)
             add_uid(sum, key.data + key.size - ITEM_UID_BYTES);
+        else if (key.data[0] == TABLE_HISTORY)
+            sum->steps++;
         else if (key.data[0] == TABLE_MAIL)
             add_mail(sum, (const Holdfast__V1__Mail *)arena_unpack(
                               &sum->arena, &holdfast__v1__mail__descriptor, value));
@@ -143,6 +146,9 @@ void conservation_check(struct sim *sim)
                      sum.amounts[i], i, sim->oracle->book.made[i]);
     }
     check_items(&sum);
+    if (sum.steps != sim->oracle->book.step_count)
+        sim_fail(sim, 0, "histories of items have %u steps, they took %u", sum.steps,
+                 sim->oracle->book.step_count);
     sim->counts.conservation_checks++;
     sim->counts.in_flight_checks += sum.in_flight > 0;
     free(sum.uids);

@@ -51,6 +51,19 @@ static struct sim_op *reverse(struct sim *sim, uint32_t server, uint32_t player)
     return op;
 }
 
+void economy_trace(struct sim *sim, uint32_t server)
+{
+    const char *uid = trace_pick_item(sim);
+
+    if (uid == NULL)
+        return;
+    uint32_t shard = (uint32_t)sim_between(sim, 0, sim->shard_count - 1);
+    struct sim_op *op = op_new(sim, server, shard, METHOD_ITEM_HISTORY);
+    op->target = sim_chance(sim, 500) ? 0 : (uint32_t)sim_between(sim, 1, 4);
+    snprintf(op->uid, sizeof op->uid, "%s", uid);
+    op_call(sim, op);
+}
+
 struct sim_op *economy_wish(struct sim *sim, uint32_t server, uint32_t player)
 {
     return sim_chance(sim, 500) ? consume(sim, server, player) : reverse(sim, server, player);

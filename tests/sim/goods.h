@@ -23,6 +23,16 @@ struct item_model {
     char uid[GOODS_ID_SIZE];
     enum item_place place;
     uint32_t player; /* Whose inventory or mailbox. */
+    uint32_t steps;  /* Of its history, over all shards. */
+};
+
+/* One step in an item's history: which entry of which shard brought it to a player, or took it. */
+struct step_model {
+    uint32_t item; /* Place plus one. */
+    uint32_t number, player, shard;
+    uint64_t index;
+    uint64_t op_hash;
+    bool held;
 };
 
 struct mail_model {
@@ -53,6 +63,8 @@ struct goods_book {
     struct item_model *items;
     struct mail_model *mails;
     struct transfer_model *transfers;
+    struct step_model *steps;
+    uint32_t step_count, step_capacity;
     uint32_t item_count, item_capacity;
     uint32_t items_gone; /* Consumed, or minted by an operation that was reversed. */
     uint32_t mail_count, mail_capacity;
@@ -79,6 +91,16 @@ void goods_check_told(struct sim *sim, uint32_t destination, const ProtobufCMess
 /* An item or a piece of mail to ask for, mostly one that is there; NULL: none yet. */
 const char *goods_pick_item(struct sim *sim, uint32_t player);
 const char *goods_pick_mail(struct sim *sim, uint32_t player);
+
+/* ---- model_trace.c ---- */
+/* The item came to that player, into its mailbox or left it. */
+void trace_step(const struct change *c, uint32_t item, uint32_t player, bool held,
+                struct slice op_id);
+/* What a shard tells of an item's history, as of an entry. */
+void trace_check_told(struct sim *sim, uint32_t shard, uint64_t index,
+                      const ProtobufCMessage *request, const ProtobufCMessage *response);
+/* Any item that ever was; NULL: none yet. */
+const char *trace_pick_item(struct sim *sim);
 
 /* ---- server_goods.c ---- */
 struct goods_parts {

@@ -43,6 +43,7 @@ void goods_deinit(struct goods_book *book)
     free(book->items);
     free(book->mails);
     free(book->transfers);
+    free(book->steps);
 }
 
 #define GROW(list, count, capacity)                                                                \
@@ -74,6 +75,7 @@ static uint32_t item_add(const struct change *c, const char *uid, enum item_plac
     struct item_model *item = &book->items[book->item_count++];
     *item = (struct item_model){ .place = place, .player = player };
     snprintf(item->uid, sizeof item->uid, "%s", uid);
+    trace_step(c, book->item_count, player, place == ITEM_HELD, c->op.id.text);
     return book->item_count;
 }
 
@@ -101,9 +103,11 @@ static void take(const struct change *c, uint32_t number, const struct goods *go
     if (item->place != ITEM_HELD || item->player != number)
         fail(c, "sends an item that the player does not hold", number);
     player->now.items--;
+    trace_step(c, goods->item, number, false, c->op.id.text);
 }
 
-static void give(const struct change *c, uint32_t number, const struct goods *goods)
+static void give(const struct change *c, uint32_t number, const struct goods *goods,
+                 struct slice op_id)
 {
     struct player_model *player = player_at(c, number);
 
@@ -112,6 +116,7 @@ static void give(const struct change *c, uint32_t number, const struct goods *go
     if (goods->item == 0)
         return;
     item_move(c, goods->item, ITEM_HELD, number);
+    trace_step(c, goods->item, number, true, op_id);
     player->now.items++;
 }
 
@@ -273,7 +278,7 @@ static void claimed(const struct change *c, const Holdfast__V1__MailboxServiceCl
         }
         mail->gone = true;
         c->player->now.mails--;
-        give(c, number, &mail->goods);
+        give(c, number, &mail->goods, c->op.id.text);
         c->sim->counts.mails_claimed++;
     }
     for (size_t i = 0; i < r->n_balances; i++) {
@@ -546,7 +551,8 @@ static void refund(struct change *c, const struct transfer_model *t)
     c->sim->counts.transfers_refunded++;
     if (t->goods.amount > 0 || t->goods.item > 0)
         from->now.version++;
-    give(c, t->from, &t->goods);
+    give(c, t->from, &t->goods,
+         slice_from_text(strchr(c->sim->oracle->ops[t->op - 1].key, ' ') + 1));
     model_remember(from, c->entry->index);
 }
 

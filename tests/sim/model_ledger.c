@@ -39,6 +39,7 @@ static void leave(const struct change *c, const struct op_model *op, uint32_t it
     book->items[item - 1].place = ITEM_GONE;
     book->items_gone++;
     c->player->now.items--;
+    trace_step(c, item, book->items[item - 1].player, false, c->op.id.text);
 }
 
 static void come_back(const struct change *c, const struct op_model *op, uint32_t item)
@@ -53,6 +54,7 @@ static void come_back(const struct change *c, const struct op_model *op, uint32_
     book->items[item - 1].player = (uint32_t)(c->player - c->sim->oracle->players);
     book->items_gone--;
     c->player->now.items++;
+    trace_step(c, item, book->items[item - 1].player, true, c->op.id.text);
 }
 
 static struct op_model *target_of(const struct change *c)

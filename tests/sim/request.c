@@ -268,6 +268,19 @@ static void renew(const struct sim *sim, const struct sim_op *op, struct buf *ou
     pack(&request.base, out);
 }
 
+/* op->player is the shard here. */
+static void item_history(const struct sim_op *op, struct buf *out)
+{
+    Holdfast__Internal__V1__ItemHistoryRequest request =
+        HOLDFAST__INTERNAL__V1__ITEM_HISTORY_REQUEST__INIT;
+
+    request.shard = op->player;
+    request.item_uid = text(op->uid);
+    request.after_step = op->target;
+    request.limit = 1 + op->amount % 20;
+    pack(&request.base, out);
+}
+
 static void read_player(const struct sim_op *op, struct parts *p, struct buf *out)
 {
     if (op->method == METHOD_GET_BALANCES) {
@@ -326,6 +339,9 @@ void request_encode(const struct sim *sim, const struct sim_op *op, struct buf *
         break;
     case METHOD_RENEW_TOKENS:
         renew(sim, op, out);
+        break;
+    case METHOD_ITEM_HISTORY:
+        item_history(op, out);
         break;
     default:
         if (!moves_goods(op, &p, out))

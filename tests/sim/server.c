@@ -198,7 +198,7 @@ static void say_answer(const struct sim *sim, const struct sim_op *op, uint32_t 
             protobuf_c_enum_descriptor_get_value(&holdfast__v1__error_code__descriptor, (int)code)
                 ->name +
             strlen("ERROR_CODE_");
-    if (op->method == METHOD_RENEW_TOKENS) /* op->player is a shard. */
+    if (method_find(op->method)->route == METHOD_SHARD) /* op->player is a shard. */
         sim_say(sim, "server %u s%u %s: %s", op->server, op->player, method, answer);
     else
         sim_say(sim, "server %u s%u %s %s of p%u is told: %s", op->server,
@@ -287,8 +287,9 @@ static void write_player(struct sim *sim, uint32_t server, uint32_t player)
     if (sim_chance(sim, 50))
         op->authority = (enum sim_authority)sim_between(sim, BY_SYSTEM, BY_UNHELD);
     memcpy(op->token, held->token, sizeof op->token);
-    bool adds = op->method == METHOD_GRANT || op->method == METHOD_MINT;
-    if (op->authority == BY_SYSTEM && !adds && !sim_chance(sim, 20))
+    bool admitted =
+        op->method == METHOD_GRANT || op->method == METHOD_MINT || op->method == METHOD_REVERSE;
+    if (op->authority == BY_SYSTEM && !admitted && !sim_chance(sim, 20))
         op->authority = BY_UNHELD; /* The system may only add; a few try more. */
     op_call(sim, op);
 }
@@ -324,7 +325,9 @@ static void act(struct sim *sim, uint32_t server)
         ask_about(sim, server);
     else if (dice < 60)
         misuse_id(sim, server);
-    else if (dice < 330)
+    else if (dice < 70)
+        economy_trace(sim, server);
+    else if (dice < 340)
         server_move_goods(sim, server, (uint32_t)sim_between(sim, 0, sim->player_count - 1));
     else
         act_on_player(sim, server, (uint32_t)sim_between(sim, 0, sim->player_count - 1));

@@ -85,7 +85,7 @@ enum sim_kind {
     X(transfers_cancelled) X(transfers_across_owners) X(credits_repeated)                          \
     X(credits_below_watermark) X(watermarks) X(inbox_drops) X(mails_claimed) X(mails_returned)     \
     X(seals_too_late) X(conservation_checks) X(in_flight_checks)                               \
-    X(consumed) X(reversals) X(refused_items) X(refused_reversed)
+    X(consumed) X(reversals) X(refused_items) X(refused_reversed) X(traces)
 /* Troubles made. */
 #define SIM_FAULTS(X)                                                                              \
     X(messages_lost) X(messages_doubled) X(packets_late) X(crashes) X(torn_crashes)                \
@@ -287,7 +287,8 @@ struct sim_op {
     uint32_t to;      /* Transfer, Send: the recipient. */
     char uid[33];     /* Transfer, Send, Consume: an item; empty: none. */
     char mail[33];    /* Claim. */
-    uint32_t target;  /* Resolve, GetOperation: the op asked about. Reverse: what to reverse. */
+    uint32_t target;  /* Resolve, GetOperation: the op asked about. Reverse: what to reverse.
+                       * ItemHistory: after which step. */
     uint64_t call;    /* Open call; 0: none. Rises. */
     uint32_t calls;   /* Made so far. */
     bool packet_late; /* A copy of a packet may come at any time. */
@@ -455,6 +456,8 @@ void player_entity(uint32_t player, char ret_entity[32]);
 /* ---- economy.c ---- */
 /* An op on the ledger, not called yet; NULL: nothing comes to mind. */
 struct sim_op *economy_wish(struct sim *sim, uint32_t server, uint32_t player);
+/* Asks one shard for the history of an item. */
+void economy_trace(struct sim *sim, uint32_t server);
 
 /* ---- trouble.c ---- */
 void trouble_choose(struct sim *sim);
