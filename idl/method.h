@@ -74,7 +74,9 @@ enum method_route {
     X(72, CHANNEL_SETTLE,    internal__v1, ChannelService, Settle, METHOD_OWNER, 0, settle)    \
     X(74, ITEM_HISTORY,      internal__v1, NodeService, ItemHistory, METHOD_SHARD, 0, item_history) \
     X(80, REPORT_OWNER,      internal__v1, CoordinatorService, ReportOwner, METHOD_COORDINATOR, 0, report_owner) \
-    X(110, LIST_PLAYERS,     v1, AdminService, ListPlayers, METHOD_SHARD, 0, list_players)
+    X(110, LIST_PLAYERS,     v1, AdminService, ListPlayers, METHOD_SHARD, 0, list_players) \
+    X(111, LIST_EVENTS,      v1, AdminService, ListEvents, METHOD_ROUTER, 112, list_events)    \
+    X(112, LIST_NODE_EVENTS, internal__v1, NodeService, ListNodeEvents, METHOD_NODE, 0, list_node_events)
 /* clang-format on */
 
 #define METHOD_ENUM(number, enumerator, package, service, method, route, element, snake)           \

@@ -80,6 +80,8 @@ err arguments_parse(int argc, char *const *argv, struct arguments *ret_arguments
             arguments.version = true;
         else if (strcmp(word, "--seal") == 0)
             arguments.seal = true;
+        else if (strcmp(word, "--follow") == 0)
+            arguments.follow = true;
         else if (strcmp(word, "--all") == 0)
             arguments.all = true;
         else if (strcmp(word, "-o") == 0)
@@ -131,6 +133,8 @@ void arguments_print_help(void)
            "  holdfast mailbox list PLAYER        mail that waits to be claimed\n"
            "  holdfast mailbox claim PLAYER MAIL  take it out; only while nobody holds the player\n"
            "  holdfast transfers                  what is on its way between shards\n"
+           "  holdfast events [--follow]          what is out of the ordinary, on all nodes\n"
+           "  holdfast reconcile [--follow]       what a crash left half done, and how it ended\n"
            "  holdfast op new                     a fresh op_id, a UUIDv7\n"
            "  holdfast op get ENTITY OP_ID        what became of an operation\n"
            "  holdfast op resolve ENTITY OP_ID [--seal]   settle it; --seal: for ever\n"

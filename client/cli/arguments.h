@@ -32,8 +32,9 @@
 #define ARGUMENT_FIELD(name, flag, value, initial, meaning) const char *name;
 struct arguments {
     ARGUMENT_TABLE(ARGUMENT_FIELD)
-    bool seal; /* op resolve --seal */
-    bool all;  /* ledger export --all */
+    bool seal;   /* op resolve --seal */
+    bool all;    /* ledger export --all */
+    bool follow; /* events --follow */
     bool help, version;
     const char *words[WORDS_MAX]; /* The verb and what follows it. */
     uint32_t word_count;

@@ -12,6 +12,8 @@ int verb_player(const struct arguments *arguments);
 int verb_ledger(const struct arguments *arguments);
 int verb_mailbox(const struct arguments *arguments);
 int verb_transfers(const struct arguments *arguments);
+int verb_events(const struct arguments *arguments);
+int verb_reconcile(const struct arguments *arguments);
 int verb_op(const struct arguments *arguments);
 int verb_call(const struct arguments *arguments);
 

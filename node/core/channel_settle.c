@@ -162,6 +162,9 @@ static err outcome_settle(struct settlement *s, bool applied)
         .dot = row.dot,
         .version = row.version,
         .method = row.method,
+        .cancelled = cancelled,
+        .entity = s->op.entity,
+        .op_id = s->op.id.text,
     };
     row.state = applied     ? OUTCOME_ROW_COMMITTED
                 : cancelled ? OUTCOME_ROW_ABORTED

@@ -44,6 +44,9 @@ struct settled {
     struct dot dot;    /* Of the entry that opened it, and the player's version then. */
     uint64_t version;
     uint32_t method;
+    bool cancelled;      /* By a seal. */
+    struct slice entity; /* Whose operation it was, and which. Arena memory. */
+    struct slice op_id;
 };
 
 /* What an entry did to the channel of one destination (DESIGN section 7). */

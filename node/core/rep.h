@@ -151,7 +151,11 @@ struct rep_out {
     bool committed;        /* rep_commit_index rose. */
     bool role_changed;
     bool diverged; /* A peer's outcome hash differs at the same index. */
+    /* Entries of a deposed owner that were truncated, the last first; REP_ORPHANS_MAX at most. */
+    struct entry **orphans;
+    uint32_t orphan_count, orphan_capacity;
 };
+#define REP_ORPHANS_MAX 256u
 
 struct rep;
 

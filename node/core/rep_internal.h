@@ -194,6 +194,8 @@ void rep_write_entry(struct rep *rep, struct entry *entry, struct rep_out *out);
 void rep_write_promise(struct rep *rep, struct rep_out *out);
 void rep_write_truncate(struct rep *rep, uint64_t keep_index, struct rep_out *out);
 void rep_ask_log(struct rep_out *out, uint64_t from_index, uint64_t to_index);
+/* Takes a reference, until the output is cleared. */
+void rep_note_orphan(struct rep_out *out, struct entry *entry);
 
 /* rep_seal.c */
 enum rep_order { REP_LOWER, REP_SAME, REP_GREATER };

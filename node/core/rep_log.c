@@ -169,6 +169,7 @@ void rep_log_truncate(struct rep *rep, uint64_t keep_index, struct rep_out *out)
     rep_log_write(rep, out); /* Truncation in the log comes after what it truncates. */
     rep_write_truncate(rep, keep_index, out);
     while (w->last_index > keep_index) {
+        rep_note_orphan(out, rep_log_slot(rep, w->last_index)->entry);
         entry_unref(rep_log_slot(rep, w->last_index)->entry);
         w->last_index--;
     }

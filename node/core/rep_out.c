@@ -28,12 +28,16 @@ void rep_out_clear(struct rep_out *out)
         .write_capacity = out->write_capacity,
         .log_reads = out->log_reads,
         .log_read_capacity = out->log_read_capacity,
+        .orphans = out->orphans,
+        .orphan_capacity = out->orphan_capacity,
     };
 
     for (uint32_t i = 0; i < out->send_count; i++)
         rep_message_deinit(&out->sends[i].message);
     for (uint32_t i = 0; i < out->write_count; i++)
         entry_unref(out->writes[i].entry);
+    for (uint32_t i = 0; i < out->orphan_count; i++)
+        entry_unref(out->orphans[i]);
     *out = empty;
 }
 
@@ -43,6 +47,7 @@ void rep_out_deinit(struct rep_out *out)
     free(out->sends);
     free(out->writes);
     free(out->log_reads);
+    free(out->orphans);
     *out = (struct rep_out){ 0 };
 }
 
@@ -152,6 +157,15 @@ void rep_write_truncate(struct rep *rep, uint64_t keep_index, struct rep_out *ou
         .ticket = rep_ticket(rep),
         .keep_index = keep_index,
     };
+}
+
+void rep_note_orphan(struct rep_out *out, struct entry *entry)
+{
+    if (out->orphan_count == REP_ORPHANS_MAX)
+        return;
+    out->orphans =
+        out_grow(out->orphans, out->orphan_count, &out->orphan_capacity, sizeof out->orphans[0]);
+    out->orphans[out->orphan_count++] = entry_ref(entry);
 }
 
 void rep_ask_log(struct rep_out *out, uint64_t from_index, uint64_t to_index)

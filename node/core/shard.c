@@ -222,7 +222,7 @@ static void event_step(struct shard *shard, const struct shard_event *event, str
     }
 }
 
-static void follow_role(struct shard *shard, struct shard_out *out)
+static void follow_role(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
     bool serves = shard_serves(shard);
 
@@ -235,6 +235,7 @@ static void follow_role(struct shard *shard, struct shard_out *out)
     if (!shard->served && serves) {
         shard->stats.promotions++;
         shard->due_next_ms = 0;
+        incident_resumed(shard, event, out);
     }
     out->role_changed |= shard->served != serves || out->rep.role_changed;
     shard->served = serves;
@@ -247,8 +248,10 @@ void shard_step(struct shard *shard, const struct shard_event *event, struct sha
         shard_apply(shard, event, out);
     shard_answer_progress(shard, event, out);
     shard_read_progress(shard, event, out);
-    follow_role(shard, out);
+    follow_role(shard, event, out);
     shard_channel_progress(shard, event, out);
+    if (out->rep.orphan_count > 0)
+        incident_orphans(shard, event, out);
     shard->stats.diverged += out->rep.diverged;
     shard->stats.waiting_calls = shard->call_count;
     shard->stats.waiters = shard->calls[CALL_QUEUED].count + shard->calls[CALL_STEALING].count;
@@ -263,6 +266,7 @@ void shard_out_clear(struct shard_out *out)
     buf_clear(&out->bytes);
     out->reply_count = 0;
     out->delivery_count = 0;
+    out->incident_count = 0;
     out->role_changed = false;
 }
 
@@ -273,6 +277,7 @@ void shard_out_deinit(struct shard_out *out)
     buf_deinit(&out->bytes);
     free(out->replies);
     free(out->deliveries);
+    free(out->incidents);
     *out = (struct shard_out){ 0 };
 }
 

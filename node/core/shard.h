@@ -10,6 +10,7 @@
 #define NODE_CORE_SHARD_H
 
 #include "node/core/apply.h"
+#include "node/core/incident.h"
 #include "node/core/rep.h"
 
 /* clang-format off */
@@ -113,7 +114,9 @@ struct shard_out {
     struct shard_delivery *deliveries;
     uint32_t delivery_count, delivery_capacity;
     struct buf bytes;
-    struct need need;  /* Rows to load; answer with SHARD_ROWS. */
+    struct need need;           /* Rows to load; answer with SHARD_ROWS. */
+    struct incident *incidents; /* What operators may ask about; INCIDENTS_STEP_MAX at most. */
+    uint32_t incident_count, incident_capacity;
     bool role_changed; /* shard_role and shard_owner may differ now. */
 };
 

@@ -136,6 +136,16 @@ static void count_outcome(struct shard *shard, const struct outcome *outcome)
     shard->stats.steals += outcome->method == METHOD_SESSION_DUE && outcome->decided_op_id.size > 0;
 }
 
+/* A steal's own call proposes again by itself: that is no duplicate of anybody's. */
+static bool is_incident(const struct shard *shard, const struct call *call,
+                        const struct outcome *outcome)
+{
+    if (!shard_serves(shard))
+        return false;
+    return (outcome->duplicate && (call == NULL || !call->claimed)) || outcome->stale_write ||
+           outcome->channel.settled_count > 0 || outcome->session_freed;
+}
+
 static void applied(struct shard *shard, const struct entry *entry, const struct outcome *outcome,
                     const struct shard_event *event, struct shard_out *out)
 {
@@ -171,6 +181,8 @@ static void applied(struct shard *shard, const struct entry *entry, const struct
     if (outcome->channel.touched)
         shard_channel_follow(shard, outcome, event, out);
     count_outcome(shard, outcome);
+    if (is_incident(shard, call, outcome))
+        incident_applied(shard, entry, outcome, event, out);
     CHECK(shard_rep_step(shard, &done, out) == ERR_OK);
 }
 

@@ -108,6 +108,14 @@ void shard_channel_delivered(struct shard *shard, const struct shard_event *even
 void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
                           const struct shard_event *event, struct shard_out *out);
 
+/* shard_incident.c: what operators may ask about. Told by the owner alone, orphans aside. */
+void incident_applied(struct shard *shard, const struct entry *entry, const struct outcome *outcome,
+                      const struct shard_event *event, struct shard_out *out);
+/* This replica begins to serve; transfers of earlier owners are on their way. */
+void incident_resumed(struct shard *shard, const struct shard_event *event, struct shard_out *out);
+/* Entries that were never acknowledged were truncated in this step. */
+void incident_orphans(struct shard *shard, const struct shard_event *event, struct shard_out *out);
+
 /* shard_read.c */
 void shard_read_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 void shard_read_progress(struct shard *shard, const struct shard_event *event,

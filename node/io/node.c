@@ -37,6 +37,7 @@ struct node {
     struct service *service;
     struct peers *peers;
     struct shard_views *views;
+    struct incidents *incidents;
     struct workers *workers;
     struct claims *claims;
     struct deliveries *deliveries;
@@ -115,6 +116,14 @@ static void on_status(void *user, struct slice request, struct buf *out)
     (void)proto_scan_varint(request, 1, &shards);
     node_status_append(node->views, &node->self, registry_is_registered(node->registry),
                        shards != 0, out);
+}
+
+static void on_events(void *user, struct slice request, struct buf *out)
+{
+    struct node *node = user;
+
+    if (node->incidents != NULL)
+        incidents_append(node->incidents, request, out);
 }
 
 static void on_node(void *user, const struct node_record *record)
@@ -236,6 +245,7 @@ static err open_links(struct node *node, const struct cluster_record *cluster)
                                                    .shard_count = cluster->shard_count,
                                                    .calls_max = node->config->calls_max,
                                                    .status = on_status,
+                                                   .events = on_events,
                                                    .user = node },
                         &node->service);
     if (e == ERR_OK)
@@ -304,6 +314,8 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
     options.limits.shard_count = cluster->shard_count;
     node->views = shard_views_new(cluster->shard_count);
     options.views = node->views;
+    node->incidents = incidents_new(loop_wall_ms(), node->self.replica_id);
+    options.incidents = node->incidents;
     pool.worker = options;
     err e = workers_new(&pool, &node->workers, &damaged);
     if (e != ERR_OK)
@@ -371,6 +383,7 @@ static void start(void *user)
     service_set_workers(node->service, node->workers);
     deliveries_set_workers(node->deliveries, node->workers);
     node_metrics_set_sources(node->node_metrics, node->views, node->store_log);
+    node_metrics_set_incidents(node->node_metrics, node->incidents);
     node->claims = claims_new(&(struct claims_options){
         .loop = node->loop,
         .hub = node->hub,
@@ -516,6 +529,7 @@ void node_free(struct node *node)
     node_metrics_clear_sources(node->node_metrics);
     workers_free(node->workers);
     shard_views_free(node->views);
+    incidents_free(node->incidents);
     registry_free(node->registry);
     peers_free(node->peers);
     service_free(node->service);

@@ -19,6 +19,7 @@ struct node_metrics {
     struct metrics *metrics;
     struct shard_views *views; /* NULL, and the log too: no sources. */
     struct node_log *store_log;
+    struct incidents *incidents;
     struct counter *calls[METHOD_ID_MAX + 1][STATUS_COUNT];
     struct histogram *latency[METHOD_ID_MAX + 1];
 };
@@ -184,6 +185,39 @@ void node_metrics_clear_sources(struct node_metrics *m)
 {
     m->views = NULL;
     m->store_log = NULL;
+    m->incidents = NULL;
+}
+
+/* clang-format off */
+#define INCIDENT_FIGURES(X)                                                                        \
+    X(duplicate_attempt,   INCIDENT_DUPLICATE_ATTEMPT)                                             \
+    X(reconciled,          INCIDENT_RECONCILED)                                                    \
+    X(stale_write_refused, INCIDENT_STALE_WRITE_REFUSED)                                           \
+    X(contained,           INCIDENT_CONTAINED)                                                     \
+    X(released,            INCIDENT_RELEASED)
+/* clang-format on */
+
+#define INCIDENT_FUNCTION(name, kind)                                                              \
+    static double read_event_##name(void *context)                                                 \
+    {                                                                                              \
+        const struct node_metrics *m = context;                                                    \
+        return m->incidents == NULL ? 0 : (double)incidents_count(m->incidents, kind);             \
+    }
+INCIDENT_FIGURES(INCIDENT_FUNCTION)
+#undef INCIDENT_FUNCTION
+
+void node_metrics_set_incidents(struct node_metrics *m, struct incidents *incidents)
+{
+    m->incidents = incidents;
+#define INCIDENT_REGISTER(name, incident_kind)                                                     \
+    metrics_counter_callback(                                                                      \
+        m->metrics,                                                                                \
+        &(struct metric_info){                                                                     \
+            "holdfast_node_events_total", "What is out of the ordinary, by kind.",                 \
+            (const struct metric_label[]){ { "kind", #name }, { NULL, NULL } } },                  \
+        read_event_##name, m);
+    INCIDENT_FIGURES(INCIDENT_REGISTER)
+#undef INCIDENT_REGISTER
 }
 
 void node_metrics_set_sources(struct node_metrics *m, struct shard_views *views,

@@ -2,6 +2,7 @@
 #ifndef NODE_IO_NODE_METRICS_H
 #define NODE_IO_NODE_METRICS_H
 
+#include "node/io/incidents.h"
 #include "node/io/shard_view.h"
 #include "node/store/node_log.h"
 #include "runtime/metrics/metrics.h"
@@ -13,6 +14,8 @@ void node_metrics_free(struct node_metrics *metrics);
 /* Gauges and counters that are read from the shards' views and the log at each scrape. Once. */
 void node_metrics_set_sources(struct node_metrics *metrics, struct shard_views *views,
                               struct node_log *store_log);
+/* Counters of what is out of the ordinary, by kind. Once. */
+void node_metrics_set_incidents(struct node_metrics *metrics, struct incidents *incidents);
 /* From here on they read zero. */
 void node_metrics_clear_sources(struct node_metrics *metrics);
 /* One call answered. */

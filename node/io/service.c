@@ -231,7 +231,10 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
         break;
     case METHOD_NODE:
         buf_clear(&service->scratch);
-        service->options.status(service->options.user, frame->body, &service->scratch);
+        if (frame->method == METHOD_LIST_NODE_EVENTS)
+            service->options.events(service->options.user, frame->body, &service->scratch);
+        else
+            service->options.status(service->options.user, frame->body, &service->scratch);
         answer(service, reply, WIRE_OK, buf_slice(&service->scratch));
         break;
     case METHOD_ROUTER:

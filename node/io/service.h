@@ -23,6 +23,8 @@ struct service_options {
     uint32_t calls_max;
     /* GetNodeStatus: appends the response's bytes. */
     void (*status)(void *user, struct slice request, struct buf *out);
+    /* ListNodeEvents: the same. */
+    void (*events)(void *user, struct slice request, struct buf *out);
     void *user;
 };
 

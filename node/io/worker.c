@@ -73,6 +73,8 @@ static void carry_out(struct worker *worker, uint32_t shard)
     }
     if (out->need.key_count > 0 || out->need.range_count > 0)
         worker_load_rows(worker, shard, &out->need);
+    for (uint32_t i = 0; i < out->incident_count && worker->options.incidents != NULL; i++)
+        incidents_add(worker->options.incidents, &out->incidents[i]);
     if (out->role_changed) {
         publish(worker, shard);
         if (ops->role_changed != NULL)

@@ -6,6 +6,7 @@
 #ifndef NODE_IO_WORKER_H
 #define NODE_IO_WORKER_H
 
+#include "node/io/incidents.h"
 #include "node/io/shard_view.h"
 #include "node/store/db.h"
 #include "node/store/node_log.h"
@@ -34,7 +35,8 @@ struct worker_options {
     const struct log *log;
     struct node_log *store_log;
     struct db *db;
-    struct shard_views *views; /* Where it publishes its shards. */
+    struct shard_views *views;   /* Where it publishes its shards. */
+    struct incidents *incidents; /* Where it tells what is out of the ordinary; NULL: nowhere. */
     const struct handler_table *handlers;
     uint64_t self; /* This replica's id. */
     uint32_t shard_count;

@@ -43,6 +43,7 @@ struct cluster {
     uint64_t now_ms;
     uint64_t calls, ids;
     char ann[16], bob[16];
+    char told[512]; /* Incidents, each as "what op_id;". */
 };
 
 static void step(struct cluster *c, uint32_t number, struct shard_event event);
@@ -72,6 +73,13 @@ static void take_out(struct cluster *c, uint32_t number, const struct shard_out 
         buf_append(&side->last_body, out->bytes.data + out->replies[i].offset,
                    out->replies[i].size);
         side->replies++;
+    }
+    for (uint32_t i = 0; i < out->incident_count; i++) {
+        const struct incident *incident = &out->incidents[i];
+        bool duplicate = incident->kind == INCIDENT_DUPLICATE_ATTEMPT;
+        size_t used = strlen(c->told);
+        (void)snprintf(c->told + used, sizeof c->told - used, "%s %s;",
+                       duplicate ? "duplicate" : incident->what, incident->op_id);
     }
     for (uint32_t i = 0; i < out->delivery_count; i++) {
         assert_true(c->waiting_count < DELIVERIES_MAX);
@@ -416,6 +424,27 @@ static void a_new_owner_finds_what_is_open_and_sends_it(void **state)
     pass_all(c);
     assert_int_equal(stats(c).transfers_open, 0);
     assert_int_equal(stats(c).transfers_settled, 1);
+    assert_string_equal(c->told, "transfers_resumed ;transfer_settled claim:a;");
+}
+
+static void what_an_owner_settles_by_itself_is_no_incident(void **state)
+{
+    struct cluster *c = *state;
+
+    (void)pay(c, 30, "claim:a");
+    pass_all(c);
+    assert_int_equal(stats(c).transfers_settled, 1);
+    assert_string_equal(c->told, "");
+}
+
+static void a_repeated_transfer_is_told(void **state)
+{
+    struct cluster *c = *state;
+
+    (void)pay(c, 30, "claim:a");
+    pass_all(c);
+    (void)pay(c, 30, "claim:a");
+    assert_string_equal(c->told, "duplicate claim:a;");
 }
 
 static void a_seal_is_answered_when_the_other_shard_has_decided(void **state)
@@ -472,6 +501,8 @@ int main(void)
         CHANNEL_TEST(a_batch_whose_answer_is_lost_is_sent_again),
         CHANNEL_TEST(a_failed_delivery_never_refunds),
         CHANNEL_TEST(a_new_owner_finds_what_is_open_and_sends_it),
+        CHANNEL_TEST(what_an_owner_settles_by_itself_is_no_incident),
+        CHANNEL_TEST(a_repeated_transfer_is_told),
         CHANNEL_TEST(a_seal_is_answered_when_the_other_shard_has_decided),
         CHANNEL_TEST(the_watermark_leaves_alone_when_nothing_takes_it_along),
     };

@@ -22,6 +22,7 @@ void session_renew_sessions_handle(struct request *request);
 void admin_get_cluster_handle(struct request *request);
 void admin_list_shards_handle(struct request *request);
 void admin_list_servers_handle(struct request *request);
+void admin_list_events_handle(struct request *request);
 void admin_set_policy_handle(struct request *request);
 
 #endif

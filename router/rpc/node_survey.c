@@ -13,10 +13,8 @@ static void answered(void *user, err result, const struct frame *response)
 
     answer->call = 0;
     if (result == ERR_OK && response->status == WIRE_OK &&
-        proto_decode(&holdfast__internal__v1__get_node_status_response__descriptor, response->body,
-                     &scope, &message) == ERR_OK)
-        answer->status =
-            (const Holdfast__Internal__V1__GetNodeStatusResponse *)(const void *)message;
+        proto_decode(survey->question->response, response->body, &scope, &message) == ERR_OK)
+        answer->message = message;
     CHECK(survey->open > 0);
     if (--survey->open == 0)
         survey->done(survey);
@@ -35,16 +33,16 @@ static void survey_cancel(struct request *request)
                       "the caller has gone");
 }
 
-static void ask(struct node_survey *survey, struct node_answer *answer, struct slice body)
+static void ask(struct node_survey *survey, struct node_answer *answer)
 {
     struct request *request = survey->request;
     const struct node_port *port = &request->router->options.port;
     const struct call_request call = {
-        .method = METHOD_GET_NODE_STATUS,
+        .method = (uint16_t)survey->question->method,
         .priority = (uint8_t)request->priority,
         .deadline_ms = ROUTER_STATUS_MS_MAX,
         .trace = request->trace,
-        .body = body,
+        .body = survey->question->body(survey, answer->replica_id),
         .done = answered,
         .user = answer,
     };
@@ -55,21 +53,14 @@ static void ask(struct node_survey *survey, struct node_answer *answer, struct s
         answer->call = 0;
 }
 
-void node_survey_start(struct request *request, void (*done)(struct node_survey *survey),
-                       void *user)
+void node_survey_ask(struct request *request, const struct node_question *question,
+                     void (*done)(struct node_survey *survey), void *user)
 {
     struct node_survey *survey = arena_zalloc(request->arena, sizeof *survey);
     const struct node_record *nodes = shard_map_nodes(request->router->options.map, &survey->count);
-    Holdfast__Internal__V1__GetNodeStatusRequest message;
-    uint8_t body[16];
-    size_t size;
 
-    holdfast__internal__v1__get_node_status_request__init(&message);
-    message.shards = true;
-    size = holdfast__internal__v1__get_node_status_request__get_packed_size(&message);
-    CHECK(size <= sizeof body);
-    holdfast__internal__v1__get_node_status_request__pack(&message, body);
     survey->request = request;
+    survey->question = question;
     survey->done = done;
     survey->user = user;
     survey->answers = arena_zalloc(request->arena, (survey->count + 1) * sizeof *survey->answers);
@@ -78,10 +69,35 @@ void node_survey_start(struct request *request, void (*done)(struct node_survey 
     for (uint32_t i = 0; i < survey->count; i++) {
         survey->answers[i].survey = survey;
         survey->answers[i].replica_id = nodes[i].replica_id;
-        ask(survey, &survey->answers[i], (struct slice){ body, size });
+        ask(survey, &survey->answers[i]);
     }
     if (survey->open == 0)
         done(survey);
+}
+
+static struct slice status_body(struct node_survey *survey, uint64_t replica_id)
+{
+    Holdfast__Internal__V1__GetNodeStatusRequest message;
+    uint8_t *body = arena_alloc(survey->request->arena, 16);
+
+    (void)replica_id;
+    holdfast__internal__v1__get_node_status_request__init(&message);
+    message.shards = true;
+    CHECK(holdfast__internal__v1__get_node_status_request__get_packed_size(&message) <= 16);
+    return (struct slice){ body,
+                           holdfast__internal__v1__get_node_status_request__pack(&message, body) };
+}
+
+void node_survey_start(struct request *request, void (*done)(struct node_survey *survey),
+                       void *user)
+{
+    static const struct node_question question = {
+        .method = METHOD_GET_NODE_STATUS,
+        .response = &holdfast__internal__v1__get_node_status_response__descriptor,
+        .body = status_body,
+    };
+
+    node_survey_ask(request, &question, done, user);
 }
 
 const Holdfast__Internal__V1__GetNodeStatusResponse *
@@ -89,7 +105,9 @@ node_survey_find(const struct node_survey *survey, uint64_t replica_id)
 {
     for (uint32_t i = 0; i < survey->count; i++) {
         if (survey->answers[i].replica_id == replica_id)
-            return survey->answers[i].status;
+            return (const Holdfast__Internal__V1__GetNodeStatusResponse *)(const void *)survey
+                ->answers[i]
+                .message;
     }
     return NULL;
 }

@@ -1,6 +1,7 @@
 /*
- * node_survey: asks every live node about itself and its shards, for administration. What does not
- * answer within ROUTER_STATUS_MS_MAX is left out.
+ * node_survey: asks every live node one question, for administration: about itself and its shards,
+ * or what another method of METHOD_NODE tells. What does not answer within ROUTER_STATUS_MS_MAX is
+ * left out.
  */
 #ifndef ROUTER_RPC_NODE_SURVEY_H
 #define ROUTER_RPC_NODE_SURVEY_H
@@ -10,16 +11,25 @@
 
 struct node_survey;
 
+/* What to ask. */
+struct node_question {
+    enum method_id method;
+    const ProtobufCMessageDescriptor *response;
+    /* The request's bytes for that node, in the request's arena. */
+    struct slice (*body)(struct node_survey *survey, uint64_t replica_id);
+};
+
 struct node_answer {
     struct node_survey *survey;
     uint64_t replica_id;
-    uint64_t call;                                               /* 0: none open. */
-    const Holdfast__Internal__V1__GetNodeStatusResponse *status; /* NULL: no answer. */
+    uint64_t call;                   /* 0: none open. */
+    const ProtobufCMessage *message; /* NULL: no answer. */
 };
 
 /* Lives in the request's arena, with all answers. */
 struct node_survey {
     struct request *request;
+    const struct node_question *question;
     struct node_answer *answers; /* By rising replica id. */
     uint32_t count;
     uint32_t open;
@@ -28,7 +38,10 @@ struct node_survey {
     void *user;
 };
 
-/* Sets request->state and request->cancel. */
+/* `question` must stay until done. */
+void node_survey_ask(struct request *request, const struct node_question *question,
+                     void (*done)(struct node_survey *survey), void *user);
+/* GetNodeStatus, with all shards. Both set request->state and request->cancel. */
 void node_survey_start(struct request *request, void (*done)(struct node_survey *survey),
                        void *user);
 /* What that node says of itself; NULL when it did not answer. */

@@ -55,6 +55,8 @@ static handle_fn *find_handler(const struct method_info *method)
         return admin_list_shards_handle;
     case METHOD_LIST_SERVERS:
         return admin_list_servers_handle;
+    case METHOD_LIST_EVENTS:
+        return admin_list_events_handle;
     case METHOD_SET_POLICY:
         return admin_set_policy_handle;
     default:
