@@ -166,8 +166,12 @@ static bool put_items(const json_t *entry, bool extended, struct buf *out)
         if (attributes == NULL || !put_uid(item, out) || !put_text(item, "kind", out))
             return false;
         buf_put_bytes(out, slice_from_text(attributes));
-        if (extended && !put_integer(item, "mintedAtMs", out))
+        uint64_t step = 0;
+        if (extended &&
+            (!put_integer(item, "mintedAtMs", out) || !read_integer(item, "step", &step)))
             return false;
+        if (extended)
+            buf_put_u32(out, (uint32_t)step);
     }
     return true;
 }
