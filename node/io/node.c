@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "node/core/meta.h"
 #include "node/core/proto_scan.h"
 #include "node/io/claims.h"
 #include "node/io/deliveries.h"
@@ -194,11 +195,31 @@ static err open_datadir(struct node *node, const struct cluster_record *cluster)
     return e;
 }
 
-static err open_store(struct node *node, const struct cluster_record *cluster)
+/* Of every shard, what the database has; where that cannot be read, the worker says so later. To be
+ * freed. */
+static uint64_t *applied_indexes_new(struct db *db, uint32_t shard_count)
 {
-    char text[DB_TEXT_BYTES] = "";
+    uint64_t *indexes = mem_zalloc(shard_count * sizeof *indexes);
+    struct buf row = { 0 };
+
+    for (uint32_t shard = 0; shard < shard_count; shard++) {
+        struct meta meta;
+
+        buf_clear(&row);
+        meta_init(&meta);
+        if (db_load_meta(db, shard, &row) == ERR_OK &&
+            meta_decode(buf_slice(&row), &meta) == ERR_OK)
+            indexes[shard] = meta.applied_index;
+        meta_deinit(&meta);
+    }
+    buf_deinit(&row);
+    return indexes;
+}
+
+static err open_log(struct node *node, const struct cluster_record *cluster)
+{
     struct node_log_config log = node_log_config_default();
-    struct db_config db = db_config_default();
+    uint64_t *applied = applied_indexes_new(node->db, cluster->shard_count);
 
     log.directory = datadir_log_path(node->datadir);
     log.replica_id = datadir_identity_get(node->datadir)->replica_id;
@@ -206,6 +227,20 @@ static err open_store(struct node *node, const struct cluster_record *cluster)
     log.segment_bytes = (uint32_t)node->config->log_segment_size;
     log.bytes_max = node->config->log_size_max;
     log.log = node->log;
+    log.applied_indexes = applied;
+    err e = node_log_open(&log, &node->store_log);
+
+    free(applied);
+    if (e != ERR_OK)
+        fail(node, "log", err_text(e));
+    return e;
+}
+
+static err open_store(struct node *node, const struct cluster_record *cluster)
+{
+    char text[DB_TEXT_BYTES] = "";
+    struct db_config db = db_config_default();
+
     db.directory = datadir_db_path(node->datadir);
     db.cache_bytes = node->config->block_cache_size;
     db.write_buffer_bytes = node->config->write_buffer_size;
@@ -215,10 +250,7 @@ static err open_store(struct node *node, const struct cluster_record *cluster)
         fail(node, "database", text);
         return e;
     }
-    e = node_log_open(&log, &node->store_log);
-    if (e != ERR_OK)
-        fail(node, "log", err_text(e));
-    return e;
+    return open_log(node, cluster);
 }
 
 static err open_links(struct node *node, const struct cluster_record *cluster)

@@ -76,6 +76,7 @@ void fixture_deinit(struct fixture *fixture)
 void fixture_open(struct fixture *fixture)
 {
     CHECK(fixture->log == NULL);
+    fixture->config.applied_indexes = fixture->opens++ % 2 == 1 ? fixture->applied : NULL;
     CHECK(node_log_open(&fixture->config, &fixture->log) == ERR_OK);
 }
 

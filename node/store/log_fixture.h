@@ -31,6 +31,8 @@ struct fixture {
     struct node_log_client client;
     sem_t done;
     struct fixture_shard *shards;
+    uint64_t applied[FIXTURE_SHARDS]; /* What the scan keeps entries above, at every second open. */
+    uint32_t opens;
 };
 
 void fixture_init(struct fixture *fixture);

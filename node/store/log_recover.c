@@ -34,27 +34,45 @@ static int by_place(const void *a, const void *b)
     return left->offset < right->offset ? -1 : left->offset > right->offset;
 }
 
-/* Wants everything from applied_index to the shard's last entry, with room for it in the image. */
+/* Takes over what the scan kept from `from` to `last_index`, and wants the rest. Returns how many
+ * there are. The shard's lock is held. */
+static uint32_t collect(struct log_shard *shard, const struct node_log_recovery *recovery,
+                        uint64_t last_index, struct wants *wants)
+{
+    uint64_t from = recovery->applied_index + 1;
+    uint64_t end = shard->index.first + shard->index.count; /* A run without gaps. */
+    uint32_t count = 0;
+
+    if (log_index_find(&shard->index, from) == NULL || from > last_index)
+        return 0;
+    if (end > last_index + 1)
+        end = last_index + 1;
+    recovery->image->entries = mem_zalloc((end - from) * sizeof *recovery->image->entries);
+    for (uint64_t at = from; at < end; at++, count++) {
+        const struct log_place *place = log_index_find(&shard->index, at);
+        struct entry *entry = log_kept_take(&shard->kept, at);
+
+        recovery->image->entries[count] = entry;
+        if (entry == NULL)
+            wants_add(wants,
+                      &(struct log_want){ .shard = recovery->shard, .index = at, .place = *place });
+    }
+    return count;
+}
+
+/* Finds everything from applied_index to the shard's last entry, for the image. */
 static void want_shard(struct node_log *log, struct node_log_recovery *recovery,
                        uint64_t last_index, struct wants *wants)
 {
     struct log_shard *shard = &log->shards[recovery->shard];
-    uint64_t at = recovery->applied_index + 1;
-    uint32_t count = 0;
 
+    recovery->image->entries = NULL;
     pthread_mutex_lock(&shard->lock);
-    for (; at <= last_index; at++) {
-        const struct log_place *place = log_index_find(&shard->index, at);
-        if (place == NULL)
-            break;
-        wants_add(wants,
-                  &(struct log_want){ .shard = recovery->shard, .index = at, .place = *place });
-        count++;
-    }
+    recovery->image->entry_count = collect(shard, recovery, last_index, wants);
+    log_kept_deinit(&shard->kept);
     pthread_mutex_unlock(&shard->lock);
-    recovery->image->entry_count = count;
-    recovery->image->entries =
-        count > 0 ? mem_zalloc(count * sizeof *recovery->image->entries) : NULL;
+    uint64_t at = recovery->applied_index + 1 + recovery->image->entry_count;
+
     if (at > last_index)
         return;
 

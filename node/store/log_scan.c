@@ -22,6 +22,7 @@ struct scan {
     struct log_segment *segment;
     uint64_t last_sequence; /* Of the last batch taken in; 0: none yet. */
     uint64_t sequence_max;
+    uint64_t durable_max; /* The last batch that one after it says was synced. */
     uint32_t torn_batches;
 };
 
@@ -177,6 +178,17 @@ static bool stream_ok(const struct scan *scan, size_t from, size_t size)
     return true;
 }
 
+/* For recovery, which otherwise reads it again. */
+static void keep_record(const struct scan *scan, const struct record *record)
+{
+    const uint64_t *applied = scan->log->config.applied_indexes;
+    struct entry *entry;
+
+    if (record->type == RECORD_ENTRY && applied != NULL && record->index > applied[record->shard] &&
+        entry_decode(record->payload, &entry) == ERR_OK)
+        log_shard_keep(scan->log, record->shard, entry);
+}
+
 static void take_record(struct scan *scan, uint32_t batch_offset, const struct record *record)
 {
     struct node_log *log = scan->log;
@@ -201,6 +213,7 @@ static void take_record(struct scan *scan, uint32_t batch_offset, const struct r
         log_shard_record(log, &truncate, place);
     }
     log_shard_record(log, record, place);
+    keep_record(scan, record);
 }
 
 static uint32_t table_shard(const struct scan *scan, uint32_t ordinal)
@@ -326,11 +339,13 @@ static bool next_goes_on(struct scan *scan)
 
 static void take_whole(struct scan *scan, uint32_t offset, const struct look *look)
 {
-    struct batch_header header;
+    struct batch_header header = { .prev_sequence = scan->last_sequence };
 
-    if (batch_header_decode(scan->bytes + offset, &header) == ERR_OK && scan->last_sequence != 0 &&
-        header.prev_sequence != scan->last_sequence)
+    (void)!batch_header_decode(scan->bytes + offset, &header); /* take_batch reports it. */
+    if (scan->last_sequence != 0 && header.prev_sequence != scan->last_sequence)
         damage_all(scan, offset, "the batches before this one are missing");
+    if (header.durable_sequence > scan->durable_max)
+        scan->durable_max = header.durable_sequence;
     take_batch(scan, offset, look);
     scan->last_sequence = look->sequence;
 }
@@ -414,6 +429,24 @@ static void walk(struct scan *scan, struct log_tail *ret_tail)
     }
 }
 
+/* Where the first batch begins, of the segment that was loaded last, that no later one calls
+ * synced. */
+static uint32_t durable_offset(struct scan *scan, const struct log_tail *tail)
+{
+    uint32_t offset = 0;
+
+    if (scan->segment != tail->segment)
+        return 0;
+    while (offset < tail->offset) {
+        struct sector first = examine(scan, scan->bytes + offset);
+
+        if (first.state != SECTOR_VALID || first.number != 0 || first.sequence > scan->durable_max)
+            break;
+        offset += first.count * SECTOR_BYTES;
+    }
+    return offset;
+}
+
 err log_scan(struct node_log *log, struct log_tail *ret_tail)
 {
     uint32_t bytes = log->config.segment_bytes;
@@ -427,6 +460,7 @@ err log_scan(struct node_log *log, struct log_tail *ret_tail)
     scan.stream = mem_alloc(bytes);
     scan.sector_ok = mem_zalloc(bytes / SECTOR_BYTES * sizeof *scan.sector_ok);
     walk(&scan, ret_tail);
+    ret_tail->durable_offset = durable_offset(&scan, ret_tail);
     ret_tail->last_sequence = scan.last_sequence;
     ret_tail->sequence_max = scan.sequence_max;
     log->stats.torn_batches = ret_tail->torn;

@@ -16,6 +16,7 @@ void log_shards_deinit(struct node_log *log)
 {
     for (uint32_t i = 0; i < log->config.shard_count; i++) {
         log_index_deinit(&log->shards[i].index);
+        log_kept_deinit(&log->shards[i].kept);
         free(log->shards[i].damage_text);
         pthread_mutex_destroy(&log->shards[i].lock);
     }
@@ -38,6 +39,7 @@ static void take_entry(struct log_shard *shard, const struct record *record, str
 static void take_truncate(struct log_shard *shard, uint64_t keep_index)
 {
     log_index_truncate(&shard->index, keep_index);
+    log_kept_truncate(&shard->kept, keep_index);
     if (shard->last_index > keep_index)
         shard->last_index = keep_index;
     if (shard->commit_index > keep_index)
@@ -99,6 +101,15 @@ void log_shard_record(struct node_log *log, const struct record *record, struct 
     pthread_mutex_unlock(&shard->lock);
     if (damaged && !known)
         log_shard_damage(log, record->shard, "damage found at an earlier start, not repaired yet");
+}
+
+void log_shard_keep(struct node_log *log, uint32_t number, struct entry *entry)
+{
+    struct log_shard *shard = &log->shards[number];
+
+    pthread_mutex_lock(&shard->lock);
+    log_kept_put(&shard->kept, entry);
+    pthread_mutex_unlock(&shard->lock);
 }
 
 void log_shard_damage(struct node_log *log, uint32_t number, const char *text)

@@ -320,13 +320,14 @@ void *log_writer_run(void *context)
 
 /* ---- start -------------------------------------------------------------------------------- */
 
-/* What was read may stand in the page cache only, after a sync that failed: DESIGN section 4. */
-static void rewrite_tail(struct node_log *log)
+/* What was read may stand in the page cache only, after a sync that failed: DESIGN section 4. What
+ * a later batch calls synced does not. */
+static void rewrite_tail(struct node_log *log, uint32_t from)
 {
     struct log_writer *writer = &log->writer;
     uint8_t *bytes = log_block_alloc(COPY_BYTES);
 
-    for (uint32_t at = 0; at < writer->offset; at += COPY_BYTES) {
+    for (uint32_t at = from; at < writer->offset; at += COPY_BYTES) {
         uint32_t left = writer->offset - at;
         uint32_t size = left < COPY_BYTES ? left : COPY_BYTES;
 
@@ -365,7 +366,7 @@ void log_writer_init(struct node_log *log, const struct log_tail *tail)
     log_batch_init(&writer->batch, log->config.batch_records_max);
     log_batch_init(&writer->sticky, log->config.batch_records_max);
     log_audit_init(&writer->audit, log->segments.dir_fd, log->config.log);
-    rewrite_tail(log);
+    rewrite_tail(log, tail->durable_offset);
     if (tail->torn)
         clear_torn(log);
     log_segment_sync(&log->segments, writer->active);

@@ -119,6 +119,7 @@ err node_log_open(const struct node_log_config *config, struct node_log **ret_lo
         log_free(log);
         return e;
     }
+    log->config.applied_indexes = NULL; /* The caller's, and used. */
     log_writer_init(log, &tail);
     log_event(config->log, LOG_INFO, "log.opened", LOG_S("directory", config->directory),
               LOG_N("segments", log->segments.used.count), LOG_N("sequence", tail.last_sequence),

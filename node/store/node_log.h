@@ -33,14 +33,17 @@ struct node_log_config {
     uint32_t batch_bytes_max;   /* Per write; a single larger record still goes. */
     bool direct_io;             /* O_DIRECT, where the file system has it. */
     const struct log *log;      /* Events; outlives the node_log. */
+    /* What the database has of each shard: the scan keeps the entries above it in memory for
+     * node_log_recover. Only for the time of node_log_open. NULL: keep none. */
+    const uint64_t *applied_indexes;
 };
 /* 64 MiB segments, 4 GiB in all, 2 spare, batches of 256 records or 1 MiB, O_DIRECT. */
 struct node_log_config node_log_config_default(void);
 
 /*
- * Opens or creates the log, scans it, rewrites and syncs its tail, and starts the writer. Returns
- * when a first spare segment is ready. A torn tail is cut off; damage does not fail the call (see
- * node_log_damage), so that the node can serve its other shards.
+ * Opens or creates the log, scans it, rewrites and syncs what is not known to be durable at its
+ * tail, and starts the writer. Returns when a first spare segment is ready. A torn tail is cut off;
+ * damage does not fail the call (see node_log_damage), so that the node can serve its other shards.
  * ERR_INVALID: config. ERR_IO: the directory cannot be read or written. Both are logged.
  */
 NODISCARD err node_log_open(const struct node_log_config *config, struct node_log **ret_log);
@@ -139,9 +142,10 @@ struct node_log_recovery {
  * Fills from the log what each rep_image needs of it: promise, commit_index, log_first_index,
  * entries above `applied_index` (read now, chain verified), entry_count. Leaves the other fields
  * alone. Free with node_log_image_deinit, after rep_new or shard_new took its references.
- * Shards stand mixed in the log: it is read once, in its own order, for all shards of the list.
- * A result of ERR_CORRUPT: the shard is damaged (node_log_damage says how). The image is filled
- * with what is left, for repair; it must not be served, vote, or claim that an entry is absent.
+ * What the scan kept is not read again. Shards stand mixed in the log: the rest is read once, in
+ * its own order, for all shards of the list. A result of ERR_CORRUPT: the shard is damaged
+ * (node_log_damage says how). The image is filled with what is left, for repair; it must not be
+ * served, vote, or claim that an entry is absent.
  */
 void node_log_recover(struct node_log *log, struct node_log_recovery *list, uint32_t count);
 /* The same for one shard; returns its result. */

@@ -12,6 +12,7 @@
 #include "node/store/log_audit.h"
 #include "node/store/log_format.h"
 #include "node/store/log_index.h"
+#include "node/store/log_kept.h"
 #include "node/store/log_segment.h"
 #include "node/store/node_log.h"
 
@@ -21,6 +22,7 @@
 struct log_shard {
     pthread_mutex_t lock; /* Of everything here. */
     struct log_index index;
+    struct log_kept kept; /* From the scan to recovery. */
     uint64_t last_index;
     uint64_t commit_index;
     uint64_t cut_index;
@@ -68,6 +70,7 @@ struct log_writer {
 struct log_tail {
     struct log_segment *segment; /* NULL: there is no segment at all. */
     uint32_t offset;
+    uint32_t durable_offset; /* In the segment: what stands before it was synced once. */
     uint64_t last_sequence;
     uint64_t sequence_max; /* Greatest one seen anywhere, torn ones included. */
     bool torn;             /* Something torn stands behind the end. */
@@ -99,6 +102,8 @@ void log_shards_init(struct node_log *log);
 void log_shards_deinit(struct node_log *log);
 /* Takes in a record that stands at `place`: by the scan, and by the writer once it is written. */
 void log_shard_record(struct node_log *log, const struct record *record, struct log_place place);
+/* Keeps an entry for recovery, which the scan has just taken in. Takes over the reference. */
+void log_shard_keep(struct node_log *log, uint32_t number, struct entry *entry);
 /* Marks a shard damaged and logs it; the first text stays. */
 void log_shard_damage(struct node_log *log, uint32_t shard, const char *text);
 /* The segment that the shard's oldest live entry is in; UINT32_MAX when it has none. */

@@ -59,6 +59,49 @@ static void entries_promises_and_commit_marks_survive_a_restart(void **state)
     assert_int_equal(f->errors_logged, 0);
 }
 
+/* Kept or read, in part or in whole: the log gives the same. */
+static void what_the_scan_keeps_is_what_the_disk_has(void **state)
+{
+    struct fixture *f = *state;
+
+    fixture_open(f);
+    fixture_append(f, 1, 100, 200);
+    fixture_truncate(f, 1, 60);
+    fixture_append(f, 1, 20, 300);
+    fixture_append(f, 2, 50, 100);
+    fixture_close(f);
+    for (uint64_t applied = 0; applied <= 90; applied += 10) {
+        for (uint32_t shard = 0; shard < FIXTURE_SHARDS; shard++)
+            f->applied[shard] = applied;
+        f->opens = 1; /* The scan keeps what it reads. */
+        fixture_open(f);
+        assert_int_equal(f->log->shards[1].kept.count, applied <= 80 ? 80 - applied : 0);
+        fixture_expect(f, 1, applied <= 80 ? applied : 80);
+        fixture_expect(f, 1, 0); /* The kept ones are gone: all from the disk. */
+        fixture_expect(f, 2, 0); /* A part is kept. */
+        fixture_close(f);
+    }
+    assert_int_equal(f->errors_logged, 0);
+}
+
+/* A start need not write again what a later batch calls synced: all but the last ones. */
+static void what_a_later_batch_calls_synced_is_known_at_the_start(void **state)
+{
+    struct fixture *f = *state;
+    struct node_log *log;
+    struct log_tail tail;
+
+    fixture_open(f);
+    for (uint32_t i = 0; i < 40; i++)
+        fixture_append(f, i % FIXTURE_SHARDS, 20, 1000);
+    fixture_close(f);
+    assert_int_equal(node_log_inspect(&f->config, &log, &tail), ERR_OK);
+    node_log_close(log);
+    assert_true(tail.offset > 40 * 20 * 1000);
+    assert_true(tail.durable_offset < tail.offset); /* Nothing is behind the last one. */
+    assert_true(tail.offset - tail.durable_offset <= 2 * BLOCK_BYTES);
+}
+
 static void the_largest_entry_fits(void **state)
 {
     struct fixture *f = *state;
@@ -449,6 +492,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(entries_promises_and_commit_marks_survive_a_restart),
+        TEST(what_the_scan_keeps_is_what_the_disk_has),
+        TEST(what_a_later_batch_calls_synced_is_known_at_the_start),
         TEST(the_largest_entry_fits),
         TEST(requests_of_many_shards_complete_in_order_with_few_syncs),
         TEST(a_range_is_clipped_to_what_is_there_and_to_its_size),

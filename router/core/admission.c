@@ -5,6 +5,8 @@
 #include "holdfast/v1/operation.pb-c.h"
 #include "runtime/base/check.h"
 
+#define ROOM_SHARE 16u
+
 static const uint32_t share_percent[ADMISSION_PRIORITY_COUNT] = {
     [ADMISSION_BULK] = 60,
     [ADMISSION_ORDINARY] = 85,
@@ -24,22 +26,46 @@ uint32_t admission_limit(const struct admission *admission, enum admission_prior
     return limit == 0 ? 1 : (uint32_t)limit;
 }
 
+static bool has_room(const struct admission *admission, enum admission_priority priority,
+                     uint32_t weight)
+{
+    return admission->in_flight == 0 ||
+           (uint64_t)admission->in_flight + weight <= admission_limit(admission, priority);
+}
+
+static void refuse(struct admission *admission, enum admission_priority priority,
+                   uint32_t *ret_retry_after_ms)
+{
+    uint64_t span_ms = ADMISSION_RETRY_AFTER_MS_MAX - ADMISSION_RETRY_AFTER_MS_MIN;
+    uint64_t load = (uint64_t)admission->in_flight * span_ms / admission->in_flight_max;
+
+    admission->refused[priority]++;
+    *ret_retry_after_ms =
+        ADMISSION_RETRY_AFTER_MS_MIN + (uint32_t)(load < span_ms ? load : span_ms);
+}
+
 bool admission_enter(struct admission *admission, enum admission_priority priority, uint32_t weight,
                      uint32_t *ret_retry_after_ms)
 {
-    uint64_t limit = admission_limit(admission, priority);
-    uint64_t after = (uint64_t)admission->in_flight + weight;
-    uint64_t span_ms = ADMISSION_RETRY_AFTER_MS_MAX - ADMISSION_RETRY_AFTER_MS_MIN;
+    uint32_t room = admission_limit(admission, priority) / ROOM_SHARE;
 
-    if (after > limit && admission->in_flight > 0) {
-        uint64_t load = (uint64_t)admission->in_flight * span_ms / admission->in_flight_max;
-
-        admission->refused[priority]++;
-        *ret_retry_after_ms =
-            ADMISSION_RETRY_AFTER_MS_MIN + (uint32_t)(load < span_ms ? load : span_ms);
+    if (!has_room(admission, priority, weight)) {
+        admission->refused_weight[priority] = weight < room ? weight : room;
+        refuse(admission, priority, ret_retry_after_ms);
         return false;
     }
     admission->in_flight += weight;
+    return true;
+}
+
+bool admission_is_full(struct admission *admission, enum admission_priority priority,
+                       uint32_t *ret_retry_after_ms)
+{
+    uint32_t weight = admission->refused_weight[priority];
+
+    if (has_room(admission, priority, weight > 0 ? weight : 1))
+        return false;
+    refuse(admission, priority, ret_retry_after_ms);
     return true;
 }
 
@@ -62,8 +88,7 @@ static bool has_system_authority(const ProtobufCMessage *message)
     return authority != NULL && authority->kind_case == HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
 }
 
-enum admission_priority admission_priority_of(const struct method_info *method,
-                                              const ProtobufCMessage *message)
+enum admission_priority admission_priority_max(const struct method_info *method)
 {
     switch (method->id) {
     case METHOD_UPDATE_PROFILE:
@@ -81,9 +106,18 @@ enum admission_priority admission_priority_of(const struct method_info *method,
     default:
         break;
     }
-    if (method->route == METHOD_ROUTER)
-        return ADMISSION_URGENT;
-    if (method->route == METHOD_MUTATION && has_system_authority(message))
+    if (method->route == METHOD_ROUTER || method->route == METHOD_MUTATION)
         return ADMISSION_URGENT;
     return ADMISSION_ORDINARY;
+}
+
+enum admission_priority admission_priority_of(const struct method_info *method,
+                                              const ProtobufCMessage *message)
+{
+    enum admission_priority most = admission_priority_max(method);
+
+    if (most == ADMISSION_URGENT && method->route == METHOD_MUTATION &&
+        method->id != METHOD_RESOLVE_OPERATION && !has_system_authority(message))
+        return ADMISSION_ORDINARY;
+    return most;
 }

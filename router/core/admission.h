@@ -23,6 +23,9 @@ struct admission {
     uint32_t in_flight_max; /* For urgent calls; others have less, see admission_limit. */
     uint32_t in_flight;
     uint64_t refused[ADMISSION_PRIORITY_COUNT];
+    /* Of the last call refused, a sixteenth of the limit at most: the room that admission_is_full
+     * waits for. */
+    uint32_t refused_weight[ADMISSION_PRIORITY_COUNT];
 };
 
 /* in_flight_max from 1 (CHECK). */
@@ -33,8 +36,18 @@ uint32_t admission_limit(const struct admission *admission, enum admission_prior
  * rises with the load. A weight above the whole limit passes when nothing else is in flight. */
 bool admission_enter(struct admission *admission, enum admission_priority priority, uint32_t weight,
                      uint32_t *ret_retry_after_ms);
+/*
+ * Asked before a request is read, since reading a batch of saves only to refuse it costs nearly as
+ * much as forwarding it: true if a call as heavy as the last one refused would be refused again. It
+ * then counts as refused; *ret_retry_after_ms as above. Overload keeps it true for most, and what
+ * is let through is weighed by admission_enter.
+ */
+bool admission_is_full(struct admission *admission, enum admission_priority priority,
+                       uint32_t *ret_retry_after_ms);
 void admission_leave(struct admission *admission, uint32_t weight);
 
+/* The highest that a call of the method may have, whatever it says. */
+enum admission_priority admission_priority_max(const struct method_info *method);
 /* By method, and by the authority a mutation names. */
 enum admission_priority admission_priority_of(const struct method_info *method,
                                               const ProtobufCMessage *message);

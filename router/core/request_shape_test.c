@@ -347,6 +347,38 @@ static void bulk_is_refused_before_purchases(void **state)
     assert_int_equal(admission.refused[ADMISSION_URGENT], 2);
 }
 
+/* While batches of 50 do not fit, they are refused unread; something that can be more urgent is
+ * read. */
+static void a_full_router_refuses_what_it_need_not_read(void **state)
+{
+    struct admission admission;
+    uint32_t retry_after_ms = 0;
+    (void)state;
+
+    admission_init(&admission, 10000);
+    assert_false(admission_is_full(&admission, ADMISSION_BULK, &retry_after_ms));
+    assert_true(admission_enter(&admission, ADMISSION_BULK, 5980, &retry_after_ms));
+    assert_false(admission_is_full(&admission, ADMISSION_BULK, &retry_after_ms));
+    assert_false(admission_enter(&admission, ADMISSION_BULK, 50, &retry_after_ms));
+    assert_int_equal(admission.refused[ADMISSION_BULK], 1);
+    retry_after_ms = 0;
+    assert_true(admission_is_full(&admission, ADMISSION_BULK, &retry_after_ms));
+    assert_int_equal(admission.refused[ADMISSION_BULK], 2);
+    assert_in_range(retry_after_ms, ADMISSION_RETRY_AFTER_MS_MIN, ADMISSION_RETRY_AFTER_MS_MAX);
+    assert_false(admission_is_full(&admission, ADMISSION_URGENT, &retry_after_ms));
+    admission_leave(&admission, 30);
+    assert_false(admission_is_full(&admission, ADMISSION_BULK, &retry_after_ms));
+    /* One that hardly ever fits does not keep the others out for long. */
+    assert_false(admission_enter(&admission, ADMISSION_BULK, 4000, &retry_after_ms));
+    assert_true(admission_is_full(&admission, ADMISSION_BULK, &retry_after_ms));
+    admission_leave(&admission, 400);
+    assert_false(admission_is_full(&admission, ADMISSION_BULK, &retry_after_ms));
+    assert_int_equal(admission_priority_max(method_find(METHOD_BATCH_GRANT)), ADMISSION_BULK);
+    assert_int_equal(admission_priority_max(method_find(METHOD_GRANT)), ADMISSION_URGENT);
+    assert_int_equal(admission_priority_max(method_find(METHOD_GET_PROFILE)), ADMISSION_ORDINARY);
+    admission_leave(&admission, 5550);
+}
+
 static void a_payment_is_urgent_and_a_save_is_bulk(void **state)
 {
     char player[] = "42", op[] = "receipt:1";
@@ -386,6 +418,7 @@ int main(void)
         cmocka_unit_test_setup(a_hostile_answer_to_a_renewal_stays_inside_the_list, reset),
         cmocka_unit_test_setup(a_heartbeat_over_its_limits_is_refused, reset),
         cmocka_unit_test_setup(bulk_is_refused_before_purchases, reset),
+        cmocka_unit_test_setup(a_full_router_refuses_what_it_need_not_read, reset),
         cmocka_unit_test_setup(a_payment_is_urgent_and_a_save_is_bulk, reset),
     };
     return cmocka_run_group_tests(tests, NULL, release);

@@ -62,6 +62,13 @@ static void on_request(void *user, struct rpc_request *rpc)
     router_dispatch(door->options.router, request);
 }
 
+static bool may_enter(void *user, const struct method_info *method, uint32_t *ret_retry_after_ms)
+{
+    struct public_door *door = user;
+
+    return !router_is_full(door->options.router, method, ret_retry_after_ms);
+}
+
 static void on_cancel(void *user, struct rpc_request *rpc)
 {
     struct public_door *door = user;
@@ -117,6 +124,7 @@ static err listen_public(struct public_door *door)
                     .deadline_default_ms = (uint32_t)config->deadline_default,
                     .deadline_max_ms = (uint32_t)config->deadline_max },
         .handlers = { .on_request = on_request,
+                      .may_enter = may_enter,
                       .on_cancel = on_cancel,
                       .is_healthy = is_healthy,
                       .user = door },

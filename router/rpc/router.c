@@ -85,6 +85,13 @@ static uint32_t weigh(const struct request *request)
     return elements.count;
 }
 
+bool router_is_full(struct router *router, const struct method_info *method,
+                    uint32_t *ret_retry_after_ms)
+{
+    return admission_is_full(&router->admission, admission_priority_max(method),
+                             ret_retry_after_ms);
+}
+
 static bool admit(struct router *router, struct request *request)
 {
     Holdfast__V1__ErrorDetail detail;

@@ -51,6 +51,10 @@ void router_init(struct router *router, const struct router_options *options);
 /* When every request has ended. */
 void router_deinit(struct router *router);
 
+/* Whether a call of the method would be refused whatever it says, so that nobody need read it: then
+ * it has been counted as refused, and is to be answered THROTTLED. */
+bool router_is_full(struct router *router, const struct method_info *method,
+                    uint32_t *ret_retry_after_ms);
 /* Takes the request; see request.h for its life. The door's fields must be filled. */
 void router_dispatch(struct router *router, struct request *request);
 /* The request's caller has gone: ends a request that was not answered inside router_dispatch. */

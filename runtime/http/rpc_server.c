@@ -301,21 +301,31 @@ static bool method_streams(const struct rpc_server *server, const struct method_
 
 /* ---- the way of a call ---- */
 
+/* Before the message is read: under overload most are refused, and that must cost little. */
+static bool may_enter(struct rpc_call *call)
+{
+    const struct rpc_handlers *handlers = &call->server->handlers;
+    struct http_stats *stats = &call->server->http.stats;
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+
+    detail.retry_after_ms = THROTTLE_RETRY_MS;
+    if (stats->requests_active < call->server->http.config.limits.requests_max &&
+        (handlers->may_enter == NULL ||
+         handlers->may_enter(handlers->user, call->request.method, &detail.retry_after_ms)))
+        return true;
+    stats->requests_throttled++;
+    detail.code = CODE(THROTTLED);
+    detail.message = (char *)(uintptr_t) "too many requests are under way; nothing was done";
+    rpc_answer_error(call, &detail, 0);
+    return false;
+}
+
 static void admit(struct rpc_call *call)
 {
     struct rpc_server *server = call->server;
     struct http_stats *stats = &server->http.stats;
 
-    if (stats->requests_active >= server->http.config.limits.requests_max) {
-        Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
-        stats->requests_throttled++;
-        detail.code = CODE(THROTTLED);
-        detail.message = (char *)(uintptr_t) "too many requests are under way";
-        detail.retry_after_ms = THROTTLE_RETRY_MS;
-        rpc_answer_error(call, &detail, 0);
-        return;
-    }
-    if (!read_timeout(call) || !decode(call))
+    if (!may_enter(call) || !read_timeout(call) || !decode(call))
         return;
     read_identity(call);
     stats->requests_active++;

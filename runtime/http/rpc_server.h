@@ -49,6 +49,9 @@ struct rpc_request {
 struct rpc_handlers {
     /* A call to a known public method. Required. */
     void (*on_request)(void *user, struct rpc_request *request);
+    /* Asked before the request's message is read: false refuses it as THROTTLED, to come back after
+     * *ret_retry_after_ms. NULL: all may. */
+    bool (*may_enter)(void *user, const struct method_info *method, uint32_t *ret_retry_after_ms);
     /* The caller disconnected or reset the stream. The request must still be ended. Optional. */
     void (*on_cancel)(void *user, struct rpc_request *request);
     /* Streams: what was sent has drained below the stream's limit. Optional. */

@@ -141,6 +141,35 @@ static void bad_json_is_answered_with_the_field(void **state)
     client_close(&client);
 }
 
+static bool nobody_may_enter(void *user, const struct method_info *method,
+                             uint32_t *ret_retry_after_ms)
+{
+    (void)user;
+    *ret_retry_after_ms = 321;
+    return method->id != METHOD_GRANT;
+}
+
+/* Its message is not read: this one would be refused as malformed. The connection goes on. */
+static void who_may_not_enter_is_refused_unread(void **state)
+{
+    struct fixture *f = *state;
+
+    f->config.handlers.may_enter = nobody_may_enter;
+    fixture_start(f);
+    struct client client = client_connect(f);
+
+    send_post(&client, PATH_GRANT, JSON, "{not JSON");
+    assert_true(client_await(f, &client, "\"retryAfterMs\":321", 1));
+    assert_non_null(strstr(client_text(&client), "HTTP/1.1 429 "));
+    assert_non_null(strstr(client_text(&client), "ERROR_CODE_THROTTLED"));
+    assert_int_equal(f->requests, 0);
+    send_post(&client, PATH_BALANCES, JSON, "{}");
+    assert_true(client_await(f, &client, "HTTP/1.1 200 ", 1));
+    assert_int_equal(f->requests, 1);
+    assert_int_equal(rpc_server_stats(f->server)->requests_throttled, 1);
+    client_close(&client);
+}
+
 static void a_nodes_bytes_become_json_or_an_internal_error(void **state)
 {
     struct fixture *f = *state;
@@ -332,6 +361,7 @@ int main(void)
         cmocka_unit_test(trace_key_and_origin_are_parsed),
         cmocka_unit_test(every_error_code_has_a_status),
         TEST(bad_json_is_answered_with_the_field),
+        TEST(who_may_not_enter_is_refused_unread),
         TEST(a_nodes_bytes_become_json_or_an_internal_error),
         TEST(grpc_web_errors_travel_in_the_body),
         TEST(grpc_over_http_1_is_refused),

@@ -74,6 +74,10 @@ class Holdfast:
     def resident_mib(self):
         return memory_mib(self.pids())
 
+    def peak_mib(self):
+        """{process: the most it ever held}"""
+        return {p["name"]: memory_mib([p["pid"]], "VmHWM") for p in self.state()["processes"]}
+
     def metric(self, name):
         """One value a node."""
         values = []
@@ -116,17 +120,17 @@ class Holdfast:
             self.granted += result["acknowledged"]
             self.unknown += result["unknown"]
 
-    def load_behind(self):
-        """Grants by 64 connections that are dialled again when lost, until `end_load`."""
+    def load_behind(self, op="grant", connections=64, **more):
+        """Grants over connections that are dialled again when lost, until `end_load`."""
         command = generator_command("loadgen", self.port, self.options(
-            "grant", 64, 600, {"persist": True, "warm_up": 0}))
+            op, connections, 600, {"persist": True, "warm_up": 0} | more))
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                 text=True, preexec_fn=die_with_parent)
 
-    def end_load(self, load):
+    def end_load(self, load, op="grant"):
         load.send_signal(signal.SIGTERM)
         result = json.loads(load.communicate(timeout=60)[0])
-        self.count("grant", result)
+        self.count(op, result)
         return result
 
     def fill(self):

@@ -274,6 +274,9 @@ static void read_failures(struct load_outcome *outcome, unsigned failed, bool wh
                       occurrences(body, "\"ERROR_CODE_DEADLINE_EXCEEDED\"");
 
     if (whole) {
+        const char *after = strstr(body, "\"retryAfterMs\":");
+
+        outcome->retry_after_ms = after != NULL ? (unsigned)strtoul(after + 15, NULL, 10) : 0;
         throttled = throttled > 0 ? failed : 0;
         undone = undone > 0 ? failed : 0;
     }

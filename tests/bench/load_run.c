@@ -55,6 +55,8 @@ void load_run_count(struct load_run *run, uint64_t sent_ns, const struct load_ou
     run->errors += outcome->failed;
     if (outcome->done > 0)
         histogram_add(&run->histogram, clock_ns() - sent_ns);
+    else if (outcome->throttled == outcome->failed)
+        histogram_add(&run->refused, clock_ns() - sent_ns);
 }
 
 void load_run_report(const struct load_run *run, unsigned operations_per_request)
@@ -76,6 +78,9 @@ void load_run_report(const struct load_run *run, unsigned operations_per_request
            cpu->server_s > 0 ? ops / cpu->server_s : 0);
     printf("\"client_cpu_s\":%.2f,\"aside_cpu_s\":%.2f,\"other_cpu_s\":%.2f,", cpu->own_s,
            cpu->aside_s, cpu->machine_s - cpu->server_s - cpu->aside_s - cpu->own_s);
+    printf("\"refused_calls\":%llu,\"refused_p50_ms\":%.3f,\"refused_p99_ms\":%.3f,",
+           (unsigned long long)run->refused.count, histogram_ms(&run->refused, 0.5),
+           histogram_ms(&run->refused, 0.99));
     printf("\"acknowledged\":%llu,\"duplicates\":%llu,\"throttled\":%llu,\"unknown\":%llu",
            (unsigned long long)run->acknowledged, (unsigned long long)run->duplicates,
            (unsigned long long)run->throttled, (unsigned long long)run->unknown);

@@ -13,8 +13,9 @@ struct load_outcome {
     unsigned done;       /* Carried out, or answered as a duplicate. */
     unsigned duplicates; /* Of those done: repeats of what was acknowledged before. */
     unsigned failed;
-    unsigned throttled; /* Of those failed: refused for now, nothing done. */
-    unsigned unknown;   /* Of those failed: may have been carried out. */
+    unsigned throttled;      /* Of those failed: refused for now, nothing done. */
+    unsigned unknown;        /* Of those failed: may have been carried out. */
+    unsigned retry_after_ms; /* What a refusal of the whole request asked for; 0: it did not. */
 };
 
 /* Processor seconds so far. */
@@ -38,6 +39,7 @@ struct load_run {
     uint64_t throttled;
     uint64_t unknown;
     struct load_cpu cpu;
+    struct histogram refused;   /* The same, of requests that were refused as a whole. */
     struct histogram histogram; /* Of requests that were sent and answered in the measured time. */
 };
 

@@ -1,8 +1,10 @@
 /*
  * loadgen: Connect JSON calls to Holdfast over HTTP/1.1 keep-alive, one call outstanding per
- * connection, one thread, epoll; a closed loop, or an open one with --rate. Prints one line of
- * JSON; the exit status is 0 even when calls failed (see "errors"), 1 when the run itself could not
- * be done. SIGTERM ends the measured time early. --help lists operations and options.
+ * connection, one thread, epoll; a closed loop, or an open one with --rate. Whoever is refused
+ * waits for as long as it is asked to; in an open loop the next one comes when it is due. Prints
+ * one line of JSON; the exit status is 0 even when calls failed (see "errors"), 1 when the run
+ * itself could not be done. SIGTERM ends the measured time early. --help lists operations and
+ * options.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -232,7 +234,9 @@ static uint64_t take_answer(struct run *run, struct link *link, unsigned status,
     if (outcome.failed == 0)
         return 0;
     note_failure(run, status, body);
-    return FAILED_PAUSE_NS;
+    if (outcome.retry_after_ms == 0)
+        return FAILED_PAUSE_NS;
+    return run->options.rate > 0 ? 0 : outcome.retry_after_ms * 1000000ull;
 }
 
 static void on_readable(struct run *run, struct link *link)
