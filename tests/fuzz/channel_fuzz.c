@@ -11,6 +11,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "idl/method.h"
+#include "node/core/rows.h"
 #include "node/core/shard.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
@@ -24,7 +25,8 @@ struct target {
     struct shard *shard;
     struct applier *replica; /* Applies what the shard logs. */
     uint64_t now_ms, calls;
-    uint64_t token; /* Of the newest batch; 0: none. */
+    uint64_t first_transfer; /* That and later calls are transfers; 0: none yet. */
+    uint64_t token;          /* Of the newest batch; 0: none. */
 };
 
 static void step(struct target *t, struct shard_event event);
@@ -64,6 +66,20 @@ static void replica_applies(struct target *t, const struct entry *entry)
     need_deinit(&need);
 }
 
+/* Who sent goods is told which piece of mail they became. */
+static void check_reply(const struct target *t, const struct shard_reply *reply, struct slice body)
+{
+    uint8_t mail_id[ITEM_UID_BYTES];
+
+    if (t->first_transfer == 0 || reply->call < t->first_transfer || reply->status != REPLY_OK)
+        return;
+    Holdfast__V1__LedgerServiceTransferResponse *response =
+        holdfast__v1__ledger_service_transfer_response__unpack(NULL, body.size, body.data);
+    CHECK(response != NULL);
+    CHECK(item_uid_parse(slice_from_text(response->mail_id), mail_id) == ERR_OK);
+    holdfast__v1__ledger_service_transfer_response__free_unpacked(response, NULL);
+}
+
 static void step(struct target *t, struct shard_event event)
 {
     struct shard_out out = { 0 };
@@ -72,6 +88,9 @@ static void step(struct target *t, struct shard_event event)
     event.now_ms = t->now_ms;
     event.unix_ms = UNIX_MS + t->now_ms;
     shard_step(t->shard, &event, &out);
+    for (uint32_t i = 0; i < out.reply_count; i++)
+        check_reply(t, &out.replies[i],
+                    (struct slice){ out.bytes.data + out.replies[i].offset, out.replies[i].size });
     for (uint32_t i = 0; i < out.delivery_count; i++)
         t->token = out.deliveries[i].token;
     for (uint32_t i = 0; i < out.rep.write_count; i++) {
@@ -153,6 +172,7 @@ static void open_transfers(struct target *t)
     grant.n_currencies = transfer.n_currencies = 1;
     call(t, METHOD_GRANT, &grant.base);
     gold.amount = 10;
+    t->first_transfer = t->calls + 1;
     for (unsigned i = 0; i < TRANSFERS; i++) {
         id[6]++;
         call(t, METHOD_LEDGER_TRANSFER, &transfer.base);
