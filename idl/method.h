@@ -46,6 +46,9 @@ enum method_route {
     X(23, GET_BALANCES,      v1, LedgerService, GetBalances, METHOD_READ, 0, get_balances)     \
     X(24, LIST_ENTRIES,      v1, LedgerService, ListEntries, METHOD_READ, 0, list_entries)     \
     X(25, LEDGER_TRANSFER,   v1, LedgerService, Transfer, METHOD_MUTATION, 0, ledger_service_transfer) \
+    X(26, RESERVE,           v1, LedgerService, Reserve, METHOD_MUTATION, 0, reserve)          \
+    X(27, POST,              v1, LedgerService, Post, METHOD_MUTATION, 0, post)                \
+    X(28, VOID,              v1, LedgerService, Void, METHOD_MUTATION, 0, void)                \
     X(29, REVERSE,           v1, LedgerService, Reverse, METHOD_MUTATION, 0, reverse)          \
     X(30, MINT,              v1, InventoryService, Mint, METHOD_MUTATION, 0, mint)             \
     X(31, LIST_ITEMS,        v1, InventoryService, ListItems, METHOD_READ, 0, list_items)      \
@@ -72,6 +75,7 @@ enum method_route {
     X(70, PRUNE_OPERATIONS,  internal__v1, NodeService, PruneOperations, METHOD_OWNER, 0, prune_operations) \
     X(71, CHANNEL_DELIVER,   internal__v1, ChannelService, Deliver, METHOD_SHARD_WRITE, 0, deliver) \
     X(72, CHANNEL_SETTLE,    internal__v1, ChannelService, Settle, METHOD_OWNER, 0, settle)    \
+    X(73, RESERVATION_DUE,   internal__v1, NodeService, ReservationDue, METHOD_OWNER, 0, reservation_due) \
     X(74, ITEM_HISTORY,      internal__v1, NodeService, ItemHistory, METHOD_SHARD, 0, item_history) \
     X(80, REPORT_OWNER,      internal__v1, CoordinatorService, ReportOwner, METHOD_COORDINATOR, 0, report_owner) \
     X(110, LIST_PLAYERS,     v1, AdminService, ListPlayers, METHOD_SHARD, 0, list_players) \

@@ -12,7 +12,7 @@
 #include "runtime/codec/base64.h"
 
 #define ENTRY_VERSION          1u
-#define ENTRY_VERSION_EXTENDED 2u /* Of kinds from CONSUME on. */
+#define ENTRY_VERSION_EXTENDED 2u /* Of kinds from CONSUME on, and of what refers to an entry. */
 #define GENESIS_TEXT           "holdfast.ledger.1:player:"
 #define UID_BYTES              16u
 #define FAULT_SIZE             512u
@@ -151,6 +151,15 @@ static bool put_uid(const json_t *item, struct buf *out)
     return true;
 }
 
+static bool put_step(const json_t *item, struct buf *out)
+{
+    uint64_t step;
+    bool good = read_integer(item, "step", &step) && step <= UINT32_MAX;
+
+    buf_put_u32(out, (uint32_t)step);
+    return good;
+}
+
 static bool put_items(const json_t *entry, bool extended, struct buf *out)
 {
     const json_t *items = json_object_get(entry, "items");
@@ -166,12 +175,8 @@ static bool put_items(const json_t *entry, bool extended, struct buf *out)
         if (attributes == NULL || !put_uid(item, out) || !put_text(item, "kind", out))
             return false;
         buf_put_bytes(out, slice_from_text(attributes));
-        uint64_t step = 0;
-        if (extended &&
-            (!put_integer(item, "mintedAtMs", out) || !read_integer(item, "step", &step)))
+        if (extended && (!put_integer(item, "mintedAtMs", out) || !put_step(item, out)))
             return false;
-        if (extended)
-            buf_put_u32(out, (uint32_t)step);
     }
     return true;
 }
@@ -189,7 +194,9 @@ static err put_entry(const json_t *entry, struct buf *out, const char **ret_why)
     const char *why = NULL;
     uint8_t kind = 0;
     bool known = read_kind(entry, &kind);
-    bool extended = kind >= HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME;
+    uint64_t refers_to = 0;
+    bool refers = read_integer(entry, "refersTo", &refers_to) && refers_to > 0;
+    bool extended = kind >= HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME || refers;
 
     buf_put_u8(out, extended ? ENTRY_VERSION_EXTENDED : ENTRY_VERSION);
     if (!put_integer(entry, "seq", out))

@@ -12,7 +12,7 @@ static const struct {
     { "dev", verb_dev },       { "certs", verb_certs },         { "status", verb_status },
     { "player", verb_player }, { "ledger", verb_ledger },       { "op", verb_op },
     { "call", verb_call },     { "mailbox", verb_mailbox },     { "transfers", verb_transfers },
-    { "events", verb_events }, { "reconcile", verb_reconcile },
+    { "events", verb_events }, { "reconcile", verb_reconcile }, { "item", verb_item },
 };
 
 int main(int argc, char **argv)

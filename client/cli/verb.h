@@ -10,6 +10,7 @@ int verb_certs(const struct arguments *arguments);
 int verb_status(const struct arguments *arguments);
 int verb_player(const struct arguments *arguments);
 int verb_ledger(const struct arguments *arguments);
+int verb_item(const struct arguments *arguments);
 int verb_mailbox(const struct arguments *arguments);
 int verb_transfers(const struct arguments *arguments);
 int verb_events(const struct arguments *arguments);

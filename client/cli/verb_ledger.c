@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/ledger_change.h"
 #include "client/cli/ledger_export.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
@@ -42,6 +43,7 @@ static int list(const struct arguments *arguments)
 int verb_ledger(const struct arguments *arguments)
 {
     const char *what = arguments->word_count > 1 ? arguments->words[1] : "";
+    int code;
 
     if (arguments->word_count == 3 && strcmp(what, "list") == 0)
         return list(arguments);
@@ -49,8 +51,11 @@ int verb_ledger(const struct arguments *arguments)
         return ledger_export(arguments);
     if (arguments->word_count == 3 && strcmp(what, "verify") == 0)
         return ledger_verify(arguments, arguments->words[2]);
+    if (ledger_change(arguments, &code))
+        return code;
     fprintf(stderr, "usage: holdfast ledger list PLAYER [--page-size N] [--cursor CURSOR]\n"
                     "       holdfast ledger export --player PLAYER | --all > FILE\n"
                     "       holdfast ledger verify FILE\n");
+    ledger_change_usage();
     return 2;
 }

@@ -118,9 +118,19 @@ static bool take_first(void *context, struct slice key, struct slice value)
     return false;
 }
 
+static void reservation_due(struct applier *applier, const struct player *player, uint64_t seq,
+                            struct buf *out)
+{
+    Holdfast__Internal__V1__ReservationDueRequest due =
+        HOLDFAST__INTERNAL__V1__RESERVATION_DUE_REQUEST__INIT;
+
+    due.player_id = arena_text(&applier->scratch, player_id(player));
+    due.ledger_seq = seq;
+    owner_op_encode(METHOD_RESERVATION_DUE, player->entity, &due.base, out);
+}
+
 /* The earliest timer, if it is due; *next_ms follows it otherwise. */
-static bool session_due(struct applier *applier, uint64_t unix_ms, struct buf *out,
-                        uint64_t *next_ms)
+static bool timer_due(struct applier *applier, uint64_t unix_ms, struct buf *out, uint64_t *next_ms)
 {
     struct state_range first = { .prefix = SLICE_LITERAL("t"), .limit = 1 };
     struct timer_row timer = { 0 };
@@ -138,6 +148,10 @@ static bool session_due(struct applier *applier, uint64_t unix_ms, struct buf *o
     }
     struct player player;
     player_init(&player, timer.entity);
+    if (timer.reservation_seq > 0) {
+        reservation_due(applier, &player, timer.reservation_seq, out);
+        return true;
+    }
     due.player_id = arena_text(&applier->scratch, player_id(&player));
     due.fence = timer.fence;
     owner_op_encode(METHOD_SESSION_DUE, timer.entity, &due.base, out);
@@ -195,5 +209,5 @@ bool applier_due(struct applier *applier, uint64_t unix_ms, struct buf *out, uin
 {
     arena_reset(&applier->scratch);
     *ret_next_ms = unix_ms + DUE_ASK_MS;
-    return session_due(applier, unix_ms, out, ret_next_ms) || prune_due(applier, unix_ms, out);
+    return timer_due(applier, unix_ms, out, ret_next_ms) || prune_due(applier, unix_ms, out);
 }

@@ -79,19 +79,24 @@ static err player_load(struct settlement *s, struct player *ret_player)
     return ERR_OK;
 }
 
-static err refund_to_player(struct settlement *s)
+/* Its goods come back, if they were refused; large ones are on their way no more. */
+static err player_follow(struct settlement *s, bool applied)
 {
+    const Holdfast__V1__Mail *mail = s->row->credit->mail;
     struct player player;
     struct row_key key;
 
-    if (goods_are_none(s->row->credit->mail))
+    if (goods_are_none(mail) || (applied && !goods_are_large(mail)))
         return ERR_OK;
     err e = player_load(s, &player);
     if (e != ERR_OK)
         return e;
-    player.version++;
     s->context.player = &player;
-    goods_refund(&s->context, s->row->credit->mail);
+    goods_forget_sent(&player, mail);
+    if (!applied) {
+        player.version++;
+        goods_refund(&s->context, mail);
+    }
     buf_clear(s->context.scratch);
     player_encode(&player, s->context.scratch);
     row_key_player(&key, s->op.entity);
@@ -189,8 +194,10 @@ static err settle(struct settlement *s)
     s->context.authority_text = slice_from_text(s->row->authority);
     if (!s->row->mail_return)
         e = outcome_settle(s, applied);
-    if (e == ERR_OK && !applied)
-        e = s->row->mail_return ? refund_to_mailbox(s) : refund_to_player(s);
+    if (e == ERR_OK && !s->row->mail_return)
+        e = player_follow(s, applied);
+    else if (e == ERR_OK && !applied)
+        e = refund_to_mailbox(s);
     return e;
 }
 

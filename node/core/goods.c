@@ -6,6 +6,8 @@
 #include "node/core/refusal.h"
 #include "runtime/base/check.h"
 
+#define SENT_RETRY_MS 200u
+
 Holdfast__V1__Item *goods_item_message(struct arena *arena, const struct item_row *item)
 {
     Holdfast__V1__Item *message =
@@ -114,6 +116,54 @@ err goods_put_items(struct apply_context *context, size_t count, Holdfast__V1__I
     return ERR_OK;
 }
 
+bool goods_are_large(const Holdfast__V1__Mail *mail)
+{
+    for (size_t i = 0; i < mail->n_currencies; i++) {
+        if (mail->currencies[i]->amount > GOODS_LARGE)
+            return true;
+    }
+    return false;
+}
+
+err goods_note_sent(struct apply_context *context, const Holdfast__V1__Mail *mail)
+{
+    for (size_t i = 0; i < mail->n_currencies; i++) {
+        int64_t amount = mail->currencies[i]->amount;
+        if (amount <= GOODS_LARGE)
+            continue;
+        struct balance *balance =
+            player_find_balance(context->player, slice_from_text(mail->currencies[i]->currency));
+        CHECK(balance != NULL); /* It was debited. */
+        if (balance->sent > AMOUNT_MAX - amount) {
+            err e = refuse(context->arena, context->refusal, CODE(THROTTLED),
+                           arena_printf(context->arena, "currencies[%zu].amount", i),
+                           "%" PRId64 " of it are on their way already; nothing was done",
+                           balance->sent);
+            context->refusal->limit = arena_printf(context->arena, "%lld", AMOUNT_MAX);
+            context->refusal->value = arena_printf(context->arena, "%" PRId64, amount);
+            context->refusal->retry_after_ms = SENT_RETRY_MS;
+            context->refusal->transient = true;
+            return e;
+        }
+        balance->sent += amount;
+    }
+    return ERR_OK;
+}
+
+void goods_forget_sent(struct player *player, const Holdfast__V1__Mail *mail)
+{
+    for (size_t i = 0; i < mail->n_currencies; i++) {
+        int64_t amount = mail->currencies[i]->amount;
+        struct balance *balance =
+            player_find_balance(player, slice_from_text(mail->currencies[i]->currency));
+        if (amount <= GOODS_LARGE)
+            continue;
+        CHECK(balance != NULL);
+        /* What left before this was noted is not in it. */
+        balance->sent -= balance->sent < amount ? balance->sent : amount;
+    }
+}
+
 void goods_refund(struct apply_context *context, const Holdfast__V1__Mail *mail)
 {
     struct ledger_change changes[LEDGER_CHANGES_MAX];
@@ -132,6 +182,7 @@ void goods_refund(struct apply_context *context, const Holdfast__V1__Mail *mail)
             .currency = name,
             .amount = mail->currencies[i]->amount,
             .balance_after = balance->amount,
+            .reserved_after = balance->reserved,
         };
     }
     CHECK(goods_put_items(context, mail->n_items, mail->items, UINT64_MAX, items) == ERR_OK);

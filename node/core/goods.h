@@ -25,6 +25,18 @@ NODISCARD err goods_take_items(struct apply_context *context, size_t count, char
 NODISCARD err goods_put_items(struct apply_context *context, size_t count,
                               Holdfast__V1__Item *const *items, uint64_t items_max,
                               struct item_row *ret_items);
+/*
+ * A refund always fits. What is on its way from one shard is at most OUTBOX_MAX records, so those
+ * up to GOODS_LARGE come to less than 2^62 together; larger ones are noted in the player's row
+ * while they are open, and come to no more than AMOUNT_MAX together, as reservations do.
+ */
+#define GOODS_LARGE (1ll << 46)
+bool goods_are_large(const Holdfast__V1__Mail *mail);
+/* Before they leave to another shard. ERR_CONFLICT: THROTTLED, too much is on its way. */
+NODISCARD err goods_note_sent(struct apply_context *context, const Holdfast__V1__Mail *mail);
+/* They arrived, or are refunded. */
+void goods_forget_sent(struct player *player, const Holdfast__V1__Mail *mail);
+
 /* Gives context->player back what was taken from it, whatever the limits say meanwhile, with a
  * ledger entry. */
 void goods_refund(struct apply_context *context, const Holdfast__V1__Mail *mail);

@@ -28,9 +28,9 @@ static void put_short(struct buf *out, struct slice bytes)
 }
 
 /* Kinds that say more than the first three did have bytes of their own form (docs/ledger.md). */
-static bool is_extended(Holdfast__V1__LedgerKind kind)
+static bool is_extended(const struct ledger_entry *entry)
 {
-    return kind >= HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME;
+    return entry->kind >= HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME || entry->refers_to > 0;
 }
 
 static void put_changes(const struct ledger_entry *entry, struct buf *out)
@@ -41,7 +41,7 @@ static void put_changes(const struct ledger_entry *entry, struct buf *out)
         put_short(out, change->currency);
         buf_put_u64(out, (uint64_t)change->amount);
         buf_put_u64(out, (uint64_t)change->balance_after);
-        if (is_extended(entry->kind)) {
+        if (is_extended(entry)) {
             buf_put_u64(out, (uint64_t)change->reserved);
             buf_put_u64(out, (uint64_t)change->reserved_after);
         }
@@ -55,7 +55,7 @@ static void put_items(const struct ledger_entry *entry, struct buf *out)
         buf_append(out, entry->items[i].uid, ITEM_UID_BYTES);
         put_short(out, entry->items[i].kind);
         buf_put_bytes(out, entry->items[i].attributes);
-        if (is_extended(entry->kind)) {
+        if (is_extended(entry)) {
             buf_put_u64(out, entry->items[i].minted_at_ms);
             buf_put_u32(out, entry->items[i].step);
         }
@@ -65,7 +65,7 @@ static void put_items(const struct ledger_entry *entry, struct buf *out)
 static void put_entry(const struct apply_context *context, const struct ledger_entry *entry,
                       struct buf *out)
 {
-    bool extended = is_extended(entry->kind);
+    bool extended = is_extended(entry);
 
     buf_put_u8(out, extended ? LEDGER_VERSION_EXTENDED : LEDGER_VERSION);
     buf_put_u64(out, context->player->ledger_seq);

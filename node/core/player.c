@@ -4,7 +4,7 @@
 
 #include "runtime/base/check.h"
 
-#define PLAYER_VERSION 2u /* Version 1 had no sections_gone_version. */
+#define PLAYER_VERSION 3u /* Version 1 had no sections_gone_version, 2 nothing set aside. */
 
 void player_init(struct player *player, struct slice entity)
 {
@@ -27,6 +27,51 @@ static void read_balances(struct reader *reader, struct arena *arena, struct pla
     for (uint32_t i = 0; i < count; i++) {
         player->balances[i].currency = read_raw(reader, read_u8(reader));
         player->balances[i].amount = (int64_t)read_u64(reader);
+        player->balances[i].reserved = 0;
+        player->balances[i].sent = 0;
+    }
+}
+
+static bool is_set_aside(const struct balance *balance)
+{
+    return balance->reserved != 0 || balance->sent != 0;
+}
+
+/* Few players have anything set aside, so only those balances are told, by their places. */
+static void read_set_aside(struct reader *reader, struct player *player)
+{
+    uint32_t next = 0;
+
+    player->reservation_count = read_u8(reader);
+    uint32_t count = read_u8(reader);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t place = read_u8(reader);
+        if (reader->bad || place < next || place >= player->balance_count) {
+            reader->bad = true;
+            return;
+        }
+        player->balances[place].reserved = (int64_t)read_u64(reader);
+        player->balances[place].sent = (int64_t)read_u64(reader);
+        reader->bad |= !is_set_aside(&player->balances[place]);
+        next = place + 1;
+    }
+}
+
+static void put_set_aside(const struct player *player, struct buf *out)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < player->balance_count; i++)
+        count += is_set_aside(&player->balances[i]);
+    buf_put_u8(out, (uint8_t)player->reservation_count);
+    buf_put_u8(out, (uint8_t)count);
+    for (uint32_t i = 0; i < player->balance_count && count > 0; i++) {
+        const struct balance *balance = &player->balances[i];
+        if (!is_set_aside(balance))
+            continue;
+        buf_put_u8(out, (uint8_t)i);
+        buf_put_u64(out, (uint64_t)balance->reserved);
+        buf_put_u64(out, (uint64_t)balance->sent);
     }
 }
 
@@ -53,9 +98,12 @@ err player_decode(struct slice row, struct slice entity, struct arena *arena,
     read_balances(&reader, arena, &player);
     if (version >= 2)
         player.sections_gone_version = read_u64(&reader);
+    if (version >= 3)
+        read_set_aside(&reader, &player);
     player.section_count = read_u8(&reader);
     player.section_bytes = read_raw(&reader, reader_left(&reader));
-    if (reader_finish(&reader) != ERR_OK || player.section_count > SECTIONS_MAX)
+    if (reader_finish(&reader) != ERR_OK || player.section_count > SECTIONS_MAX ||
+        player.reservation_count > RESERVATIONS_MAX)
         return ERR_CORRUPT;
     *ret_player = player;
     return ERR_OK;
@@ -89,6 +137,7 @@ void player_encode(const struct player *player, struct buf *out)
 {
     CHECK(player->balance_count <= CURRENCIES_MAX);
     CHECK(player->section_count <= SECTIONS_MAX);
+    CHECK(player->reservation_count <= RESERVATIONS_MAX);
     buf_put_u8(out, PLAYER_VERSION);
     buf_put_u64(out, player->version);
     buf_put_u64(out, player->created_at_ms);
@@ -103,6 +152,7 @@ void player_encode(const struct player *player, struct buf *out)
         buf_put_u64(out, (uint64_t)player->balances[i].amount);
     }
     buf_put_u64(out, player->sections_gone_version);
+    put_set_aside(player, out);
     put_sections(player, out);
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/base/arena.h"
 
 #define LEDGER_HASH_BYTES      32u
+#define RESERVATIONS_MAX       64u /* Open, of one player: each has a timer in memory. */
 #define SECTIONS_MAX           64u
 #define SECTION_NAME_BYTES_MAX 64u
 #define SECTION_BYTES_MAX      (256u * 1024u)
@@ -21,6 +22,8 @@
 struct balance {
     struct slice currency;
     int64_t amount;
+    int64_t reserved; /* In open reservations; no part of `amount`. */
+    int64_t sent;     /* In large transfers to other shards that are open (goods.h). */
 };
 
 struct section_info {
@@ -41,6 +44,7 @@ struct player {
     uint32_t item_count;
     uint32_t balance_count;
     struct balance *balances;   /* Sorted by currency; only those ever held. */
+    uint32_t reservation_count; /* Open ones. */
     struct slice section_bytes; /* The index as stored, until player_sections decodes it. */
     bool sections_loaded;
     uint64_t sections_gone_version; /* Highest version of any section that was deleted; 0: none. */

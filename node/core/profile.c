@@ -45,6 +45,7 @@ Holdfast__V1__Balance **balances_read(struct arena *arena, const struct player *
     for (uint32_t i = 0; i < player->balance_count; i++) {
         balances[i]->currency = arena_text(arena, player->balances[i].currency);
         balances[i]->amount = player->balances[i].amount;
+        balances[i]->reserved = player->balances[i].reserved;
     }
     return balances;
 }

@@ -81,6 +81,15 @@ void row_key_timer(struct row_key *key, uint64_t due_ms, struct slice entity)
     key_add(key, entity);
 }
 
+void row_key_reservation_timer(struct row_key *key, uint64_t due_ms, struct slice entity,
+                               uint64_t seq)
+{
+    key_begin(key, TABLE_TIMER);
+    key_add_be(key, due_ms, 8);
+    key_add_entity(key, entity);
+    key_add_be(key, seq, 8);
+}
+
 void row_key_item_prefix(struct row_key *key, struct slice entity)
 {
     key_begin(key, TABLE_ITEM);
@@ -132,6 +141,13 @@ void row_key_inbox(struct row_key *key, uint32_t source, uint64_t seq)
     key_add_be(key, seq, 8);
 }
 
+void row_key_reservation(struct row_key *key, struct slice entity, uint64_t seq)
+{
+    key_begin(key, TABLE_RESERVATION);
+    key_add_entity(key, entity);
+    key_add_be(key, seq, 8);
+}
+
 void row_key_reversal(struct row_key *key, struct slice entity, uint64_t seq)
 {
     key_begin(key, TABLE_REVERSAL);
@@ -173,6 +189,22 @@ void timer_row_encode(uint64_t fence, struct buf *out)
     buf_put_u64(out, fence);
 }
 
+/* Entities hold no control characters, so a 0 there ends one. */
+static uint64_t take_reservation_seq(struct slice *entity)
+{
+    const size_t tail = 1 + 8;
+    uint64_t seq;
+
+    if (entity->size <= tail || entity->data[entity->size - tail] != 0)
+        return 0;
+    struct reader reader =
+        reader_from((struct slice){ entity->data + entity->size - tail + 1, tail - 1 });
+    seq = read_u64_be(&reader);
+    if (seq > 0)
+        entity->size -= tail;
+    return seq;
+}
+
 err timer_row_decode(struct slice key, struct slice value, struct timer_row *ret_timer)
 {
     struct reader key_reader = reader_from(key);
@@ -183,6 +215,7 @@ err timer_row_decode(struct slice key, struct slice value, struct timer_row *ret
     known &= read_u8(&reader) == ROW_VERSION;
     timer.due_ms = read_u64_be(&key_reader);
     timer.entity = read_raw(&key_reader, reader_left(&key_reader));
+    timer.reservation_seq = take_reservation_seq(&timer.entity);
     timer.fence = read_u64(&reader);
     if (!known || key_reader.bad || reader_finish(&reader) != ERR_OK)
         return ERR_CORRUPT;

@@ -23,6 +23,9 @@ void row_key_ledger(struct row_key *key, struct slice entity, uint64_t seq);
 /* A UUIDv7 goes to TABLE_OPERATION, a typed id to TABLE_TYPED. */
 void row_key_operation(struct row_key *key, struct slice entity, const struct op_id *id);
 void row_key_timer(struct row_key *key, uint64_t due_ms, struct slice entity);
+/* Of a reservation, by its ledger entry. */
+void row_key_reservation_timer(struct row_key *key, uint64_t due_ms, struct slice entity,
+                               uint64_t seq);
 void row_key_item(struct row_key *key, struct slice entity, const uint8_t uid[ITEM_UID_BYTES]);
 /* All items of an entity share this prefix. */
 void row_key_item_prefix(struct row_key *key, struct slice entity);
@@ -35,6 +38,7 @@ void row_key_mailbox(struct row_key *key, struct slice entity);
 void row_key_channel(struct row_key *key, bool outgoing, uint32_t shard);
 void row_key_outbox(struct row_key *key, uint32_t destination, uint64_t seq);
 void row_key_inbox(struct row_key *key, uint32_t source, uint64_t seq);
+void row_key_reservation(struct row_key *key, struct slice entity, uint64_t seq);
 void row_key_reversal(struct row_key *key, struct slice entity, uint64_t seq);
 void row_key_history(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES], uint32_t step);
 /* What this shard knows of an item's history shares this prefix. */
@@ -44,11 +48,12 @@ void row_key_operation_bound(struct row_key *key, uint64_t ms);
 /* Of a key of TABLE_OPERATION. */
 uint64_t row_operation_ms(struct slice key);
 
-/* What a timer's row says: which session it is for. */
+/* What a timer's row says: which session or which reservation it is for. */
 struct timer_row {
     uint64_t due_ms;
     struct slice entity;
-    uint64_t fence;
+    uint64_t fence;           /* Of a session. */
+    uint64_t reservation_seq; /* 0: it is a session's. */
 };
 void timer_row_encode(uint64_t fence, struct buf *out);
 NODISCARD err timer_row_decode(struct slice key, struct slice value, struct timer_row *ret_timer);

@@ -36,9 +36,12 @@ enum table {
     TABLE_CHANNEL = 'c',   /* 'o' or 'i', other shard (u16 big-endian) -> where it stands    */
     TABLE_OUTBOX = 'x',    /* destination (u16 big-endian), seq (u64 big-endian) -> record   */
     TABLE_INBOX = 'n',     /* source, seq (as above) -> decision                             */
-    TABLE_REVERSAL = 'v',  /* entity, 0, seq (as in the ledger) -> seq of its reversal        */
+    TABLE_REVERSAL = 'v',  /* entity, 0, seq (as in the ledger) -> seq of what undid or closed it */
     TABLE_HISTORY = 'k',   /* item uid, step (u32 big-endian) -> who held it. May be ranged. */
-    TABLE_TIMER = 't'      /* due_ms (u64 big-endian), entity -> kind. Always in memory.     */
+    TABLE_RESERVATION =
+        'r', /* entity, 0, seq (as in the ledger) -> what is set aside, until when. */
+    TABLE_TIMER =
+        't' /* due_ms (u64 big-endian), entity, or that, 0, seq -> kind. Always in memory.     */
 };
 
 struct blob {

@@ -7,6 +7,7 @@
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
 #include "node/core/channel_out.h"
+#include "node/core/goods.h"
 #include "node/core/mailbox.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
@@ -432,6 +433,91 @@ static void expired_mail_goes_back_across_shards(void **state)
     assert_int_equal(applier_meta(p->second.applier)->outbox_open, 1);
 }
 
+static void refunds_fit_because_too_much_is_never_on_its_way(void **state)
+{
+    struct pair *p = *state;
+
+    assert_non_null(fixture_grant(&p->first, p->ann, "unheld", AMOUNT_MAX - 100));
+    pay(p, AMOUNT_MAX, "claim:all");
+    assert_non_null(fixture_grant(&p->first, p->ann, "unheld", AMOUNT_MAX));
+    /* A large one would not fit beside it; a small one does. */
+    assert_null(pay_attempt(p, GOODS_LARGE + 1, "claim:large", 0));
+    assert_int_equal(p->first.error->code, ERROR(THROTTLED));
+    assert_string_equal(p->first.error->field, "currencies[0].amount");
+    assert_int_equal(gold_of_ann(p), AMOUNT_MAX);
+    pay(p, GOODS_LARGE, "claim:small");
+    assert_non_null(fixture_grant(&p->first, p->ann, "unheld", GOODS_LARGE));
+    seal(p, "claim:all");
+    seal(p, "claim:small");
+    settle(p, deliver(p, batch(p)));
+    assert_int_equal(gold_of_ann(p), 2 * AMOUNT_MAX + GOODS_LARGE);
+    /* Nothing is on its way any more. */
+    pay(p, AMOUNT_MAX, "claim:again");
+    settle(p, deliver(p, batch(p)));
+    assert_int_equal(state_of(p, "claim:again"), OPERATION(COMMITTED));
+    pay(p, AMOUNT_MAX, "claim:and-again");
+}
+
+static void reserve(struct pair *p, int64_t gold, const char *op_id)
+{
+    Holdfast__V1__ReserveRequest request = HOLDFAST__V1__RESERVE_REQUEST__INIT;
+    Holdfast__V1__CurrencyAmount amount = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &amount };
+
+    amount.currency = (char *)"gold";
+    amount.amount = gold;
+    request.player_id = p->ann;
+    request.op_id = (char *)(uintptr_t)op_id;
+    request.authority = fixture_authority(&p->first, "unheld");
+    request.currencies = amounts;
+    request.n_currencies = 1;
+    request.expires_in_ms = 5000;
+    assert_non_null(fixture_mutate(&p->first, METHOD_RESERVE, &request.base));
+}
+
+static void post(struct pair *p, const char *reserve_op_id, const char *op_id)
+{
+    Holdfast__V1__PostRequest request = HOLDFAST__V1__POST_REQUEST__INIT;
+
+    request.player_id = p->ann;
+    request.to_player_id = p->bob;
+    request.op_id = (char *)(uintptr_t)op_id;
+    request.authority = fixture_authority(&p->first, "unheld");
+    request.reserve_op_id = (char *)(uintptr_t)reserve_op_id;
+    assert_null(fixture_mutate(&p->first, METHOD_POST, &request.base));
+    assert_int_equal(p->first.outcome.kind, OUTCOME_PENDING);
+}
+
+static void a_post_to_another_shard_is_decided_there(void **state)
+{
+    struct pair *p = *state;
+
+    reserve(p, 60, "claim:bid");
+    post(p, "claim:bid", "claim:sold");
+    fixture_restart(&p->first);
+    settle(p, deliver(p, batch(p)));
+    assert_int_equal(state_of(p, "claim:sold"), OPERATION(COMMITTED));
+    assert_int_equal(mail_count(p), 1);
+    assert_int_equal(gold_of_ann(p), 40);
+    assert_int_equal(fixture_pass(&p->first, 60000), 0);
+    assert_int_equal(gold_of_ann(p), 40);
+}
+
+static void a_post_that_is_cancelled_gives_back_to_the_balance(void **state)
+{
+    struct pair *p = *state;
+
+    reserve(p, 60, "claim:bid");
+    post(p, "claim:bid", "claim:sold");
+    seal(p, "claim:sold");
+    settle(p, deliver(p, batch(p)));
+    assert_int_equal(state_of(p, "claim:sold"), OPERATION(ABORTED));
+    assert_int_equal(mail_count(p), 0);
+    assert_int_equal(gold_of_ann(p), 100);
+    assert_int_equal(fixture_pass(&p->first, 60000), 0);
+    assert_int_equal(gold_of_ann(p), 100);
+}
+
 int main(void)
 {
 #define PAIR_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -447,6 +533,9 @@ int main(void)
         PAIR_TEST(a_record_that_means_something_else_decides_nothing),
         PAIR_TEST(pruning_waits_for_what_is_on_its_way),
         PAIR_TEST(expired_mail_goes_back_across_shards),
+        PAIR_TEST(refunds_fit_because_too_much_is_never_on_its_way),
+        PAIR_TEST(a_post_to_another_shard_is_decided_there),
+        PAIR_TEST(a_post_that_is_cancelled_gives_back_to_the_balance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,6 +143,9 @@ err transfer_send(struct apply_context *context, const struct transfer *transfer
             *ret_mail_id = mail.mail_id;
         return e;
     }
+    err e = goods_note_sent(context, &mail);
+    if (e != ERR_OK)
+        return e;
     struct channel_send send = {
         .to_player_id = transfer->to_player_id,
         .mail = &mail,

@@ -183,9 +183,14 @@ err wallet_change(struct apply_context *context, size_t count,
             (amount > 0 && after > currency->max_balance) ||
             (amount < 0 && after < currency->min_balance))
             return refuse_balance(context, i, currency, before, amount);
-        player_get_balance(context->player, context->arena, name)->amount = after;
-        ret_changes[i] =
-            (struct ledger_change){ .currency = name, .amount = amount, .balance_after = after };
+        struct balance *balance = player_get_balance(context->player, context->arena, name);
+        balance->amount = after;
+        ret_changes[i] = (struct ledger_change){
+            .currency = name,
+            .amount = amount,
+            .balance_after = after,
+            .reserved_after = balance->reserved,
+        };
     }
     return ERR_OK;
 }
@@ -234,6 +239,7 @@ Holdfast__V1__Balance **wallet_balances(struct arena *arena, size_t count,
         /* The name is the request's own text, so it ends with a NUL. */
         balances[i]->currency = (char *)(uintptr_t)changes[i].currency.data;
         balances[i]->amount = changes[i].balance_after;
+        balances[i]->reserved = changes[i].reserved_after;
     }
     return balances;
 }

@@ -31,7 +31,9 @@
     X(DEADLINE_EXCEEDED,      504,  4, "deadline_exceeded")                                    \
     X(SERVER_EXPIRED,         400,  9, "failed_precondition")                                  \
     X(ALREADY_REVERSED,       400,  9, "failed_precondition")                                  \
-    X(NOT_REVERSIBLE,         400,  9, "failed_precondition")
+    X(NOT_REVERSIBLE,         400,  9, "failed_precondition")                                  \
+    X(RESERVATION_CLOSED,     400,  9, "failed_precondition")                                  \
+    X(RESERVATION_EXPIRED,    400,  9, "failed_precondition")
 
 static const struct rpc_status statuses[] = {
 #define STATUS_ROW(code, http_status, grpc_status, connect_code) \

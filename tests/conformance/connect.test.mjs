@@ -47,6 +47,8 @@ const codes = new Map([
   [ErrorCode.SERVER_EXPIRED, Code.FailedPrecondition],
   [ErrorCode.ALREADY_REVERSED, Code.FailedPrecondition],
   [ErrorCode.NOT_REVERSIBLE, Code.FailedPrecondition],
+  [ErrorCode.RESERVATION_CLOSED, Code.FailedPrecondition],
+  [ErrorCode.RESERVATION_EXPIRED, Code.FailedPrecondition],
 ]);
 
 for (const [name, transport] of Object.entries(transports)) {

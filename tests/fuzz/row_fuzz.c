@@ -111,7 +111,10 @@ static void check_timer(struct slice key, struct slice row)
         return;
     timer_row_encode(timer.fence, &encoded);
     CHECK(slice_equal(buf_slice(&encoded), row));
-    row_key_timer(&again, timer.due_ms, timer.entity);
+    if (timer.reservation_seq > 0)
+        row_key_reservation_timer(&again, timer.due_ms, timer.entity, timer.reservation_seq);
+    else
+        row_key_timer(&again, timer.due_ms, timer.entity);
     CHECK(slice_equal(row_key_slice(&again), key));
     buf_deinit(&encoded);
 }

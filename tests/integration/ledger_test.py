@@ -1,9 +1,11 @@
 """The ledger's own operations on a real cluster: items consumed, operations reversed."""
 
+import subprocess
+import tempfile
 import unittest
 
 from client import PAYMENTS, UNHELD, grant_of, session, uuid7
-from cluster import ClusterTest
+from cluster import BIN, ClusterTest, wait_for
 
 
 class Ledger(ClusterTest):
@@ -114,6 +116,91 @@ class Ledger(ClusterTest):
                          "reason")
         self.assertEqual(self.refused("NOT_FOUND", self.reverse, uuid7()).field, "target_op_id")
         self.assertEqual(self.held(), [uid])
+
+    def reserve(self, gold, op_id, ms=60000):
+        return self.write("LedgerService/Reserve", op_id=op_id, expiresInMs=str(ms),
+                          currencies=[{"currency": "gold", "amount": str(gold)}])
+
+    def reserved(self):
+        balances = self.client.call("LedgerService/GetBalances", {"playerId": self.player})
+        return int(balances["balances"][0].get("reserved", "0"))
+
+    def test_a_reservation_is_posted_once_to_a_player_of_any_shard(self):
+        self.client.grant(self.player, 100)
+        for n in range(6):
+            bid, taker = f"claim:bid-{n}", f"taker-{n}-{uuid7()}"
+            self.reserve(10, bid)
+            self.assertEqual(self.reserved(), 10)
+            answer = self.write("LedgerService/Post", reserveOpId=bid, toPlayerId=taker)
+            self.assertEqual(len(answer["mailId"]), 32)
+            error = self.refused("RESERVATION_CLOSED", self.write, "LedgerService/Post",
+                                 reserveOpId=bid)
+            self.assertEqual(error.value, answer["ledgerSeq"])
+            mails = self.client.call("MailboxService/List", {"playerId": taker})["mails"]
+            self.assertEqual(mails[0]["currencies"], [{"currency": "gold", "amount": "10"}])
+        self.assertEqual((self.client.balance(self.player), self.reserved()), (40, 0))
+
+    def test_a_reservation_that_is_not_posted_comes_back_by_itself(self):
+        self.client.grant(self.player, 100)
+        self.reserve(70, "claim:bid", ms=1000)
+        self.assertEqual(self.client.balance(self.player), 30)
+        wait_for("the reservation comes back",
+                 lambda: self.client.balance(self.player) == 100)
+        self.refused("RESERVATION_EXPIRED", self.write, "LedgerService/Void",
+                     reserveOpId="claim:bid")
+        self.assertEqual([e["kind"] for e in self.client.entries(self.player)],
+                         ["LEDGER_KIND_GRANT", "LEDGER_KIND_RESERVE", "LEDGER_KIND_EXPIRY"])
+
+    def holdfast(self, *words):
+        ran = subprocess.run([BIN / "holdfast", *words, "--endpoint", self.cluster.endpoint],
+                             capture_output=True, text=True, check=True)
+        return ran.stdout
+
+    def test_people_trace_items_and_change_ledgers(self):
+        uid, = self.mint()
+        takers = [f"taker-{n}-{uuid7()}" for n in range(5)]
+        holder = self.player
+        for taker in takers:
+            sent = self.client.call("InventoryService/Transfer", {
+                "playerId": holder, "toPlayerId": taker, "opId": uuid7(), "authority": UNHELD,
+                "itemUids": [uid]})
+            self.client.call("MailboxService/Claim", {
+                "playerId": taker, "opId": uuid7(), "authority": UNHELD,
+                "mailIds": [sent["mailId"]]})
+            holder = taker
+        self.holdfast("item", "consume", holder, uid, "--reason", "decay", "--op-id", "claim:eat")
+        steps, cursor = [], ""
+        while True:
+            page = self.client.call("InventoryService/Trace",
+                                    {"itemUid": uid, "pageSize": 3, "cursor": cursor})
+            steps += page.get("steps", [])
+            cursor = page.get("nextCursor", "")
+            if not cursor:
+                break
+        self.assertEqual([step["step"] for step in steps], list(range(1, 13)))
+        self.assertEqual([step["playerId"] for step in steps if step.get("held")],
+                         [self.player, *takers])
+        self.assertEqual((steps[-1]["opId"], steps[-1]["reason"]), ("claim:eat", "decay"))
+        told = self.holdfast("item", "trace", uid)
+        for taker in takers:
+            self.assertIn(taker, told)
+        self.assertEqual(self.refused("NOT_FOUND", self.client.call, "InventoryService/Trace",
+                                      {"itemUid": "0" * 28 + "ffff"}).field, "item_uid")
+
+        self.client.grant(self.player, 100)
+        self.holdfast("ledger", "reserve", self.player, "gold=30", "--op-id", "claim:bid")
+        self.holdfast("ledger", "post", self.player, "claim:bid", "gold=10", "--op-id", "claim:won")
+        self.holdfast("ledger", "reserve", self.player, "gold=5", "--op-id", "claim:bid-2")
+        self.holdfast("ledger", "void", self.player, "claim:bid-2")
+        self.assertEqual(self.client.balance(self.player), 90)
+        self.assertIn("100", self.holdfast("ledger", "reverse", self.player, "claim:won",
+                                           "--reason", "support"))
+        for player in [self.player, holder]:
+            export = self.holdfast("ledger", "export", "--player", player)
+            with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+                file.write(export)
+                file.flush()
+                self.holdfast("ledger", "verify", file.name)
 
 
 if __name__ == "__main__":

@@ -219,6 +219,9 @@ static void check_read(const struct told *t)
         if (response->balances[i]->amount != moment->balances[currency])
             fail(t, "a balance", (uint64_t)response->balances[i]->amount,
                  (uint64_t)moment->balances[currency]);
+        if (response->balances[i]->reserved != moment->reserved[currency])
+            fail(t, "what is reserved", (uint64_t)response->balances[i]->reserved,
+                 (uint64_t)moment->reserved[currency]);
     }
 }
 

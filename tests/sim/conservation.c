@@ -55,7 +55,7 @@ static void add_player(struct sum *sum, struct slice key, struct slice value)
     CHECK(player_decode(value, entity, &sum->arena, &player) == ERR_OK);
     for (uint32_t i = 0; i < player.balance_count; i++)
         add_amount(sum, arena_text(&sum->arena, player.balances[i].currency),
-                   player.balances[i].amount);
+                   player.balances[i].amount + player.balances[i].reserved);
 }
 
 /* Whether the destination has it already. */

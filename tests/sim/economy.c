@@ -39,8 +39,8 @@ static struct sim_op *consume(struct sim *sim, uint32_t server, uint32_t player)
 
 static struct sim_op *reverse(struct sim *sim, uint32_t server, uint32_t player)
 {
-    static const uint32_t methods[] = { METHOD_GRANT, METHOD_SPEND, METHOD_MINT, METHOD_CONSUME,
-                                        METHOD_REVERSE };
+    static const uint32_t methods[] = { METHOD_GRANT, METHOD_SPEND,   METHOD_MINT,   METHOD_CONSUME,
+                                        METHOD_POST,  METHOD_REVERSE, METHOD_RESERVE };
     const struct sim_op *earlier = earlier_op(sim, player, methods, ARRAY_SIZE(methods));
 
     if (earlier == NULL)
@@ -48,6 +48,23 @@ static struct sim_op *reverse(struct sim *sim, uint32_t server, uint32_t player)
     uint32_t target = (uint32_t)(earlier - sim->ops);
     struct sim_op *op = op_new(sim, server, player, METHOD_REVERSE);
     op->target = target;
+    return op;
+}
+
+/* Of some reservation, or of what is none. */
+static struct sim_op *close_reservation(struct sim *sim, uint32_t server, uint32_t player,
+                                        uint32_t method)
+{
+    static const uint32_t methods[] = { METHOD_RESERVE, METHOD_RESERVE, METHOD_GRANT };
+    const struct sim_op *earlier =
+        earlier_op(sim, player, methods, sim_chance(sim, 950) ? 1 : ARRAY_SIZE(methods));
+
+    if (earlier == NULL || sim->player_count < 2)
+        return NULL;
+    uint32_t target = (uint32_t)(earlier - sim->ops);
+    struct sim_op *op = op_new(sim, server, player, method);
+    op->target = target;
+    op->to = (player + 1 + op->amount % (sim->player_count - 1)) % sim->player_count;
     return op;
 }
 
@@ -66,5 +83,13 @@ void economy_trace(struct sim *sim, uint32_t server)
 
 struct sim_op *economy_wish(struct sim *sim, uint32_t server, uint32_t player)
 {
-    return sim_chance(sim, 500) ? consume(sim, server, player) : reverse(sim, server, player);
+    uint64_t dice = sim_between(sim, 0, 99);
+
+    if (dice < 25)
+        return consume(sim, server, player);
+    if (dice < 50)
+        return reverse(sim, server, player);
+    if (dice < 75)
+        return op_new(sim, server, player, METHOD_RESERVE);
+    return close_reservation(sim, server, player, dice < 90 ? METHOD_POST : METHOD_VOID);
 }

@@ -283,7 +283,8 @@ static void check_authority(const struct change *c)
 
     if (authority->kind == AUTHORITY_SYSTEM && c->op.method != METHOD_GRANT &&
         c->op.method != METHOD_MINT && c->op.method != METHOD_MAILBOX_SEND &&
-        c->op.method != METHOD_RETURN_EXPIRED && c->op.method != METHOD_REVERSE)
+        c->op.method != METHOD_RETURN_EXPIRED && c->op.method != METHOD_REVERSE &&
+        c->op.method != METHOD_VOID)
         sim_fail(c->sim, c->number, "entry %" PRIu64 " takes or overwrites as the system",
                  c->entry->index);
     if (authority->kind == AUTHORITY_UNHELD && is_held(c))
@@ -366,6 +367,11 @@ static void start_session(struct change *c, struct op_model *op)
     c->player->claim_ms = claim_ms;
 }
 
+static int64_t owned(const struct player_model *player, uint32_t currency)
+{
+    return player->now.balances[currency] + player->now.reserved[currency];
+}
+
 static void take_effect(struct change *c, struct op_model *op)
 {
     struct arena *arena = &c->sim->oracle->arena;
@@ -375,7 +381,8 @@ static void take_effect(struct change *c, struct op_model *op)
     int64_t before[SIM_CURRENCIES];
 
     CHECK(response != NULL);
-    memcpy(before, c->player->now.balances, sizeof before);
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
+        before[i] = owned(c->player, i);
     switch (c->op.method) {
     case METHOD_GRANT:
         change_balance(c, ((const Holdfast__V1__GrantRequest *)c->request)->currencies[0], 1);
@@ -397,9 +404,17 @@ static void take_effect(struct change *c, struct op_model *op)
     case METHOD_RETURN_EXPIRED:
         goods_effect(c, response);
         break;
+    case METHOD_POST:
+        if (((const Holdfast__V1__PostRequest *)c->request)->to_player_id[0] != 0)
+            goods_effect(c, response);
+        else
+            model_ledger(c, op, response);
+        break;
     case METHOD_CONSUME:
     case METHOD_REVERSE:
-        model_ledger(c, op);
+    case METHOD_RESERVE:
+    case METHOD_VOID:
+        model_ledger(c, op, response);
         break;
     case METHOD_UPDATE_PROFILE:
         edit(c, ((const Holdfast__V1__UpdateProfileRequest *)c->request)->n_edits,
@@ -417,7 +432,7 @@ static void take_effect(struct change *c, struct op_model *op)
         CHECK(false); /* a mutation that the model knows */
     }
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
-        op->net[i] = c->player->now.balances[i] - before[i];
+        op->net[i] = owned(c->player, i) - before[i];
     op->by_system = c->op.authority.kind == AUTHORITY_SYSTEM;
 }
 
@@ -635,6 +650,9 @@ static void unidentified(struct change *c)
             c->sim->counts.grants_freed++;
             session_ends(c->player, c->entry->index);
         }
+        break;
+    case METHOD_RESERVATION_DUE:
+        model_reservation_due(c);
         break;
     case METHOD_SESSION_HOLD:
         if (((const Holdfast__Internal__V1__SessionHoldRequest *)c->request)->fence ==

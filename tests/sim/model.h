@@ -23,8 +23,11 @@ void model_fail_op(const struct change *c, const struct op_model *op, const char
 void model_remember(struct player_model *player, uint64_t index);
 
 /* ---- model_ledger.c ---- */
-/* Consume and Reverse, done or refused. */
-void model_ledger(const struct change *c, struct op_model *op);
+/* Consume, Reverse, Reserve, Post that spends, and Void, done or refused. */
+void model_ledger(const struct change *c, struct op_model *op, const ProtobufCMessage *response);
+/* What a Post takes of its reservation, which it closes. */
+struct goods model_post(const struct change *c, const struct op_model *op);
+void model_reservation_due(const struct change *c);
 void model_ledger_refused(const struct change *c, const struct op_model *op,
                           const Holdfast__V1__ErrorDetail *detail);
 

@@ -213,6 +213,9 @@ static struct wish wish_of(const struct change *c)
         const Holdfast__V1__InventoryServiceTransferRequest *r = (const void *)c->request;
         wish.to = number_of(r->to_player_id);
         wish_goods(c, 0, NULL, r->n_item_uids, r->item_uids, &wish);
+    } else if (c->op.method == METHOD_POST) {
+        const Holdfast__V1__PostRequest *r = (const void *)c->request;
+        wish.to = number_of(r->to_player_id);
     } else {
         const Holdfast__V1__MailboxServiceSendRequest *r = (const void *)c->request;
         wish.to = number_of(r->to_player_id);
@@ -221,6 +224,15 @@ static struct wish wish_of(const struct change *c)
             wish.expires_ms = c->entry->owner_ms + r->expires_in_ms;
     }
     return wish;
+}
+
+/* They leave the player, or the player's reservation. */
+static void leave(const struct change *c, struct wish *wish)
+{
+    if (c->op.method == METHOD_POST)
+        wish->goods = model_post(c, model_op(c->sim->oracle, c->op.entity, c->op.id.text));
+    else
+        take(c, wish->from, &wish->goods);
 }
 
 static const char *mail_id_of(const ProtobufCMessage *response)
@@ -241,7 +253,7 @@ static void sent(const struct change *c, const ProtobufCMessage *response)
         fail(c, "is reported as done before anybody could decide on it", wish.to);
     if (mailbox_is_full(c, wish.to))
         fail(c, "arrives in a full mailbox", wish.to);
-    take(c, wish.from, &wish.goods);
+    leave(c, &wish);
     mail_arrives(c, mail_id_of(response),
                  &(struct mail_model){ .player = wish.to,
                                        .from = wish.from,
@@ -389,7 +401,7 @@ void goods_opened(struct change *c, struct op_model *op)
 
     if (c->sim->player_shard[wish.to] == c->number)
         fail(c, "is pending on one shard", wish.to);
-    take(c, wish.from, &wish.goods);
+    leave(c, &wish);
     transfer_open(c, &(struct transfer_model){ .from = wish.from,
                                                .to = wish.to,
                                                .op = (uint32_t)(op - oracle->ops) + 1,

@@ -247,6 +247,9 @@ uint32_t oracle_pending(const struct sim *sim)
                   player->granted_ms + SESSION_UNUSED_MS + UNUSED_SLACK_MS < unix_ms &&
                   !model_expired(&sim->oracle->shards[player->shard], player->incarnation);
     }
+    for (uint32_t i = 0; i < sim->oracle->op_count; i++)
+        unused +=
+            sim->oracle->ops[i].open && sim->oracle->ops[i].expires_ms + UNUSED_SLACK_MS < unix_ms;
     return sim->oracle->pending + sim->oracle->book.open + unused;
 }
 

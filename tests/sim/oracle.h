@@ -20,6 +20,7 @@ struct moment {
     uint64_t index;
     uint64_t version;
     int64_t balances[SIM_CURRENCIES];
+    int64_t reserved[SIM_CURRENCIES];
     uint32_t sections[SIM_SECTIONS]; /* The number written last. */
     uint32_t items;
     uint32_t mails; /* In the mailbox. */
@@ -61,6 +62,12 @@ struct op_model {
     int64_t net[SIM_CURRENCIES]; /* What it did to the balances. */
     uint32_t item;               /* That it minted or consumed: place in the book plus one. */
     bool reversed, by_system;
+    /* Reserve: what, until when; whether nothing has closed it. */
+    struct goods set_aside;
+    uint64_t expires_ms, ledger_seq;
+    uint32_t player;
+    bool open, expired;
+    bool sent; /* Post: to another player. */
     bool waited;
     bool too_old; /* Refused as such once. */
 };

@@ -208,6 +208,40 @@ static void consume(const struct sim_op *op, struct parts *p, struct buf *out)
     pack(&request.base, out);
 }
 
+static void reserve(const struct sim_op *op, struct parts *p, struct buf *out)
+{
+    Holdfast__V1__ReserveRequest request = HOLDFAST__V1__RESERVE_REQUEST__INIT;
+
+    request.player_id = p->player;
+    request.op_id = text(op->id);
+    request.attempt = op->attempt;
+    request.authority = &p->authority;
+    request.n_currencies = 1;
+    request.currencies = p->amounts;
+    request.expires_in_ms = 1000 + op->amount % 4000;
+    pack(&request.base, out);
+}
+
+static void close_reservation(const struct sim *sim, const struct sim_op *op, struct parts *p,
+                              struct buf *out)
+{
+    Holdfast__V1__PostRequest post = HOLDFAST__V1__POST_REQUEST__INIT;
+    Holdfast__V1__VoidRequest give_back = HOLDFAST__V1__VOID_REQUEST__INIT;
+    char to[16];
+
+    player_name(op->to, to);
+    post.player_id = give_back.player_id = p->player;
+    post.op_id = give_back.op_id = text(op->id);
+    post.attempt = give_back.attempt = op->attempt;
+    post.authority = give_back.authority = &p->authority;
+    post.reserve_op_id = give_back.reserve_op_id = text(sim->ops[op->target].id);
+    post.n_currencies = op->amount % 3 == 0;
+    post.currencies = p->amounts;
+    if (op->amount % 4 < 2)
+        post.to_player_id = to;
+    pack(op->method == METHOD_POST ? &post.base : &give_back.base, out);
+}
+
 static void reverse(const struct sim *sim, const struct sim_op *op, struct parts *p,
                     struct buf *out)
 {
@@ -329,6 +363,13 @@ void request_encode(const struct sim *sim, const struct sim_op *op, struct buf *
         break;
     case METHOD_CONSUME:
         consume(op, &p, out);
+        break;
+    case METHOD_RESERVE:
+        reserve(op, &p, out);
+        break;
+    case METHOD_POST:
+    case METHOD_VOID:
+        close_reservation(sim, op, &p, out);
         break;
     case METHOD_REVERSE:
         reverse(sim, op, &p, out);

@@ -287,8 +287,8 @@ static void write_player(struct sim *sim, uint32_t server, uint32_t player)
     if (sim_chance(sim, 50))
         op->authority = (enum sim_authority)sim_between(sim, BY_SYSTEM, BY_UNHELD);
     memcpy(op->token, held->token, sizeof op->token);
-    bool admitted =
-        op->method == METHOD_GRANT || op->method == METHOD_MINT || op->method == METHOD_REVERSE;
+    bool admitted = op->method == METHOD_GRANT || op->method == METHOD_MINT ||
+                    op->method == METHOD_REVERSE || op->method == METHOD_VOID;
     if (op->authority == BY_SYSTEM && !admitted && !sim_chance(sim, 20))
         op->authority = BY_UNHELD; /* The system may only add; a few try more. */
     op_call(sim, op);

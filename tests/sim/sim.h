@@ -85,7 +85,9 @@ enum sim_kind {
     X(transfers_cancelled) X(transfers_across_owners) X(credits_repeated)                          \
     X(credits_below_watermark) X(watermarks) X(inbox_drops) X(mails_claimed) X(mails_returned)     \
     X(seals_too_late) X(conservation_checks) X(in_flight_checks)                               \
-    X(consumed) X(reversals) X(refused_items) X(refused_reversed) X(traces)
+    X(consumed) X(reversals) X(refused_items) X(refused_reversed) X(traces)   \
+    X(reservations) X(posted) X(voided) X(reservations_expired) X(refused_closed)                  \
+    X(refused_expired)
 /* Troubles made. */
 #define SIM_FAULTS(X)                                                                              \
     X(messages_lost) X(messages_doubled) X(packets_late) X(crashes) X(torn_crashes)                \
@@ -287,7 +289,7 @@ struct sim_op {
     uint32_t to;      /* Transfer, Send: the recipient. */
     char uid[33];     /* Transfer, Send, Consume: an item; empty: none. */
     char mail[33];    /* Claim. */
-    uint32_t target;  /* Resolve, GetOperation: the op asked about. Reverse: what to reverse.
+    uint32_t target;  /* Resolve, GetOperation: the op asked about. Reverse, Post, Void: which.
                        * ItemHistory: after which step. */
     uint64_t call;    /* Open call; 0: none. Rises. */
     uint32_t calls;   /* Made so far. */

@@ -1,0 +1,69 @@
+#include "client/cli/goods_call.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/verb.h"
+
+#define EXIT_UNKNOWN 3
+
+static const struct column balance_columns[] = {
+    { .title = "CURRENCY", .path = "currency" },
+    { .title = "AMOUNT", .path = "amount", .otherwise = "0" },
+    { .title = "RESERVED", .path = "reserved", .otherwise = "0" },
+    { .title = NULL },
+};
+
+json_t *goods_request(const struct arguments *arguments, const char *player)
+{
+    char fresh[37];
+    const char *op_id = arguments->op_id;
+
+    if (op_id[0] == 0) {
+        client_op_id(fresh);
+        op_id = fresh;
+    }
+    return json_pack("{s:s, s:s, s:{s:{}}, s:s}", "playerId", player, "opId", op_id, "authority",
+                     "unheld", "reason", arguments->reason);
+}
+
+bool goods_add_amount(json_t *request, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    json_t *list = json_object_get(request, "currencies");
+
+    if (equals == NULL || equals == text || equals[1] == 0) {
+        fprintf(stderr, "holdfast: an amount is CURRENCY=AMOUNT, not '%.64s'\n", text);
+        return false;
+    }
+    if (list == NULL) {
+        list = json_array();
+        json_object_set_new(request, "currencies", list);
+    }
+    json_array_append_new(list, json_pack("{s:s%, s:s}", "currency", text, (size_t)(equals - text),
+                                          "amount", equals + 1));
+    return true;
+}
+
+int goods_call(const struct arguments *arguments, const char *method, json_t *request)
+{
+    char op_id[200];
+    int code;
+
+    (void)snprintf(op_id, sizeof op_id, "%.160s",
+                   json_string_value(json_object_get(request, "opId")));
+    json_t *answer = call_json(arguments, method, request, &code);
+    if (answer != NULL && wants_json(arguments)) {
+        print_json(answer);
+    } else if (answer != NULL) {
+        const char *seq = json_string_value(json_object_get(answer, "ledgerSeq"));
+        const char *mail = json_string_value(json_object_get(answer, "mailId"));
+        printf("operation %s, entry %s%s%s\n", op_id, seq != NULL ? seq : "0",
+               mail != NULL ? ", mail " : "", mail != NULL ? mail : "");
+        print_table(NULL, json_object_get(answer, "balances"), balance_columns);
+    } else if (code == EXIT_UNKNOWN) {
+        fprintf(stderr, "repeat it with --op-id %s\n", op_id);
+    }
+    json_decref(answer);
+    return code;
+}

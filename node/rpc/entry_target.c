@@ -1,0 +1,158 @@
+#include "node/rpc/entry_target.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "node/core/ledger.h"
+#include "node/core/outcome_row.h"
+#include "node/core/refusal.h"
+#include "node/core/rows.h"
+#include "node/core/text_rule.h"
+#include "runtime/base/check.h"
+
+err entry_target_check(struct check_context *context, const char *field, char **op_id)
+{
+    struct slice text = slice_from_text(*op_id);
+    struct op_id id;
+    const char *why;
+
+    if (op_id_parse(text, &id, &why) != ERR_OK)
+        return refuse_invalid(context->arena, context->refusal, field, why,
+                              text_shorten(context->arena, text));
+    if (!id.typed) {
+        /* Canonical, since ledger entries tell it so and the payload is compared. */
+        *op_id = arena_alloc(context->arena, UUID_TEXT_SIZE);
+        uuid_print(&id.uuid, *op_id);
+    }
+    return ERR_OK;
+}
+
+static struct op_id target_id(const struct entry_target *target)
+{
+    struct op_id id;
+    const char *why;
+
+    CHECK(op_id_parse(slice_from_text(target->op_id), &id, &why) == ERR_OK);
+    return id;
+}
+
+void entry_target_footprint(const struct op *op, const struct entry_target *target,
+                            struct need *keys)
+{
+    struct op_id id = target_id(target);
+    struct row_key key;
+
+    if (target->seq == 0) {
+        row_key_operation(&key, op->entity, &id);
+        need_add_key(keys, row_key_slice(&key));
+        return;
+    }
+    row_key_ledger(&key, op->entity, target->seq);
+    need_add_key(keys, row_key_slice(&key));
+    row_key_reversal(&key, op->entity, target->seq);
+    need_add_key(keys, row_key_slice(&key));
+}
+
+static err refuse_not_found(struct apply_context *context, const char *field, const char *why,
+                            const char *value)
+{
+    err e = refuse(context->arena, context->refusal, CODE(NOT_FOUND), field, "%s", why);
+
+    context->refusal->value = value;
+    return e;
+}
+
+/* As given, or as the operation's stored outcome says. */
+static err find_seq(struct apply_context *context, const struct entry_target *target,
+                    uint64_t *ret_seq)
+{
+    struct op_id id = target_id(target);
+    struct outcome_row row;
+    uint64_t seq = target->seq;
+
+    if (seq == 0) {
+        enum state_found found =
+            outcome_row_find(context->state, context->player->entity, &id, context->need, &row);
+        if (found == STATE_MISSING)
+            return ERR_NEED;
+        if (found == STATE_PRESENT)
+            seq = outcome_row_ledger_seq(&row, context->arena);
+        if (seq == 0)
+            return refuse_not_found(context, target->op_id_field,
+                                    "no ledger entry of this player is known by that op_id; one "
+                                    "older than the outcomes that are kept needs its seq",
+                                    target->op_id);
+    }
+    if (seq > context->player->ledger_seq)
+        return refuse_not_found(context, target->seq_field,
+                                "the player's ledger ends before that entry",
+                                arena_printf(context->arena, "%" PRIu64, seq));
+    *ret_seq = seq;
+    return ERR_OK;
+}
+
+err entry_read(struct apply_context *context, uint64_t seq, Holdfast__V1__LedgerEntry **ret_entry)
+{
+    struct row_key key;
+    struct slice row;
+
+    row_key_ledger(&key, context->player->entity, seq);
+    enum state_found found = state_find(context->state, row_key_slice(&key), &row);
+    if (found == STATE_MISSING) {
+        need_add_key(context->need, row_key_slice(&key));
+        return ERR_NEED;
+    }
+    CHECK(found == STATE_PRESENT);
+    CHECK(ledger_row_decode(row, context->arena, ret_entry) == ERR_OK);
+    return ERR_OK;
+}
+
+static err undone_read(struct apply_context *context, uint64_t seq, uint64_t *ret_undone_by)
+{
+    struct row_key key;
+    struct slice row;
+
+    row_key_reversal(&key, context->player->entity, seq);
+    enum state_found found = state_find(context->state, row_key_slice(&key), &row);
+    *ret_undone_by = 0;
+    if (found == STATE_MISSING) {
+        need_add_key(context->need, row_key_slice(&key));
+        return ERR_NEED;
+    }
+    if (found == STATE_ABSENT)
+        return ERR_OK;
+    struct reader reader = reader_from(row);
+    *ret_undone_by = read_u64(&reader);
+    CHECK(reader_finish(&reader) == ERR_OK);
+    return ERR_OK;
+}
+
+err entry_target_read(struct apply_context *context, const struct entry_target *target,
+                      Holdfast__V1__LedgerEntry **ret_entry, uint64_t *ret_undone_by)
+{
+    Holdfast__V1__LedgerEntry *entry = NULL;
+    uint64_t seq = 0;
+
+    err e = find_seq(context, target, &seq);
+    if (e != ERR_OK)
+        return e;
+    e = entry_read(context, seq, &entry);
+    err undone = undone_read(context, seq, ret_undone_by);
+    if (e != ERR_OK || undone != ERR_OK)
+        return ERR_NEED;
+    if (strcmp(entry->op_id, target->op_id) != 0)
+        return refuse_not_found(context, target->seq_field, "that entry is of another operation",
+                                entry->op_id);
+    *ret_entry = entry;
+    return ERR_OK;
+}
+
+void entry_target_mark(struct apply_context *context, uint64_t seq)
+{
+    struct row_key key;
+
+    row_key_reversal(&key, context->player->entity, seq);
+    buf_clear(context->scratch);
+    buf_put_u64(context->scratch, context->player->ledger_seq);
+    state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
+}

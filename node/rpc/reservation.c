@@ -1,0 +1,184 @@
+#include "node/rpc/reservation.h"
+
+#include <inttypes.h>
+
+#include "node/core/refusal.h"
+#include "node/core/rows.h"
+#include "runtime/base/check.h"
+
+#define KIND(name)  HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_##name
+#define ROW_VERSION 1u
+
+static void row_put(struct apply_context *context, uint64_t seq, uint64_t expires_at_ms)
+{
+    struct row_key key;
+
+    buf_clear(context->scratch);
+    buf_put_u8(context->scratch, ROW_VERSION);
+    buf_put_u64(context->scratch, expires_at_ms);
+    row_key_reservation(&key, context->player->entity, seq);
+    state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
+}
+
+void reservation_open(struct apply_context *context, uint64_t expires_at_ms)
+{
+    struct player *player = context->player;
+    struct row_key key;
+
+    CHECK(player->reservation_count < RESERVATIONS_MAX);
+    player->reservation_count++;
+    row_put(context, player->ledger_seq, expires_at_ms);
+    row_key_reservation_timer(&key, expires_at_ms, player->entity, player->ledger_seq);
+    buf_clear(context->scratch);
+    timer_row_encode(0, context->scratch);
+    state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
+}
+
+/* *ret_open false: there is none, or no more. ERR_NEED. */
+static err row_find(struct apply_context *context, uint64_t seq, uint64_t *ret_expires_at_ms,
+                    bool *ret_open)
+{
+    struct row_key key;
+    struct slice row;
+
+    row_key_reservation(&key, context->player->entity, seq);
+    enum state_found found = state_find(context->state, row_key_slice(&key), &row);
+    if (found == STATE_MISSING) {
+        need_add_key(context->need, row_key_slice(&key));
+        return ERR_NEED;
+    }
+    *ret_open = found == STATE_PRESENT;
+    if (!*ret_open)
+        return ERR_OK;
+    struct reader reader = reader_from(row);
+    CHECK(read_u8(&reader) == ROW_VERSION);
+    *ret_expires_at_ms = read_u64(&reader);
+    CHECK(reader_finish(&reader) == ERR_OK);
+    return ERR_OK;
+}
+
+static err refuse_expired(struct apply_context *context, const struct entry_target *target)
+{
+    err e = refuse(context->arena, context->refusal, CODE(RESERVATION_EXPIRED), target->op_id_field,
+                   "the reservation has expired; what it held comes back");
+
+    context->refusal->value = target->op_id;
+    return e;
+}
+
+/* Which entry closed it, and how. ERR_NEED. */
+static err refuse_closed(struct apply_context *context, const struct entry_target *target,
+                         uint64_t closed_by)
+{
+    Holdfast__V1__LedgerEntry *by = NULL;
+    const char *how = "posted";
+
+    err e = entry_read(context, closed_by, &by);
+    if (e != ERR_OK)
+        return e;
+    if ((int)by->kind == KIND(EXPIRY))
+        return refuse_expired(context, target);
+    if ((int)by->kind == KIND(VOID))
+        how = "voided";
+    e = refuse(context->arena, context->refusal, CODE(RESERVATION_CLOSED), target->op_id_field,
+               "the reservation was %s by entry %" PRIu64, how, closed_by);
+    context->refusal->value = arena_printf(context->arena, "%" PRIu64, closed_by);
+    return e;
+}
+
+err reservation_find(struct apply_context *context, const struct entry_target *target,
+                     struct reservation *ret_reservation)
+{
+    Holdfast__V1__LedgerEntry *entry = NULL;
+    uint64_t closed_by = 0, expires_at_ms = 0;
+    bool open = false;
+
+    err e = entry_target_read(context, target, &entry, &closed_by);
+    if (e != ERR_OK)
+        return e;
+    if ((int)entry->kind != KIND(RESERVE)) {
+        e = refuse(context->arena, context->refusal, CODE(NOT_FOUND), target->op_id_field,
+                   "that operation reserved nothing");
+        context->refusal->value = target->op_id;
+        return e;
+    }
+    if (closed_by > 0)
+        return refuse_closed(context, target, closed_by);
+    e = row_find(context, entry->seq, &expires_at_ms, &open);
+    if (e != ERR_OK)
+        return e;
+    CHECK(open);
+    if (expires_at_ms <= context->owner_ms)
+        return refuse_expired(context, target);
+    *ret_reservation = (struct reservation){ .entry = entry, .expires_at_ms = expires_at_ms };
+    return ERR_OK;
+}
+
+err reservation_find_due(struct apply_context *context, uint64_t seq,
+                         struct reservation *ret_reservation, bool *ret_due)
+{
+    Holdfast__V1__LedgerEntry *entry = NULL;
+    uint64_t expires_at_ms = 0;
+    bool open = false;
+
+    *ret_due = false;
+    err e = row_find(context, seq, &expires_at_ms, &open);
+    if (e != ERR_OK || !open || expires_at_ms > context->owner_ms)
+        return e;
+    e = entry_read(context, seq, &entry);
+    if (e != ERR_OK)
+        return e;
+    *ret_due = true;
+    *ret_reservation = (struct reservation){ .entry = entry, .expires_at_ms = expires_at_ms };
+    return ERR_OK;
+}
+
+static void rows_delete(struct apply_context *context, const struct reservation *reservation)
+{
+    struct player *player = context->player;
+    struct row_key key;
+
+    row_key_reservation(&key, player->entity, reservation->entry->seq);
+    state_delete(context->state, row_key_slice(&key));
+    row_key_reservation_timer(&key, reservation->expires_at_ms, player->entity,
+                              reservation->entry->seq);
+    state_delete(context->state, row_key_slice(&key));
+    CHECK(player->reservation_count > 0);
+    player->reservation_count--;
+}
+
+void reservation_close(struct apply_context *context, const struct reservation *reservation,
+                       const struct reservation_end *end, struct ledger_change *ret_changes)
+{
+    const Holdfast__V1__LedgerEntry *opened = reservation->entry;
+
+    for (size_t i = 0; i < opened->n_changes; i++) {
+        struct slice name = slice_from_text(opened->changes[i]->currency);
+        int64_t held = opened->changes[i]->reserved;
+        int64_t back = held - (end->posted != NULL ? end->posted[i] : 0);
+        struct balance *balance = player_find_balance(context->player, name);
+        CHECK(balance != NULL); /* It stands since it was reserved. */
+        CHECK(back >= 0 && balance->reserved >= held);
+        /* See goods.h for why this fits. */
+        CHECK(!__builtin_add_overflow(balance->amount, back, &balance->amount));
+        balance->reserved -= held;
+        ret_changes[i] = (struct ledger_change){
+            .currency = name,
+            .amount = back,
+            .balance_after = balance->amount,
+            .reserved = -held,
+            .reserved_after = balance->reserved,
+        };
+    }
+    rows_delete(context, reservation);
+    const struct ledger_entry entry = {
+        .kind = end->kind,
+        .reason = slice_from_text(end->reason),
+        .change_count = (uint32_t)opened->n_changes,
+        .changes = ret_changes,
+        .next = end->next,
+        .refers_to = opened->seq,
+    };
+    ledger_append(context, &entry);
+    entry_target_mark(context, opened->seq);
+}
