@@ -494,12 +494,13 @@ static void a_post_to_another_shard_is_decided_there(void **state)
 
     reserve(p, 60, "claim:bid");
     post(p, "claim:bid", "claim:sold");
+    deliver_response *response = deliver(p, batch(p));
     fixture_restart(&p->first);
-    settle(p, deliver(p, batch(p)));
+    settle(p, response);
     assert_int_equal(state_of(p, "claim:sold"), OPERATION(COMMITTED));
     assert_int_equal(mail_count(p), 1);
     assert_int_equal(gold_of_ann(p), 40);
-    assert_int_equal(fixture_pass(&p->first, 60000), 0);
+    assert_int_equal(fixture_pass(&p->first, 20000), 0);
     assert_int_equal(gold_of_ann(p), 40);
 }
 
@@ -514,7 +515,7 @@ static void a_post_that_is_cancelled_gives_back_to_the_balance(void **state)
     assert_int_equal(state_of(p, "claim:sold"), OPERATION(ABORTED));
     assert_int_equal(mail_count(p), 0);
     assert_int_equal(gold_of_ann(p), 100);
-    assert_int_equal(fixture_pass(&p->first, 60000), 0);
+    assert_int_equal(fixture_pass(&p->first, 20000), 0);
     assert_int_equal(gold_of_ann(p), 100);
 }
 

@@ -189,7 +189,7 @@ static void a_void_gives_back_and_the_system_may(void **state)
     assert_int_equal(newest(f)->kind, KIND(VOID));
     check_refused(f, post(f, "claim:bid", 0, "", "claim:late"), ERROR(RESERVATION_CLOSED),
                   "reserve_op_id");
-    assert_int_equal(fixture_pass(f, 60000), 0);
+    assert_int_equal(fixture_pass(f, 20000), 0);
     fixture_audit(f, "ann", "gold", &sums);
 }
 
@@ -209,7 +209,7 @@ static void a_reservation_comes_back_once_when_its_time_is_over(void **state)
     assert_string_equal(newest(f)->op_id, "claim:other");
     assert_string_equal(newest(f)->authority, "expiry");
     assert_string_equal(newest(f)->reason, "auction");
-    assert_int_equal(fixture_pass(f, 60000), 0);
+    assert_int_equal(fixture_pass(f, 20000), 0);
     check_refused(f, post(f, "claim:bid", 0, "", "claim:late"), ERROR(RESERVATION_EXPIRED),
                   "reserve_op_id");
     check_refused(f, give_back(f, "claim:bid", "unheld", "claim:late-2"),
