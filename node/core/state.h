@@ -54,7 +54,8 @@ struct blob *blob_new(struct slice bytes);
 struct blob *blob_ref(struct blob *blob);
 void blob_unref(struct blob *blob);
 
-/* A page of rows: those under `prefix` with keys above `after`, ascending, at most `limit`. */
+/* A page of rows: those under `prefix` with keys above `after`, ascending, at most `limit`. Of
+ * items and mail the prefix names the entity. */
 struct state_range {
     struct slice prefix;
     struct slice after;

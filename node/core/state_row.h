@@ -57,13 +57,16 @@ struct coverage {
 };
 #define COVERAGES_MAX 64u
 
+#define ORDER_GROUPS 2048u
+
 struct state {
     uint32_t shard;
     struct row_pool pool; /* Of rows and their values. */
     struct row_table table;
-    struct row *order[6];        /* Treaps: items, operations, timers, mail, histories, players. */
-    bool players_ordered;        /* Since somebody first asked for a range of them. */
-    struct row *oldest, *newest; /* Clean rows by use. */
+    struct row *order[4];              /* Treaps: histories, players, operations, timers. */
+    struct row *grouped[ORDER_GROUPS]; /* Treaps: items and mail, by entity. */
+    bool players_ordered;              /* Since somebody first asked for a range of them. */
+    struct row *oldest, *newest;       /* Clean rows by use. */
     struct row **dirty;
     uint32_t dirty_count, dirty_capacity;
     struct row **frozen;

@@ -64,7 +64,7 @@ static void a_rollback_restores_rows_bytes_and_dirtiness_exactly(void **context)
     state_delete(state, S("pclean"));
     state_put(state, S("pabsent"), S("made"));
     state_put(state, S("pmissing"), S("made"));
-    state_delete(state, S("i-item"));
+    state_delete(state, S("k-item"));
     assert_row(state, "pdirty", "newer");
     assert_found(state, "pclean", STATE_ABSENT);
     state_rollback(state);
@@ -211,7 +211,7 @@ static void load_page(struct state *state, const struct state_range *range, cons
     uint64_t generation = state_load_generation(state);
 
     for (; *keys != 0; keys += 2) {
-        char key[4] = { 'i', '/', keys[0], 0 };
+        char key[4] = { 'k', '/', keys[0], 0 };
         assert_true(state_load(state, generation, S(key), &value));
         last = (struct slice){ (const uint8_t *)keys, 0 };
         static char kept[4];
@@ -226,37 +226,37 @@ static void load_page(struct state *state, const struct state_range *range, cons
 static void a_range_merges_pages_of_the_database_with_memory(void **context)
 {
     struct state *state = state_new(1);
-    struct state_range range = { S("i/"), S("i/"), 3 };
+    struct state_range range = { S("k/"), S("k/"), 3 };
     struct need need = { 0 };
     struct visited visited;
     (void)context;
 
-    put(state, "i/c", "new");
+    put(state, "k/c", "new");
     state_begin(state);
-    state_delete(state, S("i/b"));
+    state_delete(state, S("k/b"));
     state_commit(state);
-    put(state, "i/z", "far");
-    put(state, "i0other", "x");
+    put(state, "k/z", "far");
+    put(state, "k0other", "x");
     assert_int_equal(visit(state, &range, &need, &visited), ERR_NEED);
     assert_int_equal(need.range_count, 1);
     assert_string_equal(visited.keys, "");
     need_clear(&need);
     load_page(state, &range, "a b d", false);
     assert_int_equal(visit(state, &range, &need, &visited), ERR_OK);
-    assert_string_equal(visited.keys, "i/a i/c i/d ");
+    assert_string_equal(visited.keys, "k/a k/c k/d ");
     range.limit = 5;
     assert_int_equal(visit(state, &range, &need, &visited), ERR_NEED);
     struct reader reader = reader_from(buf_slice(&need.ranges));
     struct state_range more = { .prefix = read_bytes(&reader, 99) };
     more.after = read_bytes(&reader, 99);
     more.limit = read_u32(&reader);
-    assert_true(slice_equal(more.after, S("i/d")));
+    assert_true(slice_equal(more.after, S("k/d")));
     load_page(state, &more, "e", true);
     assert_int_equal(visit(state, &range, &need, &visited), ERR_OK);
-    assert_string_equal(visited.keys, "i/a i/c i/d i/e i/z ");
-    range.after = S("i/d");
+    assert_string_equal(visited.keys, "k/a k/c k/d k/e k/z ");
+    range.after = S("k/d");
     assert_int_equal(visit(state, &range, &need, &visited), ERR_OK);
-    assert_string_equal(visited.keys, "i/e i/z ");
+    assert_string_equal(visited.keys, "k/e k/z ");
     need_deinit(&need);
     state_free(state);
 }
@@ -264,7 +264,7 @@ static void a_range_merges_pages_of_the_database_with_memory(void **context)
 static void evicting_a_row_forgets_that_its_page_was_loaded(void **context)
 {
     struct state *state = state_new(1);
-    struct state_range range = { S("i/"), S("i/"), 3 };
+    struct state_range range = { S("k/"), S("k/"), 3 };
     struct need need = { 0 };
     struct visited visited;
     (void)context;
@@ -275,7 +275,70 @@ static void evicting_a_row_forgets_that_its_page_was_loaded(void **context)
     state_evict(state, 0);
     assert_true(state_load_generation(state) > generation);
     assert_int_equal(visit(state, &range, &need, &visited), ERR_NEED);
-    assert_false(state_load_range(state, generation, &range, S("i/b"), true));
+    assert_false(state_load_range(state, generation, &range, S("k/b"), true));
+    need_deinit(&need);
+    state_free(state);
+}
+
+#define OWNERS 5000u /* More than there are trees: several share one. */
+
+static struct slice item_key(struct row_key *key, uint32_t owner, uint32_t place)
+{
+    char entity[32];
+    uint8_t uid[ITEM_UID_BYTES];
+
+    (void)snprintf(entity, sizeof entity, "player:%u", owner);
+    item_uid_make(3, 1, place, 0, uid);
+    row_key_item(key, slice_from_text(entity), uid);
+    return row_key_slice(key);
+}
+
+struct items {
+    uint32_t owner, count;
+};
+
+/* 0 of the owner was deleted; the others come in order. */
+static bool next_item(void *context, struct slice key, struct slice value)
+{
+    struct items *items = context;
+    struct row_key expected;
+
+    assert_true(slice_equal(key, item_key(&expected, items->owner, ++items->count)));
+    assert_int_equal(value.size, 1);
+    return true;
+}
+
+static void items_of_each_entity_come_in_order_however_many_entities_there_are(void **context)
+{
+    static const uint32_t places[] = { 2, 0, 3, 1 };
+    struct state *state = state_new(1);
+    struct row_key key;
+    struct need need = { 0 };
+    (void)context;
+
+    state_begin(state);
+    for (uint32_t i = 0; i < ARRAY_SIZE(places); i++) {
+        for (uint32_t owner = 0; owner < OWNERS; owner++)
+            state_put(state, item_key(&key, owner, places[i]), S("x"));
+    }
+    for (uint32_t owner = 0; owner < OWNERS; owner++)
+        state_delete(state, item_key(&key, owner, 0));
+    state_commit(state);
+    for (uint32_t owner = 0; owner < OWNERS; owner += 7) {
+        struct slice full = item_key(&key, owner, 0);
+        struct slice prefix = { full.data, full.size - ITEM_UID_BYTES };
+        struct state_range range = { prefix, prefix, 10 };
+        struct items items = { .owner = owner };
+        uint64_t generation = state_load_generation(state);
+        assert_true(state_load_range(state, generation, &range, prefix, true));
+        assert_int_equal(state_range_visit(state, &range, &need, next_item, &items), ERR_OK);
+        assert_int_equal(items.count, 3);
+    }
+    checkpoint(state, true);
+    state_evict(state, 0);
+    struct state_stats stats;
+    state_stats_get(state, &stats);
+    assert_int_equal(stats.rows, 0);
     need_deinit(&need);
     state_free(state);
 }
@@ -382,6 +445,7 @@ int main(void)
         cmocka_unit_test(only_the_least_recently_used_clean_rows_are_dropped),
         cmocka_unit_test(a_range_merges_pages_of_the_database_with_memory),
         cmocka_unit_test(evicting_a_row_forgets_that_its_page_was_loaded),
+        cmocka_unit_test(items_of_each_entity_come_in_order_however_many_entities_there_are),
         cmocka_unit_test(operations_leave_oldest_first_and_younger_ones_need_no_database),
         cmocka_unit_test(timers_are_never_dropped_and_their_deletions_leave_nothing),
         cmocka_unit_test(every_row_is_found_while_the_table_grows_and_shrinks),
