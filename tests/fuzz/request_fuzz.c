@@ -209,6 +209,16 @@ static const struct example examples[] = {
       "{" OP UNHELD CURRENCY ",\"itemUids\":[\"" UID "\"],\"reason\":\"decay\"}" },
     { "reverse", METHOD_REVERSE,
       "{" OP SYSTEM "\"targetOpId\":\"claim:t\",\"targetSeq\":\"1\",\"reason\":\"r\"}" },
+    { "reserve", METHOD_RESERVE, "{" OP UNHELD CURRENCY ",\"expiresInMs\":\"1000\"}" },
+    { "post", METHOD_POST,
+      "{" OP UNHELD CURRENCY ",\"reserveOpId\":\"claim:t\",\"reserveSeq\":\"1\",\"toPlayerId\":"
+      "\"43\"}" },
+    { "void", METHOD_VOID, "{" OP SYSTEM "\"reserveOpId\":\"claim:t\"}" },
+    { "entries", METHOD_LIST_ENTRIES,
+      "{\"playerId\":\"42\",\"kinds\":[\"LEDGER_KIND_MINT\"],\"itemUid\":\"" UID
+      "\",\"opId\":\"claim:t\",\"fromMs\":\"1\",\"toMs\":\"9\"}" },
+    { "history", METHOD_ITEM_HISTORY,
+      "{\"shard\":7,\"itemUid\":\"" UID "\",\"afterStep\":1,\"limit\":9}" },
     { "give", METHOD_INVENTORY_TRANSFER,
       "{" OP UNHELD "\"toPlayerId\":\"43\",\"itemUids\":[\"" UID "\"]}" },
     { "send", METHOD_MAILBOX_SEND,
