@@ -169,7 +169,9 @@ err db_get_many(struct db *db, uint32_t shard, const struct slice *keys, uint32_
     return e;
 }
 
-/* ERR_NEED: "incomplete", or worse; then db_get_many meets it too, and says so. */
+/* ERR_NEED: "incomplete", or worse; then db_get_many meets it too, and says so. An empty row may be
+ * there, but it is also how RocksDB says that a table which may have it is not open
+ * (MarkKeyMayExist). */
 static err find_cached(struct db *db, uint32_t shard, struct slice key, struct gather *gather)
 {
     uint8_t whole[DB_SHARD_BYTES + STATE_KEY_BYTES_MAX];
@@ -188,9 +190,12 @@ static err find_cached(struct db *db, uint32_t shard, struct slice key, struct g
     }
     if (found != NULL)
         value.data = (const uint8_t *)rocksdb_pinnableslice_value(found, &value.size);
-    gather_add(gather, key, value);
+    bool known = found == NULL || value.size > 0;
+
+    if (known)
+        gather_add(gather, key, value);
     rocksdb_pinnableslice_destroy(found);
-    return ERR_OK;
+    return known ? ERR_OK : ERR_NEED;
 }
 
 err db_find_cached(struct db *db, uint32_t shard, const struct slice *keys, uint32_t count,

@@ -215,6 +215,46 @@ static void what_memory_lacks_is_not_taken_for_absent(void **state)
     db_rows_deinit(&rows);
 }
 
+enum { TABLES = 8 };
+
+/* RocksDB answers "there, and empty" for what is in a table that is not open: it means "maybe". */
+static void what_a_closed_table_has_is_not_taken_for_empty(void **state)
+{
+    struct test *test = *state;
+    struct db_rows rows = { 0 };
+    struct draft draft;
+    char text[16];
+    uint32_t needed = 0;
+
+    test->config.open_files_max = 20; /* The least: some stay closed. */
+    must_open(test);
+    for (uint32_t table = 0; table < TABLES; table++) {
+        draft_init(&draft, 2);
+        snprintf(text, sizeof text, "p%02ua", table);
+        draft_add(&draft, text, "one");
+        snprintf(text, sizeof text, "p%02uz", table);
+        draft_add(&draft, text, "one");
+        draft_write(&draft, test->db, 3, "meta");
+        assert_int_equal(db_flush(test->db), ERR_OK);
+    }
+    close_db(test);
+    must_open(test);
+    for (uint32_t table = 0; table < TABLES; table++) {
+        for (uint32_t there = 0; there < 2; there++) {
+            snprintf(text, sizeof text, "p%02u%c", table, there ? 'a' : 'm');
+            struct slice key = slice_from_text(text);
+            err e = db_find_cached(test->db, 3, &key, 1, &rows);
+
+            needed += e == ERR_NEED;
+            if (e == ERR_NEED)
+                assert_int_equal(db_get_many(test->db, 3, &key, 1, &rows), ERR_OK);
+            expect_row(&rows.rows[0], text, there ? "one" : NULL);
+            db_rows_deinit(&rows);
+        }
+    }
+    assert_true(needed > 0);
+}
+
 static void expect_page(struct db *db, struct state_range range, const char *keys, bool complete)
 {
     struct db_rows rows = { 0 };
@@ -547,6 +587,7 @@ int main(void)
         TEST(a_checkpoint_is_there_whole_or_not_at_all_after_sigkill),
         TEST(rows_deletions_and_meta_survive_a_restart),
         TEST(what_memory_lacks_is_not_taken_for_absent),
+        TEST(what_a_closed_table_has_is_not_taken_for_empty),
         TEST(pages_are_in_order_and_within_their_prefix),
         TEST(a_prefix_is_loaded_whole_or_refused),
         TEST(a_dropped_shard_leaves_its_neighbours),
