@@ -85,7 +85,9 @@ static FILE *tell_to_file(uint64_t seed, const struct sim_switches *switches)
     if (pid == 0) {
         if (dup2(fileno(file), STDOUT_FILENO) < 0 || dup2(fileno(file), STDERR_FILENO) < 0)
             _exit(3);
-        _exit(story_tell(seed, switches));
+        bool broken = story_tell(seed, switches);
+        fflush(stdout); /* Whose buffer no longer ends at each line once it was printed to. */
+        _exit(broken);
     }
     CHECK(waitpid(pid, NULL, 0) == pid);
     return file;
