@@ -138,7 +138,7 @@ class DataDirectories(ClusterTest):
     def test_a_wiped_node_is_a_new_replica_and_loses_nothing(self):
         self.client.grant("before the wipe", 5)
         node = self.cluster.nodes[2]
-        old = next(n["replicaId"] for n in self.client.nodes() if n["name"] == node.name)
+        old = next(n["replicaId"] for n in self.client.nodes() if n.get("name") == node.name)
         node.kill()
         subprocess.run(["rm", "-r", option(node, "data-dir")], check=True)
         node.start()
@@ -146,7 +146,7 @@ class DataDirectories(ClusterTest):
         wait_for("every shard to be served", self.cluster.all_serving)
         wait_for("the router to know the new replica", lambda: [
             n["replicaId"] for n in self.client.nodes()
-            if n["name"] == node.name and n.get("live") and n["replicaId"] != old])
+            if n.get("name") == node.name and n.get("live") and n["replicaId"] != old])
         self.assertEqual(self.client.balance("before the wipe"), 5)
 
 
