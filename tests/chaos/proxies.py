@@ -58,7 +58,7 @@ class Front:
         self.host, self.port = plan["front"]["to"].split(":")
         self.late_max_s, self.dice, self.counts = plan["late_max_s"], dice, counts
         self.idle = collections.deque(maxlen=256)
-        self.late = set()
+        self.late, self.serving = set(), set()
         self.calm = False
 
     async def ask(self, request):
@@ -136,6 +136,7 @@ class Front:
         return True
 
     async def serve(self, reader, writer):
+        self.serving.add(asyncio.current_task())  # The loop itself holds tasks weakly.
         try:
             while True:
                 message = await read_message(reader)
@@ -144,6 +145,7 @@ class Front:
         except (OSError, ValueError, asyncio.IncompleteReadError):
             pass
         finally:
+            self.serving.discard(asyncio.current_task())
             writer.close()
 
 
@@ -151,7 +153,7 @@ class Link:
     """One connection to a node: bytes pass, are held, or are swallowed."""
 
     def __init__(self, *ends):
-        self.ends = ends
+        self.ends, self.serving = ends, None
         self.open = asyncio.Event()  # Cleared while bytes are held.
         self.open.set()
         self.swallow = False
@@ -181,6 +183,7 @@ class Links:
                 writer.close()
                 return
             link = Link(writer, node[1])
+            link.serving = asyncio.current_task()  # The loop itself holds tasks weakly.
             self.live.add(link)
             pumps = [asyncio.create_task(self.pump(reader, node[1], link, False)),
                      asyncio.create_task(self.pump(node[0], writer, link, True))]
