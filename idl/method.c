@@ -11,6 +11,7 @@
 #include "holdfast/v1/operation.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
+#include "holdfast/v1/transaction.pb-c.h"
 #include "runtime/base/check.h"
 
 #define PACKAGE_v1            "holdfast.v1."

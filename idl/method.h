@@ -78,6 +78,9 @@ enum method_route {
     X(73, RESERVATION_DUE,   internal__v1, NodeService, ReservationDue, METHOD_OWNER, 0, reservation_due) \
     X(74, ITEM_HISTORY,      internal__v1, NodeService, ItemHistory, METHOD_SHARD, 0, item_history) \
     X(80, REPORT_OWNER,      internal__v1, CoordinatorService, ReportOwner, METHOD_COORDINATOR, 0, report_owner) \
+    X(90, EXECUTE,           v1, TransactionService, Execute, METHOD_MUTATION, 0, execute)     \
+    X(91, SWAP,              v1, TransactionService, Swap, METHOD_MUTATION, 0, swap)           \
+    X(92, TRANSACTION_READ,  v1, TransactionService, Read, METHOD_ROUTER, 10, transaction_service_read) \
     X(110, LIST_PLAYERS,     v1, AdminService, ListPlayers, METHOD_SHARD, 0, list_players) \
     X(111, LIST_EVENTS,      v1, AdminService, ListEvents, METHOD_ROUTER, 112, list_events)    \
     X(112, LIST_NODE_EVENTS, internal__v1, NodeService, ListNodeEvents, METHOD_NODE, 0, list_node_events)

@@ -138,6 +138,8 @@ void arguments_print_help(void)
            "  holdfast item consume PLAYER UID..  take items out of the game\n"
            "  holdfast mailbox list PLAYER        mail that waits to be claimed\n"
            "  holdfast mailbox claim PLAYER MAIL  take it out; only while nobody holds the player\n"
+           "  holdfast swap OP_ID PLAYER GOODS PLAYER GOODS   both give, or neither; gold=30,<item "
+           "uid>\n"
            "  holdfast transfers                  what is on its way between shards\n"
            "  holdfast events [--follow]          what is out of the ordinary, on all nodes\n"
            "  holdfast reconcile [--follow]       what a crash left half done, and how it ended\n"

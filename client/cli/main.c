@@ -13,6 +13,7 @@ static const struct {
     { "player", verb_player }, { "ledger", verb_ledger },       { "op", verb_op },
     { "call", verb_call },     { "mailbox", verb_mailbox },     { "transfers", verb_transfers },
     { "events", verb_events }, { "reconcile", verb_reconcile }, { "item", verb_item },
+    { "swap", verb_swap },
 };
 
 int main(int argc, char **argv)

@@ -11,6 +11,7 @@
 #include "node/core/outcome_row.h"
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
+#include "node/core/txn_part.h"
 #include "runtime/base/check.h"
 
 struct applier *applier_new(uint32_t shard, const struct handler_table *handlers)
@@ -140,7 +141,8 @@ static void outcome_refused(struct step *step, struct slice body)
 static void refuse_unstored(struct step *step)
 {
     step->refusal.final = false;
-    step->outcome->waits = step->refusal.transient && step->op.method == METHOD_START_SESSION;
+    step->outcome->waits = step->refusal.transient && step->op.method == METHOD_START_SESSION &&
+                           step->refusal.code != CODE(TXN_CONFLICT);
     outcome_refused(step, refusal_pack(&step->refusal, &step->applier->arena));
 }
 
@@ -369,6 +371,16 @@ static void step_committed(struct step *step)
     outcome->decided_version = step->decided.version;
 }
 
+/* A transaction across shards holds the player: nobody else writes what it was promised. */
+static err check_free(struct step *step)
+{
+    if (step->player.txn.seq == 0 || step->op.id.text.size == 0)
+        return ERR_OK;
+    return txn_refuse_held(&step->applier->arena, &step->refusal,
+                           arena_text(&step->applier->arena, player_id(&step->player)),
+                           step->op.id.text);
+}
+
 static err evaluate(struct step *step)
 {
     struct applier *applier = step->applier;
@@ -381,7 +393,9 @@ static err evaluate(struct step *step)
     state_begin(applier->state);
     if (step->op.id.text.size > 0)
         step->player.version++;
-    e = step->context.player != NULL ? authority_apply(&step->context, step->handler) : ERR_OK;
+    e = check_free(step);
+    if (e == ERR_OK && step->context.player != NULL)
+        e = authority_apply(&step->context, step->handler);
     if (e == ERR_OK)
         e = step->handler->handle(&step->context, step->request, step->response);
     if (e == ERR_OK) {
@@ -425,6 +439,10 @@ static void unpack_request(struct step *step)
     }
     step->request = arena_unpack(&step->applier->arena, step->method->request, step->op.request);
     CHECK(step->request != NULL);
+    if (step->handler->payload != NULL)
+        step->op.payload = step->handler->payload(
+            &step->applier->arena, &step->op,
+            arena_unpack(&step->applier->arena, step->method->request, step->op.request));
 }
 
 static err apply_operation(struct applier *applier, const struct entry *entry, struct need *need,

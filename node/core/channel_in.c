@@ -7,6 +7,7 @@
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
 #include "node/core/text_rule.h"
+#include "node/core/txn_member.h"
 #include "runtime/base/check.h"
 
 #define DECISION(name) HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_##name
@@ -22,6 +23,9 @@ void channel_deliver_footprint(const Holdfast__Internal__V1__DeliverRequest *req
     for (size_t i = 0; i < request->n_credits; i++) {
         row_key_inbox(&key, request->source, request->credits[i]->seq);
         need_add_key(keys, row_key_slice(&key));
+        txn_member_footprint(request->credits[i], keys);
+        if (request->credits[i]->mail == NULL)
+            continue;
         row_key_mailbox(&key, entity_of_player(&arena, request->credits[i]->to_player_id));
         need_add_key(keys, row_key_slice(&key));
     }
@@ -57,6 +61,7 @@ static void repeat(const Holdfast__Internal__V1__InboxRow *stored,
     result->decision = stored->result->decision;
     result->mail_id = stored->result->mail_id;
     result->refusal = stored->result->refusal;
+    result->vote = stored->result->vote;
 }
 
 static void record(struct delivery *d, const ProtobufCBinaryData *payload_hash,
@@ -70,9 +75,9 @@ static void record(struct delivery *d, const ProtobufCBinaryData *payload_hash,
     inbox_store(d->context, d->source, &row);
 }
 
-static err credit_decide(struct delivery *d, uint32_t place,
-                         Holdfast__Internal__V1__ChannelCredit *credit,
-                         Holdfast__Internal__V1__ChannelResult *result)
+static err mail_decide(struct delivery *d, uint32_t place,
+                       Holdfast__Internal__V1__ChannelCredit *credit,
+                       Holdfast__Internal__V1__ChannelResult *result)
 {
     struct apply_context *context = d->context;
     struct slice entity = entity_of_player(context->arena, credit->to_player_id);
@@ -90,8 +95,24 @@ static err credit_decide(struct delivery *d, uint32_t place,
             refusal_pack(context->refusal, context->arena));
         CHECK(result->refusal != NULL);
     }
-    record(d, &credit->payload_hash, result);
     return ERR_OK;
+}
+
+static err credit_decide(struct delivery *d, uint32_t place,
+                         Holdfast__Internal__V1__ChannelCredit *credit,
+                         Holdfast__Internal__V1__ChannelResult *result)
+{
+    err e = ERR_OK;
+
+    if (credit->prepare != NULL)
+        e = txn_member_prepare(d->context, place, credit, result);
+    else if (credit->finish != NULL)
+        e = txn_member_finish(d->context, credit, result);
+    else
+        e = mail_decide(d, place, credit, result);
+    if (e == ERR_OK)
+        record(d, &credit->payload_hash, result);
+    return e;
 }
 
 /* `credit` NULL: a cancel. */

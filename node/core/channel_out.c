@@ -37,75 +37,142 @@ err channel_check_room(struct arena *arena, struct refusal *refusal, const struc
     return refuse_room(arena, refusal, "too many transfers");
 }
 
-static struct slice payload_hash(struct arena *arena, const char *to,
-                                 const Holdfast__V1__Mail *mail)
+static struct slice payload_hash(struct arena *arena, const struct channel_record *record)
 {
+    const ProtobufCMessage *goods = record->mail != NULL      ? &record->mail->base
+                                    : record->prepare != NULL ? &record->prepare->base
+                                                              : &record->finish->base;
     struct hash128 none = { { 0 } };
-    struct hash128 hash = hash_chain(none, slice_from_text(to), arena_pack(arena, &mail->base));
+    struct hash128 hash =
+        hash_chain(none, slice_from_text(record->to_player_id), arena_pack(arena, goods));
 
     return arena_copy(arena, (struct slice){ hash.bytes, sizeof hash.bytes });
 }
 
-static char *text_of(struct arena *arena, struct slice text)
+static char *borrowed(const char *text)
 {
-    return arena_text(arena, text);
+    return (char *)(uintptr_t)(text != NULL ? text : "");
 }
 
-static void record_fill(struct apply_context *context, const struct channel_send *send,
-                        Holdfast__Internal__V1__ChannelCredit *credit,
-                        Holdfast__Internal__V1__OutboxRow *row)
+static void record_store(struct apply_context *context, uint32_t destination,
+                         const struct channel_record *record, uint64_t seq)
 {
-    struct arena *arena = context->arena;
-    struct slice hash = payload_hash(arena, send->to_player_id, send->mail);
+    Holdfast__Internal__V1__ChannelCredit credit = HOLDFAST__INTERNAL__V1__CHANNEL_CREDIT__INIT;
+    Holdfast__Internal__V1__OutboxRow row = HOLDFAST__INTERNAL__V1__OUTBOX_ROW__INIT;
+    struct slice hash = payload_hash(context->arena, record);
 
-    credit->op_id = text_of(arena, context->op->id.text);
-    credit->payload_hash = (ProtobufCBinaryData){ hash.size, (uint8_t *)(uintptr_t)hash.data };
-    credit->to_player_id = (char *)(uintptr_t)send->to_player_id;
-    credit->mail = send->mail;
-    row->credit = credit;
-    row->player_id = text_of(arena, player_id(context->player));
-    row->method = context->op->method;
-    row->attempt = context->op->attempt;
-    row->opened_at_ms = context->owner_ms;
-    row->authority = text_of(arena, context->authority_text);
-    row->response =
-        (ProtobufCBinaryData){ send->response.size, (uint8_t *)(uintptr_t)send->response.data };
-    row->mail_return = send->mail_return;
+    credit.seq = seq;
+    credit.op_id = borrowed(record->op_id);
+    credit.payload_hash = (ProtobufCBinaryData){ hash.size, (uint8_t *)(uintptr_t)hash.data };
+    credit.to_player_id = borrowed(record->to_player_id);
+    credit.mail = record->mail;
+    credit.prepare = record->prepare;
+    credit.finish = record->finish;
+    row.credit = &credit;
+    row.player_id = borrowed(record->player_id);
+    row.method = record->method;
+    row.attempt = record->attempt;
+    row.opened_at_ms = context->owner_ms;
+    row.authority = borrowed(record->authority);
+    row.response =
+        (ProtobufCBinaryData){ record->response.size, (uint8_t *)(uintptr_t)record->response.data };
+    row.mail_return = record->mail_return;
+    row.finish = record->finish != NULL;
+    outbox_store(context, destination, &row);
+}
+
+/* ERR_NEED. In the arena; fresh when there is none. */
+static err stands_find(struct apply_context *context, uint32_t destination,
+                       Holdfast__Internal__V1__ChannelOutRow **ret_stands)
+{
+    enum state_found found =
+        channel_out_find(context->state, context->arena, destination, context->need, ret_stands);
+
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    if (found == STATE_ABSENT)
+        *ret_stands = (Holdfast__Internal__V1__ChannelOutRow *)arena_message(
+            context->arena, &holdfast__internal__v1__channel_out_row__descriptor);
+    return ERR_OK;
+}
+
+err channel_next_seq(struct apply_context *context, uint32_t destination, uint64_t *ret_seq)
+{
+    Holdfast__Internal__V1__ChannelOutRow *stands = NULL;
+    err e = stands_find(context, destination, &stands);
+
+    if (e == ERR_OK)
+        *ret_seq = stands->last_seq + 1;
+    return e;
+}
+
+err channel_record_open(struct apply_context *context, uint32_t destination,
+                        const struct channel_record *record, uint64_t *ret_seq)
+{
+    Holdfast__Internal__V1__ChannelOutRow *stands = NULL;
+    struct channel_effect *effect = context->channel;
+    bool always = record->finish != NULL;
+
+    CHECK(destination != context->shard);
+    if (!always) {
+        err e = channel_check_room(context->arena, context->refusal, context->meta);
+        if (e != ERR_OK)
+            return e;
+    }
+    err e = stands_find(context, destination, &stands);
+    if (e != ERR_OK)
+        return e;
+    if (!always && stands->last_seq - stands->watermark >= OUTBOX_MAX)
+        return refuse_room(context->arena, context->refusal, "too many transfers to one shard");
+    *ret_seq = ++stands->last_seq;
+    record_store(context, destination, record, *ret_seq);
+    channel_out_store(context, destination, stands);
+    context->meta->outbox_open++;
+    effect->several |= effect->touched && effect->destination != destination;
+    if (!effect->touched)
+        effect->destination = destination;
+    effect->touched = true;
+    return ERR_OK;
 }
 
 err channel_open(struct apply_context *context, uint32_t destination,
                  const struct channel_send *send)
 {
-    Holdfast__Internal__V1__ChannelCredit credit = HOLDFAST__INTERNAL__V1__CHANNEL_CREDIT__INIT;
-    Holdfast__Internal__V1__OutboxRow row = HOLDFAST__INTERNAL__V1__OUTBOX_ROW__INIT;
-    Holdfast__Internal__V1__ChannelOutRow fresh = HOLDFAST__INTERNAL__V1__CHANNEL_OUT_ROW__INIT;
-    Holdfast__Internal__V1__ChannelOutRow *stands = &fresh;
+    struct arena *arena = context->arena;
+    const struct channel_record record = {
+        .to_player_id = send->to_player_id,
+        .player_id = arena_text(arena, player_id(context->player)),
+        .op_id = arena_text(arena, context->op->id.text),
+        .authority = arena_text(arena, context->authority_text),
+        .method = context->op->method,
+        .attempt = context->op->attempt,
+        .response = send->response,
+        .mail_return = send->mail_return,
+        .mail = send->mail,
+    };
+    uint64_t seq;
 
-    CHECK(destination != context->shard);
-    err e = channel_check_room(context->arena, context->refusal, context->meta);
-    if (e != ERR_OK)
-        return e;
+    err e = channel_record_open(context, destination, &record, &seq);
+    if (e == ERR_OK && !send->mail_return) {
+        context->pending = true;
+        context->channel->destination = destination;
+        context->channel->opened_seq = seq;
+    }
+    return e;
+}
+
+err channel_record_cancel(struct apply_context *context, uint32_t destination, uint64_t seq)
+{
+    Holdfast__Internal__V1__OutboxRow *row = NULL;
     enum state_found found =
-        channel_out_find(context->state, context->arena, destination, context->need, &stands);
+        outbox_find(context->state, context->arena, destination, seq, context->need, &row);
+
     if (found == STATE_MISSING)
         return ERR_NEED;
-    if (found == STATE_ABSENT)
-        stands = &fresh;
-    if (stands->last_seq - stands->watermark >= OUTBOX_MAX)
-        return refuse_room(context->arena, context->refusal, "too many transfers to one shard");
-    credit.seq = ++stands->last_seq;
-    record_fill(context, send, &credit, &row);
-    outbox_store(context, destination, &row);
-    channel_out_store(context, destination, stands);
-    context->meta->outbox_open++;
-    context->channel->several |=
-        context->channel->touched && context->channel->destination != destination;
-    context->channel->touched = true;
-    context->channel->destination = destination;
-    if (!send->mail_return) {
-        context->pending = true;
-        context->channel->opened_seq = credit.seq;
-    }
+    CHECK(found == STATE_PRESENT);
+    row->cancel = true;
+    outbox_store(context, destination, row);
+    context->channel->several = true;
     return ERR_OK;
 }
 

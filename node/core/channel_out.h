@@ -16,6 +16,21 @@ struct channel_send {
     bool mail_return;      /* Nobody waits; a refund goes back to context->player's mailbox. */
 };
 
+/* A record of any kind, to be opened. Everything is borrowed. */
+struct channel_record {
+    const char *to_player_id;
+    const char *player_id; /* Whose operation it belongs to. */
+    const char *op_id;
+    const char *authority;
+    uint32_t method, attempt;
+    struct slice response;
+    bool mail_return;
+    /* One of these. */
+    Holdfast__V1__Mail *mail;
+    Holdfast__Internal__V1__TxnPrepare *prepare;
+    Holdfast__Internal__V1__TxnFinish *finish; /* Nobody waits, and there is always room for it. */
+};
+
 /* The shard of a player's mailbox. */
 uint32_t channel_shard_of(struct arena *arena, const char *player_id, uint32_t shard_count);
 
@@ -29,6 +44,16 @@ NODISCARD err channel_check_room(struct arena *arena, struct refusal *refusal,
  */
 NODISCARD err channel_open(struct apply_context *context, uint32_t destination,
                            const struct channel_send *send);
+
+/* Opens a record of any kind. Whether anybody waits is for the caller to say. Errors as above. */
+NODISCARD err channel_record_open(struct apply_context *context, uint32_t destination,
+                                  const struct channel_record *record, uint64_t *ret_seq);
+/* The seq that the next record to a destination will get. ERR_NEED. */
+NODISCARD err channel_next_seq(struct apply_context *context, uint32_t destination,
+                               uint64_t *ret_seq);
+/* Asks for an open record to be cancelled. ERR_NEED. */
+NODISCARD err channel_record_cancel(struct apply_context *context, uint32_t destination,
+                                    uint64_t seq);
 
 /* A seal of a PENDING operation: asks for its record (`ref`: the outcome row's body) to be
  * cancelled; context->channel says which. ERR_NEED. */

@@ -9,6 +9,7 @@
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
 #include "node/core/text_rule.h"
+#include "node/core/txn_home.h"
 #include "runtime/base/check.h"
 
 #define FIELD_MAIL_ID 9u /* Of every response that a transfer has. */
@@ -35,6 +36,10 @@ void channel_settle_footprint(const Holdfast__Internal__V1__SettleRequest *reque
         struct slice entity = entity_of_player(&arena, item->player_id);
         row_key_outbox(&key, request->destination, item->result->seq);
         need_add_key(keys, row_key_slice(&key));
+        if (item->txn != NULL) {
+            row_key_txn(&key, item->txn->destination, item->txn->seq);
+            need_add_key(keys, row_key_slice(&key));
+        }
         if (op_id_of(item->op_id, &id)) {
             row_key_operation(&key, entity, &id);
             need_add_key(keys, row_key_slice(&key));
@@ -56,6 +61,7 @@ struct settlement {
     const Holdfast__Internal__V1__ChannelResult *result;
     uint32_t place; /* In the entry. */
     struct settled *settled;
+    bool told; /* `settled` is for whoever waits. */
 };
 
 static err player_load(struct settlement *s, struct player *ret_player)
@@ -160,7 +166,9 @@ static err outcome_settle(struct settlement *s, bool applied)
     CHECK(found == STATE_PRESENT); /* Not pruned while it is PENDING. */
     CHECK(row.state == OUTCOME_ROW_PENDING);
     struct slice body = applied ? with_mail_id(s) : refused_body(s);
+    s->told = true;
     *s->settled = (struct settled){
+        .destination = s->context.channel->destination,
         .seq = s->result->seq,
         .refused = !applied,
         .body = body,
@@ -188,6 +196,12 @@ static err settle(struct settlement *s)
         s->result->decision == HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_APPLIED;
     err e = ERR_OK;
 
+    if (s->row->credit->prepare != NULL)
+        return txn_vote(&s->context, s->row, s->result, s->settled, &s->told);
+    if (s->row->credit->finish != NULL) {
+        CHECK(applied); /* Those who voted for it cannot refuse. */
+        return ERR_OK;
+    }
     s->op.entity = entity_of_player(s->context.arena, s->row->player_id);
     s->op.id.text = slice_from_text(s->row->credit->op_id);
     s->context.op = &s->op;
@@ -261,7 +275,7 @@ static err settle_item(struct apply_context *context, uint32_t destination, uint
     err e = settle(&s);
     if (e != ERR_OK)
         return e;
-    effect->settled_count += !row->mail_return;
+    effect->settled_count += s.told;
     row_key_outbox(&key, destination, item->result->seq);
     state_delete(context->state, row_key_slice(&key));
     CHECK(context->meta->outbox_open > 0);
@@ -291,6 +305,10 @@ err channel_settle(struct apply_context *context,
         if (e != ERR_OK)
             result = e; /* Go on, so that every missing row is noted. */
     }
+    /* A decision opens records, to this destination too. */
+    if (result == ERR_OK)
+        CHECK(channel_out_find(context->state, context->arena, destination, NULL, &stands) ==
+              STATE_PRESENT);
     if (result == ERR_OK)
         result = watermark_follow(context, destination, stands);
     if (result == ERR_OK)

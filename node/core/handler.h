@@ -38,6 +38,7 @@ struct decided {
 
 /* A record of the outbox whose decision this entry logs: for the callers who wait for it. */
 struct settled {
+    uint32_t destination;
     uint64_t seq;
     bool refused;      /* `body` is an ErrorDetail, else the response without WriteInfo. */
     struct slice body; /* Arena memory. */
@@ -57,7 +58,7 @@ struct channel_effect {
     bool touched;           /* The sender has something to look at. */
     bool several;           /* ... in other channels too: mail goes back to several senders. */
     uint32_t settled_count;
-    struct settled *settled; /* By seq. */
+    struct settled *settled;
 };
 
 /* Before the log, at the owner. May canonicalise the request in place (arena memory). */
@@ -117,6 +118,9 @@ struct handler {
     uint32_t admits; /* enum admits */
     /* ERR_INVALID: refused before the log; `refusal` says why. May be NULL. */
     err (*check)(struct check_context *context, ProtobufCMessage *request);
+    /* Of a request that carries more than its operation is: what deduplication compares. NULL: all
+     * of it. May change the request, which is decoded for this alone. */
+    struct hash128 (*payload)(struct arena *arena, const struct op *op, ProtobufCMessage *request);
     /* Every row that apply may touch, from the request's bytes alone; the player's own row and
      * the operation's are added by the core. May be NULL. */
     void (*footprint)(const struct op *op, const ProtobufCMessage *request, struct need *keys);

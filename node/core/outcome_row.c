@@ -108,6 +108,18 @@ uint64_t outcome_row_ledger_seq(const struct outcome_row *row, struct arena *are
     return seq;
 }
 
+void outcome_row_delete(struct apply_context *context, const struct op_id *id)
+{
+    struct row_key key;
+
+    row_key_operation(&key, context->op->entity, id);
+    state_delete(context->state, row_key_slice(&key));
+    if (id->typed)
+        return;
+    CHECK(context->meta->operation_count > 0);
+    context->meta->operation_count--;
+}
+
 static Holdfast__V1__OperationState status_state(enum outcome_state state)
 {
     switch (state) {

@@ -37,6 +37,8 @@ void outcome_row_store(struct apply_context *context, const struct op_id *id, bo
                        const struct outcome_row *row);
 /* COMMITTED: the ledger entry that the operation wrote, as its answer says; 0: none. */
 uint64_t outcome_row_ledger_seq(const struct outcome_row *row, struct arena *arena);
+/* Forgets the row of an operation whose attempt ends without an outcome. */
+void outcome_row_delete(struct apply_context *context, const struct op_id *id);
 /* The status as GetOperation and ResolveOperation tell it; a COMMITTED result has its WriteInfo.
  * Texts and bytes live in the arena. */
 Holdfast__V1__OperationStatus *outcome_row_status(const struct outcome_row *row,

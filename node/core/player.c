@@ -5,6 +5,8 @@
 #include "runtime/base/check.h"
 
 #define PLAYER_VERSION 3u /* Version 1 had no sections_gone_version, 2 nothing set aside. */
+/* Beside the version: a transaction holds the player, and its name follows. */
+#define HELD_FLAG 0x80u
 
 void player_init(struct player *player, struct slice entity)
 {
@@ -82,9 +84,17 @@ err player_decode(struct slice row, struct slice entity, struct arena *arena,
     struct player player;
 
     player_init(&player, entity);
-    uint8_t version = read_u8(&reader);
+    uint8_t head = read_u8(&reader);
+    uint8_t version = head & (uint8_t)~HELD_FLAG;
     if (version == 0 || version > PLAYER_VERSION)
         return ERR_CORRUPT;
+    if ((head & HELD_FLAG) != 0) {
+        player.txn.home = read_u16(&reader);
+        player.txn.destination = read_u16(&reader);
+        player.txn.seq = read_u64(&reader);
+        if (player.txn.seq == 0)
+            return ERR_CORRUPT;
+    }
     player.version = read_u64(&reader);
     player.created_at_ms = read_u64(&reader);
     session_decode(&reader, &player.session);
@@ -138,7 +148,12 @@ void player_encode(const struct player *player, struct buf *out)
     CHECK(player->balance_count <= CURRENCIES_MAX);
     CHECK(player->section_count <= SECTIONS_MAX);
     CHECK(player->reservation_count <= RESERVATIONS_MAX);
-    buf_put_u8(out, PLAYER_VERSION);
+    buf_put_u8(out, PLAYER_VERSION | (player->txn.seq != 0 ? HELD_FLAG : 0));
+    if (player->txn.seq != 0) {
+        buf_put_u16(out, (uint16_t)player->txn.home);
+        buf_put_u16(out, (uint16_t)player->txn.destination);
+        buf_put_u64(out, player->txn.seq);
+    }
     buf_put_u64(out, player->version);
     buf_put_u64(out, player->created_at_ms);
     session_encode(&player->session, out);

@@ -34,8 +34,16 @@ struct section_info {
     uint64_t last_write_ms;
 };
 
+/* Names a transaction across shards for ever: its home shard, and the first record it opened. */
+struct txn_ref {
+    uint32_t home;
+    uint32_t destination;
+    uint64_t seq; /* 0: none. */
+};
+
 struct player {
     struct slice entity; /* "player:42" */
+    struct txn_ref txn;  /* Which holds the player: its intent is a row of its own. */
     uint64_t version;    /* 0: the player does not exist yet. */
     uint64_t created_at_ms;
     struct session session;

@@ -167,6 +167,19 @@ void row_key_history(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES], uin
     key_add_be(key, step, 4);
 }
 
+void row_key_intent(struct row_key *key, struct slice entity)
+{
+    key_begin(key, TABLE_INTENT);
+    key_add(key, entity);
+}
+
+void row_key_txn(struct row_key *key, uint32_t destination, uint64_t seq)
+{
+    key_begin(key, TABLE_TXN);
+    key_add_be(key, destination, 2);
+    key_add_be(key, seq, 8);
+}
+
 void row_key_operation_bound(struct row_key *key, uint64_t ms)
 {
     key_begin(key, TABLE_OPERATION);

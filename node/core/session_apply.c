@@ -7,11 +7,9 @@
 #include "node/core/rows.h"
 #include "runtime/base/check.h"
 
-/* At most one timer per player, at the earliest time at which SessionDue has work. */
-static void timer_follow(struct apply_context *context)
+static void timer_set(struct apply_context *context, uint64_t due_ms)
 {
     struct session *session = &context->player->session;
-    uint64_t due_ms = session_due_ms(session);
     struct row_key key;
 
     context->player_changed = true;
@@ -26,6 +24,17 @@ static void timer_follow(struct apply_context *context)
     buf_clear(context->scratch);
     timer_row_encode(session->fence, context->scratch);
     state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
+}
+
+/* At most one timer per player, at the earliest time at which SessionDue has work. */
+static void timer_follow(struct apply_context *context)
+{
+    timer_set(context, session_due_ms(&context->player->session));
+}
+
+void session_defer(struct apply_context *context, uint64_t due_ms)
+{
+    timer_set(context, due_ms);
 }
 
 const char *incarnation_text(struct arena *arena, struct incarnation incarnation)

@@ -18,6 +18,8 @@ void session_grant(struct apply_context *context, struct incarnation incarnation
 void session_hold(struct apply_context *context);
 /* The holder is gone: the session goes to the claimant, if a live one stands, or becomes free. */
 void session_release(struct apply_context *context);
+/* A transaction holds the player: SessionDue looks again at `due_ms`. */
+void session_defer(struct apply_context *context, uint64_t due_ms);
 /* At the deadline: the claimant takes the session. False: its server has expired, so the claim
  * is refused and the session stays as it is. */
 bool claim_grant(struct apply_context *context);

@@ -5,9 +5,11 @@
 #include "node/core/channel_out.h"
 #include "node/core/rows.h"
 #include "node/core/shard_internal.h"
+#include "node/core/txn_home.h"
 #include "runtime/base/check.h"
 
 #define BATCH_BYTES_MAX (256u * 1024u)
+#define ITEM_BYTES_MAX  1280u
 #define LOOKED_AT_MAX   4096u
 #define SCAN_NEED_MAX   256u
 #define LOST_MS         5000u
@@ -58,7 +60,21 @@ static settle_item *settle_item_of(struct arena *arena, const outbox_row *row)
     item->result->seq = row->credit->seq;
     item->player_id = row->player_id;
     item->op_id = row->credit->op_id;
+    if (row->credit->prepare != NULL)
+        item->txn = row->credit->prepare->txn;
+    item->finish = row->finish;
     return item;
+}
+
+/* Votes carry the items that they take. */
+static size_t vote_bytes(const outbox_row *row)
+{
+    const Holdfast__Internal__V1__TxnPrepare *prepare = row->credit->prepare;
+    size_t bytes = 0;
+
+    for (size_t i = 0; prepare != NULL && i < prepare->n_parts; i++)
+        bytes += prepare->parts[i]->n_take_uids * ITEM_BYTES_MAX;
+    return bytes;
 }
 
 static void batch_add(struct arena *arena, struct batch *batch, outbox_row *row)
@@ -72,7 +88,7 @@ static void batch_add(struct arena *arena, struct batch *batch, outbox_row *row)
     }
     batch->settle.items[batch->settle.n_items++] = item;
     batch->deliver.credits[batch->deliver.n_credits++] = row->credit;
-    batch->bytes += protobuf_c_message_get_packed_size(&row->credit->base);
+    batch->bytes += protobuf_c_message_get_packed_size(&row->credit->base) + vote_bytes(row);
 }
 
 static bool batch_is_full(const struct batch *batch)
@@ -258,15 +274,18 @@ void shard_channel_progress(struct shard *shard, const struct shard_event *event
 /* ---- answers come back ---- */
 
 /* What is logged is applied by every replica: only what the destination's rules could have said. */
-static bool result_is_sound(const Holdfast__Internal__V1__ChannelResult *result)
+static bool result_is_sound(const settle_item *item,
+                            const Holdfast__Internal__V1__ChannelResult *result)
 {
     uint8_t mail_id[ITEM_UID_BYTES];
 
     switch (result->decision) {
     case HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_APPLIED:
-        return item_uid_parse(slice_from_text(result->mail_id), mail_id) == ERR_OK;
+        if (item->txn != NULL)
+            return txn_vote_is_sound(result->vote);
+        return item->finish || item_uid_parse(slice_from_text(result->mail_id), mail_id) == ERR_OK;
     case HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_REJECTED:
-        return result->refusal != NULL;
+        return result->refusal != NULL && !item->finish;
     default:
         return true;
     }
@@ -279,7 +298,7 @@ static bool results_fill(settle_request *settle, const deliver_response *respons
         return false;
     for (size_t i = 0; i < settle->n_items; i++) {
         if (settle->items[i]->result->seq != response->results[i]->seq ||
-            !result_is_sound(response->results[i]))
+            !result_is_sound(settle->items[i], response->results[i]))
             return false;
         settle->items[i]->result = response->results[i];
     }
@@ -335,19 +354,22 @@ void shard_channel_delivered(struct shard *shard, const struct shard_event *even
 
 /* ---- entries about the channel were applied ---- */
 
-static int by_seq(const void *a, const void *b)
+static int by_record(const void *a, const void *b)
 {
     const struct settled *left = a;
     const struct settled *right = b;
 
+    if (left->destination != right->destination)
+        return left->destination < right->destination ? -1 : 1;
     return (left->seq > right->seq) - (left->seq < right->seq);
 }
 
-static const struct settled *settled_find(const struct channel_effect *effect, uint64_t seq)
+static const struct settled *settled_find(const struct channel_effect *effect,
+                                          const struct call *call)
 {
-    struct settled key = { .seq = seq };
+    struct settled key = { .destination = call->destination, .seq = call->seq };
 
-    return bsearch(&key, effect->settled, effect->settled_count, sizeof key, by_seq);
+    return bsearch(&key, effect->settled, effect->settled_count, sizeof key, by_record);
 }
 
 static void answer_settled(struct shard *shard, struct call *call, const struct settled *settled,
@@ -378,11 +400,10 @@ static void wake_sending(struct shard *shard, const struct channel_effect *effec
 
     if (effect->settled_count == 0)
         return;
-    qsort(effect->settled, effect->settled_count, sizeof *effect->settled, by_seq);
+    qsort(effect->settled, effect->settled_count, sizeof *effect->settled, by_record);
     for (struct call *call = shard->calls[CALL_SENDING].first; call != NULL; call = next) {
         next = call->next;
-        const struct settled *settled =
-            call->destination == effect->destination ? settled_find(effect, call->seq) : NULL;
+        const struct settled *settled = settled_find(effect, call);
         if (settled == NULL)
             continue;
         if (call->method == METHOD_RESOLVE_OPERATION)

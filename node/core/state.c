@@ -308,10 +308,16 @@ void state_commit(struct state *state)
     state->transaction_open = false;
 }
 
-void state_rollback(struct state *state)
+uint32_t state_mark(const struct state *state)
 {
     CHECK(state->transaction_open);
-    while (state->undo_count > 0) {
+    return state->undo_count;
+}
+
+void state_rollback_to(struct state *state, uint32_t mark)
+{
+    CHECK(state->transaction_open);
+    while (state->undo_count > mark) {
         struct undo *undo = &state->undo[--state->undo_count];
         struct row *row = undo->row;
         struct blob *value = row->value;
@@ -322,6 +328,11 @@ void state_rollback(struct state *state)
             state_row_drop(state, row);
         state_value_unref(state, value);
     }
+}
+
+void state_rollback(struct state *state)
+{
+    state_rollback_to(state, 0);
     state->transaction_open = false;
 }
 

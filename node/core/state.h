@@ -39,7 +39,9 @@ enum table {
     TABLE_REVERSAL = 'v',  /* entity, 0, seq (as in the ledger) -> seq of what undid or closed it */
     TABLE_HISTORY = 'k',   /* item uid, step (u32 big-endian) -> who held it. May be ranged. */
     TABLE_RESERVATION =
-        'r', /* entity, 0, seq (as in the ledger) -> what is set aside, until when. */
+        'r',            /* entity, 0, seq (as in the ledger) -> what is set aside, until when. */
+    TABLE_INTENT = 'q', /* entity -> the transaction that holds it, and its escrow        */
+    TABLE_TXN = 'z',    /* destination, seq (as above) -> a transaction of this home shard */
     TABLE_TIMER =
         't' /* due_ms (u64 big-endian), entity, or that, 0, seq -> kind. Always in memory.     */
 };
@@ -94,6 +96,9 @@ void state_put(struct state *state, struct slice key, struct slice value);
 void state_delete(struct state *state, struct slice key);
 void state_commit(struct state *state);
 void state_rollback(struct state *state);
+/* A point in the open transaction to go back to, which undoes what came after it alone. */
+uint32_t state_mark(const struct state *state);
+void state_rollback_to(struct state *state, uint32_t mark);
 
 /*
  * Visits the rows of a range in key order, the database's and memory's merged.

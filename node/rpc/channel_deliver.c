@@ -5,21 +5,27 @@
 #include "node/core/mailbox.h"
 #include "node/core/refusal.h"
 #include "node/core/text_rule.h"
+#include "node/core/txn_member.h"
 #include "node/rpc/methods.h"
 #include "runtime/base/hash.h"
 
 typedef Holdfast__Internal__V1__DeliverRequest deliver_request;
 
 /* What apply relies on: another version of this program may have sent it. */
-static bool credit_is_sound(struct check_context *context,
+static bool credit_is_sound(struct check_context *context, uint32_t source,
                             const Holdfast__Internal__V1__ChannelCredit *credit)
 {
     const Holdfast__V1__Mail *mail = credit->mail;
     uint8_t uid[ITEM_UID_BYTES];
+    int kinds = (mail != NULL) + (credit->prepare != NULL) + (credit->finish != NULL);
 
-    if (credit->seq == 0 || mail == NULL || credit->payload_hash.len != sizeof(struct hash128) ||
-        player_id_check(slice_from_text(credit->to_player_id)) != ERR_OK ||
-        mail->n_currencies > LEDGER_CHANGES_MAX || mail->n_items > LEDGER_ITEMS_MAX)
+    if (credit->seq == 0 || kinds != 1 || credit->payload_hash.len != sizeof(struct hash128) ||
+        player_id_check(slice_from_text(credit->to_player_id)) != ERR_OK)
+        return false;
+    if (mail == NULL)
+        return txn_member_is_sound(context->arena, source, context->shard, context->shard_count,
+                                   credit);
+    if (mail->n_currencies > LEDGER_CHANGES_MAX || mail->n_items > LEDGER_ITEMS_MAX)
         return false;
     for (size_t i = 0; i < mail->n_items; i++) {
         if (item_uid_parse(slice_from_text(mail->items[i]->uid), uid) != ERR_OK)
@@ -40,7 +46,7 @@ static err channel_deliver_check(struct check_context *context, ProtobufCMessage
         return refuse_number(arena, context->refusal, "credits", "at most 256",
                              (int64_t)(request->n_credits + request->n_cancels));
     for (size_t i = 0; i < request->n_credits; i++) {
-        if (!credit_is_sound(context, request->credits[i]))
+        if (!credit_is_sound(context, request->source, request->credits[i]))
             return refuse_invalid(arena, context->refusal, "credits",
                                   "records for players of this shard", "");
     }

@@ -41,6 +41,8 @@ static const struct handler *const handlers[] = {
     [METHOD_CHANNEL_DELIVER]   = &channel_deliver_handler,
     [METHOD_CHANNEL_SETTLE]    = &channel_settle_handler,
     [METHOD_LIST_PLAYERS]      = &admin_list_players_handler,
+    [METHOD_EXECUTE]           = &transaction_execute_handler,
+    [METHOD_SWAP]              = &transaction_swap_handler,
 };
 /* clang-format on */
 

@@ -39,5 +39,7 @@ extern const struct handler mailbox_return_expired_handler;
 extern const struct handler channel_deliver_handler;
 extern const struct handler channel_settle_handler;
 extern const struct handler admin_list_players_handler;
+extern const struct handler transaction_execute_handler;
+extern const struct handler transaction_swap_handler;
 
 #endif

@@ -3,6 +3,8 @@
 #include "node/core/session_apply.h"
 #include "node/rpc/methods.h"
 
+#define HELD_AGAIN_MS 200u
+
 static bool claim_is_due(const struct apply_context *context)
 {
     const struct session *session = &context->player->session;
@@ -27,6 +29,11 @@ static err node_session_due_handle(struct apply_context *context, const Protobuf
     (void)reply;
     if (session->state == SESSION_FREE || session->fence != request->fence)
         return ERR_OK;
+    bool is_due = claim_is_due(context) || grant_is_unused(context);
+    if (is_due && context->player->txn.seq != 0) {
+        session_defer(context, context->owner_ms + HELD_AGAIN_MS);
+        return ERR_OK;
+    }
     if (claim_is_due(context) && claim_grant(context))
         return ERR_OK;
     if (grant_is_unused(context))

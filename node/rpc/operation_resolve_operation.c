@@ -7,6 +7,7 @@
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
 #include "node/core/session_apply.h"
+#include "node/core/txn_home.h"
 #include "node/rpc/methods.h"
 #include "runtime/base/check.h"
 
@@ -107,6 +108,15 @@ static err operation_resolve_operation_handle(struct apply_context *context,
         return ERR_OK;
     }
     row.body = arena_copy(context->arena, row.body);
+    bool is_transaction = row.method == METHOD_EXECUTE || row.method == METHOD_SWAP;
+    if (request->seal && row.state == OUTCOME_ROW_PENDING && is_transaction) {
+        err e = txn_seal(context, row.body); /* Here is where it is decided. */
+        if (e != ERR_OK)
+            return e;
+        CHECK(outcome_row_find(context->state, context->op->entity, &id, context->need, &row) ==
+              STATE_PRESENT);
+        row.body = arena_copy(context->arena, row.body);
+    }
     /* A transfer on its way is decided where it goes: the answer waits for that. */
     if (request->seal && row.state == OUTCOME_ROW_PENDING && row.method != METHOD_START_SESSION)
         return channel_cancel(context, row.body);

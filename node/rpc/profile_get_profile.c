@@ -1,5 +1,6 @@
 #include "idl/method.h"
 #include "node/core/profile.h"
+#include "node/core/txn_part.h"
 #include "node/rpc/methods.h"
 
 static err profile_get_profile_read(struct read_context *context, const ProtobufCMessage *message,
@@ -14,6 +15,9 @@ static err profile_get_profile_read(struct read_context *context, const Protobuf
                                 request->sections);
     if (e == ERR_OK)
         e = player_read(context, &player);
+    if (e == ERR_OK && request->settled && player.txn.seq != 0)
+        e = txn_refuse_held(context->arena, context->refusal, request->player_id,
+                            slice_from_text(request->player_id));
     if (e == ERR_OK)
         e = profile_read(context, &player, request->n_sections, request->sections,
                          &response->profile);

@@ -5,6 +5,7 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "node/core/handler.h"
 #include "node/core/ledger.h"
+#include "node/core/wallet_change.h"
 
 /* At most 16 known currencies, each once, with amounts of 1 to 2^53 - 1. ERR_INVALID. */
 NODISCARD err wallet_amounts_check(struct check_context *context, size_t count,
@@ -14,10 +15,6 @@ NODISCARD err wallet_items_check(struct check_context *context, size_t count,
                                  Holdfast__V1__ItemSpec **items);
 NODISCARD err wallet_reason_check(struct check_context *context, const char *reason);
 
-/* Adds (sign 1) or takes (sign -1). ret_changes: room for `count`. ERR_CONFLICT, ERR_INVALID. */
-NODISCARD err wallet_change(struct apply_context *context, size_t count,
-                            Holdfast__V1__CurrencyAmount *const *amounts, int sign,
-                            struct ledger_change *ret_changes);
 /* Makes the items' rows. ret_items: room for `count`. ERR_CONFLICT. */
 NODISCARD err wallet_mint(struct apply_context *context, size_t count,
                           Holdfast__V1__ItemSpec *const *specs, struct item_row *ret_items);

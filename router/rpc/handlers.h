@@ -24,5 +24,6 @@ void admin_list_shards_handle(struct request *request);
 void admin_list_servers_handle(struct request *request);
 void admin_list_events_handle(struct request *request);
 void admin_set_policy_handle(struct request *request);
+void transaction_read_handle(struct request *request);
 
 #endif

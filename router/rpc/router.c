@@ -59,6 +59,8 @@ static handle_fn *find_handler(const struct method_info *method)
         return admin_list_events_handle;
     case METHOD_SET_POLICY:
         return admin_set_policy_handle;
+    case METHOD_TRANSACTION_READ:
+        return transaction_read_handle;
     default:
         break;
     }

@@ -1,18 +1,23 @@
 /* P2: every unit of currency and every item is in exactly one place, by the rows themselves: those
- * of players, of mailboxes and of outboxes. A record of an outbox counts unless its destination has
- * logged that it was applied: from then on it is in the mailbox. */
+ * of players, of mailboxes, of outboxes and of escrow. A record of an outbox counts unless its
+ * destination has logged that it was applied: from then on it is in the mailbox. What a player's
+ * intent has taken counts until the home shard has decided COMMIT: from then on what is to come
+ * does, since FINISH is on its way. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
 #include "node/core/arena_proto.h"
 #include "node/core/channel_row.h"
 #include "node/core/rows.h"
+#include "node/core/txn_row.h"
 #include "runtime/base/check.h"
 #include "tests/sim/oracle.h"
 
-#define UIDS_MAX 8192u
+#define UIDS_MAX    8192u
+#define COMMITS_MAX 4096u
 
 struct sum {
     struct sim *sim;
@@ -22,6 +27,8 @@ struct sum {
     uint32_t uid_count;
     uint32_t in_flight;
     uint32_t steps;
+    struct txn_ref *commits; /* Decided, and on their way. */
+    uint32_t commit_count;
 };
 
 static void add_amount(struct sum *sum, const char *currency, int64_t amount)
@@ -69,6 +76,26 @@ static bool has_arrived(struct sum *sum, uint32_t source, uint32_t destination, 
                HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_APPLIED;
 }
 
+static void add_item(struct sum *sum, const char *text)
+{
+    uint8_t uid[ITEM_UID_BYTES];
+
+    CHECK(item_uid_parse(slice_from_text(text), uid) == ERR_OK);
+    add_uid(sum, uid);
+}
+
+static void add_finish(struct sum *sum, const Holdfast__Internal__V1__TxnFinish *finish)
+{
+    if (!finish->commit)
+        return;
+    CHECK(sum->commit_count < COMMITS_MAX);
+    sum->commits[sum->commit_count++] = txn_ref_of(finish->txn);
+    for (size_t i = 0; i < finish->n_gives; i++) {
+        for (size_t j = 0; j < finish->gives[i]->n_items; j++)
+            add_item(sum, finish->gives[i]->items[j]->uid);
+    }
+}
+
 static void add_outbox(struct sum *sum, uint32_t shard, struct slice key, struct slice value)
 {
     struct reader reader = reader_from((struct slice){ key.data + 1, key.size - 1 });
@@ -80,7 +107,40 @@ static void add_outbox(struct sum *sum, uint32_t shard, struct slice key, struct
     if (has_arrived(sum, shard, destination, row->credit->seq))
         return;
     sum->in_flight++;
-    add_mail(sum, row->credit->mail);
+    if (row->credit->mail != NULL)
+        add_mail(sum, row->credit->mail);
+    if (row->credit->finish != NULL)
+        add_finish(sum, row->credit->finish);
+}
+
+static bool is_committed(const struct sum *sum, struct txn_ref ref)
+{
+    for (uint32_t i = 0; i < sum->commit_count; i++) {
+        if (txn_ref_equal(sum->commits[i], ref))
+            return true;
+    }
+    return false;
+}
+
+/* After every outbox was looked at. */
+static void add_intent(struct sum *sum, struct slice value)
+{
+    const Holdfast__Internal__V1__TxnIntent *intent = (const void *)arena_unpack(
+        &sum->arena, &holdfast__internal__v1__txn_intent__descriptor, value);
+
+    CHECK(intent != NULL);
+    sum->sim->counts.txn_escrow_checks++;
+    if (is_committed(sum, txn_ref_of(intent->txn))) {
+        for (size_t i = 0; i < intent->part->n_give; i++)
+            add_amount(sum, intent->part->give[i]->currency, intent->part->give[i]->amount);
+        for (size_t i = 0; i < intent->taken->n_mint_uids; i++)
+            add_item(sum, intent->taken->mint_uids[i]);
+        return;
+    }
+    for (size_t i = 0; i < intent->part->n_take; i++)
+        add_amount(sum, intent->part->take[i]->currency, intent->part->take[i]->amount);
+    for (size_t i = 0; i < intent->taken->n_items; i++)
+        add_item(sum, intent->taken->items[i]->uid);
 }
 
 static void add_shard(struct sum *sum, uint32_t shard)
@@ -106,6 +166,20 @@ static void add_shard(struct sum *sum, uint32_t shard)
                               &sum->arena, &holdfast__v1__mail__descriptor, value));
         else if (key.data[0] == TABLE_OUTBOX)
             add_outbox(sum, shard, key, value);
+    }
+    state_checkpoint_end(state, false);
+}
+
+static void add_escrow(struct sum *sum, uint32_t shard)
+{
+    struct state *state = applier_state(sum->sim->oracle->shards[shard].applier);
+    const struct state_write *writes;
+    uint32_t count;
+
+    CHECK(state_checkpoint_begin(state, &writes, &count));
+    for (uint32_t i = 0; i < count; i++) {
+        if (writes[i].value != NULL && writes[i].key.data[0] == TABLE_INTENT)
+            add_intent(sum, (struct slice){ writes[i].value->bytes, writes[i].value->size });
     }
     state_checkpoint_end(state, false);
 }
@@ -138,8 +212,11 @@ void conservation_check(struct sim *sim)
     if (sim->failure[0] != '\0')
         return;
     sum.uids = mem_alloc(sizeof *sum.uids * UIDS_MAX);
+    sum.commits = mem_alloc(sizeof *sum.commits * COMMITS_MAX);
     for (uint32_t i = 0; i < sim->shard_count; i++)
         add_shard(&sum, i);
+    for (uint32_t i = 0; i < sim->shard_count; i++)
+        add_escrow(&sum, i);
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
         if (sum.amounts[i] != sim->oracle->book.made[i])
             sim_fail(sim, 0, "there are %" PRId64 " of currency %u, made were %" PRId64,
@@ -152,5 +229,6 @@ void conservation_check(struct sim *sim)
     sim->counts.conservation_checks++;
     sim->counts.in_flight_checks += sum.in_flight > 0;
     free(sum.uids);
+    free(sum.commits);
     arena_deinit(&sum.arena);
 }

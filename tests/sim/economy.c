@@ -85,11 +85,11 @@ struct sim_op *economy_wish(struct sim *sim, uint32_t server, uint32_t player)
 {
     uint64_t dice = sim_between(sim, 0, 99);
 
-    if (dice < 25)
+    if (dice < 20)
         return consume(sim, server, player);
-    if (dice < 50)
+    if (dice < 40)
         return reverse(sim, server, player);
-    if (dice < 75)
+    if (dice < 60)
         return op_new(sim, server, player, METHOD_RESERVE);
-    return close_reservation(sim, server, player, dice < 90 ? METHOD_POST : METHOD_VOID);
+    return close_reservation(sim, server, player, dice < 84 ? METHOD_POST : METHOD_VOID);
 }

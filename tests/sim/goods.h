@@ -5,6 +5,7 @@
 #ifndef TESTS_SIM_GOODS_H
 #define TESTS_SIM_GOODS_H
 
+#include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "tests/sim/sim.h"
 
@@ -57,6 +58,43 @@ struct transfer_model {
     char mail[GOODS_ID_SIZE];
     bool sealed;
     bool settled;
+    uint32_t txn; /* A record of a transaction: place plus one; 0: mail. */
+    bool finish;  /* ... its FINISH; else a PREPARE. */
+};
+
+#define SIM_TXN_PLAYERS 3u
+#define SIM_TXN_ITEMS   4u
+
+/* One player of a transaction. Items are places plus one. */
+struct txn_part_model {
+    uint32_t player;
+    int64_t take[SIM_CURRENCIES], give[SIM_CURRENCIES], at_least[SIM_CURRENCIES];
+    uint32_t items_out[SIM_TXN_ITEMS], items_in[SIM_TXN_ITEMS], minted[SIM_TXN_ITEMS];
+    uint32_t out_count, in_count, mint_count;
+    uint32_t edits[SIM_SECTIONS]; /* What is written plus one; 0: nothing. */
+    bool own;                     /* Its authority stands here, not in the operation. */
+    struct authority authority;
+    bool strange; /* Names an item that the run never made. */
+    bool prepared, finished;
+};
+
+enum txn_decision { TXN_OPEN, TXN_COMMIT, TXN_ABORT };
+
+/* A shard that takes part. */
+struct txn_member_model {
+    uint32_t shard;
+    uint64_t seq; /* 0: the home shard. */
+    bool voted, prepared;
+};
+
+struct txn_model {
+    uint32_t op, home; /* op: place plus one. */
+    uint32_t place;    /* Of its own, plus one; UINT32_MAX: done in one entry. */
+    struct txn_part_model parts[SIM_TXN_PLAYERS];
+    uint32_t part_count;
+    struct txn_member_model members[SIM_TXN_PLAYERS];
+    uint32_t member_count;
+    enum txn_decision decision;
 };
 
 struct goods_book {
@@ -65,6 +103,8 @@ struct goods_book {
     struct transfer_model *transfers;
     struct step_model *steps;
     uint32_t step_count, step_capacity;
+    struct txn_model *txns;
+    uint32_t txn_count, txn_capacity;
     uint32_t item_count, item_capacity;
     uint32_t items_gone; /* Consumed, or minted by an operation that was reversed. */
     uint32_t mail_count, mail_capacity;
@@ -85,6 +125,26 @@ void goods_opened(struct change *c, struct op_model *op);
 void goods_sealed(struct change *c, const struct op_model *op);
 void goods_delivered(struct change *c);
 void goods_settled(struct change *c);
+/* A record of the channel, in the log of its source. */
+struct transfer_model *goods_record_open(const struct change *c,
+                                         const struct transfer_model *record);
+uint32_t goods_item_find(const struct goods_book *book, const char *uid);
+/* Without a step in its history. */
+uint32_t goods_item_new(const struct change *c, const char *uid, enum item_place place,
+                        uint32_t player);
+void goods_item_move(const struct change *c, uint32_t item, enum item_place place, uint32_t player);
+
+/* ---- model_txn.c ---- */
+bool txn_is(uint32_t method);
+/* Done in one entry; pending from here on; aborted by a seal. */
+void txn_done(struct change *c, struct op_model *op);
+void txn_opened(struct change *c, struct op_model *op);
+void txn_sealed(struct change *c, struct op_model *op);
+/* A member decides on a record; the home shard logs that. */
+void txn_delivered(struct change *c, struct transfer_model *record, bool is_credit,
+                   const Holdfast__Internal__V1__ChannelCredit *credit, int decision);
+void txn_settled(struct change *c, const struct transfer_model *record);
+
 /* What a destination tells is what it has logged. */
 void goods_check_told(struct sim *sim, uint32_t destination, const ProtobufCMessage *request,
                       const ProtobufCMessage *response);
@@ -110,6 +170,9 @@ struct goods_parts {
 };
 /* A game server asks for something to be moved. */
 void server_move_goods(struct sim *sim, uint32_t server, uint32_t player);
+/* ... or several players to exchange things. */
+void server_transact(struct sim *sim, uint32_t server);
+bool request_txn_encode(const struct sim_op *op, const struct goods_parts *parts, struct buf *out);
 /* False: a method that moves no goods. */
 bool request_goods_encode(const struct sim_op *op, const struct goods_parts *parts,
                           struct buf *out);

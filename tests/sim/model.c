@@ -178,6 +178,11 @@ static void check_reason(const struct change *c, const struct op_model *op, int 
     const struct authority *authority = &c->op.authority;
     const struct player_model *player = c->player;
 
+    if (code == (int)CODE(TXN_CONFLICT) && c->player->txn == 0 && !txn_is(c->op.method))
+        model_fail_op(c, op, "meets a transaction, and none holds the player");
+    c->sim->counts.txn_conflicts_told += code == (int)CODE(TXN_CONFLICT);
+    if (txn_is(c->op.method))
+        return;
     if (code == (int)CODE(SESSION_LOST) && is_held(c) && authority->fence == player->fence &&
         incarnation_compare(authority->incarnation, player->incarnation) == 0)
         model_fail_op(c, op, "is refused as of a session that is lost, and the session stands");
@@ -222,7 +227,8 @@ static void op_refused(struct change *c, struct op_model *op)
     op->state = OP_REFUSED;
     op->attempt = c->op.attempt;
     op->refused_index = c->entry->index;
-    model_ledger_refused(c, op, detail);
+    if (!txn_is(c->op.method))
+        model_ledger_refused(c, op, detail);
 }
 
 static void op_repeated(struct change *c, const struct op_model *op)
@@ -381,6 +387,10 @@ static void take_effect(struct change *c, struct op_model *op)
     int64_t before[SIM_CURRENCIES];
 
     CHECK(response != NULL);
+    if (txn_is(c->op.method)) {
+        txn_done(c, op);
+        return;
+    }
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
         before[i] = owned(c->player, i);
     switch (c->op.method) {
@@ -460,6 +470,13 @@ static bool is_too_old(const struct shard_oracle *shard, const struct op_model *
     return op->state == OP_NONE && op->ms != UINT64_MAX && op->ms + window_ms < owner_ms;
 }
 
+/* What a transaction is promised, nobody else may change. */
+static void check_free(const struct change *c, const struct op_model *op)
+{
+    if (c->player->txn != 0)
+        model_fail_op(c, op, "writes a player that a transaction holds");
+}
+
 /* A transfer to another shard: debited, and pending until it is decided there. */
 static void on_its_way(struct change *c, struct op_model *op)
 {
@@ -471,6 +488,7 @@ static void on_its_way(struct change *c, struct op_model *op)
     }
     if (op->state == OP_PENDING)
         model_fail_op(c, op, "is debited a second time");
+    check_free(c, op);
     op_committed(c, op);
     check_authority(c);
     if (c->op.authority.kind == AUTHORITY_SESSION)
@@ -481,7 +499,10 @@ static void on_its_way(struct change *c, struct op_model *op)
     op->state = OP_PENDING;
     op->settled_index = 0;
     c->sim->oracle->pending++;
-    goods_opened(c, op);
+    if (txn_is(c->op.method))
+        txn_opened(c, op);
+    else
+        goods_opened(c, op);
 }
 
 static void identified(struct change *c)
@@ -502,6 +523,7 @@ static void identified(struct change *c)
         return;
     }
     if (fresh) {
+        check_free(c, op);
         op_committed(c, op);
         check_authority(c);
         if (c->op.authority.kind == AUTHORITY_SESSION)
@@ -515,8 +537,10 @@ static void identified(struct change *c)
     } else if (outcome->kind == OUTCOME_REFUSED) {
         op_refused(c, op);
     } else if (c->op.method == METHOD_START_SESSION) {
-        if (!outcome->duplicate)
+        if (!outcome->duplicate) {
+            check_free(c, op);
             claimed(c, op);
+        }
     } else {
         on_its_way(c, op);
     }
@@ -537,6 +561,9 @@ static void resolved(struct change *c)
 
     CHECK(response != NULL && response->operation != NULL);
     c->sim->counts.seals += request->seal != 0;
+    if (op->state == OP_PENDING && txn_is(op->method) &&
+        response->operation->state == STATE(ABORTED))
+        txn_sealed(c, op);
     if (op->state == OP_PENDING && op->method != METHOD_START_SESSION &&
         response->operation->state != STATE(PENDING))
         model_fail_op(c, op, "is settled by a seal at its source alone");
@@ -708,6 +735,12 @@ void model_apply(struct sim *sim, uint32_t number, const struct entry *entry,
         identified(&c);
     else
         unidentified(&c);
+    if (c.op.method == METHOD_SESSION_DUE && c.player->txn != 0 &&
+        (outcome->session_freed || outcome->decided_op_id.size > 0))
+        sim_fail(sim, number,
+                 "entry %" PRIu64 ": a session passes on while a transaction holds "
+                 "the player",
+                 entry->index);
     if (outcome->decided_op_id.size > 0) {
         op_decided(&c);
         if (c.op.method == METHOD_SESSION_DUE && !outcome->decided_refused)

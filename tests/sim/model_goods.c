@@ -44,6 +44,7 @@ void goods_deinit(struct goods_book *book)
     free(book->mails);
     free(book->transfers);
     free(book->steps);
+    free(book->txns);
 }
 
 #define GROW(list, count, capacity)                                                                \
@@ -55,7 +56,7 @@ void goods_deinit(struct goods_book *book)
     } while (false)
 
 /* ---- items ---- */
-static uint32_t item_find(const struct goods_book *book, const char *uid)
+uint32_t goods_item_find(const struct goods_book *book, const char *uid)
 {
     for (uint32_t i = 0; i < book->item_count; i++) {
         if (strcmp(book->items[i].uid, uid) == 0)
@@ -64,22 +65,30 @@ static uint32_t item_find(const struct goods_book *book, const char *uid)
     return 0;
 }
 
-static uint32_t item_add(const struct change *c, const char *uid, enum item_place place,
-                         uint32_t player)
+uint32_t goods_item_new(const struct change *c, const char *uid, enum item_place place,
+                        uint32_t player)
 {
     struct goods_book *book = book_of(c);
 
-    if (item_find(book, uid) != 0)
+    if (goods_item_find(book, uid) != 0)
         fail(c, "an item's UID is given out twice", 0);
     GROW(book->items, book->item_count, book->item_capacity);
     struct item_model *item = &book->items[book->item_count++];
     *item = (struct item_model){ .place = place, .player = player };
     snprintf(item->uid, sizeof item->uid, "%s", uid);
-    trace_step(c, book->item_count, player, place == ITEM_HELD, c->op.id.text);
     return book->item_count;
 }
 
-static void item_move(const struct change *c, uint32_t item, enum item_place place, uint32_t player)
+static uint32_t item_add(const struct change *c, const char *uid, enum item_place place,
+                         uint32_t player)
+{
+    uint32_t item = goods_item_new(c, uid, place, player);
+
+    trace_step(c, item, player, place == ITEM_HELD, c->op.id.text);
+    return item;
+}
+
+void goods_item_move(const struct change *c, uint32_t item, enum item_place place, uint32_t player)
 {
     if (item == 0)
         return;
@@ -115,7 +124,7 @@ static void give(const struct change *c, uint32_t number, const struct goods *go
         player->now.balances[goods->currency] += goods->amount;
     if (goods->item == 0)
         return;
-    item_move(c, goods->item, ITEM_HELD, number);
+    goods_item_move(c, goods->item, ITEM_HELD, number);
     trace_step(c, goods->item, number, true, op_id);
     player->now.items++;
 }
@@ -141,7 +150,7 @@ static void mail_arrives(const struct change *c, const char *id, const struct ma
     struct mail_model *added = &book->mails[book->mail_count++];
     *added = *mail;
     snprintf(added->id, sizeof added->id, "%s", id);
-    item_move(c, mail->goods.item, ITEM_MAILED, mail->player);
+    goods_item_move(c, mail->goods.item, ITEM_MAILED, mail->player);
     player->now.mails++;
     if (player != c->player)
         model_remember(player, c->entry->index);
@@ -164,7 +173,8 @@ static struct transfer_model *transfer_find(const struct goods_book *book, uint3
     return NULL;
 }
 
-static void transfer_open(const struct change *c, const struct transfer_model *transfer)
+struct transfer_model *goods_record_open(const struct change *c,
+                                         const struct transfer_model *transfer)
 {
     struct goods_book *book = book_of(c);
 
@@ -176,7 +186,14 @@ static void transfer_open(const struct change *c, const struct transfer_model *t
     t->epoch = c->entry->dot.epoch;
     t->seq = ++book->last_seq[t->source][t->destination];
     book->open++;
-    item_move(c, t->goods.item, ITEM_ON_ITS_WAY, t->to);
+    return t;
+}
+
+static void transfer_open(const struct change *c, const struct transfer_model *transfer)
+{
+    const struct transfer_model *t = goods_record_open(c, transfer);
+
+    goods_item_move(c, t->goods.item, ITEM_ON_ITS_WAY, t->to);
     c->sim->counts.transfers_opened++;
 }
 
@@ -196,7 +213,7 @@ static void wish_goods(const struct change *c, size_t amounts,
         wish->goods.currency = strcmp(currencies[0]->currency, "gems") == 0;
     }
     if (uids > 0)
-        wish->goods.item = item_find(book_of(c), item_uids[0]);
+        wish->goods.item = goods_item_find(book_of(c), item_uids[0]);
     if (uids > 0 && wish->goods.item == 0)
         fail(c, "sends an item that never was", 0);
 }
@@ -472,6 +489,14 @@ static void decide(struct change *c, struct transfer_model *t, bool is_credit,
             .player = t->to, .from = t->from, .expires_ms = t->expires_ms, .goods = t->goods });
 }
 
+static void txn_decide(struct change *c, struct transfer_model *t,
+                       const Holdfast__Internal__V1__ChannelCredit *credit,
+                       const Holdfast__Internal__V1__ChannelResult *result)
+{
+    t->decision = decision_of((int)result->decision);
+    txn_delivered(c, t, credit != NULL, credit, (int)result->decision);
+}
+
 static void one_result(struct change *c, uint32_t source,
                        const Holdfast__Internal__V1__ChannelCredit *credit,
                        const Holdfast__Internal__V1__ChannelResult *result)
@@ -482,7 +507,7 @@ static void one_result(struct change *c, uint32_t source,
         fail(c, "a credit without a committed debit", result->seq);
         return;
     }
-    if (credit != NULL)
+    if (credit != NULL && t->txn == 0)
         check_credit(c, t, credit);
     if (result->decision == DECISION(SETTLED)) {
         c->sim->counts.credits_below_watermark++;
@@ -491,7 +516,10 @@ static void one_result(struct change *c, uint32_t source,
     } else if (result->decision == DECISION(UNSPECIFIED)) {
         fail(c, "a record means something else than before", result->seq);
     } else if (t->decision == UNDECIDED) {
-        decide(c, t, credit != NULL, result);
+        if (t->txn == 0)
+            decide(c, t, credit != NULL, result);
+        else
+            txn_decide(c, t, credit, result);
     } else {
         c->sim->counts.credits_repeated++;
         if (t->decision != decision_of((int)result->decision) ||
@@ -620,6 +648,10 @@ void goods_settled(struct change *c)
         }
         t->settled = true;
         book_of(c)->open--;
+        if (t->txn != 0) {
+            txn_settled(c, t);
+            continue;
+        }
         c->sim->counts.transfers_settled++;
         c->sim->counts.transfers_across_owners += t->epoch != c->entry->dot.epoch;
         if (t->op != 0)

@@ -333,6 +333,9 @@ static bool moves_goods(const struct sim_op *op, struct parts *p, struct buf *ou
     char to[16];
 
     player_name(op->to, to);
+    if (request_txn_encode(op, &(struct goods_parts){ p->player, to, &p->authority, &p->amount },
+                           out))
+        return true;
     return request_goods_encode(
         op, &(struct goods_parts){ p->player, to, &p->authority, &p->amount }, out);
 }

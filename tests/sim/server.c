@@ -63,7 +63,7 @@ void op_call(struct sim *sim, struct sim_op *op)
                  (struct sim_event){ .kind = EV_GIVE_UP, .number = number, .from = op->call });
 }
 
-static void call_again(struct sim *sim, const struct sim_op *op, uint64_t delay_ms)
+void op_call_later(struct sim *sim, const struct sim_op *op, uint64_t delay_ms)
 {
     server_later(sim, op->server, delay_ms,
                  (struct sim_event){ .kind = EV_ACT, .number = (uint64_t)(op - sim->ops) + 1 });
@@ -125,7 +125,7 @@ static void take_ok(struct sim *sim, struct sim_op *op, struct slice body)
     if (op->method == METHOD_RENEW_TOKENS)
         take_renewal(sim, op, body);
     else if (op->id[0] != '\0' && !sim->quiet && sim_chance(sim, 30))
-        call_again(sim, op, sim_between(sim, 1, 3000));
+        op_call_later(sim, op, sim_between(sim, 1, 3000));
 }
 
 /* Nobody knows what became of it: repeat it, seal it, or walk away. */
@@ -136,7 +136,7 @@ static void take_unknown(struct sim *sim, struct sim_op *op)
     if (op->id[0] == '\0' || op->calls > 6)
         return;
     if (sim->healing || sim_chance(sim, 600)) {
-        call_again(sim, op, sim_between(sim, 1, 300));
+        op_call_later(sim, op, sim_between(sim, 1, 300));
         return;
     }
     if (sim_chance(sim, 700)) {
@@ -158,6 +158,10 @@ static void take_refused(struct sim *sim, struct sim_op *op, uint32_t code)
         return;
     case CODE(OUTCOME_UNKNOWN):
         take_unknown(sim, op);
+        return;
+    case CODE(TXN_CONFLICT): /* Nothing is recorded: the same attempt again. */
+        if (!sim->quiet && op->calls < 8 && sim_chance(sim, 700))
+            op_call_later(sim, op, sim_between(sim, 1, 200));
         return;
     case CODE(UNAVAILABLE):
     case CODE(DEADLINE_EXCEEDED):
@@ -182,7 +186,7 @@ static void take_refused(struct sim *sim, struct sim_op *op, uint32_t code)
     if (!sim->quiet && op->calls < 5 && sim_chance(sim, 350)) {
         op->attempt++;
         sim->counts.attempts_raised++;
-        call_again(sim, op, sim_between(sim, 1, 800));
+        op_call_later(sim, op, sim_between(sim, 1, 800));
     }
 }
 
@@ -327,6 +331,8 @@ static void act(struct sim *sim, uint32_t server)
         misuse_id(sim, server);
     else if (dice < 70)
         economy_trace(sim, server);
+    else if (dice < 130)
+        server_transact(sim, server);
     else if (dice < 340)
         server_move_goods(sim, server, (uint32_t)sim_between(sim, 0, sim->player_count - 1));
     else

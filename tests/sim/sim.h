@@ -84,10 +84,13 @@ enum sim_kind {
     X(transfers_local) X(transfers_opened) X(transfers_settled) X(transfers_refunded)              \
     X(transfers_cancelled) X(transfers_across_owners) X(credits_repeated)                          \
     X(credits_below_watermark) X(watermarks) X(inbox_drops) X(mails_claimed) X(mails_returned)     \
-    X(seals_too_late) X(conservation_checks) X(in_flight_checks)                               \
-    X(consumed) X(reversals) X(refused_items) X(refused_reversed) X(traces)   \
+    X(seals_too_late) X(conservation_checks) X(in_flight_checks)                                   \
+    X(consumed) X(reversals) X(refused_items) X(refused_reversed) X(traces)                        \
     X(reservations) X(posted) X(voided) X(reservations_expired) X(refused_closed)                  \
-    X(refused_expired)
+    X(refused_expired)                                                                             \
+    X(txns_local) X(txns_opened) X(txns_committed) X(txns_refused) X(txns_conflicted)              \
+    X(txns_sealed) X(txns_seals_late) X(txn_late_votes) X(txn_poisoned) X(txns_across_owners)      \
+    X(txn_conflicts_told) X(txn_escrow_checks)
 /* Troubles made. */
 #define SIM_FAULTS(X)                                                                              \
     X(messages_lost) X(messages_doubled) X(packets_late) X(crashes) X(torn_crashes)                \
@@ -283,12 +286,17 @@ struct sim_op {
     enum sim_authority authority;
     char token[64];
     char incarnation[INCARNATION_TEXT_SIZE];
-    uint32_t mode;    /* StartSession. */
-    uint32_t amount;  /* Grant, Spend: also which currency. Update: the number written. */
-    bool seal;        /* ResolveOperation. */
-    uint32_t to;      /* Transfer, Send: the recipient. */
-    char uid[33];     /* Transfer, Send, Consume: an item; empty: none. */
-    char mail[33];    /* Claim. */
+    uint32_t mode;   /* StartSession. */
+    uint32_t amount; /* Grant, Spend: also which currency. Update: the number written. */
+    bool seal;       /* ResolveOperation. */
+    uint32_t to;     /* Transfer, Send: the recipient. */
+    char uid[33];    /* Transfer, Send, Consume: an item; empty: none. */
+    char mail[33];   /* Claim. */
+    /* Swap, Execute: everybody else, and an item of the first of them. */
+    uint32_t others[2], other_count;
+    enum sim_authority other_authority[2];
+    char other_tokens[2][64];
+    char other_uid[33];
     uint32_t target;  /* Resolve, GetOperation: the op asked about. Reverse, Post, Void: which.
                        * ItemHistory: after which step. */
     uint64_t call;    /* Open call; 0: none. Rises. */
@@ -450,6 +458,7 @@ void server_attach(struct sim *sim, struct sim_event *event);
 struct sim_op *op_new(struct sim *sim, uint32_t server, uint32_t player, uint32_t method);
 /* Sends an op to some router. */
 void op_call(struct sim *sim, struct sim_op *op);
+void op_call_later(struct sim *sim, const struct sim_op *op, uint64_t delay_ms);
 /* The request's bytes. */
 void request_encode(const struct sim *sim, const struct sim_op *op, struct buf *out);
 void sim_op_id(struct sim *sim, char ret_id[48]);

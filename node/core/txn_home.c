@@ -1,0 +1,582 @@
+#include "node/core/txn_home.h"
+
+#include <string.h>
+
+#include "idl/method.h"
+#include "node/core/arena_proto.h"
+#include "node/core/channel_out.h"
+#include "node/core/outcome_row.h"
+#include "node/core/refusal.h"
+#include "node/core/rows.h"
+#include "node/core/text_rule.h"
+#include "runtime/base/check.h"
+
+#define DECISION(name) HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_##name
+#define STATE(name)    HOLDFAST__INTERNAL__V1__TXN_STATE__TXN_STATE_##name
+
+typedef Holdfast__Internal__V1__TxnRow txn_row;
+typedef Holdfast__Internal__V1__TxnMember txn_member;
+typedef Holdfast__Internal__V1__TxnPart txn_part;
+typedef Holdfast__Internal__V1__TxnTaken txn_taken;
+typedef Holdfast__Internal__V1__TxnGive txn_give;
+typedef Holdfast__Internal__V1__TxnIntent txn_intent;
+typedef Holdfast__V1__TransactionOutcome txn_outcome;
+
+/* ---- what came of it ---- */
+
+static const txn_taken *taken_of(const txn_row *row, const char *player_id)
+{
+    for (size_t i = 0; i < row->n_members; i++) {
+        const Holdfast__Internal__V1__TxnVote *vote = row->members[i]->vote;
+        for (size_t j = 0; vote != NULL && j < vote->n_taken; j++) {
+            if (strcmp(vote->taken[j]->player_id, player_id) == 0)
+                return vote->taken[j];
+        }
+    }
+    CHECK(false); /* Only asked once every member has prepared. */
+    return NULL;
+}
+
+static Holdfast__V1__Item *item_of(const txn_row *row, const char *uid)
+{
+    for (size_t i = 0; i < row->n_members; i++) {
+        const Holdfast__Internal__V1__TxnVote *vote = row->members[i]->vote;
+        for (size_t j = 0; j < vote->n_taken; j++) {
+            for (size_t k = 0; k < vote->taken[j]->n_items; k++) {
+                if (strcmp(vote->taken[j]->items[k]->uid, uid) == 0)
+                    return vote->taken[j]->items[k];
+            }
+        }
+    }
+    CHECK(false); /* It was taken, or the vote was another. */
+    return NULL;
+}
+
+static const txn_part *part_of(const txn_row *row, const char *player_id)
+{
+    for (size_t i = 0; i < row->n_parts; i++) {
+        if (strcmp(row->parts[i]->player_id, player_id) == 0)
+            return row->parts[i];
+    }
+    CHECK(false);
+    return NULL;
+}
+
+/* The items that come to a player from others; none if the transaction is aborted. */
+static txn_give *give_of(struct arena *arena, const txn_row *row, const char *player_id,
+                         bool commit)
+{
+    const txn_part *part = part_of(row, player_id);
+    txn_give *give =
+        (txn_give *)arena_message(arena, &holdfast__internal__v1__txn_give__descriptor);
+
+    give->player_id = part->player_id;
+    if (!commit)
+        return give;
+    give->n_items = part->n_receive_uids;
+    give->items = arena_alloc(arena, sizeof *give->items * (give->n_items + 1));
+    for (size_t i = 0; i < give->n_items; i++)
+        give->items[i] = item_of(row, part->receive_uids[i]);
+    return give;
+}
+
+static txn_outcome **outcomes_of(struct arena *arena, const txn_row *row)
+{
+    txn_outcome **outcomes =
+        arena_messages(arena, &holdfast__v1__transaction_outcome__descriptor, row->n_parts);
+
+    for (size_t i = 0; i < row->n_parts; i++) {
+        const txn_taken *taken = taken_of(row, row->parts[i]->player_id);
+        txn_give *give = give_of(arena, row, row->parts[i]->player_id, true);
+        outcomes[i]->player_id = row->parts[i]->player_id;
+        outcomes[i]->n_balances = taken->n_balances;
+        outcomes[i]->balances = taken->balances;
+        outcomes[i]->n_items = give->n_items;
+        outcomes[i]->items = give->items;
+        outcomes[i]->n_item_uids = taken->n_mint_uids;
+        outcomes[i]->item_uids = taken->mint_uids;
+    }
+    return outcomes;
+}
+
+/* ---- EXECUTE ---- */
+
+/* A transaction while its first entry is applied. */
+struct execution {
+    struct apply_context *context;
+    const struct txn_plan *plan;
+    struct txn_terms terms;
+    txn_row row;
+    uint32_t shards[TXN_PLAYERS_MAX]; /* By part. */
+    struct txn_player *players[TXN_PLAYERS_MAX];
+    bool several_shards;
+};
+
+static txn_member *member_get(struct execution *x, uint32_t shard)
+{
+    for (size_t i = 0; i < x->row.n_members; i++) {
+        if (x->row.members[i]->shard == shard)
+            return x->row.members[i];
+    }
+    txn_member *member = (txn_member *)arena_message(
+        x->context->arena, &holdfast__internal__v1__txn_member__descriptor);
+    member->shard = shard;
+    member->state = STATE(OPEN);
+    x->row.members[x->row.n_members++] = member;
+    return member;
+}
+
+/* Who takes part, by shard; the home shard first, since the home player is. */
+static void members_find(struct execution *x)
+{
+    const struct txn_plan *plan = x->plan;
+    struct apply_context *context = x->context;
+
+    x->row.members = arena_alloc(context->arena, sizeof *x->row.members * (plan->part_count + 1));
+    x->row.parts = arena_messages(context->arena, &holdfast__internal__v1__txn_part__descriptor,
+                                  plan->part_count);
+    x->row.n_parts = plan->part_count;
+    for (size_t i = 0; i < plan->part_count; i++) {
+        x->shards[i] =
+            channel_shard_of(context->arena, plan->parts[i]->player_id, context->op->shard_count);
+        (void)member_get(x, x->shards[i]);
+        x->row.parts[i]->player_id = plan->parts[i]->player_id;
+        x->row.parts[i]->n_receive_uids = plan->parts[i]->n_receive_uids;
+        x->row.parts[i]->receive_uids = plan->parts[i]->receive_uids;
+    }
+    CHECK(x->shards[0] == context->shard);
+    x->several_shards = x->row.n_members > 1;
+}
+
+/* The home's own players. */
+static err prepare_here(struct execution *x)
+{
+    const struct txn_plan *plan = x->plan;
+    struct arena *arena = x->context->arena;
+    Holdfast__Internal__V1__TxnVote *vote = (Holdfast__Internal__V1__TxnVote *)arena_message(
+        arena, &holdfast__internal__v1__txn_vote__descriptor);
+    err result = ERR_OK;
+
+    for (size_t i = 0; i < plan->part_count; i++) {
+        if (x->shards[i] == x->context->shard &&
+            txn_player_load(x->context, plan->parts[i]->player_id, x->terms.op_id,
+                            &x->players[i]) != ERR_OK)
+            result = ERR_NEED;
+    }
+    vote->taken =
+        arena_messages(arena, &holdfast__internal__v1__txn_taken__descriptor, plan->part_count);
+    for (size_t i = 0; i < plan->part_count && result == ERR_OK; i++) {
+        if (x->players[i] != NULL)
+            result = txn_part_prepare(x->players[i], plan->parts[i], &x->terms,
+                                      vote->taken[vote->n_taken++]);
+    }
+    x->row.members[0]->state = STATE(PREPARED);
+    x->row.members[0]->vote = vote;
+    return result;
+}
+
+/* All on one shard: decided as soon as prepared. */
+static err finish_here(struct execution *x)
+{
+    struct arena *arena = x->context->arena;
+
+    for (size_t i = 0; i < x->plan->part_count; i++) {
+        txn_intent intent = HOLDFAST__INTERNAL__V1__TXN_INTENT__INIT;
+        txn_part *part = x->plan->parts[i];
+        txn_give *give = give_of(arena, &x->row, part->player_id, true);
+        intent.part = part;
+        intent.taken = (txn_taken *)(uintptr_t)taken_of(&x->row, part->player_id);
+        intent.reason = (char *)(uintptr_t)x->terms.reason;
+        err e = txn_part_finish(x->players[i], &intent, true, give->n_items, give->items);
+        if (e != ERR_OK)
+            return e;
+        txn_player_store(x->players[i]);
+    }
+    return ERR_OK;
+}
+
+static err send_prepare(struct execution *x, txn_member *member)
+{
+    Holdfast__Internal__V1__TxnPrepare prepare = HOLDFAST__INTERNAL__V1__TXN_PREPARE__INIT;
+    struct apply_context *context = x->context;
+    const struct txn_plan *plan = x->plan;
+
+    prepare.txn = txn_ref_message(context->arena, x->terms.ref);
+    prepare.player_id = x->row.player_id;
+    prepare.reason = (char *)(uintptr_t)plan->reason;
+    prepare.parts = arena_alloc(context->arena, sizeof *prepare.parts * plan->part_count);
+    for (size_t i = 0; i < plan->part_count; i++) {
+        if (x->shards[i] == member->shard)
+            prepare.parts[prepare.n_parts++] = plan->parts[i];
+    }
+    const struct channel_record record = {
+        .to_player_id = prepare.parts[0]->player_id,
+        .player_id = x->row.player_id,
+        .op_id = x->row.op_id,
+        .method = context->op->method,
+        .attempt = context->op->attempt,
+        .prepare = &prepare,
+    };
+    return channel_record_open(context, member->shard, &record, &member->seq);
+}
+
+static err send_prepares(struct execution *x)
+{
+    struct apply_context *context = x->context;
+    err result = ERR_OK;
+
+    for (size_t i = 1; i < x->row.n_members; i++) {
+        err e = send_prepare(x, x->row.members[i]);
+        if (e != ERR_OK && result != ERR_NEED)
+            result = e;
+    }
+    if (result != ERR_OK)
+        return result;
+    for (size_t i = 0; i < x->plan->part_count; i++) {
+        if (x->players[i] != NULL)
+            txn_player_store(x->players[i]);
+    }
+    x->row.state = STATE(OPEN);
+    txn_store(context, x->terms.ref, &x->row);
+    context->pending = true;
+    context->channel->destination = x->terms.ref.destination;
+    context->channel->opened_seq = x->terms.ref.seq;
+    return ERR_OK;
+}
+
+err txn_execute(struct apply_context *context, const struct txn_plan *plan, size_t *ret_count,
+                txn_outcome ***ret_outcomes)
+{
+    struct execution x = {
+        .context = context,
+        .plan = plan,
+        .terms = { .reason = plan->reason },
+        .row = HOLDFAST__INTERNAL__V1__TXN_ROW__INIT,
+    };
+
+    CHECK(plan->part_count <= TXN_PLAYERS_MAX);
+    x.terms.op_id = arena_text(context->arena, context->op->id.text);
+    x.row.op_id = (char *)(uintptr_t)x.terms.op_id;
+    x.row.player_id = plan->parts[0]->player_id;
+    *ret_count = 0;
+    members_find(&x);
+    if (x.several_shards) {
+        x.terms.ref.home = context->shard;
+        x.terms.ref.destination = x.row.members[1]->shard;
+        err e = channel_next_seq(context, x.terms.ref.destination, &x.terms.ref.seq);
+        if (e != ERR_OK)
+            return e;
+    }
+    err e = prepare_here(&x);
+    if (e != ERR_OK)
+        return e;
+    if (x.several_shards)
+        return send_prepares(&x);
+    e = finish_here(&x);
+    *ret_count = x.row.n_parts;
+    *ret_outcomes = outcomes_of(context->arena, &x.row);
+    return e;
+}
+
+void txn_execute_footprint(const struct op *op, const struct txn_plan *plan, struct need *keys)
+{
+    struct arena arena = { 0 };
+    struct row_key key;
+
+    for (size_t i = 0; i < plan->part_count && op->shard_count > 0; i++) {
+        uint32_t shard = channel_shard_of(&arena, plan->parts[i]->player_id, op->shard_count);
+        if (shard == channel_shard_of(&arena, plan->parts[0]->player_id, op->shard_count)) {
+            txn_part_footprint(plan->parts[i], keys);
+            continue;
+        }
+        row_key_channel(&key, true, shard);
+        need_add_key(keys, row_key_slice(&key));
+    }
+    arena_deinit(&arena);
+}
+
+/* ---- DECIDE ---- */
+
+/* A transaction when its votes come in. */
+struct decision {
+    struct apply_context *context; /* Of the entry. */
+    struct apply_context home;     /* As if the entry were its operation's own. */
+    struct op op;
+    struct txn_ref ref;
+    txn_row *row;
+    bool commit, sealed;
+    struct settled *settled;
+};
+
+static err load(struct decision *d)
+{
+    enum state_found found =
+        txn_find(d->context->state, d->context->arena, d->ref, d->context->need, &d->row);
+
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    CHECK(found == STATE_PRESENT); /* It stands until every member has voted. */
+    const char *why;
+    d->op.entity = entity_of_player(d->context->arena, d->row->player_id);
+    CHECK(op_id_parse(slice_from_text(d->row->op_id), &d->op.id, &why) == ERR_OK);
+    d->home = *d->context;
+    d->home.op = &d->op;
+    return ERR_OK;
+}
+
+/* A member that has prepared learns the decision. */
+static err send_finish(struct decision *d, const txn_member *member)
+{
+    Holdfast__Internal__V1__TxnFinish finish = HOLDFAST__INTERNAL__V1__TXN_FINISH__INIT;
+    struct arena *arena = d->context->arena;
+    uint64_t seq;
+
+    finish.txn = txn_ref_message(arena, d->ref);
+    finish.commit = d->commit;
+    finish.n_gives = member->vote->n_taken;
+    finish.gives = arena_alloc(arena, sizeof *finish.gives * (finish.n_gives + 1));
+    for (size_t i = 0; i < finish.n_gives; i++)
+        finish.gives[i] = give_of(arena, d->row, member->vote->taken[i]->player_id, d->commit);
+    const struct channel_record record = {
+        .to_player_id = finish.gives[0]->player_id,
+        .player_id = d->row->player_id,
+        .op_id = d->row->op_id,
+        .method = METHOD_EXECUTE,
+        .finish = &finish,
+    };
+    return channel_record_open(d->context, member->shard, &record, &seq);
+}
+
+static err finish_own(struct decision *d, const txn_member *member)
+{
+    struct arena *arena = d->context->arena;
+    err result = ERR_OK;
+
+    for (size_t i = 0; i < member->vote->n_taken; i++) {
+        const txn_give *give = give_of(arena, d->row, member->vote->taken[i]->player_id, d->commit);
+        err e = txn_intent_finish(d->context, d->ref, d->commit, give);
+        if (e != ERR_OK)
+            result = e;
+    }
+    return result;
+}
+
+static err tell_members(struct decision *d)
+{
+    err result = ERR_OK;
+
+    for (size_t i = 0; i < d->row->n_members; i++) {
+        const txn_member *member = d->row->members[i];
+        err e = ERR_OK;
+        if (member->shard == d->context->shard)
+            e = finish_own(d, member);
+        else if (member->state == STATE(PREPARED))
+            e = send_finish(d, member);
+        else if (member->state == STATE(OPEN))
+            e = channel_record_cancel(d->context, member->shard, member->seq);
+        if (e != ERR_OK)
+            result = e;
+    }
+    return result;
+}
+
+static struct slice committed_body(const struct decision *d)
+{
+    Holdfast__V1__ExecuteResponse response = HOLDFAST__V1__EXECUTE_RESPONSE__INIT;
+
+    /* A SwapResponse has the same bytes. */
+    response.n_players = d->row->n_parts;
+    response.players = outcomes_of(d->context->arena, d->row);
+    return arena_pack(d->context->arena, &response.base);
+}
+
+static struct slice sealed_body(struct arena *arena)
+{
+    struct refusal refusal = { 0 };
+
+    (void)refuse(arena, &refusal, CODE(OPERATION_ABORTED), "op_id",
+                 "the operation was sealed before it was carried out; it never will be");
+    refusal.final = true;
+    return refusal_pack(&refusal, arena);
+}
+
+/* The operation's one outcome. A conflict is none: the same attempt may be carried out later. */
+static err outcome_decide(struct decision *d)
+{
+    struct arena *arena = d->context->arena;
+    Holdfast__V1__ErrorDetail *refusal = d->row->refusal;
+    struct outcome_row row;
+    struct slice body;
+
+    enum state_found found =
+        outcome_row_find(d->context->state, d->op.entity, &d->op.id, d->context->need, &row);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    CHECK(found == STATE_PRESENT); /* Not pruned while it is PENDING. */
+    CHECK(row.state == OUTCOME_ROW_PENDING);
+    bool recorded = d->commit || d->sealed || refusal->code != CODE(TXN_CONFLICT);
+    if (d->commit) {
+        body = committed_body(d);
+    } else if (d->sealed) {
+        body = sealed_body(arena);
+    } else {
+        refusal->final = recorded;
+        body = arena_pack(arena, &refusal->base);
+    }
+    *d->settled = (struct settled){
+        .destination = d->ref.destination,
+        .seq = d->ref.seq,
+        .refused = !d->commit,
+        .body = body,
+        .dot = row.dot,
+        .version = row.version,
+        .method = row.method,
+        .cancelled = d->sealed,
+        .entity = d->op.entity,
+        .op_id = d->op.id.text,
+    };
+    if (!recorded) {
+        outcome_row_delete(&d->home, &d->op.id);
+        return ERR_OK;
+    }
+    row.state = d->commit   ? OUTCOME_ROW_COMMITTED
+                : d->sealed ? OUTCOME_ROW_ABORTED
+                            : OUTCOME_ROW_REFUSED;
+    if (d->sealed)
+        row.attempt = UINT32_MAX;
+    row.decided_at_ms = d->context->owner_ms;
+    row.body = d->sealed ? (struct slice){ 0 } : body;
+    outcome_row_store(&d->home, &d->op.id, false, &row);
+    return ERR_OK;
+}
+
+static err decide(struct decision *d)
+{
+    err told = tell_members(d);
+    err stored = outcome_decide(d);
+
+    d->row->state = d->commit ? STATE(PREPARED) : STATE(ABORTED);
+    return told != ERR_OK ? told : stored;
+}
+
+static bool all_are(const txn_row *row, Holdfast__Internal__V1__TxnState state)
+{
+    for (size_t i = 0; i < row->n_members; i++) {
+        if (row->members[i]->state != state)
+            return false;
+    }
+    return true;
+}
+
+static bool any_is_open(const txn_row *row)
+{
+    for (size_t i = 0; i < row->n_members; i++) {
+        if (row->members[i]->state == STATE(OPEN))
+            return true;
+    }
+    return false;
+}
+
+/* Goes when nobody will vote any more. */
+static void row_keep(struct decision *d)
+{
+    if (any_is_open(d->row))
+        txn_store(d->context, d->ref, d->row);
+    else
+        txn_delete(d->context, d->ref);
+}
+
+static txn_member *voter_of(txn_row *row, uint64_t seq, uint32_t shard)
+{
+    for (size_t i = 0; i < row->n_members; i++) {
+        if (row->members[i]->shard == shard && row->members[i]->seq == seq)
+            return row->members[i];
+    }
+    CHECK(false);
+    return NULL;
+}
+
+bool txn_vote_is_sound(const Holdfast__Internal__V1__TxnVote *vote)
+{
+    uint8_t uid[ITEM_UID_BYTES];
+
+    if (vote == NULL || vote->n_taken == 0 || vote->n_taken > TXN_PLAYERS_MAX)
+        return false;
+    for (size_t i = 0; i < vote->n_taken; i++) {
+        for (size_t j = 0; j < vote->taken[i]->n_items; j++) {
+            if (item_uid_parse(slice_from_text(vote->taken[i]->items[j]->uid), uid) != ERR_OK)
+                return false;
+        }
+    }
+    return true;
+}
+
+static void take_vote(struct decision *d, txn_member *member,
+                      const Holdfast__Internal__V1__ChannelResult *result)
+{
+    CHECK(member->state == STATE(OPEN));
+    if (result->decision == DECISION(APPLIED)) {
+        CHECK(result->vote != NULL && result->vote->n_taken > 0);
+        member->state = STATE(PREPARED);
+        member->vote = result->vote;
+        return;
+    }
+    member->state = STATE(ABORTED);
+    if (d->row->refusal == NULL)
+        d->row->refusal = result->refusal;
+}
+
+err txn_vote(struct apply_context *context, const Holdfast__Internal__V1__OutboxRow *row,
+             const Holdfast__Internal__V1__ChannelResult *result, struct settled *ret_settled,
+             bool *ret_decided)
+{
+    const Holdfast__Internal__V1__ChannelCredit *credit = row->credit;
+    struct decision d = {
+        .context = context,
+        .ref = txn_ref_of(credit->prepare->txn),
+        .settled = ret_settled,
+    };
+
+    *ret_decided = false;
+    err e = load(&d);
+    if (e != ERR_OK)
+        return e;
+    txn_member *member = voter_of(d.row, credit->seq, context->channel->destination);
+    take_vote(&d, member, result);
+    if (d.row->state == STATE(OPEN)) {
+        d.commit = all_are(d.row, STATE(PREPARED));
+        if (d.commit || member->state == STATE(ABORTED)) {
+            *ret_decided = true;
+            e = decide(&d);
+        }
+    } else if (member->state == STATE(PREPARED)) {
+        e = send_finish(&d, member); /* Too late: it was decided without it. */
+    }
+    if (e == ERR_OK)
+        row_keep(&d);
+    return e;
+}
+
+err txn_seal(struct apply_context *context, struct slice ref)
+{
+    struct channel_effect *effect = context->channel;
+    struct decision d = { .context = context, .sealed = true };
+
+    d.ref.home = context->shard;
+    channel_ref_decode(ref, &d.ref.destination, &d.ref.seq);
+    effect->settled = arena_alloc(context->arena, sizeof *effect->settled);
+    d.settled = effect->settled;
+    err e = load(&d);
+    if (e != ERR_OK)
+        return e;
+    CHECK(d.row->state == STATE(OPEN)); /* Or its operation would not be PENDING. */
+    e = decide(&d);
+    if (e != ERR_OK)
+        return e;
+    row_keep(&d);
+    effect->settled_count = 1;
+    effect->destination = d.ref.destination;
+    effect->touched = true;
+    effect->several = true;
+    return ERR_OK;
+}

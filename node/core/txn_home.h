@@ -1,0 +1,38 @@
+/*
+ * txn_home: a transaction at its home shard, at apply. On one shard it is done in one entry. Else
+ * EXECUTE prepares the home's own players and opens a PREPARE for each other shard; the entry that
+ * logs the last vote, the first refusal, or a seal, decides: here and nowhere else. DESIGN section
+ * 7, docs/transactions.md.
+ */
+#ifndef NODE_CORE_TXN_HOME_H
+#define NODE_CORE_TXN_HOME_H
+
+#include "holdfast/internal/v1/channel.pb-c.h"
+#include "node/core/txn_part.h"
+
+/* A request by player: the home player first. Everything is borrowed. */
+struct txn_plan {
+    size_t part_count;
+    Holdfast__Internal__V1__TxnPart **parts;
+    const char *reason;
+};
+
+/* ret_outcomes: in the arena; of one that is PENDING, none. ERR_NEED, ERR_CONFLICT, ERR_INVALID. */
+NODISCARD err txn_execute(struct apply_context *context, const struct txn_plan *plan,
+                          size_t *ret_count, Holdfast__V1__TransactionOutcome ***ret_outcomes);
+void txn_execute_footprint(const struct op *op, const struct txn_plan *plan, struct need *keys);
+
+/* A member's vote is logged: `row` is its PREPARE. Decides, if that decides. *ret_decided: then
+ * *ret_settled is for whoever waits. ERR_NEED. */
+NODISCARD err txn_vote(struct apply_context *context, const Holdfast__Internal__V1__OutboxRow *row,
+                       const Holdfast__Internal__V1__ChannelResult *result,
+                       struct settled *ret_settled, bool *ret_decided);
+
+/* What apply relies on, before a vote is logged. */
+bool txn_vote_is_sound(const Holdfast__Internal__V1__TxnVote *vote);
+
+/* A seal of a PENDING transaction (`ref`: the outcome row's body): decides ABORT. The outcome is
+ * stored; context->channel tells whoever waits. ERR_NEED. */
+NODISCARD err txn_seal(struct apply_context *context, struct slice ref);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * txn_row: rows of transactions across shards: what a player is promised to (an intent, with its
+ * escrow), and a transaction at its home shard until every member has voted. DESIGN section 7,
+ * docs/transactions.md.
+ */
+#ifndef NODE_CORE_TXN_ROW_H
+#define NODE_CORE_TXN_ROW_H
+
+#include "holdfast/internal/v1/transaction.pb-c.h"
+#include "node/core/handler.h"
+
+#define TXN_PLAYERS_MAX 8u
+#define TXN_ITEMS_MAX   64u
+
+/* MISSING, and the key is noted in `need` (unless that is NULL); ABSENT; PRESENT, and *ret is in
+ * the arena. */
+enum state_found intent_find(struct state *state, struct arena *arena, struct slice entity,
+                             struct need *need, Holdfast__Internal__V1__TxnIntent **ret);
+enum state_found txn_find(struct state *state, struct arena *arena, struct txn_ref ref,
+                          struct need *need, Holdfast__Internal__V1__TxnRow **ret);
+
+/* In the open transaction of the state. */
+void intent_store(struct apply_context *context, struct slice entity,
+                  const Holdfast__Internal__V1__TxnIntent *row);
+void intent_delete(struct apply_context *context, struct slice entity);
+void txn_store(struct apply_context *context, struct txn_ref ref,
+               const Holdfast__Internal__V1__TxnRow *row);
+void txn_delete(struct apply_context *context, struct txn_ref ref);
+
+struct txn_ref txn_ref_of(const Holdfast__Internal__V1__TxnRef *message);
+/* In the arena. */
+Holdfast__Internal__V1__TxnRef *txn_ref_message(struct arena *arena, struct txn_ref ref);
+bool txn_ref_equal(struct txn_ref a, struct txn_ref b);
+
+#endif

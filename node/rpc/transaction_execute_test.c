@@ -1,0 +1,392 @@
+/* Transactions on one shard, and what is refused before anything is logged. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/v1/transaction.pb-c.h"
+#include "node/core/arena_proto.h"
+#include "node/rpc/fixture_shards.h"
+
+typedef Holdfast__V1__ExecuteRequest execute_request;
+typedef Holdfast__V1__ExecuteResponse execute_response;
+typedef Holdfast__V1__TransactionChange change_message;
+typedef Holdfast__V1__CurrencyAmount amount_message;
+
+#define CHANGE(kind)  HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_##kind
+#define CHECKED(kind) HOLDFAST__V1__TRANSACTION_CHECK__CHECK_##kind
+
+/* ann, amy and abe live on shard 0; ann has 100 gold. */
+struct world {
+    struct fixture_shards s;
+    struct fixture *f;
+    char ann[16], amy[16], abe[16];
+};
+
+static int setup(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+
+    fixture_shards_init(&w->s);
+    w->f = &w->s.shards[0];
+    fixture_name_on(0, "ann", w->ann);
+    fixture_name_on(0, "amy", w->amy);
+    fixture_name_on(0, "abe", w->abe);
+    assert_non_null(fixture_grant(w->f, w->ann, "unheld", 100));
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+
+    fixture_shards_deinit(&w->s);
+    free(w);
+    return 0;
+}
+
+static void *make(struct world *w, const ProtobufCMessageDescriptor *type)
+{
+    return arena_message(&w->s.arena, type);
+}
+
+static amount_message **gold(struct world *w, int64_t amount)
+{
+    amount_message **list =
+        arena_messages(&w->s.arena, &holdfast__v1__currency_amount__descriptor, 1);
+
+    list[0]->currency = (char *)"gold";
+    list[0]->amount = amount;
+    return list;
+}
+
+/* ann and amy take part; no change yet. */
+static execute_request *execute_make(struct world *w, const char *op_id)
+{
+    execute_request *request = make(w, &holdfast__v1__execute_request__descriptor);
+
+    request->player_id = w->ann;
+    request->op_id = (char *)(uintptr_t)op_id;
+    request->authority = fixture_authority(w->f, "unheld");
+    request->others = arena_alloc(&w->s.arena, sizeof *request->others * 16);
+    request->changes = arena_alloc(&w->s.arena, sizeof *request->changes * 64);
+    request->checks = arena_alloc(&w->s.arena, sizeof *request->checks * 64);
+    request->n_others = 1;
+    request->others[0] = make(w, &holdfast__v1__transaction_player__descriptor);
+    request->others[0]->player_id = w->amy;
+    request->others[0]->authority = fixture_authority(w->f, "unheld");
+    return request;
+}
+
+static change_message *change_add(struct world *w, execute_request *request, int kind)
+{
+    change_message *change = make(w, &holdfast__v1__transaction_change__descriptor);
+
+    change->change_case = (Holdfast__V1__TransactionChange__ChangeCase)kind;
+    request->changes[request->n_changes++] = change;
+    return change;
+}
+
+static void add_move(struct world *w, execute_request *request, int64_t amount)
+{
+    Holdfast__V1__TransactionMove *move = make(w, &holdfast__v1__transaction_move__descriptor);
+
+    move->from_player_id = w->ann;
+    move->to_player_id = w->amy;
+    move->currencies = gold(w, amount);
+    move->n_currencies = 1;
+    change_add(w, request, CHANGE(MOVE))->move = move;
+}
+
+static void add_grant(struct world *w, execute_request *request, const char *kind)
+{
+    Holdfast__V1__TransactionGrant *grant = make(w, &holdfast__v1__transaction_grant__descriptor);
+    Holdfast__V1__ItemSpec *item = make(w, &holdfast__v1__item_spec__descriptor);
+
+    item->kind = (char *)(uintptr_t)kind;
+    grant->player_id = w->amy;
+    grant->items = arena_alloc(&w->s.arena, sizeof *grant->items);
+    grant->items[0] = item;
+    grant->n_items = 1;
+    change_add(w, request, CHANGE(GRANT))->grant = grant;
+}
+
+static void add_patch(struct world *w, execute_request *request, const char *json)
+{
+    Holdfast__V1__TransactionPatch *patch = make(w, &holdfast__v1__transaction_patch__descriptor);
+
+    patch->player_id = w->amy;
+    patch->edit = make(w, &holdfast__v1__section_edit__descriptor);
+    patch->edit->name = (char *)"quests";
+    patch->edit->edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
+    patch->edit->replace = (char *)(uintptr_t)json;
+    change_add(w, request, CHANGE(PATCH))->patch = patch;
+}
+
+static Holdfast__V1__TransactionCheck *check_add(struct world *w, execute_request *request,
+                                                 int kind)
+{
+    Holdfast__V1__TransactionCheck *check = make(w, &holdfast__v1__transaction_check__descriptor);
+
+    check->player_id = w->ann;
+    check->check_case = (Holdfast__V1__TransactionCheck__CheckCase)kind;
+    request->checks[request->n_checks++] = check;
+    return check;
+}
+
+static execute_response *execute(struct world *w, execute_request *request)
+{
+    return fixture_mutate(w->f, METHOD_EXECUTE, &request->base);
+}
+
+static int64_t gold_of(struct world *w, const char *player)
+{
+    return fixture_balance(w->f, player, "gold");
+}
+
+static void on_one_shard_all_is_done_in_one_entry(void **state)
+{
+    struct world *w = *state;
+    execute_request *request = execute_make(w, "claim:a");
+
+    add_move(w, request, 30);
+    add_grant(w, request, "sword");
+    add_patch(w, request, "{\"n\":7}");
+    uint32_t entries = w->f->entry_count;
+    execute_response *response = execute(w, request);
+    assert_non_null(response);
+    assert_int_equal(w->f->entry_count, entries + 1);
+    assert_int_equal(response->n_players, 2);
+    assert_int_equal(response->players[1]->n_item_uids, 1);
+    assert_int_equal(response->players[1]->balances[0]->amount, 30);
+    assert_int_equal(gold_of(w, w->ann), 70);
+    assert_int_equal(gold_of(w, w->amy), 30);
+    Holdfast__V1__GetProfileRequest read = HOLDFAST__V1__GET_PROFILE_REQUEST__INIT;
+    read.player_id = w->amy;
+    read.settled = true;
+    Holdfast__V1__GetProfileResponse *profile = fixture_read(w->f, METHOD_GET_PROFILE, &read.base);
+    assert_non_null(profile);
+    assert_int_equal(profile->profile->item_count, 1);
+    assert_int_equal(profile->profile->version, 1);
+    assert_true(profile->profile->created_at_ms > 0);
+    assert_string_equal(profile->profile->sections[0]->json, "{\"n\":7}");
+    assert_true(execute(w, request)->write->duplicate);
+    assert_int_equal(gold_of(w, w->amy), 30);
+}
+
+static void a_change_that_does_not_fit_undoes_all_before_it(void **state)
+{
+    struct world *w = *state;
+    execute_request *request = execute_make(w, "claim:a");
+    Holdfast__V1__TransactionDebit *debit = make(w, &holdfast__v1__transaction_debit__descriptor);
+
+    add_move(w, request, 30);
+    debit->player_id = w->amy;
+    debit->currencies = gold(w, 1);
+    debit->n_currencies = 1;
+    change_add(w, request, CHANGE(DEBIT))->debit = debit;
+    /* What she receives cannot be spent in the same transaction. */
+    assert_null(execute(w, request));
+    assert_int_equal(w->f->error->code, ERROR(INSUFFICIENT_FUNDS));
+    assert_true(w->f->error->final);
+    assert_non_null(strstr(w->f->error->message, w->amy));
+    assert_int_equal(gold_of(w, w->ann), 100);
+    assert_int_equal(gold_of(w, w->amy), 0);
+}
+
+static void assert_check_refused(struct world *w, execute_request *request, int code)
+{
+    add_move(w, request, 1);
+    assert_null(execute(w, request));
+    assert_int_equal(w->f->error->code, code);
+    assert_int_equal(gold_of(w, w->ann), 100);
+}
+
+static void each_check_refuses_what_does_not_hold(void **state)
+{
+    struct world *w = *state;
+    execute_request *request = execute_make(w, "claim:balance");
+
+    check_add(w, request, CHECKED(BALANCE))->balance = gold(w, 101)[0];
+    assert_check_refused(w, request, ERROR(INSUFFICIENT_FUNDS));
+    request = execute_make(w, "claim:item");
+    check_add(w, request, CHECKED(ITEM_UID))->item_uid = (char *)"00000000000000000000000000000000";
+    assert_check_refused(w, request, ERROR(ITEM_NOT_HELD));
+    request = execute_make(w, "claim:section");
+    Holdfast__V1__SectionCheck *section = make(w, &holdfast__v1__section_check__descriptor);
+    section->name = (char *)"quests";
+    section->version = 1;
+    check_add(w, request, CHECKED(SECTION))->section = section;
+    assert_check_refused(w, request, ERROR(VERSION_CONFLICT));
+    request = execute_make(w, "claim:version");
+    check_add(w, request, CHECKED(PLAYER_VERSION))->player_version = 2;
+    assert_check_refused(w, request, ERROR(VERSION_CONFLICT));
+}
+
+static void checks_that_hold_change_nothing(void **state)
+{
+    struct world *w = *state;
+    execute_request *request = execute_make(w, "claim:a");
+    Holdfast__V1__SectionCheck *section = make(w, &holdfast__v1__section_check__descriptor);
+
+    check_add(w, request, CHECKED(BALANCE))->balance = gold(w, 100)[0];
+    section->name = (char *)"quests";
+    check_add(w, request, CHECKED(SECTION))->section = section;
+    check_add(w, request, CHECKED(PLAYER_VERSION))->player_version = 1;
+    add_move(w, request, 1);
+    assert_non_null(execute(w, request));
+    assert_int_equal(gold_of(w, w->ann), 99);
+}
+
+static void assert_invalid(struct world *w, execute_request *request, const char *field)
+{
+    assert_null(execute(w, request));
+    assert_false(w->f->recorded);
+    assert_int_equal(w->f->error->code, ERROR(INVALID_ARGUMENT));
+    assert_string_equal(w->f->error->field, field);
+    assert_int_equal(gold_of(w, w->ann), 100);
+}
+
+static void bad_players_are_refused_before_the_log(void **state)
+{
+    struct world *w = *state;
+    execute_request *request = execute_make(w, "claim:a");
+
+    add_move(w, request, 1);
+    request->others[0]->player_id = w->ann;
+    assert_invalid(w, request, "others[0].player_id");
+    request->others[0]->player_id = w->abe;
+    assert_invalid(w, request, "changes[0].move.to_player_id");
+    request->others[0]->player_id = w->amy;
+    request->others[0]->authority = NULL;
+    assert_invalid(w, request, "others[0].authority");
+    request->others[0]->authority = fixture_authority(w->f, "unheld");
+    for (size_t i = 1; i < 8; i++)
+        request->others[i] = request->others[0];
+    request->n_others = 8;
+    assert_invalid(w, request, "others");
+}
+
+static void bad_changes_are_refused_before_the_log(void **state)
+{
+    struct world *w = *state;
+    execute_request *request = execute_make(w, "claim:a");
+
+    assert_invalid(w, request, "changes");
+    add_move(w, request, 1);
+    request->changes[0]->move->to_player_id = w->ann;
+    assert_invalid(w, request, "changes[0].move.to_player_id");
+    request->changes[0]->move->to_player_id = w->amy;
+    request->changes[0]->move->n_currencies = 0;
+    assert_invalid(w, request, "changes[0].move");
+    request->changes[0]->move->n_currencies = 1;
+    request->changes[0]->change_case = CHANGE(_NOT_SET);
+    assert_invalid(w, request, "changes[0]");
+    request = execute_make(w, "claim:a");
+    for (int i = 0; i < 33; i++)
+        add_move(w, request, 1);
+    assert_invalid(w, request, "changes");
+}
+
+static void an_item_is_named_once_and_items_are_at_most_64(void **state)
+{
+    struct world *w = *state;
+    execute_request *request = execute_make(w, "claim:a");
+    Holdfast__V1__TransactionConsume *consume =
+        make(w, &holdfast__v1__transaction_consume__descriptor);
+    char *uids[65];
+
+    for (int i = 0; i < 65; i++)
+        uids[i] = arena_printf(&w->s.arena, "%032x", i);
+    consume->player_id = w->ann;
+    consume->item_uids = uids;
+    consume->n_item_uids = 65;
+    change_add(w, request, CHANGE(CONSUME))->consume = consume;
+    assert_invalid(w, request, "changes[0].item_uids");
+    uids[1] = uids[0];
+    consume->n_item_uids = 2;
+    assert_invalid(w, request, "changes[0].item_uids");
+    uids[0] = (char *)"x";
+    assert_invalid(w, request, "changes[0].item_uids");
+}
+
+static void the_system_may_only_give(void **state)
+{
+    struct world *w = *state;
+    execute_request *request = execute_make(w, "claim:a");
+
+    request->authority = fixture_authority(w->f, "system:match");
+    request->others[0]->authority = fixture_authority(w->f, "system:match");
+    add_move(w, request, 1);
+    assert_null(execute(w, request));
+    assert_int_equal(w->f->error->code, ERROR(PERMISSION_DENIED));
+    request = execute_make(w, "claim:a");
+    request->authority = fixture_authority(w->f, "system:match");
+    request->others[0]->authority = fixture_authority(w->f, "system:match");
+    add_grant(w, request, "sword");
+    assert_non_null(execute(w, request));
+}
+
+static void a_swap_with_oneself_is_refused_and_so_is_one_of_nothing(void **state)
+{
+    struct world *w = *state;
+    Holdfast__V1__SwapRequest request = HOLDFAST__V1__SWAP_REQUEST__INIT;
+
+    request.player_id = w->ann;
+    request.op_id = (char *)"claim:a";
+    request.authority = fixture_authority(w->f, "unheld");
+    request.other_player_id = w->ann;
+    request.other_authority = fixture_authority(w->f, "unheld");
+    request.currencies = gold(w, 1);
+    request.n_currencies = 1;
+    assert_null(fixture_mutate(w->f, METHOD_SWAP, &request.base));
+    assert_string_equal(w->f->error->field, "other_player_id");
+    request.other_player_id = w->amy;
+    request.n_currencies = 0;
+    assert_null(fixture_mutate(w->f, METHOD_SWAP, &request.base));
+    assert_string_equal(w->f->error->field, "currencies");
+    request.n_currencies = 1;
+    assert_non_null(fixture_mutate(w->f, METHOD_SWAP, &request.base));
+    assert_int_equal(gold_of(w, w->amy), 1);
+}
+
+static void ledgers_tell_what_went_and_what_came(void **state)
+{
+    struct world *w = *state;
+    execute_request *request = execute_make(w, "claim:a");
+    Holdfast__V1__ListEntriesRequest list = HOLDFAST__V1__LIST_ENTRIES_REQUEST__INIT;
+
+    request->reason = (char *)"bet";
+    add_move(w, request, 30);
+    assert_non_null(execute(w, request));
+    list.player_id = w->amy;
+    Holdfast__V1__ListEntriesResponse *ledger = fixture_read(w->f, METHOD_LIST_ENTRIES, &list.base);
+    assert_int_equal(ledger->n_entries, 1);
+    assert_int_equal(ledger->entries[0]->kind, HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_TXN_GIVE);
+    assert_string_equal(ledger->entries[0]->op_id, "claim:a");
+    assert_string_equal(ledger->entries[0]->reason, "bet");
+    assert_string_equal(ledger->entries[0]->authority, "unheld");
+    assert_int_equal(ledger->entries[0]->changes[0]->balance_after, 30);
+    list.player_id = w->ann;
+    ledger = fixture_read(w->f, METHOD_LIST_ENTRIES, &list.base);
+    assert_int_equal(ledger->entries[0]->kind, HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_TXN_TAKE);
+    assert_int_equal(ledger->entries[0]->changes[0]->amount, -30);
+}
+
+int main(void)
+{
+#define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(on_one_shard_all_is_done_in_one_entry),
+        WORLD_TEST(a_change_that_does_not_fit_undoes_all_before_it),
+        WORLD_TEST(each_check_refuses_what_does_not_hold),
+        WORLD_TEST(checks_that_hold_change_nothing),
+        WORLD_TEST(bad_players_are_refused_before_the_log),
+        WORLD_TEST(bad_changes_are_refused_before_the_log),
+        WORLD_TEST(an_item_is_named_once_and_items_are_at_most_64),
+        WORLD_TEST(the_system_may_only_give),
+        WORLD_TEST(a_swap_with_oneself_is_refused_and_so_is_one_of_nothing),
+        WORLD_TEST(ledgers_tell_what_went_and_what_came),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,264 @@
+"""Players exchange goods, all or nothing, while the nodes that hold them are killed."""
+
+import random
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+from client import PAYMENTS, UNHELD, RpcError, Unanswered, uuid7
+from cluster import BIN, Cluster, ClusterTest, wait_for
+
+FREE = {"authority": UNHELD}
+
+
+def gold(amount):
+    return [{"currency": "gold", "amount": str(amount)}]
+
+
+class Trades(ClusterTest):
+    def mint(self, player):
+        """A sword's UID; its first four digits say the player's shard."""
+        return self.client.call("InventoryService/Mint", {
+            "playerId": player, "opId": uuid7(), "items": [{"kind": "sword"}]} | FREE
+        )["items"][0]["uid"]
+
+    def pair(self):
+        """Two new players on different shards, each with a sword and 100 gold."""
+        one, sword = f"one-{uuid7()}", None
+        sword = self.mint(one)
+        while True:
+            two = f"two-{uuid7()}"
+            hat = self.mint(two)
+            if hat[:4] != sword[:4]:
+                break
+        self.client.grant(one, 100)
+        self.client.grant(two, 100)
+        return one, two, sword, hat
+
+    def swap(self, one, two, **goods):
+        return {"playerId": one, "otherPlayerId": two, "opId": uuid7(),
+                "otherAuthority": UNHELD} | FREE | goods
+
+    def items(self, player):
+        return {i["uid"] for i in self.client.settle(
+            "InventoryService/ListItems", {"playerId": player}).get("items", [])}
+
+    def operation(self, player, op_id, seal=False):
+        return self.client.settle("OperationService/ResolveOperation", {
+            "entity": f"player:{player}", "opId": op_id, "seal": seal})["operation"]
+
+    def read(self, *players):
+        """Profiles as of one moment; None while a transaction holds one of them."""
+        try:
+            return self.client.settle("TransactionService/Read", {"playerIds": players})["profiles"]
+        except RpcError as error:
+            if error.code != "TXN_CONFLICT":
+                raise
+            return None
+
+    def at_rest(self, *players):
+        """A decided transaction holds its players until it has arrived everywhere."""
+        wait_for("nobody to be held", lambda: self.read(*players) is not None)
+
+
+class Transactions(Trades):
+    def test_a_swap_across_shards_is_done_once(self):
+        one, two, sword, hat = self.pair()
+        request = self.swap(one, two, currencies=gold(30), itemUids=[sword], otherItemUids=[hat])
+        answer = self.client.call("TransactionService/Swap", request)
+        self.assertEqual([p["playerId"] for p in answer["players"]], [one, two])
+        self.assertEqual(answer["players"][0]["balances"][0]["amount"], "70")
+        self.assertEqual(answer["players"][1]["items"][0]["uid"], sword)
+        again = self.client.call("TransactionService/Swap", request)
+        self.assertTrue(again["write"]["duplicate"])
+        self.at_rest(one, two)
+        self.assertEqual((self.items(one), self.items(two)), ({hat}, {sword}))
+        self.assertEqual((self.client.balance(one), self.client.balance(two)), (70, 130))
+        kinds = [e["kind"] for e in self.client.entries(two)]
+        self.assertEqual(kinds[-2:], ["LEDGER_KIND_TXN_TAKE", "LEDGER_KIND_TXN_GIVE"])
+
+    def test_eight_players_or_none(self):
+        players = [f"p{i}-{uuid7()}" for i in range(8)]
+        for player in players:
+            self.client.grant(player, 10)
+        execute = lambda amount: self.client.call("TransactionService/Execute", {
+            "playerId": players[0], "opId": uuid7(), "reason": "round",
+            "others": [{"playerId": p} | FREE for p in players[1:]],
+            "changes": [{"move": {"fromPlayerId": players[i], "toPlayerId": players[(i + 1) % 8],
+                                  "currencies": gold(amount if i == 5 else i + 1)}}
+                        for i in range(8)]} | FREE)
+        refused = self.refused("INSUFFICIENT_FUNDS", execute, 11)
+        self.assertIn(players[5], refused.message)
+        self.at_rest(*players)
+        self.assertEqual([self.client.balance(p) for p in players], [10] * 8)
+        execute(6)
+        self.at_rest(*players)
+        self.assertEqual([self.client.balance(p) for p in players], [17] + [9] * 7)
+        nine = [{"playerId": f"x{i}"} | FREE for i in range(8)]
+        bad = self.refused("INVALID_ARGUMENT", self.client.call, "TransactionService/Execute", {
+            "playerId": players[0], "opId": uuid7(), "others": nine,
+            "changes": [{"debit": {"playerId": players[0], "currencies": gold(1)}}]} | FREE)
+        self.assertEqual(bad.field, "others")
+
+    def test_checks_grants_patches_and_a_read_of_one_moment(self):
+        one, two, sword, _ = self.pair()
+        version = self.client.profile(one)["version"]
+        answer = self.client.call("TransactionService/Execute", {
+            "playerId": one, "opId": uuid7(), "others": [{"playerId": two} | FREE],
+            "checks": [{"playerId": one, "playerVersion": version},
+                       {"playerId": two, "balance": gold(100)[0]}],
+            "changes": [
+                {"consume": {"playerId": one, "itemUids": [sword]}},
+                {"grant": {"playerId": two, "items": [{"kind": "ring"}]}},
+                {"patch": {"playerId": two, "edit": {"name": "quests", "replace": '{"n":1}'}}}]
+        } | FREE)
+        ring = answer["players"][1]["itemUids"][0]
+        self.at_rest(one, two)
+        self.assertIn(ring, self.items(two))
+        self.assertEqual(self.items(one), set())
+        read = self.client.call("TransactionService/Read", {"playerIds": [one, two]})["profiles"]
+        self.assertEqual([p["playerId"] for p in read], [one, two])
+        self.assertEqual(read[1]["sections"][0]["json"], '{"n":1}')
+        self.refused("VERSION_CONFLICT", self.client.call, "TransactionService/Execute", {
+            "playerId": one, "opId": uuid7(),
+            "checks": [{"playerId": one, "playerVersion": version}],
+            "changes": [{"debit": {"playerId": one, "currencies": gold(1)}}]} | FREE)
+        self.assertEqual(self.client.balance(one), 100)
+
+    def test_bad_swaps_move_nothing(self):
+        one, two, sword, hat = self.pair()
+        swap = lambda **more: self.client.call("TransactionService/Swap", self.swap(one, two) | more)
+        self.assertEqual(self.refused("INVALID_ARGUMENT", swap, otherPlayerId=one,
+                                      itemUids=[sword]).field, "other_player_id")
+        self.refused("INVALID_ARGUMENT", swap)
+        self.refused("ITEM_NOT_HELD", swap, itemUids=[hat])
+        self.refused("ITEM_NOT_HELD", swap, otherItemUids=[sword])
+        self.refused("INSUFFICIENT_FUNDS", swap, otherCurrencies=gold(101))
+        self.refused("PERMISSION_DENIED", swap, itemUids=[sword], otherItemUids=[hat],
+                     otherAuthority=PAYMENTS)
+        op_id = uuid7()
+        swap(itemUids=[sword], opId=op_id)
+        self.refused("OPERATION_ID_MISMATCH", swap, currencies=gold(1), opId=op_id)
+        self.at_rest(one, two)
+        self.assertEqual(self.items(two), {sword, hat})
+        self.assertEqual((self.client.balance(one), self.client.balance(two)), (100, 100))
+
+    def test_a_sealed_swap_never_happens(self):
+        one, two, sword, _ = self.pair()
+        request = self.swap(one, two, itemUids=[sword])
+        self.assertEqual(self.operation(one, request["opId"], seal=True)["state"],
+                         "OPERATION_STATE_ABORTED")
+        self.refused("OPERATION_ABORTED", self.client.call, "TransactionService/Swap", request)
+        self.assertEqual(self.items(one), {sword})
+
+    def test_people_can_swap_too(self):
+        one, two, sword, hat = self.pair()
+        shown = subprocess.run(
+            [BIN / "holdfast", "swap", uuid7(), one, f"gold=5,{sword}", two, hat, "--endpoint",
+             self.cluster.endpoint], capture_output=True, text=True, check=True)
+        self.assertIn(two, shown.stdout)
+        self.at_rest(one, two)
+        self.assertEqual((self.items(one), self.items(two)), ({hat}, {sword}))
+
+
+class Trader(threading.Thread):
+    """Swaps gold between random players, as a careful caller: what is unknown is sealed."""
+
+    def __init__(self, test, players, seed):
+        super().__init__(daemon=True)
+        self.test, self.client, self.players = test, test.client, players
+        self.random = random.Random(seed)
+        self.done, self.aborted, self.conflicts = 0, 0, 0
+        self.ending, self.failure = False, None
+
+    def step(self):
+        one, two = self.random.sample(self.players, 2)
+        request = self.test.swap(one, two, currencies=gold(self.random.randint(1, 3)))
+        try:
+            self.client.call("TransactionService/Swap", request, deadline_ms=1500)
+            self.done += 1
+        except (RpcError, Unanswered) as error:
+            code = error.code if isinstance(error, RpcError) else "OUTCOME_UNKNOWN"
+            if code == "TXN_CONFLICT":
+                self.conflicts += 1
+                time.sleep(error.retry_after_ms / 1000)
+            elif code != "INSUFFICIENT_FUNDS":
+                state = self.test.operation(one, request["opId"], seal=True)["state"]
+                self.done += state == "OPERATION_STATE_COMMITTED"
+                self.aborted += state == "OPERATION_STATE_ABORTED"
+
+    def run(self):
+        while not self.ending:
+            try:
+                self.step()
+            except Unanswered:
+                time.sleep(0.05)
+            except RpcError as error:
+                if error.code not in ("UNAVAILABLE", "THROTTLED", "DEADLINE_EXCEEDED",
+                                      "OUTCOME_UNKNOWN", "TXN_CONFLICT"):
+                    self.failure = error
+                    return
+                time.sleep(0.05)
+            except BaseException as error:
+                self.failure = error
+                raise
+
+
+class TransactionFailure(Trades):
+    """SIGKILL of owners of both sides while players trade: the gold adds up, nobody stays held."""
+
+    @classmethod
+    def plan(cls):
+        return Cluster(options={"node": {"workers": 2}})
+
+    def setUp(self):
+        self.players = [f"trader-{uuid7()}" for _ in range(8)]
+        for player in self.players:
+            self.client.grant(player, 1000)
+        self.traders = [Trader(self, self.players, seed) for seed in range(4)]
+
+    def progress(self, count=12):
+        wanted = [t.done + t.aborted + count // len(self.traders) for t in self.traders]
+        wait_for("players to trade", lambda: any(t.failure for t in self.traders) or all(
+            t.done + t.aborted >= w for t, w in zip(self.traders, wanted)))
+
+    def total(self, profiles):
+        return sum(int(b["amount"]) for p in profiles for b in p["balances"])
+
+    def test_killed_owners_leave_no_trade_half_done(self):
+        for trader in self.traders:
+            trader.start()
+        reads = 0
+        for turn in range(3):
+            self.progress()
+            victim = self.cluster.nodes[turn % 3]
+            if turn % 2:
+                victim.signal(signal.SIGSTOP)
+                time.sleep(0.3)
+            victim.kill()
+            self.progress()
+            victim.start()
+            wait_for("the node to be back", victim.ready)
+            for _ in range(20):
+                profiles = self.read(*self.players)
+                if profiles is not None:  # They may trade too much to be read at once.
+                    self.assertEqual(self.total(profiles), 8000)  # Never one side of a trade alone.
+                    reads += 1
+        for trader in self.traders:
+            trader.ending = True
+        for trader in self.traders:
+            trader.join(60)
+            self.assertIsNone(trader.failure)
+        self.at_rest(*self.players)
+        self.assertEqual(self.total(self.read(*self.players)), 8000)
+        for player in self.players:  # Nobody is held for ever.
+            self.client.grant(player, 1)
+        print(f"{sum(t.done for t in self.traders)} trades, {sum(t.aborted for t in self.traders)} "
+              f"sealed as never, {sum(t.conflicts for t in self.traders)} conflicts, {reads} reads")
+        self.cluster.wait_converged()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
