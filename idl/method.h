@@ -83,7 +83,11 @@ enum method_route {
     X(92, TRANSACTION_READ,  v1, TransactionService, Read, METHOD_ROUTER, 10, transaction_service_read) \
     X(110, LIST_PLAYERS,     v1, AdminService, ListPlayers, METHOD_SHARD, 0, list_players) \
     X(111, LIST_EVENTS,      v1, AdminService, ListEvents, METHOD_ROUTER, 112, list_events)    \
-    X(112, LIST_NODE_EVENTS, internal__v1, NodeService, ListNodeEvents, METHOD_NODE, 0, list_node_events)
+    X(112, LIST_NODE_EVENTS, internal__v1, NodeService, ListNodeEvents, METHOD_NODE, 0, list_node_events) \
+    X(113, CONTAIN_PLAYER,   internal__v1, NodeService, ContainPlayer, METHOD_SHARD_WRITE, 0, contain_player) \
+    X(114, LIST_QUARANTINED, v1, AdminService, ListQuarantined, METHOD_SHARD, 0, list_quarantined) \
+    X(115, GET_QUARANTINE,   v1, AdminService, GetQuarantine, METHOD_READ, 0, get_quarantine)  \
+    X(116, RELEASE_QUARANTINE, v1, AdminService, ReleaseQuarantine, METHOD_MUTATION, 0, release_quarantine)
 /* clang-format on */
 
 #define METHOD_ENUM(number, enumerator, package, service, method, route, element, snake)           \

@@ -27,7 +27,7 @@
     X(page_size,     "page-size",       "N",       "50",                    "ledger list: entries a page")     \
     X(cursor,        "cursor",          "CURSOR",  "",                      "ledger list: from the page before") \
     X(op_id,         "op-id",           "ID",      "",                      "item, ledger: of the change; else a fresh one") \
-    X(reason,        "reason",          "TEXT",    "",                      "item, ledger: why, for the ledger") \
+    X(reason,        "reason",          "TEXT",    "",                      "item, ledger, quarantine: why; it is logged") \
     X(seq,           "seq",             "N",       "0",                     "ledger: the entry, if its outcome is kept no more") \
     X(expires_ms,    "expires-ms",      "MS",      "60000",                 "ledger reserve: until it comes back") \
     X(to,            "to",              "PLAYER",  "",                      "ledger post: who gets it; else it is spent") \

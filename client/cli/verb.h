@@ -16,6 +16,7 @@ int verb_transfers(const struct arguments *arguments);
 int verb_events(const struct arguments *arguments);
 int verb_reconcile(const struct arguments *arguments);
 int verb_swap(const struct arguments *arguments);
+int verb_quarantine(const struct arguments *arguments);
 int verb_op(const struct arguments *arguments);
 int verb_call(const struct arguments *arguments);
 

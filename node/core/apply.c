@@ -55,6 +55,14 @@ void applier_rest(struct applier *applier)
     arena_reset(&applier->scratch);
 }
 
+const struct damage *applier_take_damage(struct applier *applier)
+{
+    if (!applier->damage.found)
+        return NULL;
+    applier->damage.found = false;
+    return &applier->damage;
+}
+
 struct state *applier_state(struct applier *applier)
 {
     return applier->state;
@@ -126,7 +134,8 @@ struct step {
     struct refusal refusal;
     struct decided decided;
     uint32_t freed;
-    bool is_new; /* Nothing is stored under the op_id yet. */
+    bool is_new;          /* Nothing is stored under the op_id yet. */
+    struct damage damage; /* Found in this very entry: what was found elsewhere refuses nothing. */
     struct apply_context context;
     struct outcome *outcome;
 };
@@ -188,7 +197,12 @@ static err player_load(struct step *step)
         player_init(&step->player, step->op.entity);
         break;
     case STATE_PRESENT:
-        CHECK(player_decode(row, step->op.entity, &step->applier->arena, &step->player) == ERR_OK);
+        if (player_decode(row, step->op.entity, &step->applier->arena, &step->player) == ERR_OK)
+            break;
+        /* What a caller asked for can be refused; what the owner must do cannot. */
+        CHECK(step->method->route == METHOD_MUTATION);
+        player_init(&step->player, step->op.entity);
+        damage_note(step->context.damage, step->op.entity, "the player's row cannot be read");
         break;
     }
     step->context.player = &step->player;
@@ -445,6 +459,42 @@ static void unpack_request(struct step *step)
             arena_unpack(&step->applier->arena, step->method->request, step->op.request));
 }
 
+/* Debts are declared by a currency's min_balance. */
+static void look_for_debts(struct step *step)
+{
+    for (uint32_t i = 0; i < step->player.balance_count; i++) {
+        const struct balance *balance = &step->player.balances[i];
+        if (balance->amount >= 0)
+            continue;
+        const struct currency *currency =
+            policy_find_currency(&step->applier->meta.policy, balance->currency);
+        if (currency != NULL && balance->amount < currency->lowest_min)
+            damage_note(step->context.damage, step->op.entity,
+                        "a balance is negative that may not be");
+    }
+}
+
+/* True: refused, since the player is quarantined or is to be. Seals and releases go through. */
+static bool refuse_held_back(struct step *step)
+{
+    const struct meta *meta = &step->applier->meta;
+    struct arena *arena = &step->applier->arena;
+
+    if (step->method->route != METHOD_MUTATION || step->op.method == METHOD_RESOLVE_OPERATION ||
+        step->op.method == METHOD_RELEASE_QUARANTINE || step->context.player == NULL)
+        return false;
+    look_for_debts(step);
+    const struct quarantined *held =
+        meta->quarantine_count > 0 ? meta_find_quarantined(meta, player_id(&step->player)) : NULL;
+    if (held == NULL && !step->context.damage->found)
+        return false;
+    const char *reason = held != NULL ? held->reason : step->context.damage->reason;
+    (void)refuse(arena, &step->refusal, CODE(QUARANTINED), "",
+                 "the player is held back for review: %s; nothing was done", reason);
+    refuse_unstored(step);
+    return true;
+}
+
 static err apply_operation(struct applier *applier, const struct entry *entry, struct need *need,
                            struct outcome *outcome)
 {
@@ -474,13 +524,17 @@ static err apply_operation(struct applier *applier, const struct entry *entry, s
         .freed = &step.freed,
         .decided = &step.decided,
         .channel = &outcome->channel,
+        .damage = &step.damage,
     };
     unpack_request(&step);
     if (step.op.id.text.size > 0)
         e = deduplicate(&step, &done);
     if (e != ERR_OK || done)
         return e;
-    e = evaluate(&step);
+    if (!refuse_held_back(&step))
+        e = evaluate(&step);
+    if (e == ERR_OK && step.damage.found)
+        applier->damage = step.damage;
     if (e == ERR_OK)
         note_pruned(&step);
     return e;

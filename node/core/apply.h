@@ -78,6 +78,8 @@ struct outcome {
  */
 NODISCARD err applier_apply(struct applier *applier, const struct entry *entry, struct need *need,
                             struct outcome *ret_outcome);
+/* What the last apply or read found broken; NULL: nothing. Told once. Valid until the next one. */
+const struct damage *applier_take_damage(struct applier *applier);
 uint64_t applier_applied_index(const struct applier *applier);
 struct hash128 applier_outcome_hash(const struct applier *applier);
 

@@ -18,6 +18,7 @@ struct applier {
     struct arena arena;     /* Of the entry applied last: outcomes point into it. */
     struct arena scratch;   /* Of any other call. */
     struct buf row;         /* One row being encoded. */
+    struct damage damage;   /* Found by the last apply or read. */
     uint64_t prune_next_ms; /* When to look for operations to forget; 0: at once. */
 };
 

@@ -83,6 +83,7 @@ err applier_read(struct applier *applier, uint32_t method, struct slice request,
         .as_of = applier->meta.applied_dot,
         .now_unix_ms = now_unix_ms,
         .refusal = ret_refusal,
+        .damage = &applier->damage,
     };
 
     *ret_refusal = (struct refusal){ 0 };

@@ -68,8 +68,11 @@ err goods_take_items(struct apply_context *context, size_t count, char *const *u
                 result = refuse_not_held(context, i, uids[i]);
             break;
         case STATE_PRESENT:
-            CHECK(item_row_decode(row_key_slice(&key), arena_copy(context->arena, value),
-                                  &ret_items[i]) == ERR_OK);
+            if (item_row_decode(row_key_slice(&key), arena_copy(context->arena, value),
+                                &ret_items[i]) != ERR_OK &&
+                result == ERR_OK)
+                result = refuse_damaged(context->arena, context->refusal, context->damage,
+                                        player->entity, "an item's row cannot be read");
             ret_items[i].step++;
             break;
         }

@@ -61,6 +61,19 @@ struct channel_effect {
     struct settled *settled;
 };
 
+/* A record that breaks an invariant, found while applying or reading: its player is to be
+ * quarantined. The first one that is found counts. */
+struct damage {
+    bool found;
+    char player[QUARANTINE_PLAYER_SIZE]; /* Without its kind. */
+    char reason[QUARANTINE_REASON_SIZE];
+};
+void damage_note(struct damage *damage, struct slice entity, const char *reason);
+/* The same, and refuses: QUARANTINED, not stored as the operation's outcome. Returns ERR_CONFLICT.
+ */
+err refuse_damaged(struct arena *arena, struct refusal *refusal, struct damage *damage,
+                   struct slice entity, const char *reason);
+
 /* Before the log, at the owner. May canonicalise the request in place (arena memory). */
 struct check_context {
     struct arena *arena;
@@ -93,6 +106,7 @@ struct apply_context {
     bool player_changed;         /* The player's row is to be written though no version rises. */
     bool releasing;              /* The holder gives the session up: nobody is displaced. */
     struct channel_effect *channel;
+    struct damage *damage;
 };
 
 struct read_context {
@@ -104,6 +118,7 @@ struct read_context {
     struct dot as_of;
     uint64_t now_unix_ms;
     struct refusal *refusal;
+    struct damage *damage;
 };
 
 /* Which kinds of authority a method admits; none for those without an authority field. */

@@ -5,7 +5,7 @@
 
 #include "runtime/base/check.h"
 
-#define META_VERSION                2u
+#define META_VERSION                3u
 #define OPERATION_WINDOW_MS_DEFAULT (24ull * 3600u * 1000u)
 #define OPERATIONS_MAX_DEFAULT      2000000u
 #define ITEMS_MAX_DEFAULT           10000u
@@ -33,6 +33,9 @@ void meta_deinit(struct meta *meta)
     free(meta->expired);
     meta->expired = NULL;
     meta->expired_count = 0;
+    free(meta->quarantine);
+    meta->quarantine = NULL;
+    meta->quarantine_count = 0;
 }
 
 void meta_copy(struct meta *to, const struct meta *from)
@@ -45,9 +48,17 @@ void meta_copy(struct meta *to, const struct meta *from)
         expired = mem_alloc(size);
         memcpy(expired, from->expired, size);
     }
+    struct quarantined *quarantine = NULL;
+    if (from->quarantine_count > 0) {
+        size = sizeof *quarantine * from->quarantine_count;
+        quarantine = mem_alloc(size);
+        memcpy(quarantine, from->quarantine, size);
+    }
     free(to->expired);
+    free(to->quarantine);
     *to = *from;
     to->expired = expired;
+    to->quarantine = quarantine;
 }
 
 static void put_dot(struct dot dot, struct buf *out)
@@ -132,6 +143,7 @@ static void put_policy(const struct policy *policy, struct buf *out)
         buf_put_bytes(out, slice_from_text(policy->currencies[i].name));
         buf_put_u64(out, (uint64_t)policy->currencies[i].min_balance);
         buf_put_u64(out, (uint64_t)policy->currencies[i].max_balance);
+        buf_put_u64(out, (uint64_t)policy->currencies[i].lowest_min);
     }
 }
 
@@ -155,6 +167,7 @@ static void read_policy(struct reader *reader, struct policy *policy)
         reader->bad |= strlen(policy->currencies[i].name) != name.size;
         policy->currencies[i].min_balance = (int64_t)read_u64(reader);
         policy->currencies[i].max_balance = (int64_t)read_u64(reader);
+        policy->currencies[i].lowest_min = (int64_t)read_u64(reader);
     }
 }
 
@@ -181,6 +194,12 @@ void meta_encode(const struct meta *meta, struct buf *out)
     for (uint32_t i = 0; i < meta->expired_count; i++)
         put_incarnation(meta->expired[i], out);
     put_policy(&meta->policy, out);
+    buf_put_u32(out, meta->quarantine_count);
+    for (uint32_t i = 0; i < meta->quarantine_count; i++) {
+        buf_put_u64(out, meta->quarantine[i].at_ms);
+        buf_put_bytes(out, slice_from_text(meta->quarantine[i].player));
+        buf_put_bytes(out, slice_from_text(meta->quarantine[i].reason));
+    }
 }
 
 static void read_expired(struct reader *reader, struct meta *meta)
@@ -196,6 +215,44 @@ static void read_expired(struct reader *reader, struct meta *meta)
     meta->expired_count = count;
     for (uint32_t i = 0; i < count; i++)
         meta->expired[i] = read_incarnation(reader);
+}
+
+static void set_text(char *to, size_t size, struct slice text)
+{
+    size_t used = text.size < size ? text.size : size - 1;
+
+    if (used > 0)
+        memcpy(to, text.data, used);
+    to[used] = 0;
+}
+
+/* False: there is a NUL in it, so it would read back as another. */
+static bool read_fixed(struct reader *reader, char *to, size_t size)
+{
+    struct slice text = read_bytes(reader, (uint32_t)size - 1);
+
+    set_text(to, size, text);
+    return strlen(to) == text.size;
+}
+
+static void read_quarantine(struct reader *reader, struct meta *meta)
+{
+    uint32_t count = read_u32(reader);
+
+    if (reader->bad || count > QUARANTINE_MAX) {
+        reader->bad = true;
+        return;
+    }
+    if (count > 0)
+        meta->quarantine = mem_zalloc(sizeof *meta->quarantine * count);
+    meta->quarantine_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct quarantined *each = &meta->quarantine[i];
+        each->at_ms = read_u64(reader);
+        reader->bad |= !read_fixed(reader, each->player, sizeof each->player) ||
+                       !read_fixed(reader, each->reason, sizeof each->reason) ||
+                       (i > 0 && strcmp(each[-1].player, each->player) >= 0);
+    }
 }
 
 static void read_meta(struct reader *reader, struct meta *meta)
@@ -219,6 +276,7 @@ static void read_meta(struct reader *reader, struct meta *meta)
     meta->lowest_live = read_incarnation(reader);
     read_expired(reader, meta);
     read_policy(reader, &meta->policy);
+    read_quarantine(reader, meta);
 }
 
 err meta_decode(struct slice bytes, struct meta *meta)
@@ -257,6 +315,65 @@ bool meta_is_expired(const struct meta *meta, struct incarnation incarnation)
             low = middle + 1;
     }
     return false;
+}
+
+/* The place of `player`, or where it would be; *ret_found. */
+static uint32_t quarantine_place(const struct meta *meta, struct slice player, bool *ret_found)
+{
+    uint32_t low = 0;
+    uint32_t high = meta->quarantine_count;
+
+    *ret_found = false;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int order = slice_compare(player, slice_from_text(meta->quarantine[middle].player));
+        if (order == 0) {
+            *ret_found = true;
+            return middle;
+        }
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+const struct quarantined *meta_find_quarantined(const struct meta *meta, struct slice player)
+{
+    bool found;
+    uint32_t place = quarantine_place(meta, player, &found);
+
+    return found ? &meta->quarantine[place] : NULL;
+}
+
+bool meta_quarantine(struct meta *meta, struct slice player, struct slice reason, uint64_t at_ms)
+{
+    bool found;
+    uint32_t place = quarantine_place(meta, player, &found);
+
+    if (found || meta->quarantine_count == QUARANTINE_MAX)
+        return false;
+    meta->quarantine =
+        mem_realloc(meta->quarantine, sizeof *meta->quarantine * (meta->quarantine_count + 1u));
+    memmove(&meta->quarantine[place + 1], &meta->quarantine[place],
+            sizeof *meta->quarantine * (meta->quarantine_count - place));
+    meta->quarantine_count++;
+    struct quarantined *added = &meta->quarantine[place];
+    *added = (struct quarantined){ .at_ms = at_ms };
+    set_text(added->player, sizeof added->player, player);
+    set_text(added->reason, sizeof added->reason, reason);
+    return true;
+}
+
+void meta_release(struct meta *meta, const struct quarantined *quarantined)
+{
+    uint32_t place = (uint32_t)(quarantined - meta->quarantine);
+
+    CHECK(place < meta->quarantine_count);
+    meta->quarantine_count--;
+    memmove(&meta->quarantine[place], &meta->quarantine[place + 1],
+            sizeof *meta->quarantine * (meta->quarantine_count - place));
 }
 
 const struct currency *policy_find_currency(const struct policy *policy, struct slice name)

@@ -12,12 +12,23 @@
 #define CURRENCIES_MAX          64u
 #define CURRENCY_NAME_BYTES_MAX 32u
 #define EXPIRED_MAX             4096u
+#define QUARANTINE_MAX          1024u
+#define QUARANTINE_PLAYER_SIZE  104u
+#define QUARANTINE_REASON_SIZE  72u
 #define AMOUNT_MAX              9007199254740991ll /* 2^53 - 1: exact in every JSON reader. */
 
 struct currency {
     char name[CURRENCY_NAME_BYTES_MAX + 1];
     int64_t min_balance;
     int64_t max_balance;
+    int64_t lowest_min; /* Of every policy that declared it: debts that were allowed once stand. */
+};
+
+/* A player whose mutations are refused. Texts end with a NUL. */
+struct quarantined {
+    uint64_t at_ms;
+    char player[QUARANTINE_PLAYER_SIZE]; /* Without its kind. */
+    char reason[QUARANTINE_REASON_SIZE];
 };
 
 struct policy {
@@ -50,6 +61,8 @@ struct meta {
     struct incarnation lowest_live; /* Everything below is expired. */
     struct incarnation *expired;    /* Sorted; at or above lowest_live. Owned. */
     uint32_t expired_count;
+    struct quarantined *quarantine; /* Sorted by player. Owned. */
+    uint32_t quarantine_count;      /* At most QUARANTINE_MAX. */
     struct policy policy;
 };
 
@@ -60,6 +73,12 @@ void meta_encode(const struct meta *meta, struct buf *out);
 /* ERR_CORRUPT: malformed; *meta untouched. */
 NODISCARD err meta_decode(struct slice bytes, struct meta *meta);
 bool meta_is_expired(const struct meta *meta, struct incarnation incarnation);
+/* NULL: not quarantined. */
+const struct quarantined *meta_find_quarantined(const struct meta *meta, struct slice player);
+/* False: quarantined already, or the list is full. Texts are cut to what fits. */
+bool meta_quarantine(struct meta *meta, struct slice player, struct slice reason, uint64_t at_ms);
+/* `quarantined` was found. */
+void meta_release(struct meta *meta, const struct quarantined *quarantined);
 const struct currency *policy_find_currency(const struct policy *policy, struct slice name);
 /* The policy a shard starts with: no currencies, default limits. */
 struct policy policy_default(void);

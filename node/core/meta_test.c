@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -33,6 +34,7 @@ static void fill(struct meta *meta)
     memcpy(meta->policy.currencies[1].name, "gold", 5);
     meta->policy.currencies[1].min_balance = -5;
     meta->policy.currencies[1].max_balance = AMOUNT_MAX;
+    assert_true(meta_quarantine(meta, SLICE_LITERAL("bob"), SLICE_LITERAL("because"), 77));
 }
 
 static void meta_reads_back_as_it_was_written_and_no_prefix_of_it_does(void **state)
@@ -75,6 +77,30 @@ static void servers_are_expired_below_the_lowest_live_or_one_by_one(void **state
     meta_deinit(&meta);
 }
 
+static void the_quarantined_are_found_released_and_bounded(void **state)
+{
+    struct meta meta = { 0 };
+    char name[16];
+    (void)state;
+
+    fill(&meta);
+    assert_false(meta_quarantine(&meta, SLICE_LITERAL("bob"), SLICE_LITERAL("again"), 78));
+    assert_true(meta_quarantine(&meta, SLICE_LITERAL("ann"), SLICE_LITERAL("x"), 79));
+    assert_true(meta_quarantine(&meta, SLICE_LITERAL("zoe"), SLICE_LITERAL("y"), 80));
+    assert_string_equal(meta_find_quarantined(&meta, SLICE_LITERAL("bob"))->reason, "because");
+    assert_null(meta_find_quarantined(&meta, SLICE_LITERAL("bo")));
+    meta_release(&meta, meta_find_quarantined(&meta, SLICE_LITERAL("bob")));
+    assert_null(meta_find_quarantined(&meta, SLICE_LITERAL("bob")));
+    assert_string_equal(meta_find_quarantined(&meta, SLICE_LITERAL("ann"))->reason, "x");
+    assert_string_equal(meta_find_quarantined(&meta, SLICE_LITERAL("zoe"))->reason, "y");
+    for (uint32_t i = 2; i < QUARANTINE_MAX; i++) {
+        (void)snprintf(name, sizeof name, "p%u", i);
+        assert_true(meta_quarantine(&meta, slice_from_text(name), SLICE_LITERAL("z"), 1));
+    }
+    assert_false(meta_quarantine(&meta, SLICE_LITERAL("one more"), SLICE_LITERAL("z"), 1));
+    meta_deinit(&meta);
+}
+
 static void currencies_are_found_by_their_whole_name(void **state)
 {
     struct meta meta = { 0 };
@@ -94,6 +120,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(meta_reads_back_as_it_was_written_and_no_prefix_of_it_does),
         cmocka_unit_test(servers_are_expired_below_the_lowest_live_or_one_by_one),
+        cmocka_unit_test(the_quarantined_are_found_released_and_bounded),
         cmocka_unit_test(currencies_are_found_by_their_whole_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

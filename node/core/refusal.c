@@ -79,3 +79,25 @@ struct slice refusal_pack(const struct refusal *refusal, struct arena *arena)
     buf_deinit(&bytes);
     return packed;
 }
+
+void damage_note(struct damage *damage, struct slice entity, const char *reason)
+{
+    const size_t prefix = sizeof "player:" - 1;
+
+    if (damage->found || entity.size <= prefix)
+        return;
+    damage->found = true;
+    (void)snprintf(damage->player, sizeof damage->player, "%.*s", (int)(entity.size - prefix),
+                   (const char *)entity.data + prefix);
+    (void)snprintf(damage->reason, sizeof damage->reason, "%s", reason);
+}
+
+err refuse_damaged(struct arena *arena, struct refusal *refusal, struct damage *damage,
+                   struct slice entity, const char *reason)
+{
+    damage_note(damage, entity, reason);
+    err e = refuse(arena, refusal, CODE(QUARANTINED), "",
+                   "the player is held back for review: %s; nothing was done", reason);
+    refusal->transient = true;
+    return e;
+}

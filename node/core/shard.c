@@ -249,6 +249,7 @@ void shard_step(struct shard *shard, const struct shard_event *event, struct sha
     shard_answer_progress(shard, event, out);
     shard_read_progress(shard, event, out);
     follow_role(shard, event, out);
+    shard_contain(shard, event, out);
     shard_channel_progress(shard, event, out);
     if (out->rep.orphan_count > 0)
         incident_orphans(shard, event, out);

@@ -143,7 +143,9 @@ static bool is_incident(const struct shard *shard, const struct call *call,
     if (!shard_serves(shard))
         return false;
     return (outcome->duplicate && (call == NULL || !call->claimed)) || outcome->stale_write ||
-           outcome->channel.settled_count > 0 || outcome->session_freed;
+           outcome->channel.settled_count > 0 || outcome->session_freed ||
+           (outcome->kind == OUTCOME_COMMITTED && (outcome->method == METHOD_CONTAIN_PLAYER ||
+                                                   outcome->method == METHOD_RELEASE_QUARANTINE));
 }
 
 static void applied(struct shard *shard, const struct entry *entry, const struct outcome *outcome,

@@ -100,6 +100,24 @@ static void tell_freed(struct shard *shard, const struct entry *entry,
     set_text(incident->op_id, sizeof incident->op_id, slice_from_text(request->incarnation));
 }
 
+/* Only what is contained now: a second report of the same is none. */
+static void tell_contained(struct shard *shard, const struct entry *entry,
+                           const struct outcome *outcome, const struct shard_event *event,
+                           struct shard_out *out)
+{
+    struct op op;
+
+    if (outcome->body.size == 0 || op_decode(entry->body, &op) != ERR_OK)
+        return;
+    const Holdfast__Internal__V1__ContainPlayerRequest *request = (const void *)arena_unpack(
+        &shard->arena, &holdfast__internal__v1__contain_player_request__descriptor, op.request);
+    struct incident *incident = add(shard, INCIDENT_CONTAINED, event, out);
+    if (incident == NULL || request == NULL)
+        return;
+    set_text(incident->player, sizeof incident->player, slice_from_text(request->player_id));
+    set_text(incident->what, sizeof incident->what, slice_from_text(request->reason));
+}
+
 void incident_applied(struct shard *shard, const struct entry *entry, const struct outcome *outcome,
                       const struct shard_event *event, struct shard_out *out)
 {
@@ -111,6 +129,11 @@ void incident_applied(struct shard *shard, const struct entry *entry, const stru
         tell_operation(shard, INCIDENT_STALE_WRITE_REFUSED, entry, "", event, out);
     if (outcome->session_freed)
         tell_freed(shard, entry, outcome, event, out);
+    if (outcome->method == METHOD_CONTAIN_PLAYER)
+        tell_contained(shard, entry, outcome, event, out);
+    if (outcome->method == METHOD_RELEASE_QUARANTINE && !outcome->duplicate &&
+        outcome->kind == OUTCOME_COMMITTED)
+        tell_operation(shard, INCIDENT_RELEASED, entry, "", event, out);
     tell_settled(shard, outcome, event, out);
 }
 

@@ -108,6 +108,9 @@ void shard_channel_delivered(struct shard *shard, const struct shard_event *even
 void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
                           const struct shard_event *event, struct shard_out *out);
 
+/* shard_contain.c: the owner logs what apply or a read found broken. */
+void shard_contain(struct shard *shard, const struct shard_event *event, struct shard_out *out);
+
 /* shard_incident.c: what operators may ask about. Told by the owner alone, orphans aside. */
 void incident_applied(struct shard *shard, const struct entry *entry, const struct outcome *outcome,
                       const struct shard_event *event, struct shard_out *out);

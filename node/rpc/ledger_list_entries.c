@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <string.h>
 
 #include "idl/method.h"
 #include "node/core/arena_proto.h"
@@ -27,6 +28,8 @@ struct page {
     uint32_t left;     /* Entries to show. */
     uint32_t scans;    /* Entries to look at. */
     size_t bytes_left; /* May be passed by the last entry. */
+    struct slice last; /* The row before, as stored; empty: none. */
+    uint64_t last_seq;
 };
 
 /* From `seq` on: to the next seq that the filter leaves, if any. */
@@ -85,8 +88,33 @@ static err page_begin(struct read_context *context, const Holdfast__V1__ListEntr
     return ERR_OK;
 }
 
+/* `row`, at page->next, must follow from the row before it, both as stored, and the newest must be
+ * what the player's own row says. */
+static void chain_check(struct read_context *context, struct page *page,
+                        const struct player *player, struct slice row)
+{
+    uint8_t hash[LEDGER_HASH_BYTES];
+    struct slice first = page->ascending ? page->last : row;
+    struct slice second = page->ascending ? row : page->last;
+    bool adjacent = page->last_seq == (page->ascending ? page->next - 1 : page->next + 1);
+
+    if (row.size < LEDGER_HASH_BYTES)
+        return;
+    if (page->next == player->ledger_seq &&
+        memcmp(row.data + row.size - sizeof hash, player->ledger_hash, sizeof hash) != 0)
+        damage_note(context->damage, context->entity, "the ledger's head is another entry");
+    if (page->last.size > 0 && adjacent) {
+        ledger_hash(first.data + first.size - sizeof hash,
+                    (struct slice){ second.data, second.size - sizeof hash }, hash);
+        if (memcmp(hash, second.data + second.size - sizeof hash, sizeof hash) != 0)
+            damage_note(context->damage, context->entity, "a ledger entry does not chain");
+    }
+    page->last = arena_copy(context->arena, row);
+    page->last_seq = page->next;
+}
+
 /* Shows the next entry, or passes it by. ERR_NEED. */
-static err page_step(struct read_context *context, struct page *page,
+static err page_step(struct read_context *context, struct page *page, const struct player *player,
                      Holdfast__V1__ListEntriesResponse *response)
 {
     struct row_key key;
@@ -99,6 +127,7 @@ static err page_step(struct read_context *context, struct page *page,
         return ERR_NEED;
     }
     CHECK(found == STATE_PRESENT);
+    chain_check(context, page, player, row);
     page->bytes_left -= row.size < page->bytes_left ? row.size : page->bytes_left;
     if (!ledger_filter_matches(&page->filter, row, context->arena,
                                &response->entries[response->n_entries]))
@@ -124,7 +153,7 @@ static err ledger_list_entries_read(struct read_context *context, const Protobuf
         return e;
     response->entries = arena_alloc(context->arena, sizeof *response->entries * (page.left + 1));
     while (page.next > 0 && page.left > 0 && page.scans > 0 && page.bytes_left > 0) {
-        e = page_step(context, &page, response);
+        e = page_step(context, &page, &player, response);
         if (e != ERR_OK)
             result = e; /* Go on, so that every missing row is noted. */
         page.scans--;

@@ -120,6 +120,14 @@ static void keep_expired_what_is(struct apply_context *context, uint64_t window_
         meta->floor_ms = floor_ms;
 }
 
+static int64_t lowest_min(const struct policy *before, const struct currency *currency)
+{
+    const struct currency *stood = policy_find_currency(before, slice_from_text(currency->name));
+
+    return stood != NULL && stood->lowest_min < currency->min_balance ? stood->lowest_min
+                                                                      : currency->min_balance;
+}
+
 /* Applying a version again, or an older one late, changes nothing. */
 static err node_apply_policy_handle(struct apply_context *context, const ProtobufCMessage *message,
                                     ProtobufCMessage *reply)
@@ -135,6 +143,7 @@ static err node_apply_policy_handle(struct apply_context *context, const Protobu
     if (given->version <= policy->version)
         return ERR_OK;
     keep_expired_what_is(context, given->operation_window_ms);
+    const struct policy before = *policy;
     memset(policy, 0, sizeof *policy);
     policy->version = given->version;
     policy->operation_window_ms = given->operation_window_ms;
@@ -147,6 +156,7 @@ static err node_apply_policy_handle(struct apply_context *context, const Protobu
         memcpy(currency->name, given->currencies[i]->name, strlen(given->currencies[i]->name));
         currency->min_balance = given->currencies[i]->min_balance;
         currency->max_balance = given->currencies[i]->max_balance;
+        currency->lowest_min = lowest_min(&before, currency);
     }
     qsort(policy->currencies, policy->currency_count, sizeof(struct currency), currency_order);
     return ERR_OK;

@@ -12,7 +12,8 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "idl/method.h"
-#include "node/core/shard.h"
+#include "node/core/rows.h"
+#include "node/core/shard_internal.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/base/id.h"
@@ -27,6 +28,7 @@ struct fixture {
     enum reply_status last_status;
     struct buf last_body;
     uint32_t replies;
+    struct incident told; /* The last incident. */
 };
 
 #define UNIX_MS 1790000000000u
@@ -42,6 +44,8 @@ static void take_replies(struct fixture *f, const struct shard_out *out)
         buf_append(&f->last_body, out->bytes.data + out->replies[i].offset, out->replies[i].size);
         f->replies++;
     }
+    if (out->incident_count > 0)
+        f->told = out->incidents[out->incident_count - 1];
 }
 
 /* Rows are answered from an empty database. */
@@ -330,6 +334,49 @@ static void waiter_that_asks_twice_under_one_id_is_answered_twice(void **state)
     assert_int_equal(f->last_status, REPLY_OK);
 }
 
+/* Changes the time that a ledger entry says. */
+static void spoil_entry(struct fixture *f, uint64_t seq)
+{
+    struct state *rows = applier_state(f->shard->applier);
+    struct buf spoilt = { 0 };
+    struct row_key key;
+    struct slice row;
+
+    row_key_ledger(&key, SLICE_LITERAL("player:42"), seq);
+    assert_int_equal(state_find(rows, row_key_slice(&key), &row), STATE_PRESENT);
+    buf_append(&spoilt, row.data, row.size);
+    spoilt.data[12] ^= 1;
+    state_begin(rows);
+    state_put(rows, row_key_slice(&key), buf_slice(&spoilt));
+    state_commit(rows);
+    buf_deinit(&spoilt);
+}
+
+static void a_ledger_that_does_not_chain_is_contained_by_a_logged_entry(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__ListEntriesRequest list = HOLDFAST__V1__LIST_ENTRIES_REQUEST__INIT;
+    char id[UUID_TEXT_SIZE];
+
+    for (int64_t i = 1; i <= 3; i++) {
+        op_id(f, id);
+        holdfast__v1__grant_response__free_unpacked(grant(f, id, i), NULL);
+    }
+    list.player_id = "42";
+    call(f, METHOD_LIST_ENTRIES, &list.base);
+    assert_int_equal(shard_meta(f->shard)->quarantine_count, 0);
+    spoil_entry(f, 2);
+    call(f, METHOD_LIST_ENTRIES, &list.base);
+    assert_int_equal(f->last_status, REPLY_OK); /* The record is kept, and shown. */
+    assert_non_null(meta_find_quarantined(shard_meta(f->shard), SLICE_LITERAL("42")));
+    assert_int_equal(f->told.kind, INCIDENT_CONTAINED);
+    assert_string_equal(f->told.player, "42");
+    assert_string_equal(f->told.what, "a ledger entry does not chain");
+    uint64_t entries = shard_applied_index(f->shard);
+    call(f, METHOD_LIST_ENTRIES, &list.base);
+    assert_int_equal(shard_applied_index(f->shard), entries); /* Once. */
+}
+
 static void reads_see_what_was_acknowledged(void **state)
 {
     struct fixture *f = *state;
@@ -415,6 +462,7 @@ int main(void)
         SHARD_TEST(waiter_gets_the_session_when_the_holder_ends_it),
         SHARD_TEST(waiter_that_was_cancelled_loses_its_place),
         SHARD_TEST(waiter_that_asks_twice_under_one_id_is_answered_twice),
+        SHARD_TEST(a_ledger_that_does_not_chain_is_contained_by_a_logged_entry),
         SHARD_TEST(reads_see_what_was_acknowledged),
         SHARD_TEST(at_least_needs_a_whole_dot_and_is_not_silently_strict),
         SHARD_TEST(deposed_owner_says_where_to_go),

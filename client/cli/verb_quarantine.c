@@ -1,0 +1,92 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/output.h"
+#include "client/cli/verb.h"
+#include "client/sdk/client.h"
+
+static const struct column columns[] = {
+    { .title = "PLAYER", .path = "playerId" },
+    { .title = "SINCE MS", .path = "atMs" },
+    { .title = "REASON", .path = "reason" },
+    { .title = NULL },
+};
+
+static int list(const struct arguments *arguments)
+{
+    json_t *all = json_array();
+    int code;
+    json_t *cluster = call_json(arguments, "AdminService/GetCluster", json_object(), &code);
+    int shards = (int)json_integer_value(json_object_get(cluster, "shardCount"));
+
+    json_decref(cluster);
+    for (int shard = 0; shard < shards && code == 0; shard++) {
+        json_t *page = call_json(arguments, "AdminService/ListQuarantined",
+                                 json_pack("{s:i}", "shard", shard), &code);
+        json_array_extend(all, json_object_get(page, "players"));
+        json_decref(page);
+    }
+    if (code == 0 && wants_json(arguments))
+        print_json(all);
+    else if (code == 0 && json_array_size(all) == 0)
+        printf("nobody is quarantined\n");
+    else if (code == 0)
+        print_table(NULL, all, columns);
+    json_decref(all);
+    return code;
+}
+
+static int show(const struct arguments *arguments, const char *player)
+{
+    int code;
+    json_t *answer = call_json(arguments, "AdminService/GetQuarantine",
+                               json_pack("{s:s}", "playerId", player), &code);
+    const json_t *held = json_object_get(answer, "quarantined");
+
+    if (answer != NULL && wants_json(arguments))
+        print_json(answer);
+    else if (answer != NULL && held == NULL)
+        printf("%s is not quarantined\n", player);
+    else if (answer != NULL)
+        printf("%s is quarantined: %s\n", player,
+               json_string_value(json_object_get(held, "reason")));
+    json_decref(answer);
+    return code;
+}
+
+static int let_go(const struct arguments *arguments, const char *player)
+{
+    char op_id[37];
+    int code;
+
+    if (arguments->reason[0] == 0) {
+        fprintf(stderr, "holdfast: a release wants --reason TEXT: it is logged\n");
+        return 2;
+    }
+    client_op_id(op_id);
+    json_t *answer =
+        call_json(arguments, "AdminService/ReleaseQuarantine",
+                  json_pack("{s:s, s:s, s:s, s:{s:{s:s}}}", "playerId", player, "opId", op_id,
+                            "reason", arguments->reason, "authority", "system", "scope", "admin"),
+                  &code);
+    if (answer != NULL)
+        printf("%s is released; it was quarantined for: %s\n", player,
+               json_string_value(json_object_get(answer, "wasFor")));
+    json_decref(answer);
+    return code;
+}
+
+int verb_quarantine(const struct arguments *arguments)
+{
+    const char *what = arguments->word_count > 1 ? arguments->words[1] : "";
+
+    if (arguments->word_count == 2 && strcmp(what, "list") == 0)
+        return list(arguments);
+    if (arguments->word_count == 3 && strcmp(what, "show") == 0)
+        return show(arguments, arguments->words[2]);
+    if (arguments->word_count == 3 && strcmp(what, "release") == 0)
+        return let_go(arguments, arguments->words[2]);
+    fprintf(stderr,
+            "usage: holdfast quarantine list | show PLAYER | release PLAYER --reason TEXT\n");
+    return 2;
+}
