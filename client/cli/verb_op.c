@@ -36,8 +36,11 @@ int verb_op(const struct arguments *arguments)
     } else if (answer != NULL) {
         const char *state = json_string_value(json_object_get(operation, "state"));
         const char *method = json_string_value(json_object_get(operation, "method"));
+        const char *bound = json_string_value(json_object_get(operation, "boundPlayerId"));
         printf("%s %s\n", state != NULL ? state + strlen("OPERATION_STATE_") : "UNSPECIFIED",
-               method != NULL ? method : "");
+               method != NULL  ? method
+               : bound != NULL ? bound
+                               : "");
     }
     json_decref(answer);
     return code;

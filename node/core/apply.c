@@ -9,6 +9,7 @@
 #include "node/core/arena_proto.h"
 #include "node/core/channel_row.h"
 #include "node/core/outcome_row.h"
+#include "node/core/receipt.h"
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
 #include "node/core/txn_part.h"
@@ -135,6 +136,8 @@ struct step {
     struct decided decided;
     uint32_t freed;
     bool is_new;          /* Nothing is stored under the op_id yet. */
+    bool bound;           /* Its receipt was bound by this very entry. */
+    bool asks;            /* It waits for its receipt's shard; nothing is done yet. */
     struct damage damage; /* Found in this very entry: what was found elsewhere refuses nothing. */
     struct apply_context context;
     struct outcome *outcome;
@@ -343,6 +346,8 @@ static void step_refused(struct step *step)
     step->refusal.final = true;
     outcome_refused(step, refusal_pack(&step->refusal, &step->applier->arena));
     state_begin(step->applier->state);
+    if (step->bound)
+        receipt_keep(&step->context);
     outcome_store(step, OUTCOME_ROW_REFUSED, outcome->body);
     state_commit(step->applier->state);
 }
@@ -363,12 +368,13 @@ static void step_committed(struct step *step)
     bool identified = step->op.id.text.size > 0;
     bool pending = step->context.pending;
 
-    if (pending && outcome->channel.opened_seq == 0)
-        step->player.version--; /* A steal changes nothing before it is decided. */
+    if (pending && (outcome->channel.opened_seq == 0 || step->asks))
+        step->player.version--; /* Nothing changes before it is decided. */
     outcome->version = step->context.player != NULL ? step->player.version : 0;
     if (identified && outcome->version > 0 && step->player.created_at_ms == 0)
         step->player.created_at_ms = step->entry->owner_ms;
-    if (step->context.player != NULL && (identified || step->context.player_changed))
+    if (step->context.player != NULL && (identified || step->context.player_changed) &&
+        !(step->asks && outcome->version == 0))
         player_store(step);
     if (pending) {
         outcome->kind = OUTCOME_PENDING;
@@ -395,6 +401,20 @@ static err check_free(struct step *step)
                            step->op.id.text);
 }
 
+/* An operation under a receipt waits until that is bound. */
+static err handle(struct step *step)
+{
+    err e = ERR_OK;
+
+    if (receipt_concerns(step->handler, &step->op)) {
+        e = receipt_enter(&step->context, step->entry->body, &step->bound);
+        step->asks = step->context.pending;
+    }
+    if (e != ERR_OK || step->asks)
+        return e;
+    return step->handler->handle(&step->context, step->request, step->response);
+}
+
 static err evaluate(struct step *step)
 {
     struct applier *applier = step->applier;
@@ -411,7 +431,7 @@ static err evaluate(struct step *step)
     if (e == ERR_OK && step->context.player != NULL)
         e = authority_apply(&step->context, step->handler);
     if (e == ERR_OK)
-        e = step->handler->handle(&step->context, step->request, step->response);
+        e = handle(step);
     if (e == ERR_OK) {
         step_committed(step);
         state_commit(applier->state);
@@ -525,6 +545,7 @@ static err apply_operation(struct applier *applier, const struct entry *entry, s
         .decided = &step.decided,
         .channel = &outcome->channel,
         .damage = &step.damage,
+        .handlers = applier->handlers,
     };
     unpack_request(&step);
     if (step.op.id.text.size > 0)

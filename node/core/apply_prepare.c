@@ -4,6 +4,7 @@
 #include "idl/method.h"
 #include "node/core/apply_internal.h"
 #include "node/core/arena_proto.h"
+#include "node/core/receipt.h"
 #include "node/core/refusal.h"
 #include "node/core/text_rule.h"
 #include "runtime/base/check.h"
@@ -63,6 +64,8 @@ static err prepare_entity(struct preparation *p)
         return ERR_OK;
     }
     p->op.entity = slice_from_text(text);
+    if (p->op.method == METHOD_RESOLVE_OPERATION && receipt_is(p->op.entity))
+        return receipt_entity_check(p->arena, p->refusal, p->op.entity, *p->envelope.op_id);
     if (entity_parse(p->op.entity, &why) != ERR_OK)
         return refuse_invalid(p->arena, p->refusal, "entity", why,
                               text_shorten(p->arena, p->op.entity));
@@ -136,7 +139,8 @@ static err prepare_authority(struct preparation *p)
     if (e != ERR_OK)
         return e;
     *p->envelope.authority = NULL;
-    return authority_check_kind(p->arena, p->refusal, p->handler, authority->kind);
+    e = authority_check_kind(p->arena, p->refusal, p->handler, authority->kind);
+    return e == ERR_OK ? receipt_check(p->arena, p->refusal, p->handler, &p->op) : e;
 }
 
 /* More outcomes are kept than the policy allows, and none is old enough to forget. */

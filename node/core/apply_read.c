@@ -2,6 +2,7 @@
 #include "idl/method.h"
 #include "node/core/apply_internal.h"
 #include "node/core/arena_proto.h"
+#include "node/core/receipt.h"
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
 #include "node/core/text_rule.h"
@@ -28,6 +29,8 @@ void applier_footprint(struct applier *applier, struct slice op_body, struct nee
         row_key_operation(&key, op.entity, &op.id);
         need_add_key(&keys, row_key_slice(&key));
     }
+    if (handler != NULL && receipt_concerns(handler, &op))
+        receipt_enter_footprint(&op, applier->shard, &keys);
     if (handler != NULL && handler->footprint != NULL) {
         const ProtobufCMessage *request =
             arena_unpack(&applier->scratch, method_find(op.method)->request, op.request);
@@ -45,7 +48,7 @@ void applier_footprint(struct applier *applier, struct slice op_body, struct nee
 }
 
 /* The entity that a read is about; none for reads of a whole shard. */
-static err read_entity(struct read_context *context, ProtobufCMessage *request)
+static err read_entity(struct read_context *context, uint32_t method, ProtobufCMessage *request)
 {
     struct envelope envelope;
     const char *why;
@@ -56,6 +59,8 @@ static err read_entity(struct read_context *context, ProtobufCMessage *request)
     struct slice text = slice_from_text(*envelope.entity);
     if (!envelope.is_player) {
         context->entity = text;
+        if (method == METHOD_GET_OPERATION && receipt_is(text))
+            return receipt_entity_check(context->arena, context->refusal, text, *envelope.op_id);
         if (entity_parse(text, &why) != ERR_OK)
             return refuse_invalid(context->arena, context->refusal, "entity", why,
                                   text_shorten(context->arena, text));
@@ -96,7 +101,7 @@ err applier_read(struct applier *applier, uint32_t method, struct slice request,
     if (message == NULL)
         return refuse(arena, ret_refusal, CODE(INVALID_ARGUMENT), "",
                       "the request is not a valid %s in protobuf", info->request->name);
-    err e = read_entity(&context, message);
+    err e = read_entity(&context, method, message);
     if (e != ERR_OK)
         return e;
     ProtobufCMessage *response = arena_message(arena, info->response);

@@ -4,6 +4,7 @@
 
 #include "node/core/arena_proto.h"
 #include "node/core/mailbox.h"
+#include "node/core/receipt.h"
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
 #include "node/core/text_rule.h"
@@ -24,6 +25,7 @@ void channel_deliver_footprint(const Holdfast__Internal__V1__DeliverRequest *req
         row_key_inbox(&key, request->source, request->credits[i]->seq);
         need_add_key(keys, row_key_slice(&key));
         txn_member_footprint(request->credits[i], keys);
+        receipt_footprint(request->credits[i], keys);
         if (request->credits[i]->mail == NULL)
             continue;
         row_key_mailbox(&key, entity_of_player(&arena, request->credits[i]->to_player_id));
@@ -108,6 +110,8 @@ static err credit_decide(struct delivery *d, uint32_t place,
         e = txn_member_prepare(d->context, place, credit, result);
     else if (credit->finish != NULL)
         e = txn_member_finish(d->context, credit, result);
+    else if (credit->receipt != NULL)
+        e = receipt_decide(d->context, credit, result);
     else
         e = mail_decide(d, place, credit, result);
     if (e == ERR_OK)

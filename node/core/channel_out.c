@@ -37,21 +37,22 @@ err channel_check_room(struct arena *arena, struct refusal *refusal, const struc
     return refuse_room(arena, refusal, "too many transfers");
 }
 
+static char *borrowed(const char *text)
+{
+    return (char *)(uintptr_t)(text != NULL ? text : "");
+}
+
 static struct slice payload_hash(struct arena *arena, const struct channel_record *record)
 {
     const ProtobufCMessage *goods = record->mail != NULL      ? &record->mail->base
                                     : record->prepare != NULL ? &record->prepare->base
-                                                              : &record->finish->base;
+                                    : record->finish != NULL  ? &record->finish->base
+                                                              : &record->receipt->base;
     struct hash128 none = { { 0 } };
     struct hash128 hash =
-        hash_chain(none, slice_from_text(record->to_player_id), arena_pack(arena, goods));
+        hash_chain(none, slice_from_text(borrowed(record->to_player_id)), arena_pack(arena, goods));
 
     return arena_copy(arena, (struct slice){ hash.bytes, sizeof hash.bytes });
-}
-
-static char *borrowed(const char *text)
-{
-    return (char *)(uintptr_t)(text != NULL ? text : "");
 }
 
 static void record_store(struct apply_context *context, uint32_t destination,
@@ -68,6 +69,7 @@ static void record_store(struct apply_context *context, uint32_t destination,
     credit.mail = record->mail;
     credit.prepare = record->prepare;
     credit.finish = record->finish;
+    credit.receipt = record->receipt;
     row.credit = &credit;
     row.player_id = borrowed(record->player_id);
     row.method = record->method;
@@ -78,6 +80,8 @@ static void record_store(struct apply_context *context, uint32_t destination,
         (ProtobufCBinaryData){ record->response.size, (uint8_t *)(uintptr_t)record->response.data };
     row.mail_return = record->mail_return;
     row.finish = record->finish != NULL;
+    row.operation = (ProtobufCBinaryData){ record->operation.size,
+                                           (uint8_t *)(uintptr_t)record->operation.data };
     outbox_store(context, destination, &row);
 }
 

@@ -29,6 +29,8 @@ struct channel_record {
     Holdfast__V1__Mail *mail;
     Holdfast__Internal__V1__TxnPrepare *prepare;
     Holdfast__Internal__V1__TxnFinish *finish; /* Nobody waits, and there is always room for it. */
+    Holdfast__Internal__V1__ReceiptBind *receipt;
+    struct slice operation; /* ... that it pays for. */
 };
 
 /* The shard of a player's mailbox. */

@@ -6,6 +6,7 @@
 #include "node/core/goods.h"
 #include "node/core/mailbox.h"
 #include "node/core/outcome_row.h"
+#include "node/core/receipt.h"
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
 #include "node/core/text_rule.h"
@@ -44,8 +45,9 @@ void channel_settle_footprint(const Holdfast__Internal__V1__SettleRequest *reque
             row_key_operation(&key, entity, &id);
             need_add_key(keys, row_key_slice(&key));
         }
-        if (item->result->decision ==
-            HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_APPLIED)
+        bool applied = item->result->decision ==
+                       HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_APPLIED;
+        if (applied != item->receipt)
             continue;
         row_key_player(&key, entity);
         need_add_key(keys, row_key_slice(&key));
@@ -201,6 +203,11 @@ static err settle(struct settlement *s)
     if (s->row->credit->finish != NULL) {
         CHECK(applied); /* Those who voted for it cannot refuse. */
         return ERR_OK;
+    }
+    if (s->row->credit->receipt != NULL) {
+        e = receipt_settle(&s->context, s->row, s->result, s->place, s->settled);
+        s->told = e == ERR_OK;
+        return e;
     }
     s->op.entity = entity_of_player(s->context.arena, s->row->player_id);
     s->op.id.text = slice_from_text(s->row->credit->op_id);

@@ -15,6 +15,8 @@
 #include "node/core/state.h"
 #include "runtime/base/arena.h"
 
+struct handler_table;
+
 /* Why a request is refused. Texts live in an arena or are static. */
 struct refusal {
     Holdfast__V1__ErrorCode code;
@@ -46,6 +48,7 @@ struct settled {
     uint64_t version;
     uint32_t method;
     bool cancelled;      /* By a seal. */
+    bool receipt;        /* It waited for its receipt to be bound. */
     struct slice entity; /* Whose operation it was, and which. Arena memory. */
     struct slice op_id;
 };
@@ -107,6 +110,8 @@ struct apply_context {
     bool releasing;              /* The holder gives the session up: nobody is displaced. */
     struct channel_effect *channel;
     struct damage *damage;
+    const struct handler_table *handlers;
+    uint32_t uid_place; /* In the entry, of the first UID that a handler makes. */
 };
 
 struct read_context {
@@ -130,7 +135,8 @@ enum admits {
 
 struct handler {
     uint32_t method;
-    uint32_t admits; /* enum admits */
+    uint32_t admits;   /* enum admits */
+    uint32_t receipts; /* ... and under which of them its op_id may be a receipt (receipt.h). */
     /* ERR_INVALID: refused before the log; `refusal` says why. May be NULL. */
     err (*check)(struct check_context *context, ProtobufCMessage *request);
     /* Of a request that carries more than its operation is: what deduplication compares. NULL: all

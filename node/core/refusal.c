@@ -101,3 +101,17 @@ err refuse_damaged(struct arena *arena, struct refusal *refusal, struct damage *
     refusal->transient = true;
     return e;
 }
+
+err quarantine_check(struct arena *arena, struct refusal *refusal, const struct meta *meta,
+                     struct slice player)
+{
+    const struct quarantined *held =
+        meta->quarantine_count > 0 ? meta_find_quarantined(meta, player) : NULL;
+
+    if (held == NULL)
+        return ERR_OK;
+    err e = refuse(arena, refusal, CODE(QUARANTINED), "",
+                   "the player is held back for review: %s; nothing was done", held->reason);
+    refusal->transient = true;
+    return e;
+}

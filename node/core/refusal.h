@@ -14,6 +14,9 @@ err refuse_invalid(struct arena *arena, struct refusal *refusal, const char *fie
                    const char *limit, const char *value);
 err refuse_number(struct arena *arena, struct refusal *refusal, const char *field,
                   const char *limit, int64_t value);
+/* QUARANTINED, not stored as the operation's outcome, if the player is held back: ERR_CONFLICT. */
+NODISCARD err quarantine_check(struct arena *arena, struct refusal *refusal,
+                               const struct meta *meta, struct slice player);
 /* ErrorDetail bytes in the arena. */
 struct slice refusal_pack(const struct refusal *refusal, struct arena *arena);
 

@@ -173,6 +173,12 @@ void row_key_intent(struct row_key *key, struct slice entity)
     key_add(key, entity);
 }
 
+void row_key_receipt(struct row_key *key, struct slice receipt)
+{
+    key_begin(key, TABLE_RECEIPT);
+    key_add(key, receipt);
+}
+
 void row_key_txn(struct row_key *key, uint32_t destination, uint64_t seq)
 {
     key_begin(key, TABLE_TXN);

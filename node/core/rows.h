@@ -45,6 +45,7 @@ void row_key_history(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES], uin
 void row_key_history_prefix(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES]);
 void row_key_intent(struct row_key *key, struct slice entity);
 void row_key_txn(struct row_key *key, uint32_t destination, uint64_t seq);
+void row_key_receipt(struct row_key *key, struct slice receipt);
 /* The last key that an operation of this millisecond could have, and what follows it. */
 void row_key_operation_bound(struct row_key *key, uint64_t ms);
 /* Of a key of TABLE_OPERATION. */

@@ -63,6 +63,7 @@ static settle_item *settle_item_of(struct arena *arena, const outbox_row *row)
     if (row->credit->prepare != NULL)
         item->txn = row->credit->prepare->txn;
     item->finish = row->finish;
+    item->receipt = row->credit->receipt != NULL;
     return item;
 }
 
@@ -283,7 +284,8 @@ static bool result_is_sound(const settle_item *item,
     case HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_APPLIED:
         if (item->txn != NULL)
             return txn_vote_is_sound(result->vote);
-        return item->finish || item_uid_parse(slice_from_text(result->mail_id), mail_id) == ERR_OK;
+        return item->finish || item->receipt ||
+               item_uid_parse(slice_from_text(result->mail_id), mail_id) == ERR_OK;
     case HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_REJECTED:
         return result->refusal != NULL && !item->finish;
     default:
@@ -422,7 +424,8 @@ void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
         return;
     for (uint32_t i = 0; i < effect->settled_count; i++) {
         shard->stats.transfers_settled += !effect->settled[i].refused;
-        shard->stats.transfers_refunded += effect->settled[i].refused;
+        shard->stats.transfers_refunded +=
+            effect->settled[i].refused && !effect->settled[i].receipt;
     }
     wake_sending(shard, effect, event, out);
     struct channel_lane *lane = channel_lanes_get(&shard->lanes, effect->destination);

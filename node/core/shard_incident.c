@@ -74,6 +74,10 @@ static void tell_settled(struct shard *shard, const struct outcome *outcome,
         const char *what = settled->cancelled ? "transfer_sealed"
                            : settled->refused ? "transfer_refunded"
                                               : "transfer_settled";
+        if (settled->receipt)
+            what = settled->cancelled ? "receipt_sealed"
+                   : settled->refused ? "receipt_refused"
+                                      : "receipt_settled";
         incident->method = settled->method;
         name(incident, settled->entity, settled->op_id);
         set_text(incident->what, sizeof incident->what, slice_from_text(what));

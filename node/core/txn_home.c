@@ -158,10 +158,12 @@ static err prepare_here(struct execution *x)
     err result = ERR_OK;
 
     for (size_t i = 0; i < plan->part_count; i++) {
-        if (x->shards[i] == x->context->shard &&
-            txn_player_load(x->context, plan->parts[i]->player_id, x->terms.op_id,
-                            &x->players[i]) != ERR_OK)
-            result = ERR_NEED;
+        if (x->shards[i] != x->context->shard)
+            continue;
+        err e =
+            txn_player_load(x->context, plan->parts[i]->player_id, x->terms.op_id, &x->players[i]);
+        if (e == ERR_NEED || result == ERR_OK)
+            result = e;
     }
     vote->taken =
         arena_messages(arena, &holdfast__internal__v1__txn_taken__descriptor, plan->part_count);
@@ -400,7 +402,8 @@ static struct slice sealed_body(struct arena *arena)
     return refusal_pack(&refusal, arena);
 }
 
-/* The operation's one outcome. A conflict is none: the same attempt may be carried out later. */
+/* The operation's one outcome. A conflict is none, nor is that somebody is held back: the same
+ * attempt may be carried out later. */
 static err outcome_decide(struct decision *d)
 {
     struct arena *arena = d->context->arena;
@@ -414,7 +417,8 @@ static err outcome_decide(struct decision *d)
         return ERR_NEED;
     CHECK(found == STATE_PRESENT); /* Not pruned while it is PENDING. */
     CHECK(row.state == OUTCOME_ROW_PENDING);
-    bool recorded = d->commit || d->sealed || refusal->code != CODE(TXN_CONFLICT);
+    bool recorded = d->commit || d->sealed ||
+                    (refusal->code != CODE(TXN_CONFLICT) && refusal->code != CODE(QUARANTINED));
     if (d->commit) {
         body = committed_body(d);
     } else if (d->sealed) {

@@ -67,8 +67,10 @@ err txn_player_load(struct apply_context *entry, const char *player_id, const ch
         player_init(&p->own, p->op.entity);
         break;
     case STATE_PRESENT:
-        CHECK(player_decode(arena_copy(entry->arena, value), p->op.entity, entry->arena, &p->own) ==
-              ERR_OK);
+        if (player_decode(arena_copy(entry->arena, value), p->op.entity, entry->arena, &p->own) !=
+            ERR_OK)
+            return refuse_damaged(entry->arena, entry->refusal, entry->damage, p->op.entity,
+                                  "the player's row cannot be read");
         break;
     }
     return ERR_OK;
@@ -430,7 +432,10 @@ err txn_part_prepare(struct txn_player *p, const txn_part *part, struct txn_term
 
     if (context->player->txn.seq != 0)
         return txn_refuse_held(context->arena, context->refusal, part->player_id, p->op.id.text);
-    err e = prepare(p, part, terms, ret_taken);
+    err e = quarantine_check(context->arena, context->refusal, context->meta,
+                             player_id(context->player));
+    if (e == ERR_OK)
+        e = prepare(p, part, terms, ret_taken);
     if (e == ERR_NEED)
         return e;
     if (e != ERR_OK) {
@@ -548,6 +553,7 @@ err txn_intent_finish(struct apply_context *entry, struct txn_ref ref, bool comm
     err e = txn_player_load(entry, give->player_id, "", &p);
     enum state_found found =
         intent_find(entry->state, entry->arena, p->op.entity, entry->need, &intent);
+    CHECK(e != ERR_CONFLICT); /* It was read when it was prepared, and nobody wrote since. */
     if (e != ERR_OK || found == STATE_MISSING)
         return ERR_NEED;
     CHECK(found == STATE_PRESENT);

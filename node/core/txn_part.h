@@ -31,7 +31,7 @@ struct txn_terms {
 err txn_refuse_held(struct arena *arena, struct refusal *refusal, const char *player_id,
                     struct slice op_id);
 
-/* In the arena. ERR_NEED. */
+/* In the arena. ERR_NEED; ERR_CONFLICT: QUARANTINED, its row cannot be read. */
 NODISCARD err txn_player_load(struct apply_context *entry, const char *player_id, const char *op_id,
                               struct txn_player **ret_player);
 void txn_player_store(struct txn_player *player);

@@ -3,6 +3,7 @@
 #include "node/core/channel_out.h"
 #include "node/core/ledger.h"
 #include "node/core/mailbox.h"
+#include "node/core/receipt.h"
 #include "node/core/refusal.h"
 #include "node/core/text_rule.h"
 #include "node/core/txn_member.h"
@@ -17,10 +18,14 @@ static bool credit_is_sound(struct check_context *context, uint32_t source,
 {
     const Holdfast__V1__Mail *mail = credit->mail;
     uint8_t uid[ITEM_UID_BYTES];
-    int kinds = (mail != NULL) + (credit->prepare != NULL) + (credit->finish != NULL);
+    int kinds = (mail != NULL) + (credit->prepare != NULL) + (credit->finish != NULL) +
+                (credit->receipt != NULL);
 
-    if (credit->seq == 0 || kinds != 1 || credit->payload_hash.len != sizeof(struct hash128) ||
-        player_id_check(slice_from_text(credit->to_player_id)) != ERR_OK)
+    if (credit->seq == 0 || kinds != 1 || credit->payload_hash.len != sizeof(struct hash128))
+        return false;
+    if (credit->receipt != NULL)
+        return receipt_is_sound(credit, context->shard, context->shard_count);
+    if (player_id_check(slice_from_text(credit->to_player_id)) != ERR_OK)
         return false;
     if (mail == NULL)
         return txn_member_is_sound(context->arena, source, context->shard, context->shard_count,

@@ -152,7 +152,7 @@ static void typed_ids_outlive_the_window(void **state)
     struct spend spend;
 
     assert_non_null(fixture_grant(f, "ann", "unheld", 100));
-    spend_init(f, &spend, "receipt:GPA.1", 30);
+    spend_init(f, &spend, "claim:GPA.1", 30);
     assert_non_null(spend_send(f, &spend));
     fixture_pass(f, 49ull * 3600 * 1000);
     assert_int_equal(applier_meta(f->applier)->operation_count, 0);

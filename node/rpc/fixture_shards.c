@@ -127,6 +127,7 @@ void fixture_settle(struct fixture_shards *s, uint32_t from, uint32_t to,
         if (row != NULL) {
             items[i]->op_id = row->credit->op_id;
             items[i]->player_id = row->player_id;
+            items[i]->receipt = row->credit->receipt != NULL;
         }
         request.n_items++;
     }

@@ -46,7 +46,7 @@ static void prefetching_the_footprint_is_enough_for_apply(void **state)
     gold.currency = (char *)"gold";
     gold.amount = 5;
     request.player_id = (char *)"ann";
-    request.op_id = (char *)"receipt:1";
+    request.op_id = (char *)"claim:1";
     request.authority = fixture_authority(f, "unheld");
     request.currencies = amounts;
     request.n_currencies = 1;

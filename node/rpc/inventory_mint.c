@@ -43,6 +43,7 @@ static err inventory_mint_handle(struct apply_context *context, const ProtobufCM
 const struct handler inventory_mint_handler = {
     .method = METHOD_MINT,
     .admits = ADMITS_SESSION | ADMITS_SYSTEM | ADMITS_UNHELD,
+    .receipts = ADMITS_SESSION | ADMITS_SYSTEM | ADMITS_UNHELD,
     .check = inventory_mint_check,
     .handle = inventory_mint_handle,
 };

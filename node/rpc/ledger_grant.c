@@ -56,6 +56,7 @@ static err ledger_grant_handle(struct apply_context *context, const ProtobufCMes
 const struct handler ledger_grant_handler = {
     .method = METHOD_GRANT,
     .admits = ADMITS_SESSION | ADMITS_SYSTEM | ADMITS_UNHELD,
+    .receipts = ADMITS_SESSION | ADMITS_SYSTEM | ADMITS_UNHELD,
     .check = ledger_grant_check,
     .handle = ledger_grant_handle,
 };

@@ -72,8 +72,8 @@ static void items_make(struct apply_context *context, const send_request *reques
     mail->n_items = request->n_mint;
     mail->items = arena_alloc(context->arena, sizeof *mail->items * (request->n_mint + 1));
     for (size_t i = 0; i < request->n_mint; i++) {
-        item_uid_make(context->shard, context->dot.epoch, context->dot.counter, (uint32_t)i,
-                      items[i].uid);
+        item_uid_make(context->shard, context->dot.epoch, context->dot.counter,
+                      context->uid_place + (uint32_t)i, items[i].uid);
         items[i].step = 1;
         items[i].minted_at_ms = context->owner_ms;
         items[i].kind = slice_from_text(request->mint[i]->kind);
@@ -96,7 +96,8 @@ static err system_send(struct apply_context *context, const send_request *reques
     mail.reason = request->reason;
     mail.sent_at_ms = (int64_t)context->owner_ms;
     mail.op_id = arena_text(context->arena, context->op->id.text);
-    err e = mailbox_put(context, context->op->entity, &mail, 0, context->meta->policy.mailbox_max);
+    err e = mailbox_put(context, context->op->entity, &mail, context->uid_place,
+                        context->meta->policy.mailbox_max);
     if (e != ERR_OK)
         return e;
     balances_note(context, request, changes);
@@ -188,6 +189,7 @@ static err mailbox_send_handle(struct apply_context *context, const ProtobufCMes
 const struct handler mailbox_send_handler = {
     .method = METHOD_MAILBOX_SEND,
     .admits = ADMITS_SESSION | ADMITS_SYSTEM | ADMITS_UNHELD,
+    .receipts = ADMITS_SYSTEM,
     .check = mailbox_send_check,
     .footprint = mailbox_send_footprint,
     .handle = mailbox_send_handle,

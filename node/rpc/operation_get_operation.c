@@ -1,6 +1,7 @@
 #include "idl/method.h"
 #include "node/core/arena_proto.h"
 #include "node/core/outcome_row.h"
+#include "node/core/receipt.h"
 #include "node/core/refusal.h"
 #include "node/core/text_rule.h"
 #include "node/rpc/methods.h"
@@ -21,6 +22,9 @@ static err operation_get_operation_read(struct read_context *context,
                               text_shorten(context->arena, text));
     response->operation = (Holdfast__V1__OperationStatus *)arena_message(
         context->arena, &holdfast__v1__operation_status__descriptor);
+    if (receipt_is(context->entity))
+        return receipt_status(context->state, context->arena, context->need, context->entity,
+                              response->operation);
     response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_EXPIRED;
     if (!id.typed && uuid_v7_ms(&id.uuid) <= context->meta->floor_ms)
         return ERR_OK;

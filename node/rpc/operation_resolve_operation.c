@@ -4,6 +4,7 @@
 #include "node/core/arena_proto.h"
 #include "node/core/channel_out.h"
 #include "node/core/outcome_row.h"
+#include "node/core/receipt.h"
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
 #include "node/core/session_apply.h"
@@ -80,6 +81,18 @@ static void seal(struct apply_context *context, const struct op_id *id, bool is_
     outcome_row_store(context, id, is_new, row);
 }
 
+/* Of the receipt itself, whoever it pays. */
+static err resolve_receipt(struct apply_context *context, bool seal_it,
+                           Holdfast__V1__OperationStatus *status)
+{
+    err e = seal_it ? receipt_seal(context, context->op->entity) : ERR_OK;
+
+    if (e != ERR_OK)
+        return e;
+    return receipt_status(context->state, context->arena, context->need, context->op->entity,
+                          status);
+}
+
 static err operation_resolve_operation_handle(struct apply_context *context,
                                               const ProtobufCMessage *message,
                                               ProtobufCMessage *reply)
@@ -93,6 +106,8 @@ static err operation_resolve_operation_handle(struct apply_context *context,
 
     response->operation = (Holdfast__V1__OperationStatus *)arena_message(
         context->arena, &holdfast__v1__operation_status__descriptor);
+    if (receipt_is(context->op->entity))
+        return resolve_receipt(context, request->seal, response->operation);
     if (!id.typed && uuid_v7_ms(&id.uuid) <= context->meta->floor_ms) {
         response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_EXPIRED;
         if (request->seal)

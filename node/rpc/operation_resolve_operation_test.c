@@ -86,9 +86,9 @@ static void typed_ids_can_be_sealed_for_ever(void **state)
     struct fixture *f = *state;
 
     assert_non_null(fixture_grant(f, "ann", "unheld", 100));
-    assert_int_equal(fixture_seal(f, "ann", "receipt:1")->state, OPERATION(ABORTED));
+    assert_int_equal(fixture_seal(f, "ann", "claim:1")->state, OPERATION(ABORTED));
     fixture_pass(f, 100ull * 3600 * 1000);
-    assert_null(spend(f, "receipt:1", 9));
+    assert_null(spend(f, "claim:1", 9));
     assert_int_equal(f->error->code, ERROR(OPERATION_ABORTED));
 }
 

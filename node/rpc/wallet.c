@@ -128,8 +128,8 @@ err wallet_mint(struct apply_context *context, size_t count, Holdfast__V1__ItemS
     }
     for (size_t i = 0; i < count; i++) {
         struct item_row *item = &ret_items[i];
-        item_uid_make(context->shard, context->dot.epoch, context->dot.counter, (uint32_t)i,
-                      item->uid);
+        item_uid_make(context->shard, context->dot.epoch, context->dot.counter,
+                      context->uid_place + (uint32_t)i, item->uid);
         item->step = 1;
         item->minted_at_ms = context->owner_ms;
         item->kind = slice_from_text(specs[i]->kind);
