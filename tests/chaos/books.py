@@ -8,8 +8,10 @@ import collections
 import concurrent.futures
 
 # What an entry does to its player's own goods: amounts carry their sign, items do not.
-ITEMS = {"GRANT": 1, "MINT": 1, "TRANSFER": -1, "REFUND": 1, "CLAIM": 1, "MAIL": 0, "SPEND": 0}
+ITEMS = {"GRANT": 1, "MINT": 1, "TRANSFER": -1, "REFUND": 1, "CLAIM": 1, "MAIL": 0, "SPEND": 0,
+         "TXN_TAKE": -1, "TXN_GIVE": 1}
 MADE = ("GRANT", "MINT", "MAIL")  # Goods that did not exist before.
+TRADED = ("TXN_TAKE", "TXN_GIVE", "REFUND")
 
 
 def kind_of(entry):
@@ -18,6 +20,12 @@ def kind_of(entry):
 
 def uids(thing):
     return [item["uid"] for item in thing.get("items", [])]
+
+
+def goods(entry):
+    """What an entry did to its player's goods: uid or currency -> how many came."""
+    moved = {uid: ITEMS[kind_of(entry)] for uid in uids(entry)}
+    return moved | {c["currency"]: int(c["amount"]) for c in entry.get("changes", [])}
 
 
 def pages(client, method, request, field):
@@ -45,6 +53,9 @@ class Player:
             {b["currency"]: int(b.get("amount", 0)) for b in client.settle(
                 "LedgerService/GetBalances", read).get("balances", [])})
         self.by_op = collections.Counter((kind_of(e), e["opId"]) for e in self.entries)
+        self.moved = collections.defaultdict(collections.Counter)
+        for entry in self.entries:
+            self.moved[kind_of(entry), entry["opId"]].update(goods(entry))
 
     def wrong(self):
         """The ledger, added up, is the inventory and the wallet."""
@@ -83,8 +94,9 @@ class Books:
             yield from player.wrong()
         yield from self.wrong_items()
         yield from self.wrong_sums()
+        yield from self.wrong_trades()
         for record in told:
-            yield from self.wrong_outcome(record)
+            yield from (self.wrong_sides if "sides" in record else self.wrong_outcome)(record)
 
     def wrong_items(self):
         """Each item ever made is in one place, once; nothing else is anywhere."""
@@ -114,6 +126,44 @@ class Books:
         for currency in made.keys() | there.keys():
             if made[currency] != there[currency]:
                 yield f"{made[currency]} {currency} were made, {there[currency]} are there"
+
+    def wrong_trades(self):
+        """What left one player in a trade came to another, whoever asked for it."""
+        sums, trades = collections.defaultdict(collections.Counter), set()
+        for player in self.players.values():
+            for (kind, op), moved in player.moved.items():
+                if kind in TRADED:
+                    sums[op].update(moved)
+                    trades |= {op} if kind != "REFUND" else set()
+        for op in trades:
+            wrong = {thing: count for thing, count in sums[op].items() if count}
+            if wrong:
+                yield f"half a trade: {op} left {wrong} in all"
+
+    def wrong_sides(self, record):
+        """All sides of a trade or none, as its caller was told. Each gives to the next."""
+        sides, op = record["sides"], record["op"]
+        done = [self.side_done(op, giver, taker) for giver, taker in zip(sides, sides[1:] + sides[:1])]
+        allowed = {"committed": (True,), "refused": (False,), "aborted": (False,),
+                   "unknown": (True, False)}.get(record["state"], ())
+        if len(set(done)) > 1:
+            yield f"half a trade: {op}, told {record['state']}: {done} of {sides}"
+        elif done[0] not in allowed:
+            yield f"{op} of {record['player']}: told {record['state']}, carried out: {done[0]}"
+
+    def side_done(self, op, giver, taker):
+        """True, False, or what was moved instead of what was offered."""
+        offered = collections.Counter(giver["uids"])
+        if giver["gold"]:
+            offered["gold"] = giver["gold"]
+        books = self.players[giver["player"]].moved
+        left = collections.Counter(books.get(("TXN_TAKE", op)))
+        left.update(books.get(("REFUND", op), {}))
+        left = {thing: -count for thing, count in left.items() if count}
+        came = dict(self.players[taker["player"]].moved.get(("TXN_GIVE", op), {}))
+        if left == came == offered:
+            return True
+        return f"left {left}, came {came}" if left or came else False
 
     def wrong_outcome(self, record):
         """What a caller was told is what the ledger says, and happened at most once."""

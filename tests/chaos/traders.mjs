@@ -1,6 +1,7 @@
-// Players who send each other items and money through a stock client, over a network that loses
-// answers. What a hand is not told it treats as game code does: it retries, gives up, seals, or
-// "refunds" after a look at a replica that may be behind, as the code of the incident did.
+// Players who send each other items and money, and trade them, through a stock client, over a network
+// that loses answers. What a hand is not told it treats as game code does: it retries, gives up, seals,
+// or "refunds" after a look at a replica that may be behind, as the code of the incident did. What a
+// seal says will never happen it makes up for without a look.
 //
 //   traders.mjs < plan      plan: one line of JSON, {url, players, mine: [from, to], steps, seed}
 //
@@ -10,15 +11,17 @@ import { createWriteStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { once } from "node:events";
 import { ConnectError, createClient, createConnectTransport, opId } from "../conformance/client.mjs";
-import { ErrorDetailSchema } from "../conformance/gen/holdfast/v1/error_pb.js";
+import { ErrorCode, ErrorDetailSchema } from "../conformance/gen/holdfast/v1/error_pb.js";
 import { InventoryService } from "../conformance/gen/holdfast/v1/inventory_pb.js";
 import { LedgerService } from "../conformance/gen/holdfast/v1/ledger_pb.js";
 import { MailboxService } from "../conformance/gen/holdfast/v1/mailbox_pb.js";
 import {
   OperationService, OperationState, ReadConsistency,
 } from "../conformance/gen/holdfast/v1/operation_pb.js";
+import { TransactionService } from "../conformance/gen/holdfast/v1/transaction_pb.js";
 
 const PATIENCE_MS = 180_000;
+const CONFLICTS_MAX = 20; // In one operation: a player that is held is asked again when it says.
 const unheld = { kind: { case: "unheld", value: {} } };
 const stale = { consistency: ReadConsistency.STALE };
 
@@ -30,10 +33,11 @@ const inventory = createClient(InventoryService, transport);
 const ledger = createClient(LedgerService, transport);
 const mailbox = createClient(MailboxService, transport);
 const operation = createClient(OperationService, transport);
+const transaction = createClient(TransactionService, transport);
 
 const out = createWriteStream(null, { fd: 1 });
-const figures = { steps: 0, retries: 0, sealed: 0, given_up: 0, refunds: 0, committed: 0,
-  refused: 0, aborted: 0 };
+const figures = { steps: 0, retries: 0, conflicts: 0, sealed: 0, given_up: 0, refunds: 0,
+  made_up_for: 0, swaps: 0, executes: 0, committed: 0, refused: 0, aborted: 0 };
 let seed = plan.seed;
 
 function random() { // xorshift32: the same choices again for the same seed and order of answers.
@@ -44,17 +48,18 @@ function random() { // xorshift32: the same choices again for the same seed and 
 }
 const below = (n) => Math.floor(random() * n);
 const choose = (list) => list[below(list.length)];
+const coins = ({ gold }) => (gold > 0 ? [{ currency: "gold", amount: BigInt(gold) }] : []);
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 function told(record) {
   figures[record.state] = (figures[record.state] ?? 0) + 1;
+  if (record.sides && record.state === "committed") figures[`${record.kind}s`]++;
   out.write(`${JSON.stringify(record)}\n`);
 }
 
-// The error's detail if it is the recorded outcome of the operation, else undefined: not known.
-function refusal(error) {
-  const [detail] = ConnectError.from(error).findDetails(ErrorDetailSchema);
-  return detail?.final ? detail : undefined;
+// The error's detail; it is the recorded outcome of the operation if it is final.
+function detailOf(error) {
+  return ConnectError.from(error).findDetails(ErrorDetailSchema)[0];
 }
 
 async function asked(call) { // What reads nothing but the truth is asked until it answers.
@@ -84,14 +89,23 @@ async function settle(record, request, call) {
   request.opId = opId();
   request.authority = unheld;
   record.op = request.opId;
-  const tries = 1 + below(4);
-  for (let i = 0; i < tries; i++) {
+  let conflicts = 0;
+  for (let tries = 1 + below(4); tries > 0; tries--) {
     try {
       const answer = await call(request, { timeoutMs: 150 + below(1500) });
       return { ...record, state: "committed", answer };
     } catch (error) {
-      const detail = refusal(error);
-      if (detail) return { ...record, state: detail.code === 14 ? "aborted" : "refused", code: detail.code };
+      const detail = detailOf(error);
+      if (detail?.final) {
+        const aborted = detail.code === ErrorCode.OPERATION_ABORTED;
+        return { ...record, state: aborted ? "aborted" : "refused", code: detail.code };
+      }
+      if (detail?.code === ErrorCode.TXN_CONFLICT && conflicts++ < CONFLICTS_MAX) {
+        figures.conflicts++;
+        tries++;
+        await pause(detail.retryAfterMs);
+        continue;
+      }
     }
     figures.retries++;
     await pause(below(100));
@@ -106,16 +120,22 @@ class Hand {
     this.player = player;
   }
 
-  target() {
-    for (;;) {
+  others(count) {
+    const found = new Set();
+    while (found.size < count) {
       const player = choose(plan.players);
-      if (player !== this.player) return player;
+      if (player !== this.player) found.add(player);
     }
+    return [...found];
   }
 
-  async items(read) {
+  target() {
+    return this.others(1)[0];
+  }
+
+  async items(read, player = this.player) {
     const { items } = await asked((options) => inventory.listItems(
-      { playerId: this.player, pageSize: 100, read }, options));
+      { playerId: player, pageSize: 100, read }, options));
     return items.map((item) => item.uid);
   }
 
@@ -125,9 +145,7 @@ class Hand {
       (request, options) => inventory.transfer(request, options));
   }
 
-  async pay() {
-    const to = this.target();
-    const amount = 1n + BigInt(below(20));
+  async pay(amount = 1n + BigInt(below(20)), to = this.target()) {
     const record = { player: this.player, kind: "pay", to, gold: Number(amount) };
     return settle(record, { playerId: this.player, toPlayerId: to,
       currencies: [{ currency: "gold", amount }] },
@@ -153,6 +171,44 @@ class Hand {
       (request, options) => mailbox.claim(request, options));
   }
 
+  // What a player gives in a trade: an item, by a look that may be behind, or gold.
+  async offer(player) {
+    const uids = random() < 0.6 ? await this.items(stale, player) : [];
+    if (uids.length > 0) return { player, uids: [choose(uids)], gold: 0 };
+    return { player, uids: [], gold: 1 + below(20) };
+  }
+
+  async swap() {
+    const [mine, theirs] = await Promise.all([this.player, this.target()].map(
+      (player) => this.offer(player)));
+    const record = { player: this.player, kind: "swap", sides: [mine, theirs] };
+    return settle(record, { playerId: this.player, otherPlayerId: theirs.player,
+      otherAuthority: unheld, currencies: coins(mine), itemUids: mine.uids,
+      otherCurrencies: coins(theirs), otherItemUids: theirs.uids },
+    (request, options) => transaction.swap(request, options));
+  }
+
+  // Three or four in a ring: each gives to the next.
+  async execute() {
+    const players = [this.player, ...this.others(2 + below(2))];
+    const sides = await Promise.all(players.map((player) => this.offer(player)));
+    const changes = sides.map((side, i) => ({ change: { case: "move", value: {
+      fromPlayerId: side.player, toPlayerId: players[(i + 1) % players.length],
+      currencies: coins(side), itemUids: side.uids } } }));
+    const checks = sides.flatMap((side) => side.uids.map((uid) => ({
+      playerId: side.player, check: { case: "itemUid", value: uid } })));
+    return settle({ player: this.player, kind: "execute", sides }, { playerId: this.player,
+      others: players.slice(1).map((playerId) => ({ playerId, authority: unheld })),
+      changes, checks }, (request, options) => transaction.execute(request, options));
+  }
+
+  // A trade that a seal has ended never happens, so what was offered is given by itself.
+  async makeUpFor({ sides: [{ uids, gold }, next] }) {
+    figures.made_up_for++;
+    this.tell(uids.length > 0 ? await this.give(uids, next.player)
+      : await this.pay(BigInt(gold), next.player));
+  }
+
   // The incident: the send has no answer, a read that may be old shows the item still here, so it
   // is given away once more. At most one of the two can have happened.
   async refund(record) {
@@ -171,8 +227,10 @@ class Hand {
   async step() {
     const roll = random();
     let record;
-    if (roll < 0.45) record = await this.claim();
-    else if (roll < 0.6) record = await this.pay();
+    if (roll < 0.3) record = await this.claim();
+    else if (roll < 0.4) record = await this.pay();
+    else if (roll < 0.62) record = await this.swap();
+    else if (roll < 0.7) record = await this.execute();
     else {
       const held = await this.items(random() < 0.3 ? stale : undefined);
       if (held.length === 0) return;
@@ -182,6 +240,7 @@ class Hand {
     if (record === undefined) return;
     this.tell(record);
     if (record.state === "unknown" && record.uids) await this.refund(record);
+    if (record.state === "aborted" && record.sides) await this.makeUpFor(record);
   }
 }
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """
-Players trade through stock clients while proxies lose answers and deliver requests late, and nodes
-are killed. Callers retry, give up, seal, and refund as the code of the incident did. Afterwards
-every item is in one place and every coin is accounted for, by an audit of exported ledgers.
+Players send and trade through stock clients while proxies lose answers and deliver requests late,
+and nodes are killed. Callers retry, give up, seal, and refund as the code of the incident did.
+Afterwards every item is in one place, every coin is accounted for and every trade happened on all
+sides or on none, by an audit of exported ledgers.
 
   transfers.py [--operations N] [--seed S] [--late-max SECONDS] [--json]
 """
@@ -19,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
 
 from books import Books  # noqa: E402  (found beside this file)
-from client import UNHELD, uuid7  # noqa: E402
+from client import RpcError, uuid7  # noqa: E402
 from cluster import Cluster, die_with_parent, free_port, wait_for  # noqa: E402
 from report import judged, main, parser_for  # noqa: E402
 
@@ -28,8 +29,9 @@ TRADERS = 2  # Processes: a stock client fills a core.
 NODE = {"workers": 2}
 COORDINATOR = {"claim-calm": "500ms", "rebalance-up": "1s", "rebalance-period": "50ms"}
 # Of the run: what must have happened, or it proved nothing.
-REACHED = ("committed", "aborted", "unknown", "sealed", "refunds", "retries", "dropped",
-           "delivered_late", "twice", "links_held", "links_deaf_then_cut", "kills")
+REACHED = ("committed", "aborted", "unknown", "sealed", "refunds", "retries", "swaps", "executes",
+           "conflicts", "made_up_for", "dropped", "delivered_late", "twice", "links_held",
+           "links_deaf_then_cut", "kills")
 
 
 class Network:
@@ -123,6 +125,18 @@ def in_flight(cluster):
     return sum(int(shard.get("transfersOpen", 0)) for shard in cluster.client.shards())
 
 
+def nobody_is_held(client, players):
+    """Whether everybody can be read as of one moment: no trade is half done anywhere."""
+    try:
+        for first in range(0, len(players), 8):
+            client.settle("TransactionService/Read", {"playerIds": players[first:first + 8]})
+    except RpcError as error:
+        if error.code != "TXN_CONFLICT":
+            raise
+        return False
+    return True
+
+
 def generate_clients():
     folder = HERE.parent / "conformance"
     subprocess.run(["npx", "buf", "generate", "--template", "buf.gen.yaml", "../../idl"],
@@ -148,6 +162,7 @@ def run(arguments):
         seconds = time.monotonic() - begun
         counts = network.calm()
         wait_for("nothing to be on its way", lambda: in_flight(cluster) == 0)
+        wait_for("nobody to be held", lambda: nobody_is_held(cluster.client, players))
         cluster.wait_converged()
         told = [record for trader in traders for record in trader.told]
         wrong = [trader.failure for trader in traders if trader.failure]
