@@ -3,41 +3,32 @@
 
 #include "holdfast/v1/transaction.pb-c.h"
 #include "router/core/refusal.h"
+#include "router/core/txn_read.h"
 #include "router/rpc/forward.h"
 #include "router/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/codec/proto_codec.h"
 
-#define PLAYERS_MAX    8u
-#define ROUNDS_MAX     5u
 #define RETRY_AFTER_MS 20u
 
-/*
- * Reads every player while no transaction holds it, then again. If nobody's version has risen, all
- * that was read stood at one moment, between the two rounds, and no transaction was half done then:
- * one would have held its players from before that moment until after it, and would have been met,
- * or would have raised the version of each that it changed. docs/transactions.md.
- */
+/* Reads every player while no transaction holds it, as often as router/core/txn_read.h says. */
 struct reading {
     struct request *request;
     struct reading_part *parts;
-    uint32_t count;
-    uint32_t open;
-    uint32_t round;
-    bool changed; /* Since the round before. */
+    struct txn_read core;
 };
 
 struct reading_part {
     struct caller_call call;
     struct reading *reading;
     Holdfast__V1__GetProfileRequest message;
-    Holdfast__V1__Profile *profile; /* Of the last round; NULL before. */
+    Holdfast__V1__Profile *profile; /* Of the last round. */
     bool open;
 };
 
 static void cancel_open(struct reading *reading)
 {
-    for (uint32_t i = 0; i < reading->count; i++) {
+    for (uint32_t i = 0; i < reading->core.count; i++) {
         if (reading->parts[i].open)
             caller_cancel(&reading->parts[i].call);
         reading->parts[i].open = false;
@@ -54,11 +45,11 @@ static void answer(struct reading *reading)
 {
     Holdfast__V1__TransactionServiceReadResponse response =
         HOLDFAST__V1__TRANSACTION_SERVICE_READ_RESPONSE__INIT;
-    Holdfast__V1__Profile *profiles[PLAYERS_MAX];
+    Holdfast__V1__Profile *profiles[TXN_READ_PLAYERS_MAX];
 
-    for (uint32_t i = 0; i < reading->count; i++)
+    for (uint32_t i = 0; i < reading->core.count; i++)
         profiles[i] = reading->parts[i].profile;
-    response.n_profiles = reading->count;
+    response.n_profiles = reading->core.count;
     response.profiles = profiles;
     request_reply(reading->request, &response.base);
 }
@@ -67,25 +58,32 @@ static void refuse_busy(struct reading *reading)
 {
     Holdfast__V1__ErrorDetail detail;
 
-    refusal_make(reading->request->arena, &detail,
-                 HOLDFAST__V1__ERROR_CODE__ERROR_CODE_TXN_CONFLICT,
-                 "the players changed while they were read, %u times in a row", ROUNDS_MAX);
+    refusal_make(
+        reading->request->arena, &detail, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_TXN_CONFLICT,
+        "the players changed while they were read, %u times in a row", TXN_READ_ROUNDS_MAX);
     detail.retry_after_ms = RETRY_AFTER_MS;
     request_fail(reading->request, &detail);
 }
 
 static void start_round(struct reading *reading);
 
-static void round_done(struct reading *reading)
+static void profile_read(struct reading *reading, const struct reading_part *part)
 {
-    bool first = reading->round++ == 0;
+    uint32_t place = (uint32_t)(part - reading->parts);
 
-    if (reading->count == 1 || (!first && !reading->changed))
-        answer(reading);
-    else if (reading->round == ROUNDS_MAX)
-        refuse_busy(reading);
-    else
+    switch (txn_read_take(&reading->core, place, part->profile->version)) {
+    case TXN_READ_WAIT:
+        break;
+    case TXN_READ_AGAIN:
         start_round(reading);
+        break;
+    case TXN_READ_ANSWER:
+        answer(reading);
+        break;
+    case TXN_READ_BUSY:
+        refuse_busy(reading);
+        break;
+    }
 }
 
 static void part_done(struct caller_call *call, const struct caller_result *result)
@@ -111,12 +109,8 @@ static void part_done(struct caller_call *call, const struct caller_result *resu
                           "a node's answer cannot be read");
         return;
     }
-    Holdfast__V1__Profile *profile = ((Holdfast__V1__GetProfileResponse *)(void *)message)->profile;
-    reading->changed |= part->profile != NULL && part->profile->version != profile->version;
-    part->profile = profile;
-    CHECK(reading->open > 0);
-    if (--reading->open == 0)
-        round_done(reading);
+    part->profile = ((Holdfast__V1__GetProfileResponse *)(void *)message)->profile;
+    profile_read(reading, part);
 }
 
 static bool start_part(struct reading *reading, struct reading_part *part)
@@ -134,15 +128,13 @@ static bool start_part(struct reading *reading, struct reading_part *part)
     }
     part->call.done = part_done;
     part->open = true;
-    reading->open++;
     caller_start(reading->request->router->options.caller, &part->call);
     return true;
 }
 
 static void start_round(struct reading *reading)
 {
-    reading->changed = false;
-    for (uint32_t i = 0; i < reading->count; i++) {
+    for (uint32_t i = 0; i < reading->core.count; i++) {
         if (!start_part(reading, &reading->parts[i]))
             return;
     }
@@ -160,7 +152,7 @@ static bool check_count(struct request *request, size_t count)
     Holdfast__V1__ErrorDetail detail;
     char text[24];
 
-    if (count > 0 && count <= PLAYERS_MAX)
+    if (count > 0 && count <= TXN_READ_PLAYERS_MAX)
         return true;
     (void)snprintf(text, sizeof text, "%zu", count);
     refusal_make_field(
@@ -180,9 +172,9 @@ void transaction_read_handle(struct request *request)
     if (!check_count(request, message->n_player_ids))
         return;
     reading->request = request;
-    reading->count = (uint32_t)message->n_player_ids;
-    reading->parts = arena_zalloc(request->arena, reading->count * sizeof *reading->parts);
-    for (uint32_t i = 0; i < reading->count; i++) {
+    txn_read_init(&reading->core, (uint32_t)message->n_player_ids);
+    reading->parts = arena_zalloc(request->arena, reading->core.count * sizeof *reading->parts);
+    for (uint32_t i = 0; i < reading->core.count; i++) {
         struct reading_part *part = &reading->parts[i];
         part->reading = reading;
         holdfast__v1__get_profile_request__init(&part->message);
