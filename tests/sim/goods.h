@@ -76,6 +76,9 @@ struct txn_part_model {
     struct authority authority;
     bool strange; /* Names an item that the run never made. */
     bool prepared, finished;
+    /* Of the player: before it was held, and since it is free again. */
+    uint64_t before_version, done_version;
+    uint32_t turn; /* Which of the transactions that have held the player; from 1. */
 };
 
 enum txn_decision { TXN_OPEN, TXN_COMMIT, TXN_ABORT };
@@ -89,7 +92,7 @@ struct txn_member_model {
 
 struct txn_model {
     uint32_t op, home; /* op: place plus one. */
-    uint32_t place;    /* Of its own, plus one; UINT32_MAX: done in one entry. */
+    uint32_t place;    /* In the book, plus one. */
     struct txn_part_model parts[SIM_TXN_PLAYERS];
     uint32_t part_count;
     struct txn_member_model members[SIM_TXN_PLAYERS];
@@ -145,6 +148,11 @@ void txn_delivered(struct change *c, struct transfer_model *record, bool is_cred
                    const Holdfast__Internal__V1__ChannelCredit *credit, int decision);
 void txn_settled(struct change *c, const struct transfer_model *record);
 
+/* ---- model_read.c ---- */
+/* A router answers a read of several players: nothing that was told before is missing, and no
+ * transaction is seen on one side, or without one that came before it. */
+void read_check_told(struct sim *sim, const struct sim_reading *reading);
+
 /* What a destination tells is what it has logged. */
 void goods_check_told(struct sim *sim, uint32_t destination, const ProtobufCMessage *request,
                       const ProtobufCMessage *response);
@@ -170,7 +178,7 @@ struct goods_parts {
 };
 /* A game server asks for something to be moved. */
 void server_move_goods(struct sim *sim, uint32_t server, uint32_t player);
-/* ... or several players to exchange things. */
+/* ... or several players to exchange things, or to be read as of one moment. */
 void server_transact(struct sim *sim, uint32_t server);
 bool request_txn_encode(const struct sim_op *op, const struct goods_parts *parts, struct buf *out);
 /* False: a method that moves no goods. */

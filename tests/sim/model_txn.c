@@ -228,6 +228,8 @@ static void prepare_part(const struct change *c, struct txn_model *txn, struct t
         return;
     }
     part->prepared = true;
+    part->before_version = player->now.version - (risen ? 1 : 0);
+    part->turn = ++player->turns;
     player->txn = txn->place;
     if (part->own && part->authority.kind == AUTHORITY_SESSION)
         player->granted_ms = 0;
@@ -294,6 +296,7 @@ static void finish_part(const struct change *c, const struct txn_model *txn,
     else
         come_back(c, txn, part);
     player->now.version += (commit ? gives(part) : takes(part)) && !risen;
+    part->done_version = player->now.version;
     remember(c, player);
 }
 
@@ -326,23 +329,36 @@ static void commit(const struct change *c, struct txn_model *txn, struct slice b
     }
 }
 
+static struct txn_model *txn_new(const struct change *c, const struct op_model *op)
+{
+    struct goods_book *book = book_of(c);
+
+    if (book->txn_count == book->txn_capacity) {
+        book->txn_capacity = book->txn_capacity * 2 + 64;
+        book->txns = mem_realloc(book->txns, sizeof *book->txns * book->txn_capacity);
+    }
+    struct txn_model *txn = &book->txns[book->txn_count++];
+    *txn = (struct txn_model){ .home = c->number,
+                               .op = (uint32_t)(op - c->sim->oracle->ops) + 1,
+                               .place = book->txn_count };
+    plan(c, txn);
+    return txn;
+}
+
 void txn_done(struct change *c, struct op_model *op)
 {
-    struct txn_model txn = { .home = c->number,
-                             .op = (uint32_t)(op - c->sim->oracle->ops) + 1,
-                             .place = UINT32_MAX };
+    struct txn_model *txn = txn_new(c, op);
 
-    plan(c, &txn);
-    for (uint32_t i = 0; i < txn.part_count; i++) {
-        if (shard_of(c, txn.parts[i].player) != c->number) {
-            fail(c, "is done before all shards have voted", txn.parts[i].player);
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        if (shard_of(c, txn->parts[i].player) != c->number) {
+            fail(c, "is done before all shards have voted", txn->parts[i].player);
             return;
         }
-        prepare_part(c, &txn, &txn.parts[i], i == 0);
+        prepare_part(c, txn, &txn->parts[i], i == 0);
     }
-    commit(c, &txn, c->outcome->body);
-    for (uint32_t i = 0; i < txn.part_count; i++)
-        finish_part(c, &txn, &txn.parts[i], true, i == 0 || takes(&txn.parts[i]));
+    commit(c, txn, c->outcome->body);
+    for (uint32_t i = 0; i < txn->part_count; i++)
+        finish_part(c, txn, &txn->parts[i], true, i == 0 || takes(&txn->parts[i]));
     c->sim->counts.txns_local++;
 }
 
@@ -390,17 +406,8 @@ static uint64_t record_open(const struct change *c, const struct txn_model *txn,
 
 void txn_opened(struct change *c, struct op_model *op)
 {
-    struct goods_book *book = book_of(c);
+    struct txn_model *txn = txn_new(c, op);
 
-    if (book->txn_count == book->txn_capacity) {
-        book->txn_capacity = book->txn_capacity * 2 + 64;
-        book->txns = mem_realloc(book->txns, sizeof *book->txns * book->txn_capacity);
-    }
-    struct txn_model *txn = &book->txns[book->txn_count++];
-    *txn = (struct txn_model){ .home = c->number,
-                               .op = (uint32_t)(op - c->sim->oracle->ops) + 1,
-                               .place = book->txn_count };
-    plan(c, txn);
     for (uint32_t i = 0; i < txn->part_count; i++) {
         uint32_t shard = shard_of(c, txn->parts[i].player);
         (void)member_get(txn, shard);

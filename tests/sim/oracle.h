@@ -37,7 +37,8 @@ struct player_model {
     uint64_t claim_ms; /* When the holder's time is over; 0: nobody asked for the session. */
     uint64_t *lost_at; /* By fence: the entry that ended it; 0: it stands. */
     uint64_t lost_capacity;
-    uint32_t txn; /* The transaction that holds it: place plus one; 0: none. */
+    uint32_t txn;   /* The transaction that holds it: place plus one; 0: none. */
+    uint32_t turns; /* How many have held it. */
     struct moment now;
     struct moment *history; /* By index. */
     uint32_t history_count, history_capacity;

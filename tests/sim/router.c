@@ -40,11 +40,10 @@ uint32_t routers_open(const struct sim *sim)
 
 /* ---- the answer ---- */
 
-/* code 0: a response. */
-static void answer(struct sim *sim, struct sim_call *call, Holdfast__V1__ErrorCode code,
+void router_answer(struct sim *sim, const struct sim_call *call, Holdfast__V1__ErrorCode code,
                    struct slice body)
 {
-    struct sim_op *op = &sim->ops[call->op];
+    const struct sim_op *op = &sim->ops[call->op];
     struct sim_event event = { .kind = EV_ANSWER,
                                .node = PROC_SERVER + op->server,
                                .life = op->server_life,
@@ -59,10 +58,25 @@ static void answer(struct sim *sim, struct sim_call *call, Holdfast__V1__ErrorCo
     } else {
         sim_later(sim, sim_between(sim, 0, 4), &event);
     }
-    sim->counts.retries += call->retry.sent > 1;
+}
+
+void router_call_drop(struct sim_call *call)
+{
     buf_clear(&call->body);
     call->used = false;
     call->send = 0;
+}
+
+/* code 0: a response. */
+static void answer(struct sim *sim, struct sim_call *call, Holdfast__V1__ErrorCode code,
+                   struct slice body)
+{
+    sim->counts.retries += call->retry.sent > 1;
+    router_call_drop(call);
+    if (call->reading > 0)
+        router_read_take(sim, call, code, body);
+    else
+        router_answer(sim, call, code, body);
 }
 
 /* ---- attempts ---- */
@@ -172,36 +186,59 @@ static void drive(struct sim *sim, struct sim_call *call, struct retry_event *ev
 }
 
 /* ---- events ---- */
-static void on_ask(struct sim *sim, uint32_t router, const struct sim_event *event)
+static struct sim_call *free_call(struct sim *sim, uint32_t router)
 {
     struct sim_router *r = &sim->routers[router];
-    struct sim_op *op = &sim->ops[event->number];
-    struct refusal refusal = { 0 };
 
     while (r->free_from < ROUTER_CALLS_MAX && r->calls[r->free_from].used)
         r->free_from++;
     if (r->free_from == ROUTER_CALLS_MAX) {
         r->free_from = 0;
-        return; /* Overloaded: the game server's own patience ends it. */
+        return NULL;
     }
     struct sim_call *call = &r->calls[r->free_from];
     r->free_from = r->free_from + 1 < ROUTER_CALLS_MAX ? r->free_from + 1 : 0;
-    if (call->used)
-        return;
+    return call->used ? NULL : call;
+}
+
+struct sim_call *router_call(struct sim *sim, const struct sim_call *wanted, struct slice body,
+                             uint64_t deadline_ms)
+{
+    struct sim_call *call = free_call(sim, wanted->router);
+    enum method_route route = method_find(wanted->method)->route;
+    struct refusal refusal = { 0 };
+
+    if (call == NULL)
+        return NULL;
     call->used = true;
     call->generation++;
-    call->router = router;
-    call->method = op->method;
-    call->op = (uint32_t)event->number;
-    call->op_call = event->from;
+    call->router = wanted->router;
+    call->method = wanted->method;
+    call->op = wanted->op;
+    call->op_call = wanted->op_call;
+    call->reading = wanted->reading;
+    call->part = wanted->part;
     call->send = 0;
-    buf_append(&call->body, event->bytes.data, event->bytes.size);
-    CHECK(request_shard(op->method, buf_slice(&call->body), sim->shard_count, &call->shard,
+    buf_append(&call->body, body.data, body.size);
+    CHECK(request_shard(call->method, buf_slice(&call->body), sim->shard_count, &call->shard,
                         &refusal) == ERR_OK);
-    enum method_route route = method_find(op->method)->route;
-    retry_init(&call->retry, route == METHOD_MUTATION || route == METHOD_SHARD_WRITE,
-               sim->now_ms + sim->deadline_ms);
+    retry_init(&call->retry, route == METHOD_MUTATION || route == METHOD_SHARD_WRITE, deadline_ms);
     drive(sim, call, &(struct retry_event){ .type = RETRY_EVENT_START }, (struct slice){ 0 });
+    return call;
+}
+
+/* Overloaded: the game server's own patience ends it. */
+static void on_ask(struct sim *sim, uint32_t router, const struct sim_event *event)
+{
+    const struct sim_call wanted = { .router = router,
+                                     .method = sim->ops[event->number].method,
+                                     .op = (uint32_t)event->number,
+                                     .op_call = event->from };
+
+    if (wanted.method == METHOD_TRANSACTION_READ)
+        router_read(sim, router, event);
+    else
+        (void)router_call(sim, &wanted, buf_slice(&event->bytes), sim->now_ms + sim->deadline_ms);
 }
 
 static void take_reply(struct sim *sim, struct sim_call *call, const struct sim_event *event)

@@ -30,6 +30,21 @@ static void choose_other(struct sim *sim, struct sim_op *op, uint32_t place)
     memcpy(op->other_tokens[place], server->held[player].token, sizeof op->other_tokens[place]);
 }
 
+/* Those who take part, while they trade. */
+static void read_traders(struct sim *sim, uint32_t server, uint32_t target)
+{
+    struct sim_op *op = op_new(sim, server, sim->ops[target].player, METHOD_TRANSACTION_READ);
+    const struct sim_op *trade = &sim->ops[target];
+
+    op->other_count = trade->other_count;
+    memcpy(op->others, trade->others, sizeof op->others);
+    if (sim_chance(sim, 500)) { /* The other way round. */
+        op->player = trade->others[0];
+        op->others[0] = trade->player;
+    }
+    op_call_later(sim, op, sim_between(sim, 0, 60));
+}
+
 void server_transact(struct sim *sim, uint32_t server)
 {
     uint32_t player = choose_player(sim, server);
@@ -55,6 +70,8 @@ void server_transact(struct sim *sim, uint32_t server)
         snprintf(op->other_uid, sizeof op->other_uid, "%s", uid);
     uint32_t target = (uint32_t)(op - sim->ops);
     op_call(sim, op);
+    if (sim_chance(sim, 400))
+        read_traders(sim, server, target);
     if (!sim_chance(sim, 200))
         return;
     struct sim_op *seal = op_new(sim, server, player, METHOD_RESOLVE_OPERATION);
@@ -246,17 +263,32 @@ static void execute_encode(const struct sim_op *op, const struct goods_parts *p,
     pack(&request.base, out);
 }
 
+static void read_encode(const struct sim_op *op, const struct goods_parts *p, struct txn_parts *t,
+                        struct buf *out)
+{
+    Holdfast__V1__TransactionServiceReadRequest request =
+        HOLDFAST__V1__TRANSACTION_SERVICE_READ_REQUEST__INIT;
+    char *names[] = { text(p->player), t->names[0], t->names[1] };
+
+    request.player_ids = names;
+    request.n_player_ids = 1 + op->other_count;
+    pack(&request.base, out);
+}
+
 bool request_txn_encode(const struct sim_op *op, const struct goods_parts *p, struct buf *out)
 {
     struct txn_parts t = { .change_count = 0 };
 
-    if (op->method != METHOD_SWAP && op->method != METHOD_EXECUTE)
+    if (op->method != METHOD_SWAP && op->method != METHOD_EXECUTE &&
+        op->method != METHOD_TRANSACTION_READ)
         return false;
     fill_others(op, &t);
     fill_goods(op, p, &t);
     if (op->method == METHOD_SWAP)
         swap_encode(op, p, &t, out);
-    else
+    else if (op->method == METHOD_EXECUTE)
         execute_encode(op, p, &t, out);
+    else
+        read_encode(op, p, &t, out);
     return true;
 }

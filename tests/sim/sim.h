@@ -14,6 +14,7 @@
 #include "node/core/sim_disk.h"
 #include "node/core/sim_queue.h"
 #include "router/core/retry.h"
+#include "router/core/txn_read.h"
 #include "tests/sim/switches.h"
 
 #define SIM_CLUSTER     "sim"
@@ -90,7 +91,8 @@ enum sim_kind {
     X(refused_expired)                                                                             \
     X(txns_local) X(txns_opened) X(txns_committed) X(txns_refused) X(txns_conflicted)              \
     X(txns_sealed) X(txns_seals_late) X(txn_late_votes) X(txn_poisoned) X(txns_across_owners)      \
-    X(txn_conflicts_told) X(txn_escrow_checks)
+    X(txn_conflicts_told) X(txn_escrow_checks)                                                     \
+    X(txn_reads) X(txn_reads_held) X(txn_reads_again) X(txn_reads_of_trades)
 /* Troubles made. */
 #define SIM_FAULTS(X)                                                                              \
     X(messages_lost) X(messages_doubled) X(packets_late) X(crashes) X(torn_crashes)                \
@@ -245,14 +247,29 @@ struct sim_call {
     struct retry_call retry;
     uint64_t send; /* On its way; 0: none. */
     struct buf body;
+    uint32_t reading, part; /* The read that it is a part of: place plus one; 0: none. */
 };
 
-#define ROUTER_CALLS_MAX 512u
+#define ROUTER_CALLS_MAX    512u
+#define ROUTER_READINGS_MAX 64u
+#define SIM_READ_PLAYERS    3u
+
+/* One TransactionService.Read, as router/rpc/transaction_read.c carries it out. */
+struct sim_reading {
+    bool used;
+    uint32_t op;
+    uint64_t op_call, deadline_ms;
+    struct txn_read core;
+    uint32_t players[SIM_READ_PLAYERS];
+    uint64_t must_see[SIM_READ_PLAYERS]; /* Of each player's shard: acknowledged when it came. */
+    struct sim_call *calls[SIM_READ_PLAYERS]; /* Open ones. */
+};
 
 struct sim_router {
     struct route_target map[SIM_SHARDS_MAX];
     struct sim_call calls[ROUTER_CALLS_MAX];
     uint32_t free_from;
+    struct sim_reading readings[ROUTER_READINGS_MAX];
 };
 
 /* ---- game servers ---- */
@@ -443,8 +460,21 @@ void coord_changed(struct sim *sim, uint32_t place, const struct etcd_change *ch
 void coord_synced(struct sim *sim, uint32_t place);
 void etcd_coord_txn(struct sim *sim, struct sim_event *event);
 
-/* ---- router.c ---- */
+/* ---- router.c, router_read.c ---- */
 void router_event(struct sim *sim, struct sim_event *event);
+/* Begins a call to the shard that its request names, until `deadline_ms`. `wanted` has router,
+ * method, op, op_call, reading and part. NULL: too many are open. It may be over on return. */
+struct sim_call *router_call(struct sim *sim, const struct sim_call *wanted, struct slice body,
+                             uint64_t deadline_ms);
+/* Forgets an open call; what it has on its way comes to nothing. */
+void router_call_drop(struct sim_call *call);
+/* Tells a game server. `code` 0: done. */
+void router_answer(struct sim *sim, const struct sim_call *call, Holdfast__V1__ErrorCode code,
+                   struct slice body);
+void router_read(struct sim *sim, uint32_t router, const struct sim_event *event);
+/* A part of a read has ended. */
+void router_read_take(struct sim *sim, const struct sim_call *call, Holdfast__V1__ErrorCode code,
+                      struct slice body);
 void router_changed(struct sim *sim, uint32_t place, const struct etcd_change *change);
 /* Fails every attempt that waits for `node`. */
 void routers_node_closed(struct sim *sim, uint32_t node);

@@ -1,0 +1,146 @@
+/* What a read of several players may tell: each player no older than what was told before, and
+ * transactions as if they were one after the other, and the read between two of them. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "tests/sim/oracle.h"
+
+enum seen {
+    SEEN_NOTHING, /* It did not change the player, or has not come to it. */
+    SEEN_BEFORE,
+    SEEN_HALF,
+    SEEN_AFTER
+};
+
+struct told_read {
+    struct sim *sim;
+    const struct sim_reading *reading;
+    const struct goods_book *book;
+    bool *before; /* By transaction: it came before the read. */
+    uint32_t *open;
+    uint32_t open_count;
+};
+
+static enum seen seen(const struct txn_part_model *part, uint64_t version)
+{
+    if (!part->prepared || (part->finished && part->done_version == part->before_version))
+        return SEEN_NOTHING;
+    if (version <= part->before_version)
+        return SEEN_BEFORE;
+    return part->finished && version >= part->done_version ? SEEN_AFTER : SEEN_HALF;
+}
+
+/* The version at which a player was read; false: it was not. */
+static bool version_of(const struct sim_reading *reading, uint32_t player, uint64_t *ret_version)
+{
+    for (uint32_t i = 0; i < reading->core.count; i++) {
+        *ret_version = reading->core.versions[i];
+        if (reading->players[i] == player)
+            return true;
+    }
+    return false;
+}
+
+static void fail(const struct told_read *t, uint32_t player, const char *what, uint32_t txn)
+{
+    uint64_t version;
+
+    CHECK(version_of(t->reading, player, &version));
+    sim_fail(t->sim, t->sim->player_shard[player],
+             "a read of several players, of p%u at version %" PRIu64 ": %s (%u)", player, version,
+             what, txn);
+}
+
+static void must_be_before(struct told_read *t, uint32_t txn)
+{
+    if (t->before[txn])
+        return;
+    t->before[txn] = true;
+    t->open[t->open_count++] = txn;
+}
+
+/* Those that the read has seen, or parts of them. */
+static void look(struct told_read *t, uint32_t number)
+{
+    const struct txn_model *txn = &t->book->txns[number];
+    uint64_t version;
+    uint32_t after = 0;
+
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        const struct txn_part_model *part = &txn->parts[i];
+        if (!version_of(t->reading, part->player, &version))
+            continue;
+        enum seen what = seen(part, version);
+        if (what == SEEN_HALF)
+            fail(t, part->player, "a transaction holds the player then", number);
+        after += what == SEEN_AFTER;
+    }
+    if (after == 0 || txn->decision != TXN_COMMIT)
+        return;
+    t->sim->counts.txn_reads_of_trades += after > 1;
+    must_be_before(t, number);
+}
+
+/* What held a player of this one earlier came before the read, too. */
+static void look_back(struct told_read *t, uint32_t number)
+{
+    const struct txn_model *txn = &t->book->txns[number];
+
+    for (uint32_t other = 0; other < t->book->txn_count; other++) {
+        const struct txn_model *earlier = &t->book->txns[other];
+        for (uint32_t i = 0; i < txn->part_count && earlier->decision == TXN_COMMIT; i++) {
+            for (uint32_t j = 0; j < earlier->part_count; j++) {
+                if (earlier->parts[j].player == txn->parts[i].player &&
+                    earlier->parts[j].prepared && earlier->parts[j].turn < txn->parts[i].turn)
+                    must_be_before(t, other);
+            }
+        }
+    }
+}
+
+static void check_before(struct told_read *t, uint32_t number)
+{
+    const struct txn_model *txn = &t->book->txns[number];
+    uint64_t version;
+
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        if (version_of(t->reading, txn->parts[i].player, &version) &&
+            seen(&txn->parts[i], version) == SEEN_BEFORE)
+            fail(t, txn->parts[i].player,
+                 "another player shows a transaction that this one does not, or a later one",
+                 number);
+    }
+}
+
+static void check_fresh(const struct told_read *t)
+{
+    for (uint32_t i = 0; i < t->reading->core.count; i++) {
+        uint32_t player = t->reading->players[i];
+        const struct moment *told =
+            model_at(&t->sim->oracle->players[player], t->reading->must_see[i]);
+        if (told != NULL && t->reading->core.versions[i] < told->version)
+            fail(t, player, "less than was told before", i);
+    }
+}
+
+void read_check_told(struct sim *sim, const struct sim_reading *reading)
+{
+    const struct goods_book *book = &sim->oracle->book;
+    struct told_read t = { .sim = sim, .reading = reading, .book = book };
+
+    check_fresh(&t);
+    t.before = mem_zalloc(sizeof *t.before * (book->txn_count + 1));
+    t.open = mem_zalloc(sizeof *t.open * (book->txn_count + 1));
+    for (uint32_t i = 0; i < book->txn_count; i++)
+        look(&t, i);
+    while (t.open_count > 0)
+        look_back(&t, t.open[--t.open_count]);
+    for (uint32_t i = 0; i < book->txn_count; i++) {
+        if (t.before[i])
+            check_before(&t, i);
+    }
+    free(t.before);
+    free(t.open);
+}
