@@ -103,48 +103,51 @@ static bool is_operation(const struct row *row)
     return row->key[0] == TABLE_OPERATION;
 }
 
-/* Operations leave memory by age, timers never: only the rest is listed by use. */
-static bool is_listed_by_use(const struct row *row)
+/* What is known to be absent is listed by use, whatever its table. */
+static struct drop_list *list_of(struct state *state, const struct row *row)
 {
-    return !is_operation(row) || row->value == NULL;
+    return is_operation(row) && row->value != NULL ? &state->operations : &state->used;
 }
 
 static void list_remove(struct state *state, struct row *row)
 {
     if (!row->listed)
         return;
-    *(row->older != NULL ? &row->older->newer : &state->oldest) = row->newer;
-    *(row->newer != NULL ? &row->newer->older : &state->newest) = row->older;
+    struct drop_list *list = list_of(state, row);
+    *(row->older != NULL ? &row->older->newer : &list->oldest) = row->newer;
+    *(row->newer != NULL ? &row->newer->older : &list->newest) = row->older;
     row->older = NULL;
     row->newer = NULL;
     row->listed = false;
 }
 
 /* Hardly any operation looks at history once it is written: it leaves memory first, or each
- * checkpoint's would push out the players in use. */
-static bool is_read_again(const struct row *row)
+ * checkpoint's would push out the players in use. So do items that nobody looked at yet. */
+static bool leaves_first(const struct row *row, bool used)
 {
-    return row->key[0] != TABLE_LEDGER && row->key[0] != TABLE_HISTORY;
+    return row->key[0] == TABLE_LEDGER || row->key[0] == TABLE_HISTORY ||
+           (row->key[0] == TABLE_ITEM && !used);
 }
 
-static void list_add(struct state *state, struct row *row)
+static void list_add(struct state *state, struct row *row, bool used)
 {
-    if (row->listed || row->key[0] == TABLE_TIMER || !is_listed_by_use(row))
+    if (row->listed || row->key[0] == TABLE_TIMER)
         return;
-    bool newest = is_read_again(row);
-    row->older = newest ? state->newest : NULL;
-    row->newer = newest ? NULL : state->oldest;
-    *(row->older != NULL ? &row->older->newer : &state->oldest) = row;
-    *(row->newer != NULL ? &row->newer->older : &state->newest) = row;
+    struct drop_list *list = list_of(state, row);
+    bool first = leaves_first(row, used);
+    row->older = first ? NULL : list->newest;
+    row->newer = first ? list->oldest : NULL;
+    *(row->older != NULL ? &row->older->newer : &list->oldest) = row;
+    *(row->newer != NULL ? &row->newer->older : &list->newest) = row;
     row->listed = true;
 }
 
 void state_row_use(struct state *state, struct row *row)
 {
-    if (!row->listed || state->newest == row)
+    if (!row->listed || list_of(state, row) == &state->operations || state->used.newest == row)
         return;
     list_remove(state, row);
-    list_add(state, row);
+    list_add(state, row, true);
 }
 
 struct row *state_row_make(struct state *state, struct slice key, bool *ret_made)
@@ -166,7 +169,7 @@ struct row *state_row_make(struct state *state, struct slice key, bool *ret_made
     row_table_add(&state->table, row);
     if (order_has(state, key))
         order_add(state, row);
-    list_add(state, row);
+    list_add(state, row, false);
     state->stats.bytes += row_bytes(row);
     return row;
 }
@@ -201,7 +204,7 @@ void state_row_set_value(struct state *state, struct row *row, struct blob *valu
     if (dirty)
         state->stats.dirty_bytes = state->stats.dirty_bytes + after - before;
     else
-        list_add(state, row);
+        list_add(state, row, false);
 }
 
 void state_row_set_dirty(struct state *state, struct row *row)
@@ -228,7 +231,7 @@ void state_row_set_clean(struct state *state, struct row *row)
     row->dirty_place = DIRTY_NONE;
     state->stats.dirty_bytes -= row_bytes(row);
     if (!row->frozen)
-        list_add(state, row);
+        list_add(state, row, false);
 }
 
 bool state_miss_is_absent(const struct state *state, struct slice key)

@@ -2,9 +2,6 @@
 #include "node/core/state_row.h"
 #include "runtime/base/check.h"
 
-/* Dirty operations met before an eviction gives up: the clean ones are the oldest. */
-#define EVICT_SKIPS_MAX 64u
-
 bool state_checkpoint_begin(struct state *state, const struct state_write **ret_writes,
                             uint32_t *ret_count)
 {
@@ -81,31 +78,17 @@ static void evict_row(struct state *state, struct row *row)
     state_row_drop(state, row);
 }
 
-/* Oldest first, until operations hold at most `bytes_max`. What is at or below the youngest
+/* As they came, until operations hold at most `bytes_max`. What is at or below the youngest
  * millisecond dropped must be asked for from now on. */
 static bool evict_operations(struct state *state, size_t bytes_max, size_t total_max)
 {
-    struct slice prefix = SLICE_LITERAL("o");
-    struct slice at = prefix;
-    struct row_key last;
     bool evicted = false;
-    uint32_t skips = 0;
 
-    while (skips < EVICT_SKIPS_MAX && state->operation_bytes > bytes_max &&
-           state->stats.bytes > total_max) {
-        struct row *row = order_next(state, prefix, at);
-        if (row == NULL)
-            break;
+    while (state->operation_bytes > bytes_max && state->stats.bytes > total_max &&
+           state->operations.oldest != NULL) {
+        struct row *row = state->operations.oldest;
         uint64_t ms = row_operation_ms(row_slice(row));
-        last.size = row->key_size;
-        for (size_t i = 0; i < last.size; i++)
-            last.bytes[i] = row->key[i];
-        at = row_key_slice(&last);
-        if (row->dirty_place != DIRTY_NONE || row->frozen) {
-            skips++;
-            continue;
-        }
-        if (row->value != NULL && ms > state->operations_known_ms)
+        if (ms > state->operations_known_ms)
             state->operations_known_ms = ms;
         evict_row(state, row);
         evicted = true;
@@ -124,8 +107,8 @@ void state_evict(struct state *state, size_t bytes_max)
     if (total_max < bytes_max)
         total_max = bytes_max;
     bool evicted = evict_operations(state, bytes_max / 4, total_max);
-    while (state->stats.bytes > total_max && state->oldest != NULL) {
-        evict_row(state, state->oldest);
+    while (state->stats.bytes > total_max && state->used.oldest != NULL) {
+        evict_row(state, state->used.oldest);
         evicted = true;
     }
     evicted |= evict_operations(state, 0, total_max);

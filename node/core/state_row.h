@@ -13,12 +13,13 @@
 struct row {
     uint64_t hash;
     struct blob *value;        /* NULL: absent. */
-    struct row *older, *newer; /* By use; clean rows that may be dropped. */
-    struct row *left, *right;  /* In key order; ordered tables only. */
-    uint32_t dirty_place;      /* In state->dirty; DIRTY_NONE: as in the database. */
-    bool frozen;               /* In the open checkpoint. */
-    bool listed;               /* In the list of uses. */
-    bool ordered;
+    struct row *older, *newer; /* In the list it leaves by; clean rows that may be dropped. */
+    struct row *left, *right; /* In key order, or of those that wait for it; ordered tables only. */
+    uint32_t dirty_place;     /* In state->dirty; DIRTY_NONE: as in the database. */
+    bool frozen;              /* In the open checkpoint. */
+    bool listed;              /* In a list of those that may be dropped. */
+    bool ordered;             /* In a tree, or waiting for a place in it. */
+    bool waiting;
     uint16_t key_size;
     uint8_t key[];
 };
@@ -57,16 +58,29 @@ struct coverage {
 };
 #define COVERAGES_MAX 64u
 
+/* A treap, and rows that have no place in it yet: they get it when somebody asks for the order.
+ * Most rows are never asked for before they are dropped. */
+struct order_tree {
+    struct row *root;
+    struct row *waiting; /* Linked by `left` and `right`, the newest first. */
+};
+
 #define ORDER_GROUPS 2048u
+
+/* Clean rows, in the order in which they leave memory. */
+struct drop_list {
+    struct row *oldest, *newest;
+};
 
 struct state {
     uint32_t shard;
     struct row_pool pool; /* Of rows and their values. */
     struct row_table table;
-    struct row *order[4];              /* Treaps: histories, players, operations, timers. */
-    struct row *grouped[ORDER_GROUPS]; /* Treaps: items and mail, by entity. */
-    bool players_ordered;              /* Since somebody first asked for a range of them. */
-    struct row *oldest, *newest;       /* Clean rows by use. */
+    struct order_tree order[4];              /* Histories, players, operations, timers. */
+    struct order_tree grouped[ORDER_GROUPS]; /* Items and mail, by entity. */
+    bool players_ordered;                    /* Since somebody first asked for a range of them. */
+    struct drop_list used;                   /* By use. */
+    struct drop_list operations;             /* Outcomes: as they came, which is nearly by age. */
     struct row **dirty;
     uint32_t dirty_count, dirty_capacity;
     struct row **frozen;

@@ -343,6 +343,73 @@ static void items_of_each_entity_come_in_order_however_many_entities_there_are(v
     state_free(state);
 }
 
+static bool count_item(void *context, struct slice key, struct slice value)
+{
+    (void)key;
+    (void)value;
+    ++*(uint32_t *)context;
+    return true;
+}
+
+/* Rows of both kinds, in the tree and beside it, are found by ranges and leave no trace. */
+static void rows_that_came_after_a_range_are_in_the_next_one(void **context)
+{
+    struct state *state = state_new(1);
+    struct need need = { 0 };
+    struct row_key key;
+    struct slice full = item_key(&key, 1, 0);
+    struct slice prefix = { full.data, full.size - ITEM_UID_BYTES };
+    struct state_range range = { prefix, prefix, 100 };
+    uint32_t count = 0;
+    (void)context;
+
+    assert_true(state_load_range(state, state_load_generation(state), &range, prefix, true));
+    for (uint32_t place = 0; place < 20; place++) {
+        struct row_key item;
+        state_begin(state);
+        state_put(state, item_key(&item, 1, place * 7 % 20), S("x"));
+        if (place % 5 == 4)
+            state_rollback(state);
+        else
+            state_commit(state);
+        if (place % 3 == 2) {
+            count = 0;
+            assert_int_equal(state_range_visit(state, &range, &need, count_item, &count), ERR_OK);
+            assert_int_equal(count, place + 1 - (place + 1) / 5);
+        }
+    }
+    checkpoint(state, true);
+    state_evict(state, 0);
+    assert_int_equal(state_range_visit(state, &range, &need, count_item, &count), ERR_NEED);
+    need_deinit(&need);
+    state_free(state);
+}
+
+static void items_that_nobody_looked_at_leave_before_players(void **context)
+{
+    struct state *state = state_new(1);
+    struct state_stats stats;
+    struct row_key old, fresh;
+    struct slice value;
+    struct slice old_key = item_key(&old, 1, 1);
+    struct slice fresh_key = item_key(&fresh, 1, 2);
+    (void)context;
+
+    state_begin(state);
+    state_put(state, old_key, S("x"));
+    state_put(state, S("pa"), S("x"));
+    state_put(state, fresh_key, S("x"));
+    state_commit(state);
+    checkpoint(state, true);
+    assert_int_equal(state_find(state, old_key, &value), STATE_PRESENT);
+    state_stats_get(state, &stats);
+    state_evict(state, (size_t)stats.bytes - 1);
+    assert_found(state, "pa", STATE_PRESENT);
+    assert_int_equal(state_find(state, fresh_key, &value), STATE_MISSING);
+    assert_int_equal(state_find(state, old_key, &value), STATE_PRESENT);
+    state_free(state);
+}
+
 static void operation_key(struct row_key *key, uint64_t ms)
 {
     uint8_t random[10] = { 0 };
@@ -446,6 +513,8 @@ int main(void)
         cmocka_unit_test(a_range_merges_pages_of_the_database_with_memory),
         cmocka_unit_test(evicting_a_row_forgets_that_its_page_was_loaded),
         cmocka_unit_test(items_of_each_entity_come_in_order_however_many_entities_there_are),
+        cmocka_unit_test(rows_that_came_after_a_range_are_in_the_next_one),
+        cmocka_unit_test(items_that_nobody_looked_at_leave_before_players),
         cmocka_unit_test(operations_leave_oldest_first_and_younger_ones_need_no_database),
         cmocka_unit_test(timers_are_never_dropped_and_their_deletions_leave_nothing),
         cmocka_unit_test(every_row_is_found_while_the_table_grows_and_shrinks),
