@@ -85,16 +85,17 @@ def print_tails(processes, lines=12, columns=300):
 class Process:
     """One child process, with its output in a file."""
 
-    def __init__(self, name, command, directory, metrics_port=0):
+    def __init__(self, name, command, directory, metrics_port=0, host="127.0.0.1"):
         self.name, self.command = name, [str(word) for word in command]
-        self.metrics_port = metrics_port
+        self.metrics_port, self.host = metrics_port, host
+        self.environment = None  # As this process's.
         self.log_path = pathlib.Path(directory) / f"{name}.log"
         self.popen = None
 
     def start(self):
         assert self.popen is None or self.popen.poll() is not None, f"{self.name} runs already"
         with open(self.log_path, "ab") as log:
-            self.popen = subprocess.Popen(self.command, stdout=log, stderr=log,
+            self.popen = subprocess.Popen(self.command, stdout=log, stderr=log, env=self.environment,
                                           stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)
         return self
 
@@ -137,7 +138,7 @@ class Process:
 
     def get(self, path):
         """(status, text) of the operations port."""
-        conn = http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=5)
+        conn = http.client.HTTPConnection(self.host, self.metrics_port, timeout=5)
         try:
             conn.request("GET", path)
             answer = conn.getresponse()
@@ -173,40 +174,52 @@ class Cluster:
         for number in range(1, coordinators + 1):
             name = "coordinator" if coordinators == 1 else f"coordinator-{number}"
             self.coordinators.append(self.plan("coordinator", name, {
-                "listen": f"127.0.0.1:{free_port()}", "currencies": currencies,
+                "listen": self.address(name), "currencies": currencies,
                 "shard-count": shards, "replication-factor": min(nodes, 3),
             } | options.get("coordinator", {})))
         for number in range(1, nodes + 1):
-            self.nodes.append(self.plan("node", f"node-{number}", {
-                "listen": f"127.0.0.1:{free_port()}", "peer-listen": f"127.0.0.1:{free_port()}",
+            name = f"node-{number}"
+            self.nodes.append(self.plan("node", name, {
+                "listen": self.address(name), "peer-listen": self.address(name),
                 "data-dir": self.dir / f"node-{number}", "zone": f"zone-{number}",
                 "log-segment-size": "4MiB",
             } | options.get("node", {}) | options.get(f"node-{number}", {})))
-        self.port = free_port()
-        self.router = self.plan("router", "router", {
-            "listen": f"127.0.0.1:{self.port}"} | options.get("router", {}))
-        self.endpoint = f"http://127.0.0.1:{self.port}"
+        listen = self.address("router")
+        self.port = int(listen.split(":")[1])
+        self.router = self.plan("router", "router", {"listen": listen} | options.get("router", {}))
+        self.endpoint = f"http://{listen}"
         self.client = Client(self.endpoint)
 
+    def host_of(self, _name):
+        """Where a process listens; chaos runs give each host an address of its own."""
+        return "127.0.0.1"
+
+    def on_host(self, _name, command):
+        """The command that starts `command` there."""
+        return command
+
+    def address(self, name):
+        return f"{self.host_of(name)}:{free_port()}"
+
     def plan_etcd(self):
-        self.etcd_url = f"http://127.0.0.1:{free_port()}"
-        peers = f"http://127.0.0.1:{free_port()}"
-        return Process("etcd", [
+        self.etcd_url = f"http://{self.address('etcd')}"
+        peers = f"http://{self.address('etcd')}"
+        return Process("etcd", self.on_host("etcd", [
             "etcd", "--data-dir", self.dir / "etcd", "--listen-client-urls", self.etcd_url,
             "--advertise-client-urls", self.etcd_url, "--listen-peer-urls", peers,
             "--initial-advertise-peer-urls", peers, "--initial-cluster", f"default={peers}",
             "--logger", "zap", "--unsafe-no-fsync" if etcd_can_skip_fsync() else "--log-level=warn",
-        ], self.dir)
+        ]), self.dir)
 
     def plan(self, kind, name, options):
         port = free_port()
         command = [BIN / f"holdfast-{kind}"]
         options = {"name": name, "cluster": self.cluster, "etcd": self.etcd_url,
-                   "metrics-port": port, "tls-ca": self.certs / "ca.crt",
+                   "metrics-host": self.host_of(name), "metrics-port": port, "tls-ca": self.certs / "ca.crt",
                    "tls-cert": self.certs / f"{kind}.crt",
                    "tls-key": self.certs / f"{kind}.key"} | options
         command += [f"--{option}={value}" for option, value in options.items()]
-        return Process(name, command, self.dir, port)
+        return Process(name, self.on_host(name, command), self.dir, port, self.host_of(name))
 
     def processes(self):
         return [self.router, *self.coordinators, *self.nodes, self.etcd]

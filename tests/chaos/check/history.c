@@ -158,11 +158,11 @@ static void read_told(struct line *line, struct history_call *call)
     done->version_after = done->has_version_after ? (uint64_t)integer(line, "version", 0) : 0;
     if (done->deed == DEED_JOIN)
         done->fence = (uint64_t)integer(line, "fence", 1);
-    if (done->deed == DEED_SEND)
+    if (done->deed == DEED_SEND && has(line, "mail"))
         call->mail = name(line, &line->history->mails, "mail");
-    if ((done->deed == DEED_READ || done->deed == DEED_JOIN) &&
+    if (done->deed == DEED_READ &&
         !(done->has_gold_after && done->has_document_after && done->has_version_after))
-        wrong(line, "a %s tells gold, document and version", deed_name(done->deed));
+        wrong(line, "a read tells gold, document and version");
 }
 
 static enum refusal_reason reason_of(const char *code)

@@ -8,17 +8,29 @@
 
 #define TRIED_FIRST 1024u
 
-/* A call, or an answer; in a list ordered by time, from which placed operations are taken out. */
+/* What an event of the list is. At one time they have this order, so that what touches overlaps. */
+enum role {
+    ROLE_TAKE, /* Of a SEND that was refused: its gold may go. */
+    ROLE_CALL,
+    ROLE_BACK, /* Of a SEND without an answer: its gold may come back, after it went. */
+    ROLE_ANSWER,
+};
+
+/* In a list ordered by time, from which what is placed is taken out. */
 struct event {
     struct event *before, *after;
     struct event *answer; /* Of a call that has one. */
+    struct event *take;   /* Of a call that may have one. */
+    struct event *call;   /* Of all but calls. */
     size_t deed;
     int64_t at;
-    bool is_answer;
+    enum role role;
+    bool placed;
 };
 
 struct placed {
-    struct event *call;
+    struct event *event;
+    bool took_take; /* It took its TAKE, which was not placed, out of the list with it. */
     struct player_state state; /* Before it. */
 };
 
@@ -109,39 +121,58 @@ static int by_time(const void *a, const void *b)
 
     if (one->at != other->at)
         return one->at < other->at ? -1 : 1;
-    /* At the same time: they overlap. */
-    if (one->is_answer != other->is_answer)
-        return one->is_answer ? 1 : -1;
+    if (one->role != other->role)
+        return one->role < other->role ? -1 : 1;
     return one->deed < other->deed ? -1 : 1;
+}
+
+static size_t events_make(struct search *s, size_t count)
+{
+    size_t events = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct timed_deed *deed = &s->deeds[i];
+        bool is_send = deed->done.deed == DEED_SEND;
+        bool is_open = deed->done.outcome == OUTCOME_OPEN;
+        struct event event = { .deed = i, .at = deed->called_at, .role = ROLE_CALL };
+        s->events[events++] = event;
+        if (is_send && deed->done.outcome != OUTCOME_OK) {
+            event.role = is_open ? ROLE_BACK : ROLE_TAKE;
+            s->events[events++] = event;
+        }
+        if (is_open)
+            continue;
+        CHECK(deed->answered_at >= deed->called_at);
+        event.role = ROLE_ANSWER;
+        event.at = deed->answered_at;
+        s->events[events++] = event;
+        s->answered_left++;
+    }
+    qsort(s->events, events, sizeof *s->events, by_time);
+    return events;
 }
 
 static void list_make(struct search *s, size_t count)
 {
-    size_t events = 0;
-
-    s->events = mem_zalloc(sizeof *s->events * (count * 2 + 1));
-    for (size_t i = 0; i < count; i++) {
-        const struct timed_deed *deed = &s->deeds[i];
-        s->events[events++] = (struct event){ .deed = i, .at = deed->called_at };
-        if (deed->done.outcome == OUTCOME_OPEN)
-            continue;
-        CHECK(deed->answered_at >= deed->called_at);
-        s->events[events++] =
-            (struct event){ .deed = i, .at = deed->answered_at, .is_answer = true };
-        s->answered_left++;
-    }
-    qsort(s->events, events, sizeof *s->events, by_time);
     struct event **calls = mem_zalloc(sizeof *calls * (count + 1));
     struct event *last = &s->head;
+
+    s->events = mem_zalloc(sizeof *s->events * (count * 3 + 1));
+    size_t events = events_make(s, count);
+    for (size_t i = 0; i < events; i++) {
+        if (s->events[i].role == ROLE_CALL)
+            calls[s->events[i].deed] = &s->events[i];
+    }
     for (size_t i = 0; i < events; i++) {
         struct event *event = &s->events[i];
         event->before = last;
         last->after = event;
         last = event;
-        if (event->is_answer)
-            calls[event->deed]->answer = event;
-        else
-            calls[event->deed] = event;
+        event->call = calls[event->deed];
+        if (event->role == ROLE_ANSWER)
+            event->call->answer = event;
+        if (event->role == ROLE_TAKE)
+            event->call->take = event;
     }
     free(calls);
 }
@@ -163,51 +194,84 @@ static void relink_event(struct event *event)
 
 /* ---- the search ---- */
 
-static void set_toggle(struct search *s, size_t deed)
+static void set_toggle(struct search *s, const struct event *event)
 {
-    uint64_t number = deed;
-    struct hash128 hash = hash_u128((struct slice){ (const uint8_t *)&number, sizeof number });
+    uint64_t name[2] = { event->deed, event->role };
+    struct hash128 hash = hash_u128((struct slice){ (const uint8_t *)name, sizeof name });
 
     for (size_t i = 0; i < sizeof hash.bytes; i++)
         s->set.bytes[i] ^= hash.bytes[i];
 }
 
-static bool place(struct search *s, struct event *call)
+static bool comes_back(struct player_state *state, int64_t gold)
 {
-    const struct deed_done *done = &s->deeds[call->deed].done;
+    return !__builtin_add_overflow(state->gold, gold, &state->gold);
+}
+
+/* What comes of it now; false: it cannot be now. */
+static bool event_step(const struct search *s, const struct event *event,
+                       struct player_state *ret_state)
+{
+    const struct deed_done *done = &s->deeds[event->deed].done;
+
+    *ret_state = s->state;
+    switch (event->role) {
+    case ROLE_TAKE:
+        return player_take(ret_state, done->gold);
+    case ROLE_BACK:
+        return event->call->placed && comes_back(ret_state, done->gold);
+    default:
+        if (event->take != NULL && event->take->placed)
+            return comes_back(ret_state, done->gold);
+        return player_step(&s->state, done, ret_state);
+    }
+}
+
+static bool place(struct search *s, struct event *event)
+{
     struct player_state after;
 
-    if (!player_step(&s->state, done, &after))
+    if (!event_step(s, event, &after))
         return false;
-    set_toggle(s, call->deed);
+    set_toggle(s, event);
     if (was_tried(s, &after)) {
-        set_toggle(s, call->deed);
+        set_toggle(s, event);
         return false;
     }
-    s->stack[s->depth++] = (struct placed){ .call = call, .state = s->state };
+    struct placed *placed = &s->stack[s->depth++];
+    *placed = (struct placed){ .event = event, .state = s->state };
     s->state = after;
-    unlink_event(call);
-    if (call->answer != NULL) {
-        unlink_event(call->answer);
+    event->placed = true;
+    unlink_event(event);
+    if (event->take != NULL && !event->take->placed) {
+        placed->took_take = true;
+        unlink_event(event->take);
+    }
+    if (event->answer != NULL) {
+        unlink_event(event->answer);
         s->answered_left--;
     }
     return true;
 }
 
-/* Takes the last one back; the call after which the search goes on, NULL: there is none. */
+/* Takes the last one back; what the search goes on after, NULL: there is none. */
 static struct event *take_back(struct search *s)
 {
     if (s->depth == 0)
         return NULL;
     struct placed *last = &s->stack[--s->depth];
-    if (last->call->answer != NULL) {
-        relink_event(last->call->answer);
+    struct event *event = last->event;
+    if (event->answer != NULL) {
+        relink_event(event->answer);
         s->answered_left++;
     }
-    relink_event(last->call);
-    set_toggle(s, last->call->deed);
+    if (last->took_take)
+        relink_event(event->take);
+    relink_event(event);
+    event->placed = false;
+    set_toggle(s, event);
     s->state = last->state;
-    return last->call;
+    return event;
 }
 
 static void note_failure(struct search *s, const struct event *answer)
@@ -216,7 +280,7 @@ static void note_failure(struct search *s, const struct event *answer)
         return;
     s->failure = (struct linear_failure){
         .placed = s->depth,
-        .last = s->depth > 0 ? s->stack[s->depth - 1].call->deed : SIZE_MAX,
+        .last = s->depth > 0 ? s->stack[s->depth - 1].event->deed : SIZE_MAX,
         .stuck = answer->deed,
         .state = s->state,
     };
@@ -230,7 +294,7 @@ static enum verdict search(struct search *s)
         if (s->tried.count > LINEAR_TRIED_MAX)
             return VERDICT_UNDECIDED;
         CHECK(event != NULL); /* The answer of what is left is still in the list. */
-        if (event->is_answer) {
+        if (event->role == ROLE_ANSWER) {
             note_failure(s, event);
             event = take_back(s);
             if (event == NULL)
@@ -250,7 +314,7 @@ enum verdict linear_check(const struct timed_deed *deeds, size_t count,
 {
     struct search s = { .deeds = deeds, .failure = { .stuck = SIZE_MAX } };
 
-    s.stack = mem_zalloc(sizeof *s.stack * (count + 1));
+    s.stack = mem_zalloc(sizeof *s.stack * (count * 2 + 1));
     list_make(&s, count);
     enum verdict verdict = search(&s);
     *ret_failure = s.failure;

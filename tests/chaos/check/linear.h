@@ -4,7 +4,10 @@
  * The search is Wing and Gong's (1993) with Lowe's (2017) memory of what was tried: the set of
  * operations placed, and the player that they lead to. Pure.
  *
- * An operation without an answer may take place at any time after it was called, or never.
+ * An operation without an answer may take place at any time after it was called, or never. Gold of
+ * a SEND that is refused may be away meanwhile: it was taken, and came back when the other side
+ * refused (DESIGN section 7). By the answer it is back; that of a SEND without one may come back at
+ * any time.
  */
 #ifndef TESTS_CHAOS_CHECK_LINEAR_H
 #define TESTS_CHAOS_CHECK_LINEAR_H

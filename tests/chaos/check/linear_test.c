@@ -118,6 +118,26 @@ static void test_a_refusal_for_funds_says_how_little_there_was(void **state)
     ASSERT_BROKEN(granted(1, 2, 6), poor);
 }
 
+static void test_gold_of_a_refused_send_may_be_away_until_the_answer(void **state)
+{
+    struct timed_deed refused = { .done = { DEED_SEND, OUTCOME_REFUSED, .gold = 5 },
+                                  .called_at = 3,
+                                  .answered_at = 10 };
+
+    (void)state;
+    ASSERT_HOLDS(granted(1, 2, 8), refused, gold_read(4, 5, 8), gold_read(11, 12, 8));
+    ASSERT_HOLDS(granted(1, 2, 8), refused, gold_read(4, 5, 3), gold_read(11, 12, 8));
+    ASSERT_HOLDS(granted(1, 2, 8), refused, gold_read(4, 5, 8), gold_read(6, 7, 3),
+                 gold_read(8, 9, 8));
+    ASSERT_BROKEN(granted(1, 2, 8), refused, gold_read(4, 5, 3), gold_read(6, 7, 8),
+                  gold_read(8, 9, 3));
+    ASSERT_BROKEN(granted(1, 2, 8), refused, gold_read(11, 12, 3));
+    ASSERT_BROKEN(granted(1, 2, 4), refused, gold_read(4, 5, -1));
+    ASSERT_HOLDS(granted(1, 2, 8), open(refused), gold_read(4, 5, 3), gold_read(11, 12, 8));
+    ASSERT_BROKEN(granted(1, 2, 8), open(refused), gold_read(4, 5, 3), gold_read(6, 7, 8),
+                  gold_read(11, 12, 3));
+}
+
 static void test_a_holder_that_was_replaced_cannot_write(void **state)
 {
     (void)state;
@@ -189,6 +209,7 @@ int main(void)
         cmocka_unit_test(test_a_write_that_took_place_twice_is_found),
         cmocka_unit_test(test_what_was_not_answered_may_have_taken_place_at_any_time_later),
         cmocka_unit_test(test_a_refusal_for_funds_says_how_little_there_was),
+        cmocka_unit_test(test_gold_of_a_refused_send_may_be_away_until_the_answer),
         cmocka_unit_test(test_a_holder_that_was_replaced_cannot_write),
         cmocka_unit_test(test_who_left_cannot_write),
         cmocka_unit_test(test_a_failure_tells_how_far_an_order_goes),

@@ -27,7 +27,7 @@ static bool holds(const struct player_state *state, uint64_t fence)
     return state->held && state->fence == fence;
 }
 
-static bool gold_leaves(struct player_state *state, int64_t gold)
+bool player_take(struct player_state *state, int64_t gold)
 {
     if (state->gold < gold)
         return false;
@@ -66,7 +66,7 @@ static bool take_place(struct player_state *state, const struct deed_done *done)
         return !__builtin_add_overflow(state->gold, done->gold, &state->gold);
     case DEED_SPEND:
     case DEED_SEND:
-        return gold_leaves(state, done->gold);
+        return player_take(state, done->gold);
     case DEED_SAVE:
         return document_saved(state, done);
     case DEED_READ:

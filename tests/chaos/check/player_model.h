@@ -18,7 +18,7 @@
     X(CLAIM,  "claim")  /* gold of a mail arrives */                                  \
     X(SAVE,   "save")   /* the document is replaced; under a fence, or without one */ \
     X(READ,   "read")   /* everything is read, linearizably */                        \
-    X(JOIN,   "join")   /* a session begins, and reads everything */                  \
+    X(JOIN,   "join")   /* a session begins */                                \
     X(LEAVE,  "leave")  /* it ends, and saves */
 /* clang-format on */
 
@@ -58,6 +58,9 @@ struct deed_done {
  * An open one can whenever the player allows it. */
 bool player_step(const struct player_state *state, const struct deed_done *done,
                  struct player_state *ret_state);
+
+/* Whether so much gold can be away for a while; then it is. */
+bool player_take(struct player_state *state, int64_t gold);
 
 /* "grant"; never NULL. */
 const char *deed_name(enum deed deed);
