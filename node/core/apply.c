@@ -209,8 +209,6 @@ static err player_load(struct step *step)
         break;
     }
     step->context.player = &step->player;
-    row_key_ledger(&key, step->op.entity, step->player.ledger_seq + 1);
-    state_prefetch(step->applier->state, row_key_slice(&key));
     return ERR_OK;
 }
 

@@ -87,6 +87,7 @@ void state_free(struct state *state)
     CHECK(!state->transaction_open);
     if (state->checkpoint_open)
         state_checkpoint_end(state, false);
+    run_clear(&state->run);
     row_table_deinit(&state->table, row_free, state);
     row_pool_deinit(&state->pool);
     for (uint32_t i = 0; i < COVERAGES_MAX; i++)
@@ -171,6 +172,8 @@ struct row *state_row_make(struct state *state, struct slice key, bool *ret_made
         order_add(state, row);
     list_add(state, row, false);
     state->stats.bytes += row_bytes(row);
+    if (state_is_run(key))
+        state->unpacked++;
     return row;
 }
 
@@ -183,6 +186,8 @@ void state_row_drop(struct state *state, struct row *row)
         order_remove(state, row);
     row_table_remove(&state->table, row);
     state->stats.bytes -= row_bytes(row);
+    if (state_is_run(row_slice(row)))
+        state->unpacked--;
     if (is_operation(row) && row->value != NULL)
         state->operation_bytes -= row_bytes(row);
     row_free(state, row);
@@ -249,8 +254,9 @@ void state_prefetch(const struct state *state, struct slice key)
 enum state_found state_find(struct state *state, struct slice key, struct slice *ret_value)
 {
     CHECK(key.size > 0);
+    if (state_is_run(key))
+        state_run_unpack(state);
     struct row *row = row_table_find(&state->table, key, hash_u64(key));
-
     if (row == NULL) {
         if (state_miss_is_absent(state, key))
             return STATE_ABSENT;
@@ -265,6 +271,69 @@ enum state_found state_find(struct state *state, struct slice key, struct slice 
     return STATE_PRESENT;
 }
 
+bool state_is_run(struct slice key)
+{
+    return key.data[0] == TABLE_LEDGER || key.data[0] == TABLE_HISTORY;
+}
+
+/* Whatever the table has of this key is older: see goes_to_run and who else unpacks first. */
+static struct undo unpack(struct state *state, struct run_record *record)
+{
+    bool made;
+    struct row *row = state_row_make(state, run_key(record), &made);
+    struct undo undo = {
+        .row = row,
+        .value = row->value,
+        .was_dirty = row->dirty_place != DIRTY_NONE,
+        .was_missing = made,
+    };
+    struct slice value = { run_value(record)->bytes, run_value(record)->size };
+
+    state_row_set_dirty(state, row);
+    state_row_set_value(state, row, value_new(state, value));
+    return undo;
+}
+
+static void unpack_first(struct state *state, const struct run *run, uint32_t count)
+{
+    struct run_cursor cursor = { 0 };
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct undo done = unpack(state, run_next(run, &cursor));
+        state_value_unref(state, done.value);
+    }
+}
+
+void state_run_unpack(struct state *state)
+{
+    uint32_t open = 0;
+
+    if (state->frozen_run.count > 0 && !state->frozen_unpacked) {
+        unpack_first(state, &state->frozen_run, state->frozen_run.count);
+        state->frozen_unpacked = true;
+    }
+    if (state->run.count == 0)
+        return;
+    for (uint32_t i = 0; i < state->undo_count; i++)
+        open += state->undo[i].record != NULL;
+    CHECK(open <= state->run.count);
+    unpack_first(state, &state->run, state->run.count - open);
+    for (uint32_t i = 0; i < state->undo_count; i++) {
+        if (state->undo[i].record != NULL)
+            state->undo[i] = unpack(state, state->undo[i].record);
+    }
+    state->stats.bytes -= state->run.bytes;
+    state->stats.dirty_bytes -= state->run.bytes;
+    run_clear(&state->run);
+}
+
+void state_run_undo(struct state *state, const struct run_record *record)
+{
+    state->stats.bytes -= record->size_bytes;
+    state->stats.dirty_bytes -= record->size_bytes;
+    run_remove(&state->run, record);
+}
+
 void state_begin(struct state *state)
 {
     CHECK(!state->transaction_open);
@@ -272,17 +341,22 @@ void state_begin(struct state *state)
     state->transaction_open = true;
 }
 
-static void change(struct state *state, struct slice key, struct blob *value)
+static struct undo *undo_add(struct state *state)
 {
-    bool made;
-
     CHECK(state->transaction_open);
-    struct row *row = state_row_make(state, key, &made);
     if (state->undo_count == state->undo_capacity) {
         state->undo_capacity = state->undo_capacity > 0 ? state->undo_capacity * 2 : 32;
         state->undo = mem_realloc(state->undo, sizeof *state->undo * state->undo_capacity);
     }
-    state->undo[state->undo_count++] = (struct undo){
+    return &state->undo[state->undo_count++];
+}
+
+static void change(struct state *state, struct slice key, struct blob *value)
+{
+    bool made;
+    struct row *row = state_row_make(state, key, &made);
+
+    *undo_add(state) = (struct undo){
         .row = row,
         .value = row->value,
         .was_dirty = row->dirty_place != DIRTY_NONE,
@@ -292,13 +366,29 @@ static void change(struct state *state, struct slice key, struct blob *value)
     state_row_set_value(state, row, value);
 }
 
+/* A row of that key in the table is known to be older. */
+static bool goes_to_run(const struct state *state, struct slice key)
+{
+    return state_is_run(key) &&
+           (state->unpacked == 0 || row_table_find(&state->table, key, hash_u64(key)) == NULL);
+}
+
 void state_put(struct state *state, struct slice key, struct slice value)
 {
-    change(state, key, value_new(state, value));
+    if (!goes_to_run(state, key)) {
+        change(state, key, value_new(state, value));
+        return;
+    }
+    struct run_record *record = run_add(&state->run, key, value);
+    *undo_add(state) = (struct undo){ .record = record };
+    state->stats.bytes += record->size_bytes;
+    state->stats.dirty_bytes += record->size_bytes;
 }
 
 void state_delete(struct state *state, struct slice key)
 {
+    if (state_is_run(key))
+        state_run_unpack(state);
     change(state, key, NULL);
 }
 
@@ -322,6 +412,10 @@ void state_rollback_to(struct state *state, uint32_t mark)
     CHECK(state->transaction_open);
     while (state->undo_count > mark) {
         struct undo *undo = &state->undo[--state->undo_count];
+        if (undo->record != NULL) {
+            state_run_undo(state, undo->record);
+            continue;
+        }
         struct row *row = undo->row;
         struct blob *value = row->value;
         state_row_set_value(state, row, undo->value);
@@ -354,6 +448,8 @@ bool state_load(struct state *state, uint64_t load_generation, struct slice key,
         return false;
     if (value == NULL && state_miss_is_absent(state, key))
         return true;
+    if (state_is_run(key))
+        state_run_unpack(state);
     struct row *row = state_row_make(state, key, &made);
     if (made && value != NULL)
         state_row_set_value(state, row, value_new(state, *value));
@@ -368,6 +464,7 @@ void state_set_operations_known_ms(struct state *state, uint64_t known_ms)
 void state_stats_get(const struct state *state, struct state_stats *ret_stats)
 {
     *ret_stats = state->stats;
-    ret_stats->rows = state->table.row_count;
-    ret_stats->dirty_rows = (uint64_t)state->dirty_count + state->frozen_count;
+    uint64_t in_runs = (uint64_t)state->run.count + state->frozen_run.count;
+    ret_stats->rows = state->table.row_count + in_runs;
+    ret_stats->dirty_rows = (uint64_t)state->dirty_count + state->frozen_count + in_runs;
 }

@@ -2,17 +2,8 @@
 #include "node/core/state_row.h"
 #include "runtime/base/check.h"
 
-bool state_checkpoint_begin(struct state *state, const struct state_write **ret_writes,
-                            uint32_t *ret_count)
+static void freeze_rows(struct state *state)
 {
-    CHECK(!state->transaction_open);
-    if (state->checkpoint_open)
-        return false;
-    if (state->frozen_capacity < state->dirty_count) {
-        state->frozen_capacity = state->dirty_count;
-        state->frozen = mem_realloc(state->frozen, sizeof(struct row *) * state->dirty_count);
-        state->writes = mem_realloc(state->writes, sizeof *state->writes * state->dirty_count);
-    }
     state->frozen_count = state->dirty_count;
     for (uint32_t i = 0; i < state->frozen_count; i++) {
         struct row *row = state->dirty[i];
@@ -25,11 +16,40 @@ bool state_checkpoint_begin(struct state *state, const struct state_write **ret_
         row->dirty_place = DIRTY_NONE;
     }
     state->dirty_count = 0;
+}
+
+static void freeze_run(struct state *state)
+{
+    struct run_cursor cursor = { 0 };
+    struct state_write *write = state->writes + state->frozen_count;
+    struct run_record *record;
+
+    CHECK(state->frozen_run.count == 0);
+    run_join(&state->frozen_run, &state->run);
+    state->frozen_unpacked = false;
+    while ((record = run_next(&state->frozen_run, &cursor)) != NULL)
+        *write++ = (struct state_write){ .key = run_key(record), .value = run_value(record) };
+}
+
+bool state_checkpoint_begin(struct state *state, const struct state_write **ret_writes,
+                            uint32_t *ret_count)
+{
+    CHECK(!state->transaction_open);
+    if (state->checkpoint_open)
+        return false;
+    uint32_t count = state->dirty_count + state->run.count;
+    if (state->write_capacity < count) {
+        state->write_capacity = count;
+        state->frozen = mem_realloc(state->frozen, sizeof(struct row *) * count);
+        state->writes = mem_realloc(state->writes, sizeof *state->writes * count);
+    }
+    freeze_rows(state);
+    freeze_run(state);
     state->frozen_bytes = state->stats.dirty_bytes;
     state->stats.dirty_bytes = 0;
     state->checkpoint_open = true;
     *ret_writes = state->writes;
-    *ret_count = state->frozen_count;
+    *ret_count = count;
     return true;
 }
 
@@ -57,6 +77,27 @@ static void thaw(struct state *state, struct row *row, bool written)
     }
 }
 
+static void thaw_run(struct state *state, bool written)
+{
+    struct run *frozen = &state->frozen_run;
+
+    if (frozen->count == 0)
+        return;
+    if (!written && !state->frozen_unpacked) {
+        state->stats.dirty_bytes += frozen->bytes;
+        run_join(frozen, &state->run);
+        run_join(&state->run, frozen);
+        return;
+    }
+    state->stats.bytes -= frozen->bytes;
+    run_clear(frozen);
+    if (state->frozen_unpacked)
+        return;
+    /* As when rows are evicted: what was read before they were written says less. */
+    state->load_generation++;
+    state_uncover_table(state, TABLE_HISTORY);
+}
+
 void state_checkpoint_end(struct state *state, bool written)
 {
     CHECK(state->checkpoint_open);
@@ -65,6 +106,7 @@ void state_checkpoint_end(struct state *state, bool written)
         state_value_unref(state, state->writes[i].value);
         thaw(state, state->frozen[i], written);
     }
+    thaw_run(state, written);
     state->frozen_count = 0;
     state->frozen_bytes = 0;
     state->checkpoint_open = false;

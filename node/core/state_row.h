@@ -7,6 +7,7 @@
 
 #include "node/core/row_pool.h"
 #include "node/core/state.h"
+#include "node/core/state_run.h"
 
 #define DIRTY_NONE UINT32_MAX
 
@@ -42,8 +43,9 @@ struct row_table {
     uint64_t row_count;
 };
 
-/* What an open transaction changed. */
+/* What an open transaction changed: a row, or a record that it added to the run. */
 struct undo {
+    struct run_record *record;
     struct row *row;
     struct blob *value;
     bool was_dirty;
@@ -81,11 +83,15 @@ struct state {
     bool players_ordered;                    /* Since somebody first asked for a range of them. */
     struct drop_list used;                   /* By use. */
     struct drop_list operations;             /* Outcomes: as they came, which is nearly by age. */
+    struct run run;                          /* New rows that nobody looked at. */
+    struct run frozen_run;                   /* Those of the open checkpoint... */
+    bool frozen_unpacked;                    /* ... which are dirty rows, too. */
+    uint64_t unpacked;                       /* Rows in the table that could be in a run. */
     struct row **dirty;
     uint32_t dirty_count, dirty_capacity;
     struct row **frozen;
     struct state_write *writes;
-    uint32_t frozen_count, frozen_capacity;
+    uint32_t frozen_count, write_capacity;
     uint64_t frozen_bytes; /* As they were when frozen. */
     bool checkpoint_open;
     bool transaction_open;
@@ -135,8 +141,17 @@ void state_row_use(struct state *state, struct row *row);
 /* Values are of the state's own memory: blob_unref is not for them. */
 void state_value_unref(struct state *state, struct blob *value);
 
+/* Whether rows of this key's table go to the run. */
+bool state_is_run(struct slice key);
+/* Makes rows of what is in the runs, before anybody looks for one. */
+void state_run_unpack(struct state *state);
+/* Takes the newest record back. */
+void state_run_undo(struct state *state, const struct run_record *record);
+
 /* Forgets what is known of pages that include `key`. */
 void state_uncover(struct state *state, struct slice key);
+/* ... and of all pages of a table. */
+void state_uncover_table(struct state *state, enum table table);
 bool state_miss_is_absent(const struct state *state, struct slice key);
 
 #endif

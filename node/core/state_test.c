@@ -410,6 +410,158 @@ static void items_that_nobody_looked_at_leave_before_players(void **context)
     state_free(state);
 }
 
+static uint64_t bytes_of(struct state *state)
+{
+    struct state_stats stats;
+
+    state_stats_get(state, &stats);
+    return stats.bytes;
+}
+
+static void ledger_rows_are_found_wherever_they_are_kept(void **context)
+{
+    struct state *state = state_new(1);
+    const struct state_write *writes;
+    uint32_t count;
+    (void)context;
+
+    put(state, "la1", "first");
+    assert_row(state, "la1", "first");
+    put(state, "la2", "second");
+    assert_true(state_checkpoint_begin(state, &writes, &count));
+    assert_int_equal(count, 2);
+    put(state, "la3", "third");
+    assert_row(state, "la2", "second");
+    assert_row(state, "la3", "third");
+    assert_true(slice_equal(writes[1].key, S("la2")));
+    assert_memory_equal(writes[1].value->bytes, "second", 6);
+    state_checkpoint_end(state, true);
+    /* What was looked at meanwhile is written once more. */
+    assert_true(state_checkpoint_begin(state, &writes, &count));
+    assert_int_equal(count, 2);
+    state_checkpoint_end(state, true);
+    put(state, "la4", "fourth");
+    checkpoint(state, true);
+    assert_found(state, "la4", STATE_MISSING);
+    state_evict(state, 0);
+    assert_int_equal(bytes_of(state), 0);
+    state_free(state);
+}
+
+static void a_ledger_row_that_was_not_written_comes_with_the_next_checkpoint(void **context)
+{
+    struct state *state = state_new(1);
+    const struct state_write *writes;
+    uint32_t count;
+    (void)context;
+
+    put(state, "la1", "first");
+    assert_true(state_checkpoint_begin(state, &writes, &count));
+    put(state, "la2", "second");
+    state_checkpoint_end(state, false);
+    assert_true(state_checkpoint_begin(state, &writes, &count));
+    assert_int_equal(count, 2);
+    assert_true(slice_equal(writes[0].key, S("la1")));
+    assert_true(slice_equal(writes[1].key, S("la2")));
+    state_checkpoint_end(state, true);
+    assert_int_equal(bytes_of(state), 0);
+    state_free(state);
+}
+
+static void a_rollback_takes_ledger_rows_back_looked_at_or_not(void **context)
+{
+    struct state *state = state_new(1);
+    (void)context;
+
+    for (int look = 0; look < 3; look++) {
+        uint64_t before = bytes_of(state);
+        put(state, "la0", "kept");
+        uint64_t kept = bytes_of(state);
+        assert_true(kept > before);
+        state_begin(state);
+        state_put(state, S("la1"), S("one"));
+        uint32_t mark = state_mark(state);
+        state_put(state, S("la2"), S("two"));
+        if (look == 1)
+            assert_row(state, "la2", "two");
+        state_put(state, S("la3"), S("three"));
+        if (look == 2)
+            assert_row(state, "la3", "three");
+        state_rollback_to(state, mark);
+        assert_found(state, "la2", STATE_MISSING);
+        assert_found(state, "la3", STATE_MISSING);
+        assert_row(state, "la1", "one");
+        state_rollback(state);
+        assert_found(state, "la1", STATE_MISSING);
+        assert_row(state, "la0", "kept");
+        state_begin(state);
+        state_put(state, S("la0"), S("changed"));
+        state_rollback(state);
+        assert_row(state, "la0", "kept");
+        state_begin(state);
+        state_delete(state, S("la0"));
+        state_commit(state);
+        assert_found(state, "la0", STATE_ABSENT);
+        checkpoint(state, true);
+        state_evict(state, 0);
+        assert_int_equal(bytes_of(state), before);
+    }
+    state_free(state);
+}
+
+/* A page that was loaded before a history grew says nothing of the new rows once they are gone. */
+static void written_histories_are_asked_for_again(void **context)
+{
+    struct state *state = state_new(1);
+    struct state_range range = { S("k/"), S("k/"), 10 };
+    struct need need = { 0 };
+    struct visited visited;
+    (void)context;
+
+    load_page(state, &range, "a", true);
+    put(state, "k/b", "new");
+    assert_int_equal(visit(state, &range, &need, &visited), ERR_OK);
+    assert_string_equal(visited.keys, "k/a k/b ");
+    put(state, "k/c", "new");
+    uint64_t generation = state_load_generation(state);
+    checkpoint(state, true);
+    assert_true(state_load_generation(state) > generation);
+    assert_false(state_load(state, generation, S("k/c"), NULL));
+    assert_int_equal(visit(state, &range, &need, &visited), ERR_NEED);
+    need_deinit(&need);
+    state_free(state);
+}
+
+static void a_long_run_of_rows_is_checkpointed_whole_and_leaves_nothing(void **context)
+{
+    static uint8_t bytes[40000];
+    struct state *state = state_new(1);
+    const struct state_write *writes;
+    uint32_t count;
+    char key[16];
+    (void)context;
+
+    for (uint32_t i = 0; i < 300; i++) {
+        memset(bytes, (int)i, sizeof bytes);
+        (void)snprintf(key, sizeof key, "l%03u", i);
+        state_begin(state);
+        state_put(state, S(key), (struct slice){ bytes, i * 131 });
+        state_commit(state);
+    }
+    assert_true(state_checkpoint_begin(state, &writes, &count));
+    assert_int_equal(count, 300);
+    for (uint32_t i = 0; i < count; i++) {
+        memset(bytes, (int)i, sizeof bytes);
+        (void)snprintf(key, sizeof key, "l%03u", i);
+        assert_true(slice_equal(writes[i].key, S(key)));
+        assert_int_equal(writes[i].value->size, i * 131);
+        assert_memory_equal(writes[i].value->bytes, bytes, i * 131);
+    }
+    state_checkpoint_end(state, true);
+    assert_int_equal(bytes_of(state), 0);
+    state_free(state);
+}
+
 static void operation_key(struct row_key *key, uint64_t ms)
 {
     uint8_t random[10] = { 0 };
@@ -515,6 +667,11 @@ int main(void)
         cmocka_unit_test(items_of_each_entity_come_in_order_however_many_entities_there_are),
         cmocka_unit_test(rows_that_came_after_a_range_are_in_the_next_one),
         cmocka_unit_test(items_that_nobody_looked_at_leave_before_players),
+        cmocka_unit_test(ledger_rows_are_found_wherever_they_are_kept),
+        cmocka_unit_test(a_ledger_row_that_was_not_written_comes_with_the_next_checkpoint),
+        cmocka_unit_test(a_rollback_takes_ledger_rows_back_looked_at_or_not),
+        cmocka_unit_test(written_histories_are_asked_for_again),
+        cmocka_unit_test(a_long_run_of_rows_is_checkpointed_whole_and_leaves_nothing),
         cmocka_unit_test(operations_leave_oldest_first_and_younger_ones_need_no_database),
         cmocka_unit_test(timers_are_never_dropped_and_their_deletions_leave_nothing),
         cmocka_unit_test(every_row_is_found_while_the_table_grows_and_shrinks),
