@@ -464,7 +464,10 @@ void state_set_operations_known_ms(struct state *state, uint64_t known_ms)
 void state_stats_get(const struct state *state, struct state_stats *ret_stats)
 {
     *ret_stats = state->stats;
-    uint64_t in_runs = (uint64_t)state->run.count + state->frozen_run.count;
-    ret_stats->rows = state->table.row_count + in_runs;
-    ret_stats->dirty_rows = (uint64_t)state->dirty_count + state->frozen_count + in_runs;
+    ret_stats->unread_rows = state->run.count;
+    if (!state->frozen_unpacked)
+        ret_stats->unread_rows += state->frozen_run.count;
+    ret_stats->rows = state->table.row_count + ret_stats->unread_rows;
+    ret_stats->dirty_rows =
+        (uint64_t)state->dirty_count + state->frozen_count + ret_stats->unread_rows;
 }

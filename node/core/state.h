@@ -147,6 +147,7 @@ void state_evict(struct state *state, size_t bytes_max);
 
 struct state_stats {
     uint64_t rows, dirty_rows, bytes, dirty_bytes, hits, misses, evictions;
+    uint64_t unread_rows; /* Among the dirty ones: in a run of bytes, until somebody looks. */
 };
 void state_stats_get(const struct state *state, struct state_stats *ret_stats);
 

@@ -145,8 +145,12 @@ void fixture_apply_entry(struct fixture *f, struct entry *entry)
         assert_int_equal(applier_applied_index(f->applier), entry->index - 1);
         assert_true(hash128_equal(hash, applier_outcome_hash(f->applier)));
         assert_int_equal(before.rows, after.rows);
-        assert_int_equal(before.dirty_bytes, after.dirty_bytes);
-        assert_int_equal(before.bytes, after.bytes);
+        assert_int_equal(before.dirty_rows, after.dirty_rows);
+        /* A look at a row that nobody had looked at gives it a place of its own. */
+        if (before.unread_rows == after.unread_rows) {
+            assert_int_equal(before.dirty_bytes, after.dirty_bytes);
+            assert_int_equal(before.bytes, after.bytes);
+        }
         assert_true(++rounds < 10);
         load_needed(f);
     }
