@@ -61,11 +61,17 @@ struct channel_lane *channel_lanes_find_token(struct channel_lanes *lanes, uint6
     return NULL;
 }
 
+void channel_lane_wake(struct channel_lane *lane)
+{
+    lane->idle = false;
+    lane->telling = false;
+}
+
 void channel_lanes_look_again(struct channel_lanes *lanes)
 {
     lanes->scanned = 0;
     for (uint32_t i = 0; i < lanes->count; i++)
-        lanes->list[i].idle = false;
+        channel_lane_wake(&lanes->list[i]);
 }
 
 void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t now_ms)
@@ -74,7 +80,7 @@ void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, u
 
     lane->token = 0;
     lane->sent_to = 0;
-    lane->idle = false;
+    channel_lane_wake(lane);
     lane->retry_ms = now_ms + (wait_ms < RETRY_MS_MAX ? wait_ms : RETRY_MS_MAX);
     if (lane->failures < FAILURES_SEEN)
         lane->failures++;

@@ -23,6 +23,7 @@ struct channel_lane {
     uint32_t records;  /* In that batch. */
     bool blocked;      /* Rows are on their way. */
     bool idle;         /* Nothing to do until something happens to the channel. */
+    bool telling;      /* ... or until tell_ms: the watermark alone is left. */
     struct buf settle; /* Of that batch: a SettleRequest that lacks the decisions. */
 };
 
@@ -44,6 +45,8 @@ void channel_lanes_clear(struct channel_lanes *lanes);
 struct channel_lane *channel_lanes_get(struct channel_lanes *lanes, uint32_t destination);
 /* NULL: no lane waits for this token. */
 struct channel_lane *channel_lanes_find_token(struct channel_lanes *lanes, uint64_t token);
+/* Something happened to the channel. */
+void channel_lane_wake(struct channel_lane *lane);
 /* An entry opened records in several channels: looks at all there may be, as a new owner does. */
 void channel_lanes_look_again(struct channel_lanes *lanes);
 /* The batch was not carried out, or nobody knows: all that is open is sent again, later each time.

@@ -18,7 +18,8 @@
 #define SHARD_LIMITS(X)                                                                            \
     X(waiting_calls_max, 65536, 1, 1048576, "calls not answered yet")                              \
     X(waiters_per_player_max, 16, 1, 1024, "StartSession WAITs of one player")                     \
-    X(apply_batch_max, 1024, 1, 65536, "entries applied in one step")
+    X(apply_batch_max, 1024, 1, 65536, "entries applied in one step")                              \
+    X(watermark_tell_ms, 5000, 1, 60000, "a watermark that no batch takes along leaves after")
 /* clang-format on */
 
 #define SHARD_FIELD(name, def, min, max, doc) uint32_t name;

@@ -13,8 +13,7 @@
 #define LOOKED_AT_MAX   4096u
 #define SCAN_NEED_MAX   256u
 #define LOST_MS         5000u
-#define TELL_MS         500u /* A watermark that no batch takes along leaves alone after this. */
-#define TELL_AT         256u /* ... or when it has moved so far. */
+#define TELL_AT         256u /* A watermark that has moved so far leaves alone. */
 #define OLDEST_EVERY_MS 200u
 
 typedef Holdfast__Internal__V1__DeliverRequest deliver_request;
@@ -186,6 +185,7 @@ static void lane_step(struct shard *shard, struct channel_lane *lane,
     if (lane->token != 0)
         channel_lane_fail(&shard->lanes, lane, event->now_ms);
     if (lane->idle || event->now_ms < lane->retry_ms ||
+        (lane->telling && event->now_ms < lane->tell_ms) ||
         (lane->blocked && event->type != SHARD_ROWS))
         return;
     batch_init(shard, &batch);
@@ -199,7 +199,8 @@ static void lane_step(struct shard *shard, struct channel_lane *lane,
         return;
     }
     lane->sent_to = batch.end;
-    lane->idle = batch.end == batch.last_seq && batch.watermark <= lane->told;
+    lane->telling = batch.end == batch.last_seq;
+    lane->idle = lane->telling && batch.watermark <= lane->told;
 }
 
 /* ---- a new owner looks at every channel there may be ---- */
@@ -351,7 +352,7 @@ void shard_channel_delivered(struct shard *shard, const struct shard_event *even
         return;
     }
     lane->failures = 0;
-    lane->idle = false;
+    channel_lane_wake(lane);
 }
 
 /* ---- entries about the channel were applied ---- */
@@ -432,8 +433,8 @@ void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
     if (effect->cancelled_seq != 0 && lane->sent_to >= effect->cancelled_seq)
         lane->sent_to = effect->cancelled_seq - 1;
     if (outcome->method == METHOD_CHANNEL_SETTLE)
-        lane->tell_ms = event->now_ms + TELL_MS;
-    lane->idle = false;
+        lane->tell_ms = event->now_ms + shard->limits.watermark_tell_ms;
+    channel_lane_wake(lane);
     if (effect->several)
         channel_lanes_look_again(&shard->lanes);
     shard->lanes.wanted = true;

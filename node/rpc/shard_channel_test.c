@@ -289,6 +289,7 @@ static void shard_make(struct cluster *c, uint32_t number)
     struct shard_limits limits = shard_limits_default();
 
     limits.shard_count = 2;
+    limits.watermark_tell_ms = 500;
     assert_int_equal(
         shard_new(number, 7, &limits, node_handlers(), &image, &c->sides[number].shard), ERR_OK);
     own(c, number, 1, 7);

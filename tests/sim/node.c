@@ -292,6 +292,7 @@ static void make_shard(struct sim *sim, struct sim_node *node, uint32_t shard)
     struct shard_limits limits = shard_limits_default();
 
     limits.shard_count = sim->shard_count;
+    limits.watermark_tell_ms = SIM_TELL_MS;
     CHECK(shard_new(shard, node->id, &limits, node_handlers(), &image, &node->slots[shard].shard) ==
           ERR_OK);
     node->slots[shard].commit_seen = 0;

@@ -524,6 +524,7 @@ void node_recover(struct sim *sim, struct sim_node *node)
 {
     struct shard_limits limits = shard_limits_default();
     limits.shard_count = sim->shard_count;
+    limits.watermark_tell_ms = SIM_TELL_MS;
 
     for (uint32_t i = 0; i < sim->shard_count; i++) {
         struct slot *slot = &node->slots[i];

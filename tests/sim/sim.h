@@ -26,6 +26,7 @@
 #define SIM_SERVERS_MAX 4u
 #define SIM_PLAYERS_MAX 10u
 #define SIM_SECTIONS    2u
+#define SIM_TELL_MS     500u /* Of watermarks: runs are short. */
 #define SIM_CURRENCIES  2u
 #define SIM_TEXT_BYTES  640u
 
