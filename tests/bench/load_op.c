@@ -6,6 +6,8 @@
 
 #include "runtime/base/check.h"
 
+#define LOAD_BODIES_READ 65536u
+
 static const char *const op_names[] = {
 #define LOAD_NAME(name, text, meaning) [LOAD_##name] = text,
     LOAD_OPS(LOAD_NAME)
@@ -181,35 +183,87 @@ static const char *method_of(const struct load_work *work, const struct load_slo
         return "ProfileService/BatchUpdateProfile";
     case LOAD_LEDGER:
         return "LedgerService/ListEntries";
+    case LOAD_CALL:
+        return work->options->method;
+    case LOAD_TRANSFER: /* Named with their bodies. */
+    case LOAD_SWAP:
+        break;
     }
     CHECK(false);
     return NULL;
 }
 
-bool load_op_write(struct load_work *work, struct load_slot *slot, struct buf *out)
+void load_op_start(struct load_work *work)
+{
+    const char *path = work->options->bodies;
+    FILE *file = work->op == LOAD_CALL ? fopen(path, "re") : NULL;
+    size_t size = 1;
+
+    if (work->op != LOAD_CALL)
+        return;
+    while (file != NULL && size > 0) {
+        size = fread(buf_reserve(&work->bodies, LOAD_BODIES_READ), 1, LOAD_BODIES_READ, file);
+        work->bodies.size += size;
+    }
+    work->lines = mem_alloc(sizeof *work->lines * (work->bodies.size + 1));
+    work->lines[0] = 0;
+    for (uint32_t i = 0; i < work->bodies.size; i++) {
+        if (work->bodies.data[i] == '\n')
+            work->lines[++work->line_count] = i + 1;
+    }
+    if (file == NULL || fclose(file) != 0 || work->line_count == 0) {
+        fprintf(stderr, "loadgen: --bodies: '%s' has no lines to read\n", path);
+        exit(2);
+    }
+}
+
+static void put_line(const struct load_work *work, struct buf *out)
+{
+    unsigned line = (unsigned)(load_random() % work->line_count);
+
+    buf_append(out, work->bodies.data + work->lines[line],
+               work->lines[line + 1] - work->lines[line] - 1);
+}
+
+/* A body that is drawn anew; the method it is for. */
+static const char *put_body(struct load_work *work, struct load_slot *slot)
 {
     const struct load_options *options = work->options;
     struct buf *body = &slot->body;
 
-    if (load_op_sweeps(work->op)) {
-        if (!put_sweep(work, slot))
-            return false;
-    } else {
-        buf_clear(body);
-        if (work->op == LOAD_GRANT)
-            put_grant(options, slot, body);
-        else if (work->op == LOAD_BATCH_GRANT)
-            put_batch(options, slot, body, put_grant);
-        else if (work->op == LOAD_READ)
-            put_read(options, slot, body);
-        else if (work->op == LOAD_BATCH_READ)
-            put_batch(options, slot, body, put_read);
-        else if (slot->token[0] == 0)
-            put_start(work, slot, body);
-        else
-            put_end(slot, body);
-    }
-    load_http_write(options, method_of(work, slot), buf_slice(body), out);
+    buf_clear(body);
+    if (work->op == LOAD_GRANT)
+        put_grant(options, slot, body);
+    else if (work->op == LOAD_BATCH_GRANT)
+        put_batch(options, slot, body, put_grant);
+    else if (work->op == LOAD_READ)
+        put_read(options, slot, body);
+    else if (work->op == LOAD_BATCH_READ)
+        put_batch(options, slot, body, put_read);
+    else if (work->op == LOAD_CALL)
+        put_line(work, body);
+    else if (work->op == LOAD_TRANSFER)
+        return load_transfer_put(options, &slot->goods, body);
+    else if (work->op == LOAD_SWAP)
+        return load_swap_put(options, &slot->goods, slot->index, body);
+    else if (slot->token[0] == 0)
+        put_start(work, slot, body);
+    else
+        put_end(slot, body);
+    return method_of(work, slot);
+}
+
+bool load_op_write(struct load_work *work, struct load_slot *slot, struct buf *out)
+{
+    const char *method;
+
+    if (!load_op_sweeps(work->op))
+        method = put_body(work, slot);
+    else if (put_sweep(work, slot))
+        method = method_of(work, slot);
+    else
+        return false;
+    load_http_write(work->options, method, buf_slice(&slot->body), out);
     return true;
 }
 
@@ -291,7 +345,7 @@ static struct load_outcome read_body(struct load_work *work, struct load_slot *s
     struct load_outcome outcome = { 0 };
     unsigned count = load_op_sweeps(work->op) ? slot->in_sweep : load_op_count(work);
     unsigned failed = 0;
-    bool reads = work->op == LOAD_READ || work->op == LOAD_BATCH_READ;
+    bool reads = work->op == LOAD_READ || work->op == LOAD_BATCH_READ || work->op == LOAD_CALL;
 
     if (work->op != LOAD_GRANT && work->op != LOAD_READ)
         failed = occurrences(body, "\"error\":{");
@@ -319,6 +373,9 @@ struct load_outcome load_op_read(struct load_work *work, struct load_slot *slot,
     else
         read_failures(&outcome, sweeps ? slot->in_sweep : load_op_count(work), true, body);
     slot->again = sweeps && outcome.failed > 0;
+    if (status == 200 && ((work->op == LOAD_TRANSFER && load_transfer_done(&slot->goods, body)) ||
+                          (work->op == LOAD_SWAP && load_swap_done(&slot->goods, body))))
+        outcome.done = 0; /* Items made for it. */
     if (outcome.failed == 0 && (work->op == LOAD_AUDIT || work->op == LOAD_LEDGER))
         read_sums(work, body);
     if (work->op == LOAD_START_END && !held && outcome.done > 0) {

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "load_goods.h"
 #include "load_grant.h"
 #include "load_options.h"
 #include "load_run.h"
@@ -20,6 +21,9 @@
     X(READ,        "read",       "ProfileService/GetProfile, strict")                               \
     X(BATCH_READ,  "batchread",  "ProfileService/BatchGetProfile of --batch players, strict")       \
     X(START_END,   "startend",   "SessionService/StartSession, then EndSession: one operation")     \
+    X(TRANSFER,    "transfer",   "InventoryService/Transfer of one item to another shard")          \
+    X(SWAP,        "swap",       "TransactionService/Swap of an item each, across shards")           \
+    X(CALL,        "call",       "--method with any of --bodies")                                    \
     X(FILL,        "fill",       "once: gives every player a profile of 1 KiB, --batch a call")     \
     X(AUDIT,       "audit",      "once: reads every player, sums balances and items")               \
     X(LEDGER,      "ledger",     "once: reads every player's newest ledger entry, sums its seq")
@@ -41,6 +45,9 @@ struct load_work {
     uint64_t items;
     uint64_t entries;
     uint64_t answer_bytes;
+    struct buf bodies; /* call: the file. */
+    uint32_t *lines;   /* Where each line begins, and where the last ends. */
+    unsigned line_count;
 };
 
 /* What one connection remembers between requests. */
@@ -50,12 +57,15 @@ struct load_slot {
     char player[32];
     char token[96]; /* startend: set while it holds a session. */
     struct load_history history;
+    struct load_goods goods;
     struct buf body;   /* Of the last request. */
     bool again;        /* fill, audit, ledger: that one failed, repeat it. */
     unsigned in_sweep; /* Players in it. */
 };
 
 bool load_op_parse(const char *text, enum load_op *ret_op);
+/* Reads --bodies, if the operation needs it; exits with 2 if it cannot be read. */
+void load_op_start(struct load_work *work);
 /* Every operation and what it calls, one a line. */
 const char *load_op_list(void);
 /* True for those that go once over all players. */

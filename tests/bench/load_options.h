@@ -19,6 +19,9 @@
     X(items,        "items",        'i',  NUMBER, "0",         "items in each grant (Redis and PostgreSQL: 0 or 1)")    \
     X(repeat,       "repeat",       'r',  NUMBER, "0",         "one in so many grants repeats an earlier op_id; 0: none") \
     X(rate,         "rate",         'R',  REAL,   "0",         "open loop: requests a second in all; 0: closed loop")   \
+    X(stock,        "stock",        't',  NUMBER, "384",       "transfer: items a connection makes before it gives any") \
+    X(method,       "method",       'M',  TEXT,   "",          "call: Service/Method")                                  \
+    X(bodies,       "bodies",       'B',  TEXT,   "",          "call: a file with a request as JSON on each line")       \
     X(persist,      "persist",      'x',  FLAG,   "0",         "dial lost connections again instead of giving up")      \
     X(answer_min,   "answer-min",   'm',  NUMBER, "0",         "a read answered with fewer bytes a player has failed")  \
     X(currency,     "currency",     'u',  TEXT,   "gold",      "currency to grant")                                     \

@@ -364,7 +364,7 @@ int main(int argc, char **argv)
 {
     static struct run run;
     struct sigaction action = { .sa_handler = on_signal };
-    char about[1200];
+    char about[1600];
 
     snprintf(about, sizeof about, "load on Holdfast; operations:\n%s", load_op_list());
     load_options_parse(argc, argv, about, &run.options);
@@ -377,6 +377,7 @@ int main(int argc, char **argv)
         run.options.warm_up_s = 0;
         run.options.seconds = 1e6;
     }
+    load_op_start(&run.work);
     sigaction(SIGTERM, &action, NULL);
     start(&run);
     while (run.counts.phase != LOAD_DRAIN) {

@@ -1,0 +1,109 @@
+#include "load_goods.h"
+
+#include <string.h>
+
+#include "load_grant.h"
+#include "runtime/base/check.h"
+#include "runtime/cluster/cluster_record.h"
+
+#define SHARDS CLUSTER_SHARDS_DEFAULT
+#define UNHELD "{\"unheld\":{}}"
+
+static void put_head(struct buf *out, unsigned player)
+{
+    char op_id[UUID_TEXT_SIZE];
+
+    load_op_id(op_id);
+    buf_printf(out, "{\"playerId\":\"t%u\",\"opId\":\"%s\",\"authority\":" UNHELD ",", player,
+               op_id);
+}
+
+static const char *put_mint(unsigned player, unsigned count, struct buf *out)
+{
+    put_head(out, player);
+    for (unsigned i = 0; i < count; i++)
+        buf_printf(out, "%s{\"kind\":\"sword_of_dawn\"}", i == 0 ? "\"items\":[" : ",");
+    buf_printf(out, "]}");
+    return "InventoryService/Mint";
+}
+
+/* Hands on every UID of an answer. */
+static void take_uids(struct load_stock *stock, const char *body)
+{
+    static const char before[] = "\"uid\":\"";
+    char id[LOAD_ITEM_SIZE];
+
+    for (const char *at = strstr(body, before); at != NULL; at = strstr(at, before)) {
+        at += sizeof before - 1;
+        CHECK(strlen(at) >= sizeof id);
+        memcpy(id, at, sizeof id - 1);
+        id[sizeof id - 1] = 0;
+        load_stock_add(stock, id);
+    }
+}
+
+const char *load_transfer_put(const struct load_options *options, struct load_goods *goods,
+                              struct buf *out)
+{
+    if (load_stock_mints(&goods->stock, options))
+        return put_mint(goods->stock.minter, LOAD_STOCK_MINT, out);
+    struct load_item item = load_stock_take(&goods->stock);
+    put_head(out, item.player);
+    buf_printf(out, "\"toPlayerId\":\"t%u\",\"itemUids\":[\"%s\"],\"reason\":\"bench\"}",
+               load_stock_other(options, item.player, SHARDS), item.id);
+    return "InventoryService/Transfer";
+}
+
+bool load_transfer_done(struct load_goods *goods, const char *body)
+{
+    if (goods->stock.minting)
+        take_uids(&goods->stock, body);
+    return goods->stock.minting;
+}
+
+const char *load_swap_put(const struct load_options *options, struct load_goods *goods,
+                          unsigned index, struct buf *out)
+{
+    unsigned connections = options->connections;
+
+    if (goods->sides < 2 * LOAD_PAIRS) {
+        struct load_pair *pair = &goods->pairs[goods->sides / 2];
+        unsigned slots = options->players / connections;
+        CHECK(slots > 2 * LOAD_PAIRS); /* --players is too small for so many connections. */
+        pair->sides[0].player = index + goods->sides / 2 * connections;
+        if (goods->sides % 2 == 1) { /* From the other half: nobody else's, and elsewhere. */
+            do {
+                unsigned slot = LOAD_PAIRS + (unsigned)(load_random() % (slots - LOAD_PAIRS));
+                pair->sides[1].player = index + slot * connections;
+            } while (!load_stock_apart(pair->sides[0].player, pair->sides[1].player, SHARDS));
+        }
+        goods->stock.minter = pair->sides[goods->sides % 2].player;
+        goods->stock.minting = true;
+        return put_mint(goods->stock.minter, 1, out);
+    }
+    goods->stock.minting = false;
+    goods->pair = (goods->pair + 1) % LOAD_PAIRS;
+    const struct load_item *sides = goods->pairs[goods->pair].sides;
+    put_head(out, sides[0].player);
+    buf_printf(out,
+               "\"otherPlayerId\":\"t%u\",\"otherAuthority\":" UNHELD ",\"itemUids\":[\"%s\"],"
+               "\"otherItemUids\":[\"%s\"],\"reason\":\"bench\"}",
+               sides[1].player, sides[0].id, sides[1].id);
+    return "TransactionService/Swap";
+}
+
+bool load_swap_done(struct load_goods *goods, const char *body)
+{
+    if (!goods->stock.minting) {
+        struct load_item *sides = goods->pairs[goods->pair].sides;
+        char id[LOAD_ITEM_SIZE];
+        memcpy(id, sides[0].id, sizeof id);
+        memcpy(sides[0].id, sides[1].id, sizeof id);
+        memcpy(sides[1].id, id, sizeof id);
+        return false;
+    }
+    take_uids(&goods->stock, body);
+    goods->pairs[goods->sides / 2].sides[goods->sides % 2] = load_stock_take(&goods->stock);
+    goods->sides++;
+    return true;
+}
