@@ -87,7 +87,8 @@ enum method_route {
     X(113, CONTAIN_PLAYER,   internal__v1, NodeService, ContainPlayer, METHOD_SHARD_WRITE, 0, contain_player) \
     X(114, LIST_QUARANTINED, v1, AdminService, ListQuarantined, METHOD_SHARD, 0, list_quarantined) \
     X(115, GET_QUARANTINE,   v1, AdminService, GetQuarantine, METHOD_READ, 0, get_quarantine)  \
-    X(116, RELEASE_QUARANTINE, v1, AdminService, ReleaseQuarantine, METHOD_MUTATION, 0, release_quarantine)
+    X(116, RELEASE_QUARANTINE, v1, AdminService, ReleaseQuarantine, METHOD_MUTATION, 0, release_quarantine) \
+    X(117, TAKE_CUT,         internal__v1, NodeService, TakeCut, METHOD_SHARD_WRITE, 0, take_cut)
 /* clang-format on */
 
 #define METHOD_ENUM(number, enumerator, package, service, method, route, element, snake)           \

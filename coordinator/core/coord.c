@@ -51,6 +51,7 @@ void coord_free(struct coord *coord)
     buf_deinit(&coord->initial_policy);
     buf_deinit(&coord->election_key);
     buf_deinit(&coord->policy);
+    audit_free(coord);
     free(coord->servers);
     free(coord->shards);
     free(coord->flights);
@@ -65,6 +66,7 @@ static void stop_acting(struct coord *coord, const char *event)
     coord->elected = false;
     flights_drop(coord);
     delivery_drop(coord);
+    audit_drop(coord);
     log_event(coord->log, LOG_WARN, event, LOG_N("election_revision", coord->election_revision));
 }
 
@@ -78,6 +80,7 @@ static void on_elected(struct coord *coord, const struct coord_event *event)
     coord->elected_ms = coord->now_ms;
     coord->holding = false;
     coord->hold_over = false;
+    coord->audit.counted_ms = coord->now_ms;
     log_event(coord->log, LOG_INFO, "coordinator.elected",
               LOG_N("election_revision", event->create_revision));
 }
@@ -103,6 +106,7 @@ static void reconcile(struct coord *coord, struct coord_out *out)
         ownership_run(coord);
         expiry_run(coord);
         delivery_run(coord, out);
+        audit_run(coord, out);
     }
     flights_send(coord, out);
 }
@@ -230,5 +234,7 @@ void coord_stats_get(const struct coord *coord, struct coord_stats *ret_stats)
     stats.policy_pending = coord->policy_left;
     stats.transactions_open = flights_open(coord);
     stats.calls_open = coord->call_count;
+    stats.audit_imbalance = coord->audit.imbalance;
+    stats.audit_age_ms = stats.active ? coord->now_ms - coord->audit.counted_ms : 0;
     *ret_stats = stats;
 }

@@ -55,7 +55,9 @@
     X(server_hold_percent,         30,    1,     100, "more gone at once: hold, our own fault?")   \
     X(server_hold_min,              4,    1,   65536, "fewer gone never hold")                     \
     X(server_hold_ms_max,      120000,    0, 86400000, "longest hold; 0: never hold")              \
-    X(servers_expiring_max,        32,    1,    1024, "game servers being expired at a time")
+    X(servers_expiring_max,        32,    1,    1024, "game servers being expired at a time")      \
+    X(audit_interval_ms,         1000,    0, 3600000, "a cut of all shards in this time; 0: none") \
+    X(audit_timeout_ms,          5000,  100,  600000, "a cut that takes longer is given up")
 /* clang-format on */
 
 #define COORD_FIELD(name, def, min, max, doc) uint32_t name;
@@ -87,7 +89,7 @@ enum coord_event_type {
     COORD_LOST,     /*                                              or perhaps lost: stop acting  */
     COORD_HALT,     /*                                              etcd went back: never act     */
     COORD_TXN_DONE, /* ticket, outcome, written, mod_revision       one for each txn action       */
-    COORD_CALL_DONE, /* call, status                                 one for each call action */
+    COORD_CALL_DONE, /* call, status, body                           one for each call action */
     COORD_REPORT, /* report                                       borrowed for the step         */
     COORD_TICK    /*                                              every 10 to 100 ms            */
 };
@@ -110,6 +112,7 @@ struct coord_event {
     const bool *written; /* As many as the transaction's writes. Only with ANSWERED. */
     uint64_t call;
     enum wire_status status; /* No answer: WIRE_UNKNOWN, never sent: WIRE_UNAVAILABLE. */
+    struct slice body;       /* Of the answer; borrowed for the step. */
     const Holdfast__Internal__V1__ReportOwnerRequest *report;
 };
 
@@ -141,7 +144,7 @@ struct coord_call {
     uint64_t call;
     uint64_t node;
     uint32_t shard;
-    uint16_t method; /* METHOD_EXPIRE_SERVER or METHOD_APPLY_POLICY. */
+    uint16_t method; /* METHOD_EXPIRE_SERVER, METHOD_APPLY_POLICY or METHOD_TAKE_CUT. */
     uint32_t timeout_ms;
     struct slice body;
 };
@@ -212,12 +215,23 @@ const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t 
     X(policy_pending,         "shards that have not confirmed the policy")                         \
     X(transactions_open,      "transactions in flight")                                            \
     X(calls_open,             "calls in flight")
+/*    counter of the audit    meaning                                                             */
+#define AUDIT_COUNTERS(X)                                                                          \
+    X(audit_cuts,             "cuts in which every unit and item was counted")                     \
+    X(audit_inconclusive,     "cuts given up: a shard did not answer, or transfers stayed open")   \
+    X(audit_violations,       "imbalances found, each counted once")
+#define AUDIT_GAUGES(X)                                                                            \
+    X(audit_cut,              "the last cut that was counted")                                     \
+    X(audit_age_ms,           "since then, or since this coordinator was elected")                 \
+    X(audit_imbalance,        "1 while that cut did not come to zero: goods were doubled or lost")
 /* clang-format on */
 
 #define COORD_FIELD(name, doc) uint64_t name;
 struct coord_stats {
     COORD_COUNTERS(COORD_FIELD)
     COORD_GAUGES(COORD_FIELD)
+    AUDIT_COUNTERS(COORD_FIELD)
+    AUDIT_GAUGES(COORD_FIELD)
 };
 #undef COORD_FIELD
 void coord_stats_get(const struct coord *coord, struct coord_stats *ret_stats);

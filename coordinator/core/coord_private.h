@@ -90,8 +90,42 @@ struct flight {
 struct open_call {
     uint64_t call; /* 0: free. */
     uint32_t shard;
+    uint16_t method;
     struct incarnation incarnation; /* None: the call is about the policy. */
     int64_t policy_revision;
+    uint64_t cut; /* TakeCut: which. */
+};
+
+#define AUDIT_CURRENCIES_MAX 256u
+#define AUDIT_CUTS           2u
+
+struct audit_currency {
+    char name[33];
+    int64_t net;
+};
+
+/* What all shards hold at one cut, less what was made. */
+struct audit_sum {
+    uint64_t cut;  /* 0: none. */
+    uint8_t *told; /* Per shard: it is in here, and will not change. */
+    uint32_t left; /* Shards that are not. */
+    uint32_t currency_count;
+    struct audit_currency currencies[AUDIT_CURRENCIES_MAX]; /* In no order. */
+    int64_t count;                                          /* Of items. */
+    uint64_t hashes;
+};
+
+struct audit {
+    bool running;        /* A round: each shard is asked to take `cut`. */
+    uint64_t cut;        /* Of this round, or of the last one. */
+    uint64_t started_ms; /* The round. */
+    uint64_t next_ms;    /* No round earlier. */
+    uint64_t counted_ms; /* When a cut was last counted. */
+    uint8_t *acks;       /* Per shard. */
+    uint32_t acks_left;
+    struct audit_sum sums[AUDIT_CUTS]; /* Of the cuts before `cut`, the newer one first. */
+    bool imbalance;                    /* At the cut counted last. */
+    uint64_t imbalance_hash;           /* Of all of it: another one is another violation. */
 };
 
 struct coord {
@@ -137,6 +171,7 @@ struct coord {
     uint32_t mark_count;
     bool holding, hold_over;
     uint64_t hold_since_ms;
+    struct audit audit;
     struct coord_stats stats;
 };
 
@@ -180,5 +215,15 @@ void expiry_run(struct coord *coord);
 void delivery_run(struct coord *coord, struct coord_out *out);
 void delivery_done(struct coord *coord, const struct coord_event *event);
 void delivery_drop(struct coord *coord);
+bool shard_takes_calls(struct coord *coord, const struct shard *shard);
+/* Adds the call action; the caller fills body and method, of both. NULL: calls_max are open. */
+struct coord_call *delivery_call(struct coord *coord, uint32_t shard, struct coord_out *out,
+                                 struct open_call **ret_open);
+
+/* ---- audit.c: whether every item and unit is there once ---- */
+void audit_run(struct coord *coord, struct coord_out *out);
+void audit_done(struct coord *coord, const struct open_call *call, const struct coord_event *event);
+void audit_drop(struct coord *coord);
+void audit_free(struct coord *coord);
 
 #endif

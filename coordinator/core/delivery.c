@@ -76,15 +76,14 @@ static struct open_call *call_place(struct coord *coord, uint64_t *ret_call)
     return NULL;
 }
 
-static bool shard_takes_calls(struct coord *coord, const struct shard *shard)
+bool shard_takes_calls(struct coord *coord, const struct shard *shard)
 {
     return shard->mod_revision > 0 && coord->now_ms >= shard->call_at_ms &&
            node_find(coord, shard->record.owner) != NULL;
 }
 
-/* Adds the call action; the caller fills body and method. NULL: calls_max are open. */
-static struct coord_call *start_call(struct coord *coord, uint32_t shard, struct coord_out *out,
-                                     struct open_call **ret_open)
+struct coord_call *delivery_call(struct coord *coord, uint32_t shard, struct coord_out *out,
+                                 struct open_call **ret_open)
 {
     uint64_t number = 0;
     struct open_call *place = call_place(coord, &number);
@@ -119,12 +118,13 @@ static bool deliver_expiry(struct coord *coord, struct server *server, struct co
 
         if (server->acks[i] != ACK_WANTED || !shard_takes_calls(coord, &coord->shards[i]))
             continue;
-        struct coord_call *call = start_call(coord, i, out, &open);
+        struct coord_call *call = delivery_call(coord, i, out, &open);
 
         if (call == NULL)
             return false;
         call->method = METHOD_EXPIRE_SERVER;
         call->body = expire_body(coord, server, i, &out->arena);
+        open->method = call->method;
         open->incarnation = server->incarnation;
         server->acks[i] = ACK_CALLING;
     }
@@ -145,12 +145,13 @@ static bool deliver_policy(struct coord *coord, struct coord_out *out)
         coord->policy_left++;
         if (shard->policy_calls > 0 || !shard_takes_calls(coord, shard))
             continue;
-        struct coord_call *call = start_call(coord, i, out, &open);
+        struct coord_call *call = delivery_call(coord, i, out, &open);
 
         if (call == NULL)
             return false;
         call->method = METHOD_APPLY_POLICY;
         call->body = policy_body(coord, i, &out->arena);
+        open->method = call->method;
         open->policy_revision = coord->policy_revision;
         shard->policy_calls++;
     }
@@ -181,7 +182,7 @@ static void shard_called(struct coord *coord, struct shard *shard, const struct 
     if (status == WIRE_REFUSED)
         log_event(coord->log, LOG_ERROR, "coordinator.call_refused", LOG_N("shard", call->shard),
                   LOG_N("owner", shard->record.owner),
-                  LOG_S("method", call->policy_revision > 0 ? "ApplyPolicy" : "ExpireServer"));
+                  LOG_S("method", method_find(call->method)->name));
 }
 
 void delivery_done(struct coord *coord, const struct coord_event *event)
@@ -194,7 +195,9 @@ void delivery_done(struct coord *coord, const struct coord_event *event)
     bool ok = event->status == WIRE_OK;
 
     shard_called(coord, shard, open, event->status);
-    if (open->policy_revision > 0) {
+    if (open->method == METHOD_TAKE_CUT) {
+        audit_done(coord, open, event);
+    } else if (open->policy_revision > 0) {
         shard->policy_calls--;
         if (ok && open->policy_revision > shard->policy_revision)
             shard->policy_revision = open->policy_revision;

@@ -150,6 +150,8 @@ static void note_body(struct world *world, const struct coord_call *call)
         world->calls_expire++;
         return;
     }
+    if (call->method == METHOD_TAKE_CUT)
+        return;
     CHECK(call->method == METHOD_APPLY_POLICY);
     Holdfast__Internal__V1__ApplyPolicyRequest *request =
         holdfast__internal__v1__apply_policy_request__unpack(NULL, call->body.size,
@@ -160,9 +162,45 @@ static void note_body(struct world *world, const struct coord_call *call)
     world->calls_policy++;
 }
 
+/* The shard's part of the two cuts before this one. */
+static size_t take_cut(struct world *world, const struct coord_call *call, uint8_t *bytes)
+{
+    Holdfast__Internal__V1__TakeCutRequest *request =
+        holdfast__internal__v1__take_cut_request__unpack(NULL, call->body.size, call->body.data);
+    Holdfast__Internal__V1__TakeCutResponse response =
+        HOLDFAST__INTERNAL__V1__TAKE_CUT_RESPONSE__INIT;
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
+    Holdfast__Internal__V1__CutTotals parts[2];
+    Holdfast__Internal__V1__CutTotals *list[2];
+    uint64_t *cuts = world->cuts[call->shard];
+
+    CHECK(request != NULL && request->shard == call->shard && request->cut > 0);
+    gold.currency = (char *)(uintptr_t) "gold";
+    gold.amount = world->gold[call->shard];
+    for (size_t i = 0; i < 2 && cuts[i] > 0; i++) {
+        holdfast__internal__v1__cut_totals__init(&parts[i]);
+        parts[i].cut = cuts[i];
+        parts[i].open = world->open[call->shard];
+        parts[i].amounts = amounts;
+        parts[i].n_amounts = gold.amount != 0;
+        list[response.n_totals++] = &parts[i];
+    }
+    if (request->cut > cuts[0]) {
+        memmove(cuts + 1, cuts, 2 * sizeof *cuts);
+        cuts[0] = request->cut;
+    }
+    response.cut = cuts[0];
+    response.totals = list;
+    holdfast__internal__v1__take_cut_request__free_unpacked(request, NULL);
+    return holdfast__internal__v1__take_cut_response__pack(&response, bytes);
+}
+
 static void answer_call(struct world *world, const struct coord_call *call)
 {
     enum wire_status status = WIRE_OK;
+    uint8_t bytes[256];
+    size_t size = 0;
 
     if (call->node == world->deaf_node)
         status = WIRE_UNKNOWN;
@@ -170,8 +208,12 @@ static void answer_call(struct world *world, const struct coord_call *call)
         status = WIRE_NOT_OWNER;
     if (status == WIRE_OK)
         note_body(world, call);
-    world_step(world, (struct coord_event){
-                          .type = COORD_CALL_DONE, .call = call->call, .status = status });
+    if (status == WIRE_OK && call->method == METHOD_TAKE_CUT)
+        size = take_cut(world, call, bytes);
+    world_step(world, (struct coord_event){ .type = COORD_CALL_DONE,
+                                            .call = call->call,
+                                            .status = status,
+                                            .body = { bytes, size } });
 }
 
 /* ---- steps ---- */

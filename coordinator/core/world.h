@@ -8,7 +8,8 @@
 
 #include "coordinator/core/coord.h"
 
-#define WORLD_KEYS_MAX 512u
+#define WORLD_KEYS_MAX   512u
+#define WORLD_CUT_SHARDS 8u
 
 struct world_kv {
     char key[CLUSTER_KEY_SIZE];
@@ -36,6 +37,9 @@ struct world {
     uint32_t since_ms;   /* Of reports; 0: just enough. */
     uint64_t deaf_node;  /* Its shards never answer calls. */
     uint64_t txns, calls_expire, calls_policy;
+    uint64_t cuts[WORLD_CUT_SHARDS][3]; /* Taken by each shard: the newest first. */
+    int64_t gold[WORLD_CUT_SHARDS];     /* What each holds, less what was made. */
+    uint64_t open[WORLD_CUT_SHARDS];    /* Records that are never settled. */
     uint32_t term;
     char lowest_live[INCARNATION_TEXT_SIZE]; /* Of the last ExpireServer. */
     uint64_t policy_version;                 /* Of the last ApplyPolicy. */

@@ -146,6 +146,7 @@ static struct coord_limits limits_from(const struct coordinator_config *config)
     limits.rebalance_up_ms = (uint32_t)config->rebalance_up;
     limits.claim_closed_ms = (uint32_t)config->claim_closed;
     limits.claim_silent_ms = (uint32_t)config->claim_silent;
+    limits.audit_interval_ms = (uint32_t)config->audit_interval;
     limits.claim_calm_ms = (uint32_t)config->claim_calm;
     limits.server_wait_ms = (uint32_t)config->server_wait;
     limits.server_hold_percent = config->server_hold_percent;

@@ -28,6 +28,7 @@
     X(server_hold_percent,  U32,      "30",                    1,    100,      "percent",   "more game servers gone at once: hold their expiry") \
     X(server_hold_min,      U32,      "4",                     1,    65536,    "",          "fewer gone never hold") \
     X(server_hold_max,      DURATION, "2m",                    0,    86400000, "ms",        "longest hold; 0: never hold") \
+    X(audit_interval,       DURATION, "1s",                    0,    3600000,  "ms",        "every item and unit of the cluster is counted this often; 0: never") \
     PROCESS_LOG_CONFIG(X)
 /* clang-format on */
 

@@ -13,7 +13,10 @@ struct field {
 };
 
 #define COORD_FIELD(name, doc) FIELD_##name,
-enum { COORD_COUNTERS(COORD_FIELD) COORD_GAUGES(COORD_FIELD) FIELD_COUNT };
+enum {
+    COORD_COUNTERS(COORD_FIELD) COORD_GAUGES(COORD_FIELD) AUDIT_COUNTERS(COORD_FIELD)
+        AUDIT_GAUGES(COORD_FIELD) FIELD_COUNT
+};
 #undef COORD_FIELD
 
 struct coordinator_metrics {
@@ -45,19 +48,24 @@ struct coordinator_metrics *coordinator_metrics_new(struct metrics *metrics,
 
     owner->core = core;
     owner->loop = loop;
-#define COORD_FIELD(name, doc)                                                                     \
+#define FIELD_ADD(register, name, series, doc)                                                     \
     owner->fields[FIELD_##name] = (struct field){ owner, offsetof(struct coord_stats, name) };     \
-    metrics_counter_callback(                                                                      \
-        metrics, &(struct metric_info){ "holdfast_coordinator_" #name "_total", doc, NULL },       \
-        read_field, &owner->fields[FIELD_##name]);
+    register(metrics, &(struct metric_info){ series, doc, NULL }, read_field,                      \
+             &owner->fields[FIELD_##name]);
+#define COORD_FIELD(name, doc)                                                                     \
+    FIELD_ADD(metrics_counter_callback, name, "holdfast_coordinator_" #name "_total", doc)
     COORD_COUNTERS(COORD_FIELD)
 #undef COORD_FIELD
 #define COORD_FIELD(name, doc)                                                                     \
-    owner->fields[FIELD_##name] = (struct field){ owner, offsetof(struct coord_stats, name) };     \
-    metrics_gauge_callback(metrics,                                                                \
-                           &(struct metric_info){ "holdfast_coordinator_" #name, doc, NULL },      \
-                           read_field, &owner->fields[FIELD_##name]);
+    FIELD_ADD(metrics_gauge_callback, name, "holdfast_coordinator_" #name, doc)
     COORD_GAUGES(COORD_FIELD)
+#undef COORD_FIELD
+#define COORD_FIELD(name, doc)                                                                     \
+    FIELD_ADD(metrics_counter_callback, name, "holdfast_" #name "_total", doc)
+    AUDIT_COUNTERS(COORD_FIELD)
+#undef COORD_FIELD
+#define COORD_FIELD(name, doc) FIELD_ADD(metrics_gauge_callback, name, "holdfast_" #name, doc)
+    AUDIT_GAUGES(COORD_FIELD)
 #undef COORD_FIELD
     return owner;
 }

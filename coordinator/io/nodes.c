@@ -172,6 +172,8 @@ static void on_done(void *user, err result, const struct frame *response)
                                  .call = pending->call,
                                  .status = WIRE_UNKNOWN };
 
+    if (result == ERR_OK)
+        event.body = response->body;
     if (result == ERR_OK && response->status < WIRE_STATUS_END)
         event.status = (enum wire_status)response->status;
     else if (result != ERR_OK && err_retry(result) != RETRY_UNKNOWN_OUTCOME)

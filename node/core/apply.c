@@ -24,6 +24,8 @@ struct applier *applier_new(uint32_t shard, const struct handler_table *handlers
     applier->handlers = handlers;
     applier->state = state_new(shard);
     meta_init(&applier->meta);
+    applier->auditor.meta = &applier->meta;
+    state_observe(applier->state, (struct state_observer){ audit_row, &applier->auditor });
     return applier;
 }
 
@@ -35,6 +37,7 @@ void applier_free(struct applier *applier)
     meta_deinit(&applier->meta);
     arena_deinit(&applier->arena);
     arena_deinit(&applier->scratch);
+    arena_deinit(&applier->auditor.arena);
     buf_deinit(&applier->row);
     free(applier);
 }
@@ -48,6 +51,7 @@ void applier_set_arenas(struct applier *applier, struct arena_pool *arenas)
 {
     applier->arena.pool = arenas;
     applier->scratch.pool = arenas;
+    applier->auditor.arena.pool = arenas;
 }
 
 void applier_rest(struct applier *applier)
@@ -578,8 +582,7 @@ static void apply_cut(struct applier *applier, const struct entry *entry)
     uint64_t cut_id = read_u64(&reader);
 
     CHECK(reader_finish(&reader) == ERR_OK);
-    if (cut_id > applier->meta.cut_id)
-        applier->meta.cut_id = cut_id;
+    audit_cut(&applier->meta, cut_id);
 }
 
 /* Where replicas' outcomes differ, this differs from here on. */

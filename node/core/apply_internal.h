@@ -4,6 +4,7 @@
 
 #include "holdfast/v1/operation.pb-c.h"
 #include "node/core/apply.h"
+#include "node/core/audit.h"
 
 #define PRUNE_ROWS_MAX          512u
 #define PRUNE_EVERY_MS          60000u
@@ -15,10 +16,11 @@ struct applier {
     const struct handler_table *handlers;
     struct state *state;
     struct meta meta;
-    struct arena arena;     /* Of the entry applied last: outcomes point into it. */
-    struct arena scratch;   /* Of any other call. */
-    struct buf row;         /* One row being encoded. */
-    struct damage damage;   /* Found by the last apply or read. */
+    struct arena arena;   /* Of the entry applied last: outcomes point into it. */
+    struct arena scratch; /* Of any other call. */
+    struct buf row;       /* One row being encoded. */
+    struct damage damage; /* Found by the last apply or read. */
+    struct auditor auditor;
     uint64_t prune_next_ms; /* When to look for operations to forget; 0: at once. */
 };
 

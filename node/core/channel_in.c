@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "node/core/arena_proto.h"
+#include "node/core/audit.h"
 #include "node/core/mailbox.h"
 #include "node/core/receipt.h"
 #include "node/core/refusal.h"
@@ -64,6 +65,7 @@ static void repeat(const Holdfast__Internal__V1__InboxRow *stored,
     result->mail_id = stored->result->mail_id;
     result->refusal = stored->result->refusal;
     result->vote = stored->result->vote;
+    result->decided_cut = stored->result->decided_cut;
 }
 
 static void record(struct delivery *d, const ProtobufCBinaryData *payload_hash,
@@ -106,6 +108,7 @@ static err credit_decide(struct delivery *d, uint32_t place,
 {
     err e = ERR_OK;
 
+    result->decided_cut = d->context->meta->cut_id;
     if (credit->prepare != NULL)
         e = txn_member_prepare(d->context, place, credit, result);
     else if (credit->finish != NULL)
@@ -177,6 +180,7 @@ err channel_deliver(struct apply_context *context,
     struct delivery d = { .context = context, .source = request->source, .response = response };
     err result = ERR_OK;
 
+    audit_cut(context->meta, request->cut);
     enum state_found found =
         channel_in_find(context->state, context->arena, d.source, context->need, &stands);
     if (found == STATE_MISSING)

@@ -82,6 +82,8 @@ static void record_store(struct apply_context *context, uint32_t destination,
     row.finish = record->finish != NULL;
     row.operation = (ProtobufCBinaryData){ record->operation.size,
                                            (uint8_t *)(uintptr_t)record->operation.data };
+    row.opened_cut = context->meta->cut_id;
+    row.delta = record->delta;
     outbox_store(context, destination, &row);
 }
 

@@ -31,6 +31,8 @@ struct channel_record {
     Holdfast__Internal__V1__TxnFinish *finish; /* Nobody waits, and there is always room for it. */
     Holdfast__Internal__V1__ReceiptBind *receipt;
     struct slice operation; /* ... that it pays for. */
+    /* Of a FINISH: what it will do to goods. May be NULL. */
+    Holdfast__Internal__V1__TxnDelta *delta;
 };
 
 /* The shard of a player's mailbox. */

@@ -2,6 +2,7 @@
 
 #include "idl/method.h"
 #include "node/core/arena_proto.h"
+#include "node/core/audit.h"
 #include "node/core/channel_out.h"
 #include "node/core/goods.h"
 #include "node/core/mailbox.h"
@@ -283,6 +284,7 @@ static err settle_item(struct apply_context *context, uint32_t destination, uint
     if (e != ERR_OK)
         return e;
     effect->settled_count += s.told;
+    audit_settled(context, row, item->result);
     row_key_outbox(&key, destination, item->result->seq);
     state_delete(context->state, row_key_slice(&key));
     CHECK(context->meta->outbox_open > 0);
@@ -298,6 +300,7 @@ err channel_settle(struct apply_context *context,
     uint32_t destination = request->destination;
     err result = ERR_OK;
 
+    audit_cut(context->meta, request->cut);
     enum state_found found =
         channel_out_find(context->state, context->arena, destination, context->need, &stands);
     if (found == STATE_MISSING)

@@ -225,3 +225,71 @@ err ledger_row_decode(struct slice row, struct arena *arena, Holdfast__V1__Ledge
     *ret_entry = entry;
     return ERR_OK;
 }
+
+static void skip_short(struct reader *reader)
+{
+    (void)read_raw(reader, read_u8(reader));
+}
+
+static void visit_changes(struct reader *reader, bool extended,
+                          const struct ledger_visitor *visitor)
+{
+    uint32_t count = read_u8(reader);
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct slice currency = read_raw(reader, read_u8(reader));
+        int64_t amount = (int64_t)read_u64(reader);
+        int64_t reserved = 0;
+        (void)read_u64(reader);
+        if (extended) {
+            reserved = (int64_t)read_u64(reader);
+            (void)read_u64(reader);
+        }
+        if (reader->bad)
+            return;
+        visitor->amount(visitor->context, currency, amount, reserved);
+    }
+}
+
+static void visit_items(struct reader *reader, bool extended, bool taken,
+                        const struct ledger_visitor *visitor)
+{
+    uint32_t count = read_u8(reader);
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct slice uid = read_raw(reader, ITEM_UID_BYTES);
+        skip_short(reader);
+        (void)read_bytes(reader, UINT32_MAX);
+        if (extended) {
+            (void)read_u64(reader);
+            (void)read_u32(reader);
+        }
+        if (reader->bad)
+            return;
+        visitor->item(visitor->context, uid.data, taken);
+    }
+}
+
+err ledger_row_visit(struct slice row, const struct ledger_visitor *visitor)
+{
+    struct reader reader = reader_from(row);
+    bool taken = false;
+    uint8_t version = read_u8(&reader);
+    bool extended = version == LEDGER_VERSION_EXTENDED;
+
+    if (version != LEDGER_VERSION && !extended)
+        return ERR_CORRUPT;
+    (void)read_u64(&reader);                       /* Seq. */
+    (void)read_u8(&reader);                        /* Kind. */
+    (void)read_raw(&reader, sizeof(uint64_t) * 4); /* Time, dot. */
+    for (int i = 0; i < 3; i++)                    /* Operation, authority, reason. */
+        skip_short(&reader);
+    if (extended) {
+        (void)read_u64(&reader);
+        taken = read_u8(&reader) != 0;
+    }
+    visit_changes(&reader, extended, visitor);
+    visit_items(&reader, extended, taken, visitor);
+    (void)read_raw(&reader, LEDGER_HASH_BYTES);
+    return reader_finish(&reader) == ERR_OK ? ERR_OK : ERR_CORRUPT;
+}

@@ -46,6 +46,15 @@ NODISCARD err ledger_row_decode(struct slice row, struct arena *arena,
 NODISCARD err ledger_row_peek(struct slice row, Holdfast__V1__LedgerKind *ret_kind,
                               uint64_t *ret_at_ms);
 
+/* What a stored row says of amounts and items, told one by one; nothing is copied. */
+struct ledger_visitor {
+    void (*amount)(void *context, struct slice currency, int64_t amount, int64_t reserved);
+    void (*item)(void *context, const uint8_t uid[ITEM_UID_BYTES], bool taken);
+    void *context;
+};
+/* ERR_CORRUPT: malformed; some of it may have been told. */
+NODISCARD err ledger_row_visit(struct slice row, const struct ledger_visitor *visitor);
+
 /* SHA-256 of two pieces, for the chain and for tests of it. */
 void ledger_hash(const uint8_t previous[LEDGER_HASH_BYTES], struct slice bytes,
                  uint8_t ret_hash[LEDGER_HASH_BYTES]);

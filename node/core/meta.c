@@ -5,7 +5,7 @@
 
 #include "runtime/base/check.h"
 
-#define META_VERSION                3u
+#define META_VERSION                4u
 #define OPERATION_WINDOW_MS_DEFAULT (24ull * 3600u * 1000u)
 #define OPERATIONS_MAX_DEFAULT      2000000u
 #define ITEMS_MAX_DEFAULT           10000u
@@ -36,6 +36,9 @@ void meta_deinit(struct meta *meta)
     free(meta->quarantine);
     meta->quarantine = NULL;
     meta->quarantine_count = 0;
+    totals_deinit(&meta->totals);
+    for (uint32_t i = 0; i < CUTS_KEPT; i++)
+        totals_deinit(&meta->cuts[i].totals);
 }
 
 void meta_copy(struct meta *to, const struct meta *from)
@@ -54,9 +57,15 @@ void meta_copy(struct meta *to, const struct meta *from)
         quarantine = mem_alloc(size);
         memcpy(quarantine, from->quarantine, size);
     }
-    free(to->expired);
-    free(to->quarantine);
+    struct meta old = *to;
     *to = *from;
+    to->totals.buckets = NULL;
+    totals_copy(&to->totals, &from->totals);
+    for (uint32_t i = 0; i < CUTS_KEPT; i++) {
+        to->cuts[i].totals.buckets = NULL;
+        totals_copy(&to->cuts[i].totals, &from->cuts[i].totals);
+    }
+    meta_deinit(&old);
     to->expired = expired;
     to->quarantine = quarantine;
 }
@@ -200,6 +209,13 @@ void meta_encode(const struct meta *meta, struct buf *out)
         buf_put_bytes(out, slice_from_text(meta->quarantine[i].player));
         buf_put_bytes(out, slice_from_text(meta->quarantine[i].reason));
     }
+    buf_put_u64(out, meta->unread_rows);
+    totals_encode(&meta->totals, out);
+    for (uint32_t i = 0; i < CUTS_KEPT; i++) {
+        buf_put_u64(out, meta->cuts[i].id);
+        buf_put_u64(out, meta->cuts[i].open);
+        totals_encode(&meta->cuts[i].totals, out);
+    }
 }
 
 static void read_expired(struct reader *reader, struct meta *meta)
@@ -277,6 +293,13 @@ static void read_meta(struct reader *reader, struct meta *meta)
     read_expired(reader, meta);
     read_policy(reader, &meta->policy);
     read_quarantine(reader, meta);
+    meta->unread_rows = read_u64(reader);
+    totals_decode(reader, &meta->totals);
+    for (uint32_t i = 0; i < CUTS_KEPT; i++) {
+        meta->cuts[i].id = read_u64(reader);
+        meta->cuts[i].open = read_u64(reader);
+        totals_decode(reader, &meta->cuts[i].totals);
+    }
 }
 
 err meta_decode(struct slice bytes, struct meta *meta)

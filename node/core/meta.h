@@ -8,6 +8,7 @@
 #include "node/core/entry.h"
 #include "node/core/op.h"
 #include "node/core/start.h"
+#include "node/core/totals.h"
 
 #define CURRENCIES_MAX          64u
 #define CURRENCY_NAME_BYTES_MAX 32u
@@ -15,6 +16,7 @@
 #define QUARANTINE_MAX          1024u
 #define QUARANTINE_PLAYER_SIZE  104u
 #define QUARANTINE_REASON_SIZE  72u
+#define CUTS_KEPT               2u
 #define AMOUNT_MAX              9007199254740991ll /* 2^53 - 1: exact in every JSON reader. */
 
 struct currency {
@@ -29,6 +31,13 @@ struct quarantined {
     uint64_t at_ms;
     char player[QUARANTINE_PLAYER_SIZE]; /* Without its kind. */
     char reason[QUARANTINE_REASON_SIZE];
+};
+
+/* The totals as they stood before an entry (audit.h). */
+struct cut {
+    uint64_t id;   /* 0: none. */
+    uint64_t open; /* Records of the outbox that were open then and are not settled yet. */
+    struct totals totals;
 };
 
 struct policy {
@@ -63,6 +72,9 @@ struct meta {
     uint32_t expired_count;
     struct quarantined *quarantine; /* Sorted by player. Owned. */
     uint32_t quarantine_count;      /* At most QUARANTINE_MAX. */
+    uint64_t unread_rows;       /* Changes of rows that could not be decoded, and so not counted. */
+    struct totals totals;       /* As of now. */
+    struct cut cuts[CUTS_KEPT]; /* The newest first. */
     struct policy policy;
 };
 

@@ -341,6 +341,23 @@ void state_begin(struct state *state)
     state->transaction_open = true;
 }
 
+void state_observe(struct state *state, struct state_observer observer)
+{
+    state->observer = observer;
+}
+
+static struct slice value_slice(const struct blob *value)
+{
+    return value != NULL ? (struct slice){ value->bytes, value->size } : (struct slice){ 0 };
+}
+
+static void observe(const struct state *state, struct slice key, struct slice before,
+                    struct slice after)
+{
+    if (state->observer.row != NULL)
+        state->observer.row(state->observer.context, key, before, after);
+}
+
 static struct undo *undo_add(struct state *state)
 {
     CHECK(state->transaction_open);
@@ -356,6 +373,7 @@ static void change(struct state *state, struct slice key, struct blob *value)
     bool made;
     struct row *row = state_row_make(state, key, &made);
 
+    observe(state, key, value_slice(row->value), value_slice(value));
     *undo_add(state) = (struct undo){
         .row = row,
         .value = row->value,
@@ -379,6 +397,7 @@ void state_put(struct state *state, struct slice key, struct slice value)
         change(state, key, value_new(state, value));
         return;
     }
+    observe(state, key, (struct slice){ 0 }, value);
     struct run_record *record = run_add(&state->run, key, value);
     *undo_add(state) = (struct undo){ .record = record };
     state->stats.bytes += record->size_bytes;
@@ -390,6 +409,24 @@ void state_delete(struct state *state, struct slice key)
     if (state_is_run(key))
         state_run_unpack(state);
     change(state, key, NULL);
+}
+
+void state_note(struct state *state, struct slice key, struct slice value)
+{
+    struct blob *note = value_new(state, value);
+
+    CHECK(key.size == 2 && key.data[0] == TABLE_NOTE);
+    observe(state, key, (struct slice){ 0 }, value);
+    *undo_add(state) = (struct undo){ .value = note, .note = key.data[1] };
+}
+
+static void undo_note(struct state *state, const struct undo *undo)
+{
+    const uint8_t key[] = { TABLE_NOTE, undo->note };
+
+    observe(state, (struct slice){ key, sizeof key }, value_slice(undo->value),
+            (struct slice){ 0 });
+    state_value_unref(state, undo->value);
 }
 
 void state_commit(struct state *state)
@@ -413,11 +450,18 @@ void state_rollback_to(struct state *state, uint32_t mark)
     while (state->undo_count > mark) {
         struct undo *undo = &state->undo[--state->undo_count];
         if (undo->record != NULL) {
+            observe(state, run_key(undo->record), value_slice(run_value(undo->record)),
+                    (struct slice){ 0 });
             state_run_undo(state, undo->record);
             continue;
         }
         struct row *row = undo->row;
+        if (row == NULL) {
+            undo_note(state, undo);
+            continue;
+        }
         struct blob *value = row->value;
+        observe(state, row_slice(row), value_slice(value), value_slice(undo->value));
         state_row_set_value(state, row, undo->value);
         if (!undo->was_dirty)
             state_row_set_clean(state, row);

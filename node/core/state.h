@@ -43,6 +43,7 @@ enum table {
     TABLE_INTENT = 'q',  /* entity -> the transaction that holds it, and its escrow        */
     TABLE_TXN = 'z',     /* destination, seq (as above) -> a transaction of this home shard */
     TABLE_RECEIPT = 'R', /* "receipt:<id>" -> whose it is. As long-lived as the ledger.       */
+    TABLE_NOTE = 'w',    /* No rows: what is told to the observer (state_note).             */
     TABLE_TIMER =
         't' /* due_ms (u64 big-endian), entity, or that, 0, seq -> kind. Always in memory.     */
 };
@@ -85,6 +86,14 @@ struct state;
 struct state *state_new(uint32_t shard);
 void state_free(struct state *state);
 
+/* Told of each change of a row as it is made, and the other way round when it is undone. A value
+ * of size 0: there was none, or there is none any more. May change nothing in the state. */
+struct state_observer {
+    void (*row)(void *context, struct slice key, struct slice before, struct slice after);
+    void *context;
+};
+void state_observe(struct state *state, struct state_observer observer);
+
 /* Sees the open transaction's own writes. *ret_value is borrowed until the next put or evict. */
 enum state_found state_find(struct state *state, struct slice key, struct slice *ret_value);
 
@@ -95,6 +104,9 @@ void state_prefetch(const struct state *state, struct slice key);
 void state_begin(struct state *state);
 void state_put(struct state *state, struct slice key, struct slice value);
 void state_delete(struct state *state, struct slice key);
+/* Tells the observer as if a row of TABLE_NOTE were put: undone with the transaction, kept nowhere.
+ */
+void state_note(struct state *state, struct slice key, struct slice value);
 void state_commit(struct state *state);
 void state_rollback(struct state *state);
 /* A point in the open transaction to go back to, which undoes what came after it alone. */

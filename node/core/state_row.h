@@ -46,10 +46,11 @@ struct row_table {
 /* What an open transaction changed: a row, or a record that it added to the run. */
 struct undo {
     struct run_record *record;
-    struct row *row;
+    struct row *row; /* Neither: a note; `value` is its own. */
     struct blob *value;
     bool was_dirty;
     bool was_missing;
+    uint8_t note;
 };
 
 /* Every row of the database under `prefix`, above `after` and up to `to`, is in memory. */
@@ -104,6 +105,7 @@ struct state {
     uint64_t operations_known_ms;
     uint64_t operation_bytes; /* Of present rows of TABLE_OPERATION. */
     struct state_stats stats;
+    struct state_observer observer; /* `row` NULL: none. */
 };
 
 struct slice row_slice(const struct row *row);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "holdfast/internal/v1/channel.pb-c.h"
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "node/core/arena_proto.h"
 #include "node/core/ledger.h"
 #include "runtime/base/check.h"
@@ -84,33 +85,113 @@ static void add_amount(struct totals *totals, struct slice currency, int64_t amo
     at->net = (int64_t)((uint64_t)at->net + (uint64_t)amount * (uint64_t)(int64_t)sign);
 }
 
-static bool add_mail(struct totals *totals, const Holdfast__V1__Mail *mail, int sign)
+void totals_add(struct totals *to, const struct totals *from)
+{
+    for (uint32_t i = 0; i < from->currency_count; i++)
+        add_amount(to, slice_from_text(from->currencies[i].name), from->currencies[i].net, 1);
+    to->count += from->count;
+    to->hashes += from->hashes;
+    if (from->buckets == NULL)
+        return;
+    if (to->buckets == NULL)
+        to->buckets = mem_zalloc(sizeof *to->buckets * TOTALS_BUCKETS);
+    for (uint32_t i = 0; i < TOTALS_BUCKETS; i++) {
+        to->buckets[i].count += from->buckets[i].count;
+        to->buckets[i].hashes += from->buckets[i].hashes;
+    }
+}
+
+static bool add_uid_text(struct totals *totals, const char *text, int sign)
 {
     uint8_t uid[ITEM_UID_BYTES];
 
-    if (mail == NULL)
+    if (item_uid_parse(slice_from_text(text), uid) != ERR_OK)
         return false;
-    for (size_t i = 0; i < mail->n_currencies; i++)
-        add_amount(totals, slice_from_text(mail->currencies[i]->currency),
-                   mail->currencies[i]->amount, sign);
-    for (size_t i = 0; i < mail->n_items; i++) {
-        if (item_uid_parse(slice_from_text(mail->items[i]->uid), uid) != ERR_OK)
-            return false;
-        add_uid(totals, uid, sign);
-    }
+    add_uid(totals, uid, sign);
     return true;
 }
 
-static bool add_player(struct totals *totals, struct slice row, struct arena *arena, int sign)
+static bool add_mail(struct totals *totals, const Holdfast__V1__Mail *mail, int sign)
 {
-    struct player player;
+    bool good = true;
 
-    if (player_decode(row, (struct slice){ 0 }, arena, &player) != ERR_OK)
-        return false;
-    for (uint32_t i = 0; i < player.balance_count; i++)
-        add_amount(totals, player.balances[i].currency,
-                   player.balances[i].amount + player.balances[i].reserved, sign);
-    return true;
+    for (size_t i = 0; i < mail->n_currencies; i++)
+        add_amount(totals, slice_from_text(mail->currencies[i]->currency),
+                   mail->currencies[i]->amount, sign);
+    for (size_t i = 0; i < mail->n_items; i++)
+        good &= add_uid_text(totals, mail->items[i]->uid, sign);
+    return good;
+}
+
+static bool add_delta(struct totals *totals, const Holdfast__Internal__V1__TxnDelta *delta,
+                      int sign)
+{
+    bool good = true;
+
+    for (size_t i = 0; i < delta->n_amounts; i++)
+        add_amount(totals, slice_from_text(delta->amounts[i]->currency), delta->amounts[i]->amount,
+                   sign);
+    for (size_t i = 0; i < delta->n_added; i++)
+        good &= add_uid_text(totals, delta->added[i], sign);
+    for (size_t i = 0; i < delta->n_removed; i++)
+        good &= add_uid_text(totals, delta->removed[i], -sign);
+    return good;
+}
+
+/* A transaction's escrow counts until FINISH; what comes then is in the record that says so. */
+static bool add_intent(struct totals *totals, const Holdfast__Internal__V1__TxnIntent *intent,
+                       int sign)
+{
+    bool good = true;
+
+    for (size_t i = 0; i < intent->part->n_take; i++)
+        add_amount(totals, slice_from_text(intent->part->take[i]->currency),
+                   intent->part->take[i]->amount, sign);
+    for (size_t i = 0; i < intent->taken->n_items; i++)
+        good &= add_uid_text(totals, intent->taken->items[i]->uid, sign);
+    return good;
+}
+
+static bool player_of(struct slice row, struct arena *arena, struct player *ret_player)
+{
+    player_init(ret_player, (struct slice){ 0 });
+    return row.size == 0 || player_decode(row, (struct slice){ 0 }, arena, ret_player) == ERR_OK;
+}
+
+static int64_t owned(const struct balance *balance)
+{
+    return (int64_t)((uint64_t)balance->amount + (uint64_t)balance->reserved);
+}
+
+static void add_balances(struct totals *totals, const struct player *player, uint32_t from,
+                         int sign)
+{
+    for (uint32_t i = from; i < player->balance_count; i++)
+        add_amount(totals, player->balances[i].currency, owned(&player->balances[i]), sign);
+}
+
+/* Most changes of a player are of few of its balances, or of none. */
+static bool change_player(struct totals *totals, struct arena *arena, struct slice before,
+                          struct slice after)
+{
+    struct player old, new;
+    bool good = player_of(before, arena, &old);
+    uint32_t same = 0;
+
+    good &= player_of(after, arena, &new);
+    while (same < old.balance_count &&
+           same < new.balance_count &&slice_equal(old.balances[same].currency,
+                                                  new.balances[same].currency)) {
+        int64_t was = owned(&old.balances[same]);
+        int64_t is = owned(&new.balances[same]);
+        if (was != is)
+            add_amount(totals, new.balances[same].currency, (int64_t)((uint64_t)is - (uint64_t)was),
+                       1);
+        same++;
+    }
+    add_balances(totals, &old, same, -1);
+    add_balances(totals, &new, same, 1);
+    return good;
 }
 
 /* Whether an entry of this kind makes or uses up what it tells of; else it only moves it. */
@@ -120,74 +201,107 @@ static bool makes(Holdfast__V1__LedgerKind kind)
            kind == KIND(CONSUME) || kind == KIND(REVERSAL) || kind == KIND(POST);
 }
 
-/* What was made counts against what is held. */
-static bool add_entry(struct totals *totals, struct slice row, struct arena *arena, int sign)
-{
-    Holdfast__V1__LedgerEntry *entry;
+struct made {
+    struct totals *totals;
     Holdfast__V1__LedgerKind kind;
-    uint8_t uid[ITEM_UID_BYTES];
-    uint64_t at_ms;
+    int sign;
+};
 
-    if (ledger_row_peek(row, &kind, &at_ms) != ERR_OK)
-        return false;
-    if (!makes(kind))
-        return true;
-    if (ledger_row_decode(row, arena, &entry) != ERR_OK)
-        return false;
-    bool taken = kind == KIND(CONSUME) || (kind == KIND(REVERSAL) && entry->items_taken);
-    for (size_t i = 0; i < entry->n_changes; i++)
-        add_amount(totals, slice_from_text(entry->changes[i]->currency),
-                   entry->changes[i]->amount + entry->changes[i]->reserved, -sign);
-    for (size_t i = 0; i < entry->n_items; i++) {
-        if (item_uid_parse(slice_from_text(entry->items[i]->uid), uid) != ERR_OK)
-            return false;
-        add_uid(totals, uid, taken ? sign : -sign);
-    }
-    return true;
+static void made_amount(void *context, struct slice currency, int64_t amount, int64_t reserved)
+{
+    const struct made *made = context;
+
+    add_amount(made->totals, currency, (int64_t)((uint64_t)amount + (uint64_t)reserved),
+               -made->sign);
 }
 
-static bool add_row(struct totals *totals, struct slice key, struct slice row, int sign)
+static void made_item(void *context, const uint8_t uid[ITEM_UID_BYTES], bool taken)
 {
-    struct arena arena = { 0 };
-    bool good = true;
+    const struct made *made = context;
+    bool gone = made->kind == KIND(CONSUME) || (made->kind == KIND(REVERSAL) && taken);
+
+    add_uid(made->totals, uid, gone ? made->sign : -made->sign);
+}
+
+/* What was made counts against what is held. */
+static bool add_entry(struct totals *totals, struct slice row, int sign)
+{
+    struct made made = { .totals = totals, .sign = sign };
+    const struct ledger_visitor visitor = { made_amount, made_item, &made };
+    uint64_t at_ms;
+
+    if (ledger_row_peek(row, &made.kind, &at_ms) != ERR_OK)
+        return false;
+    return !makes(made.kind) || ledger_row_visit(row, &visitor) == ERR_OK;
+}
+
+bool totals_record(struct totals *totals, struct arena *arena, struct slice row, int sign)
+{
+    const Holdfast__Internal__V1__OutboxRow *outbox =
+        (const void *)arena_unpack(arena, &holdfast__internal__v1__outbox_row__descriptor, row);
+    bool good = outbox != NULL && outbox->credit != NULL;
+
+    if (good && outbox->credit->mail != NULL)
+        good = add_mail(totals, outbox->credit->mail, sign);
+    if (good && outbox->delta != NULL)
+        good &= add_delta(totals, outbox->delta, sign);
+    return good;
+}
+
+static bool add_row(struct totals *totals, struct arena *arena, struct slice key, struct slice row,
+                    int sign)
+{
+    const ProtobufCMessage *message;
 
     if (row.size == 0)
         return true;
     switch (key.data[0]) {
-    case TABLE_ITEM:
-        add_uid(totals, key.data + key.size - ITEM_UID_BYTES, sign);
-        break;
-    case TABLE_PLAYER:
-        good = add_player(totals, row, &arena, sign);
-        break;
     case TABLE_MAIL:
-        good = add_mail(totals,
-                        (const Holdfast__V1__Mail *)(const void *)arena_unpack(
-                            &arena, &holdfast__v1__mail__descriptor, row),
-                        sign);
-        break;
-    case TABLE_OUTBOX: {
-        const Holdfast__Internal__V1__OutboxRow *outbox = (const void *)arena_unpack(
-            &arena, &holdfast__internal__v1__outbox_row__descriptor, row);
-        good = outbox != NULL && add_mail(totals, outbox->credit->mail, sign);
-        break;
-    }
+        message = arena_unpack(arena, &holdfast__v1__mail__descriptor, row);
+        return message != NULL && add_mail(totals, (const void *)message, sign);
+    case TABLE_OUTBOX:
+        return totals_record(totals, arena, row, sign);
+    case TABLE_INTENT:
+        message = arena_unpack(arena, &holdfast__internal__v1__txn_intent__descriptor, row);
+        return message != NULL && add_intent(totals, (const void *)message, sign);
     case TABLE_LEDGER:
-        good = add_entry(totals, row, &arena, sign);
-        break;
+        return add_entry(totals, row, sign);
+    case TABLE_NOTE:
+        message = arena_unpack(arena, &holdfast__internal__v1__txn_delta__descriptor, row);
+        return message != NULL && add_delta(totals, (const void *)message, -sign);
+    default:
+        return true;
+    }
+}
+
+bool totals_row(struct totals *totals, struct arena *arena, struct slice key, struct slice before,
+                struct slice after)
+{
+    int items = (after.size > 0) - (before.size > 0);
+
+    switch (key.data[0]) {
+    case TABLE_ITEM:
+        if (items != 0)
+            add_uid(totals, key.data + key.size - ITEM_UID_BYTES, items);
+        return true;
+    case TABLE_PLAYER:
+        return change_player(totals, arena, before, after);
     default:
         break;
     }
-    arena_deinit(&arena);
-    return good;
-}
-
-bool totals_row(struct totals *totals, struct slice key, struct slice before, struct slice after)
-{
-    bool old = add_row(totals, key, before, -1);
-    bool new = add_row(totals, key, after, 1);
+    bool old = add_row(totals, arena, key, before, -1);
+    bool new = add_row(totals, arena, key, after, 1);
 
     return old && new;
+}
+
+bool totals_are_zero(const struct totals *totals)
+{
+    for (uint32_t i = 0; i < totals->currency_count; i++) {
+        if (totals->currencies[i].net != 0)
+            return false;
+    }
+    return totals->count == 0 && totals->hashes == 0;
 }
 
 void totals_encode(const struct totals *totals, struct buf *out)

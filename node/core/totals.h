@@ -3,9 +3,10 @@
  * currency a sum, per bucket of item UIDs a count and a sum of hashes. Over all shards, at one
  * consistent cut, each of them is zero, or something was doubled or lost. DESIGN section 7.
  *
- * Held: players, items, mail, outboxes, by their rows. Made and used up: ledger entries. The two
- * are counted from different rows, so a mistake in one shows. On one shard both sides of a grant
- * cancel, so buckets fill only with what went to other shards.
+ * Held: players, items, mail, outboxes, escrow of transactions, by their rows. Made and used up:
+ * ledger entries, and what transactions say that they make (NOTE_MADE). The two are counted from
+ * different rows, so a mistake in one shows. On one shard both sides of a grant cancel, so buckets
+ * fill only with what went to other shards.
  */
 #ifndef NODE_CORE_TOTALS_H
 #define NODE_CORE_TOTALS_H
@@ -14,6 +15,11 @@
 #include <stdint.h>
 
 #include "node/core/rows.h"
+#include "runtime/base/arena.h"
+
+/* Second byte of a note's key (state_note). */
+#define NOTE_MADE    'm' /* A TxnDelta: what a transaction makes, less what it uses up. */
+#define NOTE_SETTLED 's' /* A record left the outbox (audit.h). */
 
 #define TOTALS_BUCKETS        4096u
 #define TOTALS_CURRENCIES_MAX 128u /* Ever seen in a shard; beyond it they are counted as one. */
@@ -39,11 +45,18 @@ struct totals {
 
 void totals_deinit(struct totals *totals);
 void totals_copy(struct totals *to, const struct totals *from);
+/* Sum of both, in `to`. */
+void totals_add(struct totals *to, const struct totals *from);
 uint32_t totals_bucket_of(const uint8_t uid[ITEM_UID_BYTES]);
 
 /* A row changed: `before` and `after` are its values, size 0 where there was none. Other tables
- * than those above are ignored. False: a row could not be decoded, and was not counted. */
-bool totals_row(struct totals *totals, struct slice key, struct slice before, struct slice after);
+ * than those above are ignored. `arena` is for decoding; what is left in it means nothing. False: a
+ * row could not be decoded, and was not counted. */
+bool totals_row(struct totals *totals, struct arena *arena, struct slice key, struct slice before,
+                struct slice after);
+/* The goods of one record of an outbox; `sign` 1 or -1. False: not decoded, not counted. */
+bool totals_record(struct totals *totals, struct arena *arena, struct slice row, int sign);
+bool totals_are_zero(const struct totals *totals);
 
 /* Buckets that are zero take no room. */
 void totals_encode(const struct totals *totals, struct buf *out);

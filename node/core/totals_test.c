@@ -23,10 +23,13 @@ static void hold(struct totals *totals, uint8_t number, bool there)
     uint8_t uid[ITEM_UID_BYTES];
     struct row_key key;
     struct slice row = SLICE_LITERAL("a row");
+    struct arena arena = { 0 };
 
     uid_of(number, uid);
     row_key_item(&key, SLICE_LITERAL("player:ann"), uid);
-    assert_true(totals_row(totals, row_key_slice(&key), there ? none : row, there ? row : none));
+    assert_true(
+        totals_row(totals, &arena, row_key_slice(&key), there ? none : row, there ? row : none));
+    arena_deinit(&arena);
 }
 
 static void mail(struct totals *totals, uint8_t number, int64_t gold, bool there)
@@ -39,6 +42,7 @@ static void mail(struct totals *totals, uint8_t number, int64_t gold, bool there
     char text[ITEM_UID_TEXT_SIZE];
     uint8_t uid[ITEM_UID_BYTES];
     uint8_t bytes[256];
+    struct arena arena = { 0 };
     struct row_key key;
 
     uid_of(number, uid);
@@ -52,7 +56,9 @@ static void mail(struct totals *totals, uint8_t number, int64_t gold, bool there
     message.n_currencies = 1;
     struct slice row = { bytes, protobuf_c_message_pack(&message.base, bytes) };
     row_key_mail(&key, SLICE_LITERAL("player:bob"), uid);
-    assert_true(totals_row(totals, row_key_slice(&key), there ? none : row, there ? row : none));
+    assert_true(
+        totals_row(totals, &arena, row_key_slice(&key), there ? none : row, there ? row : none));
+    arena_deinit(&arena);
 }
 
 static bool all_zero(const struct totals *totals)
@@ -138,12 +144,14 @@ static void totals_read_back_as_they_were_written(void **state)
 static void a_row_that_cannot_be_read_is_told(void **state)
 {
     struct totals totals = { 0 };
+    struct arena arena = { 0 };
     struct row_key key;
     (void)state;
 
     row_key_player(&key, SLICE_LITERAL("player:ann"));
-    assert_false(totals_row(&totals, row_key_slice(&key), none, SLICE_LITERAL("rubbish")));
+    assert_false(totals_row(&totals, &arena, row_key_slice(&key), none, SLICE_LITERAL("rubbish")));
     assert_true(all_zero(&totals));
+    arena_deinit(&arena);
     totals_deinit(&totals);
 }
 

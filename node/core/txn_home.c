@@ -4,11 +4,13 @@
 
 #include "idl/method.h"
 #include "node/core/arena_proto.h"
+#include "node/core/audit.h"
 #include "node/core/channel_out.h"
 #include "node/core/outcome_row.h"
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
 #include "node/core/text_rule.h"
+#include "node/core/txn_delta.h"
 #include "runtime/base/check.h"
 
 #define DECISION(name) HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_##name
@@ -126,6 +128,19 @@ static txn_member *member_get(struct execution *x, uint32_t shard)
     return member;
 }
 
+/* What of a part is needed to tell what the whole makes (txn_delta.h). */
+static void part_keep_goods(txn_part *kept, const txn_part *part)
+{
+    kept->n_take = part->n_take;
+    kept->take = part->take;
+    kept->n_give = part->n_give;
+    kept->give = part->give;
+    kept->n_take_uids = part->n_take_uids;
+    kept->take_uids = part->take_uids;
+    kept->n_take_to = part->n_take_to;
+    kept->take_to = part->take_to;
+}
+
 /* Who takes part, by shard; the home shard first, since the home player is. */
 static void members_find(struct execution *x)
 {
@@ -143,6 +158,7 @@ static void members_find(struct execution *x)
         x->row.parts[i]->player_id = plan->parts[i]->player_id;
         x->row.parts[i]->n_receive_uids = plan->parts[i]->n_receive_uids;
         x->row.parts[i]->receive_uids = plan->parts[i]->receive_uids;
+        part_keep_goods(x->row.parts[i], plan->parts[i]);
     }
     CHECK(x->shards[0] == context->shard);
     x->several_shards = x->row.n_members > 1;
@@ -194,6 +210,7 @@ static err finish_here(struct execution *x)
             return e;
         txn_player_store(x->players[i]);
     }
+    audit_made(x->context, txn_delta_made(arena, &x->row));
     return ERR_OK;
 }
 
@@ -345,6 +362,7 @@ static err send_finish(struct decision *d, const txn_member *member)
         .op_id = d->row->op_id,
         .method = METHOD_EXECUTE,
         .finish = &finish,
+        .delta = d->commit ? txn_delta_of_finish(arena, d->row, member) : NULL,
     };
     return channel_record_open(d->context, member->shard, &record, &seq);
 }
@@ -420,6 +438,7 @@ static err outcome_decide(struct decision *d)
     bool recorded = d->commit || d->sealed ||
                     (refusal->code != CODE(TXN_CONFLICT) && refusal->code != CODE(QUARANTINED));
     if (d->commit) {
+        audit_made(d->context, txn_delta_made(arena, d->row));
         body = committed_body(d);
     } else if (d->sealed) {
         body = sealed_body(arena);

@@ -81,6 +81,7 @@ deliver_request *fixture_batch(struct fixture_shards *s, uint32_t from, uint32_t
     holdfast__internal__v1__deliver_request__init(request);
     request->shard = to;
     request->source = from;
+    request->cut = applier_meta(f->applier)->cut_id;
     request->credits = arena_alloc(&s->arena, sizeof *request->credits * RECORDS_MAX);
     request->cancels = arena_alloc(&s->arena, sizeof *request->cancels * RECORDS_MAX);
     row_key_channel(&key, true, to);
@@ -117,6 +118,7 @@ void fixture_settle(struct fixture_shards *s, uint32_t from, uint32_t to,
     struct buf body = { 0 };
 
     request.destination = to;
+    request.cut = response->cut;
     request.items = items;
     for (size_t i = 0; i < response->n_results; i++) {
         Holdfast__Internal__V1__OutboxRow *row = record(s, from, to, response->results[i]->seq);

@@ -43,6 +43,7 @@ static const struct handler *const handlers[] = {
     [METHOD_LIST_PLAYERS]      = &admin_list_players_handler,
     [METHOD_EXECUTE]           = &transaction_execute_handler,
     [METHOD_SWAP]              = &transaction_swap_handler,
+    [METHOD_TAKE_CUT]          = &node_take_cut_handler,
     [METHOD_CONTAIN_PLAYER]    = &node_contain_player_handler,
     [METHOD_LIST_QUARANTINED]  = &admin_list_quarantined_handler,
     [METHOD_GET_QUARANTINE]    = &admin_get_quarantine_handler,

@@ -295,6 +295,8 @@ static void check_ok(struct told *t)
     case METHOD_RENEW_TOKENS:
         check_renewal(t);
         break;
+    case METHOD_TAKE_CUT:
+        break;
     case METHOD_EXPIRE_SERVER:
     case METHOD_APPLY_POLICY: {
         const Holdfast__V1__Dot *const *dot = field(t->response, "dot");

@@ -29,6 +29,7 @@ struct sum {
     uint32_t steps;
     struct txn_ref *commits; /* Decided, and on their way. */
     uint32_t commit_count;
+    struct totals totals; /* What the shards' own say, over all of them. */
 };
 
 static void add_amount(struct sum *sum, const char *currency, int64_t amount)
@@ -104,8 +105,10 @@ static void add_outbox(struct sum *sum, uint32_t shard, struct slice key, struct
         &sum->arena, &holdfast__internal__v1__outbox_row__descriptor, value);
 
     CHECK(row != NULL);
-    if (has_arrived(sum, shard, destination, row->credit->seq))
+    if (has_arrived(sum, shard, destination, row->credit->seq)) {
+        CHECK(totals_record(&sum->totals, &sum->arena, value, -1));
         return;
+    }
     sum->in_flight++;
     if (row->credit->mail != NULL)
         add_mail(sum, row->credit->mail);
@@ -184,6 +187,22 @@ static void add_escrow(struct sum *sum, uint32_t shard)
     state_checkpoint_end(state, false);
 }
 
+/* The shards' own totals, each record counted once, come to nothing. */
+static void check_totals(struct sum *sum)
+{
+    struct sim *sim = sum->sim;
+
+    for (uint32_t i = 0; i < sim->shard_count; i++)
+        totals_add(&sum->totals, &applier_meta(sim->oracle->shards[i].applier)->totals);
+    for (uint32_t i = 0; i < sum->totals.currency_count; i++) {
+        if (sum->totals.currencies[i].net != 0)
+            sim_fail(sim, 0, "the shards' totals of %s differ by %" PRId64,
+                     sum->totals.currencies[i].name, sum->totals.currencies[i].net);
+    }
+    if (sum->totals.count != 0 || sum->totals.hashes != 0)
+        sim_fail(sim, 0, "the shards' totals of items differ by %" PRId64, sum->totals.count);
+}
+
 static int by_bytes(const void *a, const void *b)
 {
     return memcmp(a, b, ITEM_UID_BYTES);
@@ -223,6 +242,7 @@ void conservation_check(struct sim *sim)
                      sum.amounts[i], i, sim->oracle->book.made[i]);
     }
     check_items(&sum);
+    check_totals(&sum);
     if (sum.steps != sim->oracle->book.step_count)
         sim_fail(sim, 0, "histories of items have %u steps, they took %u", sum.steps,
                  sim->oracle->book.step_count);
@@ -230,5 +250,6 @@ void conservation_check(struct sim *sim)
     sim->counts.in_flight_checks += sum.in_flight > 0;
     free(sum.uids);
     free(sum.commits);
+    totals_deinit(&sum.totals);
     arena_deinit(&sum.arena);
 }

@@ -8,11 +8,25 @@
 #include "runtime/base/check.h"
 #include "tests/sim/sim.h"
 
-#define TICK_MS        50u
-#define LEASE_TTL_MS   1500u
-#define TXN_TIMEOUT_MS 500u
+#define TICK_MS          50u
+#define LEASE_TTL_MS     1500u
+#define TXN_TIMEOUT_MS   500u
+#define REPLY_HEAD_BYTES 17u
 
 static void carry_out(struct sim *sim, uint32_t place);
+
+/* No cut may ever say that something was doubled or lost: nothing is. */
+static void look_at_audit(struct sim *sim, struct sim_coord *c)
+{
+    struct coord_stats stats;
+
+    coord_stats_get(c->core, &stats);
+    if (stats.audit_violations > 0)
+        sim_fail(sim, 0, "the audit says that cut %llu does not come to zero",
+                 (unsigned long long)stats.audit_cut);
+    sim->counts.audit_cuts += stats.audit_cuts - c->audit_cuts;
+    c->audit_cuts = stats.audit_cuts;
+}
 
 static void step(struct sim *sim, uint32_t place, struct coord_event event)
 {
@@ -21,6 +35,8 @@ static void step(struct sim *sim, uint32_t place, struct coord_event event)
     event.now_ms = sim->now_ms;
     coord_step(c->core, &event, &c->out);
     carry_out(sim, place);
+    if (event.type == COORD_CALL_DONE)
+        look_at_audit(sim, c);
 }
 
 /* ---- transactions ---- */
@@ -193,12 +209,22 @@ static void carry_out(struct sim *sim, uint32_t place)
     coord_out_clear(&c->out);
 }
 
+/* Behind status, owner and epoch; empty when nobody answered. */
+static struct slice reply_body(const struct sim_event *event)
+{
+    if (event->bytes.size <= REPLY_HEAD_BYTES)
+        return (struct slice){ 0 };
+    return (struct slice){ event->bytes.data + REPLY_HEAD_BYTES,
+                           event->bytes.size - REPLY_HEAD_BYTES };
+}
+
 static void on_reply(struct sim *sim, uint32_t place, const struct sim_event *event)
 {
     step(sim, place,
          (struct coord_event){ .type = COORD_CALL_DONE,
                                .call = event->number,
-                               .status = (enum wire_status)event->bytes.data[0] });
+                               .status = (enum wire_status)event->bytes.data[0],
+                               .body = reply_body(event) });
 }
 
 static void on_report(struct sim *sim, uint32_t place, const struct sim_event *event)
@@ -323,6 +349,8 @@ static struct coord_limits limits(void)
     l.server_wait_ms = 1500;
     l.server_settle_ms = 200;
     l.server_hold_ms_max = 3000;
+    l.audit_interval_ms = 400;
+    l.audit_timeout_ms = 2000;
     return l;
 }
 
@@ -366,6 +394,7 @@ void coord_start(struct sim *sim, uint32_t place)
     });
     c->key[0] = '\0';
     c->elected = false;
+    c->audit_cuts = 0;
     c->down_until_ms = 0;
     etcd_mirror_forget(sim, PROC_COORD + place);
     sim_later(

@@ -86,16 +86,56 @@ static void load_absent(struct shard_oracle *shard)
     need_clear(&shard->need);
 }
 
+/* What of the audit an entry touched: a cut taken because a message had it, a record settled that
+ * was open at a cut, and one that its destination had counted too. */
+struct cuts_seen {
+    uint64_t id, open;
+    int64_t count, net;
+};
+
+static struct cuts_seen cuts_see(const struct meta *meta, uint64_t id)
+{
+    struct cuts_seen seen = { .id = meta->cut_id };
+
+    for (uint32_t i = 0; i < CUTS_KEPT; i++) {
+        const struct totals *totals = &meta->cuts[i].totals;
+        if (meta->cuts[i].id != id)
+            continue;
+        seen.open += meta->cuts[i].open;
+        seen.count += totals->count;
+        for (uint32_t j = 0; j < totals->currency_count; j++)
+            seen.net += (int64_t)(j + 1) * totals->currencies[j].net;
+    }
+    return seen;
+}
+
+static void cuts_count(struct sim *sim, const struct meta *meta, const struct cuts_seen *before,
+                       const struct entry *entry)
+{
+    struct cuts_seen after = cuts_see(meta, before->id);
+    struct op op;
+
+    if (entry->kind != ENTRY_OP)
+        return;
+    CHECK(op_decode(entry->body, &op) == ERR_OK);
+    sim->counts.audit_cuts_carried += op.method != METHOD_TAKE_CUT && after.id > before->id;
+    sim->counts.audit_cuts_awaited += after.open < before->open;
+    sim->counts.audit_cuts_corrected += after.count != before->count || after.net != before->net;
+}
+
 static void apply(struct sim *sim, uint32_t number, struct entry *entry)
 {
     struct shard_oracle *shard = &sim->oracle->shards[number];
     struct outcome outcome = { 0 };
     uint64_t operations = applier_meta(shard->applier)->operation_count;
+    struct cuts_seen cuts =
+        cuts_see(applier_meta(shard->applier), applier_meta(shard->applier)->cut_id);
     err e;
 
     while ((e = applier_apply(shard->applier, entry, &shard->need, &outcome)) == ERR_NEED)
         load_absent(shard);
     CHECK(e == ERR_OK);
+    cuts_count(sim, applier_meta(shard->applier), &cuts, entry);
     if (applier_meta(shard->applier)->operation_count < operations)
         sim->counts.pruned_ops += operations - applier_meta(shard->applier)->operation_count;
     uint64_t floor_ms = applier_meta(shard->applier)->floor_ms;

@@ -93,7 +93,8 @@ enum sim_kind {
     X(txns_local) X(txns_opened) X(txns_committed) X(txns_refused) X(txns_conflicted)              \
     X(txns_sealed) X(txns_seals_late) X(txn_late_votes) X(txn_poisoned) X(txns_across_owners)      \
     X(txn_conflicts_told) X(txn_escrow_checks)                                                     \
-    X(txn_reads) X(txn_reads_held) X(txn_reads_again) X(txn_reads_of_trades)
+    X(txn_reads) X(txn_reads_held) X(txn_reads_again) X(txn_reads_of_trades)                         \
+    X(audit_cuts) X(audit_cuts_carried) X(audit_cuts_awaited) X(audit_cuts_corrected)
 /* Troubles made. */
 #define SIM_FAULTS(X)                                                                              \
     X(messages_lost) X(messages_doubled) X(packets_late) X(crashes) X(torn_crashes)                \
@@ -237,6 +238,7 @@ struct sim_coord {
     char key[CLUSTER_KEY_SIZE];
     uint64_t renewed_ms;
     bool elected;
+    uint64_t audit_cuts; /* Counted by this life, as of the last look. */
 };
 
 /* ---- routers ---- */

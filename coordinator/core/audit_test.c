@@ -1,0 +1,131 @@
+#include "coordinator/core/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static struct world *ready_world(void)
+{
+    struct world *world = world_new();
+
+    world_start(world);
+    world_run(world, 500);
+    return world;
+}
+
+static void every_cut_is_counted_while_shards_answer(void **state)
+{
+    struct world *world = ready_world();
+    (void)state;
+
+    world->gold[2] = 30; /* Sent to shard 5, say. */
+    world->gold[5] = -30;
+    uint64_t counted = world_stats(world).audit_cuts;
+    world_run(world, 10000);
+    struct coord_stats stats = world_stats(world);
+    assert_in_range(stats.audit_cuts - counted, 9, 10);
+    assert_in_range(world->cuts[0][0] - stats.audit_cut, 1, 2);
+    assert_in_range(stats.audit_age_ms, 0, 1100);
+    assert_int_equal(stats.audit_violations, 0);
+    assert_int_equal(stats.audit_imbalance, 0);
+    world_free(world);
+}
+
+static void what_is_doubled_is_told_once(void **state)
+{
+    struct world *world = ready_world();
+    (void)state;
+
+    world_run(world, 3000);
+    world->gold[4] = 1;
+    world_run(world, 5000);
+    assert_int_equal(world_stats(world).audit_violations, 1);
+    assert_int_equal(world_stats(world).audit_imbalance, 1);
+    world->gold[4] = 2; /* Something else is wrong now. */
+    world_run(world, 3000);
+    assert_int_equal(world_stats(world).audit_violations, 2);
+    world->gold[4] = 0;
+    world_run(world, 3000);
+    assert_int_equal(world_stats(world).audit_violations, 2);
+    assert_int_equal(world_stats(world).audit_imbalance, 0);
+    world_free(world);
+}
+
+static void a_cut_with_open_records_says_nothing(void **state)
+{
+    struct world *world = ready_world();
+    (void)state;
+
+    world_run(world, 3000);
+    uint64_t counted = world_stats(world).audit_cuts;
+    world->gold[4] = 1;
+    world->open[4] = 1;
+    world_run(world, 6000);
+    struct coord_stats stats = world_stats(world);
+    assert_int_equal(stats.audit_cuts, counted);
+    assert_int_equal(stats.audit_violations, 0);
+    assert_true(stats.audit_inconclusive >= 3);
+    assert_true(stats.audit_age_ms >= 5000);
+    world_free(world);
+}
+
+static void a_shard_that_does_not_answer_holds_cuts_up(void **state)
+{
+    struct world *world = ready_world();
+    (void)state;
+
+    world_run(world, 3000);
+    world->deaf_node = 2;
+    world->gold[0] = 1;
+    world_run(world, 1000);
+    uint64_t counted = world_stats(world).audit_cuts;
+    world_run(world, 11000);
+    assert_int_equal(world_stats(world).audit_cuts, counted);
+    world->deaf_node = 0;
+    world_run(world, 9000);
+    assert_true(world_stats(world).audit_cuts > counted);
+    world_free(world);
+}
+
+static void another_coordinator_goes_on_where_the_shards_are(void **state)
+{
+    struct world *world = ready_world();
+    (void)state;
+
+    world_run(world, 10000);
+    uint64_t cut = world_stats(world).audit_cut;
+    world_replace_coordinator(world);
+    world_elect(world);
+    world_run(world, 5000);
+    assert_true(world_stats(world).audit_cut > cut);
+    assert_true(world_stats(world).audit_cuts >= 2);
+    world_free(world);
+}
+
+static void without_an_interval_there_are_no_cuts(void **state)
+{
+    struct world *world = world_new();
+    (void)state;
+
+    world->limits.audit_interval_ms = 0;
+    world_replace_coordinator(world);
+    world_start(world);
+    world_run(world, 5000);
+    assert_int_equal(world->cuts[0][0], 0);
+    world_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_cut_is_counted_while_shards_answer),
+        cmocka_unit_test(what_is_doubled_is_told_once),
+        cmocka_unit_test(a_cut_with_open_records_says_nothing),
+        cmocka_unit_test(a_shard_that_does_not_answer_holds_cuts_up),
+        cmocka_unit_test(another_coordinator_goes_on_where_the_shards_are),
+        cmocka_unit_test(without_an_interval_there_are_no_cuts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
