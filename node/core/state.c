@@ -105,47 +105,49 @@ static bool is_operation(const struct row *row)
 }
 
 /* What is known to be absent is listed by use, whatever its table. */
-static struct drop_list *list_of(struct state *state, const struct row *row)
+static enum drop_kind kind_of(const struct row *row, bool used)
 {
-    return is_operation(row) && row->value != NULL ? &state->operations : &state->used;
+    if (row->value != NULL && is_operation(row))
+        return DROP_OPERATION;
+    if (row->value != NULL && row->key[0] == TABLE_SECTION)
+        return DROP_DOCUMENT;
+    /* Hardly any operation looks at history once it is written: it leaves memory first, or each
+     * checkpoint's would push out the players in use. So do items that nobody looked at yet. */
+    if (row->key[0] == TABLE_LEDGER || row->key[0] == TABLE_HISTORY ||
+        (row->key[0] == TABLE_ITEM && !used))
+        return DROP_FIRST;
+    return DROP_USED;
 }
 
 static void list_remove(struct state *state, struct row *row)
 {
-    if (!row->listed)
+    if (row->listed == DROP_NONE)
         return;
-    struct drop_list *list = list_of(state, row);
+    struct drop_list *list = &state->drops[row->listed];
     *(row->older != NULL ? &row->older->newer : &list->oldest) = row->newer;
     *(row->newer != NULL ? &row->newer->older : &list->newest) = row->older;
+    list->bytes -= row_bytes(row);
     row->older = NULL;
     row->newer = NULL;
-    row->listed = false;
-}
-
-/* Hardly any operation looks at history once it is written: it leaves memory first, or each
- * checkpoint's would push out the players in use. So do items that nobody looked at yet. */
-static bool leaves_first(const struct row *row, bool used)
-{
-    return row->key[0] == TABLE_LEDGER || row->key[0] == TABLE_HISTORY ||
-           (row->key[0] == TABLE_ITEM && !used);
+    row->listed = DROP_NONE;
 }
 
 static void list_add(struct state *state, struct row *row, bool used)
 {
-    if (row->listed || row->key[0] == TABLE_TIMER)
+    if (row->listed != DROP_NONE || row->key[0] == TABLE_TIMER)
         return;
-    struct drop_list *list = list_of(state, row);
-    bool first = leaves_first(row, used);
-    row->older = first ? NULL : list->newest;
-    row->newer = first ? list->oldest : NULL;
+    row->listed = (uint8_t)kind_of(row, used);
+    struct drop_list *list = &state->drops[row->listed];
+    row->older = list->newest;
     *(row->older != NULL ? &row->older->newer : &list->oldest) = row;
-    *(row->newer != NULL ? &row->newer->older : &list->newest) = row;
-    row->listed = true;
+    list->newest = row;
+    list->bytes += row_bytes(row);
 }
 
 void state_row_use(struct state *state, struct row *row)
 {
-    if (!row->listed || list_of(state, row) == &state->operations || state->used.newest == row)
+    if (row->listed == DROP_NONE || row->listed == DROP_OPERATION ||
+        (row->newer == NULL && row->listed != DROP_FIRST))
         return;
     list_remove(state, row);
     list_add(state, row, true);

@@ -151,10 +151,9 @@ bool state_checkpoint_begin(struct state *state, const struct state_write **ret_
 /* `written`: the rows are in the database; those unchanged since are clean now. */
 void state_checkpoint_end(struct state *state, bool written);
 
-/* Drops clean rows, first those of ledger and histories and items that nobody looked at, then the
- * least recently used, until at most `bytes_max` are
- * held, or half as much beside the rows that wait for a checkpoint, or none is left to drop. Never
- * drops TABLE_TIMER rows. */
+/* Drops clean rows until at most `bytes_max` are held, or half as much beside the rows that wait
+ * for a checkpoint, or none is left to drop: histories first, then outcomes above an eighth and
+ * sections above half, then the least recently used. Never drops TABLE_TIMER rows. */
 void state_evict(struct state *state, size_t bytes_max);
 
 struct state_stats {

@@ -120,6 +120,19 @@ static void evict_row(struct state *state, struct row *row)
     state_row_drop(state, row);
 }
 
+/* Until rows of this kind hold at most `bytes_max`. */
+static bool evict_kind(struct state *state, enum drop_kind kind, size_t bytes_max, size_t total_max)
+{
+    struct drop_list *list = &state->drops[kind];
+    bool evicted = false;
+
+    while (list->bytes > bytes_max && state->stats.bytes > total_max) {
+        evict_row(state, list->oldest);
+        evicted = true;
+    }
+    return evicted;
+}
+
 /* As they came, until operations hold at most `bytes_max`. What is at or below the youngest
  * millisecond dropped must be asked for from now on. */
 static bool evict_operations(struct state *state, size_t bytes_max, size_t total_max)
@@ -127,8 +140,8 @@ static bool evict_operations(struct state *state, size_t bytes_max, size_t total
     bool evicted = false;
 
     while (state->operation_bytes > bytes_max && state->stats.bytes > total_max &&
-           state->operations.oldest != NULL) {
-        struct row *row = state->operations.oldest;
+           state->drops[DROP_OPERATION].oldest != NULL) {
+        struct row *row = state->drops[DROP_OPERATION].oldest;
         uint64_t ms = row_operation_ms(row_slice(row));
         if (ms > state->operations_known_ms)
             state->operations_known_ms = ms;
@@ -148,11 +161,13 @@ void state_evict(struct state *state, size_t bytes_max)
 
     if (total_max < bytes_max)
         total_max = bytes_max;
-    bool evicted = evict_operations(state, bytes_max / 4, total_max);
-    while (state->stats.bytes > total_max && state->used.oldest != NULL) {
-        evict_row(state, state->used.oldest);
-        evicted = true;
-    }
+    bool evicted = evict_kind(state, DROP_FIRST, 0, total_max);
+    evicted |= evict_operations(state, bytes_max / 8, total_max);
+    /* A document is as large as many players, and nearly every operation needs its player: half is
+     * for the rows of those. */
+    evicted |= evict_kind(state, DROP_DOCUMENT, bytes_max / 2, total_max);
+    evicted |= evict_kind(state, DROP_USED, 0, total_max);
+    evicted |= evict_kind(state, DROP_DOCUMENT, 0, total_max);
     evicted |= evict_operations(state, 0, total_max);
     if (evicted)
         state->load_generation++;

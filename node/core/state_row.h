@@ -18,7 +18,7 @@ struct row {
     struct row *left, *right; /* In key order, or of those that wait for it; ordered tables only. */
     uint32_t dirty_place;     /* In state->dirty; DIRTY_NONE: as in the database. */
     bool frozen;              /* In the open checkpoint. */
-    bool listed;              /* In a list of those that may be dropped. */
+    uint8_t listed;           /* enum drop_kind: where it waits to be dropped. */
     bool ordered;             /* In a tree, or waiting for a place in it. */
     bool waiting;
     uint16_t key_size;
@@ -70,9 +70,18 @@ struct order_tree {
 
 #define ORDER_GROUPS 2048u
 
-/* Clean rows, in the order in which they leave memory. */
+/* Clean rows, in the order in which they leave memory: the oldest first, of each kind. */
+enum drop_kind {
+    DROP_NONE,      /* In no list: dirty, frozen, or a timer. */
+    DROP_FIRST,     /* Histories, and items that nobody looked at: hardly ever asked for. */
+    DROP_OPERATION, /* Outcomes: as they came, which is nearly by age. */
+    DROP_DOCUMENT,  /* Sections: large, and most operations need none. */
+    DROP_USED,      /* The rest: by use. */
+    DROP_KINDS
+};
 struct drop_list {
     struct row *oldest, *newest;
+    uint64_t bytes;
 };
 
 struct state {
@@ -82,8 +91,7 @@ struct state {
     struct order_tree order[4];              /* Histories, players, operations, timers. */
     struct order_tree grouped[ORDER_GROUPS]; /* Items and mail, by entity. */
     bool players_ordered;                    /* Since somebody first asked for a range of them. */
-    struct drop_list used;                   /* By use. */
-    struct drop_list operations;             /* Outcomes: as they came, which is nearly by age. */
+    struct drop_list drops[DROP_KINDS];
     struct run run;                          /* New rows that nobody looked at. */
     struct run frozen_run;                   /* Those of the open checkpoint... */
     bool frozen_unpacked;                    /* ... which are dirty rows, too. */

@@ -181,6 +181,34 @@ static void only_the_least_recently_used_clean_rows_are_dropped(void **context)
     state_free(state);
 }
 
+static void players_are_kept_before_documents(void **context)
+{
+    struct state *state = state_new(1);
+    struct state_stats stats;
+    struct slice value;
+    char document[300] = "{}";
+    (void)context;
+
+    put(state, "pa", "1");
+    state_begin(state);
+    state_put(state, S("sa"), (struct slice){ (uint8_t *)document, sizeof document });
+    state_put(state, S("sb"), (struct slice){ (uint8_t *)document, sizeof document });
+    state_commit(state);
+    checkpoint(state, true);
+    assert_int_equal(state_find(state, S("sa"), &value), STATE_PRESENT);
+    state_stats_get(state, &stats);
+    /* The player is the oldest of the three by use. */
+    state_evict(state, (size_t)stats.bytes - 1);
+    assert_found(state, "sb", STATE_MISSING);
+    assert_row(state, "pa", "1");
+    assert_int_equal(state_find(state, S("sa"), &value), STATE_PRESENT);
+    /* Documents above their half gone, the rest is by use again. */
+    state_evict(state, 0);
+    assert_found(state, "pa", STATE_MISSING);
+    assert_found(state, "sa", STATE_MISSING);
+    state_free(state);
+}
+
 struct visited {
     char keys[256];
 };
@@ -662,6 +690,7 @@ int main(void)
         cmocka_unit_test(rows_read_before_an_eviction_are_not_taken_in_after_it),
         cmocka_unit_test(a_loaded_row_never_replaces_what_memory_knows),
         cmocka_unit_test(only_the_least_recently_used_clean_rows_are_dropped),
+        cmocka_unit_test(players_are_kept_before_documents),
         cmocka_unit_test(a_range_merges_pages_of_the_database_with_memory),
         cmocka_unit_test(evicting_a_row_forgets_that_its_page_was_loaded),
         cmocka_unit_test(items_of_each_entity_come_in_order_however_many_entities_there_are),
