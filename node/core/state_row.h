@@ -92,10 +92,10 @@ struct state {
     struct order_tree grouped[ORDER_GROUPS]; /* Items and mail, by entity. */
     bool players_ordered;                    /* Since somebody first asked for a range of them. */
     struct drop_list drops[DROP_KINDS];
-    struct run run;                          /* New rows that nobody looked at. */
-    struct run frozen_run;                   /* Those of the open checkpoint... */
-    bool frozen_unpacked;                    /* ... which are dirty rows, too. */
-    uint64_t unpacked;                       /* Rows in the table that could be in a run. */
+    struct run run;        /* New rows that nobody looked at. */
+    struct run frozen_run; /* Those of the open checkpoint... */
+    bool frozen_unpacked;  /* ... which are dirty rows, too. */
+    uint64_t unpacked;     /* Rows in the table that could be in a run. */
     struct row **dirty;
     uint32_t dirty_count, dirty_capacity;
     struct row **frozen;

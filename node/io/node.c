@@ -7,6 +7,7 @@
 
 #include "node/core/meta.h"
 #include "node/core/proto_scan.h"
+#include "node/io/caches.h"
 #include "node/io/claims.h"
 #include "node/io/deliveries.h"
 #include "node/io/node_metrics.h"
@@ -22,6 +23,7 @@
 struct node {
     struct node_options options;
     const struct node_config *config;
+    struct caches caches;
     const struct log *log;
     struct loop *loop;
     struct metrics *metrics;
@@ -242,7 +244,7 @@ static err open_store(struct node *node, const struct cluster_record *cluster)
     struct db_config db = db_config_default();
 
     db.directory = datadir_db_path(node->datadir);
-    db.cache_bytes = node->config->block_cache_size;
+    db.cache_bytes = node->caches.block_bytes;
     db.write_buffer_bytes = node->config->write_buffer_size;
     db.log = node->log;
     err e = db_open(&db, &node->db, text);
@@ -276,6 +278,7 @@ static err open_links(struct node *node, const struct cluster_record *cluster)
                                                    .transport = node->transport,
                                                    .shard_count = cluster->shard_count,
                                                    .calls_max = node->config->calls_max,
+                                                   .bulk_max = node->config->bulk_calls_max,
                                                    .status = on_status,
                                                    .events = on_events,
                                                    .user = node },
@@ -306,9 +309,9 @@ static err open_links(struct node *node, const struct cluster_record *cluster)
 #define IDLE_BYTES (32u * 1024 * 1024)
 
 /* What is configured, and what an idle node takes. */
-static uint64_t resident_max(const struct node_config *config)
+static uint64_t resident_max(const struct node *node)
 {
-    return config->cache_size + config->block_cache_size + 2 * config->write_buffer_size +
+    return node->caches.row_bytes + node->caches.block_bytes + 2 * node->config->write_buffer_size +
            IDLE_BYTES;
 }
 
@@ -323,8 +326,8 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
         .self = datadir_identity_get(node->datadir)->replica_id,
         .shard_count = cluster->shard_count,
         .limits = shard_limits_default(),
-        .cache_bytes = node->config->cache_size,
-        .resident_max_bytes = resident_max(node->config),
+        .cache_bytes = node->caches.row_bytes,
+        .resident_max_bytes = resident_max(node),
         .checkpoint_interval_ms = node->config->checkpoint_interval,
         .tick_ms = (uint32_t)node->config->tick,
         .loads_max = node->config->loads_max,
@@ -467,12 +470,33 @@ static const char *file_or_null(const char *path)
     return path[0] != 0 ? path : NULL;
 }
 
+#define CACHE_BYTES_MIN       (4u * 1024 * 1024)
+#define BLOCK_CACHE_BYTES_MIN (1024u * 1024)
+
 static err find_transport(struct node *node)
 {
     if (link_transport_find(node->config->node_transport, &node->transport))
         return ERR_OK;
     fail(node, "node_transport", "is peer or nng");
     return ERR_INVALID;
+}
+
+static err find_caches(struct node *node)
+{
+    const struct node_config *config = node->config;
+
+    if (config->cache_size > 0 && config->cache_size < CACHE_BYTES_MIN) {
+        fail(node, "cache_size", "is 0, or at least 4MiB");
+        return ERR_INVALID;
+    }
+    if (config->block_cache_size > 0 && config->block_cache_size < BLOCK_CACHE_BYTES_MIN) {
+        fail(node, "block_cache_size", "is 0, or at least 1MiB");
+        return ERR_INVALID;
+    }
+    node->caches = caches_of(config->cache_size, config->block_cache_size, caches_machine_bytes());
+    log_event(node->log, LOG_INFO, "node.caches", LOG_N("rows_bytes", node->caches.row_bytes),
+              LOG_N("blocks_bytes", node->caches.block_bytes));
+    return ERR_OK;
 }
 
 static err start_registry(struct node *node)
@@ -530,6 +554,8 @@ err node_new(const struct node_options *options, struct node **ret_node)
         fail(node, "metrics port", err_text(e));
     if (e == ERR_OK)
         e = find_transport(node);
+    if (e == ERR_OK)
+        e = find_caches(node);
     if (e == ERR_OK)
         e = load_tls(node);
     if (e == ERR_OK)

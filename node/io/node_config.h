@@ -18,9 +18,9 @@
     X(peer_advertise,      ADDRESS,  "",                      0,       255,           "host:port", "peer address that others use; empty: as listened") \
     PROCESS_CONFIG(X) \
     X(lease_ttl,           DURATION, "3s",                    1000,    60000,         "ms",        "how long the cluster waits for a silent node") \
-    X(cache_size,          SIZE,     "256MiB",                4194304, 1099511627776, "bytes",     "rows and recent log entries kept in memory, their heap overhead included") \
-    X(block_cache_size,    SIZE,     "64MiB",                 1048576, 1099511627776, "bytes",     "RocksDB's block cache") \
-    X(write_buffer_size,   SIZE,     "16MiB",                 1048576, 1073741824,    "bytes",     "RocksDB's write buffer") \
+    X(cache_size,          SIZE,     "0",                     0,       1099511627776, "bytes",     "rows and recent log entries kept in memory, heap overhead included; 0: a sixteenth of the machine's")  \
+    X(block_cache_size,    SIZE,     "0",                     0,       1099511627776, "bytes",     "RocksDB's block cache; 0: a 64th of the machine's memory") \
+    X(write_buffer_size,   SIZE,     "32MiB",                 1048576, 1073741824,    "bytes",     "RocksDB's write buffer") \
     X(log_segment_size,    SIZE,     "64MiB",                 4194304, 1073741824,    "bytes",     "size of one pre-written log file") \
     X(log_size_max,        SIZE,     "16GiB",                 8388608, 1099511627776, "bytes",     "the log may take this much disk") \
     X(checkpoint_interval, DURATION, "30s",                   100,     3600000,       "ms",        "every shard is checkpointed this often") \
@@ -28,6 +28,7 @@
     X(report_closed,       DURATION, "300ms",                 50,      60000,         "ms",        "an owner closed for so long is reported") \
     X(report_silent,       DURATION, "1500ms",                100,     60000,         "ms",        "an owner silent for so long is reported") \
     X(calls_max,           U32,      "65536",                 16,      1048575,       "",          "calls of routers waiting for an answer") \
+    X(bulk_calls_max,      U32,      "512",                   16,     65536,         "",          "bulk calls on their way at once; more wait, lest purchases wait behind them") \
     X(loads_max,           U32,      "64",                    1,       65536,         "",          "batches of cold rows being read at once") \
     X(workers,             U32,      "1",                     1,       64,            "",          "threads that own shards; shard n belongs to worker n % workers") \
     PROCESS_LOG_CONFIG(X)

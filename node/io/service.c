@@ -5,6 +5,7 @@
 
 #include "idl/method.h"
 #include "node/core/request_shard.h"
+#include "node/io/bulk.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 
@@ -18,6 +19,8 @@ struct open_call {
     uint32_t method;
     uint32_t shard;
     uint32_t next_free;
+    bool waits; /* In `bulk`, not at its shard yet. */
+    bool bulk;  /* Passed from there. */
 };
 
 /* Callers' calls by priority (router/core/admission.h): of all places, bulk may fill 60 %, ordinary
@@ -27,6 +30,7 @@ static const uint32_t share_percent[] = { 60, 85, 100 };
 #define PRIORITY_URGENT 2u
 #define RETRY_MS_MIN    50u
 #define RETRY_MS_MAX    1000u
+#define BULK_LOOK_MS    20u /* How often stalled bulk is looked for. */
 
 struct service {
     struct service_options options;
@@ -38,6 +42,9 @@ struct service {
     uint32_t open_count;
     uint32_t places_used; /* No place above has ever been taken. */
     uint64_t generation;
+    struct bulk bulk;
+    struct loop_hook bulk_hook;   /* Some may pass. */
+    struct loop_timer bulk_timer; /* While some wait. */
     struct buf scratch;
 };
 
@@ -88,6 +95,13 @@ static void open_end(struct service *service, struct open_call *open)
 {
     uint32_t place = (uint32_t)(open - service->open);
 
+    if (open->bulk) {
+        bulk_answered(&service->bulk, loop_now_ms(service->options.loop));
+        if (service->bulk.count > 0)
+            loop_hook_arm(&service->bulk_hook);
+    }
+    open->bulk = false;
+    open->waits = false;
     open->id = 0;
     service->open_count--;
     open->next_free = service->first_free;
@@ -131,9 +145,9 @@ void service_answer(void *user, uint64_t call, const struct shard_reply *reply, 
     open_end(service, open);
 }
 
-static bool is_of_a_caller(const struct frame *frame)
+static bool is_of_a_caller(uint32_t number)
 {
-    const struct method_info *method = method_find(frame->method);
+    const struct method_info *method = method_find(number);
 
     return method->route == METHOD_MUTATION || method->route == METHOD_READ;
 }
@@ -142,7 +156,7 @@ static bool has_place(const struct service *service, const struct frame *frame)
 {
     uint32_t priority = frame->priority < PRIORITY_URGENT ? frame->priority : PRIORITY_URGENT;
 
-    if (!is_of_a_caller(frame))
+    if (!is_of_a_caller(frame->method))
         priority = PRIORITY_URGENT;
     return (uint64_t)service->open_count * 100 <
            (uint64_t)service->options.calls_max * share_percent[priority];
@@ -159,7 +173,7 @@ static void refuse_call(struct service *service, const struct call_reply *reply,
 
 /* Sooner than callers could time out, and by priority: retry_after rises with the load. Refused,
  * not unavailable: a router shall tell its caller, not ask again by itself. */
-static void refuse_throttled(struct service *service, const struct frame *frame,
+static void refuse_throttled(struct service *service, uint32_t method,
                              const struct call_reply *reply)
 {
     uint64_t load = (uint64_t)service->open_count * (RETRY_MS_MAX - RETRY_MS_MIN);
@@ -169,7 +183,7 @@ static void refuse_throttled(struct service *service, const struct frame *frame,
         .retry_after_ms = RETRY_MS_MIN + (uint32_t)(load / service->options.calls_max),
     };
 
-    refuse_call(service, reply, is_of_a_caller(frame) ? WIRE_REFUSED : WIRE_UNAVAILABLE, &refusal);
+    refuse_call(service, reply, is_of_a_caller(method) ? WIRE_REFUSED : WIRE_UNAVAILABLE, &refusal);
 }
 
 static void refuse_method(struct service *service, const struct call_reply *reply)
@@ -180,6 +194,72 @@ static void refuse_method(struct service *service, const struct call_reply *repl
     };
 
     refuse_call(service, reply, WIRE_REFUSED, &refusal);
+}
+
+/* To its shard; refused where that cannot be. */
+static void call_begin(struct service *service, struct open_call *open,
+                       const struct bulk_call *call, struct slice request)
+{
+    struct call_reply reply = open->reply;
+
+    err e = workers_call(service->workers, call->shard, call->id, call->method, request,
+                         call->deadline_ms);
+    if (e == ERR_OK)
+        return;
+    open_end(service, open);
+    if (e == ERR_FULL)
+        refuse_throttled(service, call->method, &reply);
+    else
+        refuse_call(service, &reply, WIRE_NOT_OWNER, NULL);
+}
+
+/* Bulk waits until some that passed before it is answered. */
+static void bulk_hold(struct service *service, struct open_call *open, const struct bulk_call *call,
+                      struct slice request)
+{
+    struct call_reply reply = open->reply;
+
+    open->waits = bulk_wait(&service->bulk, call, request);
+    if (!open->waits) {
+        open_end(service, open);
+        refuse_throttled(service, call->method, &reply);
+    } else if (!loop_timer_is_running(&service->bulk_timer)) {
+        loop_timer_start_repeating(&service->bulk_timer, BULK_LOOK_MS);
+    }
+}
+
+/* A call whose deadline passed here was never begun: its caller may repeat it. */
+static void bulk_begin(struct service *service, const struct bulk_call *call, uint64_t now_ms)
+{
+    struct open_call *open = open_find(service, call->id);
+
+    if (open == NULL) { /* Cancelled. */
+        bulk_answered(&service->bulk, now_ms);
+        return;
+    }
+    open->waits = false;
+    open->bulk = true;
+    if (now_ms < call->deadline_ms) {
+        call_begin(service, open, call, (struct slice){ call->bytes, call->size });
+        return;
+    }
+    struct call_reply reply = open->reply;
+    open_end(service, open);
+    refuse_throttled(service, call->method, &reply);
+}
+
+static void on_bulk(void *user)
+{
+    struct service *service = user;
+    uint64_t now_ms = loop_now_ms(service->options.loop);
+    struct bulk_call *call;
+
+    while ((call = bulk_take(&service->bulk, now_ms)) != NULL) {
+        bulk_begin(service, call, now_ms);
+        free(call);
+    }
+    if (service->bulk.count == 0)
+        loop_timer_stop(&service->bulk_timer);
 }
 
 static void shard_call(struct service *service, const struct frame *frame,
@@ -201,18 +281,22 @@ static void shard_call(struct service *service, const struct frame *frame,
     struct open_call *open =
         has_place(service, frame) ? open_begin(service, reply, frame->method, shard) : NULL;
     if (open == NULL) {
-        refuse_throttled(service, frame, reply);
+        refuse_throttled(service, frame->method, reply);
         return;
     }
-    err e = workers_call(service->workers, shard, open->id, frame->method, frame->body,
-                         loop_now_ms(service->options.loop) + deadline_ms);
-    if (e == ERR_OK)
-        return;
-    open_end(service, open);
-    if (e == ERR_FULL)
-        refuse_throttled(service, frame, reply);
+    uint64_t now_ms = loop_now_ms(service->options.loop);
+    const struct bulk_call call = {
+        .id = open->id,
+        .method = frame->method,
+        .shard = shard,
+        .deadline_ms = now_ms + deadline_ms,
+    };
+    open->bulk =
+        frame->priority == 0 && is_of_a_caller(frame->method) && bulk_pass(&service->bulk, now_ms);
+    if (frame->priority == 0 && is_of_a_caller(frame->method) && !open->bulk)
+        bulk_hold(service, open, &call, frame->body);
     else
-        refuse_call(service, reply, WIRE_NOT_OWNER, NULL);
+        call_begin(service, open, &call, frame->body);
 }
 
 static void on_request(void *user, struct link *link, const struct frame *frame,
@@ -255,7 +339,8 @@ static void on_cancel(void *user, const struct call_reply *reply)
         struct open_call *open = &service->open[i];
         if (open->id != 0 && open->reply.request_id == reply->request_id &&
             open->reply.link.generation == reply->link.generation) {
-            workers_cancel(service->workers, open->shard, open->id);
+            if (!open->waits)
+                workers_cancel(service->workers, open->shard, open->id);
             answer(service, &open->reply, WIRE_UNKNOWN, (struct slice){ 0 });
             open_end(service, open);
             return;
@@ -272,7 +357,8 @@ static void cancel_all_of(struct service *service, struct link *link)
         struct open_call *open = &service->open[i];
         if (open->id == 0 || open->reply.link.generation != generation)
             continue;
-        workers_cancel(service->workers, open->shard, open->id);
+        if (!open->waits)
+            workers_cancel(service->workers, open->shard, open->id);
         answer(service, &open->reply, WIRE_UNKNOWN, (struct slice){ 0 });
         open_end(service, open);
     }
@@ -320,6 +406,9 @@ err service_new(const struct service_options *options, struct service **ret_serv
     };
 
     service->options = *options;
+    bulk_init(&service->bulk, options->bulk_max);
+    loop_hook_init(&service->bulk_hook, options->loop, on_bulk, service);
+    loop_timer_init(&service->bulk_timer, options->loop, on_bulk, service);
     service->open = mem_zalloc(sizeof *service->open * options->calls_max);
     for (uint32_t i = options->calls_max; i > 0; i--) {
         service->open[i - 1].next_free = service->first_free;
@@ -344,6 +433,9 @@ void service_free(struct service *service)
         link_listener_close(service->listener);
     link_hub_close_links(service->options.hub, service);
     calls_free(service->calls);
+    loop_timer_stop(&service->bulk_timer);
+    loop_hook_disarm(&service->bulk_hook);
+    bulk_deinit(&service->bulk);
     free(service->open);
     buf_deinit(&service->scratch);
     free(service);

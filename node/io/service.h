@@ -21,6 +21,7 @@ struct service_options {
     enum link_transport transport;
     uint32_t shard_count;
     uint32_t calls_max;
+    uint32_t bulk_max; /* Calls of low priority at the shards at once; more wait at the door. */
     /* GetNodeStatus: appends the response's bytes. */
     void (*status)(void *user, struct slice request, struct buf *out);
     /* ListNodeEvents: the same. */

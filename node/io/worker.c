@@ -7,6 +7,8 @@
 
 #define EVICT_TICKS 8u
 #define FLUSHES_MAX 4u
+/* However large the cache is: what is dirty is replayed at the next start. */
+#define DIRTY_BYTES_MAX (72u * 1024u * 1024u)
 
 static bool flush_list_add(struct worker *worker, uint32_t shard)
 {
@@ -134,7 +136,7 @@ static void on_round_end(void *user)
 {
     struct worker *worker = user;
 
-    worker_load_give_ready(worker);
+    worker_load_round(worker);
     if (worker->flush_count > 0 && !pace_holds(&worker->pace))
         flush_all(worker);
     else if (worker->flush_count > 0 && !loop_timer_is_running(&worker->pace_timer))
@@ -179,7 +181,7 @@ static void evict(struct worker *worker)
         dirty_bytes += stats.state.dirty_bytes;
     }
     /* Only a checkpoint makes rows evictable: do not wait for its turn when they fill the cache. */
-    worker->checkpoint_pressed = dirty_bytes > bytes_max * 3 / 8;
+    worker->checkpoint_pressed = dirty_bytes > bytes_max * 3 / 8 || dirty_bytes > DIRTY_BYTES_MAX;
 }
 
 static void publish_all(struct worker *worker)
@@ -226,6 +228,7 @@ err worker_new(const struct worker_options *options, struct worker **ret_worker)
     loop_timer_start_repeating(&worker->tick_timer, options->tick_ms);
     worker->checkpoint_due_ms = loop_now_ms(options->loop) + options->checkpoint_interval_ms;
     worker_write_init(worker);
+    worker_load_init(worker);
     *ret_worker = worker;
     return ERR_OK;
 }

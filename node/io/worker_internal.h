@@ -45,8 +45,6 @@ struct write_job {
 enum load_kind { LOAD_ROWS, LOAD_RANGE, LOAD_LOG };
 
 struct load_job {
-    uv_work_t work;
-    struct worker *worker;
     struct load_job *next; /* In a list, or free. */
     enum load_kind kind;
     uint32_t shard;
@@ -62,6 +60,18 @@ struct load_job {
 
 struct load_list {
     struct load_job *first, *last;
+    uint32_t count;
+};
+
+/* What one thread of the pool reads in one go: to it and back costs as much as a row. While as many
+ * as LOAD_BATCHES_MAX are on their way, what else is wanted gathers for the next. */
+#define LOAD_BATCHES_MAX 3u
+
+struct load_batch {
+    uv_work_t work;
+    struct worker *worker;
+    struct load_list jobs;
+    bool open;
 };
 
 /* At most one checkpoint or flush is on its way. */
@@ -96,9 +106,12 @@ struct worker {
     struct node_log_request *writes_newest, *writes_oldest; /* Of this round, linked by next. */
     uint32_t writes_open;
     struct load_job *free_loads;
-    struct load_list loads_waiting; /* For a place in the pool. */
-    struct load_list loads_ready;   /* Read already; given back when the round ends. */
+    struct load_list loads_asked;   /* In this round. */
+    struct load_list loads_waiting; /* For a batch: they may need the disk. */
+    struct load_batch load_batches[LOAD_BATCHES_MAX];
     uint32_t loads_open;
+    uint8_t load_here[UINT8_MAX + 1]; /* By table, how often rows need no disk: of 255. */
+    uint32_t loads_sent;              /* Without looking here. */
     struct checkpoint_job checkpoint;
     bool checkpoint_running;
     bool checkpoint_waits;    /* Begun; its index is not durable in the log yet. */
@@ -123,8 +136,9 @@ void worker_write_start(struct worker *worker);
 /* worker_load.c */
 void worker_load_rows(struct worker *worker, uint32_t shard, const struct need *need);
 void worker_load_log(struct worker *worker, uint32_t shard, const struct rep_log_read *read);
-/* At the end of a round: rows that needed no disk. */
-void worker_load_give_ready(struct worker *worker);
+/* At the end of a round: gives back rows that needed no disk, sends for the others. */
+void worker_load_round(struct worker *worker);
+void worker_load_init(struct worker *worker);
 void worker_load_deinit(struct worker *worker);
 
 /* worker_checkpoint.c */

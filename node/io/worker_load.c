@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "node/io/worker_internal.h"
 #include "runtime/base/check.h"
@@ -8,9 +9,11 @@
 /* Rows of at most so many keys are looked for in RocksDB's memory on the loop first: to a thread of
  * the pool and back costs more than finding a few there, and players who are new, or were evicted a
  * moment ago, need no disk. More keys share one way there and back. */
-#define LOAD_HERE_KEYS_MAX 8u
-
-static void jobs_start(struct worker *worker);
+#define LOAD_HERE_KEYS_MAX  8u
+#define LOAD_HERE_RARE      64u /* Of 255 are found. */
+#define LOAD_HERE_EVERY     16u
+#define LOAD_HERE_WEIGHT    8u
+#define LOAD_BATCH_JOBS_MIN 8u
 
 static void keys_of(const struct load_job *job, struct slice *ret_keys)
 {
@@ -23,12 +26,12 @@ static void keys_of(const struct load_job *job, struct slice *ret_keys)
 
 /* ---- on the pool's threads ---- */
 
-static err read_rows(struct load_job *job)
+static err read_rows(struct worker *worker, struct load_job *job)
 {
     struct slice *keys = mem_alloc(sizeof *keys * job->key_count);
 
     keys_of(job, keys);
-    err e = db_get_many(job->worker->options.db, job->shard, keys, job->key_count, &job->rows);
+    err e = db_get_many(worker->options.db, job->shard, keys, job->key_count, &job->rows);
     free(keys);
     return e;
 }
@@ -45,24 +48,31 @@ static struct state_range range_of(const struct load_job *job)
     return range;
 }
 
-static void on_work(uv_work_t *work)
+static void job_run(struct worker *worker, struct load_job *job)
 {
-    struct load_job *job = CONTAINER_OF(work, struct load_job, work);
     struct state_range range;
 
     switch (job->kind) {
     case LOAD_ROWS:
-        job->result = read_rows(job);
+        job->result = read_rows(worker, job);
         break;
     case LOAD_RANGE:
         range = range_of(job);
-        job->result = db_range(job->worker->options.db, job->shard, &range, &job->rows);
+        job->result = db_range(worker->options.db, job->shard, &range, &job->rows);
         break;
     case LOAD_LOG:
-        job->result = node_log_read(job->worker->options.store_log, &job->log_range, &job->entries,
+        job->result = node_log_read(worker->options.store_log, &job->log_range, &job->entries,
                                     &job->entry_count);
         break;
     }
+}
+
+static void on_work(uv_work_t *work)
+{
+    struct load_batch *batch = CONTAINER_OF(work, struct load_batch, work);
+
+    for (struct load_job *job = batch->jobs.first; job != NULL; job = job->next)
+        job_run(batch->worker, job);
 }
 
 /* ---- on the loop's thread ---- */
@@ -127,21 +137,6 @@ static void report_failure(struct worker *worker, const struct load_job *job)
     worker->options.ops.damaged(worker->options.user, job->shard, text);
 }
 
-static void on_done(uv_work_t *work, int status)
-{
-    struct load_job *job = CONTAINER_OF(work, struct load_job, work);
-    struct worker *worker = job->worker;
-
-    CHECK(status == 0);
-    worker->loads_open--;
-    if (job->result != ERR_OK)
-        report_failure(worker, job);
-    if ((job->result == ERR_OK || job->kind == LOAD_LOG) && !worker->stopping)
-        give_back(worker, job);
-    job_clear(worker, job);
-    jobs_start(worker);
-}
-
 static struct load_job *job_new(struct worker *worker, enum load_kind kind, uint32_t shard)
 {
     struct load_job *job = worker->free_loads;
@@ -150,7 +145,6 @@ static struct load_job *job_new(struct worker *worker, enum load_kind kind, uint
         worker->free_loads = job->next;
     else
         job = mem_zalloc(sizeof *job);
-    job->worker = worker;
     job->next = NULL;
     job->kind = kind;
     job->shard = shard;
@@ -165,6 +159,7 @@ static void job_wait(struct load_list *list, struct load_job *job)
     else
         list->first = job;
     list->last = job;
+    list->count++;
 }
 
 static struct load_job *job_take(struct load_list *list)
@@ -176,17 +171,73 @@ static struct load_job *job_take(struct load_list *list)
     list->first = job->next;
     if (list->first == NULL)
         list->last = NULL;
+    list->count--;
     job->next = NULL;
     return job;
 }
 
-static void jobs_start(struct worker *worker)
+static void batches_start(struct worker *worker);
+
+static void on_done(uv_work_t *work, int status)
 {
-    while (worker->loads_waiting.first != NULL && worker->loads_open < worker->options.loads_max) {
-        struct load_job *job = job_take(&worker->loads_waiting);
-        worker->loads_open++;
-        CHECK(uv_queue_work(loop_uv(worker->options.loop), &job->work, on_work, on_done) == 0);
+    struct load_batch *batch = CONTAINER_OF(work, struct load_batch, work);
+    struct worker *worker = batch->worker;
+    struct load_list done = batch->jobs;
+    struct load_job *job;
+
+    CHECK(status == 0);
+    batch->open = false;
+    batch->jobs = (struct load_list){ 0 };
+    worker->loads_open -= done.count;
+    while ((job = job_take(&done)) != NULL) {
+        if (job->result != ERR_OK)
+            report_failure(worker, job);
+        if ((job->result == ERR_OK || job->kind == LOAD_LOG) && !worker->stopping)
+            give_back(worker, job);
+        job_clear(worker, job);
     }
+    batches_start(worker);
+}
+
+/* Pages and parts of the log take long: rows do not wait behind them. False: nothing may go. */
+static bool batch_fill(struct worker *worker, struct load_batch *batch, uint32_t count)
+{
+    struct load_list *waiting = &worker->loads_waiting;
+
+    while (count-- > 0 && waiting->first != NULL &&
+           worker->loads_open < worker->options.loads_max) {
+        struct load_job *job = job_take(waiting);
+        job_wait(&batch->jobs, job);
+        worker->loads_open++;
+        if (job->kind != LOAD_ROWS)
+            break;
+    }
+    return batch->jobs.first != NULL;
+}
+
+/* Shares what waits among the batches that are free. */
+static void batches_start(struct worker *worker)
+{
+    struct load_list *waiting = &worker->loads_waiting;
+
+    for (uint32_t i = 0; i < LOAD_BATCHES_MAX && waiting->first != NULL; i++) {
+        struct load_batch *batch = &worker->load_batches[i];
+        uint32_t share = waiting->count / (LOAD_BATCHES_MAX - i) + 1;
+        if (batch->open)
+            continue;
+        if (share < LOAD_BATCH_JOBS_MIN)
+            share = LOAD_BATCH_JOBS_MIN;
+        if (!batch_fill(worker, batch, share))
+            return;
+        batch->open = true;
+        CHECK(uv_queue_work(loop_uv(worker->options.loop), &batch->work, on_work, on_done) == 0);
+    }
+}
+
+static void job_ask(struct worker *worker, struct load_job *job)
+{
+    job_wait(&worker->loads_asked, job);
+    loop_hook_arm(&worker->round_hook);
 }
 
 static void load_range(struct worker *worker, uint32_t shard, const struct need *need,
@@ -201,34 +252,60 @@ static void load_range(struct worker *worker, uint32_t shard, const struct need 
     CHECK(!reader->bad);
     buf_append(&job->keys, begin, (size_t)(reader->at - begin));
     job->load_generation = need->load_generation;
-    job_wait(&worker->loads_waiting, job);
+    job_ask(worker, job);
 }
 
-/* True: the rows were all in RocksDB's memory, and wait for the end of the round. */
+/* Rows of tables that are hardly ever found in RocksDB's memory are looked for there now and then
+ * only: a search in vain costs half of one that finds. */
+static bool is_worth_a_look(struct worker *worker, uint8_t table)
+{
+    return worker->load_here[table] >= LOAD_HERE_RARE ||
+           worker->loads_sent++ % LOAD_HERE_EVERY == 0;
+}
+
+/* True: the rows were all in RocksDB's memory. */
 static bool load_here(struct worker *worker, struct load_job *job)
 {
     struct slice keys[LOAD_HERE_KEYS_MAX];
 
-    if (job->key_count > LOAD_HERE_KEYS_MAX)
+    if (job->kind != LOAD_ROWS || job->key_count > LOAD_HERE_KEYS_MAX)
         return false;
     keys_of(job, keys);
-    if (db_find_cached(worker->options.db, job->shard, keys, job->key_count, &job->rows) != ERR_OK)
+    uint8_t *found = &worker->load_here[keys[0].data[0]];
+    if (!is_worth_a_look(worker, keys[0].data[0]))
         return false;
-    job_wait(&worker->loads_ready, job);
-    loop_hook_arm(&worker->round_hook);
+    if (db_find_cached(worker->options.db, job->shard, keys, job->key_count, &job->rows) !=
+        ERR_OK) {
+        *found = (uint8_t)(*found - *found / LOAD_HERE_WEIGHT);
+        return false;
+    }
+    *found = (uint8_t)(*found + (UINT8_MAX - *found) / LOAD_HERE_WEIGHT);
     return true;
 }
 
-void worker_load_give_ready(struct worker *worker)
+void worker_load_init(struct worker *worker)
 {
-    struct load_list ready = worker->loads_ready;
+    for (uint32_t i = 0; i < LOAD_BATCHES_MAX; i++)
+        worker->load_batches[i].worker = worker;
+    memset(worker->load_here, UINT8_MAX, sizeof worker->load_here);
+}
+
+/* Steps may ask for more: the hook then runs once more in this round. */
+void worker_load_round(struct worker *worker)
+{
+    struct load_list asked = worker->loads_asked;
     struct load_job *job;
 
-    worker->loads_ready = (struct load_list){ 0 };
-    while ((job = job_take(&ready)) != NULL) {
+    worker->loads_asked = (struct load_list){ 0 };
+    while ((job = job_take(&asked)) != NULL) {
+        if (!load_here(worker, job)) {
+            job_wait(&worker->loads_waiting, job);
+            continue;
+        }
         give_back(worker, job);
         job_clear(worker, job);
     }
+    batches_start(worker);
 }
 
 void worker_load_rows(struct worker *worker, uint32_t shard, const struct need *need)
@@ -240,12 +317,10 @@ void worker_load_rows(struct worker *worker, uint32_t shard, const struct need *
         buf_append(&job->keys, need->keys.data, need->keys.size);
         job->key_count = need->key_count;
         job->load_generation = need->load_generation;
-        if (!load_here(worker, job))
-            job_wait(&worker->loads_waiting, job);
+        job_ask(worker, job);
     }
     while (reader_left(&reader) > 0)
         load_range(worker, shard, need, &reader);
-    jobs_start(worker);
 }
 
 void worker_load_log(struct worker *worker, uint32_t shard, const struct rep_log_read *read)
@@ -258,8 +333,7 @@ void worker_load_log(struct worker *worker, uint32_t shard, const struct rep_log
         .to_index = read->to_index,
         .bytes_max = LOG_READ_BYTES_MAX,
     };
-    job_wait(&worker->loads_waiting, job);
-    jobs_start(worker);
+    job_ask(worker, job);
 }
 
 void worker_load_deinit(struct worker *worker)
@@ -269,7 +343,7 @@ void worker_load_deinit(struct worker *worker)
     CHECK(worker->loads_open == 0);
     while ((open = job_take(&worker->loads_waiting)) != NULL)
         job_clear(worker, open);
-    while ((open = job_take(&worker->loads_ready)) != NULL)
+    while ((open = job_take(&worker->loads_asked)) != NULL)
         job_clear(worker, open);
     while (worker->free_loads != NULL) {
         struct load_job *job = worker->free_loads;

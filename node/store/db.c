@@ -17,16 +17,19 @@
 #define MEMTABLES_MAX    2
 #define READ_TIER_MEMORY 1 /* kBlockCacheTier */
 /* Merging a few new files at a time rewrites what lies below them for each few: under a sustained
- * load that cost more than all else a node did. Cold reads pay, by a filter a file. */
-#define L0_FILES_COMPACT 24
-#define L0_FILES_SLOW    48
-#define L0_FILES_STOP    64
+ * load that cost more than all else a node did. So they gather up to so many bytes; but cold reads
+ * pay for each file, with a filter, so let a few large buffers make them. */
+#define L0_BYTES_COMPACT (384u * 1024u * 1024u)
+#define L0_FILES_MIN     4u
+#define L0_FILES_MAX     24u
+/* Of the write buffer: most rows that are looked for are not in it. */
+#define MEMTABLE_BLOOM 0.02
 
 struct db_config db_config_default(void)
 {
     return (struct db_config){
         .cache_bytes = 64u * 1024u * 1024u,
-        .write_buffer_bytes = 16u * 1024u * 1024u,
+        .write_buffer_bytes = 32u * 1024u * 1024u,
         .rate_bytes_per_s = 32u * 1024u * 1024u,
         .open_files_max = 256,
         .background_jobs = 2,
@@ -111,6 +114,21 @@ static void set_tables(struct db *db, const struct db_config *config)
     rocksdb_block_based_options_destroy(table);
 }
 
+static void set_merging(rocksdb_options_t *options, const struct db_config *config)
+{
+    uint64_t files = L0_BYTES_COMPACT / config->write_buffer_bytes;
+
+    if (files < L0_FILES_MIN)
+        files = L0_FILES_MIN;
+    if (files > L0_FILES_MAX)
+        files = L0_FILES_MAX;
+    rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1);
+    rocksdb_options_set_level0_file_num_compaction_trigger(options, (int)files);
+    rocksdb_options_set_level0_slowdown_writes_trigger(options, (int)(files * 2));
+    rocksdb_options_set_level0_stop_writes_trigger(options, (int)(files * 3));
+    rocksdb_options_set_max_background_jobs(options, (int)config->background_jobs);
+}
+
 static void set_rate(struct db *db, const struct db_config *config)
 {
     if (config->rate_bytes_per_s == 0)
@@ -131,11 +149,9 @@ static void set_options(struct db *db, const struct db_config *config)
     rocksdb_options_set_write_buffer_size(options, config->write_buffer_bytes);
     rocksdb_options_set_max_write_buffer_number(options, MEMTABLES_MAX);
     rocksdb_options_set_arena_block_size(options, ARENA_BYTES);
-    rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1);
-    rocksdb_options_set_level0_file_num_compaction_trigger(options, L0_FILES_COMPACT);
-    rocksdb_options_set_level0_slowdown_writes_trigger(options, L0_FILES_SLOW);
-    rocksdb_options_set_level0_stop_writes_trigger(options, L0_FILES_STOP);
-    rocksdb_options_set_max_background_jobs(options, (int)config->background_jobs);
+    rocksdb_options_set_memtable_prefix_bloom_size_ratio(options, MEMTABLE_BLOOM);
+    rocksdb_options_set_memtable_whole_key_filtering(options, 1);
+    set_merging(options, config);
     rocksdb_options_set_max_open_files(options, (int)config->open_files_max);
     rocksdb_options_set_use_direct_io_for_flush_and_compaction(options, config->direct_io);
     rocksdb_options_set_compression(options, rocksdb_lz4_compression);

@@ -75,98 +75,52 @@ void db_rows_deinit(struct db_rows *rows)
 
 /* ---- points ------------------------------------------------------------------------------- */
 
-/* RocksDB's arguments for one multi-get. */
-struct lookup {
-    struct buf keys; /* With the shard, one after another. */
-    const char **key_list;
-    size_t *key_sizes;
-    char **values;
-    size_t *value_sizes;
-    char **errors;
-    uint32_t count;
-};
-
-static void lookup_init(struct lookup *lookup, uint32_t shard, const struct slice *keys,
-                        uint32_t count)
+/* *ret_found NULL: absent. ERR_NEED: RocksDB's error is in *ret_error. */
+static err find(struct db *db, const rocksdb_readoptions_t *options, uint32_t shard,
+                struct slice key, rocksdb_pinnableslice_t **ret_found, char **ret_error)
 {
-    size_t at = 0;
+    uint8_t whole[DB_SHARD_BYTES + STATE_KEY_BYTES_MAX];
 
-    *lookup = (struct lookup){ .count = count };
-    lookup->key_list = mem_alloc(count * sizeof *lookup->key_list);
-    lookup->key_sizes = mem_alloc(count * sizeof *lookup->key_sizes);
-    lookup->values = mem_zalloc(count * sizeof *lookup->values);
-    lookup->value_sizes = mem_zalloc(count * sizeof *lookup->value_sizes);
-    lookup->errors = mem_zalloc(count * sizeof *lookup->errors);
-    for (uint32_t i = 0; i < count; i++) {
-        CHECK(keys[i].size > 0 && keys[i].size <= STATE_KEY_BYTES_MAX);
-        buf_put_u16_be(&lookup->keys, (uint16_t)shard);
-        buf_append(&lookup->keys, keys[i].data, keys[i].size);
-        lookup->key_sizes[i] = DB_SHARD_BYTES + keys[i].size;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        lookup->key_list[i] = (const char *)lookup->keys.data + at;
-        at += lookup->key_sizes[i];
-    }
+    CHECK(key.size > 0 && key.size <= STATE_KEY_BYTES_MAX);
+    whole[0] = (uint8_t)(shard >> 8);
+    whole[1] = (uint8_t)shard;
+    memcpy(whole + DB_SHARD_BYTES, key.data, key.size);
+    *ret_error = NULL;
+    *ret_found = rocksdb_get_pinned(db->rocks, options, (const char *)whole,
+                                    DB_SHARD_BYTES + key.size, ret_error);
+    return *ret_error == NULL ? ERR_OK : ERR_NEED;
 }
 
-static void lookup_deinit(struct lookup *lookup)
+static void gather_found(struct gather *gather, struct slice key,
+                         const rocksdb_pinnableslice_t *found)
 {
-    for (uint32_t i = 0; i < lookup->count; i++) {
-        rocksdb_free(lookup->values[i]);
-        rocksdb_free(lookup->errors[i]);
-    }
-    free(lookup->key_list);
-    free(lookup->key_sizes);
-    free(lookup->values);
-    free(lookup->value_sizes);
-    free(lookup->errors);
-    buf_deinit(&lookup->keys);
-}
+    struct slice value = { 0 };
 
-/* The first error, if any: one damaged row makes the whole answer unusable. */
-static err lookup_check(struct db *db, struct lookup *lookup)
-{
-    err e = ERR_OK;
-
-    for (uint32_t i = 0; i < lookup->count && e == ERR_OK; i++) {
-        if (lookup->errors[i] == NULL)
-            continue;
-        e = db_read_failed(db, "get", lookup->errors[i]);
-        lookup->errors[i] = NULL;
-    }
-    return e;
-}
-
-static void lookup_run(struct db *db, const rocksdb_readoptions_t *options, struct lookup *lookup)
-{
-    rocksdb_multi_get(db->rocks, options, lookup->count, lookup->key_list, lookup->key_sizes,
-                      lookup->values, lookup->value_sizes, lookup->errors);
-}
-
-static void lookup_gather(const struct lookup *lookup, const struct slice *keys,
-                          struct db_rows *ret_rows)
-{
-    struct gather gather = { 0 };
-
-    for (uint32_t i = 0; i < lookup->count; i++)
-        gather_add(&gather, keys[i],
-                   (struct slice){ (const uint8_t *)lookup->values[i], lookup->value_sizes[i] });
-    gather_finish(&gather, true, ret_rows);
+    if (found != NULL)
+        value.data = (const uint8_t *)rocksdb_pinnableslice_value(found, &value.size);
+    gather_add(gather, key, value);
 }
 
 err db_get_many(struct db *db, uint32_t shard, const struct slice *keys, uint32_t count,
                 struct db_rows *ret_rows)
 {
-    struct lookup lookup;
+    struct gather gather = { 0 };
 
     atomic_fetch_add(&db->gets, count);
-    lookup_init(&lookup, shard, keys, count);
-    lookup_run(db, db->read_options, &lookup);
-    err e = lookup_check(db, &lookup);
-    if (e == ERR_OK)
-        lookup_gather(&lookup, keys, ret_rows);
-    lookup_deinit(&lookup);
-    return e;
+    for (uint32_t i = 0; i < count; i++) {
+        rocksdb_pinnableslice_t *found;
+        char *error;
+
+        /* One damaged row makes the whole answer unusable. */
+        if (find(db, db->read_options, shard, keys[i], &found, &error) != ERR_OK) {
+            gather_deinit(&gather);
+            return db_read_failed(db, "get", error);
+        }
+        gather_found(&gather, keys[i], found);
+        rocksdb_pinnableslice_destroy(found);
+    }
+    gather_finish(&gather, true, ret_rows);
+    return ERR_OK;
 }
 
 /* ERR_NEED: "incomplete", or worse; then db_get_many meets it too, and says so. An empty row may be
@@ -174,28 +128,20 @@ err db_get_many(struct db *db, uint32_t shard, const struct slice *keys, uint32_
  * (MarkKeyMayExist). */
 static err find_cached(struct db *db, uint32_t shard, struct slice key, struct gather *gather)
 {
-    uint8_t whole[DB_SHARD_BYTES + STATE_KEY_BYTES_MAX];
-    struct slice value = { 0 };
-    char *error = NULL;
+    rocksdb_pinnableslice_t *found;
+    size_t size = 1;
+    char *error;
 
-    CHECK(key.size > 0 && key.size <= STATE_KEY_BYTES_MAX);
-    whole[0] = (uint8_t)(shard >> 8);
-    whole[1] = (uint8_t)shard;
-    memcpy(whole + DB_SHARD_BYTES, key.data, key.size);
-    rocksdb_pinnableslice_t *found = rocksdb_get_pinned(
-        db->rocks, db->cached_options, (const char *)whole, DB_SHARD_BYTES + key.size, &error);
-    if (error != NULL) {
+    if (find(db, db->cached_options, shard, key, &found, &error) != ERR_OK) {
         rocksdb_free(error);
         return ERR_NEED;
     }
     if (found != NULL)
-        value.data = (const uint8_t *)rocksdb_pinnableslice_value(found, &value.size);
-    bool known = found == NULL || value.size > 0;
-
-    if (known)
-        gather_add(gather, key, value);
+        (void)rocksdb_pinnableslice_value(found, &size);
+    if (size > 0)
+        gather_found(gather, key, found);
     rocksdb_pinnableslice_destroy(found);
-    return known ? ERR_OK : ERR_NEED;
+    return size > 0 ? ERR_OK : ERR_NEED;
 }
 
 err db_find_cached(struct db *db, uint32_t shard, const struct slice *keys, uint32_t count,
