@@ -146,9 +146,14 @@ static void check_write(const struct told *t)
 /* What an operation's status may be; `floor` is that of the log as it stands now. */
 static void check_status(const struct told *t, const Holdfast__V1__OperationStatus *status)
 {
-    const struct op_model *op = op_of(t);
     uint64_t must_see = t->call->must_see;
 
+    if (receipt_is_id(text_field(t->request, "entity"))) {
+        receipt_check_told(t->sim, (const char *)text_field(t->request, "entity").data, must_see,
+                           status);
+        return;
+    }
+    const struct op_model *op = op_of(t);
     uint64_t decided_index = op->settled_index > 0 ? op->settled_index : op->index;
 
     switch ((int)status->state) {

@@ -7,6 +7,7 @@
 
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/operation.pb-c.h"
 #include "tests/sim/sim.h"
 
 #define GOODS_ID_SIZE   33u
@@ -58,8 +59,19 @@ struct transfer_model {
     char mail[GOODS_ID_SIZE];
     bool sealed;
     bool settled;
-    uint32_t txn; /* A record of a transaction: place plus one; 0: mail. */
-    bool finish;  /* ... its FINISH; else a PREPARE. */
+    uint32_t txn;           /* A record of a transaction: place plus one; 0: mail. */
+    bool finish;            /* ... its FINISH; else a PREPARE. */
+    uint32_t receipt;       /* It asks for a receipt: place plus one. */
+    struct hash128 payload; /* ... for this request. */
+};
+
+/* "receipt:<id>", by the logs. */
+struct receipt_model {
+    char id[48];
+    bool bound, paid;
+    uint32_t player; /* Whose it is, */
+    struct hash128 payload;
+    uint64_t bound_index; /* ... as of this entry of its shard. */
 };
 
 #define SIM_TXN_PLAYERS 3u
@@ -108,6 +120,8 @@ struct goods_book {
     uint32_t step_count, step_capacity;
     struct txn_model *txns;
     uint32_t txn_count, txn_capacity;
+    struct receipt_model *receipts;
+    uint32_t receipt_count, receipt_capacity;
     uint32_t item_count, item_capacity;
     uint32_t items_gone; /* Consumed, or minted by an operation that was reversed. */
     uint32_t mail_count, mail_capacity;
@@ -153,6 +167,22 @@ void txn_settled(struct change *c, const struct transfer_model *record);
  * transaction is seen on one side, or without one that came before it. */
 void read_check_told(struct sim *sim, const struct sim_reading *reading);
 
+/* ---- model_receipt.c ---- */
+bool receipt_is_id(struct slice op_id);
+/* Carried out, refused or pending in the entry that asks. */
+void receipt_done(struct change *c);
+void receipt_refused(struct change *c, const Holdfast__V1__ErrorDetail *detail);
+void receipt_opened(struct change *c, struct op_model *op);
+/* Its shard decides on a record; the home shard logs that, and carries out. */
+void receipt_delivered(struct change *c, struct transfer_model *record,
+                       const Holdfast__Internal__V1__ChannelCredit *credit);
+void receipt_settled(struct change *c, const struct transfer_model *record);
+/* What its shard tells of it. */
+void receipt_check_told(struct sim *sim, const char *id, uint64_t must_see,
+                        const Holdfast__V1__OperationStatus *status);
+/* By the rows of all ledgers: none paid twice, and none less than the logs say. */
+void receipts_check(struct sim *sim);
+
 /* What a destination tells is what it has logged. */
 void goods_check_told(struct sim *sim, uint32_t destination, const ProtobufCMessage *request,
                       const ProtobufCMessage *response);
@@ -180,6 +210,8 @@ struct goods_parts {
 void server_move_goods(struct sim *sim, uint32_t server, uint32_t player);
 /* ... or several players to exchange things, or to be read as of one moment. */
 void server_transact(struct sim *sim, uint32_t server);
+/* A payment provider's webhook: receipts, some of them for several players. */
+void server_webhook(struct sim *sim, uint32_t server);
 bool request_txn_encode(const struct sim_op *op, const struct goods_parts *parts, struct buf *out);
 /* False: a method that moves no goods. */
 bool request_goods_encode(const struct sim_op *op, const struct goods_parts *parts,

@@ -173,7 +173,7 @@ static void op_committed(struct change *c, struct op_model *op)
 }
 
 /* Whether the log gives the reason that a refusal gives. */
-static void check_reason(const struct change *c, const struct op_model *op, int code)
+void model_check_reason(const struct change *c, const struct op_model *op, int code)
 {
     const struct authority *authority = &c->op.authority;
     const struct player_model *player = c->player;
@@ -202,14 +202,14 @@ static void op_refused(struct change *c, struct op_model *op)
         &c->sim->oracle->arena, &holdfast__v1__error_detail__descriptor, c->outcome->body);
 
     CHECK(detail != NULL);
-    if (detail->code == CODE(OPERATION_ID_MISMATCH)) {
+    if (detail->code == CODE(OPERATION_ID_MISMATCH) && !detail->final) {
         c->sim->counts.mismatches++;
         if (op->method == 0 || hash128_equal(op->payload, c->payload))
             model_fail_op(c, op, "is refused as another request, and is the same");
         return;
     }
     if (!c->outcome->duplicate)
-        check_reason(c, op, (int)detail->code);
+        model_check_reason(c, op, (int)detail->code);
     if (detail->code == CODE(SERVER_EXPIRED))
         c->sim->counts.expired_refused++;
     c->sim->counts.stale_writes_refused += c->outcome->stale_write;
@@ -227,6 +227,8 @@ static void op_refused(struct change *c, struct op_model *op)
     op->state = OP_REFUSED;
     op->attempt = c->op.attempt;
     op->refused_index = c->entry->index;
+    if (receipt_is_id(c->op.id.text))
+        receipt_refused(c, detail);
     if (!txn_is(c->op.method))
         model_ledger_refused(c, op, detail);
 }
@@ -477,6 +479,29 @@ static void check_free(const struct change *c, const struct op_model *op)
         model_fail_op(c, op, "writes a player that a transaction holds");
 }
 
+void model_asked(struct change *c, struct op_model *op)
+{
+    check_free(c, op);
+    op_committed(c, op);
+    check_authority(c);
+    if (c->op.authority.kind == AUTHORITY_SESSION)
+        c->player->granted_ms = 0;
+}
+
+static void version_rises(struct change *c, const struct op_model *op)
+{
+    if (c->outcome->version != c->player->now.version + 1)
+        model_fail_op(c, op, "does not raise the version by one");
+    c->player->now.version = c->outcome->version;
+}
+
+void model_carried_out(struct change *c, struct op_model *op)
+{
+    model_asked(c, op);
+    version_rises(c, op);
+    take_effect(c, op);
+}
+
 /* A transfer to another shard: debited, and pending until it is decided there. */
 static void on_its_way(struct change *c, struct op_model *op)
 {
@@ -488,18 +513,15 @@ static void on_its_way(struct change *c, struct op_model *op)
     }
     if (op->state == OP_PENDING)
         model_fail_op(c, op, "is debited a second time");
-    check_free(c, op);
-    op_committed(c, op);
-    check_authority(c);
-    if (c->op.authority.kind == AUTHORITY_SESSION)
-        c->player->granted_ms = 0;
-    if (c->outcome->version != c->player->now.version + 1)
-        model_fail_op(c, op, "does not raise the version by one");
-    c->player->now.version = c->outcome->version;
+    model_asked(c, op);
+    if (!receipt_is_id(c->op.id.text))
+        version_rises(c, op);
     op->state = OP_PENDING;
     op->settled_index = 0;
     c->sim->oracle->pending++;
-    if (txn_is(c->op.method))
+    if (receipt_is_id(c->op.id.text))
+        receipt_opened(c, op);
+    else if (txn_is(c->op.method))
         txn_opened(c, op);
     else
         goods_opened(c, op);
@@ -523,15 +545,9 @@ static void identified(struct change *c)
         return;
     }
     if (fresh) {
-        check_free(c, op);
-        op_committed(c, op);
-        check_authority(c);
-        if (c->op.authority.kind == AUTHORITY_SESSION)
-            c->player->granted_ms = 0;
-        if (outcome->version != c->player->now.version + 1)
-            model_fail_op(c, op, "does not raise the version by one");
-        c->player->now.version = outcome->version;
-        take_effect(c, op);
+        model_carried_out(c, op);
+        if (receipt_is_id(c->op.id.text))
+            receipt_done(c);
     } else if (outcome->kind == OUTCOME_COMMITTED) {
         op_repeated(c, op);
     } else if (outcome->kind == OUTCOME_REFUSED) {

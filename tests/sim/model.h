@@ -22,6 +22,13 @@ void model_fail_op(const struct change *c, const struct op_model *op, const char
 /* The player as it is now, from this entry on. */
 void model_remember(struct player_model *player, uint64_t index);
 
+/* Done in this entry, under the authority that the operation names. */
+void model_carried_out(struct change *c, struct op_model *op);
+/* Asked for: nothing is done yet. */
+void model_asked(struct change *c, struct op_model *op);
+/* Whether the log gives the reason that a refusal gives. */
+void model_check_reason(const struct change *c, const struct op_model *op, int code);
+
 /* ---- model_ledger.c ---- */
 /* Consume, Reverse, Reserve, Post that spends, and Void, done or refused. */
 void model_ledger(const struct change *c, struct op_model *op, const ProtobufCMessage *response);

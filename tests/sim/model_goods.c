@@ -12,6 +12,7 @@
 #include "node/core/arena_proto.h"
 #include "node/core/rows.h"
 #include "runtime/base/check.h"
+#include "runtime/cluster/placement.h"
 #include "tests/sim/model.h"
 
 #define DECISION(name) HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_##name
@@ -45,6 +46,7 @@ void goods_deinit(struct goods_book *book)
     free(book->transfers);
     free(book->steps);
     free(book->txns);
+    free(book->receipts);
 }
 
 #define GROW(list, count, capacity)                                                                \
@@ -182,7 +184,8 @@ struct transfer_model *goods_record_open(const struct change *c,
     struct transfer_model *t = &book->transfers[book->transfer_count++];
     *t = *transfer;
     t->source = c->number;
-    t->destination = c->sim->player_shard[t->to];
+    t->destination = t->receipt != 0 ? shard_of_entity(c->op.id.text, c->sim->shard_count)
+                                     : c->sim->player_shard[t->to];
     t->epoch = c->entry->dot.epoch;
     t->seq = ++book->last_seq[t->source][t->destination];
     book->open++;
@@ -497,6 +500,16 @@ static void txn_decide(struct change *c, struct transfer_model *t,
     txn_delivered(c, t, credit != NULL, credit, (int)result->decision);
 }
 
+static void receipt_decide(struct change *c, struct transfer_model *t,
+                           const Holdfast__Internal__V1__ChannelCredit *credit,
+                           const Holdfast__Internal__V1__ChannelResult *result)
+{
+    t->decision = decision_of((int)result->decision);
+    if (t->decision == CANCELLED && (credit != NULL || !t->sealed))
+        fail(c, "a receipt is cancelled that nobody sealed", t->seq);
+    receipt_delivered(c, t, credit);
+}
+
 static void one_result(struct change *c, uint32_t source,
                        const Holdfast__Internal__V1__ChannelCredit *credit,
                        const Holdfast__Internal__V1__ChannelResult *result)
@@ -507,7 +520,7 @@ static void one_result(struct change *c, uint32_t source,
         fail(c, "a credit without a committed debit", result->seq);
         return;
     }
-    if (credit != NULL && t->txn == 0)
+    if (credit != NULL && t->txn == 0 && t->receipt == 0)
         check_credit(c, t, credit);
     if (result->decision == DECISION(SETTLED)) {
         c->sim->counts.credits_below_watermark++;
@@ -516,7 +529,9 @@ static void one_result(struct change *c, uint32_t source,
     } else if (result->decision == DECISION(UNSPECIFIED)) {
         fail(c, "a record means something else than before", result->seq);
     } else if (t->decision == UNDECIDED) {
-        if (t->txn == 0)
+        if (t->receipt != 0)
+            receipt_decide(c, t, credit, result);
+        else if (t->txn == 0)
             decide(c, t, credit != NULL, result);
         else
             txn_decide(c, t, credit, result);
@@ -650,6 +665,10 @@ void goods_settled(struct change *c)
         book_of(c)->open--;
         if (t->txn != 0) {
             txn_settled(c, t);
+            continue;
+        }
+        if (t->receipt != 0) {
+            receipt_settled(c, t);
             continue;
         }
         c->sim->counts.transfers_settled++;

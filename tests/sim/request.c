@@ -270,7 +270,7 @@ static void resolve(const struct sim *sim, const struct sim_op *op, struct buf *
         return;
     }
     Holdfast__V1__GetOperationRequest request = HOLDFAST__V1__GET_OPERATION_REQUEST__INIT;
-    request.entity = text(target->entity);
+    request.entity = text(op->of_receipt ? target->id : target->entity);
     request.op_id = text(target->id);
     pack(&request.base, out);
 }

@@ -333,7 +333,9 @@ static void act(struct sim *sim, uint32_t server)
         economy_trace(sim, server);
     else if (dice < 130)
         server_transact(sim, server);
-    else if (dice < 340)
+    else if (dice < 180)
+        server_webhook(sim, server);
+    else if (dice < 380)
         server_move_goods(sim, server, (uint32_t)sim_between(sim, 0, sim->player_count - 1));
     else
         act_on_player(sim, server, (uint32_t)sim_between(sim, 0, sim->player_count - 1));

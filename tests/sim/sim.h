@@ -94,7 +94,10 @@ enum sim_kind {
     X(txns_sealed) X(txns_seals_late) X(txn_late_votes) X(txn_poisoned) X(txns_across_owners)      \
     X(txn_conflicts_told) X(txn_escrow_checks)                                                     \
     X(txn_reads) X(txn_reads_held) X(txn_reads_again) X(txn_reads_of_trades)                         \
-    X(audit_cuts) X(audit_cuts_carried) X(audit_cuts_awaited) X(audit_cuts_corrected)
+    X(audit_cuts) X(audit_cuts_carried) X(audit_cuts_awaited) X(audit_cuts_corrected) \
+    X(receipts_local) X(receipts_asked) X(receipts_bound) X(receipts_rejected)                     \
+    X(receipts_cancelled) X(receipts_paid) X(receipts_refused) X(receipts_put_off)                 \
+    X(receipts_across_owners) X(receipts_told)
 /* Troubles made. */
 #define SIM_FAULTS(X)                                                                              \
     X(messages_lost) X(messages_doubled) X(packets_late) X(crashes) X(torn_crashes)                \
@@ -309,6 +312,7 @@ struct sim_op {
     uint32_t mode;   /* StartSession. */
     uint32_t amount; /* Grant, Spend: also which currency. Update: the number written. */
     bool seal;       /* ResolveOperation. */
+    bool of_receipt; /* GetOperation: of the receipt itself. */
     uint32_t to;     /* Transfer, Send: the recipient. */
     char uid[33];    /* Transfer, Send, Consume: an item; empty: none. */
     char mail[33];   /* Claim. */
@@ -343,6 +347,7 @@ struct sim {
     struct sim_node *nodes;
     struct sim_coord coords[SIM_COORDS_MAX];
     struct sim_router *routers;
+    uint32_t receipts; /* Numbered so far. */
     uint32_t player_shard[SIM_PLAYERS_MAX];
     struct sim_server servers[SIM_SERVERS_MAX];
     struct etcd_sim etcd;
