@@ -230,6 +230,13 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
         shard = request->shard;
         fixture->expired_at[shard] = true;
         holdfast__internal__v1__expire_server_request__free_unpacked(request, NULL);
+    } else if (frame->method == METHOD_TAKE_CUT) {
+        Holdfast__Internal__V1__TakeCutRequest *request =
+            holdfast__internal__v1__take_cut_request__unpack(NULL, frame->body.size,
+                                                             frame->body.data);
+        assert_non_null(request);
+        shard = request->shard;
+        holdfast__internal__v1__take_cut_request__free_unpacked(request, NULL);
     }
     assert_in_range(shard, 0, SHARDS - 1);
     assert_int_equal(call_answer(node->calls, reply, WIRE_OK, (struct slice){ NULL, 0 }), ERR_OK);
