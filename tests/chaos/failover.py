@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""
+How long a player is not served when the owner of its shard dies, freezes or leaves: one node after the
+other, under a steady trickle of grants. From the moment of the fault until the first answer to a grant
+that was sent after it, for the player that waits longest.
+
+  failover.py [--kills N] [--freezes N] [--stops N] [--seed S] [--json]
+"""
+
+import collections
+import pathlib
+import random
+import signal
+import sys
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "integration"))
+
+from client import RpcError, Unanswered, grant_of, uuid7  # noqa: E402
+from cluster import Cluster, wait_for  # noqa: E402  (found beside this folder)
+from report import judged, main, parser_for  # noqa: E402
+
+THREADS, PLAYERS = 12, 4  # Players each.
+STEPS_MS = (50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1500, 2000, 3000, 4000, 8000)
+COORDINATOR = {"rebalance-up": "1s", "rebalance-period": "20ms", "claim-calm": "500ms"}
+
+
+class Probe(threading.Thread):
+    """Grants to its players in turn, and remembers who carried out the last one, and when."""
+
+    def __init__(self, client, number, stopping):
+        super().__init__(daemon=True)
+        self.client, self.stopping = client, stopping
+        self.players = [f"probe-{number}-{n}" for n in range(PLAYERS)]
+        self.owner = {}  # player -> replica id
+        self.last = {}   # player -> (sent, answered), the newest
+        self.errors = collections.Counter()
+
+    def run(self):
+        while not self.stopping.is_set():
+            for player in self.players:
+                self.grant(player)
+            time.sleep(0.005)
+
+    def grant(self, player):
+        request = grant_of(player, 1, uuid7())
+        while not self.stopping.is_set():
+            sent = time.monotonic()
+            try:
+                answer = self.client.call("LedgerService/Grant", request, 15000)
+                self.owner[player] = answer["write"]["dot"]["owner"]
+                self.last[player] = (sent, time.monotonic())
+                return
+            except Unanswered:
+                self.errors["no answer"] += 1
+            except RpcError as error:
+                self.errors[error.code] += 1
+
+
+class Measure:
+    """Faults one by one, each on another node, and what each cost."""
+
+    def __init__(self, cluster, dice):
+        self.cluster, self.dice = cluster, dice
+        self.stopping = threading.Event()
+        self.probes = [Probe(cluster.client, n, self.stopping) for n in range(THREADS)]
+        self.times = collections.defaultdict(list)  # kind -> milliseconds
+
+    def errors(self):
+        return sum((probe.errors for probe in self.probes), collections.Counter())
+
+    def owned(self, replica):
+        return [(probe, player) for probe in self.probes for player, owner in probe.owner.items()
+                if owner == replica]
+
+    def replica_of(self, node):
+        return next(n["replicaId"] for n in self.cluster.client.nodes() if n["name"] == node.name)
+
+    def settle(self):
+        """Everybody is up, has all there is, and owns something."""
+        wait_for("every node to be ready", lambda: all(n.ready() for n in self.cluster.nodes))
+        replicas = [self.replica_of(node) for node in self.cluster.nodes]
+        wait_for("every node to own players", lambda: all(len(self.owned(r)) >= 3 for r in replicas))
+
+    def once(self, kind, fault, mend):
+        """One fault. `fault(node)` breaks it; `mend(node)` when its players are served elsewhere."""
+        self.settle()
+        node = self.dice.choice(self.cluster.nodes)
+        replica = self.replica_of(node)
+        time.sleep(self.dice.random() * 0.3)
+        begun = time.monotonic()
+        hit = self.owned(replica)
+        fault(node)
+        wait_for("the players to be served", lambda: all(
+            probe.last[player][0] >= begun for probe, player in hit), every_s=0.005)
+        self.times[kind].append(max(
+            1000 * (probe.last[player][1] - begun) for probe, player in hit))
+        mend(node)
+
+    def kill(self, node):
+        node.popen.kill()
+
+    def bring_back(self, node):
+        node.popen.wait()
+        node.start()
+
+    def freeze(self, node):
+        node.signal(signal.SIGSTOP)
+
+    def thaw(self, node):
+        node.signal(signal.SIGCONT)
+
+    def stop(self, node):
+        node.popen.terminate()
+
+    def run(self, arguments):
+        for probe in self.probes:
+            probe.start()
+        for kind, count, fault, mend in (
+                ("killed", arguments.kills, self.kill, self.bring_back),
+                ("frozen", arguments.freezes, self.freeze, self.thaw),
+                ("stopped", arguments.stops, self.stop, self.bring_back)):
+            before = self.errors()
+            for _ in range(count):
+                self.once(kind, fault, mend)
+            yield kind, self.times[kind], self.errors() - before
+        self.stopping.set()
+        for probe in self.probes:
+            probe.join(60)
+
+
+def share(times, part):
+    """The time that `part` of all are at or below."""
+    return round(sorted(times)[min(len(times) - 1, int(part * len(times)))])
+
+
+def histogram(times):
+    """{upper bound in ms: how many}"""
+    found = {}
+    for low, high in zip((0, *STEPS_MS), STEPS_MS):
+        count = sum(low < ms <= high for ms in times)
+        if count:
+            found[f"<= {high}"] = count
+    return found
+
+
+def run(arguments):
+    dice = random.Random(arguments.seed)
+    found, wrong = {"seed": arguments.seed}, []
+    with Cluster(shards=16, options={"coordinator": COORDINATOR}) as cluster:
+        for kind, times, errors in Measure(cluster, dice).run(arguments):
+            if not times:
+                continue
+            found |= {f"{kind}": len(times), f"{kind}_p50_ms": share(times, 0.5),
+                      f"{kind}_p99_ms": share(times, 0.99), f"{kind}_worst_ms": round(max(times)),
+                      f"{kind}_histogram_ms": histogram(times), f"{kind}_errors": dict(errors)}
+        cluster.wait_converged()
+    return judged(found, wrong)
+
+
+if __name__ == "__main__":
+    parser = parser_for(__doc__)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--freezes", type=int, default=20)
+    parser.add_argument("--stops", type=int, default=20)
+    sys.exit(main(run, parser))
