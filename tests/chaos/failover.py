@@ -67,6 +67,7 @@ class Measure:
         self.stopping = threading.Event()
         self.probes = [Probe(cluster.client, n, self.stopping) for n in range(THREADS)]
         self.times = collections.defaultdict(list)  # kind -> milliseconds
+        self.replicas = {}  # node's name -> replica id; the same for as long as its disk lives
 
     def errors(self):
         return sum((probe.errors for probe in self.probes), collections.Counter())
@@ -75,20 +76,17 @@ class Measure:
         return [(probe, player) for probe in self.probes for player, owner in probe.owner.items()
                 if owner == replica]
 
-    def replica_of(self, node):
-        return next(n["replicaId"] for n in self.cluster.client.nodes() if n["name"] == node.name)
-
     def settle(self):
         """Everybody is up, has all there is, and owns something."""
         wait_for("every node to be ready", lambda: all(n.ready() for n in self.cluster.nodes))
-        replicas = [self.replica_of(node) for node in self.cluster.nodes]
-        wait_for("every node to own players", lambda: all(len(self.owned(r)) >= 3 for r in replicas))
+        wait_for("every node to own players", lambda: all(
+            len(self.owned(replica)) >= 3 for replica in self.replicas.values()))
 
     def once(self, kind, fault, mend):
         """One fault. `fault(node)` breaks it; `mend(node)` when its players are served elsewhere."""
         self.settle()
         node = self.dice.choice(self.cluster.nodes)
-        replica = self.replica_of(node)
+        replica = self.replicas[node.name]
         time.sleep(self.dice.random() * 0.3)
         begun = time.monotonic()
         hit = self.owned(replica)
@@ -116,6 +114,7 @@ class Measure:
         node.popen.terminate()
 
     def run(self, arguments):
+        self.replicas = {n["name"]: n["replicaId"] for n in self.cluster.client.nodes()}
         for probe in self.probes:
             probe.start()
         for kind, count, fault, mend in (
