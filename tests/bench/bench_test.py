@@ -12,7 +12,9 @@ FIGURES = {
     "holdfast.ready", "holdfast.idle", "holdfast.grant.64", "redis.grant.64", "postgres.grant.64",
     "holdfast.grant.256", "redis.grant.256", "holdfast.grant.1", "redis.grant.1",
     "holdfast.batchgrant.16", "redis.pipelined.64", "holdfast.read.64", "holdfast.batchread.16",
-    "holdfast.startend.64", "holdfast.overload.1024", "holdfast.overload.open",
+    "holdfast.startend.64", "holdfast.transfer.64", "redis.transfer.64", "holdfast.swap.64",
+    "holdfast.pages.list.warm", "holdfast.pages.filter.cold", "holdfast.pages.trace.cold",
+    "holdfast.overload.1024", "holdfast.overload.open",
     "holdfast.overload.batch", "holdfast.restart.one_node", "holdfast.restart.all_nodes",
     "holdfast.restart.everything", "holdfast.few.64", "holdfast.many.64", "holdfast.fresh.64",
     "holdfast.aged.64"}
@@ -37,6 +39,7 @@ class Smoke(unittest.TestCase):
             done = subprocess.run(
                 [HERE / "run", "--json", "--rounds", "1", "--seconds", "0.3", "--players", "200",
                  "--tries", "1", "--long", "--many-players", "400", "--aged-grants", "2000",
+                 "--entries", "1000",
                  "--directory", directory],
                 stdout=subprocess.PIPE, text=True, check=False, timeout=280)
             self.assertEqual(done.returncode, 0)

@@ -4,12 +4,15 @@ import os
 import time
 
 from holdfast import DOCUMENT_BYTES, Holdfast
-from peers import Postgres, Redis
+from pages import Pages
+from peers import TRADERS_MIN, Postgres, Redis
 from processes import memory_mib, say, wait_for
 
 SHOWN = ("p50_ms", "p99_ms", "refused_calls", "refused_p99_ms", "server_cpu_us_per_op", "other_cpu_s", "checkpoints", "throttled", "ms", "mib")
 DISTURBED_SHARE = 0.08  # Of all processors: what others may take without a run being repeated.
 FEW_PLAYERS = 10000
+PAGES_PLAYERS = 1000
+COLD = {"checkpoint_interval": "1s", "cache_size": "4MiB", "block_cache_size": "1MiB"}
 RESTART_LOAD_S = 3  # Load before the kill; it goes on until all is well again.
 
 
@@ -106,6 +109,42 @@ def measure_session(bench):
     bench.holdfast("holdfast.startend.64", "startend", 64)
 
 
+def measure_transfer(bench):
+    """Items are made before; some of their checkpoints are paid in the measured time."""
+    seconds = bench.arguments.seconds
+    stock = 64 + round(200 * seconds)  # For each connection: more than it sends.
+    players = max(bench.arguments.players, TRADERS_MIN)
+    bench.holdfast("holdfast.transfer.64", "transfer", 64, stock=stock, players=players,
+                   warm_up=max(1, seconds))
+    redis = bench.store(Redis)
+    bench.note("redis.transfer.64", bench.least_disturbed(
+        lambda: redis.transfer(64, seconds, stock)))
+    bench.holdfast("holdfast.swap.64", "swap", 64, players=players, warm_up=max(1, seconds))
+
+
+def restart(cluster, settings):
+    cluster.kill_all()
+    cluster.launch(**settings)
+    wait_for("Holdfast to be ready", cluster.ready_or_dead)
+    cluster.probe(time.monotonic())
+
+
+def measure_pages(bench):
+    """Pages of a player with a long ledger, one caller: warm, and with caches too small for it."""
+    cluster = bench.cluster("pages", PAGES_PLAYERS)
+    pages = Pages(cluster, bench.arguments.entries)
+    for warmth, settings in (("warm", {}), ("cold", COLD)):
+        restart(cluster, settings)
+        time.sleep(min(5, 2 * bench.arguments.seconds))  # Cold: rows are checkpointed, and leave.
+        for what in pages.KINDS:
+            bodies = bench.directory / "bodies"
+            bodies.write_text("".join(pages.bodies(what)), encoding="utf-8")
+            bench.holdfast(f"holdfast.pages.{what}.{warmth}", "call", 1, cluster="pages",
+                           method=pages.METHODS.get(what, "LedgerService/ListEntries"),
+                           bodies=bodies)
+        bodies.unlink()
+
+
 def measure_overload(bench):
     """Four times the connections; twice the rate, in an open loop; purchases while batches are offered
     at twice the rate of what goes through."""
@@ -183,13 +222,14 @@ def measure_hour(bench):
 
 # In this order; those of LONG only when asked for.
 GROUPS = {"start": measure_start, "grant": measure_grant, "batch": measure_batch,
-          "read": measure_read, "session": measure_session, "overload": measure_overload,
+          "read": measure_read, "session": measure_session, "transfer": measure_transfer,
+          "pages": measure_pages, "overload": measure_overload,
           "restart": measure_restart}
 LONG = {"scale": measure_scale, "hour": measure_hour}
 
 
 # Clusters that serve one group alone.
-OWN = {"restart": ("restart",), "scale": ("few", "many"), "hour": ("fresh", "aged")}
+OWN = {"restart": ("restart",), "pages": ("pages",), "scale": ("few", "many"), "hour": ("fresh", "aged")}
 
 
 def measure(bench, names):

@@ -8,7 +8,7 @@ import subprocess
 import time
 import urllib.request
 
-from peers import REPEAT
+from peers import REPEAT, TRADERS_MIN
 from processes import (BIN, die_with_parent, free_port, generate, generator_command, memory_mib,
                        say, wait_for)
 
@@ -27,6 +27,8 @@ class Holdfast:
         self.port = free_port()
         self.dev, self.items = None, 1
         self.granted = self.unknown = 0
+        self.made = self.transferred = 0  # Items of players "t0", "t1", ..
+        self.long_ledger = {}             # See pages.py.
 
     # Starting and stopping.
 
@@ -34,9 +36,11 @@ class Holdfast:
         path = self.home / "cluster.json"
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
-    def launch(self):
+    def launch(self, **settings):
+        """`settings` of every process, as HOLDFAST_NAME=VALUE."""
+        env = os.environ | {f"HOLDFAST_{name.upper()}": value for name, value in settings.items()}
         self.dev = self.processes.start([BIN / "holdfast", "dev", "--data", self.home, "--port",
-                                         self.port], self.log)
+                                         self.port], self.log, env=env)
 
     def start(self):
         """Until cluster.json says ready; milliseconds."""
@@ -119,6 +123,8 @@ class Holdfast:
         if op in ("grant", "batchgrant"):
             self.granted += result["acknowledged"]
             self.unknown += result["unknown"]
+        self.transferred += result["acknowledged"] if op == "transfer" else 0
+        self.made += result["items"] if op in ("transfer", "swap") else 0
 
     def load_behind(self, op="grant", connections=64, **more):
         """Grants over connections that are dialled again when lost, until `end_load`."""
@@ -194,6 +200,12 @@ class Holdfast:
                    and self.granted <= gold <= most,
                    f"{gold}, {sums['items']}, {entries}, {self.granted}"
                    + (f" to {most} (unknown outcomes)" if self.unknown else ""))]
+        if self.made:
+            held = generate("loadgen", self.port, op="audit", connections=8, prefix="t",
+                            players=max(self.players, TRADERS_MIN))["items"]
+            checks.append((f"{self.name}: of all items made, those not sent are with a player",
+                           held == self.made - self.transferred,
+                           f"{held}, {self.made}, {self.transferred}"))
         try:
             wait_for("replicas to agree", self.replicas_agree, 20, 0.2)
             agree = True

@@ -27,11 +27,12 @@ static const char *put_mint(unsigned player, unsigned count, struct buf *out)
     return "InventoryService/Mint";
 }
 
-/* Hands on every UID of an answer. */
-static void take_uids(struct load_stock *stock, const char *body)
+/* Hands on every UID of an answer; how many. */
+static unsigned take_uids(struct load_stock *stock, const char *body)
 {
     static const char before[] = "\"uid\":\"";
     char id[LOAD_ITEM_SIZE];
+    unsigned count = 0;
 
     for (const char *at = strstr(body, before); at != NULL; at = strstr(at, before)) {
         at += sizeof before - 1;
@@ -39,7 +40,9 @@ static void take_uids(struct load_stock *stock, const char *body)
         memcpy(id, at, sizeof id - 1);
         id[sizeof id - 1] = 0;
         load_stock_add(stock, id);
+        count++;
     }
+    return count;
 }
 
 const char *load_transfer_put(const struct load_options *options, struct load_goods *goods,
@@ -54,11 +57,9 @@ const char *load_transfer_put(const struct load_options *options, struct load_go
     return "InventoryService/Transfer";
 }
 
-bool load_transfer_done(struct load_goods *goods, const char *body)
+unsigned load_transfer_done(struct load_goods *goods, const char *body)
 {
-    if (goods->stock.minting)
-        take_uids(&goods->stock, body);
-    return goods->stock.minting;
+    return goods->stock.minting ? take_uids(&goods->stock, body) : 0;
 }
 
 const char *load_swap_put(const struct load_options *options, struct load_goods *goods,
@@ -92,7 +93,7 @@ const char *load_swap_put(const struct load_options *options, struct load_goods 
     return "TransactionService/Swap";
 }
 
-bool load_swap_done(struct load_goods *goods, const char *body)
+unsigned load_swap_done(struct load_goods *goods, const char *body)
 {
     if (!goods->stock.minting) {
         struct load_item *sides = goods->pairs[goods->pair].sides;
@@ -100,10 +101,10 @@ bool load_swap_done(struct load_goods *goods, const char *body)
         memcpy(id, sides[0].id, sizeof id);
         memcpy(sides[0].id, sides[1].id, sizeof id);
         memcpy(sides[1].id, id, sizeof id);
-        return false;
+        return 0;
     }
-    take_uids(&goods->stock, body);
+    unsigned count = take_uids(&goods->stock, body);
     goods->pairs[goods->sides / 2].sides[goods->sides % 2] = load_stock_take(&goods->stock);
     goods->sides++;
-    return true;
+    return count;
 }

@@ -28,8 +28,8 @@ const char *load_transfer_put(const struct load_options *options, struct load_go
 /* `index`: of the connection; its pairs are its own. */
 const char *load_swap_put(const struct load_options *options, struct load_goods *goods,
                           unsigned index, struct buf *out);
-/* Takes what the request has changed. True: it made items, and counts as nothing. */
-bool load_transfer_done(struct load_goods *goods, const char *body);
-bool load_swap_done(struct load_goods *goods, const char *body);
+/* Takes what the request has changed; how many items it made. */
+unsigned load_transfer_done(struct load_goods *goods, const char *body);
+unsigned load_swap_done(struct load_goods *goods, const char *body);
 
 #endif

@@ -147,7 +147,8 @@ static bool put_sweep(struct load_work *work, struct load_slot *slot)
         if (work->op == LOAD_FILL)
             put_profile(first + i, &slot->body);
         else
-            buf_printf(&slot->body, "{\"playerId\":\"p%u\",\"sections\":[\"none\"]}", first + i);
+            buf_printf(&slot->body, "{\"playerId\":\"%s%u\",\"sections\":[\"none\"]}",
+                       work->options->prefix, first + i);
     }
     buf_printf(&slot->body, "]}");
     return true;
@@ -360,6 +361,21 @@ static struct load_outcome read_body(struct load_work *work, struct load_slot *s
     return outcome;
 }
 
+/* Items made for what follows are counted by themselves. */
+static void read_goods(struct load_work *work, struct load_slot *slot, const char *body,
+                       struct load_outcome *outcome)
+{
+    unsigned made = 0;
+
+    if (work->op == LOAD_TRANSFER)
+        made = load_transfer_done(&slot->goods, body);
+    else if (work->op == LOAD_SWAP)
+        made = load_swap_done(&slot->goods, body);
+    work->items += made;
+    if (made > 0)
+        outcome->done = 0;
+}
+
 struct load_outcome load_op_read(struct load_work *work, struct load_slot *slot, unsigned status,
                                  const char *body)
 {
@@ -373,9 +389,8 @@ struct load_outcome load_op_read(struct load_work *work, struct load_slot *slot,
     else
         read_failures(&outcome, sweeps ? slot->in_sweep : load_op_count(work), true, body);
     slot->again = sweeps && outcome.failed > 0;
-    if (status == 200 && ((work->op == LOAD_TRANSFER && load_transfer_done(&slot->goods, body)) ||
-                          (work->op == LOAD_SWAP && load_swap_done(&slot->goods, body))))
-        outcome.done = 0; /* Items made for it. */
+    if (status == 200)
+        read_goods(work, slot, body, &outcome);
     if (outcome.failed == 0 && (work->op == LOAD_AUDIT || work->op == LOAD_LEDGER))
         read_sums(work, body);
     if (work->op == LOAD_START_END && !held && outcome.done > 0) {

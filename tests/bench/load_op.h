@@ -42,7 +42,7 @@ struct load_work {
     char incarnation[64];
     unsigned player_next; /* fill, audit, ledger: the first that no request has taken. */
     uint64_t balance;     /* Sums over the answers of audit and ledger. */
-    uint64_t items;
+    uint64_t items;       /* And those that transfer and swap made for themselves. */
     uint64_t entries;
     uint64_t answer_bytes;
     struct buf bodies; /* call: the file. */

@@ -15,6 +15,7 @@
     X(seconds,      "seconds",      's',  REAL,   "5",         "measured time")                                         \
     X(warm_up_s,    "warm-up",      'w',  REAL,   "1",         "seconds before that are not measured")                  \
     X(players,      "players",      'n',  NUMBER, "100000",    "players p0, p1, ... drawn uniformly")                   \
+    X(prefix,       "prefix",       'f',  TEXT,   "p",         "before their numbers; audit: of other players")         \
     X(batch,        "batch",        'b',  NUMBER, "100",       "operations in one request of a batch, or of a pipeline") \
     X(items,        "items",        'i',  NUMBER, "0",         "items in each grant (Redis and PostgreSQL: 0 or 1)")    \
     X(repeat,       "repeat",       'r',  NUMBER, "0",         "one in so many grants repeats an earlier op_id; 0: none") \

@@ -1,7 +1,8 @@
 /*
- * load_redis: the same grants on Redis, in a closed loop: one Lua script a grant, --batch of them
- * pipelined, then one WAIT for the replica; epoll, one thread. Players are hashes "p:N" that exist.
- * Prints one line of JSON like loadgen's.
+ * load_redis: the same grants, or transfers of an item, on Redis, in a closed loop: one Lua script
+ * each, --batch of them pipelined, then one WAIT for the replica; epoll, one thread. Players are
+ * hashes "p:N" that exist; who transfers has a set "i:N" of items, a mailbox "m:N" and a ledger
+ * "tl:N". Prints one line of JSON like loadgen's.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include "load_grant.h"
 #include "load_run.h"
+#include "load_stock.h"
 #include "runtime/base/check.h"
 
 #define EVENTS_MAX      256
@@ -33,12 +35,24 @@ static const char grant_script[] =
     "redis.call('RPUSH', KEYS[3], ARGV[2] .. ':1:' .. ARGV[1] .. ':' .. balance) "
     "return balance";
 
+/* Answers 1 for a new transfer, a string for a repeated one. */
+static const char transfer_script[] =
+    "local known = redis.call('GET', KEYS[3]) "
+    "if known then return known end "
+    "if redis.call('SREM', KEYS[1], ARGV[1]) == 0 then return redis.error_reply('not held') end "
+    "redis.call('RPUSH', KEYS[2], ARGV[1]) "
+    "redis.call('SET', KEYS[3], '1', 'EX', 86400) "
+    "redis.call('RPUSH', KEYS[4], ARGV[2] .. ':out:' .. ARGV[1] .. ':' .. KEYS[2]) "
+    "redis.call('RPUSH', KEYS[5], ARGV[2] .. ':in:' .. ARGV[1] .. ':' .. KEYS[1]) "
+    "return 1";
+
 struct link {
     redisContext *redis;
     uint64_t sent_ns;
     unsigned replies; /* Still to come: the grants', then WAIT's. */
     struct load_outcome outcome;
     struct load_history history;
+    struct load_stock stock;
 };
 
 struct run {
@@ -46,6 +60,7 @@ struct run {
     struct load_run counts;
     struct link *links;
     int epoll;
+    bool transfers;
     char sha[SHA_SIZE];
 };
 
@@ -72,6 +87,52 @@ static void append_grant(struct run *run, struct link *link)
         die("EVALSHA", link->redis->errstr);
 }
 
+static void append_mint(struct link *link)
+{
+    const char *words[2 + LOAD_STOCK_MINT] = { "SADD" };
+    char key[32], ids[LOAD_STOCK_MINT][LOAD_ITEM_SIZE];
+
+    snprintf(key, sizeof key, "i:%u", link->stock.minter);
+    words[1] = key;
+    for (unsigned i = 0; i < LOAD_STOCK_MINT; i++) {
+        snprintf(ids[i], sizeof ids[i], "%016llx%016llx", (unsigned long long)load_random(),
+                 (unsigned long long)load_random());
+        words[2 + i] = ids[i];
+        load_stock_add(&link->stock, ids[i]);
+    }
+    if (redisAppendCommandArgv(link->redis, (int)ARRAY_SIZE(words), words, NULL) != REDIS_OK)
+        die("SADD", link->redis->errstr);
+}
+
+static void append_transfer(struct run *run, struct link *link)
+{
+    struct load_item item = load_stock_take(&link->stock);
+    unsigned to = load_stock_other(&run->options, item.player, 0);
+    char held[32], mailbox[32], operation[48], from_ledger[32], to_ledger[32];
+    char op_id[UUID_TEXT_SIZE];
+    const char *words[] = { "EVALSHA", run->sha,    "5",       held,    mailbox,
+                            operation, from_ledger, to_ledger, item.id, op_id };
+
+    load_op_id(op_id);
+    snprintf(held, sizeof held, "i:%u", item.player);
+    snprintf(mailbox, sizeof mailbox, "m:%u", to);
+    snprintf(operation, sizeof operation, "o:%s", op_id);
+    snprintf(from_ledger, sizeof from_ledger, "tl:%u", item.player);
+    snprintf(to_ledger, sizeof to_ledger, "tl:%u", to);
+    if (redisAppendCommandArgv(link->redis, (int)ARRAY_SIZE(words), words, NULL) != REDIS_OK)
+        die("EVALSHA", link->redis->errstr);
+}
+
+static void append(struct run *run, struct link *link)
+{
+    if (!run->transfers)
+        append_grant(run, link);
+    else if (load_stock_mints(&link->stock, &run->options))
+        append_mint(link);
+    else
+        append_transfer(run, link);
+}
+
 static void call(struct run *run, struct link *link)
 {
     int written = 0;
@@ -79,7 +140,7 @@ static void call(struct run *run, struct link *link)
     link->outcome = (struct load_outcome){ 0 };
     link->replies = run->options.batch + 1;
     for (unsigned i = 0; i < run->options.batch; i++)
-        append_grant(run, link);
+        append(run, link);
     if (redisAppendCommand(link->redis, "WAIT 1 5000") != REDIS_OK)
         die("WAIT", link->redis->errstr);
     link->sent_ns = clock_ns();
@@ -123,6 +184,8 @@ static void on_readable(struct run *run, struct link *link)
         take_reply(link, reply);
         freeReplyObject(reply);
     }
+    if (link->stock.minting) /* Items made for transfers. */
+        link->outcome.done = 0;
     load_run_count(&run->counts, link->sent_ns, &link->outcome);
     load_grant_answered(&link->history, link->outcome.failed == 0);
     if (run->counts.phase != LOAD_DRAIN)
@@ -150,7 +213,8 @@ static void round_once(struct run *run)
 
 static void load_script(struct run *run)
 {
-    redisReply *reply = redisCommand(run->links[0].redis, "SCRIPT LOAD %s", grant_script);
+    redisReply *reply = redisCommand(run->links[0].redis, "SCRIPT LOAD %s",
+                                     run->transfers ? transfer_script : grant_script);
 
     if (reply == NULL || reply->type != REDIS_REPLY_STRING)
         die("SCRIPT LOAD", reply != NULL ? reply->str : run->links[0].redis->errstr);
@@ -183,9 +247,14 @@ int main(int argc, char **argv)
 {
     static struct run run;
 
-    load_options_parse(argc, argv, "grants on Redis; operation:\n    grant\n", &run.options);
-    if (strcmp(run.options.op, "grant") != 0 || run.options.batch > BATCH_MAX) {
-        fprintf(stderr, "load_redis: --op is grant, --batch at most %u\n", BATCH_MAX);
+    load_options_parse(argc, argv, "load on Redis; operations:\n    grant\n    transfer\n",
+                       &run.options);
+    run.transfers = strcmp(run.options.op, "transfer") == 0;
+    if ((strcmp(run.options.op, "grant") != 0 && !run.transfers) ||
+        run.options.batch > (run.transfers ? 1 : BATCH_MAX)) {
+        fprintf(stderr,
+                "load_redis: --op is grant with a --batch of at most %u, or transfer with 1\n",
+                BATCH_MAX);
         return 2;
     }
     start(&run);

@@ -8,7 +8,7 @@
 #include "load_options.h"
 
 #define LOAD_STOCK_MINT 64u /* Items made in one request; all stores take so many. */
-#define LOAD_ITEM_SIZE  33u
+#define LOAD_ITEM_SIZE  33
 
 struct load_item {
     unsigned player; /* Who holds it: "t" and this. */

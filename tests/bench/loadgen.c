@@ -327,6 +327,8 @@ static void report(const struct run *run)
     if (work->op == LOAD_AUDIT)
         printf(",\"balance\":%llu,\"items\":%llu", (unsigned long long)work->balance,
                (unsigned long long)work->items);
+    if (work->op == LOAD_TRANSFER || work->op == LOAD_SWAP)
+        printf(",\"items\":%llu", (unsigned long long)work->items);
     if (work->op == LOAD_LEDGER)
         printf(",\"entries\":%llu", (unsigned long long)work->entries);
     printf("}\n");

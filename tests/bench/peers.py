@@ -9,6 +9,7 @@ import time
 
 from processes import HERE, free_port, generate, say, wait_for
 
+TRADERS_MIN = 4096  # Enough for each connection to have pairs of its own.
 REPEAT = 100  # One grant in so many repeats an earlier op_id; Holdfast's loads do the same.
 
 
@@ -28,11 +29,14 @@ class Peer:
         result = generate(self.generator, self.port, op="grant", connections=connections,
                           seconds=seconds, warm_up=min(0.7, seconds), players=self.players,
                           batch=depth, items=self.items, repeat=REPEAT,
-                          pids=",".join(str(server.pid) for server in self.servers))
+                          pids=self.server_pids())
         if result["errors"] or result["unknown"]:
             raise RuntimeError(f"{self.generator}: {result}")
         self.acknowledged += result["acknowledged"]
         return result
+
+    def server_pids(self):
+        return ",".join(str(server.pid) for server in self.servers)
 
     def stop(self):
         for server in reversed(self.servers):
@@ -68,7 +72,35 @@ class Redis(Peer):
     SUMS = ("local gold, entries = 0, 0 for p = tonumber(ARGV[1]), tonumber(ARGV[2]) - 1 do "
             "gold = gold + redis.call('HGET', 'p:' .. p, 'gold') "
             "entries = entries + redis.call('LLEN', 'l:' .. p) end return {gold, entries}")
+    HELD = ("local held, mailed, entries = 0, 0, 0 for p = tonumber(ARGV[1]), tonumber(ARGV[2]) - 1 do "
+            "held = held + redis.call('SCARD', 'i:' .. p) "
+            "mailed = mailed + redis.call('LLEN', 'm:' .. p) "
+            "entries = entries + redis.call('LLEN', 'tl:' .. p) end return {held, mailed, entries}")
     CHUNK = 5000
+
+    def __init__(self, directory, processes, players):
+        super().__init__(directory, processes, players)
+        self.transferred = 0
+
+    def transfer(self, connections, seconds, stock):
+        """One item a transfer, into the mailbox of another player: one script, then WAIT 1."""
+        result = generate(self.generator, self.port, op="transfer", connections=connections,
+                          seconds=seconds, warm_up=max(1, seconds / 2),
+                          players=max(self.players, TRADERS_MIN), batch=1, stock=stock, pids=self.server_pids())
+        if result["errors"] or result["unknown"]:
+            raise RuntimeError(f"{self.generator}: {result}")
+        self.transferred += result["acknowledged"]
+        return result
+
+    def verify(self):
+        """And every transferred item must lie in a mailbox."""
+        checks = super().verify()
+        for role, port in (("primary", self.port), ("replica", self.replica_port)):
+            held, mailed, entries = self.eval(port, self.HELD, 3)
+            checks.append((f"Redis {role}: items in mailboxes equal what was acknowledged",
+                           mailed == self.transferred and entries == 2 * mailed,
+                           f"{mailed}, {entries}, {self.transferred}; {held} not sent"))
+        return checks
 
     def cli(self, port, *words):
         return subprocess.run(["redis-cli", "-h", "127.0.0.1", "-p", str(port), *map(str, words)],
@@ -81,11 +113,12 @@ class Redis(Peer):
             ["redis-server", "--port", port, "--dir", home, *self.OPTIONS, *more],
             self.directory / f"redis-{name}.log"))
 
-    def eval(self, port, script):
+    def eval(self, port, script, count=2):
         """Runs the script over all players, some at a time; the sums of what it returns."""
-        sums = [0, 0]
-        for first in range(0, self.players, self.CHUNK):
-            last = min(first + self.CHUNK, self.players)
+        sums = [0] * count
+        players = self.players if count == 2 else max(self.players, TRADERS_MIN)
+        for first in range(0, players, self.CHUNK):
+            last = min(first + self.CHUNK, players)
             for n, line in enumerate(self.cli(port, "EVAL", script, 0, first, last).split()):
                 sums[n] += int(line)
         return sums
