@@ -114,6 +114,8 @@ def check_test(path):
 
 
 def check_readme(path):
+    if (path.parent / "Chart.yaml").exists():  # A chart's README is its manual.
+        return
     lines = len(path.read_text().split("\n"))
     if path.parent != ROOT and path.parent.name != "docs" and lines > FOLDER_README_LINES_MAX + 1:
         say(path, lines, f"a folder's README has at most {FOLDER_README_LINES_MAX} lines")

@@ -1,0 +1,75 @@
+{{/* Secret of a component's certificate. dict root, component */}}
+{{- define "holdfast.certificateSecret" -}}
+{{- if eq .root.Values.certificates.mode "existing" -}}
+{{- $name := index .root.Values.certificates.existing .component -}}
+{{- if not $name -}}
+{{- fail (printf "certificates.mode is existing: set certificates.existing.%s" .component) -}}
+{{- end -}}
+{{- $name -}}
+{{- else -}}
+{{- printf "%s-%s-tls" (include "holdfast.fullname" .root) .component -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "holdfast.tlsComponents" -}}
+{{- $all := list "node" "router" "coordinator" -}}
+{{- if .Values.etcd.enabled -}}{{- $all = append $all "etcd" -}}{{- end -}}
+{{- toJson $all -}}
+{{- end -}}
+
+{{/*
+JSON list of the names in a certificate. Between Holdfast's processes any certificate of the CA is
+membership and names are not compared; etcd's clients and members do compare, each name in full,
+since members look a certificate's names up and want the caller's address among them.
+dict root, component
+*/}}
+{{- define "holdfast.certificateNames" -}}
+{{- $full := include "holdfast.fullname" .root -}}
+{{- $names := list (printf "%s-%s" $full .component) -}}
+{{- if eq .component "etcd" -}}
+{{- $domain := include "holdfast.headless" . -}}
+{{- range $i := until (int .root.Values.etcd.replicas) -}}
+{{- $names = append $names (printf "%s-etcd-%d.%s" $full $i $domain) -}}
+{{- end -}}
+{{- $names = append $names "localhost" -}}
+{{- end -}}
+{{- toJson $names -}}
+{{- end -}}
+
+{{/*
+mode chart: fills .Values.certificatesMade once a rendering, so that secrets and checksums agree:
+{ca: {cert, key}, node: {cert, key}, ...}, all base64. What the cluster has already is kept.
+*/}}
+{{- define "holdfast.makeCertificates" -}}
+{{- if not (hasKey .Values "certificatesMade") -}}
+{{- $full := include "holdfast.fullname" . -}}
+{{- $days := int .Values.certificates.validityDays -}}
+{{- $made := dict -}}
+{{- $ca := dict -}}
+{{- $old := lookup "v1" "Secret" .Release.Namespace (printf "%s-ca" $full) -}}
+{{- if $old -}}
+{{- $ca = buildCustomCert (index $old.data "tls.crt") (index $old.data "tls.key") -}}
+{{- else -}}
+{{- $ca = genCA (printf "%s CA" $full) $days -}}
+{{- end -}}
+{{- $_ := set $made "ca" (dict "cert" (b64enc $ca.Cert) "key" (b64enc $ca.Key)) -}}
+{{- range $component := include "holdfast.tlsComponents" . | fromJsonArray -}}
+{{- $secret := lookup "v1" "Secret" $.Release.Namespace (printf "%s-%s-tls" $full $component) -}}
+{{- if and $old $secret -}}
+{{- $_ := set $made $component (dict "cert" (index $secret.data "tls.crt") "key" (index $secret.data "tls.key")) -}}
+{{- else -}}
+{{- $names := include "holdfast.certificateNames" (dict "root" $ "component" $component) | fromJsonArray -}}
+{{- $leaf := genSignedCert (printf "%s-%s" $full $component) nil $names $days $ca -}}
+{{- $_ := set $made $component (dict "cert" (b64enc $leaf.Cert) "key" (b64enc $leaf.Key)) -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set .Values "certificatesMade" $made -}}
+{{- end -}}
+{{- end -}}
+
+{{/* dict root, component */}}
+{{- define "holdfast.certificateSum" -}}
+{{- include "holdfast.makeCertificates" .root -}}
+{{- $made := .root.Values.certificatesMade -}}
+{{- printf "%s%s" $made.ca.cert (index $made .component).cert | sha256sum -}}
+{{- end -}}
