@@ -235,6 +235,6 @@ void coord_stats_get(const struct coord *coord, struct coord_stats *ret_stats)
     stats.transactions_open = flights_open(coord);
     stats.calls_open = coord->call_count;
     stats.audit_imbalance = coord->audit.imbalance;
-    stats.audit_age_ms = stats.active ? coord->now_ms - coord->audit.counted_ms : 0;
+    stats.audit_age_seconds = stats.active ? (coord->now_ms - coord->audit.counted_ms) / 1000 : 0;
     *ret_stats = stats;
 }

@@ -222,7 +222,7 @@ const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t 
     X(audit_violations,       "imbalances found, each counted once")
 #define AUDIT_GAUGES(X)                                                                            \
     X(audit_cut,              "the last cut that was counted")                                     \
-    X(audit_age_ms,           "since then, or since this coordinator was elected")                 \
+    X(audit_age_seconds,      "since then, or since this coordinator was elected")                 \
     X(audit_imbalance,        "1 while that cut did not come to zero: goods were doubled or lost")
 /* clang-format on */
 
