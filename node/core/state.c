@@ -87,7 +87,8 @@ void state_free(struct state *state)
     CHECK(!state->transaction_open);
     if (state->checkpoint_open)
         state_checkpoint_end(state, false);
-    run_clear(&state->run);
+    for (uint32_t i = 0; i < FRESH_TABLES; i++)
+        run_clear(&state->fresh[i].run);
     row_table_deinit(&state->table, row_free, state);
     row_pool_deinit(&state->pool);
     for (uint32_t i = 0; i < COVERAGES_MAX; i++)
@@ -174,8 +175,9 @@ struct row *state_row_make(struct state *state, struct slice key, bool *ret_made
         order_add(state, row);
     list_add(state, row, false);
     state->stats.bytes += row_bytes(row);
-    if (state_is_run(key))
-        state->unpacked++;
+    struct fresh *fresh = state_fresh(state, key);
+    if (fresh != NULL)
+        fresh->row_count++;
     return row;
 }
 
@@ -188,8 +190,9 @@ void state_row_drop(struct state *state, struct row *row)
         order_remove(state, row);
     row_table_remove(&state->table, row);
     state->stats.bytes -= row_bytes(row);
-    if (state_is_run(row_slice(row)))
-        state->unpacked--;
+    struct fresh *fresh = state_fresh(state, row_slice(row));
+    if (fresh != NULL)
+        fresh->row_count--;
     if (is_operation(row) && row->value != NULL)
         state->operation_bytes -= row_bytes(row);
     row_free(state, row);
@@ -256,8 +259,7 @@ void state_prefetch(const struct state *state, struct slice key)
 enum state_found state_find(struct state *state, struct slice key, struct slice *ret_value)
 {
     CHECK(key.size > 0);
-    if (state_is_run(key))
-        state_run_unpack(state);
+    state_unpack(state, key);
     struct row *row = row_table_find(&state->table, key, hash_u64(key));
     if (row == NULL) {
         if (state_miss_is_absent(state, key))
@@ -273,12 +275,21 @@ enum state_found state_find(struct state *state, struct slice key, struct slice 
     return STATE_PRESENT;
 }
 
-bool state_is_run(struct slice key)
+struct fresh *state_fresh(struct state *state, struct slice key)
 {
-    return key.data[0] == TABLE_LEDGER || key.data[0] == TABLE_HISTORY;
+    switch (key.data[0]) {
+    case TABLE_LEDGER:
+        return &state->fresh[0];
+    case TABLE_HISTORY:
+        return &state->fresh[1];
+    case TABLE_ITEM:
+        return &state->fresh[2];
+    default:
+        return NULL;
+    }
 }
 
-/* Whatever the table has of this key is older: see goes_to_run and who else unpacks first. */
+/* Whatever is found of this key is older: see put_fresh, and who else unpacks first. */
 static struct undo unpack(struct state *state, struct run_record *record)
 {
     bool made;
@@ -306,34 +317,40 @@ static void unpack_first(struct state *state, const struct run *run, uint32_t co
     }
 }
 
-void state_run_unpack(struct state *state)
+static bool is_of(struct state *state, const struct undo *undo, const struct fresh *fresh)
+{
+    return undo->record != NULL && state_fresh(state, run_key(undo->record)) == fresh;
+}
+
+static void unpack_run(struct state *state, struct fresh *fresh)
 {
     uint32_t open = 0;
 
-    if (state->frozen_run.count > 0 && !state->frozen_unpacked) {
-        unpack_first(state, &state->frozen_run, state->frozen_run.count);
-        state->frozen_unpacked = true;
-    }
-    if (state->run.count == 0)
-        return;
     for (uint32_t i = 0; i < state->undo_count; i++)
-        open += state->undo[i].record != NULL;
-    CHECK(open <= state->run.count);
-    unpack_first(state, &state->run, state->run.count - open);
+        open += is_of(state, &state->undo[i], fresh);
+    CHECK(open <= fresh->run.count);
+    unpack_first(state, &fresh->run, fresh->run.count - open);
     for (uint32_t i = 0; i < state->undo_count; i++) {
-        if (state->undo[i].record != NULL)
+        if (is_of(state, &state->undo[i], fresh))
             state->undo[i] = unpack(state, state->undo[i].record);
     }
-    state->stats.bytes -= state->run.bytes;
-    state->stats.dirty_bytes -= state->run.bytes;
-    run_clear(&state->run);
+    state->stats.bytes -= fresh->run.bytes;
+    state->stats.dirty_bytes -= fresh->run.bytes;
+    run_clear(&fresh->run);
 }
 
-void state_run_undo(struct state *state, const struct run_record *record)
+void state_unpack(struct state *state, struct slice key)
 {
-    state->stats.bytes -= record->size_bytes;
-    state->stats.dirty_bytes -= record->size_bytes;
-    run_remove(&state->run, record);
+    struct fresh *fresh = state_fresh(state, key);
+
+    if (fresh == NULL)
+        return;
+    if (fresh->frozen.count > 0 && !fresh->frozen_unpacked) {
+        unpack_first(state, &fresh->frozen, fresh->frozen.count);
+        fresh->frozen_unpacked = true;
+    }
+    if (fresh->run.count > 0)
+        unpack_run(state, fresh);
 }
 
 void state_begin(struct state *state)
@@ -386,30 +403,31 @@ static void change(struct state *state, struct slice key, struct blob *value)
     state_row_set_value(state, row, value);
 }
 
-/* A row of that key in the table is known to be older. */
-static bool goes_to_run(const struct state *state, struct slice key)
+/* False: a row of this key is there, and changes like any other. */
+static bool put_fresh(struct state *state, struct slice key, struct slice value)
 {
-    return state_is_run(key) &&
-           (state->unpacked == 0 || row_table_find(&state->table, key, hash_u64(key)) == NULL);
+    struct fresh *fresh = state_fresh(state, key);
+
+    if (fresh == NULL ||
+        (fresh->row_count > 0 && row_table_find(&state->table, key, hash_u64(key)) != NULL))
+        return false;
+    observe(state, key, (struct slice){ 0 }, value);
+    struct run_record *record = run_add(&fresh->run, key, value);
+    *undo_add(state) = (struct undo){ .record = record };
+    state->stats.bytes += record->size_bytes;
+    state->stats.dirty_bytes += record->size_bytes;
+    return true;
 }
 
 void state_put(struct state *state, struct slice key, struct slice value)
 {
-    if (!goes_to_run(state, key)) {
+    if (!put_fresh(state, key, value))
         change(state, key, value_new(state, value));
-        return;
-    }
-    observe(state, key, (struct slice){ 0 }, value);
-    struct run_record *record = run_add(&state->run, key, value);
-    *undo_add(state) = (struct undo){ .record = record };
-    state->stats.bytes += record->size_bytes;
-    state->stats.dirty_bytes += record->size_bytes;
 }
 
 void state_delete(struct state *state, struct slice key)
 {
-    if (state_is_run(key))
-        state_run_unpack(state);
+    state_unpack(state, key);
     change(state, key, NULL);
 }
 
@@ -446,6 +464,15 @@ uint32_t state_mark(const struct state *state)
     return state->undo_count;
 }
 
+static void take_back(struct state *state, const struct run_record *record)
+{
+    struct fresh *fresh = state_fresh(state, run_key(record));
+
+    state->stats.bytes -= record->size_bytes;
+    state->stats.dirty_bytes -= record->size_bytes;
+    run_remove(&fresh->run, record);
+}
+
 void state_rollback_to(struct state *state, uint32_t mark)
 {
     CHECK(state->transaction_open);
@@ -454,7 +481,7 @@ void state_rollback_to(struct state *state, uint32_t mark)
         if (undo->record != NULL) {
             observe(state, run_key(undo->record), value_slice(run_value(undo->record)),
                     (struct slice){ 0 });
-            state_run_undo(state, undo->record);
+            take_back(state, undo->record);
             continue;
         }
         struct row *row = undo->row;
@@ -494,8 +521,7 @@ bool state_load(struct state *state, uint64_t load_generation, struct slice key,
         return false;
     if (value == NULL && state_miss_is_absent(state, key))
         return true;
-    if (state_is_run(key))
-        state_run_unpack(state);
+    state_unpack(state, key);
     struct row *row = state_row_make(state, key, &made);
     if (made && value != NULL)
         state_row_set_value(state, row, value_new(state, *value));
@@ -510,9 +536,12 @@ void state_set_operations_known_ms(struct state *state, uint64_t known_ms)
 void state_stats_get(const struct state *state, struct state_stats *ret_stats)
 {
     *ret_stats = state->stats;
-    ret_stats->unread_rows = state->run.count;
-    if (!state->frozen_unpacked)
-        ret_stats->unread_rows += state->frozen_run.count;
+    for (uint32_t i = 0; i < FRESH_TABLES; i++) {
+        const struct fresh *fresh = &state->fresh[i];
+        ret_stats->unread_rows += fresh->run.count;
+        if (!fresh->frozen_unpacked)
+            ret_stats->unread_rows += fresh->frozen.count;
+    }
     ret_stats->rows = state->table.row_count + ret_stats->unread_rows;
     ret_stats->dirty_rows =
         (uint64_t)state->dirty_count + state->frozen_count + ret_stats->unread_rows;

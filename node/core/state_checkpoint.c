@@ -18,17 +18,17 @@ static void freeze_rows(struct state *state)
     state->dirty_count = 0;
 }
 
-static void freeze_run(struct state *state)
+static struct state_write *freeze_run(struct fresh *fresh, struct state_write *write)
 {
     struct run_cursor cursor = { 0 };
-    struct state_write *write = state->writes + state->frozen_count;
     struct run_record *record;
 
-    CHECK(state->frozen_run.count == 0);
-    run_join(&state->frozen_run, &state->run);
-    state->frozen_unpacked = false;
-    while ((record = run_next(&state->frozen_run, &cursor)) != NULL)
+    CHECK(fresh->frozen.count == 0);
+    run_join(&fresh->frozen, &fresh->run);
+    fresh->frozen_unpacked = false;
+    while ((record = run_next(&fresh->frozen, &cursor)) != NULL)
         *write++ = (struct state_write){ .key = run_key(record), .value = run_value(record) };
+    return write;
 }
 
 bool state_checkpoint_begin(struct state *state, const struct state_write **ret_writes,
@@ -37,14 +37,18 @@ bool state_checkpoint_begin(struct state *state, const struct state_write **ret_
     CHECK(!state->transaction_open);
     if (state->checkpoint_open)
         return false;
-    uint32_t count = state->dirty_count + state->run.count;
+    uint32_t count = state->dirty_count;
+    for (uint32_t i = 0; i < FRESH_TABLES; i++)
+        count += state->fresh[i].run.count;
     if (state->write_capacity < count) {
         state->write_capacity = count;
         state->frozen = mem_realloc(state->frozen, sizeof(struct row *) * count);
         state->writes = mem_realloc(state->writes, sizeof *state->writes * count);
     }
     freeze_rows(state);
-    freeze_run(state);
+    struct state_write *write = state->writes + state->frozen_count;
+    for (uint32_t i = 0; i < FRESH_TABLES; i++)
+        write = freeze_run(&state->fresh[i], write);
     state->frozen_bytes = state->stats.dirty_bytes;
     state->stats.dirty_bytes = 0;
     state->checkpoint_open = true;
@@ -77,25 +81,33 @@ static void thaw(struct state *state, struct row *row, bool written)
     }
 }
 
-static void thaw_run(struct state *state, bool written)
+/* As when rows are evicted: pages that were read before these rows were written lack them. */
+static void forget_frozen(struct state *state, const struct run *frozen)
 {
-    struct run *frozen = &state->frozen_run;
+    struct run_cursor cursor = { 0 };
+    struct run_record *record;
+
+    state->load_generation++;
+    while (state->coverage_count > 0 && (record = run_next(frozen, &cursor)) != NULL)
+        state_uncover(state, run_key(record));
+}
+
+static void thaw_run(struct state *state, struct fresh *fresh, bool written)
+{
+    struct run *frozen = &fresh->frozen;
 
     if (frozen->count == 0)
         return;
-    if (!written && !state->frozen_unpacked) {
+    if (!written && !fresh->frozen_unpacked) {
         state->stats.dirty_bytes += frozen->bytes;
-        run_join(frozen, &state->run);
-        run_join(&state->run, frozen);
+        run_join(frozen, &fresh->run);
+        run_join(&fresh->run, frozen);
         return;
     }
+    if (!fresh->frozen_unpacked)
+        forget_frozen(state, frozen);
     state->stats.bytes -= frozen->bytes;
     run_clear(frozen);
-    if (state->frozen_unpacked)
-        return;
-    /* As when rows are evicted: what was read before they were written says less. */
-    state->load_generation++;
-    state_uncover_table(state, TABLE_HISTORY);
 }
 
 void state_checkpoint_end(struct state *state, bool written)
@@ -106,7 +118,8 @@ void state_checkpoint_end(struct state *state, bool written)
         state_value_unref(state, state->writes[i].value);
         thaw(state, state->frozen[i], written);
     }
-    thaw_run(state, written);
+    for (uint32_t i = 0; i < FRESH_TABLES; i++)
+        thaw_run(state, &state->fresh[i], written);
     state->frozen_count = 0;
     state->frozen_bytes = 0;
     state->checkpoint_open = false;

@@ -53,15 +53,6 @@ void state_uncover(struct state *state, struct slice key)
     }
 }
 
-void state_uncover_table(struct state *state, enum table table)
-{
-    for (uint32_t i = state->coverage_count; i > 0; i--) {
-        struct coverage *coverage = &state->coverages[i - 1];
-        if (coverage->prefix.data[0] == table)
-            coverage_remove(state, coverage);
-    }
-}
-
 static void buf_set(struct buf *buf, struct slice bytes)
 {
     buf_clear(buf);
@@ -149,8 +140,7 @@ err state_range_visit(struct state *state, const struct state_range *range, stru
     CHECK(range->prefix.size > 0);
     if (range->prefix.data[0] == TABLE_PLAYER)
         order_players(state);
-    if (state_is_run(range->prefix))
-        state_run_unpack(state);
+    state_unpack(state, range->prefix);
     if (!page_is_in_memory(state, range, &horizon)) {
         struct state_range missing = *range;
         missing.after = horizon.to;

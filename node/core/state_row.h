@@ -68,6 +68,15 @@ struct order_tree {
     struct row *waiting; /* Linked by `left` and `right`, the newest first. */
 };
 
+/* Of one table: new rows that nobody looked at. */
+struct fresh {
+    struct run run;
+    struct run frozen;    /* Those of the open checkpoint... */
+    bool frozen_unpacked; /* ... which are dirty rows, too. */
+    uint64_t row_count;   /* Of this table among the rows that are found by key. */
+};
+#define FRESH_TABLES 3u
+
 #define ORDER_GROUPS 2048u
 
 /* Clean rows, in the order in which they leave memory: the oldest first, of each kind. */
@@ -92,10 +101,7 @@ struct state {
     struct order_tree grouped[ORDER_GROUPS]; /* Items and mail, by entity. */
     bool players_ordered;                    /* Since somebody first asked for a range of them. */
     struct drop_list drops[DROP_KINDS];
-    struct run run;        /* New rows that nobody looked at. */
-    struct run frozen_run; /* Those of the open checkpoint... */
-    bool frozen_unpacked;  /* ... which are dirty rows, too. */
-    uint64_t unpacked;     /* Rows in the table that could be in a run. */
+    struct fresh fresh[FRESH_TABLES];
     struct row **dirty;
     uint32_t dirty_count, dirty_capacity;
     struct row **frozen;
@@ -151,17 +157,13 @@ void state_row_use(struct state *state, struct row *row);
 /* Values are of the state's own memory: blob_unref is not for them. */
 void state_value_unref(struct state *state, struct blob *value);
 
-/* Whether rows of this key's table go to the run. */
-bool state_is_run(struct slice key);
-/* Makes rows of what is in the runs, before anybody looks for one. */
-void state_run_unpack(struct state *state);
-/* Takes the newest record back. */
-void state_run_undo(struct state *state, const struct run_record *record);
+/* NULL: new rows of this key's table are like any others. */
+struct fresh *state_fresh(struct state *state, struct slice key);
+/* Makes rows of those of this key's table, before anybody looks for one. */
+void state_unpack(struct state *state, struct slice key);
 
 /* Forgets what is known of pages that include `key`. */
 void state_uncover(struct state *state, struct slice key);
-/* ... and of all pages of a table. */
-void state_uncover_table(struct state *state, enum table table);
 bool state_miss_is_absent(const struct state *state, struct slice key);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * state_run: new rows of ledger and histories, which are written once and hardly ever read, as a
- * run of bytes: no place in the table, no list, no eviction. A checkpoint freezes the run, writes
- * it, and frees it whole. When somebody does look at such a row, or ranges over a table of them,
- * all of the run become rows like any other first (state_run_unpack). For state*.c alone.
+ * state_run: new rows of ledger, histories and items, most of which nobody reads before they are
+ * written, as a run of bytes per table: no place in the table of rows, no list, no eviction. A
+ * checkpoint freezes the run, writes it, and frees it whole. When somebody does look at such a row,
+ * or ranges over them, all of the run become rows like any other first (state_unpack). For state*.c
+ * alone.
  */
 #ifndef NODE_CORE_STATE_RUN_H
 #define NODE_CORE_STATE_RUN_H

@@ -428,6 +428,7 @@ static void items_that_nobody_looked_at_leave_before_players(void **context)
     state_put(state, S("pa"), S("x"));
     state_put(state, fresh_key, S("x"));
     state_commit(state);
+    assert_int_equal(state_find(state, old_key, &value), STATE_PRESENT);
     checkpoint(state, true);
     assert_int_equal(state_find(state, old_key, &value), STATE_PRESENT);
     state_stats_get(state, &stats);
