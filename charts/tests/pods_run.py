@@ -132,11 +132,13 @@ class Pod:
 class Machine:
     """The rendered chart, and its pods."""
 
-    def __init__(self, directory, *settings):
+    def __init__(self, directory, *settings, values=None):
         command = [HELM, "template", RELEASE, CHARTS / "holdfast", "--namespace", NAMESPACE,
                    "--kube-version", "1.34.0"]
         for setting in settings:
             command += ["--set", setting]
+        if values:
+            command += ["--values", values]
         text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         self.objects = [each for each in yaml.safe_load_all(text) if each]
         self.directory, self.pods = pathlib.Path(directory), []
@@ -240,11 +242,32 @@ class Prometheus:
         self.log.close()
 
 
+def public_certificate(directory):
+    """Values that bring a certificate of the public port, as a secret among the extra manifests."""
+    key, cert = directory / "public.key", directory / "public.crt"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                    "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=players"],
+                   check=True, capture_output=True)
+    data = {name: base64.b64encode(path.read_bytes()).decode()
+            for name, path in (("tls.key", key), ("tls.crt", cert))}
+    values = directory / "values.yaml"
+    values.write_text(yaml.safe_dump({
+        "router": {"tls": {"enabled": True, "existingSecret": "public"}, "preStopSleepSeconds": 1},
+        "node": {"replicas": 1}, "cluster": {"replicationFactor": 1}, "etcd": {"replicas": 1},
+        "extraManifests": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "public"},
+                            "data": data}]}))
+    return values
+
+
 class Pods(unittest.TestCase):
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory(prefix="holdfast-pods-")
         self.addCleanup(self.directory.cleanup)
-        self.machine = Machine(self.directory.name, "router.preStopSleepSeconds=1")
+        directory = pathlib.Path(self.directory.name)
+        if "public_tls" in self._testMethodName:
+            self.machine = Machine(directory, values=public_certificate(directory))
+        else:
+            self.machine = Machine(directory, "router.preStopSleepSeconds=1")
         self.addCleanup(self.machine.kill)
         self.addCleanup(self.tell)
 
@@ -261,6 +284,14 @@ class Pods(unittest.TestCase):
         done = self.machine.helm_test()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("left. All is well.", done.stdout)
+
+    def test_one_node_serves_with_public_tls(self):
+        self.machine.start(lambda: None)
+        self.call_passes()
+        address = self.machine.of("router")[0].address
+        plain = subprocess.run(["curl", "-s", f"http://{address}:7400/healthz"], check=False,
+                               capture_output=True, timeout=30)
+        self.assertNotIn(b"ok", plain.stdout)
 
     def test_the_dashboard_has_data_and_no_alert_fires(self):
         machine = self.machine
