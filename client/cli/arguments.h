@@ -24,8 +24,8 @@
     X(dir,           "dir",             "DIR",     "certs",                 "certs: where they are made")      \
     X(names,         "names",           "LIST",    "node,router,coordinator,client", "certs: one certificate each") \
     X(cluster,       "cluster",         "NAME",    "dev",                   "dev, certs: name of the cluster") \
-    X(page_size,     "page-size",       "N",       "50",                    "ledger list: entries a page")     \
-    X(cursor,        "cursor",          "CURSOR",  "",                      "ledger list: from the page before") \
+    X(page_size,     "page-size",       "N",       "50",                    "ledger, mailbox list, item trace: rows a page") \
+    X(cursor,        "cursor",          "CURSOR",  "",                      "the same: from the page before")   \
     X(op_id,         "op-id",           "ID",      "",                      "item, ledger: of the change; else a fresh one") \
     X(reason,        "reason",          "TEXT",    "",                      "item, ledger, quarantine: why; it is logged") \
     X(seq,           "seq",             "N",       "0",                     "ledger: the entry, if its outcome is kept no more") \

@@ -199,3 +199,27 @@ json_t *call_json(const struct arguments *arguments, const char *method, json_t 
     buf_deinit(&body);
     return answer;
 }
+
+int page_call(const struct arguments *arguments, const struct page_method *page)
+{
+    uint32_t page_size;
+    int code;
+
+    if (argument_number("page-size", arguments->page_size, 1, page->page_size_max, &page_size) !=
+        ERR_OK)
+        return 2;
+    json_t *answer = call_json(arguments, page->method,
+                               json_pack("{s:s, s:i, s:s}", page->key, arguments->words[2],
+                                         "pageSize", (int)page_size, "cursor", arguments->cursor),
+                               &code);
+    if (answer != NULL && wants_json(arguments)) {
+        print_json(answer);
+    } else if (answer != NULL) {
+        const char *next = json_string_value(json_object_get(answer, "nextCursor"));
+        print_table(NULL, json_object_get(answer, page->rows), page->columns);
+        if (next != NULL)
+            printf("more: --cursor %s\n", next);
+    }
+    json_decref(answer);
+    return code;
+}

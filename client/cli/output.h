@@ -30,6 +30,17 @@ json_t *call_json(const struct arguments *arguments, const char *method, json_t 
                   int *ret_code);
 void print_json(const json_t *value);
 void print_table(const char *title, const json_t *rows, const struct column *columns);
+/* A method that answers a page at a time, for the thing that the third word names. */
+struct page_method {
+    const char *method;
+    const char *key;  /* The request's field for that word: "playerId". */
+    const char *rows; /* The answer's field with the rows: "entries". */
+    uint32_t page_size_max;
+    const struct column *columns;
+};
+/* Calls it with --page-size and --cursor and prints the page, and where the next begins; the exit
+ * code. */
+int page_call(const struct arguments *arguments, const struct page_method *page);
 /* True when --output json was asked for. */
 bool wants_json(const struct arguments *arguments);
 

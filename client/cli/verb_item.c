@@ -17,28 +17,13 @@ static const struct column step_columns[] = {
     { .title = NULL },
 };
 
-static int trace(const struct arguments *arguments)
-{
-    uint32_t page_size;
-    int code;
-
-    if (argument_number("page-size", arguments->page_size, 1, 200, &page_size) != ERR_OK)
-        return 2;
-    json_t *answer = call_json(arguments, "InventoryService/Trace",
-                               json_pack("{s:s, s:i, s:s}", "itemUid", arguments->words[2],
-                                         "pageSize", (int)page_size, "cursor", arguments->cursor),
-                               &code);
-    if (answer != NULL && wants_json(arguments)) {
-        print_json(answer);
-    } else if (answer != NULL) {
-        const char *next = json_string_value(json_object_get(answer, "nextCursor"));
-        print_table(NULL, json_object_get(answer, "steps"), step_columns);
-        if (next != NULL)
-            printf("more: --cursor %s\n", next);
-    }
-    json_decref(answer);
-    return code;
-}
+static const struct page_method trace = {
+    .method = "InventoryService/Trace",
+    .key = "itemUid",
+    .rows = "steps",
+    .page_size_max = 200,
+    .columns = step_columns,
+};
 
 static int consume(const struct arguments *arguments)
 {
@@ -56,7 +41,7 @@ int verb_item(const struct arguments *arguments)
     const char *what = arguments->word_count > 1 ? arguments->words[1] : "";
 
     if (arguments->word_count == 3 && strcmp(what, "trace") == 0)
-        return trace(arguments);
+        return page_call(arguments, &trace);
     if (arguments->word_count >= 4 && strcmp(what, "consume") == 0)
         return consume(arguments);
     fprintf(stderr, "usage: holdfast item trace UID [--page-size N] [--cursor CURSOR]\n"

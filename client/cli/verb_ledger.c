@@ -17,28 +17,13 @@ static const struct column entry_columns[] = {
     { .title = NULL },
 };
 
-static int list(const struct arguments *arguments)
-{
-    uint32_t page_size;
-    int code;
-
-    if (argument_number("page-size", arguments->page_size, 1, 200, &page_size) != ERR_OK)
-        return 2;
-    json_t *answer = call_json(arguments, "LedgerService/ListEntries",
-                               json_pack("{s:s, s:i, s:s}", "playerId", arguments->words[2],
-                                         "pageSize", (int)page_size, "cursor", arguments->cursor),
-                               &code);
-    if (answer != NULL && wants_json(arguments)) {
-        print_json(answer);
-    } else if (answer != NULL) {
-        const char *next = json_string_value(json_object_get(answer, "nextCursor"));
-        print_table(NULL, json_object_get(answer, "entries"), entry_columns);
-        if (next != NULL)
-            printf("more: --cursor %s\n", next);
-    }
-    json_decref(answer);
-    return code;
-}
+static const struct page_method list = {
+    .method = "LedgerService/ListEntries",
+    .key = "playerId",
+    .rows = "entries",
+    .page_size_max = 200,
+    .columns = entry_columns,
+};
 
 int verb_ledger(const struct arguments *arguments)
 {
@@ -46,7 +31,7 @@ int verb_ledger(const struct arguments *arguments)
     int code;
 
     if (arguments->word_count == 3 && strcmp(what, "list") == 0)
-        return list(arguments);
+        return page_call(arguments, &list);
     if (arguments->word_count == 2 && strcmp(what, "export") == 0)
         return ledger_export(arguments);
     if (arguments->word_count == 3 && strcmp(what, "verify") == 0)

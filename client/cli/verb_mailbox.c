@@ -24,25 +24,13 @@ static const struct column item_columns[] = {
     { .title = NULL },
 };
 
-static int list(const struct arguments *arguments)
-{
-    int code;
-    json_t *answer = call_json(
-        arguments, "MailboxService/List",
-        json_pack("{s:s, s:s}", "playerId", arguments->words[2], "cursor", arguments->cursor),
-        &code);
-
-    if (answer != NULL && wants_json(arguments)) {
-        print_json(answer);
-    } else if (answer != NULL) {
-        const char *next = json_string_value(json_object_get(answer, "nextCursor"));
-        print_table(NULL, json_object_get(answer, "mails"), mail_columns);
-        if (next != NULL)
-            printf("more: --cursor %s\n", next);
-    }
-    json_decref(answer);
-    return code;
-}
+static const struct page_method list = {
+    .method = "MailboxService/List",
+    .key = "playerId",
+    .rows = "mails",
+    .page_size_max = 100,
+    .columns = mail_columns,
+};
 
 /* The mail's id makes the operation's: however often this is called, it is claimed once. */
 static int claim(const struct arguments *arguments)
@@ -69,10 +57,10 @@ static int claim(const struct arguments *arguments)
 int verb_mailbox(const struct arguments *arguments)
 {
     if (arguments->word_count == 3 && strcmp(arguments->words[1], "list") == 0)
-        return list(arguments);
+        return page_call(arguments, &list);
     if (arguments->word_count == 4 && strcmp(arguments->words[1], "claim") == 0)
         return claim(arguments);
-    fprintf(stderr, "usage: holdfast mailbox list PLAYER [--cursor CURSOR]\n"
+    fprintf(stderr, "usage: holdfast mailbox list PLAYER [--page-size N] [--cursor CURSOR]\n"
                     "       holdfast mailbox claim PLAYER MAIL\n");
     return 2;
 }
