@@ -55,7 +55,7 @@ void load_run_count(struct load_run *run, uint64_t sent_ns, const struct load_ou
     run->errors += outcome->failed;
     if (outcome->done > 0)
         histogram_add(&run->histogram, clock_ns() - sent_ns);
-    else if (outcome->throttled == outcome->failed)
+    else if (outcome->failed > 0 && outcome->throttled == outcome->failed)
         histogram_add(&run->refused, clock_ns() - sent_ns);
 }
 
