@@ -1,5 +1,6 @@
 """The bars, and which of them hold."""
 
+import os
 import statistics
 from dataclasses import dataclass
 
@@ -16,6 +17,12 @@ class Bar:
     limit: float
     peer: str = ""
     pick: object = statistics.median
+
+
+def node_mib_max():
+    """What a node's caches may take by default (node/io/caches.h), and 320 MiB beside them."""
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 1048576
+    return min(max(machine // 16, 256), 16384) + min(max(machine // 64, 64), 4096) + 320
 
 
 RATE, CPU = "ops_per_s", "ops_per_server_cpu_s"
@@ -68,7 +75,8 @@ BARS = [
     Bar("overload", "purchases refused beside them", "holdfast.overload.purchases",
         "refused_calls", "<=", 0),
     Bar("overload", "router, MiB at its most", "holdfast.overload.memory.router", "mib", "<=", 512),
-    Bar("overload", "a node, MiB at its most", "holdfast.overload.memory.node-1", "mib", "<=", 640),
+    Bar("overload", "a node, MiB at its most", "holdfast.overload.memory.node-1", "mib", "<=",
+        node_mib_max()),
     Bar("scale", "grants/s, 2 million players, to 10 thousand", "holdfast.many.64", RATE,
         ">=", 0.8, "holdfast.few.64"),
     Bar("hour", "grants/s after an hour's log, to a fresh cluster", "holdfast.aged.64", RATE, ">=",
