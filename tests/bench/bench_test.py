@@ -41,7 +41,7 @@ class Smoke(unittest.TestCase):
                  "--tries", "1", "--long", "--many-players", "400", "--aged-grants", "2000",
                  "--entries", "1000",
                  "--directory", directory],
-                stdout=subprocess.PIPE, text=True, check=False, timeout=280)
+                stdout=subprocess.PIPE, text=True, check=False, timeout=560)
             self.assertEqual(done.returncode, 0)
             self.assertEqual(processes_with(directory), [], "left running")
             self.assertEqual(list(pathlib.Path(directory).iterdir()), [], "left behind")
