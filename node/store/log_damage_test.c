@@ -425,33 +425,6 @@ static void a_missing_segment_is_damage(void **state)
     fixture_close(f);
 }
 
-/* More than a crash can leave behind: only blocks here and there are looked at so far behind. */
-static void a_long_part_that_the_disk_lost_is_damage(void **state)
-{
-    struct fixture *f = &((struct small *)*state)->fixture;
-    static const uint8_t zeros[BLOCK_BYTES];
-    char path[128];
-
-    fixture_open(f);
-    fixture_append(f, 1, 40, ENTRY_BODY_BYTES_MAX);
-    uint32_t last = f->log->segments.used.last->number;
-    fixture_close(f);
-    assert_true(last * f->config.segment_bytes >
-                2 * LOG_ROUND_BYTES_MAX + 3 * f->config.segment_bytes);
-    for (uint32_t number = 2; number < last; number++) {
-        fixture_segment_path(f, number, path);
-        FILE *file = fopen(path, "r+b");
-        assert_non_null(file);
-        for (uint32_t at = 0; at < f->config.segment_bytes; at += BLOCK_BYTES)
-            assert_int_equal(fwrite(zeros, BLOCK_BYTES, 1, file), 1);
-        assert_int_equal(fclose(file), 0);
-    }
-    fixture_open(f);
-    for (uint32_t shard = 0; shard < FIXTURE_SHARDS; shard++)
-        assert_true(is_damaged(f, shard));
-    fixture_close(f);
-}
-
 int main(void)
 {
 #define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -469,7 +442,6 @@ int main(void)
         TEST(only_the_shards_of_what_was_lost_are_damaged, setup_plain),
         TEST(damage_under_a_running_log_is_found_by_the_read, setup_plain),
         TEST(a_missing_segment_is_damage, setup_plain),
-        TEST(a_long_part_that_the_disk_lost_is_damage, setup_plain),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,11 +12,6 @@
 #include "runtime/base/check.h"
 
 #define CHUNK_BYTES (1024u * 1024u)
-/* What a crash may leave behind the end of the log was written since the last sync: so much is
- * looked through. Behind that, only a disk that lost what it had synced leaves anything newer: a
- * block of each part is looked at, and everything if one of them is newer, or damaged. */
-#define UNSYNCED_BYTES_MAX (2u * LOG_ROUND_BYTES_MAX)
-#define SAMPLE_BYTES       (512u * 1024u)
 
 struct scan {
     struct node_log *log;
@@ -25,7 +20,6 @@ struct scan {
     uint8_t *stream;
     bool *sector_ok;
     struct log_segment *segment;
-    uint32_t loaded;        /* Bytes of it; the rest is read when it is needed. */
     uint64_t last_sequence; /* Of the last batch taken in; 0: none yet. */
     uint64_t sequence_max;
     uint64_t durable_max; /* The last batch that one after it says was synced. */
@@ -105,15 +99,11 @@ static uint32_t chunk_size(const struct scan *scan, uint32_t offset)
     return left < CHUNK_BYTES ? left : CHUNK_BYTES;
 }
 
-/* Reads the segment up to `end`, if that is not done. */
-static void load(struct scan *scan, uint32_t end)
+static void load(struct scan *scan, struct log_segment *segment)
 {
-    while (scan->loaded < end) {
-        uint32_t size = chunk_size(scan, scan->loaded);
-
-        read_or_spoil(scan, scan->segment, scan->loaded, scan->bytes + scan->loaded, size);
-        scan->loaded += size;
-    }
+    scan->segment = segment;
+    for (uint32_t at = 0; at < scan->log->config.segment_bytes; at += CHUNK_BYTES)
+        read_or_spoil(scan, segment, at, scan->bytes + at, chunk_size(scan, at));
 }
 
 static struct sector examine(struct scan *scan, const uint8_t *bytes)
@@ -136,7 +126,6 @@ static struct look look_first_block(struct scan *scan, uint32_t offset)
 {
     struct look look = { .kind = LOOK_DAMAGED, .sectors = BLOCK_SECTORS };
 
-    load(scan, offset + BLOCK_BYTES);
     for (uint32_t i = 0; i < BLOCK_SECTORS; i++) {
         struct sector sector = examine(scan, scan->bytes + offset + i * SECTOR_BYTES);
 
@@ -164,7 +153,6 @@ static struct look look_at(struct scan *scan, uint32_t offset)
     if (look.sectors > (scan->log->config.segment_bytes - offset) / SECTOR_BYTES) {
         return (struct look){ .kind = LOOK_DAMAGED, .sectors = BLOCK_SECTORS };
     }
-    load(scan, offset + look.sectors * SECTOR_BYTES);
     for (uint32_t i = 0; i < look.sectors; i++) {
         struct sector sector = examine(scan, scan->bytes + offset + i * SECTOR_BYTES);
 
@@ -313,59 +301,22 @@ static void look_later_in(struct scan *scan, struct log_segment *segment, uint32
     }
 }
 
-/* Reads a part of a segment: into its place if it is the one that is loaded. */
-static const uint8_t *read_part(struct scan *scan, struct log_segment *segment, uint32_t at,
-                                uint32_t size)
-{
-    if (segment == scan->segment) {
-        load(scan, at + size);
-        return scan->bytes + at;
-    }
-    read_or_spoil(scan, segment, at, scan->chunk, size);
-    return scan->chunk;
-}
-
-/* Whether some block that is looked at, from `from` on, is newer than the log's end, or damaged. */
-static bool sample(struct scan *scan, struct log_segment *segment, uint32_t from)
-{
-    for (uint32_t at = from; at < scan->log->config.segment_bytes; at += SAMPLE_BYTES) {
-        read_or_spoil(scan, segment, at, scan->chunk, BLOCK_BYTES);
-        for (uint32_t i = 0; i < BLOCK_BYTES; i += SECTOR_BYTES) {
-            struct sector sector = examine(scan, scan->chunk + i);
-
-            if (sector.state == SECTOR_BAD ||
-                (sector.state == SECTOR_VALID && sector.sequence > scan->last_sequence))
-                return true;
-        }
-    }
-    return false;
-}
-
-/* Looks behind `offset` of the segment that is being read. */
+/* Looks through everything behind `offset` of the segment that is loaded. */
 static struct later look_later(struct scan *scan, uint32_t offset, uint64_t except)
 {
     uint32_t size = scan->log->config.segment_bytes;
     struct later later = { 0 };
-    uint64_t whole = UNSYNCED_BYTES_MAX; /* So much is still looked through. */
     uint32_t from = offset + BLOCK_BYTES;
 
-    for (struct log_segment *s = scan->segment; s != NULL; s = s->next, from = 0) {
-        for (uint32_t at = from; at < size;) {
-            uint32_t part = chunk_size(scan, at);
-
-            /* What was loaded stays of use whatever is found. */
-            if (s != scan->segment && later.found &&
-                (later.durable_max > scan->last_sequence ||
-                 later.prev_sequence == scan->last_sequence))
+    if (from < size)
+        look_later_in(scan, scan->segment, from, scan->bytes + from, size - from, except, &later);
+    for (struct log_segment *s = scan->segment->next; s != NULL; s = s->next) {
+        for (uint32_t at = 0; at < size; at += CHUNK_BYTES) {
+            if (later.found && (later.durable_max > scan->last_sequence ||
+                                later.prev_sequence == scan->last_sequence))
                 return later;
-            if (whole == 0 && !later.found) {
-                if (!sample(scan, s, at))
-                    break;
-                whole = UINT64_MAX;
-            }
-            look_later_in(scan, s, at, read_part(scan, s, at, part), part, except, &later);
-            whole -= part < whole ? part : whole;
-            at += part;
+            read_or_spoil(scan, s, at, scan->chunk, chunk_size(scan, at));
+            look_later_in(scan, s, at, scan->chunk, chunk_size(scan, at), except, &later);
         }
     }
     return later;
@@ -471,10 +422,8 @@ static void walk(struct scan *scan, struct log_tail *ret_tail)
     while (at.segment != NULL) {
         struct look look;
 
-        if (scan->segment != at.segment) {
-            scan->segment = at.segment;
-            scan->loaded = 0;
-        }
+        if (scan->segment != at.segment)
+            load(scan, at.segment);
         uint32_t offset = walk_segment(scan, at.offset, &look);
         at = step_over(scan, offset, &look, ret_tail);
     }
