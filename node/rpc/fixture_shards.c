@@ -171,3 +171,25 @@ void fixture_restart_all(struct fixture_shards *s)
     for (uint32_t i = 0; i < FIXTURE_SHARDS; i++)
         fixture_restart(&s->shards[i]);
 }
+
+void fixture_contain(struct fixture *f, const char *player)
+{
+    Holdfast__Internal__V1__ContainPlayerRequest request =
+        HOLDFAST__INTERNAL__V1__CONTAIN_PLAYER_REQUEST__INIT;
+
+    request.shard = f->shard;
+    request.player_id = (char *)(uintptr_t)player;
+    request.reason = (char *)"two holders";
+    CHECK(fixture_mutate(f, METHOD_CONTAIN_PLAYER, &request.base) != NULL);
+}
+
+void fixture_release(struct fixture *f, const char *player)
+{
+    Holdfast__V1__ReleaseQuarantineRequest request = HOLDFAST__V1__RELEASE_QUARANTINE_REQUEST__INIT;
+
+    request.player_id = (char *)(uintptr_t)player;
+    request.op_id = fixture_op_id(f);
+    request.authority = fixture_authority(f, "system:admin");
+    request.reason = (char *)"looked at";
+    CHECK(fixture_mutate(f, METHOD_RELEASE_QUARANTINE, &request.base) != NULL);
+}

@@ -36,6 +36,9 @@ void fixture_carry(struct fixture_shards *s, uint32_t from, uint32_t to);
 /* Until nothing is on its way. */
 void fixture_carry_all(struct fixture_shards *s);
 uint64_t fixture_open_records(const struct fixture_shards *s);
+/* Holds a player of this shard back for review, and lets it go. */
+void fixture_contain(struct fixture *f, const char *player);
+void fixture_release(struct fixture *f, const char *player);
 /* Every shard goes on from its database alone. */
 void fixture_restart_all(struct fixture_shards *s);
 

@@ -329,40 +329,18 @@ static void a_refusal_on_one_shard_keeps_the_receipt_too(void **state)
     assert_int_equal(f->error->code, ERROR(OPERATION_ID_MISMATCH));
 }
 
-static void contain(struct fixture *f, const char *player)
-{
-    Holdfast__Internal__V1__ContainPlayerRequest request =
-        HOLDFAST__INTERNAL__V1__CONTAIN_PLAYER_REQUEST__INIT;
-
-    request.shard = f->shard;
-    request.player_id = (char *)(uintptr_t)player;
-    request.reason = (char *)"two holders";
-    assert_non_null(fixture_mutate(f, METHOD_CONTAIN_PLAYER, &request.base));
-}
-
-static void release(struct fixture *f, const char *player)
-{
-    Holdfast__V1__ReleaseQuarantineRequest request = HOLDFAST__V1__RELEASE_QUARANTINE_REQUEST__INIT;
-
-    request.player_id = (char *)(uintptr_t)player;
-    request.op_id = fixture_op_id(f);
-    request.authority = fixture_authority(f, "system:admin");
-    request.reason = (char *)"looked at";
-    assert_non_null(fixture_mutate(f, METHOD_RELEASE_QUARANTINE, &request.base));
-}
-
 static void a_player_held_back_meanwhile_is_paid_after_the_release(void **state)
 {
     struct world *w = *state;
 
     buy_pending(w, &(struct purchase){ .player = w->ann });
-    contain(HOME(w), w->ann);
+    fixture_contain(HOME(w), w->ann);
     fixture_carry_all(&w->s);
     assert_int_equal(gold(w, 0, w->ann), 0);
     assert_int_equal(status(w, 0, w->ann)->state, OPERATION(UNKNOWN));
     assert_null(buy(w, &(struct purchase){ .player = w->ann }));
     assert_int_equal(HOME(w)->error->code, ERROR(QUARANTINED));
-    release(HOME(w), w->ann);
+    fixture_release(HOME(w), w->ann);
     buy_pending(w, &(struct purchase){ .player = w->ann });
     fixture_carry_all(&w->s);
     assert_int_equal(gold(w, 0, w->ann), 50);
@@ -374,11 +352,11 @@ static void a_seal_of_what_is_held_back_is_never(void **state)
 
     buy_pending(w, &(struct purchase){ .player = w->ann });
     (void)fixture_deliver(&w->s, 2, fixture_batch(&w->s, 0, 2));
-    contain(HOME(w), w->ann);
+    fixture_contain(HOME(w), w->ann);
     assert_null(seal(w, 0, w->ann));
     fixture_carry_all(&w->s);
     assert_int_equal(status(w, 0, w->ann)->state, OPERATION(ABORTED));
-    release(HOME(w), w->ann);
+    fixture_release(HOME(w), w->ann);
     assert_null(buy(w, &(struct purchase){ .player = w->ann, .attempt = 5 }));
     assert_int_equal(HOME(w)->error->code, ERROR(OPERATION_ABORTED));
     buy_pending(w, &(struct purchase){ .shard = 1, .player = w->bob });

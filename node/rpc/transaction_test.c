@@ -574,28 +574,6 @@ static void goods_that_come_back_meanwhile_do_not_break_the_promise(void **state
     assert_int_equal(gems(w, 1, w->bob), 90);
 }
 
-static void contain(struct fixture *f, const char *player)
-{
-    Holdfast__Internal__V1__ContainPlayerRequest request =
-        HOLDFAST__INTERNAL__V1__CONTAIN_PLAYER_REQUEST__INIT;
-
-    request.shard = f->shard;
-    request.player_id = (char *)(uintptr_t)player;
-    request.reason = (char *)"two holders";
-    assert_non_null(fixture_mutate(f, METHOD_CONTAIN_PLAYER, &request.base));
-}
-
-static void release(struct fixture *f, const char *player)
-{
-    Holdfast__V1__ReleaseQuarantineRequest request = HOLDFAST__V1__RELEASE_QUARANTINE_REQUEST__INIT;
-
-    request.player_id = (char *)(uintptr_t)player;
-    request.op_id = fixture_op_id(f);
-    request.authority = fixture_authority(f, "system:admin");
-    request.reason = (char *)"looked at";
-    assert_non_null(fixture_mutate(f, METHOD_RELEASE_QUARANTINE, &request.base));
-}
-
 static void assert_held_back(struct world *w)
 {
     assert_int_equal(HOME(w)->error->code, ERROR(QUARANTINED));
@@ -606,8 +584,8 @@ static void nobody_trades_with_a_player_held_back(void **state)
 {
     struct world *w = *state;
 
-    contain(&w->s.shards[1], w->bob);
-    contain(HOME(w), w->amy);
+    fixture_contain(&w->s.shards[1], w->bob);
+    fixture_contain(HOME(w), w->amy);
     assert_null(swap(w, w->amy, "claim:here"));
     assert_held_back(w);
     swap_pending(w, w->bob, "claim:there");
@@ -615,12 +593,12 @@ static void nobody_trades_with_a_player_held_back(void **state)
     assert_int_equal(state_of(w, "claim:there"), OPERATION(UNKNOWN));
     assert_int_equal(gold(w, 0, w->ann), 100);
     assert_int_equal(gems(w, 1, w->bob), 100);
-    contain(HOME(w), w->ann);
+    fixture_contain(HOME(w), w->ann);
     assert_null(swap(w, w->cat, "claim:self"));
     assert_held_back(w);
-    release(HOME(w), w->ann);
-    release(HOME(w), w->amy);
-    release(&w->s.shards[1], w->bob);
+    fixture_release(HOME(w), w->ann);
+    fixture_release(HOME(w), w->amy);
+    fixture_release(&w->s.shards[1], w->bob);
     assert_non_null(swap(w, w->amy, "claim:here"));
     swap_pending(w, w->bob, "claim:there");
     fixture_carry_all(&w->s);
@@ -633,7 +611,7 @@ static void a_transaction_that_was_prepared_is_finished_though_held_back(void **
 
     swap_pending(w, w->bob, "claim:a");
     fixture_settle(&w->s, 0, 1, fixture_deliver(&w->s, 1, fixture_batch(&w->s, 0, 1)));
-    contain(&w->s.shards[1], w->bob);
+    fixture_contain(&w->s.shards[1], w->bob);
     fixture_carry_all(&w->s);
     assert_int_equal(state_of(w, "claim:a"), OPERATION(COMMITTED));
     assert_int_equal(gems(w, 1, w->bob), 90);

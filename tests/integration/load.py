@@ -84,3 +84,28 @@ class Load:
             if entries:
                 test.assertEqual(int(entries[-1]["changes"][0]["balanceAfter"]),
                                  sum(amount for _, amount in acked))
+
+
+class Stepper(threading.Thread):
+    """Does `step` again and again until it is told to end; what fails for now is tried again."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.ending, self.failure = False, None
+
+    def step(self):
+        raise NotImplementedError
+
+    def run(self):
+        while not self.ending:
+            try:
+                self.step()
+            except (RpcError, Unanswered) as error:
+                for_now = isinstance(error, Unanswered) or retryable(error)
+                if not for_now and error.code != "TXN_CONFLICT":
+                    self.failure = error
+                    return
+                time.sleep(0.05)
+            except BaseException as error:
+                self.failure = error
+                raise

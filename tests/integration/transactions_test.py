@@ -3,12 +3,12 @@
 import random
 import signal
 import subprocess
-import threading
 import time
 import unittest
 
 from client import PAYMENTS, UNHELD, RpcError, Unanswered, uuid7
 from cluster import BIN, Cluster, ClusterTest, wait_for
+from load import Stepper
 
 FREE = {"authority": UNHELD}
 
@@ -163,15 +163,14 @@ class Transactions(Trades):
         self.assertEqual((self.items(one), self.items(two)), ({hat}, {sword}))
 
 
-class Trader(threading.Thread):
+class Trader(Stepper):
     """Swaps gold between random players, as a careful caller: what is unknown is sealed."""
 
     def __init__(self, test, players, seed):
-        super().__init__(daemon=True)
+        super().__init__()
         self.test, self.client, self.players = test, test.client, players
         self.random = random.Random(seed)
         self.done, self.aborted, self.conflicts = 0, 0, 0
-        self.ending, self.failure = False, None
 
     def step(self):
         one, two = self.random.sample(self.players, 2)
@@ -188,22 +187,6 @@ class Trader(threading.Thread):
                 state = self.test.operation(one, request["opId"], seal=True)["state"]
                 self.done += state == "OPERATION_STATE_COMMITTED"
                 self.aborted += state == "OPERATION_STATE_ABORTED"
-
-    def run(self):
-        while not self.ending:
-            try:
-                self.step()
-            except Unanswered:
-                time.sleep(0.05)
-            except RpcError as error:
-                if error.code not in ("UNAVAILABLE", "THROTTLED", "DEADLINE_EXCEEDED",
-                                      "OUTCOME_UNKNOWN", "TXN_CONFLICT"):
-                    self.failure = error
-                    return
-                time.sleep(0.05)
-            except BaseException as error:
-                self.failure = error
-                raise
 
 
 class TransactionFailure(Trades):

@@ -4,12 +4,12 @@ import json
 import signal
 import socket
 import subprocess
-import threading
 import time
 import unittest
 
 from client import PAYMENTS, RpcError, Unanswered, uuid7
 from cluster import BIN, Cluster, ClusterTest, wait_for
+from load import Stepper
 
 UNHELD = {"authority": {"unheld": {}}}
 
@@ -176,13 +176,13 @@ class Transfers(Goods):
                  self.total("in_flight") == 0 and self.total("oldest_seconds") == 0)
 
 
-class Circulation(threading.Thread):
+class Circulation(Stepper):
     """Sends one sword round and round among players; settles each step as a careful caller does."""
 
     def __init__(self, test, players, uid):
-        super().__init__(daemon=True)
+        super().__init__()
         self.test, self.client, self.players, self.uid = test, test.client, players, uid
-        self.at, self.steps, self.aborted, self.ending, self.failure = 0, 0, 0, False, None
+        self.at, self.steps, self.aborted = 0, 0, 0
 
     def step(self):
         holder, taker = self.players[self.at], self.players[(self.at + 1) % len(self.players)]
@@ -204,22 +204,6 @@ class Circulation(threading.Thread):
             "playerId": taker, "opId": uuid7(), "mailIds": [mail["mailId"]]} | UNHELD)
         self.at = (self.at + 1) % len(self.players)
         self.steps += 1
-
-    def run(self):
-        while not self.ending:
-            try:
-                self.step()
-            except Unanswered:
-                time.sleep(0.05)
-            except RpcError as error:
-                if error.code not in ("UNAVAILABLE", "THROTTLED", "DEADLINE_EXCEEDED",
-                                      "OUTCOME_UNKNOWN"):
-                    self.failure = error
-                    return
-                time.sleep(0.05)
-            except BaseException as error:
-                self.failure = error
-                raise
 
 
 class TransferFailure(Goods):
