@@ -62,6 +62,16 @@ unsigned load_transfer_done(struct load_goods *goods, const char *body)
     return goods->stock.minting ? take_uids(&goods->stock, body) : 0;
 }
 
+/* A player trades in one pair alone: who is held until the other side has heard cannot trade on. */
+static bool trades(const struct load_goods *goods, unsigned player)
+{
+    for (unsigned i = 0; i < goods->sides; i++) {
+        if (goods->pairs[i / 2].sides[i % 2].player == player)
+            return true;
+    }
+    return false;
+}
+
 const char *load_swap_put(const struct load_options *options, struct load_goods *goods,
                           unsigned index, struct buf *out)
 {
@@ -70,13 +80,14 @@ const char *load_swap_put(const struct load_options *options, struct load_goods 
     if (goods->sides < 2 * LOAD_PAIRS) {
         struct load_pair *pair = &goods->pairs[goods->sides / 2];
         unsigned slots = options->players / connections;
-        CHECK(slots > 2 * LOAD_PAIRS); /* --players is too small for so many connections. */
+        CHECK(slots > 3 * LOAD_PAIRS); /* --players is too small for so many connections. */
         pair->sides[0].player = index + goods->sides / 2 * connections;
         if (goods->sides % 2 == 1) { /* From the other half: nobody else's, and elsewhere. */
             do {
                 unsigned slot = LOAD_PAIRS + (unsigned)(load_random() % (slots - LOAD_PAIRS));
                 pair->sides[1].player = index + slot * connections;
-            } while (!load_stock_apart(pair->sides[0].player, pair->sides[1].player, SHARDS));
+            } while (trades(goods, pair->sides[1].player) ||
+                     !load_stock_apart(pair->sides[0].player, pair->sides[1].player, SHARDS));
         }
         goods->stock.minter = pair->sides[goods->sides % 2].player;
         goods->stock.minting = true;
