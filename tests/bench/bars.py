@@ -77,6 +77,8 @@ BARS = [
     Bar("overload", "router, MiB at its most", "holdfast.overload.memory.router", "mib", "<=", 512),
     Bar("overload", "a node, MiB at its most", "holdfast.overload.memory.node-1", "mib", "<=",
         node_mib_max()),
+    Bar("audit", "grants/s with a cut of all shards each second, to without",
+        "holdfast.audited.64", RATE, ">=", 0.95, "holdfast.unaudited.64"),
     Bar("scale", "grants/s, 2 million players, to 10 thousand", "holdfast.many.64", RATE,
         ">=", 0.8, "holdfast.few.64"),
     Bar("hour", "grants/s after an hour's log, to a fresh cluster", "holdfast.aged.64", RATE, ">=",

@@ -38,13 +38,14 @@ class Bench:
             store.start()
         return self.stores[kind]
 
-    def cluster(self, name="holdfast", players=0, batched_grants=0):
+    def cluster(self, name="holdfast", players=0, batched_grants=0, settings=None):
         """A started cluster with all its players and, if asked for, grants behind it."""
         if name not in self.stores:
             say(f"starting Holdfast ({name})")
             cluster = Holdfast(self.directory, self.processes, players or self.arguments.players,
                                name)
             cluster.items = self.arguments.items
+            cluster.settings = settings or {}
             cluster.start()
             cluster.fill()
             while cluster.granted < batched_grants:
@@ -206,6 +207,13 @@ def measure_restart(bench):
             "ms": served, "acknowledged": result["acknowledged"], "unknown": result["unknown"]})
 
 
+def measure_audit(bench):
+    """The same load with a cut each second and without: two clusters in alternation."""
+    for name, interval in (("audited", "1s"), ("unaudited", "0ms")):
+        bench.cluster(name, FEW_PLAYERS, settings={"audit_interval": interval})
+        bench.holdfast(f"holdfast.{name}.64", "grant", 64, cluster=name)
+
+
 def measure_scale(bench):
     """The same load on few and on many players: two clusters in alternation."""
     for name, players in (("few", FEW_PLAYERS), ("many", bench.arguments.many_players)):
@@ -224,12 +232,12 @@ def measure_hour(bench):
 GROUPS = {"start": measure_start, "grant": measure_grant, "batch": measure_batch,
           "read": measure_read, "session": measure_session, "transfer": measure_transfer,
           "pages": measure_pages, "overload": measure_overload,
-          "restart": measure_restart}
+          "restart": measure_restart, "audit": measure_audit}
 LONG = {"scale": measure_scale, "hour": measure_hour}
 
 
 # Clusters that serve one group alone.
-OWN = {"restart": ("restart",), "pages": ("pages",), "scale": ("few", "many"), "hour": ("fresh", "aged")}
+OWN = {"restart": ("restart",), "audit": ("audited", "unaudited"), "pages": ("pages",), "scale": ("few", "many"), "hour": ("fresh", "aged")}
 
 
 def measure(bench, names):

@@ -25,7 +25,7 @@ class Holdfast:
         self.name = name
         self.log = directory / f"{name}.log"
         self.port = free_port()
-        self.dev, self.items = None, 1
+        self.dev, self.items, self.settings = None, 1, {}
         self.granted = self.unknown = 0
         self.made = self.transferred = 0  # Items of players "t0", "t1", ..
         self.long_ledger = {}             # See pages.py.
@@ -37,7 +37,8 @@ class Holdfast:
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
     def launch(self, **settings):
-        """`settings` of every process, as HOLDFAST_NAME=VALUE."""
+        """`settings` of every process, beside its own, as HOLDFAST_NAME=VALUE."""
+        settings = self.settings | settings
         env = os.environ | {f"HOLDFAST_{name.upper()}": value for name, value in settings.items()}
         self.dev = self.processes.start([BIN / "holdfast", "dev", "--data", self.home, "--port",
                                          self.port], self.log, env=env)
