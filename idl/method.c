@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#ifdef HOLDFAST_DEBUG_INJECT
+#include "holdfast/debug/v1/debug.pb-c.h"
+#endif
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
@@ -16,8 +19,10 @@
 
 #define PACKAGE_v1            "holdfast.v1."
 #define PACKAGE_internal__v1  "holdfast.internal.v1."
+#define PACKAGE_debug__v1     "holdfast.debug.v1."
 #define INTERNAL_v1           false
 #define INTERNAL_internal__v1 true
+#define INTERNAL_debug__v1    false
 
 static const struct method_info methods[] = {
 #define METHOD_ROW(number, enumerator, package, service, method, r, e, snake)                      \

@@ -88,7 +88,15 @@ enum method_route {
     X(114, LIST_QUARANTINED, v1, AdminService, ListQuarantined, METHOD_SHARD, 0, list_quarantined) \
     X(115, GET_QUARANTINE,   v1, AdminService, GetQuarantine, METHOD_READ, 0, get_quarantine)  \
     X(116, RELEASE_QUARANTINE, v1, AdminService, ReleaseQuarantine, METHOD_MUTATION, 0, release_quarantine) \
-    X(117, TAKE_CUT,         internal__v1, NodeService, TakeCut, METHOD_SHARD_WRITE, 0, take_cut)
+    X(117, TAKE_CUT,         internal__v1, NodeService, TakeCut, METHOD_SHARD_WRITE, 0, take_cut)  \
+    X(118, AUDIT_SEARCH,     internal__v1, NodeService, AuditSearch, METHOD_SHARD, 0, audit_search) \
+    METHOD_TABLE_DEBUG(X)
+/* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
+#ifdef HOLDFAST_DEBUG_INJECT
+#define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, DebugService, Inject, METHOD_MUTATION, 0, inject)
+#else
+#define METHOD_TABLE_DEBUG(X)
+#endif
 /* clang-format on */
 
 #define METHOD_ENUM(number, enumerator, package, service, method, route, element, snake)           \

@@ -144,7 +144,7 @@ void arguments_print_help(void)
            "  holdfast events [--follow]          what is out of the ordinary, on all nodes\n"
            "  holdfast reconcile [--follow]       what a crash left half done, and how it ended\n"
            "  holdfast quarantine list            players held back, and why; show PLAYER\n"
-           "  holdfast quarantine release PLAYER --reason TEXT\n"
+           "  holdfast quarantine release PLAYER --reason TEXT [--made GOODS]\n"
            "  holdfast op new                     a fresh op_id, a UUIDv7\n"
            "  holdfast op get ENTITY OP_ID        what became of an operation\n"
            "  holdfast op resolve ENTITY OP_ID [--seal]   settle it; --seal: for ever\n"

@@ -31,6 +31,7 @@
     X(seq,           "seq",             "N",       "0",                     "ledger: the entry, if its outcome is kept no more") \
     X(expires_ms,    "expires-ms",      "MS",      "60000",                 "ledger reserve: until it comes back") \
     X(to,            "to",              "PLAYER",  "",                      "ledger post: who gets it; else it is spent") \
+    X(made,          "made",            "LIST",    "",                      "quarantine release: surplus to be regarded as made: UID,gold=5") \
     X(player,        "player",          "PLAYER",  "",                      "ledger export: whose ledger")
 /* clang-format on */
 

@@ -23,6 +23,9 @@ static const struct {
     { "item", verb_item },
     { "quarantine", verb_quarantine },
     { "swap", verb_swap },
+#ifdef HOLDFAST_DEBUG_INJECT
+    { "debug", verb_debug },
+#endif
 };
 
 int main(int argc, char **argv)

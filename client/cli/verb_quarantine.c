@@ -54,6 +54,32 @@ static int show(const struct arguments *arguments, const char *player)
     return code;
 }
 
+/* "UID,gold=5" into the request. False: written to standard error. */
+static bool add_made(json_t *request, const char *list)
+{
+    json_t *items = json_array(), *amounts = json_array();
+    bool good = true;
+
+    json_object_set_new(request, "madeItems", items);
+    json_object_set_new(request, "madeAmounts", amounts);
+    while (*list != 0 && good) {
+        size_t size = strcspn(list, ",");
+        const char *equals = memchr(list, '=', size);
+        good = size > 0 && (equals == NULL || (equals > list && equals + 1 < list + size));
+        if (good && equals == NULL)
+            json_array_append_new(items, json_stringn(list, size));
+        else if (good)
+            json_array_append_new(
+                amounts,
+                json_pack("{s:s%, s:s%}", "currency", list, (size_t)(equals - list), "amount",
+                          equals + 1, (size_t)(list + size - equals - 1)));
+        list += size + (list[size] == ',');
+    }
+    if (!good)
+        fprintf(stderr, "holdfast: --made wants UIDs and CURRENCY=AMOUNT, with commas between\n");
+    return good;
+}
+
 static int let_go(const struct arguments *arguments, const char *player)
 {
     char op_id[37];
@@ -64,11 +90,14 @@ static int let_go(const struct arguments *arguments, const char *player)
         return 2;
     }
     client_op_id(op_id);
-    json_t *answer =
-        call_json(arguments, "AdminService/ReleaseQuarantine",
-                  json_pack("{s:s, s:s, s:s, s:{s:{s:s}}}", "playerId", player, "opId", op_id,
-                            "reason", arguments->reason, "authority", "system", "scope", "admin"),
-                  &code);
+    json_t *request =
+        json_pack("{s:s, s:s, s:s, s:{s:{s:s}}}", "playerId", player, "opId", op_id, "reason",
+                  arguments->reason, "authority", "system", "scope", "admin");
+    if (!add_made(request, arguments->made)) {
+        json_decref(request);
+        return 2;
+    }
+    json_t *answer = call_json(arguments, "AdminService/ReleaseQuarantine", request, &code);
     if (answer != NULL)
         printf("%s is released; it was quarantined for: %s\n", player,
                json_string_value(json_object_get(answer, "wasFor")));
@@ -87,6 +116,7 @@ int verb_quarantine(const struct arguments *arguments)
     if (arguments->word_count == 3 && strcmp(what, "release") == 0)
         return let_go(arguments, arguments->words[2]);
     fprintf(stderr,
-            "usage: holdfast quarantine list | show PLAYER | release PLAYER --reason TEXT\n");
+            "usage: holdfast quarantine list | show PLAYER\n"
+            "       holdfast quarantine release PLAYER --reason TEXT [--made UID,CURRENCY=AMOUNT]\n");
     return 2;
 }

@@ -20,8 +20,11 @@ typedef Holdfast__Internal__V1__CutTotals cut_totals;
 void audit_free(struct coord *coord)
 {
     free(coord->audit.acks);
-    for (uint32_t i = 0; i < AUDIT_CUTS; i++)
+    for (uint32_t i = 0; i < AUDIT_CUTS; i++) {
         free(coord->audit.sums[i].told);
+        free(coord->audit.sums[i].buckets);
+    }
+    search_free(coord);
 }
 
 /* Sums that another coordinator may go on with are made anew: parts are asked for again. */
@@ -31,6 +34,8 @@ void audit_drop(struct coord *coord)
 
     audit->running = false;
     audit->imbalance = false;
+    audit->want_buckets = false;
+    search_drop(coord);
     for (uint32_t i = 0; i < AUDIT_CUTS; i++)
         audit->sums[i].cut = 0;
 }
@@ -42,8 +47,10 @@ static void make_room(struct coord *coord)
     if (audit->acks != NULL)
         return;
     audit->acks = mem_zalloc(coord->shard_count);
-    for (uint32_t i = 0; i < AUDIT_CUTS; i++)
+    for (uint32_t i = 0; i < AUDIT_CUTS; i++) {
         audit->sums[i].told = mem_zalloc(coord->shard_count);
+        audit->sums[i].buckets = mem_zalloc(sizeof *audit->sums[i].buckets * AUDIT_BUCKETS);
+    }
 }
 
 static void round_start(struct coord *coord)
@@ -55,10 +62,13 @@ static void round_start(struct coord *coord)
     if (oldest->cut != 0 && oldest->left > 0)
         coord->stats.audit_inconclusive++;
     uint8_t *told = oldest->told;
+    struct audit_bucket *buckets = oldest->buckets;
     memmove(&audit->sums[1], &audit->sums[0], sizeof *audit->sums * (AUDIT_CUTS - 1));
     memset(told, 0, coord->shard_count);
-    audit->sums[0] =
-        (struct audit_sum){ .cut = audit->cut, .told = told, .left = coord->shard_count };
+    memset(buckets, 0, sizeof *buckets * AUDIT_BUCKETS);
+    audit->sums[0] = (struct audit_sum){
+        .cut = audit->cut, .told = told, .left = coord->shard_count, .buckets = buckets
+    };
     audit->cut++;
     memset(audit->acks, ACK_WANTED, coord->shard_count);
     audit->acks_left = coord->shard_count;
@@ -67,12 +77,13 @@ static void round_start(struct coord *coord)
     audit->next_ms = coord->now_ms + coord->limits.audit_interval_ms;
 }
 
-static struct slice body_of(uint64_t cut, uint32_t shard, struct arena *arena)
+static struct slice body_of(const struct audit *audit, uint32_t shard, struct arena *arena)
 {
     Holdfast__Internal__V1__TakeCutRequest request = HOLDFAST__INTERNAL__V1__TAKE_CUT_REQUEST__INIT;
 
     request.shard = shard;
-    request.cut = cut;
+    request.cut = audit->cut;
+    request.with_buckets = audit->want_buckets;
     size_t size = protobuf_c_message_get_packed_size(&request.base);
     uint8_t *data = arena_alloc(arena, size);
     protobuf_c_message_pack(&request.base, data);
@@ -93,7 +104,7 @@ static void ask(struct coord *coord, struct coord_out *out)
         if (call == NULL)
             return;
         call->method = METHOD_TAKE_CUT;
-        call->body = body_of(audit->cut, i, &out->arena);
+        call->body = body_of(audit, i, &out->arena);
         open->method = call->method;
         open->cut = audit->cut;
         audit->acks[i] = ACK_CALLING;
@@ -112,6 +123,7 @@ void audit_run(struct coord *coord, struct coord_out *out)
         round_start(coord);
     if (audit->running && audit->acks_left > 0)
         ask(coord, out);
+    search_run(coord, out);
 }
 
 /* ---- answers ---- */
@@ -134,6 +146,22 @@ static struct audit_currency *currency_get(struct audit_sum *sum, const char *na
     return currency;
 }
 
+static void add_buckets(struct audit_sum *sum, ProtobufCBinaryData bytes)
+{
+    struct reader reader = reader_from((struct slice){ bytes.data, bytes.len });
+
+    while (reader_left(&reader) > 0 && !reader.bad) {
+        uint32_t place = read_u32(&reader);
+        int32_t count = (int32_t)read_u32(&reader);
+        uint64_t hashes = read_u64(&reader);
+        if (reader.bad || place >= AUDIT_BUCKETS)
+            return; /* The sum does not fit the total then, and is no base for a search. */
+        sum->buckets[place].count += count;
+        sum->buckets[place].hashes += hashes;
+    }
+    sum->bucket_parts++;
+}
+
 static void add(struct audit_sum *sum, uint32_t shard, const cut_totals *part)
 {
     for (size_t i = 0; i < part->n_amounts; i++) {
@@ -142,6 +170,8 @@ static void add(struct audit_sum *sum, uint32_t shard, const cut_totals *part)
     }
     sum->count = (int64_t)((uint64_t)sum->count + (uint64_t)part->count);
     sum->hashes += part->hashes;
+    if (part->has_buckets)
+        add_buckets(sum, part->buckets);
     sum->told[shard] = 1;
     sum->left--;
 }
@@ -190,6 +220,15 @@ static void count(struct coord *coord, const struct audit_sum *sum)
     }
     audit->imbalance = !zero;
     audit->imbalance_hash = hash;
+    audit->want_buckets = sum->count != 0 || sum->hashes != 0;
+    if (zero) {
+        search_balanced(coord);
+        return;
+    }
+    search_imbalance(coord, sum, hash);
+    audit->want_buckets &= !audit->search.known;
+    if (audit->want_buckets && audit->search.state == SEARCH_NONE)
+        audit->next_ms = coord->now_ms; /* Do not wait to learn more. */
 }
 
 static void take_parts(struct coord *coord, uint32_t shard,

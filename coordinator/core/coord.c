@@ -236,5 +236,7 @@ void coord_stats_get(const struct coord *coord, struct coord_stats *ret_stats)
     stats.calls_open = coord->call_count;
     stats.audit_imbalance = coord->audit.imbalance;
     stats.audit_age_seconds = stats.active ? (coord->now_ms - coord->audit.counted_ms) / 1000 : 0;
+    if (coord->limits.audit_interval_ms == 0)
+        stats.audit_age_seconds = 0;
     *ret_stats = stats;
 }

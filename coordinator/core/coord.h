@@ -144,7 +144,7 @@ struct coord_call {
     uint64_t call;
     uint64_t node;
     uint32_t shard;
-    uint16_t method; /* METHOD_EXPIRE_SERVER, METHOD_APPLY_POLICY or METHOD_TAKE_CUT. */
+    uint16_t method; /* EXPIRE_SERVER, APPLY_POLICY, TAKE_CUT, AUDIT_SEARCH, CONTAIN_PLAYER. */
     uint32_t timeout_ms;
     struct slice body;
 };
@@ -219,7 +219,10 @@ const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t 
 #define AUDIT_COUNTERS(X)                                                                          \
     X(audit_cuts,             "cuts in which every unit and item was counted")                     \
     X(audit_inconclusive,     "cuts given up: a shard did not answer, or transfers stayed open")   \
-    X(audit_violations,       "imbalances found, each counted once")
+    X(audit_violations,       "imbalances found, each counted once")                               \
+    X(audit_searches,         "searches for who holds what is too much")                           \
+    X(audit_unexplained,      "imbalances given up: nobody was found who holds too much")          \
+    X(audit_contained,        "players quarantined because of the audit")
 #define AUDIT_GAUGES(X)                                                                            \
     X(audit_cut,              "the last cut that was counted")                                     \
     X(audit_age_seconds,      "since then, or since this coordinator was elected")                 \

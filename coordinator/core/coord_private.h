@@ -93,15 +93,33 @@ struct open_call {
     uint16_t method;
     struct incarnation incarnation; /* None: the call is about the policy. */
     int64_t policy_revision;
-    uint64_t cut; /* TakeCut: which. */
+    uint64_t cut;     /* TakeCut: which. AuditSearch and ContainPlayer: which search. */
+    uint32_t suspect; /* ContainPlayer: whom. */
 };
 
 #define AUDIT_CURRENCIES_MAX 256u
 #define AUDIT_CUTS           2u
+#define AUDIT_BUCKETS        4096u /* node/core/totals.h */
+#define AUDIT_UID_BYTES      16u
+#define AUDIT_PLAYER_SIZE    104u
+#define AUDIT_REASON_SIZE    65u
+#define AUDIT_OP_SIZE        72u
+
+/* More than these are found by later searches. */
+#define AUDIT_BAD_BUCKETS_MAX    64u
+#define AUDIT_BAD_CURRENCIES_MAX 16u
+#define AUDIT_FOUND_MAX          262144u
+#define AUDIT_SUSPECTS_MAX       256u
+#define AUDIT_TRIES_MAX          5u
 
 struct audit_currency {
     char name[33];
     int64_t net;
+};
+
+struct audit_bucket {
+    int64_t count;
+    uint64_t hashes;
 };
 
 /* What all shards hold at one cut, less what was made. */
@@ -113,6 +131,49 @@ struct audit_sum {
     struct audit_currency currencies[AUDIT_CURRENCIES_MAX]; /* In no order. */
     int64_t count;                                          /* Of items. */
     uint64_t hashes;
+    uint32_t bucket_parts;        /* Of how many shards `buckets` is the sum. */
+    struct audit_bucket *buckets; /* AUDIT_BUCKETS of them. */
+};
+
+/* An item that somebody holds. */
+struct audit_found {
+    uint8_t uid[AUDIT_UID_BYTES];
+    uint64_t hash;
+    uint32_t shard;
+    char player[AUDIT_PLAYER_SIZE];
+};
+
+/* Somebody to be contained. */
+struct audit_suspect {
+    uint32_t shard;
+    uint8_t ack;
+    char player[AUDIT_PLAYER_SIZE];
+    char reason[AUDIT_REASON_SIZE];
+    char op_id[AUDIT_OP_SIZE];
+};
+
+enum search_state { SEARCH_NONE, SEARCH_PAGES, SEARCH_CONTAIN };
+
+/* Who holds what is too much (audit_search.c). */
+struct audit_search {
+    enum search_state state;
+    bool known;     /* `hash` was searched for, and what could be found is contained. */
+    uint64_t hash;  /* The imbalance. */
+    uint32_t tries; /* Searches for it. */
+    uint64_t number, cut, next_ms;
+    uint32_t bucket_count, currency_count;
+    uint32_t buckets[AUDIT_BAD_BUCKETS_MAX];
+    struct audit_bucket bad[AUDIT_BAD_BUCKETS_MAX];
+    char currencies[AUDIT_BAD_CURRENCIES_MAX][33];
+    uint8_t *acks; /* Per shard. */
+    uint32_t acks_left;
+    char (*cursors)[AUDIT_PLAYER_SIZE]; /* Per shard. */
+    struct audit_found *found;
+    uint32_t found_count, found_capacity;
+    bool overflow; /* More was found than is kept. */
+    uint32_t wallets, undecided;
+    struct audit_suspect *suspects;
+    uint32_t suspect_count;
 };
 
 struct audit {
@@ -126,6 +187,8 @@ struct audit {
     struct audit_sum sums[AUDIT_CUTS]; /* Of the cuts before `cut`, the newer one first. */
     bool imbalance;                    /* At the cut counted last. */
     uint64_t imbalance_hash;           /* Of all of it: another one is another violation. */
+    bool want_buckets;                 /* Items are wrong, and it is not known which. */
+    struct audit_search search;
 };
 
 struct coord {
@@ -225,5 +288,18 @@ void audit_run(struct coord *coord, struct coord_out *out);
 void audit_done(struct coord *coord, const struct open_call *call, const struct coord_event *event);
 void audit_drop(struct coord *coord);
 void audit_free(struct coord *coord);
+
+/* ---- audit_search.c: who holds what is too much, and that they are held back ---- */
+/* A cut that does not come to zero, whenever it was counted. `hash`: of the imbalance. */
+void search_imbalance(struct coord *coord, const struct audit_sum *sum, uint64_t hash);
+/* There is none any more. */
+void search_balanced(struct coord *coord);
+void search_run(struct coord *coord, struct coord_out *out);
+void search_page_done(struct coord *coord, const struct open_call *call,
+                      const struct coord_event *event);
+void search_contained(struct coord *coord, const struct open_call *call,
+                      const struct coord_event *event);
+void search_drop(struct coord *coord);
+void search_free(struct coord *coord);
 
 #endif

@@ -197,6 +197,10 @@ void delivery_done(struct coord *coord, const struct coord_event *event)
     shard_called(coord, shard, open, event->status);
     if (open->method == METHOD_TAKE_CUT) {
         audit_done(coord, open, event);
+    } else if (open->method == METHOD_AUDIT_SEARCH) {
+        search_page_done(coord, open, event);
+    } else if (open->method == METHOD_CONTAIN_PLAYER) {
+        search_contained(coord, open, event);
     } else if (open->policy_revision > 0) {
         shard->policy_calls--;
         if (ok && open->policy_revision > shard->policy_revision)

@@ -98,11 +98,28 @@ static void tell(struct arena *arena, const struct cut *cut,
     }
 }
 
-void audit_tell(struct arena *arena, const struct meta *meta,
+static void tell_buckets(struct arena *arena, const struct cut *cut,
+                         Holdfast__Internal__V1__CutTotals *told)
+{
+    struct buf bytes = { 0 };
+
+    totals_encode_buckets(&cut->totals, &bytes);
+    struct slice copy = arena_copy(arena, buf_slice(&bytes));
+    buf_deinit(&bytes);
+    told->has_buckets = true;
+    told->buckets.data = (uint8_t *)(uintptr_t)copy.data;
+    told->buckets.len = copy.size;
+}
+
+void audit_tell(struct arena *arena, const struct meta *meta, bool with_buckets,
                 Holdfast__Internal__V1__TakeCutResponse *ret_response)
 {
     ret_response->totals =
         arena_messages(arena, &holdfast__internal__v1__cut_totals__descriptor, CUTS_KEPT);
-    for (uint32_t i = 0; i < CUTS_KEPT && meta->cuts[i].id > 0; i++)
-        tell(arena, &meta->cuts[i], ret_response->totals[ret_response->n_totals++]);
+    for (uint32_t i = 0; i < CUTS_KEPT && meta->cuts[i].id > 0; i++) {
+        Holdfast__Internal__V1__CutTotals *told = ret_response->totals[ret_response->n_totals++];
+        tell(arena, &meta->cuts[i], told);
+        if (with_buckets)
+            tell_buckets(arena, &meta->cuts[i], told);
+    }
 }

@@ -35,8 +35,8 @@ void audit_settled(struct apply_context *context, const Holdfast__Internal__V1__
 /* In the transaction in which a transaction of players is decided: what it makes. */
 void audit_made(struct apply_context *context, const Holdfast__Internal__V1__TxnDelta *made);
 
-/* In the arena. */
-void audit_tell(struct arena *arena, const struct meta *meta,
+/* In the arena. `with_buckets`: those that are not zero, too. */
+void audit_tell(struct arena *arena, const struct meta *meta, bool with_buckets,
                 Holdfast__Internal__V1__TakeCutResponse *ret_response);
 
 #endif

@@ -119,6 +119,7 @@ static void tell_contained(struct shard *shard, const struct entry *entry,
     if (incident == NULL || request == NULL)
         return;
     set_text(incident->player, sizeof incident->player, slice_from_text(request->player_id));
+    set_text(incident->op_id, sizeof incident->op_id, slice_from_text(request->op_id));
     set_text(incident->what, sizeof incident->what, slice_from_text(request->reason));
 }
 

@@ -304,6 +304,18 @@ bool totals_are_zero(const struct totals *totals)
     return totals->count == 0 && totals->hashes == 0;
 }
 
+void totals_encode_buckets(const struct totals *totals, struct buf *out)
+{
+    for (uint32_t i = 0; totals->buckets != NULL && i < TOTALS_BUCKETS; i++) {
+        const struct totals_bucket *bucket = &totals->buckets[i];
+        if (bucket->count == 0 && bucket->hashes == 0)
+            continue;
+        buf_put_u32(out, i);
+        buf_put_u32(out, (uint32_t)bucket->count);
+        buf_put_u64(out, bucket->hashes);
+    }
+}
+
 void totals_encode(const struct totals *totals, struct buf *out)
 {
     uint32_t filled = 0;
@@ -316,14 +328,8 @@ void totals_encode(const struct totals *totals, struct buf *out)
     for (uint32_t i = 0; totals->buckets != NULL && i < TOTALS_BUCKETS; i++)
         filled += totals->buckets[i].count != 0 || totals->buckets[i].hashes != 0;
     buf_put_u32(out, filled);
-    for (uint32_t i = 0; filled > 0 && i < TOTALS_BUCKETS; i++) {
-        const struct totals_bucket *bucket = &totals->buckets[i];
-        if (bucket->count == 0 && bucket->hashes == 0)
-            continue;
-        buf_put_u32(out, i);
-        buf_put_u32(out, (uint32_t)bucket->count);
-        buf_put_u64(out, bucket->hashes);
-    }
+    if (filled > 0)
+        totals_encode_buckets(totals, out);
 }
 
 static void read_currency(struct reader *reader, struct totals *totals)

@@ -58,6 +58,9 @@ bool totals_row(struct totals *totals, struct arena *arena, struct slice key, st
 bool totals_record(struct totals *totals, struct arena *arena, struct slice row, int sign);
 bool totals_are_zero(const struct totals *totals);
 
+/* Of each bucket that is not zero: place and count (u32), hashes (u64). */
+void totals_encode_buckets(const struct totals *totals, struct buf *out);
+
 /* Buckets that are zero take no room. */
 void totals_encode(const struct totals *totals, struct buf *out);
 void totals_decode(struct reader *reader, struct totals *totals); /* Malformed: reader->bad. */

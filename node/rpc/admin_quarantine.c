@@ -1,12 +1,17 @@
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
 #include "idl/method.h"
 #include "node/core/arena_proto.h"
+#include "node/core/audit.h"
+#include "node/core/ledger.h"
 #include "node/core/profile.h"
 #include "node/core/refusal.h"
 #include "node/core/text_rule.h"
 #include "node/rpc/methods.h"
 
 #define REASON_MAX 64u
+
+typedef Holdfast__V1__ReleaseQuarantineRequest release_request;
 
 static Holdfast__V1__Quarantined *message_of(struct arena *arena, const struct quarantined *held)
 {
@@ -59,6 +64,35 @@ const struct handler admin_get_quarantine_handler = {
     .read = admin_get_quarantine_read,
 };
 
+static err made_check(struct check_context *context, const release_request *request)
+{
+    uint8_t uid[ITEM_UID_BYTES];
+
+    if (request->n_made_items > LEDGER_ITEMS_MAX)
+        return refuse_number(context->arena, context->refusal, "made_items", "at most 64",
+                             (int64_t)request->n_made_items);
+    if (request->n_made_amounts > LEDGER_CHANGES_MAX)
+        return refuse_number(context->arena, context->refusal, "made_amounts", "at most 16",
+                             (int64_t)request->n_made_amounts);
+    for (size_t i = 0; i < request->n_made_items; i++) {
+        struct slice text = slice_from_text(request->made_items[i]);
+        if (item_uid_parse(text, uid) != ERR_OK)
+            return refuse_invalid(context->arena, context->refusal, "made_items",
+                                  "32 hex digits, lower case", text_shorten(context->arena, text));
+    }
+    for (size_t i = 0; i < request->n_made_amounts; i++) {
+        const Holdfast__V1__CurrencyAmount *each = request->made_amounts[i];
+        if (policy_find_currency(&context->meta->policy, slice_from_text(each->currency)) == NULL)
+            return refuse_invalid(
+                context->arena, context->refusal, "made_amounts", "a currency of the policy",
+                text_shorten(context->arena, slice_from_text(each->currency)));
+        if (each->amount > AMOUNT_MAX || each->amount < -AMOUNT_MAX)
+            return refuse_invalid(context->arena, context->refusal, "made_amounts",
+                                  "-9007199254740991 to 9007199254740991", "");
+    }
+    return ERR_OK;
+}
+
 static err admin_release_check(struct check_context *context, ProtobufCMessage *message)
 {
     const Holdfast__V1__ReleaseQuarantineRequest *request =
@@ -69,7 +103,19 @@ static err admin_release_check(struct check_context *context, ProtobufCMessage *
         return refuse_invalid(context->arena, context->refusal, "reason",
                               "1 to 64 bytes of UTF-8 without control characters",
                               text_shorten(context->arena, reason));
-    return ERR_OK;
+    return made_check(context, request);
+}
+
+/* Counted as made, so that what is held too much is held rightly from now on. */
+static void regard_as_made(struct apply_context *context, const release_request *request)
+{
+    Holdfast__Internal__V1__TxnDelta made = HOLDFAST__INTERNAL__V1__TXN_DELTA__INIT;
+
+    made.n_amounts = request->n_made_amounts;
+    made.amounts = request->made_amounts;
+    made.n_added = request->n_made_items;
+    made.added = request->made_items;
+    audit_made(context, &made);
 }
 
 static err admin_release_handle(struct apply_context *context, const ProtobufCMessage *message,
@@ -81,7 +127,6 @@ static err admin_release_handle(struct apply_context *context, const ProtobufCMe
     const struct quarantined *held =
         meta_find_quarantined(context->meta, player_id(context->player));
 
-    (void)message;
     if (!slice_equal(scope, SLICE_LITERAL("admin")) &&
         !slice_equal(scope, SLICE_LITERAL("moderation")))
         return refuse(context->arena, context->refusal, CODE(PERMISSION_DENIED), "authority",
@@ -91,6 +136,7 @@ static err admin_release_handle(struct apply_context *context, const ProtobufCMe
                       "the player is not quarantined");
     response->was_for = arena_text(context->arena, slice_from_text(held->reason));
     meta_release(context->meta, held);
+    regard_as_made(context, (const release_request *)message);
     return ERR_OK;
 }
 

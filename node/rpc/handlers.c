@@ -44,6 +44,10 @@ static const struct handler *const handlers[] = {
     [METHOD_EXECUTE]           = &transaction_execute_handler,
     [METHOD_SWAP]              = &transaction_swap_handler,
     [METHOD_TAKE_CUT]          = &node_take_cut_handler,
+    [METHOD_AUDIT_SEARCH]      = &node_audit_search_handler,
+#ifdef HOLDFAST_DEBUG_INJECT
+    [METHOD_DEBUG_INJECT]      = &debug_inject_handler,
+#endif
     [METHOD_CONTAIN_PLAYER]    = &node_contain_player_handler,
     [METHOD_LIST_QUARANTINED]  = &admin_list_quarantined_handler,
     [METHOD_GET_QUARANTINE]    = &admin_get_quarantine_handler,

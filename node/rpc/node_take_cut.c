@@ -9,7 +9,7 @@ static err node_take_cut_handle(struct apply_context *context, const ProtobufCMe
     const Holdfast__Internal__V1__TakeCutRequest *request = (const void *)message;
     Holdfast__Internal__V1__TakeCutResponse *response = (void *)reply;
 
-    audit_tell(context->arena, context->meta, response);
+    audit_tell(context->arena, context->meta, request->with_buckets, response);
     audit_cut(context->meta, request->cut);
     response->cut = context->meta->cut_id;
     return ERR_OK;

@@ -1,0 +1,75 @@
+#include "holdfast/debug/v1/debug.pb-c.h"
+#include "idl/method.h"
+#include "node/core/goods.h"
+#include "node/core/refusal.h"
+#include "node/core/text_rule.h"
+#include "node/rpc/methods.h"
+
+/* Damage on purpose, the same on all replicas: what a fault of a program could do. */
+#define ITEM_KIND "injected"
+
+typedef Holdfast__Debug__V1__InjectRequest inject_request;
+
+static err debug_inject_check(struct check_context *context, ProtobufCMessage *message)
+{
+    const inject_request *request = (const inject_request *)message;
+    struct slice uid = slice_from_text(request->item_uid);
+    struct slice currency = slice_from_text(request->currency);
+    uint8_t bytes[ITEM_UID_BYTES];
+
+    if (uid.size > 0 && item_uid_parse(uid, bytes) != ERR_OK)
+        return refuse_invalid(context->arena, context->refusal, "item_uid",
+                              "32 hex digits, lower case", text_shorten(context->arena, uid));
+    if (currency.size > 0 && policy_find_currency(&context->meta->policy, currency) == NULL)
+        return refuse_invalid(context->arena, context->refusal, "currency",
+                              "a currency of the policy", text_shorten(context->arena, currency));
+    if (request->amount < 0 || request->amount > AMOUNT_MAX / 2)
+        return refuse_invalid(context->arena, context->refusal, "amount",
+                              "0 to 4503599627370495", "");
+    return ERR_OK;
+}
+
+static void put_item(struct apply_context *context, const char *uid)
+{
+    struct item_row item = {
+        .step = 1,
+        .minted_at_ms = context->owner_ms,
+        .kind = SLICE_LITERAL(ITEM_KIND),
+        .attributes = SLICE_LITERAL("{}"),
+    };
+    Holdfast__V1__Item *message;
+    struct item_row row;
+
+    (void)!item_uid_parse(slice_from_text(uid), item.uid); /* It was checked. */
+    message = goods_item_message(context->arena, &item);
+    (void)!goods_put_items(context, 1, &message, UINT64_MAX, &row);
+}
+
+static err debug_inject_handle(struct apply_context *context, const ProtobufCMessage *message,
+                               ProtobufCMessage *reply)
+{
+    const inject_request *request = (const inject_request *)message;
+    struct slice currency = slice_from_text(request->currency);
+
+    (void)reply;
+    if (!slice_equal(context->op->authority.scope, SLICE_LITERAL("admin")))
+        return refuse(context->arena, context->refusal, CODE(PERMISSION_DENIED), "authority",
+                      "damage on purpose needs the scope admin");
+    if (request->item_uid[0] != 0)
+        put_item(context, request->item_uid);
+    if (currency.size > 0) {
+        struct balance *balance = player_get_balance(context->player, context->arena, currency);
+        if (balance->amount > AMOUNT_MAX - request->amount)
+            return refuse(context->arena, context->refusal, CODE(CAPACITY_FULL), "amount",
+                          "the balance would be too large");
+        balance->amount += request->amount;
+    }
+    return ERR_OK;
+}
+
+const struct handler debug_inject_handler = {
+    .method = METHOD_DEBUG_INJECT,
+    .admits = ADMITS_SYSTEM,
+    .check = debug_inject_check,
+    .handle = debug_inject_handle,
+};
