@@ -348,7 +348,7 @@ static void take_page(struct coord *coord, uint32_t shard, const search_response
         found_add(search, shard, response->items[i]);
     for (size_t i = 0; i < response->n_wallets; i++) {
         const Holdfast__Internal__V1__FoundWallet *wallet = response->wallets[i];
-        (void)snprintf(reason, sizeof reason, "audit: %+lld %.33s than the ledger",
+        (void)snprintf(reason, sizeof reason, "audit: %+lld %.33s beside the ledger",
                        (long long)wallet->too_many, wallet->currency);
         suspect_add(coord, shard, wallet->player_id, reason, wallet->op_id);
     }

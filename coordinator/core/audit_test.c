@@ -53,6 +53,78 @@ static void what_is_doubled_is_told_once(void **state)
     world_free(world);
 }
 
+static void who_holds_an_item_twice_is_contained_once(void **state)
+{
+    struct world *world = ready_world();
+    (void)state;
+
+    world_run(world, 3000);
+    world->holds[1] = world->holds[6] = true;
+    world->items = 1;
+    world_run(world, 4000);
+    assert_true(world->contained[1] && world->contained[6]);
+    assert_string_equal(world->reason, "audit: item 30313233343536373839616263646566 held 2 times");
+    assert_int_equal(world_stats(world).audit_contained, 2);
+    assert_int_equal(world_stats(world).audit_imbalance, 1);
+    world_run(world, 10000); /* It is known: nobody searches again. */
+    assert_int_equal(world_stats(world).audit_searches, 1);
+    assert_int_equal(world->containments, 2);
+    world->items = 0; /* An operator says that it is made. */
+    world_run(world, 3000);
+    assert_int_equal(world_stats(world).audit_imbalance, 0);
+    assert_int_equal(world_stats(world).audit_violations, 1);
+    world_free(world);
+}
+
+static void holders_who_do_not_account_for_the_sums_are_left_alone(void **state)
+{
+    struct world *world = ready_world();
+    (void)state;
+
+    world_run(world, 3000);
+    world->holds[1] = world->holds[6] = true;
+    world->items = 2; /* Twice too many, and only two are found. */
+    world_run(world, 15000);
+    struct coord_stats stats = world_stats(world);
+    assert_int_equal(stats.audit_contained, 0);
+    assert_int_equal(stats.audit_searches, 5);
+    assert_int_equal(stats.audit_unexplained, 1);
+    assert_int_equal(stats.audit_imbalance, 1);
+    world_free(world);
+}
+
+static void a_wallet_that_is_not_its_ledger_is_contained(void **state)
+{
+    struct world *world = ready_world();
+    (void)state;
+
+    world_run(world, 3000);
+    world->gold[3] = world->rich[3] = 7;
+    world_run(world, 4000);
+    assert_true(world->contained[3]);
+    assert_false(world->contained[1]);
+    assert_string_equal(world->reason, "audit: +7 gold beside the ledger");
+    assert_int_equal(world_stats(world).audit_contained, 1);
+    world_free(world);
+}
+
+static void another_coordinator_searches_again_and_contains_nobody_twice(void **state)
+{
+    struct world *world = ready_world();
+    (void)state;
+
+    world_run(world, 3000);
+    world->holds[1] = world->holds[6] = true;
+    world->items = 1;
+    world_run(world, 4000);
+    world_replace_coordinator(world);
+    world_elect(world);
+    world_run(world, 6000);
+    assert_int_equal(world->containments, 4);
+    assert_int_equal(world_stats(world).audit_contained, 0);
+    world_free(world);
+}
+
 static void a_cut_with_open_records_says_nothing(void **state)
 {
     struct world *world = ready_world();
@@ -122,6 +194,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cut_is_counted_while_shards_answer),
         cmocka_unit_test(what_is_doubled_is_told_once),
+        cmocka_unit_test(who_holds_an_item_twice_is_contained_once),
+        cmocka_unit_test(holders_who_do_not_account_for_the_sums_are_left_alone),
+        cmocka_unit_test(a_wallet_that_is_not_its_ledger_is_contained),
+        cmocka_unit_test(another_coordinator_searches_again_and_contains_nobody_twice),
         cmocka_unit_test(a_cut_with_open_records_says_nothing),
         cmocka_unit_test(a_shard_that_does_not_answer_holds_cuts_up),
         cmocka_unit_test(another_coordinator_goes_on_where_the_shards_are),

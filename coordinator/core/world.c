@@ -6,6 +6,9 @@
 
 #include "idl/method.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hash.h"
+
+#define WORLD_UID "0123456789abcdef" /* Of the one item. */
 
 #define CLUSTER "test"
 #define SHARDS  8u
@@ -150,7 +153,8 @@ static void note_body(struct world *world, const struct coord_call *call)
         world->calls_expire++;
         return;
     }
-    if (call->method == METHOD_TAKE_CUT)
+    if (call->method == METHOD_TAKE_CUT || call->method == METHOD_AUDIT_SEARCH ||
+        call->method == METHOD_CONTAIN_PLAYER)
         return;
     CHECK(call->method == METHOD_APPLY_POLICY);
     Holdfast__Internal__V1__ApplyPolicyRequest *request =
@@ -160,6 +164,79 @@ static void note_body(struct world *world, const struct coord_call *call)
     world->policy_version = request->policy->version;
     holdfast__internal__v1__apply_policy_request__free_unpacked(request, NULL);
     world->calls_policy++;
+}
+
+/* Shard 0 tells of all who hold the item without its having been made for them. */
+static void tell_item(const struct world *world, uint32_t shard, bool with_buckets,
+                      Holdfast__Internal__V1__CutTotals *part, uint8_t bytes[16])
+{
+    uint64_t hash = hash_u64((struct slice){ (const uint8_t *)WORLD_UID, 16 });
+    struct buf bucket = { 0 };
+
+    part->has_buckets = with_buckets;
+    if (shard != 0 || world->items == 0)
+        return;
+    part->count = world->items;
+    part->hashes = hash * (uint64_t)(int64_t)world->items;
+    buf_put_u32(&bucket, (uint32_t)(hash % 4096));
+    buf_put_u32(&bucket, (uint32_t)world->items);
+    buf_put_u64(&bucket, part->hashes);
+    memcpy(bytes, bucket.data, 16);
+    buf_deinit(&bucket);
+    part->buckets.data = bytes;
+    part->buckets.len = with_buckets ? 16 : 0;
+}
+
+/* One page: the player of the shard. */
+static size_t search(struct world *world, const struct coord_call *call, uint8_t *bytes)
+{
+    Holdfast__Internal__V1__AuditSearchRequest *request =
+        holdfast__internal__v1__audit_search_request__unpack(NULL, call->body.size,
+                                                             call->body.data);
+    Holdfast__Internal__V1__AuditSearchResponse response =
+        HOLDFAST__INTERNAL__V1__AUDIT_SEARCH_RESPONSE__INIT;
+    Holdfast__Internal__V1__FoundItem item = HOLDFAST__INTERNAL__V1__FOUND_ITEM__INIT;
+    Holdfast__Internal__V1__FoundWallet wallet = HOLDFAST__INTERNAL__V1__FOUND_WALLET__INIT;
+    Holdfast__Internal__V1__FoundItem *items[] = { &item };
+    Holdfast__Internal__V1__FoundWallet *wallets[] = { &wallet };
+    char player[16], uid[33];
+
+    CHECK(request != NULL && request->shard == call->shard);
+    world->searches++;
+    (void)snprintf(player, sizeof player, "p%u", call->shard);
+    for (size_t i = 0; i < 16; i++)
+        (void)snprintf(uid + i * 2, 3, "%02x", (unsigned)(uint8_t)WORLD_UID[i]);
+    item.player_id = wallet.player_id = player;
+    item.item_uid = uid;
+    wallet.currency = (char *)(uintptr_t) "gold";
+    wallet.too_many = world->rich[call->shard];
+    response.items = items;
+    response.n_items = request->n_buckets > 0 && world->holds[call->shard];
+    response.wallets = wallets;
+    response.n_wallets = request->n_currencies > 0 && wallet.too_many != 0;
+    if (request->cursor[0] == 0 && call->shard == 1) {
+        response.n_items = response.n_wallets = 0; /* Of two pages the first is empty. */
+        response.next_cursor = (char *)(uintptr_t) "a";
+    }
+    holdfast__internal__v1__audit_search_request__free_unpacked(request, NULL);
+    return holdfast__internal__v1__audit_search_response__pack(&response, bytes);
+}
+
+static size_t contain(struct world *world, const struct coord_call *call, uint8_t *bytes)
+{
+    Holdfast__Internal__V1__ContainPlayerRequest *request =
+        holdfast__internal__v1__contain_player_request__unpack(NULL, call->body.size,
+                                                               call->body.data);
+    Holdfast__Internal__V1__ContainPlayerResponse response =
+        HOLDFAST__INTERNAL__V1__CONTAIN_PLAYER_RESPONSE__INIT;
+
+    CHECK(request != NULL && request->shard == call->shard && request->player_id[0] == 'p');
+    world->containments++;
+    response.contained = !world->contained[call->shard];
+    world->contained[call->shard] = true;
+    (void)snprintf(world->reason, sizeof world->reason, "%s", request->reason);
+    holdfast__internal__v1__contain_player_request__free_unpacked(request, NULL);
+    return holdfast__internal__v1__contain_player_response__pack(&response, bytes);
 }
 
 /* The shard's part of the two cuts before this one. */
@@ -173,6 +250,7 @@ static size_t take_cut(struct world *world, const struct coord_call *call, uint8
     Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
     Holdfast__Internal__V1__CutTotals parts[2];
     Holdfast__Internal__V1__CutTotals *list[2];
+    uint8_t bucket_bytes[2][16];
     uint64_t *cuts = world->cuts[call->shard];
 
     CHECK(request != NULL && request->shard == call->shard && request->cut > 0);
@@ -184,6 +262,7 @@ static size_t take_cut(struct world *world, const struct coord_call *call, uint8
         parts[i].open = world->open[call->shard];
         parts[i].amounts = amounts;
         parts[i].n_amounts = gold.amount != 0;
+        tell_item(world, call->shard, request->with_buckets, &parts[i], bucket_bytes[i]);
         list[response.n_totals++] = &parts[i];
     }
     if (request->cut > cuts[0]) {
@@ -210,6 +289,10 @@ static void answer_call(struct world *world, const struct coord_call *call)
         note_body(world, call);
     if (status == WIRE_OK && call->method == METHOD_TAKE_CUT)
         size = take_cut(world, call, bytes);
+    else if (status == WIRE_OK && call->method == METHOD_AUDIT_SEARCH)
+        size = search(world, call, bytes);
+    else if (status == WIRE_OK && call->method == METHOD_CONTAIN_PLAYER)
+        size = contain(world, call, bytes);
     world_step(world, (struct coord_event){ .type = COORD_CALL_DONE,
                                             .call = call->call,
                                             .status = status,

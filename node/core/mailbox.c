@@ -1,6 +1,7 @@
 #include "node/core/mailbox.h"
 
 #include "node/core/arena_proto.h"
+#include "node/core/ledger.h"
 #include "node/core/refusal.h"
 #include "node/core/text_rule.h"
 #include "runtime/base/check.h"
@@ -89,8 +90,7 @@ err mailbox_take(struct apply_context *context, struct slice entity, const char 
     enum state_found found = state_find(context->state, row_key_slice(&key), &value);
     if (found == STATE_MISSING)
         need_add_key(context->need, row_key_slice(&key));
-    if (found == STATE_PRESENT)
-        *ret_mail = mail_decode(context->arena, value);
+    *ret_mail = found == STATE_PRESENT ? mail_decode(context->arena, value) : NULL;
     err e = mailbox_count(context->state, entity, context->need, &count);
     if (found == STATE_MISSING || e != ERR_OK)
         return ERR_NEED;
@@ -100,6 +100,9 @@ err mailbox_take(struct apply_context *context, struct slice entity, const char 
         context->refusal->value = mail_id;
         return e;
     }
+    if (*ret_mail == NULL)
+        return refuse_damaged(context->arena, context->refusal, context->damage, entity,
+                              MAIL_DAMAGE);
     CHECK(count > 0);
     state_delete(context->state, row_key_slice(&key));
     count_store(context, entity, count - 1);
@@ -111,6 +114,12 @@ Holdfast__V1__Mail *mail_decode(struct arena *arena, struct slice value)
     Holdfast__V1__Mail *mail =
         (Holdfast__V1__Mail *)arena_unpack(arena, &holdfast__v1__mail__descriptor, value);
 
-    CHECK(mail != NULL);
+    if (mail == NULL || mail->n_items > LEDGER_ITEMS_MAX || mail->n_currencies > LEDGER_CHANGES_MAX)
+        return NULL;
+    for (size_t i = 0; i < mail->n_items; i++) {
+        uint8_t uid[ITEM_UID_BYTES];
+        if (item_uid_parse(slice_from_text(mail->items[i]->uid), uid) != ERR_OK)
+            return NULL;
+    }
     return mail;
 }

@@ -20,13 +20,15 @@
  */
 NODISCARD err mailbox_put(struct apply_context *context, struct slice entity,
                           Holdfast__V1__Mail *mail, uint32_t place, uint32_t count_max);
-/* Removes one. ERR_NEED; ERR_CONFLICT: NOT_FOUND. The mail lives in the arena. */
+/* Removes one. ERR_NEED; ERR_CONFLICT: NOT_FOUND, or QUARANTINED if it cannot be read. The mail
+ * lives in the arena. */
 NODISCARD err mailbox_take(struct apply_context *context, struct slice entity, const char *mail_id,
                            Holdfast__V1__Mail **ret_mail);
 /* ERR_NEED. */
 NODISCARD err mailbox_count(struct state *state, struct slice entity, struct need *need,
                             uint32_t *ret_count);
-/* A row's value, in the arena. */
+#define MAIL_DAMAGE "a piece of mail cannot be read"
+/* A row's value, in the arena. NULL: it cannot be read. */
 Holdfast__V1__Mail *mail_decode(struct arena *arena, struct slice value);
 
 #endif

@@ -347,6 +347,8 @@ void shard_stats_get(const struct shard *shard, struct shard_stats *ret_stats)
 {
     *ret_stats = shard->stats;
     ret_stats->transfers_open = shard_meta(shard)->outbox_open;
+    ret_stats->unread_rows = shard_meta(shard)->unread_rows;
+    ret_stats->quarantined = shard_meta(shard)->quarantine_count;
     ret_stats->transfers_oldest_ms = shard->lanes.oldest_ms;
     ret_stats->transfers_retried = shard->lanes.retried;
     state_stats_get(applier_state(shard->applier), &ret_stats->state);

@@ -171,6 +171,8 @@ struct shard_stats {
     uint64_t proposed, committed, applied, refused, duplicates, reads, rounds;
     uint64_t promotions, truncated_entries, need_rounds, waiting_calls, waiters;
     uint64_t stale_writes_refused, steals, diverged;
+    uint64_t unread_rows;         /* Changes of rows that could not be decoded (meta.h). */
+    uint64_t quarantined;         /* Players held back. */
     uint64_t transfers_open;      /* Records in the outbox. */
     uint64_t transfers_oldest_ms; /* Since the oldest of them that is known was opened. */
     uint64_t transfers_sent, transfers_settled, transfers_refunded, transfers_retried;

@@ -139,6 +139,8 @@ static double read_oldest(void *context)
     X(transfers_again, "holdfast_node_transfers_retried_total",      counter, view->stats.transfers_retried,            "Records sent to other shards again.") \
     X(transfers_done, "holdfast_node_transfers_settled_total",       counter, view->stats.transfers_settled,            "Transfers that arrived, as their source has logged.") \
     X(transfers_back, "holdfast_node_transfers_refunded_total",      counter, view->stats.transfers_refunded,           "Transfers that were refused or cancelled, as their source has logged.") \
+    X(quarantined,    "holdfast_node_players_quarantined",           gauge,   view->serving ? view->stats.quarantined : 0, "Players held back in the shards this node owns.") \
+    X(unread,         "holdfast_node_rows_unread",                   gauge,   view->serving ? view->stats.unread_rows : 0, "Changes of rows that could not be decoded, and so are not in the audit's sums.") \
     X(checkpoints,    "holdfast_node_checkpoints_total",             counter, view->checkpoints,                        "Shard checkpoints written.") \
     X(replayed,       "holdfast_node_entries_replayed_total",        counter, view->replayed,                           "Log entries behind the checkpoints when the node started.")
 /* clang-format on */

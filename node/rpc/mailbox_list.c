@@ -23,18 +23,32 @@ struct page {
     bool more;
 };
 
+/* In the place of what cannot be read, so that pages go on; its player is contained. */
+static Holdfast__V1__Mail *unreadable(struct read_context *context, struct slice key)
+{
+    Holdfast__V1__Mail *mail =
+        (Holdfast__V1__Mail *)arena_message(context->arena, &holdfast__v1__mail__descriptor);
+
+    damage_note(context->damage, context->entity, MAIL_DAMAGE);
+    mail->mail_id = arena_alloc(context->arena, MAIL_ID_TEXT_SIZE);
+    item_uid_print(key.data + key.size - ITEM_UID_BYTES, mail->mail_id);
+    return mail;
+}
+
 static bool take_mail(void *page_context, struct slice key, struct slice value)
 {
     struct page *page = page_context;
     Holdfast__V1__MailboxServiceListResponse *response = page->response;
 
-    (void)key;
     if (response->n_mails == page->size || page->bytes > PAGE_BYTES_MAX) {
         page->more = true;
         return false;
     }
     page->bytes += value.size;
-    response->mails[response->n_mails++] = mail_decode(page->context->arena, value);
+    Holdfast__V1__Mail *mail = mail_decode(page->context->arena, value);
+    if (mail == NULL)
+        mail = unreadable(page->context, key);
+    response->mails[response->n_mails++] = mail;
     return true;
 }
 

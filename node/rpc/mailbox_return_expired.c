@@ -47,6 +47,7 @@ static void mailbox_return_expired_footprint(const struct op *op, const Protobuf
 
 struct page {
     struct arena *arena;
+    bool damaged;
     uint32_t count;
     Holdfast__V1__Mail *mails[MAILS_MAX];
 };
@@ -56,8 +57,11 @@ static bool take_mail(void *context, struct slice key, struct slice value)
     struct page *page = context;
 
     (void)key;
-    page->mails[page->count++] = mail_decode(page->arena, value);
-    return true;
+    Holdfast__V1__Mail *mail = mail_decode(page->arena, value);
+    page->damaged = mail == NULL;
+    if (mail != NULL)
+        page->mails[page->count++] = mail;
+    return mail != NULL;
 }
 
 /* The oldest mail after the cursor. ERR_NEED. */
@@ -71,6 +75,7 @@ static err page_read(struct apply_context *context, const return_request *reques
 
     page->arena = context->arena;
     page->count = 0;
+    page->damaged = false;
     row_key_mail_prefix(&prefix, context->op->entity);
     after = prefix;
     if (cursor.size > 0) {
@@ -83,6 +88,9 @@ static err page_read(struct apply_context *context, const return_request *reques
         .limit = request->max > 0 ? request->max : MAILS_MAX,
     };
     err e = state_range_visit(context->state, &range, context->need, take_mail, page);
+    if (e == ERR_OK && page->damaged)
+        return refuse_damaged(context->arena, context->refusal, context->damage,
+                              context->op->entity, MAIL_DAMAGE);
     if (e == ERR_OK && page->count == range.limit)
         response->next_cursor = page->mails[page->count - 1]->mail_id;
     return e;
