@@ -271,6 +271,33 @@ static void a_claim_that_does_not_fit_leaves_the_mail_where_it_is(void **state)
     assert_int_equal(items_of(f, "bob"), 200);
 }
 
+static void mail_that_cannot_be_read_holds_its_player_back(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t id[ITEM_UID_BYTES];
+    struct row_key key;
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 10));
+    send_response *sent = send(f, &(struct sending){ .from = "ann", .to = "bob", .gold = 4 });
+    char *mail_id = strdup(sent->mail_id);
+    assert_int_equal(item_uid_parse(slice_from_text(mail_id), id), ERR_OK);
+    row_key_mail(&key, SLICE_LITERAL("player:bob"), id);
+    state_begin(applier_state(f->applier));
+    state_put(applier_state(f->applier), row_key_slice(&key), SLICE_LITERAL("\377\377\377"));
+    state_commit(applier_state(f->applier));
+    assert_null(claim(f, "bob", mail_id));
+    assert_int_equal(f->error->code, ERROR(QUARANTINED));
+    const struct damage *damage = applier_take_damage(f->applier);
+    assert_non_null(damage);
+    assert_string_equal(damage->player, "bob");
+    list_response *mail = list(f, "bob");
+    assert_int_equal(mail->n_mails, 1);
+    assert_string_equal(mail->mails[0]->mail_id, mail_id);
+    assert_non_null(applier_take_damage(f->applier));
+    assert_non_null(fixture_grant(f, "ann", "unheld", 5));
+    free(mail_id);
+}
+
 int main(void)
 {
 #define ONE_SHARD(name) cmocka_unit_test_setup_teardown(name, setup_one_shard, fixture_teardown)
@@ -282,6 +309,7 @@ int main(void)
         ONE_SHARD(mail_from_the_game_is_new_and_disturbs_no_session),
         ONE_SHARD(expired_mail_comes_back_to_its_sender_and_then_stays),
         ONE_SHARD(a_full_mailbox_takes_no_more),
+        ONE_SHARD(mail_that_cannot_be_read_holds_its_player_back),
         ONE_SHARD(a_claim_that_does_not_fit_leaves_the_mail_where_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
