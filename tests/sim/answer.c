@@ -363,7 +363,7 @@ void oracle_answer(struct sim *sim, const struct node_call *call, const struct s
     struct arena *arena = &sim->oracle->arena;
     struct told t = { .sim = sim, .call = call, .shard = &sim->oracle->shards[call->shard] };
 
-    if (sim->failure[0] != '\0' || reply->status == REPLY_UNKNOWN ||
+    if (sim->failure[0] != '\0' || sim->damaged || reply->status == REPLY_UNKNOWN ||
         (reply->status == REPLY_NOT_OWNER && method->route != METHOD_MUTATION))
         return;
     arena_reset(arena);

@@ -105,7 +105,7 @@ enum sim_kind {
     X(clock_jumps) X(etcd_outages) X(etcd_cuts) X(leases_revoked) X(watch_delays)                  \
     X(watch_resets) X(coordinators_killed) X(servers_killed) X(servers_paused) X(answers_lost)     \
     X(disk_stalls) X(duels) X(deposals) X(replicas_isolated) X(unseatings) X(stale_reads)          \
-    X(bits_flipped) X(servers_flapped) X(credits_late)
+    X(bits_flipped) X(servers_flapped) X(credits_late) X(damages)
 /* clang-format on */
 
 struct sim_counts {
@@ -371,6 +371,7 @@ struct sim {
     uint64_t deadline_ms;
     uint64_t act_ms;
     uint32_t policy_version;
+    bool damaged;        /* damage.c: the models know nothing of what follows. */
     bool healing, quiet; /* quiet: game servers ask for nothing new. */
     struct sim_counts counts;
     struct hash128 digest; /* Of every event. */
@@ -514,6 +515,10 @@ void trouble_event(struct sim *sim, const struct sim_event *event);
 /* Leaves one who wants to own a shard with one voter, before the others hear of it. */
 void trouble_duel(struct sim *sim, uint32_t claimant);
 void trouble_heal(struct sim *sim);
+
+/* ---- damage.c ---- */
+/* At the end of a run: in some of them an item is doubled, and must be contained in time. */
+void damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms));
 
 /* ---- oracle.c, model.c, answer.c ---- */
 struct oracle *oracle_new(struct sim *sim);

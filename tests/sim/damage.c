@@ -1,0 +1,113 @@
+/* Damage on purpose, when a run is over and everything was found right: an item is doubled by a
+ * logged entry, and the audit must contain both who hold it. Nothing else is checked after it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "idl/method.h"
+#include "runtime/base/check.h"
+#include "tests/sim/oracle.h"
+
+#ifdef HOLDFAST_DEBUG_INJECT
+#include "holdfast/debug/v1/debug.pb-c.h"
+
+#define DAMAGES      150u /* Of a thousand runs. */
+#define CONTAIN_MS   5000u
+#define INJECT_MS    2000u
+#define NOBODY       0u /* Wants the answer. */
+
+/* An item that a player holds; NULL: there is none. */
+static const struct item_model *item_choose(struct sim *sim)
+{
+    const struct goods_book *book = &sim->oracle->book;
+    uint32_t from = book->item_count > 0 ? (uint32_t)sim_between(sim, 0, book->item_count - 1) : 0;
+
+    for (uint32_t i = 0; i < book->item_count; i++) {
+        const struct item_model *item = &book->items[(from + i) % book->item_count];
+        if (item->place == ITEM_HELD)
+            return item;
+    }
+    return NULL;
+}
+
+static struct sim_node *owner_find(struct sim *sim, uint32_t shard)
+{
+    for (uint32_t n = 0; n < sim->node_count; n++) {
+        struct sim_node *node = &sim->nodes[n];
+        if (node->up && node->slots[shard].shard != NULL && shard_serves(node->slots[shard].shard))
+            return node;
+    }
+    return NULL;
+}
+
+static void inject(struct sim *sim, struct sim_node *owner, uint32_t player, const char *uid)
+{
+    Holdfast__Debug__V1__InjectRequest request = HOLDFAST__DEBUG__V1__INJECT_REQUEST__INIT;
+    Holdfast__V1__Authority authority = HOLDFAST__V1__AUTHORITY__INIT;
+    Holdfast__V1__SystemAuthority system = HOLDFAST__V1__SYSTEM_AUTHORITY__INIT;
+    struct sim_event event = { .kind = EV_CALL, .node = owner->id };
+    const uint8_t random[10] = { 1 };
+    char entity[32], op_id[48];
+
+    player_entity(player, entity);
+    struct uuid uuid = uuid_v7_make(SIM_UNIX_MS + sim->now_ms + sim->clock_ms, random);
+    uuid_print(&uuid, op_id);
+    system.scope = (char *)(uintptr_t) "admin";
+    authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
+    authority.system = &system;
+    request.player_id = entity + strlen("player:");
+    request.op_id = op_id;
+    request.attempt = 1;
+    request.authority = &authority;
+    request.item_uid = (char *)(uintptr_t)uid;
+    buf_put_u8(&event.bytes, NOBODY);
+    buf_put_u8(&event.bytes, 1);
+    buf_put_u64(&event.bytes, 0);
+    buf_put_u32(&event.bytes, METHOD_DEBUG_INJECT);
+    buf_put_u32(&event.bytes, INJECT_MS);
+    size_t size = protobuf_c_message_get_packed_size(&request.base);
+    protobuf_c_message_pack(&request.base, buf_reserve(&event.bytes, size + 1));
+    event.bytes.size += size;
+    sim_later(sim, 1, &event);
+}
+
+static void check_held(struct sim *sim, uint32_t player)
+{
+    uint32_t shard = sim->player_shard[player];
+    const struct meta *meta = applier_meta(sim->oracle->shards[shard].applier);
+    char entity[32];
+
+    player_entity(player, entity);
+    if (meta_find_quarantined(meta, slice_from_text(entity + strlen("player:"))) == NULL)
+        sim_fail(sim, shard, "%s holds a doubled item and is not contained within %u ms", entity,
+                 CONTAIN_MS);
+}
+
+void damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms))
+{
+    const struct item_model *item;
+
+    if (!sim_chance(sim, DAMAGES) || sim_without(sim, WITHOUT_damages) || sim->player_count < 2 ||
+        (item = item_choose(sim)) == NULL)
+        return;
+    uint32_t holder = item->player;
+    uint32_t other =
+        (holder + 1 + (uint32_t)sim_between(sim, 0, sim->player_count - 2)) % sim->player_count;
+    struct sim_node *owner = owner_find(sim, sim->player_shard[other]);
+    if (owner == NULL)
+        return;
+    sim->damaged = true;
+    sim->counts.damages++;
+    sim_say(sim, "the item %s of player %u is doubled for player %u", item->uid, holder, other);
+    inject(sim, owner, other, item->uid);
+    if (run_until(sim, sim->now_ms + CONTAIN_MS)) {
+        check_held(sim, holder);
+        check_held(sim, other);
+    }
+}
+#else
+void damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms))
+{
+    (void)sim;
+    (void)run_until;
+}
+#endif
