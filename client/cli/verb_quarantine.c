@@ -69,10 +69,9 @@ static bool add_made(json_t *request, const char *list)
         if (good && equals == NULL)
             json_array_append_new(items, json_stringn(list, size));
         else if (good)
-            json_array_append_new(
-                amounts,
-                json_pack("{s:s%, s:s%}", "currency", list, (size_t)(equals - list), "amount",
-                          equals + 1, (size_t)(list + size - equals - 1)));
+            json_array_append_new(amounts, json_pack("{s:s%, s:s%}", "currency", list,
+                                                     (size_t)(equals - list), "amount", equals + 1,
+                                                     (size_t)(list + size - equals - 1)));
         list += size + (list[size] == ',');
     }
     if (!good)
@@ -115,8 +114,9 @@ int verb_quarantine(const struct arguments *arguments)
         return show(arguments, arguments->words[2]);
     if (arguments->word_count == 3 && strcmp(what, "release") == 0)
         return let_go(arguments, arguments->words[2]);
-    fprintf(stderr,
-            "usage: holdfast quarantine list | show PLAYER\n"
-            "       holdfast quarantine release PLAYER --reason TEXT [--made UID,CURRENCY=AMOUNT]\n");
+    fprintf(
+        stderr,
+        "usage: holdfast quarantine list | show PLAYER\n"
+        "       holdfast quarantine release PLAYER --reason TEXT [--made UID,CURRENCY=AMOUNT]\n");
     return 2;
 }

@@ -253,8 +253,7 @@ static void found_add(struct audit_search *search, uint32_t shard,
     }
     if (search->found_count == search->found_capacity) {
         search->found_capacity = search->found_capacity == 0 ? 256 : search->found_capacity * 2;
-        search->found =
-            mem_realloc(search->found, search->found_capacity * sizeof *search->found);
+        search->found = mem_realloc(search->found, search->found_capacity * sizeof *search->found);
     }
     found.hash = hash_u64((struct slice){ found.uid, AUDIT_UID_BYTES });
     (void)snprintf(found.player, sizeof found.player, "%s", item->player_id);
@@ -327,14 +326,13 @@ static void pages_over(struct coord *coord)
         qsort(search->found, search->found_count, sizeof *search->found, found_compare);
     for (uint32_t i = 0; i < search->bucket_count; i++)
         open += !explain_bucket(coord, search->buckets[i], &search->bad[i]);
-    bool enough = open == 0 && !search->overflow &&
-                  (search->currency_count == 0 || search->wallets > 0);
+    bool enough =
+        open == 0 && !search->overflow && (search->currency_count == 0 || search->wallets > 0);
     search->known = enough || search->tries >= AUDIT_TRIES_MAX;
     if (search->known && !enough) {
         coord->stats.audit_unexplained++;
-        log_event(coord->log, LOG_ERROR, "coordinator.audit_unexplained",
-                  LOG_N("cut", search->cut), LOG_N("buckets", open),
-                  LOG_N("wallets_undecided", search->undecided));
+        log_event(coord->log, LOG_ERROR, "coordinator.audit_unexplained", LOG_N("cut", search->cut),
+                  LOG_N("buckets", open), LOG_N("wallets_undecided", search->undecided));
     }
     search->state = search->suspect_count > 0 ? SEARCH_CONTAIN : SEARCH_NONE;
 }

@@ -176,6 +176,8 @@ err channel_record_cancel(struct apply_context *context, uint32_t destination, u
     if (found == STATE_MISSING)
         return ERR_NEED;
     CHECK(found == STATE_PRESENT);
+    if (row == NULL)
+        return ERR_OK; /* It cannot be read: it stays as it is. */
     row->cancel = true;
     outbox_store(context, destination, row);
     context->channel->several = true;
@@ -197,7 +199,7 @@ err channel_cancel(struct apply_context *context, struct slice ref)
     context->pending = true;
     context->channel->destination = destination;
     context->channel->opened_seq = seq;
-    if (row->cancel)
+    if (row == NULL || row->cancel) /* Without a row that can be read it stays PENDING. */
         return ERR_OK;
     row->cancel = true;
     outbox_store(context, destination, row);

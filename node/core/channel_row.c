@@ -51,8 +51,18 @@ enum state_found outbox_find(struct state *state, struct arena *arena, uint32_t 
                              Holdfast__Internal__V1__OutboxRow **ret)
 {
     struct row_key key;
+    struct slice value;
+
+    *ret = NULL;
     row_key_outbox(&key, destination, seq);
-    FIND(outbox_row);
+    enum state_found found = state_find(state, row_key_slice(&key), &value);
+    if (found == STATE_MISSING && need != NULL)
+        need_add_key(need, row_key_slice(&key));
+    if (found == STATE_PRESENT)
+        *ret = (void *)arena_unpack(arena, &holdfast__internal__v1__outbox_row__descriptor, value);
+    if (*ret != NULL && (*ret)->credit == NULL)
+        *ret = NULL;
+    return found;
 }
 
 enum state_found inbox_find(struct state *state, struct arena *arena, uint32_t source, uint64_t seq,

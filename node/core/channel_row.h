@@ -20,6 +20,7 @@ enum state_found channel_out_find(struct state *state, struct arena *arena, uint
                                   struct need *need, Holdfast__Internal__V1__ChannelOutRow **ret);
 enum state_found channel_in_find(struct state *state, struct arena *arena, uint32_t source,
                                  struct need *need, Holdfast__Internal__V1__ChannelInRow **ret);
+/* PRESENT and NULL: it cannot be read. It stays open then, and nothing is done with it. */
 enum state_found outbox_find(struct state *state, struct arena *arena, uint32_t destination,
                              uint64_t seq, struct need *need,
                              Holdfast__Internal__V1__OutboxRow **ret);

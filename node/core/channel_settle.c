@@ -271,7 +271,7 @@ static err settle_item(struct apply_context *context, uint32_t destination, uint
                                          item->result->seq, context->need, &row);
     if (found == STATE_MISSING)
         return ERR_NEED;
-    if (found == STATE_ABSENT) /* The same decision was logged before. */
+    if (row == NULL) /* The same decision was logged before; or the row cannot be read. */
         return ERR_OK;
     struct settlement s = {
         .context = *context,

@@ -1,20 +1,24 @@
 #include <stdlib.h>
 
 #include "idl/method.h"
+#include "node/core/apply_internal.h"
 #include "node/core/arena_proto.h"
 #include "node/core/channel_out.h"
+#include "node/core/proto_scan.h"
 #include "node/core/rows.h"
 #include "node/core/shard_internal.h"
+#include "node/core/text_rule.h"
 #include "node/core/txn_home.h"
 #include "runtime/base/check.h"
 
-#define BATCH_BYTES_MAX (256u * 1024u)
-#define ITEM_BYTES_MAX  1280u
-#define LOOKED_AT_MAX   4096u
-#define SCAN_NEED_MAX   256u
-#define LOST_MS         5000u
-#define TELL_AT         256u /* A watermark that has moved so far leaves alone. */
-#define OLDEST_EVERY_MS 200u
+#define BATCH_BYTES_MAX     (256u * 1024u)
+#define ITEM_BYTES_MAX      1280u
+#define LOOKED_AT_MAX       4096u
+#define SCAN_NEED_MAX       256u
+#define LOST_MS             5000u
+#define TELL_AT             256u /* A watermark that has moved so far leaves alone. */
+#define OLDEST_EVERY_MS     200u
+#define OUTBOX_PLAYER_FIELD 2u /* OutboxRow.player_id */
 
 typedef Holdfast__Internal__V1__DeliverRequest deliver_request;
 typedef Holdfast__Internal__V1__DeliverResponse deliver_response;
@@ -97,6 +101,22 @@ static bool batch_is_full(const struct batch *batch)
            batch->deliver.n_cancels == CHANNEL_BATCH_MAX || batch->bytes >= BATCH_BYTES_MAX;
 }
 
+/* A record that is not sent: the player whose it is gets contained, if the row still tells. */
+static void record_unreadable(struct shard *shard, uint32_t destination, uint64_t seq)
+{
+    struct row_key key;
+    struct slice row, player;
+
+    row_key_outbox(&key, destination, seq);
+    if (state_find(applier_state(shard->applier), row_key_slice(&key), &row) != STATE_PRESENT ||
+        !proto_scan_bytes(row, OUTBOX_PLAYER_FIELD, &player))
+        return;
+    char *text = arena_text(&shard->arena, player);
+    if (player_id_check(slice_from_text(text)) == ERR_OK)
+        damage_note(&shard->applier->damage, entity_of_player(&shard->arena, text),
+                    "a record of the outbox cannot be read");
+}
+
 /* ERR_NEED: rows are missing, and noted. */
 static err batch_collect(struct shard *shard, const struct channel_lane *lane, struct batch *batch)
 {
@@ -118,8 +138,10 @@ static err batch_collect(struct shard *shard, const struct channel_lane *lane, s
             break;
         found = outbox_find(state, &shard->arena, lane->destination, batch->end + 1, &shard->need,
                             &row);
-        if (found == STATE_PRESENT)
+        if (found == STATE_PRESENT && row != NULL)
             batch_add(&shard->arena, batch, row);
+        else if (found == STATE_PRESENT)
+            record_unreadable(shard, lane->destination, batch->end + 1);
         batch->missing |= found == STATE_MISSING;
         batch->end++;
     }
@@ -249,7 +271,7 @@ static void oldest_find(struct shard *shard, const struct shard_event *event)
         if (stands->last_seq > stands->watermark &&
             outbox_find(state, &shard->arena, destination, stands->watermark + 1, NULL, &row) ==
                 STATE_PRESENT &&
-            row->opened_at_ms < opened_ms)
+            row != NULL && row->opened_at_ms < opened_ms)
             opened_ms = row->opened_at_ms;
     }
     lanes->oldest_ms = event->unix_ms - opened_ms;

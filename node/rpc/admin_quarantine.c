@@ -83,9 +83,9 @@ static err made_check(struct check_context *context, const release_request *requ
     for (size_t i = 0; i < request->n_made_amounts; i++) {
         const Holdfast__V1__CurrencyAmount *each = request->made_amounts[i];
         if (policy_find_currency(&context->meta->policy, slice_from_text(each->currency)) == NULL)
-            return refuse_invalid(
-                context->arena, context->refusal, "made_amounts", "a currency of the policy",
-                text_shorten(context->arena, slice_from_text(each->currency)));
+            return refuse_invalid(context->arena, context->refusal, "made_amounts",
+                                  "a currency of the policy",
+                                  text_shorten(context->arena, slice_from_text(each->currency)));
         if (each->amount > AMOUNT_MAX || each->amount < -AMOUNT_MAX)
             return refuse_invalid(context->arena, context->refusal, "made_amounts",
                                   "-9007199254740991 to 9007199254740991", "");

@@ -24,8 +24,8 @@ static err debug_inject_check(struct check_context *context, ProtobufCMessage *m
         return refuse_invalid(context->arena, context->refusal, "currency",
                               "a currency of the policy", text_shorten(context->arena, currency));
     if (request->amount < 0 || request->amount > AMOUNT_MAX / 2)
-        return refuse_invalid(context->arena, context->refusal, "amount",
-                              "0 to 4503599627370495", "");
+        return refuse_invalid(context->arena, context->refusal, "amount", "0 to 4503599627370495",
+                              "");
     return ERR_OK;
 }
 

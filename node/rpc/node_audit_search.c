@@ -106,8 +106,8 @@ static bool take_item(void *user, struct slice key, struct slice value)
 static bool take_mail(void *user, struct slice key, struct slice value)
 {
     struct search *search = user;
-    const Holdfast__V1__Mail *mail = (const void *)arena_unpack(
-        search->context->arena, &holdfast__v1__mail__descriptor, value);
+    const Holdfast__V1__Mail *mail =
+        (const void *)arena_unpack(search->context->arena, &holdfast__v1__mail__descriptor, value);
 
     (void)key;
     if (mail != NULL)
@@ -145,9 +145,8 @@ static err search_goods(struct search *search)
     }
     if (e != ERR_OK)
         result = e;
-    if (search->player->txn.seq > 0 &&
-        intent_find(context->state, context->arena, entity, context->need, &intent) ==
-            STATE_MISSING)
+    if (search->player->txn.seq > 0 && intent_find(context->state, context->arena, entity,
+                                                   context->need, &intent) == STATE_MISSING)
         result = ERR_NEED;
     if (intent != NULL && intent->taken != NULL)
         add_texts(search, intent->taken->n_items, intent->taken->items);

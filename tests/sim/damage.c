@@ -10,10 +10,10 @@
 #ifdef HOLDFAST_DEBUG_INJECT
 #include "holdfast/debug/v1/debug.pb-c.h"
 
-#define DAMAGES      150u /* Of a thousand runs. */
-#define CONTAIN_MS   5000u
-#define INJECT_MS    2000u
-#define NOBODY       0u /* Wants the answer. */
+#define DAMAGES    150u /* Of a thousand runs. */
+#define CONTAIN_MS 5000u
+#define INJECT_MS  2000u
+#define NOBODY     0u /* Wants the answer. */
 
 /* An item that a player holds; NULL: there is none. */
 static const struct item_model *item_choose(struct sim *sim)
