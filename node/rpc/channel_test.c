@@ -6,6 +6,7 @@
 
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
+#include "node/core/rows.h"
 #include "node/core/channel_out.h"
 #include "node/core/goods.h"
 #include "node/core/mailbox.h"
@@ -519,6 +520,27 @@ static void a_post_that_is_cancelled_gives_back_to_the_balance(void **state)
     assert_int_equal(gold_of_ann(p), 100);
 }
 
+static void a_record_that_cannot_be_read_stays_and_holds_nothing_up(void **state)
+{
+    struct pair *p = *state;
+    struct row_key key;
+
+    pay(p, 10, "claim:a");
+    pay(p, 20, "claim:b");
+    deliver_response *response = deliver(p, batch(p));
+    row_key_outbox(&key, 1, 1);
+    state_begin(applier_state(p->first.applier));
+    state_put(applier_state(p->first.applier), row_key_slice(&key), SLICE_LITERAL("\377\377"));
+    state_commit(applier_state(p->first.applier));
+    settle(p, response);
+    assert_int_equal(open_records(p), 1);
+    assert_int_equal(state_of(p, "claim:a"), OPERATION(PENDING));
+    assert_int_equal(state_of(p, "claim:b"), OPERATION(COMMITTED));
+    seal(p, "claim:a");
+    assert_int_equal(state_of(p, "claim:a"), OPERATION(PENDING));
+    assert_int_equal(applier_meta(p->first.applier)->unread_rows, 1);
+}
+
 int main(void)
 {
 #define PAIR_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -537,6 +559,7 @@ int main(void)
         PAIR_TEST(refunds_fit_because_too_much_is_never_on_its_way),
         PAIR_TEST(a_post_to_another_shard_is_decided_there),
         PAIR_TEST(a_post_that_is_cancelled_gives_back_to_the_balance),
+        PAIR_TEST(a_record_that_cannot_be_read_stays_and_holds_nothing_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
