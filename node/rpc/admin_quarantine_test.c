@@ -112,6 +112,55 @@ static void only_who_may_releases_and_says_why(void **state)
     assert_int_equal(f->error->code, ERROR(NOT_FOUND));
 }
 
+static int64_t net_of(struct fixture *f, const char *currency)
+{
+    const struct totals *totals = &applier_meta(f->applier)->totals;
+
+    for (uint32_t i = 0; i < totals->currency_count; i++) {
+        if (strcmp(totals->currencies[i].name, currency) == 0)
+            return totals->currencies[i].net;
+    }
+    return 0;
+}
+
+static void a_release_may_say_what_shall_be_regarded_as_made(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__ReleaseQuarantineRequest request = HOLDFAST__V1__RELEASE_QUARANTINE_REQUEST__INIT;
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
+    char *items[] = { (char *)"no uid" };
+    const struct totals *totals = &applier_meta(f->applier)->totals;
+
+    assert_true(contain(f, "ann"));
+    int64_t count = totals->count, net = net_of(f, "gold");
+    gold.currency = (char *)"gold";
+    gold.amount = 7;
+    request.player_id = (char *)"ann";
+    request.op_id = fixture_op_id(f);
+    request.authority = fixture_authority(f, "system:admin");
+    request.reason = (char *)"looked at";
+    request.made_amounts = amounts;
+    request.n_made_amounts = 1;
+    request.made_items = items;
+    request.n_made_items = 1;
+    assert_null(fixture_mutate(f, METHOD_RELEASE_QUARANTINE, &request.base));
+    assert_string_equal(f->error->field, "made_items");
+    items[0] = (char *)"00010000000000010000000000070000";
+    gold.currency = (char *)"pearls";
+    request.authority = fixture_authority(f, "system:admin");
+    assert_null(fixture_mutate(f, METHOD_RELEASE_QUARANTINE, &request.base));
+    assert_string_equal(f->error->field, "made_amounts");
+    assert_int_equal(totals->count, count);
+    gold.currency = (char *)"gold";
+    request.op_id = fixture_op_id(f);
+    request.authority = fixture_authority(f, "system:admin");
+    assert_non_null(fixture_mutate(f, METHOD_RELEASE_QUARANTINE, &request.base));
+    assert_null(held(f, "ann"));
+    assert_int_equal(totals->count, count - 1);
+    assert_int_equal(net_of(f, "gold"), net - 7);
+}
+
 /* Changes a row behind the rules' back. */
 static void spoil(struct fixture *f, const struct row_key *key, size_t at)
 {
@@ -222,6 +271,7 @@ int main(void)
         FIXTURE_TEST(a_quarantined_player_is_read_and_not_written),
         FIXTURE_TEST(what_stood_before_is_still_answered_and_sealed),
         FIXTURE_TEST(only_who_may_releases_and_says_why),
+        FIXTURE_TEST(a_release_may_say_what_shall_be_regarded_as_made),
         FIXTURE_TEST(an_item_that_cannot_be_read_is_damage_and_stops_nothing_else),
         FIXTURE_TEST(a_ledger_entry_that_does_not_chain_is_damage),
         FIXTURE_TEST(a_debt_that_no_policy_allowed_is_damage),
