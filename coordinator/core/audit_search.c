@@ -224,7 +224,7 @@ static void suspect_add(struct coord *coord, uint32_t shard, const char *player,
     struct audit_suspect *suspect = &search->suspects[search->suspect_count++];
     *suspect = (struct audit_suspect){ .shard = shard, .ack = ACK_WANTED };
     (void)snprintf(suspect->player, sizeof suspect->player, "%s", player);
-    (void)snprintf(suspect->reason, sizeof suspect->reason, "%s", reason);
+    (void)snprintf(suspect->reason, sizeof suspect->reason, "%.64s", reason);
     (void)snprintf(suspect->op_id, sizeof suspect->op_id, "%s", op_id);
 }
 
@@ -280,7 +280,7 @@ static uint32_t holders_of(const struct audit_search *search, uint32_t first)
 static void suspect_holders(struct coord *coord, uint32_t first, uint32_t count)
 {
     const struct audit_found *found = &coord->audit.search.found[first];
-    char reason[AUDIT_REASON_SIZE];
+    char reason[AUDIT_REASON_SIZE + 32];
     char uid[AUDIT_UID_BYTES * 2 + 1];
 
     for (uint32_t i = 0; i < AUDIT_UID_BYTES; i++)
@@ -340,7 +340,7 @@ static void pages_over(struct coord *coord)
 static void take_page(struct coord *coord, uint32_t shard, const search_response *response)
 {
     struct audit_search *search = &coord->audit.search;
-    char reason[AUDIT_REASON_SIZE];
+    char reason[AUDIT_REASON_SIZE + 32];
 
     for (size_t i = 0; i < response->n_items; i++)
         found_add(search, shard, response->items[i]);
