@@ -101,8 +101,8 @@ class Containment(Trades):
         wait_for("it to be counted", lambda: self.metrics()["holdfast_audit_contained_total"]
                  == before["holdfast_audit_contained_total"] + 2)
         self.assertEqual(self.metrics()["holdfast_audit_imbalance"], 1)
-        self.assertEqual(sum(n.metrics()["holdfast_node_players_quarantined"]
-                             for n in self.cluster.nodes), 2)
+        wait_for("nodes to tell of them", lambda: sum(
+            n.metrics()["holdfast_node_players_quarantined"] for n in self.cluster.nodes) == 2)
         listed = self.holdfast("quarantine", "list")
         self.assertIn(one, listed)
         self.assertIn(two, listed)
