@@ -264,7 +264,7 @@ void oracle_coord_write(struct sim *sim, struct slice key, bool remove)
 {
     struct cluster_key_parts parts = cluster_key_parse(SIM_CLUSTER, key);
 
-    if (parts.kind != CLUSTER_KEY_SERVER_KNOWN)
+    if (parts.kind != CLUSTER_KEY_SERVER_KNOWN || sim->damaged)
         return;
     struct cluster_key live = cluster_key_server_live(SIM_CLUSTER, parts.incarnation);
     if (!remove && etcd_find(sim, cluster_key_slice(&live)) != NULL)

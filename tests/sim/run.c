@@ -365,11 +365,11 @@ void sim_run(struct sim *sim)
         heal(sim);
     conservation_check(sim);
     if (sim->failure[0] == '\0' && !sim->stopped)
-        oracle_check_end(sim);
-    if (sim->failure[0] == '\0' && !sim->stopped)
         oracle_check_ops(sim);
     if (sim->failure[0] == '\0' && !sim->stopped)
         damage_check(sim, run_until);
+    if (sim->failure[0] == '\0' && !sim->stopped)
+        oracle_check_end(sim);
     if (sim->counts.events < EVENTS_MIN && !switches_any(&sim->switches))
         sim_fail(sim, 0, "the run has %llu events; too few to show anything",
                  (unsigned long long)sim->counts.events);
