@@ -747,6 +747,10 @@ void model_apply(struct sim *sim, uint32_t number, const struct entry *entry,
     c.request = arena_unpack(&sim->oracle->arena, method_find(c.op.method)->request, c.op.request);
     CHECK(c.request != NULL);
     say(&c);
+    if (sim->damaged) {
+        damage_look(sim, c.op.method, outcome);
+        return;
+    }
     if (c.op.id.text.size > 0)
         identified(&c);
     else

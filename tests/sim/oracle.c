@@ -151,8 +151,7 @@ static void apply(struct sim *sim, uint32_t number, struct entry *entry)
     shard->entries[shard->count] = entry_ref(entry);
     shard->outcomes[shard->count++] = applier_outcome_hash(shard->applier);
     sim->counts.committed++;
-    if (!sim->damaged)
-        model_apply(sim, number, entry, &outcome);
+    model_apply(sim, number, entry, &outcome);
     shard->floor_ms = applier_meta(shard->applier)->floor_ms;
 }
 

@@ -372,6 +372,7 @@ struct sim {
     uint64_t act_ms;
     uint32_t policy_version;
     bool damaged;        /* damage.c: the models know nothing of what follows. */
+    bool doubled;        /* The entry that doubles an item is committed, and did so. */
     bool healing, quiet; /* quiet: game servers ask for nothing new. */
     struct sim_counts counts;
     struct hash128 digest; /* Of every event. */
@@ -519,6 +520,8 @@ void trouble_heal(struct sim *sim);
 /* ---- damage.c ---- */
 /* At the end of a run: in some of them an item is doubled, and must be contained in time. */
 void damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms));
+/* An entry that is committed after the damage. */
+void damage_look(struct sim *sim, uint32_t method, const struct outcome *outcome);
 
 /* ---- oracle.c, model.c, answer.c ---- */
 struct oracle *oracle_new(struct sim *sim);
