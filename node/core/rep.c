@@ -32,6 +32,7 @@ struct rep *rep_new(uint32_t shard, uint64_t self, const struct rep_limits *limi
     rep->votes = image->votes && !image->damaged;
     rep->role = image->damaged ? REP_DAMAGED : REP_FOLLOWER;
     rep->promise = image->promise;
+    rep->resumes = image->resumes;
     rep->membership = image->membership;
     rep->generation = image->generation;
     rep->apply_version = image->apply_version;
@@ -138,6 +139,9 @@ static void receive(struct rep *rep, uint64_t from, const struct rep_message *m,
         break;
     case REP_MSG_FETCH_ACK:
         rep_fetch_ack(rep, from, m, out);
+        break;
+    case REP_MSG_SNAPSHOT_PULL:
+    case REP_MSG_SNAPSHOT_PART:
         break;
     }
 }
@@ -310,18 +314,40 @@ uint64_t rep_durable_index(const struct rep *rep)
     return rep->durable_index;
 }
 
-uint64_t rep_retain_index(const struct rep *rep)
+uint64_t rep_final_index(const struct rep *rep)
 {
     /* An owner's own disk may lack what the others' have: after a crash it needs it from them. */
-    uint64_t index =
-        rep->commit_index < rep->durable_index ? rep->commit_index : rep->durable_index;
+    return rep->commit_index < rep->durable_index ? rep->commit_index : rep->durable_index;
+}
+
+/* It is there, and the log still has what it lacks. */
+static bool holds_log(const struct rep *rep, const struct rep_peer *peer)
+{
+    return !peer->needs_snapshot && rep->now_ms - peer->heard_ms <= rep->limits.lag_ms_max;
+}
+
+uint64_t rep_retain_index(const struct rep *rep)
+{
+    uint64_t index = rep_final_index(rep);
 
     if (!leads(rep) && rep->retain_index < index)
         return rep->retain_index;
     for (uint32_t i = 0; i < rep->peer_count; i++)
-        if (rep->peers[i].matched_index < index)
+        if (rep->peers[i].matched_index < index && holds_log(rep, &rep->peers[i]))
             index = rep->peers[i].matched_index;
     return index;
+}
+
+uint64_t rep_snapshot_source(const struct rep *rep)
+{
+    return rep->snapshot_source;
+}
+
+bool rep_snapshot_fits(const struct rep *rep, uint64_t index, struct hash128 hash)
+{
+    if (rep->role > REP_ADOPTING || index <= rep->commit_index)
+        return false;
+    return rep->window.last_index <= index || !hash128_equal(rep_log_hash(rep, index), hash);
 }
 
 bool rep_member_state(const struct rep *rep, uint64_t replica, uint64_t *ret_matched_index,

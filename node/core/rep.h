@@ -26,6 +26,7 @@
     X(inflight_entries_max,       8192,         1, 1048576, "proposed, not committed")           \
     X(inflight_bytes_max,     67108864,      4096, 1073741824, "proposed, not committed")        \
     X(recent_bytes_max,         262144,      4096, 67108864, "applied, but a member lacks them") \
+    X(lag_ms_max,               120000,        10, 86400000, "a member silent for longer holds no log") \
     X(clock_ahead_ms_max,         2000,        10,  60000, "entries dated later are refused")
 /* clang-format on */
 
@@ -56,6 +57,9 @@ struct rep_record {
 struct rep_image {
     bool votes;   /* False: wiped or learning; its word counts for nothing. */
     bool damaged; /* REP_DAMAGED: accepts entries, votes and serves nothing. */
+    /* It was REP_SEALING or REP_ADOPTING under this promise when a snapshot took its place, so it
+     * made no START of that epoch and may go on. False after a crash, which knows no better. */
+    bool resumes;
     struct promise promise;
     uint64_t applied_index;       /* Included in the database. */
     struct hash128 applied_hash;  /* Hash of that entry. */
@@ -175,6 +179,8 @@ void rep_free(struct rep *rep);
  */
 NODISCARD err rep_step(struct rep *rep, const struct rep_event *event, struct rep_out *out);
 void rep_out_clear(struct rep_out *out);
+/* Adds a message; takes over its references and its body. */
+void rep_send(struct rep_out *out, uint64_t to, const struct rep_message *message);
 void rep_out_deinit(struct rep_out *out);
 
 enum rep_role rep_role(const struct rep *rep);
@@ -204,8 +210,17 @@ uint32_t rep_fsynced_count(const struct rep *rep, uint64_t index);
 uint64_t rep_durable_index(const struct rep *rep);
 /* What the entries in memory take, about. */
 uint64_t rep_memory_bytes(const struct rep *rep);
-/* The log may be cut up to this index as far as the members need it. */
+/* The log may be cut up to this index as far as the members need it. One that was not heard for
+ * lag_ms_max needs a snapshot when it is back, and holds nothing. */
 uint64_t rep_retain_index(const struct rep *rep);
+/* The same when the log's disk is full: whoever is behind gets a snapshot. */
+uint64_t rep_final_index(const struct rep *rep);
+/* The logs of the others no longer reach back to ours: from whom to ask a snapshot; 0: from
+ * nobody. */
+uint64_t rep_snapshot_source(const struct rep *rep);
+/* Whether a snapshot up to that entry helps, and our log may be dropped for it: above `index` there
+ * are orphans at most (docs/membership.md, step 5). */
+bool rep_snapshot_fits(const struct rep *rep, uint64_t index, struct hash128 hash);
 /* Per member: last matched index (owner only; 0 unknown) and ms since it was heard. */
 bool rep_member_state(const struct rep *rep, uint64_t replica, uint64_t *ret_matched_index,
                       uint64_t *ret_heard_ms);

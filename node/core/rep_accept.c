@@ -101,6 +101,7 @@ static void hear_owner(struct rep *rep, const struct rep_message *m, struct rep_
 {
     rep->owner_heard_ms = rep->now_ms;
     rep->retain_index = m->retain_index;
+    rep->snapshot_source = m->behind ? rep->promise.owner : 0;
     rep->members_version = m->apply_version;
     if (m->generation > rep->generation)
         rep->generation = m->generation;

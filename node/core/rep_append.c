@@ -86,6 +86,7 @@ void rep_start(struct rep *rep, struct rep_out *out)
 
     CHECK(rep_log_last_dot(rep).epoch < rep->promise.epoch);
     rep->verified_index = 0;
+    rep->snapshot_source = 0;
     for (uint32_t i = 0; i < rep->peer_count; i++)
         peer_begin(rep, &rep->peers[i]);
     start_encode(&start, &body);
@@ -176,6 +177,7 @@ static void peer_send_heartbeat(struct rep *rep, struct rep_peer *peer, struct r
 {
     struct rep_message m = append_make(rep);
 
+    m.behind = peer->needs_snapshot;
     if (peer->mode == REP_PEER_STREAM && peer->next_index > rep->window.base_index) {
         m.prev_index = peer->next_index - 1;
         m.prev_hash = rep_log_hash(rep, m.prev_index);

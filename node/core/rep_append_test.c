@@ -158,10 +158,56 @@ static void member_behind_the_log_needs_a_snapshot(void **state)
     rep_sim_restart(sim, 3);
     rep_sim_run(sim, 200);
     assert_true(rep_member_needs_snapshot(rep_sim_rep(sim, 1), 3));
+    assert_true(rep_snapshot_source(rep_sim_rep(sim, 3)) == 1); /* It was told. */
+    assert_true(rep_snapshot_source(rep_sim_rep(sim, 2)) == 0);
     rep_sim_snapshot(sim, 1, 3);
     rep_sim_run(sim, 300);
     assert_false(rep_member_needs_snapshot(rep_sim_rep(sim, 1), 3));
     assert_true(rep_sim_converged(sim));
+    end(sim);
+}
+
+static void member_that_is_silent_for_long_holds_no_log(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    sim->limits.lag_ms_max = 500;
+    restart_all(sim);
+    promote(sim, 1, 3);
+    rep_sim_crash(sim, 3);
+    propose(sim, 1, 20);
+    rep_sim_run(sim, 400);
+    assert_true(rep_retain_index(rep_sim_rep(sim, 1)) == 1);
+    assert_true(rep_final_index(rep_sim_rep(sim, 1)) == 21); /* A full disk does not wait. */
+    rep_sim_run(sim, 200);
+    assert_true(rep_retain_index(rep_sim_rep(sim, 1)) == 21);
+    assert_true(rep_retain_index(rep_sim_rep(sim, 2)) == 21); /* As the owner told. */
+    end(sim);
+}
+
+static void snapshot_fits_only_what_it_may_replace(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    struct hash128 other = { { 1 } };
+    (void)state;
+
+    promote(sim, 1, 3);
+    propose(sim, 1, 9);
+    rep_sim_run(sim, 50);
+    const struct rep *follower = rep_sim_rep(sim, 2);
+    assert_true(commit_index(sim, 2) == 10);
+    assert_false(rep_snapshot_fits(follower, 10, other)); /* Nothing new in it. */
+    assert_true(rep_snapshot_fits(follower, 11, other));
+    assert_false(rep_snapshot_fits(rep_sim_rep(sim, 1), 11, other)); /* An owner has it all. */
+    rep_sim_cut(sim, 1, 3, true);
+    rep_sim_hold_disk(sim, 1, true);
+    propose(sim, 1, 5);
+    rep_sim_run(sim, 20);
+    assert_true(last_index(sim, 2) == 15 && commit_index(sim, 2) == 10);
+    struct hash128 own = rep_entry(follower, 12)->hash;
+    assert_false(rep_snapshot_fits(follower, 12, own)); /* What is above it may be committed. */
+    assert_true(rep_snapshot_fits(follower, 12, other));
     end(sim);
 }
 
@@ -175,6 +221,8 @@ int main(void)
         cmocka_unit_test(entries_stay_in_memory_only_while_a_member_lacks_them),
         cmocka_unit_test(messages_to_a_silent_member_are_bounded),
         cmocka_unit_test(member_behind_the_log_needs_a_snapshot),
+        cmocka_unit_test(member_that_is_silent_for_long_holds_no_log),
+        cmocka_unit_test(snapshot_fits_only_what_it_may_replace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,10 @@ void rep_fetch_ack(struct rep *rep, uint64_t from, const struct rep_message *m, 
         dot_compare(m->last_dot, rep->source_dot) != 0)
         return;
     rep->source->heard_ms = rep->now_ms;
+    if (m->behind) {
+        rep->snapshot_source = from;
+        return;
+    }
     if (!rep_accept(rep, m, UINT64_MAX, out))
         return; /* Cannot be, since what is shared is never overestimated; ask again later. */
     if (m->commit_index > rep->owner_commit_index)
@@ -77,9 +81,14 @@ static void fetch_read(struct rep *rep, const struct rep_event *event, struct re
     struct rep_fetch_answer *answer = &rep->fetch_answer;
     struct rep_message reply = rep_message_make(rep, REP_MSG_FETCH_ACK);
 
-    if (!answer->due || answer->from_index != event->index || event->entry_count == 0)
+    if (!answer->due || answer->from_index != event->index)
         return;
     answer->due = false;
+    reply.behind = event->entry_count == 0;
+    if (reply.behind) {
+        fetch_reply(rep, answer->to, &reply, out);
+        return;
+    }
     reply.prev_index = event->index - 1;
     reply.prev_hash = event->entries[0]->prev_hash;
     rep_message_fill_from(rep, &reply, event->entries, event->entry_count);

@@ -134,6 +134,8 @@ struct rep {
     uint64_t told_round;
     uint64_t owner_commit_index;
     uint64_t retain_index;
+    uint64_t snapshot_source;
+    bool resumes; /* See rep_image. */
     struct rep_seal_answer seal_answer;
     struct rep_fetch_answer fetch_answer;
 
@@ -181,8 +183,6 @@ void rep_log_check(const struct rep *rep);
 
 /* rep_out.c */
 struct rep_message rep_message_make(const struct rep *rep, enum rep_message_type type);
-/* Takes over the references of `message`. */
-void rep_send(struct rep_out *out, uint64_t to, const struct rep_message *message);
 /* Adds entries from `from_index` up to `to_index` within the limits; returns the last one added. */
 uint64_t rep_message_fill(const struct rep *rep, struct rep_message *message, uint64_t from_index,
                           uint64_t to_index);

@@ -16,7 +16,8 @@ enum {
     FLAG_PREV_HASH = 8u,
     FLAG_OUTCOME = 16u,
     FLAG_LAST_DOT = 32u,
-    FLAGS_ALL = 63u
+    FLAG_BEHIND = 64u,
+    FLAG_LAST = 128u
 };
 
 static bool hash_is_zero(struct hash128 hash)
@@ -61,6 +62,10 @@ static uint8_t flags_of(const struct rep_message *message)
         flags |= FLAG_OUTCOME;
     if (!dot_is_zero(message->last_dot))
         flags |= FLAG_LAST_DOT;
+    if (message->behind)
+        flags |= FLAG_BEHIND;
+    if (message->last)
+        flags |= FLAG_LAST;
     return (uint8_t)flags;
 }
 
@@ -85,6 +90,19 @@ static void entries_encode(const struct rep_message *message, struct buf *out)
         entry_encode_after(message->entries[i], &place, out);
         place = entry_place(message->entries[i]);
     }
+}
+
+static bool is_snapshot(const struct rep_message *message)
+{
+    return message->type >= REP_MSG_SNAPSHOT_PULL;
+}
+
+static void snapshot_encode(const struct rep_message *message, struct buf *out)
+{
+    buf_put_u64(out, message->snapshot);
+    buf_put_u32(out, message->part);
+    hash_encode(message->chain, out);
+    buf_put_bytes(out, buf_slice(&message->body));
 }
 
 void rep_message_encode(const struct rep_message *message, struct buf *out)
@@ -119,6 +137,8 @@ void rep_message_encode(const struct rep_message *message, struct buf *out)
     if (flags & FLAG_VECTOR)
         vector_encode(&message->vector, out);
     entries_encode(message, out);
+    if (is_snapshot(message))
+        snapshot_encode(message, out);
 }
 
 static uint32_t u32_decode(struct reader *reader)
@@ -161,13 +181,15 @@ static err header_decode(struct reader *reader, struct rep_message *m)
     uint8_t type = read_u8(reader);
     uint8_t flags = read_u8(reader);
 
-    if (reader->bad || version != MESSAGE_VERSION || (flags & ~FLAGS_ALL) != 0)
+    if (reader->bad || version != MESSAGE_VERSION)
         return ERR_CORRUPT;
-    if (type < REP_MSG_APPEND || type > REP_MSG_FETCH_ACK)
+    if (type < REP_MSG_APPEND || type > REP_MSG_SNAPSHOT_PART)
         return ERR_CORRUPT;
     m->type = (enum rep_message_type)type;
     m->refused = (flags & FLAG_REFUSED) != 0;
     m->votes = (flags & FLAG_VOTES) != 0;
+    m->behind = (flags & FLAG_BEHIND) != 0;
+    m->last = (flags & FLAG_LAST) != 0;
     numbers_decode(reader, flags, m);
     if (flags & FLAG_VECTOR) {
         err e = vector_decode(reader, &m->vector);
@@ -201,6 +223,16 @@ static err entries_decode(struct reader *reader, struct rep_message *m)
     return m->entries[0]->dot.counter == counter ? ERR_OK : ERR_CORRUPT;
 }
 
+static void snapshot_decode(struct reader *reader, struct rep_message *m)
+{
+    m->snapshot = read_u64(reader);
+    m->part = read_u32(reader);
+    m->chain = hash_decode(reader);
+    struct slice body = read_bytes(reader, REP_BODY_BYTES_MAX);
+    if (!reader->bad && body.size > 0)
+        buf_append(&m->body, body.data, body.size);
+}
+
 err rep_message_decode(struct slice bytes, struct rep_message *ret_message)
 {
     struct reader reader = reader_from(bytes);
@@ -209,6 +241,8 @@ err rep_message_decode(struct slice bytes, struct rep_message *ret_message)
 
     if (e == ERR_OK)
         e = entries_decode(&reader, &message);
+    if (e == ERR_OK && is_snapshot(&message))
+        snapshot_decode(&reader, &message);
     if (e == ERR_OK)
         e = reader_finish(&reader);
     if (e != ERR_OK) {
@@ -226,6 +260,7 @@ void rep_message_deinit(struct rep_message *message)
     free(message->entries);
     message->entries = NULL;
     message->entry_count = 0;
+    buf_deinit(&message->body);
 }
 
 err rep_message_peek_shard(struct slice bytes, uint32_t *ret_shard)

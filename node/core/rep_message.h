@@ -12,6 +12,8 @@
 #include "node/core/start.h"
 #include "node/core/vector.h"
 
+#define REP_BODY_BYTES_MAX 3145728u /* A part of a snapshot: less than a frame holds. */
+
 enum rep_message_type {
     REP_MSG_APPEND = 1, /* Entries that follow prev_index/prev_hash; none: a heartbeat.      */
     REP_MSG_APPEND_ACK, /* matched_index is durable here and on the owner's log; or a refusal:
@@ -20,7 +22,10 @@ enum rep_message_type {
     REP_MSG_SEAL,       /* Promise me (config, epoch, owner).                                */
     REP_MSG_SEAL_ACK,   /* Promised, durably; my vector and last dot. Or refused: my promise. */
     REP_MSG_FETCH,      /* Send entries above the point our vectors share.                   */
-    REP_MSG_FETCH_ACK   /* Entries that follow prev_index/prev_hash; last_dot of the sender. */
+    REP_MSG_FETCH_ACK,  /* Entries that follow prev_index/prev_hash; last_dot of the sender. */
+    /* A snapshot (docs/membership.md), part after part; not rep's own: shard_snapshot.c. */
+    REP_MSG_SNAPSHOT_PULL, /* Send `part` of `snapshot`; `chain` is that of the parts before.  */
+    REP_MSG_SNAPSHOT_PART  /* `body`, `chain` with it, `last`; or refused: busy, or not known. */
 };
 
 struct rep_message {
@@ -33,7 +38,8 @@ struct rep_message {
     uint64_t owner;
     uint64_t cut_id; /* DESIGN section 7: every message carries its sender's. */
     bool refused;
-    bool votes; /* ACKs: the sender's word counts towards a majority. */
+    bool votes;  /* ACKs: the sender's word counts towards a majority. */
+    bool behind; /* APPEND, FETCH_ACK: the sender's log no longer has what the receiver lacks. */
     uint64_t prev_index;
     struct hash128 prev_hash;
     uint64_t commit_index;
@@ -48,6 +54,11 @@ struct rep_message {
     struct vector vector;   /* SEAL_ACK, FETCH, refused APPEND_ACK. */
     struct entry **entries; /* References held by the message. */
     uint32_t entry_count;
+    uint64_t snapshot; /* SNAPSHOT_*: which one; 0: a new one. */
+    uint32_t part;
+    bool last;
+    struct hash128 chain; /* Over every part up to this one; of no part: zero. */
+    struct buf body;      /* The message's own. */
 };
 
 /* Appends the encoded message to `out`. */
@@ -56,7 +67,7 @@ void rep_message_encode(const struct rep_message *message, struct buf *out);
 NODISCARD err rep_message_decode(struct slice bytes, struct rep_message *ret_message);
 /* The shard alone, of bytes that may be malformed behind it. ERR_CORRUPT: before it already. */
 NODISCARD err rep_message_peek_shard(struct slice bytes, uint32_t *ret_shard);
-/* Drops the entries' references and frees the array. */
+/* Drops the entries' references, frees the array and the body. */
 void rep_message_deinit(struct rep_message *message);
 
 #endif

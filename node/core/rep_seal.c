@@ -60,6 +60,8 @@ void rep_promise(struct rep *rep, const struct promise *promise, struct rep_out 
     rep->owner_heard_ms = rep->now_ms;
     rep->seal_answer.due = false;
     rep->fetch_answer.due = false;
+    rep->snapshot_source = 0;
+    rep->resumes = false;
     rep_know(rep, promise);
 }
 
@@ -104,7 +106,8 @@ static void peers_add(struct rep *rep, const uint64_t *replicas, uint32_t count)
         if (replicas[i] == rep->self || rep_peer_find(rep, replicas[i]) != NULL)
             continue;
         CHECK(rep->peer_count < REP_PEERS_MAX);
-        rep->peers[rep->peer_count++] = (struct rep_peer){ .replica = replicas[i] };
+        rep->peers[rep->peer_count++] =
+            (struct rep_peer){ .replica = replicas[i], .heard_ms = rep->now_ms };
     }
 }
 
@@ -126,7 +129,9 @@ static void promote_begin(struct rep *rep, const struct rep_record *record, stru
     const struct membership *m = &record->membership;
     struct promise promise = { m->config, record->epoch, rep->self };
 
-    rep_promise(rep, &promise, out);
+    if (rep_promise_order(rep, &promise) == REP_GREATER)
+        rep_promise(rep, &promise, out);
+    rep->resumes = false;
     rep->membership = *m;
     rep->peers = mem_zalloc(REP_PEERS_MAX * sizeof rep->peers[0]);
     peers_add(rep, m->members, m->count);
@@ -144,14 +149,17 @@ void rep_record(struct rep *rep, const struct rep_record *record, struct rep_out
         return; /* An old one, read late. */
     rep->generation = record->generation;
     rep_know(rep, &asked);
-    if (record->epoch <= rep->promise.epoch || m->count > MEMBERS_MAX || m->new_count > MEMBERS_MAX)
+    enum rep_order order = rep_promise_order(rep, &asked);
+    bool resumes = rep->resumes && order == REP_SAME;
+    if ((record->epoch <= rep->promise.epoch && !resumes) || m->count > MEMBERS_MAX ||
+        m->new_count > MEMBERS_MAX)
         return;
     rep_step_down(rep, out);
     if (m->config >= rep->membership.config)
         rep->membership = *m;
     if (record->owner != rep->self || !rep->votes || rep->role == REP_DAMAGED)
         return;
-    if (rep_promise_order(rep, &asked) != REP_GREATER || !membership_has(m, rep->self))
+    if ((order != REP_GREATER && !resumes) || !membership_has(m, rep->self))
         return;
     promote_begin(rep, record, out);
 }

@@ -41,6 +41,7 @@ err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
     shard->self = self;
     shard->limits = *limits;
     shard->arena.pool = image->arenas;
+    shard->snapshot = image->snapshot;
     shard->applier = applier_new(number, handlers);
     applier_set_arenas(shard->applier, image->arenas);
     applier_set_shard_count(shard->applier, limits->shard_count);
@@ -78,6 +79,7 @@ void shard_free(struct shard *shard)
     rep_free(shard->rep);
     applier_free(shard->applier);
     channel_lanes_deinit(&shard->lanes);
+    shard_snapshot_deinit(shard);
     key_set_deinit(&shard->loading);
     arena_deinit(&shard->arena);
     buf_deinit(&shard->scratch);
@@ -190,7 +192,10 @@ static void event_step(struct shard *shard, const struct shard_event *event, str
         pass_to_rep(shard, REP_RECORD, event, out);
         break;
     case SHARD_RECEIVE:
-        pass_to_rep(shard, REP_RECEIVE, event, out);
+        if (event->message->type >= REP_MSG_SNAPSHOT_PULL)
+            shard_snapshot_message(shard, event, out);
+        else
+            pass_to_rep(shard, REP_RECEIVE, event, out);
         break;
     case SHARD_PERSISTED:
         pass_to_rep(shard, REP_PERSISTED, event, out);
@@ -215,9 +220,16 @@ static void event_step(struct shard *shard, const struct shard_event *event, str
         pass_to_rep(shard, REP_TICK, event, out);
         shard_propose_due(shard, event, out);
         expire_waiting(shard, event, out);
+        shard_snapshot_tick(shard, event, out);
         break;
     case SHARD_DELIVERED:
         shard_channel_delivered(shard, event, out);
+        break;
+    case SHARD_SNAPSHOT_PAGE:
+        shard_snapshot_page(shard, event, out);
+        break;
+    case SHARD_SNAPSHOT_STORED:
+        shard_snapshot_stored(shard, event, out);
         break;
     }
 }
@@ -243,7 +255,10 @@ static void follow_role(struct shard *shard, const struct shard_event *event, st
 
 void shard_step(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
+    CHECK(!shard->stopped);
     event_step(shard, event, out);
+    if (shard->stopped)
+        return;
     if (!shard->apply_blocked || event->type == SHARD_ROWS)
         shard_apply(shard, event, out);
     shard_answer_progress(shard, event, out);
@@ -264,6 +279,7 @@ void shard_out_clear(struct shard_out *out)
 {
     rep_out_clear(&out->rep);
     need_clear(&out->need);
+    snapshot_actions_clear(&out->snapshot);
     buf_clear(&out->bytes);
     out->reply_count = 0;
     out->delivery_count = 0;
@@ -275,6 +291,7 @@ void shard_out_deinit(struct shard_out *out)
 {
     rep_out_deinit(&out->rep);
     need_deinit(&out->need);
+    snapshot_actions_deinit(&out->snapshot);
     buf_deinit(&out->bytes);
     free(out->replies);
     free(out->deliveries);
@@ -338,6 +355,13 @@ bool shard_serves(const struct shard *shard)
     return rep_role(shard->rep) == REP_OWNER;
 }
 
+bool shard_resumes(const struct shard *shard)
+{
+    enum rep_role role = rep_role(shard->rep);
+
+    return role == REP_SEALING || role == REP_ADOPTING;
+}
+
 bool shard_wants_flush(const struct shard *shard)
 {
     return shard->flush_wanted;
@@ -350,6 +374,7 @@ void shard_stats_get(const struct shard *shard, struct shard_stats *ret_stats)
     ret_stats->unread_rows = shard_meta(shard)->unread_rows;
     ret_stats->quarantined = shard_meta(shard)->quarantine_count;
     ret_stats->transfers_oldest_ms = shard->lanes.oldest_ms;
+    ret_stats->snapshot = shard->snapshot;
     ret_stats->transfers_retried = shard->lanes.retried;
     state_stats_get(applier_state(shard->applier), &ret_stats->state);
 }

@@ -12,6 +12,7 @@
 #include "node/core/apply.h"
 #include "node/core/incident.h"
 #include "node/core/rep.h"
+#include "node/core/shard_snapshot.h"
 
 /* clang-format off */
 /*    field                  unit default     min   max      meaning                            */
@@ -19,7 +20,11 @@
     X(waiting_calls_max, 65536, 1, 1048576, "calls not answered yet")                              \
     X(waiters_per_player_max, 16, 1, 1024, "StartSession WAITs of one player")                     \
     X(apply_batch_max, 1024, 1, 65536, "entries applied in one step")                              \
-    X(watermark_tell_ms, 5000, 1, 60000, "a watermark that no batch takes along leaves after")
+    X(watermark_tell_ms, 5000, 1, 60000, "a watermark that no batch takes along leaves after")     \
+    X(snapshot_part_bytes, 262144, 256, 1048576, "rows in one part of a snapshot, about")          \
+    X(snapshot_bytes_per_s, 16777216, 1024, 1073741824, "given to a replica that is behind")       \
+    X(snapshot_idle_ms, 10000, 100, 3600000, "one that nobody pulls, or answers, is given up")     \
+    X(snapshot_hold_ms, 30000, 100, 3600000, "the log keeps what follows a snapshot for so long")
 /* clang-format on */
 
 #define SHARD_FIELD(name, def, min, max, doc) uint32_t name;
@@ -43,7 +48,10 @@ enum shard_event_type {
     SHARD_CANCEL,    /* call: nobody waits any more */
     SHARD_FLUSH,     /* the round ends              */
     SHARD_TICK,      /* every 10 to 50 ms           */
-    SHARD_DELIVERED  /* call: a delivery's token; status, request: its answer's body */
+    SHARD_DELIVERED, /* call: a delivery's token; status, request: its answer's body */
+    SHARD_SNAPSHOT_PAGE,  /* failed, or rows, row_count, complete; request: a fresh view's meta
+                             row  */
+    SHARD_SNAPSHOT_STORED /* failed            */
 };
 
 enum reply_status {
@@ -81,6 +89,7 @@ struct shard_event {
     struct slice request;
     uint64_t deadline_ms; /* On the event clock. */
     bool stale;           /* A read that need not be confirmed. */
+    bool failed;
     enum reply_status status;
 };
 
@@ -115,7 +124,8 @@ struct shard_out {
     struct shard_delivery *deliveries;
     uint32_t delivery_count, delivery_capacity;
     struct buf bytes;
-    struct need need;           /* Rows to load; answer with SHARD_ROWS. */
+    struct need need; /* Rows to load; answer with SHARD_ROWS. */
+    struct snapshot_actions snapshot;
     struct incident *incidents; /* What operators may ask about; INCIDENTS_STEP_MAX at most. */
     uint32_t incident_count, incident_capacity;
     bool role_changed; /* shard_role and shard_owner may differ now. */
@@ -130,7 +140,8 @@ struct shard_image {
     struct slice meta_row;
     const struct shard_row *timers;
     uint32_t timer_count;
-    struct arena_pool *arenas; /* Borrowed for the shard's life; NULL: memory of its own. */
+    struct snapshot_stats snapshot; /* Of the shard whose place it takes. */
+    struct arena_pool *arenas;      /* Borrowed for the shard's life; NULL: memory of its own. */
 };
 
 /* ERR_CORRUPT: the meta row or an entry contradicts the image. */
@@ -155,6 +166,9 @@ struct shard_checkpoint {
 };
 bool shard_checkpoint_begin(struct shard *shard, struct shard_checkpoint *ret_checkpoint);
 void shard_checkpoint_end(struct shard *shard, bool written);
+/* The log must keep what is above this index for one who has or gets a snapshot; UINT64_MAX:
+ * nobody does. */
+uint64_t shard_snapshot_pin(const struct shard *shard, uint64_t now_ms);
 /* Drops clean rows down to `bytes_max`. */
 void shard_evict(struct shard *shard, size_t bytes_max);
 
@@ -164,6 +178,8 @@ const struct meta *shard_meta(const struct shard *shard);
 uint64_t shard_applied_index(const struct shard *shard);
 /* Owner and serving. */
 bool shard_serves(const struct shard *shard);
+/* What rep_image.resumes must be in the shard that takes the place of this one. */
+bool shard_resumes(const struct shard *shard);
 /* True when SHARD_FLUSH has something to do. */
 bool shard_wants_flush(const struct shard *shard);
 
@@ -176,6 +192,7 @@ struct shard_stats {
     uint64_t transfers_open;      /* Records in the outbox. */
     uint64_t transfers_oldest_ms; /* Since the oldest of them that is known was opened. */
     uint64_t transfers_sent, transfers_settled, transfers_refunded, transfers_retried;
+    struct snapshot_stats snapshot;
     struct state_stats state;
 };
 void shard_stats_get(const struct shard *shard, struct shard_stats *ret_stats);

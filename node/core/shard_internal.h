@@ -61,8 +61,12 @@ struct shard {
     uint64_t checkpoint_index;  /* Of the open checkpoint. */
     uint64_t clean_index;       /* Applied index of the last finished checkpoint. */
     struct channel_lanes lanes; /* What is on its way to other shards. */
-    struct key_set loading;     /* Keys asked of the database, not answered yet. */
-    struct arena arena;         /* One step's. */
+    struct snapshot_source source;
+    struct snapshot_target target;
+    struct snapshot_stats snapshot;
+    bool stopped;           /* A snapshot takes its place. */
+    struct key_set loading; /* Keys asked of the database, not answered yet. */
+    struct arena arena;     /* One step's. */
     struct buf scratch;
     struct need need; /* One apply's or read's, before `loading` is taken out. */
     struct shard_stats stats;
@@ -107,6 +111,17 @@ void shard_channel_delivered(struct shard *shard, const struct shard_event *even
 /* An applied entry opened, cancelled or settled records. */
 void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
                           const struct shard_event *event, struct shard_out *out);
+
+/* shard_snapshot.c */
+void shard_snapshot_message(struct shard *shard, const struct shard_event *event,
+                            struct shard_out *out);
+void shard_snapshot_page(struct shard *shard, const struct shard_event *event,
+                         struct shard_out *out);
+void shard_snapshot_stored(struct shard *shard, const struct shard_event *event,
+                           struct shard_out *out);
+void shard_snapshot_tick(struct shard *shard, const struct shard_event *event,
+                         struct shard_out *out);
+void shard_snapshot_deinit(struct shard *shard);
 
 /* shard_contain.c: the owner logs what apply or a read found broken. */
 void shard_contain(struct shard *shard, const struct shard_event *event, struct shard_out *out);

@@ -153,6 +153,13 @@ void sim_disk_install(struct sim_disk *disk, const struct sim_checkpoint *checkp
     truncate_log(disk, 0);
 }
 
+void sim_disk_reset(struct sim_disk *disk)
+{
+    CHECK(disk->pending_count == 0);
+    truncate_log(disk, 0);
+    disk->commit_index = 0;
+}
+
 struct rep_image sim_disk_image(const struct sim_disk *disk)
 {
     const struct sim_checkpoint *c = &disk->checkpoint;

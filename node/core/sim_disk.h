@@ -47,6 +47,8 @@ void sim_disk_checkpoint(struct sim_disk *disk, uint64_t index);
 void sim_disk_cut(struct sim_disk *disk, uint64_t index);
 /* Installs another replica's database; promises stay as they are. */
 void sim_disk_install(struct sim_disk *disk, const struct sim_checkpoint *checkpoint);
+/* Forgets all entries, and what was known committed; promises stay. */
+void sim_disk_reset(struct sim_disk *disk);
 /* `entries` of the image are borrowed from the disk. */
 struct rep_image sim_disk_image(const struct sim_disk *disk);
 /* The running hash of outcomes that the simulated state machine computes. */

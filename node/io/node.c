@@ -347,6 +347,8 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
     bool damaged = false;
 
     options.limits.shard_count = cluster->shard_count;
+    options.limits.rep.lag_ms_max = (uint32_t)node->config->log_lag_max;
+    options.limits.snapshot_bytes_per_s = (uint32_t)node->config->snapshot_rate;
     node->views = shard_views_new(cluster->shard_count);
     options.views = node->views;
     node->incidents = incidents_new(loop_wall_ms(), node->self.replica_id);

@@ -141,6 +141,9 @@ static double read_oldest(void *context)
     X(transfers_back, "holdfast_node_transfers_refunded_total",      counter, view->stats.transfers_refunded,           "Transfers that were refused or cancelled, as their source has logged.") \
     X(quarantined,    "holdfast_node_players_quarantined",           gauge,   view->serving ? view->stats.quarantined : 0, "Players held back in the shards this node owns.") \
     X(unread,         "holdfast_node_rows_unread",                   gauge,   view->serving ? view->stats.unread_rows : 0, "Changes of rows that could not be decoded, and so are not in the audit's sums.") \
+    X(snap_given,     "holdfast_node_snapshots_given_total",         counter, view->stats.snapshot.given,               "Snapshots begun for a replica that is behind.") \
+    X(snap_parts,     "holdfast_node_snapshot_parts_total",          counter, view->stats.snapshot.parts,               "Parts of snapshots sent, repeats included.") \
+    X(snap_taken,     "holdfast_node_snapshots_installed_total",     counter, view->stats.snapshot.taken,               "Snapshots that replaced a shard that was behind.") \
     X(checkpoints,    "holdfast_node_checkpoints_total",             counter, view->checkpoints,                        "Shard checkpoints written.") \
     X(replayed,       "holdfast_node_entries_replayed_total",        counter, view->replayed,                           "Log entries behind the checkpoints when the node started.")
 /* clang-format on */

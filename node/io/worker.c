@@ -75,6 +75,7 @@ static void carry_out(struct worker *worker, uint32_t shard)
     }
     if (out->need.key_count > 0 || out->need.range_count > 0)
         worker_load_rows(worker, shard, &out->need);
+    worker_snapshot(worker, shard, &out->snapshot);
     for (uint32_t i = 0; i < out->incident_count && worker->options.incidents != NULL; i++)
         incidents_add(worker->options.incidents, &out->incidents[i]);
     if (out->role_changed) {
@@ -93,6 +94,8 @@ void worker_step(struct worker *worker, uint32_t shard, struct shard_event *even
     struct slot *slot = &worker->slots[shard];
 
     CHECK(slot->shard != NULL);
+    if (slot->install != INSTALL_NONE)
+        return;
     event->now_ms = loop_now_ms(worker->options.loop);
     event->unix_ms = loop_wall_ms();
     shard_step(slot->shard, event, &worker->out);
@@ -106,6 +109,8 @@ static void flush_shard(struct worker *worker, uint32_t shard)
     struct shard *flushed = worker->slots[shard].shard;
 
     for (uint32_t i = 0; i < FLUSHES_MAX && shard_wants_flush(flushed); i++) {
+        if (worker->slots[shard].install != INSTALL_NONE)
+            return;
         struct shard_event flush = {
             .type = SHARD_FLUSH,
             .now_ms = loop_now_ms(worker->options.loop),
@@ -209,6 +214,7 @@ static void on_tick(void *user)
     if (++worker->ticks % EVICT_TICKS == 0)
         evict(worker);
     worker_checkpoint_tick(worker);
+    worker_snapshot_tick(worker);
     publish_all(worker);
 }
 
@@ -236,7 +242,8 @@ err worker_new(const struct worker_options *options, struct worker **ret_worker)
 static bool work_is_done(void *user)
 {
     const struct worker *worker = user;
-    return worker->loads_open == 0 && worker->writes_open == 0 && !worker->checkpoint_running;
+    return worker->loads_open == 0 && worker->writes_open == 0 && !worker->checkpoint_running &&
+           worker->snapshots_open == 0;
 }
 
 void worker_free(struct worker *worker)
@@ -251,6 +258,7 @@ void worker_free(struct worker *worker)
     loop_hook_disarm(&worker->round_hook);
     worker_write_deinit(worker);
     worker_load_deinit(worker);
+    worker_snapshot_deinit(worker);
     for (uint32_t i = 0; i < worker->options.shard_count; i++)
         shard_free(worker->slots[i].shard);
     arena_pool_deinit(&worker->arenas);
@@ -304,36 +312,42 @@ static err image_from_meta(struct slice meta_row, struct rep_image *image)
 
 #define TIMERS_MAX 1000000u
 
-/* A shard between what the database says of it and its adoption. */
-struct recovery {
-    struct shard_image image;
-    struct buf meta_row;
-};
-
-static void recovery_deinit(struct recovery *recovery)
+void worker_recovery_deinit(struct recovery *recovery)
 {
     node_log_image_deinit(&recovery->image.rep);
     buf_deinit(&recovery->meta_row);
+    db_rows_deinit(&recovery->timers);
 }
 
-static err recover_shard(struct worker *worker, uint32_t shard, struct recovery *recovery)
+static err read_timers(struct worker *worker, uint32_t shard, struct recovery *recovery)
 {
-    static const uint8_t timer_prefix[] = { TABLE_TIMER };
-    struct shard_image *image = &recovery->image;
-    struct db_rows timers = { 0 };
+    static const uint8_t prefix[] = { TABLE_TIMER };
 
-    err e =
-        db_load_prefix(worker->options.db, shard,
-                       (struct slice){ timer_prefix, sizeof timer_prefix }, TIMERS_MAX, &timers);
-    if (e == ERR_OK) {
-        image->rep.votes = true;
-        image->meta_row = buf_slice(&recovery->meta_row);
-        image->timers = timers.rows;
-        image->timer_count = timers.count;
-        e = adopt(worker, shard, image);
-    }
-    db_rows_deinit(&timers);
-    return e;
+    return db_load_prefix(worker->options.db, shard, (struct slice){ prefix, sizeof prefix },
+                          TIMERS_MAX, &recovery->timers);
+}
+
+err worker_recovery_read(struct worker *worker, uint32_t shard, struct recovery *recovery)
+{
+    struct rep_image *image = &recovery->image.rep;
+    err e = db_load_meta(worker->options.db, shard, &recovery->meta_row);
+
+    if (e == ERR_OK)
+        e = image_from_meta(buf_slice(&recovery->meta_row), image);
+    if (e == ERR_OK)
+        e = node_log_recover_shard(worker->options.store_log, shard, image->applied_index, image);
+    return e == ERR_OK ? read_timers(worker, shard, recovery) : e;
+}
+
+static err recovery_adopt(struct worker *worker, uint32_t shard, struct recovery *recovery)
+{
+    struct shard_image *image = &recovery->image;
+
+    image->rep.votes = true;
+    image->meta_row = buf_slice(&recovery->meta_row);
+    image->timers = recovery->timers.rows;
+    image->timer_count = recovery->timers.count;
+    return adopt(worker, shard, image);
 }
 
 static void report_damage(struct worker *worker, uint32_t shard, err e)
@@ -353,6 +367,15 @@ static void give_up(struct worker *worker, uint32_t shard, err e)
     shard_views_publish_damaged(worker->options.views, shard);
 }
 
+err worker_recovery_adopt(struct worker *worker, uint32_t shard, struct recovery *recovery)
+{
+    err e = recovery_adopt(worker, shard, recovery);
+
+    if (e != ERR_OK)
+        give_up(worker, shard, e);
+    return e;
+}
+
 /* What the database knows of the worker's shards; those that exist are listed for the log. */
 static uint32_t load_metas(struct worker *worker, struct recovery *recoveries,
                            struct node_log_recovery *list, err *worst)
@@ -363,8 +386,10 @@ static uint32_t load_metas(struct worker *worker, struct recovery *recoveries,
          shard += worker->options.shard_stride) {
         struct recovery *recovery = &recoveries[count];
         struct node_log_shard known;
+        err e = worker_snapshot_recover(worker, shard);
         node_log_shard_get(worker->options.store_log, shard, &known);
-        err e = db_load_meta(worker->options.db, shard, &recovery->meta_row);
+        if (e == ERR_OK)
+            e = db_load_meta(worker->options.db, shard, &recovery->meta_row);
         if (e == ERR_NOT_FOUND && known.last_index == 0 && known.promise.epoch == 0 &&
             !known.damaged)
             continue;
@@ -378,7 +403,7 @@ static uint32_t load_metas(struct worker *worker, struct recovery *recoveries,
             count++;
             continue;
         }
-        recovery_deinit(recovery);
+        worker_recovery_deinit(recovery);
         recovery->image = (struct shard_image){ 0 };
         give_up(worker, shard, e);
         *worst = e;
@@ -398,12 +423,14 @@ err worker_recover(struct worker *worker)
     for (uint32_t i = 0; i < count; i++) {
         err e = list[i].result;
         if (e == ERR_OK)
-            e = recover_shard(worker, list[i].shard, &recoveries[i]);
+            e = read_timers(worker, list[i].shard, &recoveries[i]);
+        if (e == ERR_OK)
+            e = recovery_adopt(worker, list[i].shard, &recoveries[i]);
         if (e != ERR_OK) {
             give_up(worker, list[i].shard, e);
             worst = e;
         }
-        recovery_deinit(&recoveries[i]);
+        worker_recovery_deinit(&recoveries[i]);
     }
     free(list);
     free(recoveries);
@@ -424,6 +451,8 @@ void worker_record(struct worker *worker, uint32_t shard, const struct rep_recor
         image.rep.votes = true;
         CHECK(adopt(worker, shard, &image) == ERR_OK);
     }
+    slot->record = *record;
+    slot->has_record = true;
     worker_step(worker, shard, &(struct shard_event){ .type = SHARD_RECORD, .record = record });
 }
 
@@ -445,7 +474,8 @@ err worker_message(struct worker *worker, uint64_t from, struct slice bytes)
 err worker_call(struct worker *worker, uint32_t shard, uint64_t call, uint32_t method,
                 struct slice request, uint64_t deadline_ms)
 {
-    if (shard >= worker->options.shard_count || worker->slots[shard].shard == NULL)
+    if (shard >= worker->options.shard_count || worker->slots[shard].shard == NULL ||
+        worker->slots[shard].install != INSTALL_NONE)
         return ERR_NOT_FOUND;
     worker_step(worker, shard,
                 &(struct shard_event){ .type = SHARD_CALL,

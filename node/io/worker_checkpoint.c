@@ -34,8 +34,13 @@ static void cut_logs(struct worker *worker)
         if (slot->shard == NULL)
             continue;
         slot->durable_index = worker->checkpoint.flush_indexes[i];
-        uint64_t needed = rep_retain_index(shard_rep(slot->shard));
+        /* A full disk stops everybody; a member that is behind gets a snapshot. */
+        const struct rep *rep = shard_rep(slot->shard);
+        uint64_t needed = node_log_space_ok(worker->options.store_log) ? rep_retain_index(rep)
+                                                                       : rep_final_index(rep);
+        uint64_t pin = shard_snapshot_pin(slot->shard, loop_now_ms(worker->options.loop));
         uint64_t cut = slot->durable_index < needed ? slot->durable_index : needed;
+        cut = cut < pin ? cut : pin;
         node_log_retain(worker->options.store_log, i, cut);
     }
 }
@@ -111,7 +116,7 @@ static bool start_next(struct worker *worker)
     while (worker->checkpoint_next < worker->options.shard_count) {
         uint32_t shard = worker->checkpoint_next++;
         struct slot *slot = &worker->slots[shard];
-        if (slot->shard == NULL)
+        if (slot->shard == NULL || slot->install != INSTALL_NONE)
             continue;
         if (!shard_checkpoint_begin(slot->shard, &worker->checkpoint.checkpoint))
             continue;

@@ -7,6 +7,16 @@
 #include "node/io/worker.h"
 #include "runtime/loop/mailbox.h"
 
+/* A snapshot takes a shard's place: the shard takes no step meanwhile. */
+enum install {
+    INSTALL_NONE,
+    INSTALL_DRAIN,  /* What the shard asked for is on its way. */
+    INSTALL_SWITCH, /* The database begins to count the snapshot's rows, */
+    INSTALL_RESET,  /* the log forgets its entries, */
+    INSTALL_FINISH, /* the note of that is taken away; all is read again. */
+    INSTALL_RECOVER /* At a start: the log forgets its entries. */
+};
+
 /* One shard at this node. */
 struct slot {
     struct shard *shard; /* NULL: not held here. */
@@ -17,6 +27,13 @@ struct slot {
     uint64_t written_index; /* Of the last checkpoint. */
     uint64_t checkpoints;   /* Written. */
     uint64_t replayed;      /* Entries that the log had behind the checkpoint. */
+    enum install install;
+    bool resumes;             /* The shard after the installation may go on with a promotion. */
+    bool has_record;          /* `record` is the newest that was heard of. */
+    struct rep_record record; /* For the shard after the installation. */
+    struct db_view *view;     /* That a snapshot is read from. While a page is read: the job's. */
+    struct buf snapshot_meta;
+    uint32_t loads_open, writes_open, snapshot_jobs; /* On their way. */
 };
 
 /*
@@ -85,6 +102,15 @@ struct checkpoint_job {
     uint64_t *flush_indexes; /* By shard: what the flush covers. */
 };
 
+/* A shard between what the disks say of it and its adoption. */
+struct recovery {
+    struct shard_image image;
+    struct buf meta_row;
+    struct db_rows timers;
+};
+
+struct snapshot_job;
+
 struct worker {
     struct worker_options options;
     struct slot *slots;
@@ -112,6 +138,8 @@ struct worker {
     uint32_t loads_open;
     uint8_t load_here[UINT8_MAX + 1]; /* By table, how often rows need no disk: of 255. */
     uint32_t loads_sent;              /* Without looking here. */
+    struct snapshot_job *snapshots_waiting;
+    uint32_t snapshots_open;
     struct checkpoint_job checkpoint;
     bool checkpoint_running;
     bool checkpoint_waits;    /* Begun; its index is not durable in the log yet. */
@@ -123,8 +151,16 @@ struct worker {
     bool stopping;
 };
 
-/* worker.c: one event for one shard, and what follows from it. */
+/* worker.c: one event for one shard, and what follows from it; none while it is installed. */
 void worker_step(struct worker *worker, uint32_t shard, struct shard_event *event);
+/* What database and log have of one shard; blocks on the disk. Fails like node_log_recover_shard
+ * and db_load_prefix. */
+NODISCARD err worker_recovery_read(struct worker *worker, uint32_t shard,
+                                   struct recovery *recovery);
+/* The shard is there afterwards; or else it is damaged, and said to be so. */
+NODISCARD err worker_recovery_adopt(struct worker *worker, uint32_t shard,
+                                    struct recovery *recovery);
+void worker_recovery_deinit(struct recovery *recovery);
 
 /* worker_write.c */
 void worker_write_init(struct worker *worker);
@@ -132,6 +168,8 @@ void worker_write_deinit(struct worker *worker);
 /* Takes over the writes of the step; they leave for the log when the round ends. */
 void worker_write_submit(struct worker *worker, uint32_t shard, struct rep_out *out);
 void worker_write_start(struct worker *worker);
+/* The log is to forget the shard's entries; then worker_snapshot_reset_done. */
+void worker_write_reset(struct worker *worker, uint32_t shard);
 
 /* worker_load.c */
 void worker_load_rows(struct worker *worker, uint32_t shard, const struct need *need);
@@ -140,6 +178,14 @@ void worker_load_log(struct worker *worker, uint32_t shard, const struct rep_log
 void worker_load_round(struct worker *worker);
 void worker_load_init(struct worker *worker);
 void worker_load_deinit(struct worker *worker);
+
+/* worker_snapshot.c */
+void worker_snapshot(struct worker *worker, uint32_t shard, struct snapshot_actions *actions);
+void worker_snapshot_tick(struct worker *worker);
+void worker_snapshot_reset_done(struct worker *worker, uint32_t shard);
+/* At a start: ends an installation that a crash cut short. */
+NODISCARD err worker_snapshot_recover(struct worker *worker, uint32_t shard);
+void worker_snapshot_deinit(struct worker *worker);
 
 /* worker_checkpoint.c */
 void worker_checkpoint_tick(struct worker *worker);

@@ -113,6 +113,7 @@ static void job_clear(struct worker *worker, struct load_job *job)
     job->entry_count = 0;
     db_rows_deinit(&job->rows);
     buf_clear(&job->keys);
+    worker->slots[job->shard].loads_open--;
     job->next = worker->free_loads;
     worker->free_loads = job;
 }
@@ -149,6 +150,7 @@ static struct load_job *job_new(struct worker *worker, enum load_kind kind, uint
     job->kind = kind;
     job->shard = shard;
     job->result = ERR_OK;
+    worker->slots[shard].loads_open++;
     return job;
 }
 

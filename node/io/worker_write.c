@@ -29,6 +29,7 @@ static void job_free(struct worker *worker, struct write_job *job)
     job->next_free = worker->free_writes;
     worker->free_writes = job;
     worker->writes_open--;
+    worker->slots[job->request.shard].writes_open--;
 }
 
 static void on_persisted(void *user, struct mailbox_node *node)
@@ -36,10 +37,13 @@ static void on_persisted(void *user, struct mailbox_node *node)
     struct worker *worker = user;
     struct write_job *job = CONTAINER_OF(node, struct write_job, node);
     uint32_t shard = job->request.shard;
+    bool reset = job->request.type == NODE_LOG_RESET;
     struct shard_event event = { .type = SHARD_PERSISTED, .ticket = job->request.ticket };
 
     job_free(worker, job);
-    if (!worker->stopping)
+    if (reset && !worker->stopping)
+        worker_snapshot_reset_done(worker, shard);
+    else if (!worker->stopping)
         worker_step(worker, shard, &event);
 }
 
@@ -61,7 +65,7 @@ void worker_write_deinit(struct worker *worker)
     }
 }
 
-void worker_write_submit(struct worker *worker, uint32_t shard, struct rep_out *out)
+static struct write_job *job_new(struct worker *worker, uint32_t shard)
 {
     struct write_job *job = worker->free_writes;
 
@@ -70,6 +74,34 @@ void worker_write_submit(struct worker *worker, uint32_t shard, struct rep_out *
     else
         job = mem_zalloc(sizeof *job);
     worker->writes_open++;
+    worker->slots[shard].writes_open++;
+    return job;
+}
+
+static void job_submit(struct worker *worker, struct write_job *job)
+{
+    job->request.next = worker->writes_newest;
+    if (worker->writes_newest == NULL)
+        worker->writes_oldest = &job->request;
+    worker->writes_newest = &job->request;
+    loop_hook_arm(&worker->round_hook);
+}
+
+void worker_write_reset(struct worker *worker, uint32_t shard)
+{
+    struct write_job *job = job_new(worker, shard);
+
+    job->request = (struct node_log_request){
+        .client = &worker->log_client,
+        .type = NODE_LOG_RESET,
+        .shard = shard,
+    };
+    job_submit(worker, job);
+}
+
+void worker_write_submit(struct worker *worker, uint32_t shard, struct rep_out *out)
+{
+    struct write_job *job = job_new(worker, shard);
 
     /* The step's array goes along; the job's old one takes its place. */
     struct rep_write *writes = out->writes;
@@ -87,11 +119,7 @@ void worker_write_submit(struct worker *worker, uint32_t shard, struct rep_out *
         .write_count = out->write_count,
     };
     out->write_count = 0;
-    job->request.next = worker->writes_newest;
-    if (worker->writes_newest == NULL)
-        worker->writes_oldest = &job->request;
-    worker->writes_newest = &job->request;
-    loop_hook_arm(&worker->round_hook);
+    job_submit(worker, job);
 }
 
 void worker_write_start(struct worker *worker)

@@ -222,7 +222,14 @@ err db_open(const struct db_config *config, struct db **ret_db, char ret_text[DB
     }
     if (error != NULL) {
         snprintf(ret_text, DB_TEXT_BYTES, "%s: %s", config->directory, error);
-        err e = db_read_failed(db, "open", error);
+        err failed = db_read_failed(db, "open", error);
+        db_free(db);
+        return failed;
+    }
+    err e = db_pointers_load(db);
+    if (e != ERR_OK) {
+        snprintf(ret_text, DB_TEXT_BYTES, "%s: a pointer row is damaged", config->directory);
+        rocksdb_close(db->rocks);
         db_free(db);
         return e;
     }
@@ -240,10 +247,16 @@ void db_close(struct db *db)
 
 /* ---- writes ------------------------------------------------------------------------------- */
 
-void db_put_key(struct buf *key, uint32_t shard, struct slice row_key)
+uint16_t db_prefix(const struct db *db, uint32_t shard)
+{
+    CHECK(shard < DB_SHARDS_MAX);
+    return db_prefix_of(atomic_load_explicit(&db->generations[shard], memory_order_relaxed), shard);
+}
+
+void db_put_key(struct buf *key, uint16_t prefix, struct slice row_key)
 {
     buf_clear(key);
-    buf_put_u16_be(key, (uint16_t)shard);
+    buf_put_u16_be(key, prefix);
     if (row_key.size > 0)
         buf_append(key, row_key.data, row_key.size);
 }
@@ -262,16 +275,8 @@ err db_write_batch(struct db *db, rocksdb_writebatch_t *batch, const char *what)
 err db_drop_shard(struct db *db, uint32_t shard)
 {
     rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
-    struct buf from = { 0 };
-    struct buf to = { 0 };
 
-    CHECK(shard < UINT16_MAX);
-    db_put_key(&from, shard, (struct slice){ 0 });
-    db_put_key(&to, shard + 1, (struct slice){ 0 });
-    rocksdb_writebatch_delete_range(batch, (const char *)from.data, from.size,
-                                    (const char *)to.data, to.size);
-    buf_deinit(&from);
-    buf_deinit(&to);
+    db_drop_prefix(batch, db_prefix(db, shard));
     err e = db_write_batch(db, batch, "drop of a shard");
     rocksdb_writebatch_destroy(batch);
     return e;

@@ -4,7 +4,8 @@
  * cut only to an index covered by a finished db_flush. DESIGN section 8.
  *
  * Every function may be called from any thread, and may block on the disk: never on a loop.
- * A key in the database is the shard (2 bytes, big-endian), then the row's key.
+ * A key in the database is the shard (12 bits) under a key generation (4 bits above them), then the
+ * row's key. The generation changes when a snapshot takes the place of a shard's rows.
  *
  * Errors: ERR_CORRUPT: RocksDB found damage; logged and kept for db_damage, with the file's name.
  * Damage is never answered with "absent". A write or flush that fails in any other way stops the
@@ -88,6 +89,30 @@ NODISCARD err db_load_prefix(struct db *db, uint32_t shard, struct slice prefix,
                              struct db_rows *ret_rows);
 /* Removes every row of a shard, meta included, as one batch. */
 NODISCARD err db_drop_shard(struct db *db, uint32_t shard);
+
+/*
+ * Staging: rows of a snapshot, under the generation after the one that counts. Nobody may read or
+ * write the shard's rows from switch to finish. begin drops what an earlier attempt left; put takes
+ * rows as snapshot_rows_next reads them; switch makes them and the meta row the shard's, durably,
+ * and notes that the shard's log is to be emptied (db_reset_due); finish, called when that is
+ * durable, takes the note away, durably too, and drops the old rows. One attempt a shard at a time.
+ */
+NODISCARD err db_stage_begin(struct db *db, uint32_t shard);
+NODISCARD err db_stage_put(struct db *db, uint32_t shard, struct slice rows);
+NODISCARD err db_stage_switch(struct db *db, uint32_t shard, struct slice meta_row);
+NODISCARD err db_stage_finish(struct db *db, uint32_t shard);
+bool db_reset_due(const struct db *db, uint32_t shard);
+
+/* A shard's rows as they are now, whatever is written later; the meta row is among them. Compaction
+ * keeps what it shows while it is open. Close it before the db. NULL may be closed. */
+struct db_view;
+struct db_view *db_view_open(struct db *db, uint32_t shard);
+void db_view_close(struct db_view *view);
+/* Rows above `after`, ascending, about bytes_max of them. On error *ret_rows is untouched. */
+NODISCARD err db_view_page(const struct db_view *view, struct slice after, uint32_t bytes_max,
+                           struct db_rows *ret_rows);
+/* Appended to ret_row; ERR_NOT_FOUND: no checkpoint was written yet. */
+NODISCARD err db_view_meta(const struct db_view *view, struct buf *ret_row);
 
 /* Reads everything and verifies every checksum; long. ERR_CORRUPT: see db_damage. */
 NODISCARD err db_verify(struct db *db);

@@ -133,7 +133,8 @@ static const struct sort_item *sort_writes(struct db_draft *draft,
     return from;
 }
 
-static void fill_batch(struct db_draft *draft, const struct db_checkpoint *checkpoint)
+static void fill_batch(struct db_draft *draft, uint16_t prefix,
+                       const struct db_checkpoint *checkpoint)
 {
     static const uint8_t meta_key = TABLE_META;
     const struct sort_item *sorted = sort_writes(draft, checkpoint);
@@ -144,14 +145,14 @@ static void fill_batch(struct db_draft *draft, const struct db_checkpoint *check
         const struct state_write *write = sorted[i].write;
 
         CHECK(write->key.size > 0 && write->key.size <= STATE_KEY_BYTES_MAX);
-        db_put_key(key, checkpoint->shard, write->key);
+        db_put_key(key, prefix, write->key);
         if (write->value == NULL)
             rocksdb_writebatch_delete(batch, (const char *)key->data, key->size);
         else
             rocksdb_writebatch_put(batch, (const char *)key->data, key->size,
                                    (const char *)write->value->bytes, write->value->size);
     }
-    db_put_key(key, checkpoint->shard, (struct slice){ &meta_key, 1 });
+    db_put_key(key, prefix, (struct slice){ &meta_key, 1 });
     rocksdb_writebatch_put(batch, (const char *)key->data, key->size,
                            (const char *)checkpoint->meta_row.data, checkpoint->meta_row.size);
 }
@@ -162,7 +163,7 @@ err db_checkpoint_write(struct db *db, const struct db_checkpoint *checkpoint)
 
     atomic_fetch_add(&db->checkpoints, 1);
     atomic_fetch_add(&db->checkpoint_rows, checkpoint->write_count);
-    fill_batch(draft, checkpoint);
+    fill_batch(draft, db_prefix(db, checkpoint->shard), checkpoint);
     /* Without a WAL a batch lives in one memtable, and a memtable becomes one file: atomic. */
     err e = db_write_batch(db, draft->batch, "checkpoint");
     draft_give_back(db, draft);

@@ -76,14 +76,14 @@ void db_rows_deinit(struct db_rows *rows)
 /* ---- points ------------------------------------------------------------------------------- */
 
 /* *ret_found NULL: absent. ERR_NEED: RocksDB's error is in *ret_error. */
-static err find(struct db *db, const rocksdb_readoptions_t *options, uint32_t shard,
+static err find(struct db *db, const rocksdb_readoptions_t *options, uint16_t prefix,
                 struct slice key, rocksdb_pinnableslice_t **ret_found, char **ret_error)
 {
     uint8_t whole[DB_SHARD_BYTES + STATE_KEY_BYTES_MAX];
 
     CHECK(key.size > 0 && key.size <= STATE_KEY_BYTES_MAX);
-    whole[0] = (uint8_t)(shard >> 8);
-    whole[1] = (uint8_t)shard;
+    whole[0] = (uint8_t)(prefix >> 8);
+    whole[1] = (uint8_t)prefix;
     memcpy(whole + DB_SHARD_BYTES, key.data, key.size);
     *ret_error = NULL;
     *ret_found = rocksdb_get_pinned(db->rocks, options, (const char *)whole,
@@ -112,7 +112,7 @@ err db_get_many(struct db *db, uint32_t shard, const struct slice *keys, uint32_
         char *error;
 
         /* One damaged row makes the whole answer unusable. */
-        if (find(db, db->read_options, shard, keys[i], &found, &error) != ERR_OK) {
+        if (find(db, db->read_options, db_prefix(db, shard), keys[i], &found, &error) != ERR_OK) {
             gather_deinit(&gather);
             return db_read_failed(db, "get", error);
         }
@@ -132,7 +132,7 @@ static err find_cached(struct db *db, uint32_t shard, struct slice key, struct g
     size_t size = 1;
     char *error;
 
-    if (find(db, db->cached_options, shard, key, &found, &error) != ERR_OK) {
+    if (find(db, db->cached_options, db_prefix(db, shard), key, &found, &error) != ERR_OK) {
         rocksdb_free(error);
         return ERR_NEED;
     }
@@ -180,14 +180,6 @@ err db_load_meta(struct db *db, uint32_t shard, struct buf *ret_row)
 
 /* ---- pages -------------------------------------------------------------------------------- */
 
-struct page {
-    uint32_t shard;
-    struct slice prefix;
-    struct slice after;
-    uint32_t rows_max;
-    size_t bytes_max;
-};
-
 /* Least key above every key that begins with `bytes`; empty: there is none. */
 static void key_above(const struct buf *prefix, struct buf *ret_above)
 {
@@ -216,7 +208,7 @@ static struct slice iter_value(const rocksdb_iterator_t *iter)
 }
 
 /* Moves to the first row of the page. */
-static void page_seek(rocksdb_iterator_t *iter, const struct page *page, const struct buf *prefix)
+static void page_seek(rocksdb_iterator_t *iter, const struct db_page *page, const struct buf *prefix)
 {
     struct buf after = { 0 };
 
@@ -224,7 +216,7 @@ static void page_seek(rocksdb_iterator_t *iter, const struct page *page, const s
         rocksdb_iter_seek(iter, (const char *)prefix->data, prefix->size);
         return;
     }
-    buf_put_u16_be(&after, (uint16_t)page->shard);
+    buf_put_u16_be(&after, page->prefix_number);
     if (page->after.size > 0)
         buf_append(&after, page->after.data, page->after.size);
     rocksdb_iter_seek(iter, (const char *)after.data, after.size);
@@ -234,7 +226,7 @@ static void page_seek(rocksdb_iterator_t *iter, const struct page *page, const s
     buf_deinit(&after);
 }
 
-static bool page_walk(rocksdb_iterator_t *iter, const struct page *page, struct gather *gather)
+static bool page_walk(rocksdb_iterator_t *iter, const struct db_page *page, struct gather *gather)
 {
     while (rocksdb_iter_valid(iter)) {
         struct slice key = iter_key(iter);
@@ -249,7 +241,7 @@ static bool page_walk(rocksdb_iterator_t *iter, const struct page *page, struct 
     return true;
 }
 
-static err read_page(struct db *db, const struct page *page, struct db_rows *ret_rows)
+err db_read_page(struct db *db, const struct db_page *page, struct db_rows *ret_rows)
 {
     struct gather gather = { 0 };
     struct buf prefix = { 0 };
@@ -259,13 +251,17 @@ static err read_page(struct db *db, const struct page *page, struct db_rows *ret
     err e = ERR_OK;
 
     atomic_fetch_add(&db->ranges, 1);
-    buf_put_u16_be(&prefix, (uint16_t)page->shard);
+    buf_put_u16_be(&prefix, page->prefix_number);
     if (page->prefix.size > 0)
         buf_append(&prefix, page->prefix.data, page->prefix.size);
     key_above(&prefix, &above);
     CHECK(above.size > 0);
     rocksdb_readoptions_set_verify_checksums(options, 1);
     rocksdb_readoptions_set_iterate_upper_bound(options, (const char *)above.data, above.size);
+    if (page->snapshot != NULL) {
+        rocksdb_readoptions_set_snapshot(options, page->snapshot);
+        rocksdb_readoptions_set_fill_cache(options, 0);
+    }
 
     rocksdb_iterator_t *iter = rocksdb_create_iterator(db->rocks, options);
     page_seek(iter, page, &prefix);
@@ -288,25 +284,26 @@ static err read_page(struct db *db, const struct page *page, struct db_rows *ret
 err db_range(struct db *db, uint32_t shard, const struct state_range *range,
              struct db_rows *ret_rows)
 {
-    struct page page = {
-        .shard = shard,
+    struct db_page page = {
+        .prefix_number = db_prefix(db, shard),
         .prefix = range->prefix,
         .after = range->after,
         .rows_max = range->limit < DB_PAGE_ROWS_MAX ? range->limit : DB_PAGE_ROWS_MAX,
         .bytes_max = DB_PAGE_BYTES_MAX,
     };
 
-    return read_page(db, &page, ret_rows);
+    return db_read_page(db, &page, ret_rows);
 }
 
 err db_load_prefix(struct db *db, uint32_t shard, struct slice prefix, uint32_t rows_max,
                    struct db_rows *ret_rows)
 {
-    struct page page = {
-        .shard = shard, .prefix = prefix, .rows_max = rows_max, .bytes_max = SIZE_MAX
-    };
+    struct db_page page = { .prefix_number = db_prefix(db, shard),
+                            .prefix = prefix,
+                            .rows_max = rows_max,
+                            .bytes_max = SIZE_MAX };
     struct db_rows rows = { 0 };
-    err e = read_page(db, &page, &rows);
+    err e = db_read_page(db, &page, &rows);
 
     if (e == ERR_OK && !rows.complete) {
         db_rows_deinit(&rows);

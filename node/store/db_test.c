@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "node/store/db.h"
+#include "node/store/db_private.h"
 #include "runtime/base/check.h"
 
 struct test {
@@ -532,6 +532,112 @@ static void a_missing_table_is_damage(void **state)
     assert_non_null(strstr(test->text, test->directory));
 }
 
+/* ---- snapshots ---------------------------------------------------------------------------- */
+
+static void stage_row(struct buf *rows, const char *key, const char *value)
+{
+    buf_put_bytes(rows, slice_from_text(key));
+    buf_put_bytes(rows, slice_from_text(value));
+}
+
+static void expect_found(struct test *test, uint32_t shard, const char *key, const char *value)
+{
+    struct slice wanted = slice_from_text(key);
+    struct db_rows rows = { 0 };
+
+    assert_int_equal(db_get_many(test->db, shard, &wanted, 1, &rows), ERR_OK);
+    expect_row(&rows.rows[0], key, value);
+    db_rows_deinit(&rows);
+}
+
+static void a_view_shows_what_was_there_when_it_was_opened(void **state)
+{
+    struct test *test = *state;
+    struct db_rows rows = { 0 };
+    struct buf meta = { 0 };
+
+    must_open(test);
+    write_rows(test->db, 7, 100, "old");
+    write_rows(test->db, 8, 10, "neighbour");
+    struct db_view *view = db_view_open(test->db, 7);
+    write_rows(test->db, 7, 200, "new");
+    assert_int_equal(db_flush(test->db), ERR_OK);
+    assert_int_equal(db_view_meta(view, &meta), ERR_OK);
+    assert_true(slice_equal(buf_slice(&meta), slice_from_text("old")));
+    assert_int_equal(db_view_page(view, (struct slice){ 0 }, 300, &rows), ERR_OK);
+    assert_false(rows.complete);
+    assert_in_range(rows.count, 2, 60); /* Each takes ten bytes. */
+    expect_row(&rows.rows[0], "m", "old");
+    expect_row(&rows.rows[1], "p000000", "old");
+    db_rows_deinit(&rows);
+    assert_int_equal(db_view_page(view, slice_from_text("p000098"), 300, &rows), ERR_OK);
+    assert_true(rows.complete);
+    assert_int_equal(rows.count, 1);
+    expect_row(&rows.rows[0], "p000099", "old");
+    db_rows_deinit(&rows);
+    db_view_close(view);
+    buf_deinit(&meta);
+}
+
+static void staged_rows_become_the_shards_by_one_switch(void **state)
+{
+    struct test *test = *state;
+    struct buf rows = { 0 };
+    struct buf meta = { 0 };
+
+    must_open(test);
+    write_rows(test->db, 4095, 3, "old");
+    stage_row(&rows, "p000001", "new");
+    stage_row(&rows, "x", "new");
+    /* Twice round all generations. */
+    for (uint32_t turn = 0; turn < 2 * DB_GENERATIONS; turn++) {
+        assert_int_equal(db_stage_begin(test->db, 4095), ERR_OK);
+        assert_int_equal(db_stage_put(test->db, 4095, buf_slice(&rows)), ERR_OK);
+        expect_found(test, 4095, "p000002", turn == 0 ? "old" : NULL);
+        assert_int_equal(db_stage_switch(test->db, 4095, slice_from_text("meta")), ERR_OK);
+        assert_true(db_reset_due(test->db, 4095));
+        close_db(test);
+        must_open(test);
+        assert_true(db_reset_due(test->db, 4095));
+        assert_int_equal(db_stage_finish(test->db, 4095), ERR_OK);
+        assert_false(db_reset_due(test->db, 4095));
+        expect_found(test, 4095, "p000001", "new");
+        expect_found(test, 4095, "p000002", NULL);
+        expect_found(test, 4095, "x", "new");
+    }
+    assert_int_equal(db_load_meta(test->db, 4095, &meta), ERR_OK);
+    assert_true(slice_equal(buf_slice(&meta), slice_from_text("meta")));
+    write_rows(test->db, 4095, 3, "newer");
+    close_db(test);
+    must_open(test);
+    expect_found(test, 4095, "p000001", "newer");
+    expect_found(test, 4095, "x", "new");
+    buf_deinit(&rows);
+    buf_deinit(&meta);
+}
+
+static void what_was_staged_and_given_up_is_gone(void **state)
+{
+    struct test *test = *state;
+    struct buf rows = { 0 };
+
+    must_open(test);
+    write_rows(test->db, 0, 1, "old");
+    stage_row(&rows, "x", "given up");
+    assert_int_equal(db_stage_begin(test->db, 0), ERR_OK);
+    assert_int_equal(db_stage_put(test->db, 0, buf_slice(&rows)), ERR_OK);
+    close_db(test);
+    must_open(test);
+    assert_false(db_reset_due(test->db, 0));
+    expect_found(test, 0, "x", NULL);
+    expect_found(test, 0, "p000000", "old");
+    assert_int_equal(db_stage_begin(test->db, 0), ERR_OK);
+    assert_int_equal(db_stage_switch(test->db, 0, slice_from_text("meta")), ERR_OK);
+    expect_found(test, 0, "x", NULL);
+    expect_found(test, 0, "p000000", NULL);
+    buf_deinit(&rows);
+}
+
 /* ---- threads ------------------------------------------------------------------------------ */
 
 struct worker {
@@ -593,6 +699,9 @@ int main(void)
         TEST(a_dropped_shard_leaves_its_neighbours),
         TEST(a_changed_byte_in_a_table_is_reported_never_served),
         TEST(a_missing_table_is_damage),
+        TEST(a_view_shows_what_was_there_when_it_was_opened),
+        TEST(staged_rows_become_the_shards_by_one_switch),
+        TEST(what_was_staged_and_given_up_is_gone),
         TEST(shards_are_written_and_read_from_many_threads),
     };
 

@@ -144,7 +144,7 @@ static void sync_begin(struct sim *sim, struct sim_node *node, uint32_t shard)
     slot->syncing = true;
     node_later(sim, node, delay_ms,
                (struct sim_event){ .kind = EV_SYNCED,
-                                   .number = shard,
+                                   .number = slot_number(slot, shard),
                                    .from = slot->disk.pending[count - 1].ticket });
 }
 
@@ -217,6 +217,7 @@ static void carry_out(struct sim *sim, struct sim_node *node, uint32_t shard)
     node_deliver(sim, node, shard, out);
     if (out->need.key_count > 0 || out->need.range_count > 0)
         node_load(sim, node, shard, &out->need);
+    node_snapshot(sim, node, shard, &out->snapshot);
     shard_out_clear(out);
 }
 
@@ -229,10 +230,12 @@ void node_step(struct sim *sim, struct sim_node *node, uint32_t shard, struct sh
     event->unix_ms = sim_unix_ms(sim, node);
     shard_step(slot->shard, event, &sim->out);
     carry_out(sim, node, shard);
+    if (slot->shard == NULL)
+        return;
     if (shard_wants_flush(slot->shard) && !slot->flush_due) {
         slot->flush_due = true;
         node_later(sim, node, sim_chance(sim, 800) ? 0 : 1,
-                   (struct sim_event){ .kind = EV_FLUSH, .number = shard });
+                   (struct sim_event){ .kind = EV_FLUSH, .number = slot_number(slot, shard) });
     }
 }
 
@@ -289,10 +292,8 @@ static struct rep_record rep_record_of(const struct shard_record *record)
 static void make_shard(struct sim *sim, struct sim_node *node, uint32_t shard)
 {
     struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 } };
-    struct shard_limits limits = shard_limits_default();
+    struct shard_limits limits = node_limits(sim);
 
-    limits.shard_count = sim->shard_count;
-    limits.watermark_tell_ms = SIM_TELL_MS;
     CHECK(shard_new(shard, node->id, &limits, node_handlers(), &image, &node->slots[shard].shard) ==
           ERR_OK);
     node->slots[shard].commit_seen = 0;
@@ -309,7 +310,7 @@ void node_changed(struct sim *sim, struct sim_node *node, const struct etcd_chan
     CHECK(shard_record_decode(buf_slice(&change->value), &record, NULL) == ERR_OK);
     struct rep_record rep = rep_record_of(&record);
     node->owners[parts.shard] = (uint32_t)record.owner;
-    if (node->slots[parts.shard].damaged)
+    if (node->slots[parts.shard].damaged || node->slots[parts.shard].installing)
         return;
     if (node->slots[parts.shard].shard == NULL) {
         if (!membership_has(&rep.membership, node->id))
@@ -401,6 +402,8 @@ static void on_tick(struct sim *sim, struct sim_node *node)
         if (slot->shard == NULL)
             continue;
         node_step(sim, node, i, &(struct shard_event){ .type = SHARD_TICK });
+        if (slot->shard == NULL)
+            continue;
         if (sim_chance(sim, sim->evict)) {
             struct shard_stats before, after;
             shard_stats_get(slot->shard, &before);
@@ -432,16 +435,17 @@ static void on_message(struct sim *sim, struct sim_node *node, const struct sim_
     rep_message_deinit(&message);
 }
 
-static void on_synced(struct sim *sim, struct sim_node *node, const struct sim_event *event)
+static void on_synced(struct sim *sim, struct sim_node *node, uint32_t shard,
+                      const struct sim_event *event)
 {
-    uint32_t shard = (uint32_t)event->number;
     struct slot *slot = &node->slots[shard];
 
     sim_disk_sync(&slot->disk, event->from);
     slot->syncing = false;
     node_step(sim, node, shard,
               &(struct shard_event){ .type = SHARD_PERSISTED, .ticket = event->from });
-    sync_begin(sim, node, shard);
+    if (slot->shard != NULL)
+        sync_begin(sim, node, shard);
 }
 
 static void on_flush(struct sim *sim, struct sim_node *node, uint32_t shard)
@@ -451,16 +455,24 @@ static void on_flush(struct sim *sim, struct sim_node *node, uint32_t shard)
         node_step(sim, node, shard, &(struct shard_event){ .type = SHARD_FLUSH });
 }
 
+/* Asked by a shard whose place a snapshot has taken since. */
+static bool is_outlived(const struct sim_node *node, const struct sim_event *event)
+{
+    bool of_slot = (event->kind >= EV_FLUSH && event->kind <= EV_CHECKPOINT);
+
+    return of_slot && event->number >> 16 != node->slots[event->number & 0xffff].installs;
+}
+
 void node_event(struct sim *sim, struct sim_event *event)
 {
     struct sim_node *node = node_get(sim, (uint32_t)event->node);
-    uint32_t shard = (uint32_t)event->number;
+    uint32_t shard = (uint32_t)event->number & 0xffff;
 
     if (event->kind == EV_RESTART) {
         node_start(sim, node);
         return;
     }
-    if (!node->up)
+    if (!node->up || is_outlived(node, event))
         return;
     switch (event->kind) {
     case EV_REP:
@@ -480,7 +492,7 @@ void node_event(struct sim *sim, struct sim_event *event)
         on_flush(sim, node, shard);
         break;
     case EV_SYNCED:
-        on_synced(sim, node, event);
+        on_synced(sim, node, shard, event);
         break;
     case EV_LOAD:
     case EV_ROWS:
@@ -488,6 +500,15 @@ void node_event(struct sim *sim, struct sim_event *event)
         break;
     case EV_LOG_READ:
         node_log_arrives(sim, node, event);
+        break;
+    case EV_PAGE:
+        node_page_arrives(sim, node, shard, event);
+        break;
+    case EV_STORED:
+        node_rows_stored(sim, node, shard, event);
+        break;
+    case EV_INSTALL:
+        node_install(sim, node, shard, event);
         break;
     case EV_CHECKPOINT:
         node_checkpoint_done(sim, node, shard);
@@ -551,6 +572,8 @@ void node_free(struct sim_node *node)
         sim_disk_deinit(&slot->disk);
         db_deinit(&slot->db);
         db_deinit(&slot->flushed);
+        db_deinit(&slot->view);
+        db_deinit(&slot->staged);
     }
     for (uint32_t i = 0; i < NODE_CALLS_MAX; i++)
         buf_deinit(&node->calls[i].request);

@@ -59,7 +59,7 @@ const struct db_row *db_find(const struct db_rows *db, struct slice key)
     return db->rows[place];
 }
 
-static void db_put(struct db_rows *db, struct slice key, const struct blob *value)
+void db_put(struct db_rows *db, struct slice key, const struct blob *value)
 {
     uint32_t place = db_place(db, key);
 
@@ -75,6 +75,14 @@ static void db_put(struct db_rows *db, struct slice key, const struct blob *valu
     memmove(&db->rows[place + 1], &db->rows[place], sizeof *db->rows * (db->count - place));
     db->rows[place] = row_new(key, value);
     db->count++;
+}
+
+uint32_t db_place_after(const struct db_rows *db, struct slice key)
+{
+    uint32_t place = db_place(db, key);
+    bool there = place < db->count && slice_equal(row_key(db->rows[place]), key);
+
+    return there ? place + 1 : place;
 }
 
 static void db_remove(struct db_rows *db, struct slice key)
@@ -97,7 +105,7 @@ void db_deinit(struct db_rows *db)
     *db = (struct db_rows){ 0 };
 }
 
-static void db_copy(struct db_rows *to, const struct db_rows *from)
+void db_copy(struct db_rows *to, const struct db_rows *from)
 {
     if (to->version == from->version)
         return;
@@ -189,7 +197,7 @@ static bool read_rows(const struct db_rows *db, struct slice wanted, struct buf 
 }
 
 /* RocksDB or the log says which file; the node says so and stops (node/io/worker_load.c). */
-static void stop_on_damage(struct sim *sim, const struct sim_node *node)
+void node_stop_on_damage(struct sim *sim, const struct sim_node *node)
 {
     sim_later(sim, 0,
               &(struct sim_event){ .kind = EV_DAMAGE, .node = node->id, .life = node->life });
@@ -198,7 +206,10 @@ static void stop_on_damage(struct sim *sim, const struct sim_node *node)
 void node_load(struct sim *sim, struct sim_node *node, uint32_t shard, const struct need *need)
 {
     struct sim_event event = {
-        .kind = EV_LOAD, .node = node->id, .life = node->life, .number = shard
+        .kind = EV_LOAD,
+        .node = node->id,
+        .life = node->life,
+        .number = slot_number(&node->slots[shard], shard),
     };
 
     sim->counts.need_rounds++;
@@ -214,7 +225,7 @@ void node_load(struct sim *sim, struct sim_node *node, uint32_t shard, const str
         event.bytes = rows;
         if (!readable) {
             buf_deinit(&event.bytes);
-            stop_on_damage(sim, node);
+            node_stop_on_damage(sim, node);
             return;
         }
         event.kind = EV_ROWS;
@@ -263,7 +274,7 @@ static void give_rows(struct sim *sim, struct sim_node *node, uint32_t shard, st
 
 void node_rows_arrive(struct sim *sim, struct sim_node *node, struct sim_event *event)
 {
-    uint32_t shard = (uint32_t)event->number;
+    uint32_t shard = (uint32_t)event->number & 0xffff;
 
     if (event->kind == EV_ROWS) {
         sim->counts.stale_rows++;
@@ -274,7 +285,7 @@ void node_rows_arrive(struct sim *sim, struct sim_node *node, struct sim_event *
     if (read_rows(&node->slots[shard].db, buf_slice(&event->bytes), &rows))
         give_rows(sim, node, shard, buf_slice(&rows));
     else
-        stop_on_damage(sim, node);
+        node_stop_on_damage(sim, node);
     buf_deinit(&rows);
 }
 
@@ -283,7 +294,10 @@ void node_read_log(struct sim *sim, struct sim_node *node, uint32_t shard,
                    const struct rep_log_read *read)
 {
     struct sim_event event = {
-        .kind = EV_LOG_READ, .node = node->id, .life = node->life, .number = shard
+        .kind = EV_LOG_READ,
+        .node = node->id,
+        .life = node->life,
+        .number = slot_number(&node->slots[shard], shard),
     };
 
     sim->counts.log_reads++;
@@ -294,7 +308,7 @@ void node_read_log(struct sim *sim, struct sim_node *node, uint32_t shard,
 
 void node_log_arrives(struct sim *sim, struct sim_node *node, struct sim_event *event)
 {
-    uint32_t shard = (uint32_t)event->number;
+    uint32_t shard = (uint32_t)event->number & 0xffff;
     struct sim_disk *disk = &node->slots[shard].disk;
     uint64_t from = load_u64(event->bytes.data);
     uint64_t to = load_u64(event->bytes.data + 8);
@@ -303,7 +317,7 @@ void node_log_arrives(struct sim *sim, struct sim_node *node, struct sim_event *
 
     while (from + count <= to && count < count_max && sim_disk_entry(disk, from + count) != NULL) {
         if (from + count == node->slots[shard].rotten_index) {
-            stop_on_damage(sim, node);
+            node_stop_on_damage(sim, node);
             return;
         }
         count++;
@@ -325,8 +339,10 @@ void node_checkpoint(struct sim *sim, struct sim_node *node, uint32_t shard)
         return;
     slot->checkpoint_open = true;
     sim_later(sim, sim_between(sim, 0, 4u * sim->sync_ms_max),
-              &(struct sim_event){
-                  .kind = EV_CHECKPOINT, .node = node->id, .life = node->life, .number = shard });
+              &(struct sim_event){ .kind = EV_CHECKPOINT,
+                                   .node = node->id,
+                                   .life = node->life,
+                                   .number = slot_number(slot, shard) });
 }
 
 void node_checkpoint_done(struct sim *sim, struct sim_node *node, uint32_t shard)
@@ -336,10 +352,11 @@ void node_checkpoint_done(struct sim *sim, struct sim_node *node, uint32_t shard
     bool written = sim->healing || !sim_chance(sim, 60);
 
     if (rep_durable_index(shard_rep(slot->shard)) < checkpoint->index) {
-        sim_later(
-            sim, 5,
-            &(struct sim_event){
-                .kind = EV_CHECKPOINT, .node = node->id, .life = node->life, .number = shard });
+        sim_later(sim, 5,
+                  &(struct sim_event){ .kind = EV_CHECKPOINT,
+                                       .node = node->id,
+                                       .life = node->life,
+                                       .number = slot_number(slot, shard) });
         return;
     }
     for (uint32_t i = 0; i < checkpoint->write_count && written; i++) {
@@ -362,7 +379,7 @@ void node_checkpoint_done(struct sim *sim, struct sim_node *node, uint32_t shard
     shard_checkpoint_end(slot->shard, written);
 }
 
-static void checkpoint_of(const struct db_rows *db, struct sim_checkpoint *ret_checkpoint)
+void node_checkpoint_of(const struct db_rows *db, struct sim_checkpoint *ret_checkpoint)
 {
     struct meta meta;
 
@@ -381,6 +398,40 @@ static void checkpoint_of(const struct db_rows *db, struct sim_checkpoint *ret_c
     meta_deinit(&meta);
 }
 
+/* What an owner says may go is on its own disk. */
+static void check_cut_against_owner(struct sim *sim, const struct sim_node *node, uint32_t shard,
+                                    uint64_t cut)
+{
+    const struct rep *rep = shard_rep(node->slots[shard].shard);
+    uint64_t owner = rep_owner(rep);
+    const struct slot *slot = owner != 0 ? &sim->nodes[owner - 1].slots[shard] : NULL;
+
+    if (slot == NULL || owner == node->id || slot->shard == NULL || !shard_serves(slot->shard) ||
+        rep_epoch(shard_rep(slot->shard)) != rep_epoch(rep))
+        return;
+    if (rep_durable_index(shard_rep(slot->shard)) < cut)
+        sim_fail(sim, shard, "node %u cuts its log, which its owner's disk still lacks", node->id);
+}
+
+/* Whoever was heard lately, and is not behind already, finds what it lacks in the owner's log. */
+static void check_cut(struct sim *sim, const struct sim_node *node, uint32_t shard, uint64_t cut)
+{
+    const struct rep *rep = shard_rep(node->slots[shard].shard);
+    uint64_t matched, heard_ms;
+
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        const struct sim_node *other = &sim->nodes[i];
+        const struct slot *slot = &other->slots[shard];
+        if (other == node || slot->shard == NULL ||
+            !rep_member_state(rep, other->id, &matched, &heard_ms) ||
+            rep_member_needs_snapshot(rep, other->id) || heard_ms > sim->lag_ms_max / 2)
+            continue;
+        if (rep_last_index(shard_rep(slot->shard)) < cut)
+            sim_fail(sim, shard, "node %u cuts its log, which node %u still needs", node->id,
+                     other->id);
+    }
+}
+
 void node_db_flush(struct sim *sim, struct sim_node *node)
 {
     sim->counts.db_flushes++;
@@ -390,16 +441,20 @@ void node_db_flush(struct sim *sim, struct sim_node *node)
             continue;
         if (slot->flushed.version != slot->db.version) {
             db_copy(&slot->flushed, &slot->db);
-            checkpoint_of(&slot->flushed, &slot->disk.checkpoint);
+            node_checkpoint_of(&slot->flushed, &slot->disk.checkpoint);
         }
         uint64_t needed = rep_retain_index(shard_rep(slot->shard));
         uint64_t cut = slot->disk.checkpoint.index;
+        cut = cut < needed ? cut : needed;
+        needed = shard_snapshot_pin(slot->shard, sim->now_ms);
         cut = cut < needed ? cut : needed;
         /* One entry stays, so that the log knows where it ends. */
         if (slot->disk.count > 0 && cut >= sim_disk_last_index(&slot->disk))
             cut = sim_disk_last_index(&slot->disk) - 1;
         if (slot->disk.count > 0 && cut >= slot->disk.first_index) {
             sim->counts.log_cuts++;
+            check_cut(sim, node, i, cut);
+            check_cut_against_owner(sim, node, i, cut);
             sim_disk_cut(&slot->disk, cut);
         }
     }
@@ -411,7 +466,8 @@ static void log_follow_database(struct slot *slot)
     struct sim_disk *disk = &slot->disk;
 
     /* Never ahead of the log: checkpoints wait for it. */
-    CHECK(disk->count == 0 || sim_disk_last_index(disk) >= disk->checkpoint.index);
+    CHECK(disk->count == 0 || slot->reset_due ||
+          sim_disk_last_index(disk) >= disk->checkpoint.index);
 }
 
 static void slot_crash(struct sim *sim, struct slot *slot)
@@ -429,6 +485,11 @@ static void slot_crash(struct sim *sim, struct slot *slot)
     slot->syncing = false;
     shard_free(slot->shard);
     slot->shard = NULL;
+    db_deinit(&slot->view);
+    sim->counts.installs_cut += slot->installing;
+    slot->installing = false;
+    slot->resumes = false;
+    db_deinit(&slot->staged);
     if (sim_chance(sim, 500)) {
         db_copy(&slot->db, &slot->flushed);
         sim->counts.database_lost++;
@@ -436,7 +497,7 @@ static void slot_crash(struct sim *sim, struct slot *slot)
         db_copy(&slot->flushed, &slot->db);
     }
     sim_disk_crash(&slot->disk, keep);
-    checkpoint_of(&slot->db, &slot->disk.checkpoint);
+    node_checkpoint_of(&slot->db, &slot->disk.checkpoint);
     log_follow_database(slot);
 }
 
@@ -520,34 +581,60 @@ bool node_disk_rot(struct sim *sim, struct sim_node *node)
     return true;
 }
 
-void node_recover(struct sim *sim, struct sim_node *node)
+struct shard_limits node_limits(const struct sim *sim)
 {
     struct shard_limits limits = shard_limits_default();
+
     limits.shard_count = sim->shard_count;
     limits.watermark_tell_ms = SIM_TELL_MS;
+    limits.rep.lag_ms_max = sim->lag_ms_max;
+    limits.snapshot_part_bytes = sim->part_bytes;
+    limits.snapshot_idle_ms = 2000;
+    limits.snapshot_hold_ms = 4000;
+    return limits;
+}
 
-    for (uint32_t i = 0; i < sim->shard_count; i++) {
-        struct slot *slot = &node->slots[i];
-        if (slot->db.meta.size == 0 && slot->disk.count == 0 && slot->disk.promise.epoch == 0)
-            continue;
-        if (log_is_damaged(sim, slot) || timers_are_damaged(&slot->db)) {
-            slot->damaged = true;
-            sim->counts.shards_damaged++;
-            sim_say(sim, "node %u   s%u is damaged: it is not served from here", node->id, i);
-            continue;
-        }
-        struct shard_row *timers = mem_zalloc(sizeof *timers * (slot->db.count + 1u));
-        struct shard_image image = {
-            .rep = sim_disk_image(&slot->disk),
-            .meta_row = buf_slice(&slot->db.meta),
-            .timers = timers,
-            .timer_count = timers_of(&slot->db, timers),
-        };
-        if (slot->disk.count == 0)
-            image.rep.log_first_index = slot->disk.checkpoint.index + 1;
-        CHECK(shard_new(i, node->id, &limits, node_handlers(), &image, &slot->shard) == ERR_OK);
-        free(timers);
-        slot->commit_seen = image.rep.applied_index;
-        slot->applied_seen = image.rep.applied_index;
+uint64_t slot_number(const struct slot *slot, uint32_t shard)
+{
+    return slot->installs << 16 | shard;
+}
+
+void node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard)
+{
+    struct shard_limits limits = node_limits(sim);
+    struct slot *slot = &node->slots[shard];
+
+    if (slot->reset_due)
+        node_log_reset(slot);
+    slot->reset_due = false; /* Durably, before the shard takes its first step. */
+    if (slot->db.meta.size == 0 && slot->disk.count == 0 && slot->disk.promise.epoch == 0)
+        return;
+    if (log_is_damaged(sim, slot) || timers_are_damaged(&slot->db)) {
+        slot->damaged = true;
+        sim->counts.shards_damaged++;
+        sim_say(sim, "node %u   s%u is damaged: it is not served from here", node->id, shard);
+        return;
     }
+    struct shard_row *timers = mem_zalloc(sizeof *timers * (slot->db.count + 1u));
+    struct shard_image image = {
+        .rep = sim_disk_image(&slot->disk),
+        .meta_row = buf_slice(&slot->db.meta),
+        .timers = timers,
+        .timer_count = timers_of(&slot->db, timers),
+    };
+    image.rep.resumes = slot->resumes;
+    slot->resumes = false;
+    sim->counts.promotions_resumed += image.rep.resumes;
+    if (slot->disk.count == 0)
+        image.rep.log_first_index = slot->disk.checkpoint.index + 1;
+    CHECK(shard_new(shard, node->id, &limits, node_handlers(), &image, &slot->shard) == ERR_OK);
+    free(timers);
+    slot->commit_seen = image.rep.applied_index;
+    slot->applied_seen = image.rep.applied_index;
+}
+
+void node_recover(struct sim *sim, struct sim_node *node)
+{
+    for (uint32_t i = 0; i < sim->shard_count; i++)
+        node_recover_slot(sim, node, i);
 }

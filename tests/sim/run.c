@@ -337,6 +337,7 @@ static void count_up(struct sim *sim)
             shard_stats_get(sim->nodes[n].slots[i].shard, &stats);
             sim->counts.promotions += stats.promotions;
             sim->counts.read_rounds += stats.rounds;
+            sim->counts.snapshots_abandoned += stats.snapshot.abandoned;
         }
     }
 }

@@ -50,6 +50,9 @@ enum sim_kind {
     EV_LOAD,        /* rows are read and given back; number: shard             */
     EV_ROWS,        /* rows read earlier are given back; number: shard         */
     EV_LOG_READ,    /* number: shard                                           */
+    EV_PAGE,        /* a part of a snapshot is read; number: shard             */
+    EV_STORED,      /* rows of a snapshot are put aside; number: shard         */
+    EV_INSTALL,     /* a step of a snapshot's installation; number: shard      */
     EV_CHECKPOINT,  /* a checkpoint's rows are in the database; number: shard  */
     EV_RESTART,     /*                                                         */
     EV_DAMAGE,      /* a row that cannot be read: the node stops for good      */
@@ -82,7 +85,8 @@ enum sim_kind {
     X(refused_final) X(attempts_raised) X(unknown_told) X(retries) X(claims) X(failovers)          \
     X(restarted_owners) X(elections) X(reattached) X(committed) X(reads_checked) X(renewals)       \
     X(get_operations) X(policies) X(deposed_calls) X(late_packets_applied) X(shards_damaged)       \
-    X(damage_stops)                                                                                \
+    X(damage_stops) X(snapshots) X(snapshot_views) X(snapshot_parts) X(snapshots_abandoned)        \
+    X(installs_cut) X(promotions_resumed)                                                                            \
     X(transfers_local) X(transfers_opened) X(transfers_settled) X(transfers_refunded)              \
     X(transfers_cancelled) X(transfers_across_owners) X(credits_repeated)                          \
     X(credits_below_watermark) X(watermarks) X(inbox_drops) X(mails_claimed) X(mails_returned)     \
@@ -193,6 +197,12 @@ struct slot {
     bool flush_due, syncing;
     uint64_t commit_seen, applied_seen;
     uint64_t truncated_seen;
+    struct db_rows view;   /* What a snapshot is read from. */
+    struct db_rows staged; /* What one is put together in. */
+    uint64_t installs;     /* Of snapshots in this life: what was asked before is not answered. */
+    bool resumes;          /* The shard that takes the place may go on with its promotion. */
+    bool installing;       /* There is no shard meanwhile. */
+    bool reset_due;        /* Durable, with a switch to a snapshot: the log is to be emptied. */
     uint64_t rotten_index; /* The entry in the log with a flipped bit; 0: none. */
     bool damaged;          /* Found at a start: not loaded, not served. */
 };
@@ -365,7 +375,8 @@ struct sim {
     uint32_t drop, twice, late, duel; /* per thousand */
     uint32_t delay_ms_max, sync_ms_max, load_ms_max, evict, trouble_ms;
     uint32_t checkpoint, answer_lost; /* per thousand */
-    uint32_t rotten_node;             /* At most one, so that a majority stays; 0: none. */
+    uint32_t lag_ms_max, part_bytes;
+    uint32_t rotten_node; /* At most one, so that a majority stays; 0: none. */
     uint64_t duel_next_ms;
     uint32_t duel_voter, duel_claimant; /* Of the last duel. */
     uint64_t deadline_ms;
@@ -440,11 +451,32 @@ void node_log_arrives(struct sim *sim, struct sim_node *node, struct sim_event *
 void node_checkpoint(struct sim *sim, struct sim_node *node, uint32_t shard);
 void node_checkpoint_done(struct sim *sim, struct sim_node *node, uint32_t shard);
 void node_db_flush(struct sim *sim, struct sim_node *node);
+void node_checkpoint_of(const struct db_rows *db, struct sim_checkpoint *ret_checkpoint);
+void node_stop_on_damage(struct sim *sim, const struct sim_node *node);
+void node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard);
 void node_recover(struct sim *sim, struct sim_node *node);
 /* Flips a bit of the log or of the database; false: there was nothing to flip. */
 bool node_disk_rot(struct sim *sim, struct sim_node *node);
 /* What a crash leaves on the disk. */
 void node_disk_crash(struct sim *sim, struct sim_node *node);
+void db_copy(struct db_rows *to, const struct db_rows *from);
+void db_put(struct db_rows *db, struct slice key, const struct blob *value);
+/* Place of the first row above `key`. */
+uint32_t db_place_after(const struct db_rows *db, struct slice key);
+struct shard_limits node_limits(const struct sim *sim);
+/* An event's number: the shard, and which of its installations it belongs to. */
+uint64_t slot_number(const struct slot *slot, uint32_t shard);
+/* ---- node_snapshot.c ---- */
+void node_snapshot(struct sim *sim, struct sim_node *node, uint32_t shard,
+                   const struct snapshot_actions *actions);
+void node_page_arrives(struct sim *sim, struct sim_node *node, uint32_t shard,
+                       const struct sim_event *request);
+void node_rows_stored(struct sim *sim, struct sim_node *node, uint32_t shard,
+                      const struct sim_event *event);
+void node_install(struct sim *sim, struct sim_node *node, uint32_t shard,
+                  const struct sim_event *event);
+/* Step 7 of an installation; at a start too, if a crash came before it. */
+void node_log_reset(struct slot *slot);
 /* ---- node_delivery.c ---- */
 struct delivery_packet {
     uint32_t to, shard;

@@ -60,6 +60,8 @@ void trouble_choose(struct sim *sim)
     sim->duel = sim_chance(sim, 500) ? (uint32_t)sim_between(sim, 0, 500) : 0;
     sim->answer_lost = sim_chance(sim, 750) ? 15 : 250;
     sim->act_ms = sim_between(sim, 40, 160);
+    sim->lag_ms_max = (uint32_t)(sim_chance(sim, 300) ? 120000 : sim_between(sim, 100, 2500));
+    sim->part_bytes = (uint32_t)sim_between(sim, 256, 4096);
     leave_out(sim);
 }
 

@@ -1,0 +1,82 @@
+"""A node that was away for so long that the others cut their logs gets snapshots, under load."""
+
+import unittest
+
+from client import UNHELD, uuid7
+from cluster import Cluster, ClusterTest, wait_for
+from load import Load
+
+PLAYERS = 400
+
+
+class Snapshots(ClusterTest):
+    @classmethod
+    def plan(cls):
+        return Cluster(options={"node": {
+            "checkpoint-interval": "200ms", "log-lag-max": "1s", "log-segment-size": "4MiB",
+            "write-buffer-size": "1MiB"}})
+
+    def write(self, mark):
+        for begin in range(0, PLAYERS, 50):
+            results = self.client.call("ProfileService/BatchUpdateProfile", {"requests": [{
+                "playerId": f"away-{n:04}", "opId": uuid7(), "authority": UNHELD, "edits": [{
+                    "name": "blob", "replace": f'{{"mark": "{mark}", "fill": "{"x" * 2000}"}}'}],
+            } for n in range(begin, begin + 50)]})["results"]
+            self.assertEqual([r for r in results if "response" not in r], [])
+
+    def sum_of(self, name, nodes):
+        return sum(node.metrics()[name] for node in nodes)
+
+    def checkpoints(self, nodes, count):
+        name = "holdfast_node_checkpoints_total"
+        before = self.sum_of(name, nodes)
+        wait_for("checkpoints", lambda: self.sum_of(name, nodes) > before + count)
+
+    def away(self, victim, others, load, mark):
+        victim.kill()
+        wait_for("the others to serve", self.cluster.all_serving)
+        self.write(mark)
+        acked = load.acked_count
+        wait_for("grants meanwhile", lambda: load.acked_count > acked + 100)
+        self.checkpoints(others, 300)
+
+    def test_a_node_that_was_away_too_long_comes_back_by_snapshots(self):
+        victim, others = self.cluster.nodes[0], self.cluster.nodes[1:]
+        with Load(self.client, prefix="snap") as load:
+            self.write("before")
+            self.away(victim, others, load, "after")
+            victim.start()
+            wait_for("the node to be ready", victim.ready)
+            installed = wait_for("snapshots", lambda: victim.metrics()[
+                "holdfast_node_snapshots_installed_total"])
+            self.cut_short(victim, others, load)
+        load.audit(self)
+        self.cluster.wait_converged()
+        given = self.sum_of("holdfast_node_snapshots_given_total", others)
+        print(f"{installed:.0f} snapshots installed at first; {given:.0f} given in all")
+        # What it has now serves: the others go, one at a time.
+        for node in others:
+            node.kill()
+            wait_for("the rest to serve", self.cluster.all_serving)
+            profile = self.client.call("ProfileService/GetProfile", {"playerId": "away-0007"})
+            self.assertIn('"after-', profile["profile"]["sections"][0]["json"])
+            node.start()
+            wait_for("the node to be ready", node.ready)
+            self.cluster.wait_converged()
+
+    def cut_short(self, victim, others, load):
+        """Killed while it is being brought up to date, again and again."""
+        for turn in range(3):
+            self.away(victim, others, load, f"after-{turn}")
+            victim.start()
+            wait_for("the node to be there", victim.ready)
+            given = self.sum_of("holdfast_node_snapshots_given_total", others)
+            wait_for("a snapshot to begin", lambda g=given: self.sum_of(
+                "holdfast_node_snapshots_given_total", others) > g)
+        victim.kill()
+        victim.start()
+        wait_for("the node to be ready", victim.ready)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
