@@ -304,7 +304,7 @@ uint32_t rep_fsynced_count(const struct rep *rep, uint64_t index)
     uint32_t count = rep->durable_index >= index ? 1 : 0;
 
     for (uint32_t i = 0; i < rep->peer_count; i++)
-        if (rep->peers[i].votes && rep->peers[i].matched_index >= index)
+        if (rep->peers[i].votes && !rep->peers[i].learner && rep->peers[i].matched_index >= index)
             count++;
     return count;
 }
@@ -348,6 +348,12 @@ bool rep_snapshot_fits(const struct rep *rep, uint64_t index, struct hash128 has
     if (rep->role > REP_ADOPTING || index <= rep->commit_index)
         return false;
     return rep->window.last_index <= index || !hash128_equal(rep_log_hash(rep, index), hash);
+}
+
+bool rep_is_removed(const struct rep *rep)
+{
+    return rep->promise.epoch > 0 && rep->promise.owner == 0 &&
+           rep->ticket_persisted >= rep->promise_ticket;
 }
 
 bool rep_member_state(const struct rep *rep, uint64_t replica, uint64_t *ret_matched_index,

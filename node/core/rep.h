@@ -41,7 +41,7 @@ struct rep_limits rep_limits_default(void);
 struct promise {
     uint64_t config;
     uint64_t epoch;
-    uint64_t owner;
+    uint64_t owner; /* 0: nobody; this replica was removed (a tombstone). */
 };
 
 /* The ownership record as etcd has it (/shards/<n>). */
@@ -221,7 +221,10 @@ uint64_t rep_snapshot_source(const struct rep *rep);
 /* Whether a snapshot up to that entry helps, and our log may be dropped for it: above `index` there
  * are orphans at most (docs/membership.md, step 5). */
 bool rep_snapshot_fits(const struct rep *rep, uint64_t index, struct hash128 hash);
-/* Per member: last matched index (owner only; 0 unknown) and ms since it was heard. */
+/* A record named neither a member nor a learner of this id, and that is promised durably: whoever
+ * owned the shard before it is refused for ever, so rows and log may go, all but the promise. */
+bool rep_is_removed(const struct rep *rep);
+/* Per member or learner: last matched index (owner only; 0 unknown) and ms since it was heard. */
 bool rep_member_state(const struct rep *rep, uint64_t replica, uint64_t *ret_matched_index,
                       uint64_t *ret_heard_ms);
 /* REP_STARTING and REP_OWNER: the log no longer holds what this member needs; it must get a

@@ -9,6 +9,8 @@ static uint32_t apply_version_min(const struct rep *rep)
 
     for (uint32_t i = 0; i < rep->peer_count; i++) {
         uint32_t theirs = rep->peers[i].apply_version;
+        if (theirs == 0 && rep->peers[i].learner)
+            continue; /* It becomes a member when it has caught up: its version is known then. */
         if (theirs == 0)
             return rep->members_version;
         if (theirs < version)

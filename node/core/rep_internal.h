@@ -53,6 +53,7 @@ struct rep_peer {
     uint64_t replica;
     uint64_t heard_ms;
     bool votes;
+    bool learner;           /* It promises nothing to us, and counts nowhere. */
     bool vote_lost;         /* Wiped or damaged while we own the shard. */
     uint32_t apply_version; /* 0: unknown. */
     /* Promotion. */

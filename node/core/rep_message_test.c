@@ -65,6 +65,31 @@ static void every_field_comes_back(void **state)
     buf_deinit(&two);
 }
 
+static void part_of_a_snapshot_comes_back_with_its_body(void **state)
+{
+    struct rep_message m = { .type = REP_MSG_SNAPSHOT_PART,
+                             .shard = 2,
+                             .snapshot = 77,
+                             .part = 5,
+                             .last = true,
+                             .chain = { { 9 } } };
+    struct rep_message back = { 0 };
+    struct buf bytes = { 0 };
+    (void)state;
+
+    buf_append(&m.body, "rows", 4);
+    rep_message_encode(&m, &bytes);
+    assert_int_equal(rep_message_decode(buf_slice(&bytes), &back), ERR_OK);
+    assert_true(back.type == REP_MSG_SNAPSHOT_PART && back.snapshot == 77 && back.part == 5);
+    assert_true(back.last && !back.behind && back.chain.bytes[0] == 9);
+    assert_true(slice_equal(buf_slice(&back.body), SLICE_LITERAL("rows")));
+    rep_message_deinit(&back);
+    bytes.size--;
+    assert_int_equal(rep_message_decode(buf_slice(&bytes), &back), ERR_CORRUPT);
+    rep_message_deinit(&m);
+    buf_deinit(&bytes);
+}
+
 static void cut_or_extended_bytes_are_refused_without_a_leak(void **state)
 {
     struct rep_message m = full_message();
@@ -164,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_field_comes_back),
+        cmocka_unit_test(part_of_a_snapshot_comes_back_with_its_body),
         cmocka_unit_test(cut_or_extended_bytes_are_refused_without_a_leak),
         cmocka_unit_test(entries_come_back_over_a_change_of_epochs),
         cmocka_unit_test(an_entry_that_follows_costs_little_more_than_its_body),

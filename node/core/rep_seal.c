@@ -107,7 +107,9 @@ static void peers_add(struct rep *rep, const uint64_t *replicas, uint32_t count)
             continue;
         CHECK(rep->peer_count < REP_PEERS_MAX);
         rep->peers[rep->peer_count++] =
-            (struct rep_peer){ .replica = replicas[i], .heard_ms = rep->now_ms };
+            (struct rep_peer){ .replica = replicas[i],
+                               .heard_ms = rep->now_ms,
+                               .learner = !membership_has(&rep->membership, replicas[i]) };
     }
 }
 
@@ -116,7 +118,7 @@ static void seal_send(struct rep *rep, struct rep_out *out)
     rep->seal_ms = rep->now_ms;
     for (uint32_t i = 0; i < rep->peer_count; i++) {
         const struct rep_peer *peer = &rep->peers[i];
-        if (peer->sealed && !peer->given_up)
+        if (peer->learner || (peer->sealed && !peer->given_up))
             continue;
         struct rep_message m = rep_message_make(rep, REP_MSG_SEAL);
         rep_send(out, peer->replica, &m);
@@ -136,8 +138,19 @@ static void promote_begin(struct rep *rep, const struct rep_record *record, stru
     rep->peers = mem_zalloc(REP_PEERS_MAX * sizeof rep->peers[0]);
     peers_add(rep, m->members, m->count);
     peers_add(rep, m->new_members, m->new_count);
+    peers_add(rep, &m->learner, m->learner != 0 ? 1 : 0);
     rep_role_set(rep, REP_SEALING, out);
     seal_send(rep, out);
+}
+
+/* Whoever may still believe in an earlier record gets no promise, and no acknowledgement, from here
+ * any more. Of the epoch in the record itself we heard nothing else, or this is refused. */
+static void bury(struct rep *rep, const struct rep_record *record, struct rep_out *out)
+{
+    struct promise tombstone = { record->membership.config, record->epoch, 0 };
+
+    if (rep_promise_order(rep, &tombstone) == REP_GREATER)
+        rep_promise(rep, &tombstone, out);
 }
 
 void rep_record(struct rep *rep, const struct rep_record *record, struct rep_out *out)
@@ -157,6 +170,10 @@ void rep_record(struct rep *rep, const struct rep_record *record, struct rep_out
     rep_step_down(rep, out);
     if (m->config >= rep->membership.config)
         rep->membership = *m;
+    if (!membership_names(m, rep->self)) {
+        bury(rep, record, out);
+        return;
+    }
     if (record->owner != rep->self || !rep->votes || rep->role == REP_DAMAGED)
         return;
     if ((order != REP_GREATER && !resumes) || !membership_has(m, rep->self))
@@ -219,7 +236,7 @@ void rep_seal_ack(struct rep *rep, uint64_t from, const struct rep_message *m, s
     struct rep_peer *peer = rep_peer_find(rep, from);
     struct promise theirs = rep_promise_of(m);
 
-    if (peer == NULL || (rep->role != REP_SEALING && rep->role != REP_ADOPTING))
+    if (peer == NULL || peer->learner || (rep->role != REP_SEALING && rep->role != REP_ADOPTING))
         return;
     peer->heard_ms = rep->now_ms;
     if (m->refused) {

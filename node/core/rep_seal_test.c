@@ -212,6 +212,80 @@ static void wiped_replica_does_not_vote_but_learns(void **state)
     end(sim);
 }
 
+/* 4 is a learner beside 1, 2 and 3. */
+static struct rep_sim *begin_learning(void)
+{
+    struct rep_sim *sim = begin(4);
+    struct membership m = rep_sim_members(1, 3);
+
+    m.learner = 4;
+    rep_sim_record(sim, 1, &m);
+    rep_sim_run(sim, 50);
+    return sim;
+}
+
+static void learner_gets_entries_and_counts_nowhere(void **state)
+{
+    struct rep_sim *sim = begin_learning();
+    (void)state;
+
+    propose(sim, 1, 5);
+    rep_sim_run(sim, 50);
+    assert_true(commit_index(sim, 4) == 6);
+    assert_true(rep_fsynced_count(rep_sim_rep(sim, 1), 6) == 3);
+    isolate(sim, 2, true);
+    isolate(sim, 3, true);
+    propose(sim, 1, 5);
+    rep_sim_run(sim, 100);
+    assert_true(last_index(sim, 4) == 11);
+    assert_true(commit_index(sim, 1) == 6); /* Two have it, one of them a learner. */
+    end(sim);
+}
+
+static void learner_is_not_asked_for_a_promise(void **state)
+{
+    struct rep_sim *sim = begin_learning();
+    struct membership m = rep_sim_members(1, 3);
+    (void)state;
+
+    m.learner = 4;
+    isolate(sim, 1, true);
+    isolate(sim, 3, true);
+    rep_sim_record(sim, 2, &m);
+    rep_sim_run(sim, 500);
+    assert_int_equal(role(sim, 2), REP_SEALING); /* It reaches itself and the learner. */
+    isolate(sim, 3, false);
+    rep_sim_run(sim, 500);
+    assert_int_equal(role(sim, 2), REP_OWNER);
+    end(sim);
+}
+
+static void removed_replica_refuses_earlier_owners_for_ever(void **state)
+{
+    struct rep_sim *sim = begin(4);
+    struct membership old = rep_sim_members(1, 3);
+    struct membership without = { .config = 2, .count = 2, .members = { 3, 4 } };
+    (void)state;
+
+    rep_sim_record(sim, 1, &old);
+    rep_sim_run(sim, 50);
+    propose(sim, 1, 5);
+    rep_sim_run(sim, 50);
+    assert_false(rep_is_removed(rep_sim_rep(sim, 2)));
+    isolate(sim, 1, true); /* It goes on believing. */
+    rep_sim_record(sim, 3, &without);
+    rep_sim_run(sim, 50);
+    assert_true(rep_is_removed(rep_sim_rep(sim, 2)));
+    rep_sim_forget(sim, 2);
+    assert_true(last_index(sim, 2) == 0 && rep_is_removed(rep_sim_rep(sim, 2)));
+    rep_sim_cut(sim, 1, 2, false);
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 300);
+    assert_int_equal(role(sim, 1), REP_FOLLOWER); /* 2 told it of a later epoch. */
+    assert_true(last_index(sim, 2) == 0);
+    end(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +300,9 @@ int main(void)
         cmocka_unit_test(record_read_late_is_ignored),
         cmocka_unit_test(joint_phase_seals_and_commits_with_both_majorities),
         cmocka_unit_test(wiped_replica_does_not_vote_but_learns),
+        cmocka_unit_test(learner_gets_entries_and_counts_nowhere),
+        cmocka_unit_test(learner_is_not_asked_for_a_promise),
+        cmocka_unit_test(removed_replica_refuses_earlier_owners_for_ever),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -391,6 +391,21 @@ void rep_sim_wipe(struct rep_sim *sim, uint64_t id)
     sim->counts.wipes++;
 }
 
+void rep_sim_forget(struct rep_sim *sim, uint64_t id)
+{
+    struct sim_node *node = node_get(sim, id);
+    struct promise promise;
+
+    rep_sim_crash(sim, id);
+    promise = node->disk.promise;
+    sim_disk_deinit(&node->lost);
+    node->lost = node->disk;
+    node->disk = (struct sim_disk){ .promise = promise };
+    node->forgot = true;
+    sim->counts.forgotten++;
+    rep_sim_restart(sim, id);
+}
+
 void rep_sim_snapshot(struct rep_sim *sim, uint64_t from, uint64_t to)
 {
     struct sim_node *node = node_get(sim, to);
@@ -480,6 +495,8 @@ static void trace_record(const struct rep_sim *sim)
         printf(" %llu", (unsigned long long)m->members[i]);
     for (uint32_t i = 0; i < m->new_count; i++)
         printf("%s %llu", i == 0 ? " and" : "", (unsigned long long)m->new_members[i]);
+    if (m->learner != 0)
+        printf(" learner %llu", (unsigned long long)m->learner);
     printf("\n");
 }
 

@@ -22,7 +22,8 @@
     X(steps) X(promotions) X(starts_committed) X(adoptions) X(deposed) X(truncations)              \
     X(seal_refusals) X(append_refusals) X(mismatches) X(log_reads) X(snapshots) X(commits)         \
     X(acknowledged) X(rounds) X(reads) X(crashes) X(lost_writes) X(wipes) X(partitions) X(joins)   \
-    X(leaves) X(aborts) X(joint_commits) X(dropped) X(duplicated) X(cuts) X(full)
+    X(leaves) X(aborts) X(joint_commits) X(learns) X(learned) X(removals) X(forgotten)             \
+    X(dropped) X(duplicated) X(cuts) X(full)
 /* clang-format on */
 
 struct sim_counts {
@@ -60,6 +61,7 @@ struct sim_node {
     struct sim_checkpoint applied; /* The state machine. */
     bool wiped;
     struct sim_disk lost; /* What a wipe took: it counted when it was acknowledged. */
+    bool forgot;          /* It was removed, and dropped all but its promise; see `lost`. */
     bool disk_held;       /* Nothing becomes durable while it is set. */
     bool blind;           /* Cut off from the ownership record. */
     bool syncing;
@@ -123,6 +125,8 @@ void rep_sim_crash(struct rep_sim *sim, uint64_t id);
 void rep_sim_restart(struct rep_sim *sim, uint64_t id);
 /* The disk is lost; the replica comes back under its id, without a vote. */
 void rep_sim_wipe(struct rep_sim *sim, uint64_t id);
+/* A removed replica drops its log and database; its promise stays. */
+void rep_sim_forget(struct rep_sim *sim, uint64_t id);
 /* Cuts or heals both directions between two nodes. */
 void rep_sim_cut(struct rep_sim *sim, uint64_t a, uint64_t b, bool cut);
 /* Nothing becomes durable at this node until it is released. */

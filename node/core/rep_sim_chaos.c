@@ -75,6 +75,70 @@ static void promote_any(struct rep_sim *sim)
     rep_sim_record(sim, any_member(sim), &m);
 }
 
+static struct sim_node *spare_node(struct rep_sim *sim)
+{
+    uint64_t first = between(sim, 0, sim->node_count - 1);
+
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        struct sim_node *node = &sim->nodes[(first + i) % sim->node_count];
+        if (!membership_names(&record_get(sim)->membership, node->id) && !node->wiped)
+            return node;
+    }
+    return NULL;
+}
+
+static void insert(uint64_t *ids, uint32_t *count, uint64_t id)
+{
+    uint32_t at = (*count)++;
+
+    for (; at > 0 && ids[at - 1] > id; at--)
+        ids[at] = ids[at - 1];
+    ids[at] = id;
+}
+
+static void learn(struct rep_sim *sim)
+{
+    struct membership m = record_get(sim)->membership;
+    const struct sim_node *spare = spare_node(sim);
+
+    if (spare == NULL)
+        return;
+    m.learner = spare->id;
+    sim->counts.learns++;
+    rep_sim_record(sim, any_member(sim), &m);
+}
+
+static bool has_learned(struct rep_sim *sim, uint64_t learner)
+{
+    uint64_t matched, heard_ms;
+
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        const struct rep *rep = sim->nodes[i].rep;
+        if (serves(sim, &sim->nodes[i]) && rep_member_state(rep, learner, &matched, &heard_ms))
+            return matched + 8 >= rep_commit_index(rep);
+    }
+    return false;
+}
+
+/* The learner comes, and perhaps one goes. */
+static void promote_learner(struct rep_sim *sim)
+{
+    struct membership m = record_get(sim)->membership;
+    uint64_t leaving = m.count >= 3 ? m.members[between(sim, 0, m.count - 1)] : 0;
+
+    if (!has_learned(sim, m.learner) || m.count == MEMBERS_MAX)
+        return;
+    m.config++;
+    m.new_count = 0;
+    for (uint32_t i = 0; i < m.count; i++)
+        if (m.members[i] != leaving)
+            m.new_members[m.new_count++] = m.members[i];
+    insert(m.new_members, &m.new_count, m.learner);
+    m.learner = 0;
+    sim->counts.learned++;
+    rep_sim_record(sim, any_member(sim), &m);
+}
+
 static void join(struct rep_sim *sim)
 {
     struct membership m = record_get(sim)->membership;
@@ -82,6 +146,7 @@ static void join(struct rep_sim *sim)
 
     m.config++;
     m.new_count = 0;
+    m.learner = 0;
     for (uint32_t i = 0; i < sim->node_count && m.new_count < size; i++)
         if (sim->node_count - i <= size - m.new_count || sim_random_chance(&sim->random, 600))
             m.new_members[m.new_count++] = i + 1;
@@ -118,7 +183,13 @@ static void abort_join(struct rep_sim *sim)
 
 static void change_members(struct rep_sim *sim)
 {
-    if (record_get(sim)->membership.new_count == 0)
+    const struct membership *m = &record_get(sim)->membership;
+
+    if (m->learner != 0 && !sim_random_chance(&sim->random, 100))
+        promote_learner(sim);
+    else if (m->new_count == 0 && sim_random_chance(&sim->random, 600))
+        learn(sim);
+    else if (m->new_count == 0)
         join(sim);
     else if (sim_random_chance(&sim->random, 250))
         abort_join(sim);
@@ -138,6 +209,19 @@ static void bring_snapshots(struct rep_sim *sim)
     }
 }
 
+static void forget_removed(struct rep_sim *sim)
+{
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        struct sim_node *node = &sim->nodes[i];
+        if (node->rep == NULL || node->wiped || !rep_is_removed(node->rep) ||
+            rep_last_index(node->rep) == 0)
+            continue;
+        sim->counts.removals++;
+        if (sim_random_chance(&sim->random, 300))
+            rep_sim_forget(sim, node->id);
+    }
+}
+
 static void monitor(struct rep_sim *sim)
 {
     for (uint32_t i = 0; i < sim->node_count; i++) {
@@ -152,6 +236,7 @@ static void monitor(struct rep_sim *sim)
                                                              .number = sim->record_count - 1 });
     }
     bring_snapshots(sim);
+    forget_removed(sim);
     if (sim->now_ms - sim->serving_ms > UNSERVED_MS)
         promote_any(sim);
 }

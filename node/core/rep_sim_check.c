@@ -3,14 +3,21 @@
 
 #define ULL(n) ((unsigned long long)(n))
 
-static bool disk_holds(const struct sim_node *node, uint64_t index, struct hash128 hash)
+static bool disk_held(const struct sim_disk *disk, uint64_t index, struct hash128 hash)
 {
-    const struct sim_disk *disk = node->wiped ? &node->lost : &node->disk;
     const struct entry *entry = sim_disk_entry(disk, index);
 
     if (entry == NULL)
         return disk->checkpoint.index >= index;
     return hash128_equal(entry->hash, hash);
+}
+
+/* Or held it when it was acknowledged. */
+static bool disk_holds(const struct sim_node *node, uint64_t index, struct hash128 hash)
+{
+    if (!node->wiped && disk_held(&node->disk, index, hash))
+        return true;
+    return (node->wiped || node->forgot) && disk_held(&node->lost, index, hash);
 }
 
 /* Counted on the disks, not by what anybody believes. */

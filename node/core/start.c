@@ -41,6 +41,8 @@ void start_encode(const struct start *start, struct buf *out)
     members_encode(m->new_members, m->new_count, out);
     buf_put_u64(out, start->generation);
     buf_put_u32(out, start->apply_version);
+    if (m->learner != 0)
+        buf_put_u64(out, m->learner);
 }
 
 err start_decode(struct slice bytes, struct start *ret_start)
@@ -62,6 +64,11 @@ err start_decode(struct slice bytes, struct start *ret_start)
         return ERR_CORRUPT;
     start.generation = read_u64(&reader);
     start.apply_version = read_u32(&reader);
+    if (!reader.bad && reader_left(&reader) > 0) {
+        m->learner = read_u64(&reader);
+        if (m->learner == 0 || membership_has(m, m->learner))
+            return ERR_CORRUPT;
+    }
     if (reader_finish(&reader) != ERR_OK || vector_index(&start.base) != start.base_index)
         return ERR_CORRUPT;
     *ret_start = start;
@@ -80,6 +87,11 @@ bool membership_has(const struct membership *membership, uint64_t replica)
 {
     return list_has(membership->members, membership->count, replica) ||
            list_has(membership->new_members, membership->new_count, replica);
+}
+
+bool membership_names(const struct membership *membership, uint64_t replica)
+{
+    return membership->learner == replica || membership_has(membership, replica);
 }
 
 static bool majority(uint32_t bits, uint32_t count)

@@ -18,6 +18,7 @@ struct membership {
     uint32_t new_count;            /* Above 0 only in a joint phase. */
     uint64_t members[MEMBERS_MAX]; /* Replica ids, ascending. */
     uint64_t new_members[MEMBERS_MAX];
+    uint64_t learner; /* Gets entries and counts in no majority; 0: none. */
 };
 
 struct start {
@@ -34,6 +35,8 @@ void start_encode(const struct start *start, struct buf *out);
 NODISCARD err start_decode(struct slice bytes, struct start *ret_start);
 
 bool membership_has(const struct membership *membership, uint64_t replica);
+/* A member, or the learner: it is to hold the shard. */
+bool membership_names(const struct membership *membership, uint64_t replica);
 /* True when `acks` (a bit per place in members / new_members) hold a majority of the members,
  * and in a joint phase of the new members too. */
 bool membership_quorum(const struct membership *membership, uint32_t acks, uint32_t new_acks);

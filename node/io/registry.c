@@ -39,7 +39,8 @@ static struct rep_record rep_record_of(const struct shard_record *record)
         .owner = record->owner,
         .membership = { .config = record->config,
                         .count = record->member_count,
-                        .new_count = record->new_member_count },
+                        .new_count = record->new_member_count,
+                        .learner = record->learner },
     };
 
     for (uint32_t i = 0; i < record->member_count; i++)

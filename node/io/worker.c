@@ -444,7 +444,7 @@ void worker_record(struct worker *worker, uint32_t shard, const struct rep_recor
 
     if (slot->shard == NULL) {
         struct shard_image image = { 0 };
-        if (slot->damaged || !membership_has(&record->membership, worker->options.self))
+        if (slot->damaged || !membership_names(&record->membership, worker->options.self))
             return;
         /* Nothing was ever promised here: an empty log says the truth. */
         image.rep.log_first_index = 1;

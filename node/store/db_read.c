@@ -208,7 +208,8 @@ static struct slice iter_value(const rocksdb_iterator_t *iter)
 }
 
 /* Moves to the first row of the page. */
-static void page_seek(rocksdb_iterator_t *iter, const struct db_page *page, const struct buf *prefix)
+static void page_seek(rocksdb_iterator_t *iter, const struct db_page *page,
+                      const struct buf *prefix)
 {
     struct buf after = { 0 };
 

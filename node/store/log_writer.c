@@ -218,8 +218,14 @@ static bool gather_promise(struct node_log *log, uint32_t shard, const struct pr
 static bool gather_reset(struct node_log *log, uint32_t shard)
 {
     struct log_batch *batch = &log->writer.batch;
+    struct node_log_shard known;
 
-    if (!gather_truncate(log, shard, 0))
+    if (!flush(log))
+        return false;
+    /* What is committed is in the snapshot that comes instead: no orphans, and too many to read. */
+    node_log_shard_get(log, shard, &known);
+    audit_orphans(log, shard, known.commit_index);
+    if (!add(log, &(struct record){ .type = RECORD_TRUNCATE, .shard = shard }))
         return false;
     CHECK(batch->count == 1);
     struct record record = log_shard_sticky(log, shard, RECORD_RESET, log_batch_promise(batch));

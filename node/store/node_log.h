@@ -56,7 +56,8 @@ enum node_log_request_type {
     NODE_LOG_WRITES, /* `writes` in order.                                                    */
     NODE_LOG_COMMIT, /* `commit_index` is known committed: replay may go that far.            */
     NODE_LOG_RESET   /* Forget the shard's entries and its damage, keep its promise: the shard
-                        is about to be filled from a peer. Entries go to the audit file.      */
+                        is filled from a peer. Entries that no record names as committed go to
+                        the audit file.                                                       */
 };
 
 /* Memory of the caller, untouched by it from submit until `done`. Entries in `writes` are lent:

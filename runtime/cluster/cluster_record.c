@@ -128,6 +128,10 @@ void shard_record_encode(const struct shard_record *record, struct buf *out)
     put(object, "phase", json_string(phase_words[record->phase]));
     put(object, "members", decimal_list(record->members, record->member_count));
     put(object, "new_members", decimal_list(record->new_members, record->new_member_count));
+    if (record->learner != 0)
+        put(object, "learner", decimal(record->learner));
+    if (record->leaving != 0)
+        put(object, "leaving", decimal(record->leaving));
     print(object, out);
 }
 
@@ -145,6 +149,8 @@ err shard_record_decode(struct slice json, struct shard_record *ret_record,
     record.member_count = record_u64_list(&f, "members", record.members, CLUSTER_MEMBERS_MAX);
     record.new_member_count =
         record_u64_list(&f, "new_members", record.new_members, CLUSTER_MEMBERS_MAX);
+    record.learner = record_u64_or_zero(&f, "learner");
+    record.leaving = record_u64_or_zero(&f, "leaving");
     err e = record_fields_close(&f, ret_why);
     if (e == ERR_OK)
         e = shard_record_validate(&record, ret_why);

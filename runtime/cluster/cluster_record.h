@@ -68,6 +68,8 @@ struct shard_record {
     uint64_t members[CLUSTER_MEMBERS_MAX];
     uint32_t new_member_count; /* 0 when stable. When joint: members with at most one */
     uint64_t new_members[CLUSTER_MEMBERS_MAX]; /* id added and at most one removed. */
+    uint64_t learner; /* Catches up before it joins; counts nowhere. 0: none; only when stable. */
+    uint64_t leaving; /* The member whose place it is to take; 0: it comes in addition. */
 };
 
 enum server_state { SERVER_LIVE, SERVER_EXPIRING };

@@ -84,6 +84,56 @@ uint32_t placement_members(uint32_t shard, const struct placement_node *nodes, u
     return count;
 }
 
+static bool is_among(const uint64_t *ids, uint32_t count, uint64_t id)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (ids[i] == id)
+            return true;
+    }
+    return false;
+}
+
+static bool is_node(const struct placement_node *nodes, uint32_t node_count, uint64_t id)
+{
+    for (uint32_t i = 0; i < node_count; i++) {
+        if (nodes[i].replica_id == id)
+            return true;
+    }
+    return false;
+}
+
+bool placement_change(const struct shard_record *record, uint32_t shard,
+                      const struct placement_node *nodes, uint32_t node_count,
+                      uint32_t replication_factor, uint64_t ret_change[2])
+{
+    uint64_t wanted[CLUSTER_MEMBERS_MAX];
+    uint32_t count = placement_members(shard, nodes, node_count, replication_factor, wanted);
+    uint64_t adding = 0;
+    uint64_t removing = 0;
+
+    for (uint32_t i = 0; i < count && adding == 0; i++) {
+        if (!is_among(record->members, record->member_count, wanted[i]))
+            adding = wanted[i];
+    }
+    for (uint32_t i = 0; i < record->member_count; i++) {
+        uint64_t id = record->members[i];
+        bool gone = !is_node(nodes, node_count, id);
+
+        if (is_among(wanted, count, id) || (removing != 0 && !gone))
+            continue;
+        removing = id;
+        if (gone)
+            break;
+    }
+    if (record->member_count < count)
+        removing = 0;
+    else if (record->member_count > count && removing != 0)
+        adding = 0;
+    ret_change[0] = adding;
+    ret_change[1] = removing;
+    return count > 0 && (adding != 0 || removing != 0);
+}
+
 /* ---- Balance of ownership ---- */
 
 struct balance {

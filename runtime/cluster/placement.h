@@ -31,6 +31,17 @@ struct placement_node {
 uint32_t placement_members(uint32_t shard, const struct placement_node *nodes, uint32_t node_count,
                            uint32_t replication_factor, uint64_t ret_members[CLUSTER_MEMBERS_MAX]);
 
+/*
+ * The next change that brings a shard's members nearer to what placement_members says of these
+ * nodes: who comes and who goes (0: nobody), for shard_change_begin. Members that are not among the
+ * nodes (gone, or being removed) go first. False: they are as they should be. Repeated, it ends
+ * after as many changes as members differ, and never has fewer than it began with, unless there are
+ * fewer nodes.
+ */
+bool placement_change(const struct shard_record *record, uint32_t shard,
+                      const struct placement_node *nodes, uint32_t node_count,
+                      uint32_t replication_factor, uint64_t ret_change[2]);
+
 /* One shard as placement_balance sees it. */
 struct placement_shard {
     uint32_t member_count;

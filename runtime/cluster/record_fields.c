@@ -104,6 +104,13 @@ uint64_t record_u64(struct record_fields *fields, const char *name)
     return value != NULL ? number_from(fields, name, value) : 0;
 }
 
+uint64_t record_u64_or_zero(struct record_fields *fields, const char *name)
+{
+    bool there = fields->object != NULL && json_object_get(fields->object, name) != NULL;
+
+    return there ? record_u64(fields, name) : 0;
+}
+
 int64_t record_i64(struct record_fields *fields, const char *name)
 {
     uint64_t number = record_u64(fields, name);

@@ -26,6 +26,8 @@ NODISCARD err record_fields_close(struct record_fields *fields, struct record_er
 void record_text(struct record_fields *fields, const char *name, char *ret_text, size_t size);
 /* A decimal string. */
 uint64_t record_u64(struct record_fields *fields, const char *name);
+/* The same; 0 when there is no such field. */
+uint64_t record_u64_or_zero(struct record_fields *fields, const char *name);
 int64_t record_i64(struct record_fields *fields, const char *name);
 /* A JSON integer. */
 uint32_t record_u32(struct record_fields *fields, const char *name);

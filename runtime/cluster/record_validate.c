@@ -148,6 +148,19 @@ static err check_phase(const struct shard_record *r, struct record_error *ret_wh
     return ERR_OK;
 }
 
+static err check_learner(const struct shard_record *r, struct record_error *ret_why)
+{
+    if (r->learner != 0 && r->phase != SHARD_STABLE)
+        return refuse(ret_why, "shard record: learner: %" PRIu64 " while joint", r->learner);
+    if (r->learner != 0 && has(r->members, r->member_count, r->learner))
+        return refuse(ret_why, "shard record: learner: %" PRIu64 " is a member", r->learner);
+    if (r->leaving != 0 && r->learner == 0)
+        return refuse(ret_why, "shard record: leaving: %" PRIu64 " without a learner", r->leaving);
+    if (r->leaving != 0 && !has(r->members, r->member_count, r->leaving))
+        return refuse(ret_why, "shard record: leaving: %" PRIu64 " is no member", r->leaving);
+    return ERR_OK;
+}
+
 err shard_record_validate(const struct shard_record *record, struct record_error *ret_why)
 {
     if (record->generation == 0)
@@ -165,6 +178,8 @@ err shard_record_validate(const struct shard_record *record, struct record_error
         e = check_members("new_members", record->new_members, record->new_member_count, ret_why);
     if (e == ERR_OK)
         e = check_phase(record, ret_why);
+    if (e == ERR_OK)
+        e = check_learner(record, ret_why);
     if (e != ERR_OK)
         return e;
     if (!shard_record_has_member(record, record->owner))

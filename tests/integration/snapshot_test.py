@@ -7,6 +7,7 @@ from cluster import Cluster, ClusterTest, wait_for
 from load import Load
 
 PLAYERS = 400
+LOG_MIB = 24
 
 
 class Snapshots(ClusterTest):
@@ -76,6 +77,33 @@ class Snapshots(ClusterTest):
         victim.kill()
         victim.start()
         wait_for("the node to be ready", victim.ready)
+
+
+class FullLogs(ClusterTest):
+    @classmethod
+    def plan(cls):
+        return Cluster(options={"node": {
+            "checkpoint-interval": "1s", "log-lag-max": "1h", "log-segment-size": "4MiB",
+            "log-size-max": f"{LOG_MIB}MiB"}})
+
+    def test_a_dead_node_does_not_fill_the_others_logs(self):
+        victim, others = self.cluster.nodes[0], self.cluster.nodes[1:]
+        victim.kill()
+        wait_for("the others to serve", self.cluster.all_serving)
+        fill = "x" * 16000
+        for turn in range(3 * LOG_MIB * 1024 // (16 * 50)):
+            results = self.client.call("ProfileService/BatchUpdateProfile", {"requests": [{
+                "playerId": f"full-{n:04}", "opId": uuid7(), "authority": UNHELD, "edits": [{
+                    "name": "blob", "replace": f'{{"turn": {turn}, "fill": "{fill}"}}'}],
+            } for n in range(50)]})["results"]
+            self.assertEqual([r for r in results if "response" not in r], [])
+        for node in others:
+            self.assertLessEqual(node.metrics()["holdfast_node_log_bytes"], LOG_MIB << 20)
+            self.assertGreater(node.metrics()["holdfast_node_log_segments_recycled_total"], 0)
+        victim.start()
+        wait_for("the node to be ready", victim.ready)
+        self.cluster.wait_converged()
+        self.assertGreater(victim.metrics()["holdfast_node_snapshots_installed_total"], 0)
 
 
 if __name__ == "__main__":

@@ -274,7 +274,9 @@ static struct rep_record rep_record_of(const struct shard_record *record)
         .generation = record->generation,
         .epoch = record->epoch,
         .owner = record->owner,
-        .membership = { .config = record->config, .count = record->member_count },
+        .membership = { .config = record->config,
+                        .count = record->member_count,
+                        .learner = record->learner },
     };
 
     CHECK(record->new_member_count == 0);
