@@ -385,6 +385,7 @@ void rep_sim_wipe(struct rep_sim *sim, uint64_t id)
 
     rep_sim_crash(sim, id);
     CHECK(!node->wiped);
+    sim_disk_deinit(&node->lost);
     node->lost = node->disk;
     node->disk = (struct sim_disk){ 0 };
     node->wiped = true;
