@@ -49,10 +49,12 @@ void load_run_count(struct load_run *run, uint64_t sent_ns, const struct load_ou
     run->duplicates += outcome->duplicates;
     run->throttled += outcome->throttled;
     run->unknown += outcome->unknown;
-    if (run->phase != LOAD_MEASURE || sent_ns < run->begin_ns)
+    if (run->phase != LOAD_MEASURE)
         return;
     run->operations += outcome->done;
     run->errors += outcome->failed;
+    if (sent_ns < run->begin_ns)
+        return;
     if (outcome->done > 0)
         histogram_add(&run->histogram, clock_ns() - sent_ns);
     else if (outcome->failed > 0 && outcome->throttled == outcome->failed)

@@ -31,8 +31,10 @@ struct load_run {
     enum load_phase phase;
     uint64_t begin_ns;
     uint64_t end_ns;
-    uint64_t operations; /* Done in the measured time. */
-    uint64_t errors;     /* Failed in the measured time. */
+    /* Answered in the measured time, whenever they were due: an open loop at twice what a store can
+     * do takes its queue along from the warm-up, and that work is done in the measured time. */
+    uint64_t operations; /* Done. */
+    uint64_t errors;     /* Failed. */
     /* Of the whole run, warm-up and drain included. */
     uint64_t acknowledged; /* Carried out, duplicates left out. */
     uint64_t duplicates;
@@ -49,6 +51,7 @@ void load_run_start(struct load_run *run, const struct load_options *options);
 void load_run_advance(struct load_run *run, uint64_t now_ns);
 /* Ends the measured time now: there is nothing left to do. */
 void load_run_finish(struct load_run *run);
+/* Of a request that was sent at sent_ns or, in an open loop, due then. */
 void load_run_count(struct load_run *run, uint64_t sent_ns, const struct load_outcome *outcome);
 /* Prints the run's fields, from "{" on and without the closing "}". */
 void load_run_report(const struct load_run *run, unsigned operations_per_request);
