@@ -25,9 +25,10 @@
 #define INTERNAL_debug__v1    false
 
 static const struct method_info methods[] = {
-#define METHOD_ROW(number, enumerator, package, service, method, r, e, snake)                      \
+#define METHOD_ROW(number, enumerator, package, service, method, r, sc, e, snake)                  \
     { .id = METHOD_##enumerator,                                                                   \
       .route = (r),                                                                                \
+      .scopes = METHOD_SCOPES_##sc,                                                                \
       .element = (e),                                                                              \
       .internal = INTERNAL_##package,                                                              \
       .name = PACKAGE_##package #service "/" #method,                                              \
@@ -38,14 +39,14 @@ static const struct method_info methods[] = {
 };
 
 enum {
-#define METHOD_PLACE(n, enumerator, p, s, m, r, e, snake) METHOD_PLACE_##enumerator,
+#define METHOD_PLACE(n, enumerator, p, s, m, r, sc, e, snake) METHOD_PLACE_##enumerator,
     METHOD_TABLE(METHOD_PLACE)
 #undef METHOD_PLACE
 };
 
 /* Place in `methods` plus one, by number; 0 where there is no method. */
 static const uint8_t method_places[METHOD_ID_MAX + 1] = {
-#define METHOD_PLACE(n, enumerator, p, s, m, r, e, snake)                                          \
+#define METHOD_PLACE(n, enumerator, p, s, m, r, sc, e, snake)                                      \
     [METHOD_##enumerator] = METHOD_PLACE_##enumerator + 1,
     METHOD_TABLE(METHOD_PLACE)
 #undef METHOD_PLACE

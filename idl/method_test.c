@@ -60,6 +60,24 @@ static void unknown_methods_are_not_found(void **state)
     assert_null(method_find_name(SLICE_LITERAL("holdfast.v1.LedgerService/Steal")));
 }
 
+static void every_public_method_wants_a_scope_and_no_mutation_is_open_to_readers(void **state)
+{
+    size_t count;
+    const struct method_info *all = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(all[i].scopes == 0, all[i].internal);
+        if (all[i].route == METHOD_MUTATION)
+            assert_int_equal(all[i].scopes & SCOPE_READ, 0);
+        /* A batch is open to whom its parts are. */
+        if (all[i].route == METHOD_SCATTER && !method_find(all[i].element)->internal)
+            assert_int_equal(all[i].scopes, method_find(all[i].element)->scopes);
+    }
+    assert_int_equal(method_find(METHOD_SET_POLICY)->scopes, SCOPE_ADMIN);
+    assert_int_equal(method_find(METHOD_REGISTER_SERVER)->scopes, SCOPE_GAME);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -67,6 +85,7 @@ int main(void)
         cmocka_unit_test(split_methods_name_an_existing_part),
         cmocka_unit_test(mutations_share_the_envelope),
         cmocka_unit_test(unknown_methods_are_not_found),
+        cmocka_unit_test(every_public_method_wants_a_scope_and_no_mutation_is_open_to_readers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,15 +25,27 @@ static const char **field(struct arguments *arguments, const struct option *opti
     return (const char **)(void *)((char *)arguments + option->offset);
 }
 
+static void take_environment(const char **text, const char *name)
+{
+    const char *value = getenv(name);
+
+    if (value != NULL && value[0] != 0)
+        *text = value;
+}
+
 static void set_defaults(struct arguments *arguments)
 {
     *arguments = (struct arguments){ 0 };
     for (size_t i = 0; i < ARRAY_SIZE(options); i++)
         *field(arguments, &options[i]) = options[i].initial;
-    if (getenv("HOLDFAST_ENDPOINT") != NULL)
-        arguments->endpoint = getenv("HOLDFAST_ENDPOINT");
-    if (getenv("HOLDFAST_KEY") != NULL)
-        arguments->key = getenv("HOLDFAST_KEY");
+    take_environment(&arguments->endpoint, "HOLDFAST_ENDPOINT");
+    take_environment(&arguments->key, "HOLDFAST_KEY");
+    take_environment(&arguments->ca_file, "HOLDFAST_CA");
+    take_environment(&arguments->cluster, "HOLDFAST_CLUSTER");
+    take_environment(&arguments->etcd, "HOLDFAST_ETCD");
+    take_environment(&arguments->etcd_ca, "HOLDFAST_ETCD_CA");
+    take_environment(&arguments->etcd_cert, "HOLDFAST_ETCD_CERT");
+    take_environment(&arguments->etcd_key, "HOLDFAST_ETCD_KEY");
 }
 
 static const struct option *find(const char *flag, size_t size)
@@ -148,6 +160,7 @@ void arguments_print_help(void)
            "  holdfast op new                     a fresh op_id, a UUIDv7\n"
            "  holdfast op get ENTITY OP_ID        what became of an operation\n"
            "  holdfast op resolve ENTITY OP_ID [--seal]   settle it; --seal: for ever\n"
+           "  holdfast key issue NAME --scopes LIST   an API key; list, revoke ID\n"
            "  holdfast call SERVICE/METHOD JSON   any method of the API\n\n"
            "Options:\n");
     for (size_t i = 0; i < ARRAY_SIZE(options); i++) {

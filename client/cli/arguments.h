@@ -23,7 +23,7 @@
     X(restart_ms,    "restart-ms",      "MS",      "0",                     "dev: pause before a process that died is started again") \
     X(dir,           "dir",             "DIR",     "certs",                 "certs: where they are made")      \
     X(names,         "names",           "LIST",    "node,router,coordinator,client", "certs: one certificate each") \
-    X(cluster,       "cluster",         "NAME",    "dev",                   "dev, certs: name of the cluster") \
+    X(cluster,       "cluster",         "NAME",    "dev",                   "dev, certs, key: name of the cluster; also HOLDFAST_CLUSTER") \
     X(page_size,     "page-size",       "N",       "50",                    "ledger, mailbox list, item trace: rows a page") \
     X(cursor,        "cursor",          "CURSOR",  "",                      "the same: from the page before")   \
     X(op_id,         "op-id",           "ID",      "",                      "item, ledger: of the change; else a fresh one") \
@@ -32,7 +32,17 @@
     X(expires_ms,    "expires-ms",      "MS",      "60000",                 "ledger reserve: until it comes back") \
     X(to,            "to",              "PLAYER",  "",                      "ledger post: who gets it; else it is spent") \
     X(made,          "made",            "LIST",    "",                      "quarantine release: surplus to be regarded as made: UID,gold=5") \
-    X(player,        "player",          "PLAYER",  "",                      "ledger export: whose ledger")
+    X(player,        "player",          "PLAYER",  "",                      "ledger export: whose ledger")         \
+    X(ca_file,       "ca",              "FILE",    "",                      "of the router's certificate, for https; also HOLDFAST_CA") \
+    X(access,        "access",          "WHO",     "open",                  "dev: open (anybody may call) or keys (see holdfast key)") \
+    X(scopes,        "scopes",          "LIST",    "",                      "key issue: what for: game, payments, mail, match, moderation, admin, read") \
+    X(expires_days,  "expires-days",    "N",       "0",                     "key issue: until then; 0: for ever") \
+    X(rate,          "rate",            "N",       "0",                     "key issue: requests a second at each router; 0: its default") \
+    X(from,          "from",            "FILE",    "",                      "key issue: a key made elsewhere, hf_...; -: standard input") \
+    X(etcd,          "etcd",            "URLS",    "http://127.0.0.1:2379", "key: the cluster's etcd; also HOLDFAST_ETCD") \
+    X(etcd_ca,       "etcd-ca",         "FILE",    "",                      "key: CA of etcd's certificates; also HOLDFAST_ETCD_CA") \
+    X(etcd_cert,     "etcd-cert",       "FILE",    "",                      "key: client certificate for etcd; also HOLDFAST_ETCD_CERT") \
+    X(etcd_key,      "etcd-key",        "FILE",    "",                      "key: of etcd-cert; also HOLDFAST_ETCD_KEY")
 /* clang-format on */
 
 #define ARGUMENT_FIELD(name, flag, value, initial, meaning) const char *name;

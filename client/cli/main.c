@@ -9,19 +9,13 @@ static const struct {
     const char *name;
     int (*run)(const struct arguments *arguments);
 } verbs[] = {
-    { "dev", verb_dev },
-    { "certs", verb_certs },
-    { "status", verb_status },
-    { "player", verb_player },
-    { "ledger", verb_ledger },
-    { "op", verb_op },
-    { "call", verb_call },
-    { "mailbox", verb_mailbox },
-    { "transfers", verb_transfers },
-    { "events", verb_events },
-    { "reconcile", verb_reconcile },
-    { "item", verb_item },
-    { "quarantine", verb_quarantine },
+    { "dev", verb_dev },         { "certs", verb_certs },
+    { "status", verb_status },   { "player", verb_player },
+    { "ledger", verb_ledger },   { "op", verb_op },
+    { "call", verb_call },       { "key", verb_key },
+    { "mailbox", verb_mailbox }, { "transfers", verb_transfers },
+    { "events", verb_events },   { "reconcile", verb_reconcile },
+    { "item", verb_item },       { "quarantine", verb_quarantine },
     { "swap", verb_swap },
 #ifdef HOLDFAST_DEBUG_INJECT
     { "debug", verb_debug },

@@ -175,7 +175,9 @@ json_t *call_json(const struct arguments *arguments, const char *method, json_t 
                   int *ret_code)
 {
     struct client_options options = { .endpoint = arguments->endpoint,
-                                      .api_key = arguments->key[0] ? arguments->key : NULL };
+                                      .api_key = arguments->key[0] ? arguments->key : NULL,
+                                      .ca_file =
+                                          arguments->ca_file[0] ? arguments->ca_file : NULL };
     struct client *client;
     struct buf body = { 0 };
     json_t *answer = NULL;

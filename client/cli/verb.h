@@ -19,6 +19,7 @@ int verb_swap(const struct arguments *arguments);
 int verb_quarantine(const struct arguments *arguments);
 int verb_debug(const struct arguments *arguments); /* With HOLDFAST_DEBUG_INJECT alone. */
 int verb_op(const struct arguments *arguments);
+int verb_key(const struct arguments *arguments);
 int verb_call(const struct arguments *arguments);
 
 #endif

@@ -124,6 +124,7 @@ static void plan(struct cluster *cluster)
     struct child *router = add_child(cluster, "holdfast-router", "router");
     name_child(cluster, router, "router", 0);
     child_argument(router, "--listen=127.0.0.1:%u", cluster->port);
+    child_argument(router, "--access=%s", cluster->arguments->access);
 
     struct child *coordinator = add_child(cluster, "holdfast-coordinator", "coordinator");
     name_child(cluster, coordinator, "coordinator", 0);

@@ -1,7 +1,7 @@
 /*
  * admission: refuses early what could not be done in time, by priority, so that purchases go
- * through while bulk saves wait (DESIGN sections 10 and 11). Counts calls in flight; pure. Token
- * buckets per key and address belong in front of it and are not here yet.
+ * through while bulk saves wait (DESIGN sections 10 and 11). Counts calls in flight; pure. In
+ * front of it stand the keys' and addresses' own limits (rate_limit.h).
  */
 #ifndef ROUTER_CORE_ADMISSION_H
 #define ROUTER_CORE_ADMISSION_H

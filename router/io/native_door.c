@@ -202,6 +202,8 @@ void native_door_request(void *user, struct link *link, const struct frame *fram
     native->request.arena = &native->arena;
     native->request.deadline_ms = deadline_of(door, frame);
     native->request.trace = native->trace;
+    /* A certificate of the cluster's CA is membership (DESIGN section 11). */
+    native->request.scopes = SCOPES_ALL;
     native->request.peer =
         (const char *)arena_copy(&native->arena, slice_from_text(link_address(link))).data;
     router_dispatch(door->options.router, &native->request);

@@ -44,6 +44,7 @@ static const struct request_door door_ops = {
 static void on_request(void *user, struct rpc_request *rpc)
 {
     struct public_door *door = user;
+    const struct gatekeeper_guest *guest = rpc->user;
     struct request *request = arena_alloc(rpc->arena, sizeof *request);
 
     *request = (struct request){
@@ -55,18 +56,32 @@ static void on_request(void *user, struct rpc_request *rpc)
         .arena = rpc->arena,
         .deadline_ms = rpc->deadline_ms,
         .trace = rpc->trace_id,
-        .api_key = rpc->api_key,
+        .scopes = guest->scopes,
         .peer = rpc->peer,
+        .allowance = guest->bucket,
+        .allowance_per_s = guest->rate_per_s,
     };
     rpc->user = request;
     router_dispatch(door->options.router, request);
 }
 
-static bool may_enter(void *user, const struct method_info *method, uint32_t *ret_retry_after_ms)
+static bool may_enter(void *user, struct rpc_request *rpc, Holdfast__V1__ErrorDetail *ret_detail)
 {
     struct public_door *door = user;
+    const struct gatekeeper_visit visit = {
+        .method = rpc->method,
+        .api_key = rpc->api_key,
+        .peer = rpc->peer,
+        .arena = rpc->arena,
+        .now_ms = loop_now_ms(door->options.loop),
+        .wall_ms = loop_wall_ms(),
+    };
+    struct gatekeeper_guest *guest = arena_alloc(rpc->arena, sizeof *guest);
 
-    return !router_is_full(door->options.router, method, ret_retry_after_ms);
+    if (gatekeeper_ask(door->options.gatekeeper, &visit, guest, ret_detail) != ERR_OK)
+        return false;
+    rpc->user = guest;
+    return !router_is_full(door->options.router, rpc->method, &ret_detail->retry_after_ms);
 }
 
 static void on_cancel(void *user, struct rpc_request *rpc)

@@ -5,6 +5,7 @@
 #ifndef ROUTER_IO_PUBLIC_DOOR_H
 #define ROUTER_IO_PUBLIC_DOOR_H
 
+#include "router/io/gatekeeper.h"
 #include "router/io/router_config.h"
 #include "router/rpc/router.h"
 #include "runtime/http/rpc_server.h"
@@ -16,6 +17,7 @@ struct public_door_options {
     const struct log *log;
     const struct router_config *config;
     struct router *router;
+    struct gatekeeper *gatekeeper;
     bool (*is_ready)(void *user); /* For health. */
     void *user;
 };

@@ -12,6 +12,10 @@
     X(listen,              ADDRESS,  "127.0.0.1:7400",        3,   255,      "host:port", "public endpoint: Connect, gRPC, gRPC-Web; numeric host") \
     X(public_tls_cert,     PATH,     "",                      0,   4000,     "",          "certificate of the public endpoint (PEM); empty: plain") \
     X(public_tls_key,      PATH,     "",                      0,   4000,     "",          "key of public_tls_cert (PEM)") \
+    X(access,              TEXT,     "keys",                  4,   4,        "",          "who may call: keys (an API key each, see holdfast key), or open (anyone)") \
+    X(key_rate,            U32,      "0",                     0,   1000000,  "a second",  "requests of one API key here, unless its own record says; 0: no limit") \
+    X(address_rate,        U32,      "0",                     0,   1000000,  "a second",  "requests of one client address (IPv6: one /64); 0: no limit") \
+    X(failure_rate,        U32,      "50",                    1,   1000000,  "a second",  "requests of one address that bring no valid key; more are THROTTLED") \
     X(cors_origins,        TEXT,     "",                      0,   4000,     "",          "origins of web pages that may call, or *; empty: none") \
     X(native_listen,       ADDRESS,  "",                      0,   255,      "host:port", "nng endpoint for native clients; empty: none") \
     X(node_transport,      TEXT,     "peer",                  3,   4,        "",          "what dials nodes: peer (libuv) or nng; the other side may differ") \

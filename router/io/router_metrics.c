@@ -9,9 +9,17 @@
 #define CODES_MAX     64 /* Above every ErrorCode; 0 is success. */
 #define CODE_TEXT_MAX 48
 
+/* What reads one reason's count. */
+struct refusal_reader {
+    const struct router_metrics *metrics;
+    enum gatekeeper_reason reason;
+};
+
 struct router_metrics {
     struct router_metrics_options options;
     const struct public_door *door;
+    const struct gatekeeper *gatekeeper;
+    struct refusal_reader refusals[GATEKEEPER_REASON_COUNT];
     const struct node_links *links;
     struct counter *requests[METHOD_ID_MAX + 1][CODES_MAX]; /* Made when first seen. */
     struct histogram *latency[METHOD_ID_MAX + 1];
@@ -114,6 +122,14 @@ static struct http_stats http_now(const void *context)
     return metrics->door != NULL ? *public_door_stats(metrics->door) : (struct http_stats){ 0 };
 }
 
+static double read_refused(void *context)
+{
+    const struct refusal_reader *reader = context;
+    const struct gatekeeper *gatekeeper = reader->metrics->gatekeeper;
+
+    return gatekeeper != NULL ? (double)gatekeeper_refused(gatekeeper, reader->reason) : 0;
+}
+
 /* clang-format off */
 /*    kind     name                                    figure                                 help */
 #define FIGURES(X)                                                                                 \
@@ -145,6 +161,8 @@ static struct http_stats http_now(const void *context)
       "Leases of game servers kept alive in etcd.")                                                \
     X(counter, server_etcd_failures_total,  servers_now(metrics).failures,                         \
       "Registrations and renewals that etcd did not answer.")                                      \
+    X(gauge,   api_keys,                    metrics->gatekeeper ? gatekeeper_keys(metrics->gatekeeper) : 0, \
+      "API keys known; 0 where access is open.")                                                   \
     X(gauge,   http_connections,            http_now(metrics).connections,                         \
       "Public connections.")                                                                       \
     X(counter, http_connections_refused_total, http_now(metrics).connections_refused,              \
@@ -200,6 +218,18 @@ struct router_metrics *router_metrics_new(const struct router_metrics_options *o
         (void)requests_counter(metrics, &methods[i],
                                HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNSPECIFIED);
     }
+    for (enum gatekeeper_reason i = 0; i < GATEKEEPER_REASON_COUNT; i++) {
+        const struct metric_label labels[] = { { "reason", gatekeeper_reason_text(i) },
+                                               { NULL, NULL } };
+
+        metrics->refusals[i] = (struct refusal_reader){ metrics, i };
+        metrics_counter_callback(options->metrics,
+                                 &(struct metric_info){ "holdfast_router_refused_total",
+                                                        "Public requests refused before they were "
+                                                        "read: keys, scopes and rate limits.",
+                                                        labels },
+                                 read_refused, &metrics->refusals[i]);
+    }
 #define FIGURE_REGISTER(kind, name, figure, help)                                                  \
     metrics_##kind##_callback(options->metrics,                                                    \
                               &(struct metric_info){ "holdfast_router_" #name, help, NULL },       \
@@ -214,8 +244,10 @@ void router_metrics_free(struct router_metrics *metrics)
     free(metrics);
 }
 
-void router_metrics_watch_door(struct router_metrics *metrics, const struct public_door *door)
+void router_metrics_watch_door(struct router_metrics *metrics, const struct public_door *door,
+                               const struct gatekeeper *gatekeeper)
 {
+    metrics->gatekeeper = gatekeeper;
     metrics->door = door;
 }
 

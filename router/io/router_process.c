@@ -2,8 +2,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
+#include "router/io/gatekeeper.h"
 #include "router/io/map_feed.h"
 #include "router/io/native_door.h"
 #include "router/io/node_links.h"
@@ -26,6 +28,8 @@ struct router_process {
     struct tls_config *tls_client, *tls_server;
     struct etcd *etcd;
     struct map_feed *feed;
+    struct key_feed *keys; /* NULL: anybody may call. */
+    struct gatekeeper *gatekeeper;
     struct servers *servers;
     struct caller *caller;
     struct router router;
@@ -121,7 +125,9 @@ static void on_rolled_back(void *context, const struct etcd_rollback *rollback)
 bool router_process_is_ready(const struct router_process *process)
 {
     return process->links != NULL && !process->draining && !process->failed &&
-           shard_map_complete(map_feed_map(process->feed)) && node_links_ready(process->links) > 0;
+           shard_map_complete(map_feed_map(process->feed)) &&
+           node_links_ready(process->links) > 0 &&
+           (process->keys == NULL || key_feed_complete(process->keys));
 }
 
 static bool on_health(void *user)
@@ -142,6 +148,8 @@ static bool on_ready(void *context, char ret_reason[128])
         reason = "waiting for the cluster's record in etcd";
     else if (!shard_map_complete(map_feed_map(process->feed)))
         reason = "waiting for the shards' records in etcd";
+    else if (process->keys != NULL && !key_feed_complete(process->keys))
+        reason = "waiting for the API keys in etcd";
     else
         reason = "no link to any node";
     (void)snprintf(ret_reason, 128, "%s", reason);
@@ -284,6 +292,34 @@ static err start_etcd(struct router_process *process)
     return e;
 }
 
+static err start_gatekeeper(struct router_process *process)
+{
+    const struct router_config *config = process->config;
+    struct key_feed_options keys = { .etcd = process->etcd,
+                                     .cluster = config->cluster,
+                                     .log = process->log };
+    bool open = strcmp(config->access, "open") == 0;
+    err e = ERR_OK;
+
+    if (!open && strcmp(config->access, "keys") != 0) {
+        fail(process, "access", "is keys or open");
+        return ERR_INVALID;
+    }
+    if (open)
+        log_event(process->log, LOG_WARN, "public.open", LOG_S("listen", config->listen),
+                  LOG_S("what", "whoever reaches this port may do anything: access is open"));
+    CHECK(getrandom(&keys.seed, sizeof keys.seed, 0) == (ssize_t)sizeof keys.seed);
+    if (!open)
+        e = key_feed_new(&keys, &process->keys);
+    if (e != ERR_OK) {
+        fail(process, "API keys", err_text(e));
+        return e;
+    }
+    process->gatekeeper = gatekeeper_new(&(struct gatekeeper_options){
+        .config = config, .keys = process->keys, .log = process->log });
+    return ERR_OK;
+}
+
 static void make_dispatcher(struct router_process *process)
 {
     const struct node_port port = { start_call, cancel_call, process };
@@ -339,6 +375,7 @@ static err open_doors(struct router_process *process)
                                                        .log = process->log,
                                                        .config = process->config,
                                                        .router = &process->router,
+                                                       .gatekeeper = process->gatekeeper,
                                                        .is_ready = on_health,
                                                        .user = process },
                         &process->door);
@@ -346,7 +383,7 @@ static err open_doors(struct router_process *process)
         fail(process, "public endpoint", err_text(e));
         return e;
     }
-    router_metrics_watch_door(process->router_metrics, process->door);
+    router_metrics_watch_door(process->router_metrics, process->door, process->gatekeeper);
     log_event(process->log, LOG_INFO, "router.listening", LOG_S("listen", process->config->listen),
               LOG_N("port", router_process_port(process)),
               LOG_N("metrics_port", router_process_metrics_port(process)));
@@ -379,6 +416,8 @@ err router_process_new(const struct router_process_options *options,
         e = load_tls(process);
     if (e == ERR_OK)
         e = start_etcd(process);
+    if (e == ERR_OK)
+        e = start_gatekeeper(process);
     if (e == ERR_OK) {
         make_dispatcher(process);
         e = open_doors(process);
@@ -429,13 +468,15 @@ void router_process_free(struct router_process *process)
     loop_timer_stop(&process->drain_timer);
     /* First whatever waits is ended, then what it waited for. */
     public_door_free(process->door);
-    router_metrics_watch_door(process->router_metrics, NULL);
+    router_metrics_watch_door(process->router_metrics, NULL, NULL);
+    gatekeeper_free(process->gatekeeper);
     if (process->native != NULL) {
         native_door_drain(process->native);
         native_door_cancel(process->native);
     }
     servers_free(process->servers);
     caller_free(process->caller);
+    key_feed_free(process->keys);
     map_feed_free(process->feed);
     if (process->etcd != NULL)
         etcd_free(process->etcd);

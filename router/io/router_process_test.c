@@ -361,9 +361,15 @@ static const struct config_program program = {
 static void start_router(struct fixture *f, const char *option)
 {
     char etcd[80], own[32];
-    char *argv[] = { "test",       "--cluster=" CLUSTER,          "--listen=127.0.0.1:0",
-                     "--insecure", "--native-listen=127.0.0.1:0", etcd,
-                     own,          "--drain-timeout=5s" };
+    char *argv[] = { "test",
+                     "--cluster=" CLUSTER,
+                     "--listen=127.0.0.1:0",
+                     "--access=open",
+                     "--insecure",
+                     "--native-listen=127.0.0.1:0",
+                     etcd,
+                     own,
+                     "--drain-timeout=5s" };
     enum config_action action;
     struct config_error why;
 

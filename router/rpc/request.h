@@ -13,6 +13,7 @@
 #include "holdfast/v1/error.pb-c.h"
 #include "idl/method.h"
 #include "router/core/admission.h"
+#include "router/core/rate_limit.h"
 #include "runtime/base/arena.h"
 
 struct request;
@@ -35,8 +36,12 @@ struct request {
     struct arena *arena;
     uint64_t deadline_ms; /* On the loop's clock. */
     const uint8_t *trace; /* 16 bytes. */
-    struct slice api_key; /* Empty without one. */
+    uint32_t scopes;      /* Of enum scope: what the caller's key is for. */
     const char *peer;     /* "10.0.0.1:5123", for logs. */
+    /* What the caller's key may do a second, of which the door took one call: the others that a
+     * batch stands for are taken inside router_dispatch, where alone it is good. NULL: no limit. */
+    struct rate_bucket *allowance;
+    uint32_t allowance_per_s;
     /* ---- the dispatcher's ---- */
     struct router *router;
     uint64_t started_ns;

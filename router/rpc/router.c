@@ -1,5 +1,6 @@
 #include "router/rpc/router.h"
 
+#include "router/core/access.h"
 #include "router/core/scatter.h"
 #include "router/rpc/handlers.h"
 #include "runtime/base/check.h"
@@ -109,8 +110,23 @@ static bool admit(struct router *router, struct request *request)
         request_fail(request, &detail);
         return false;
     }
+    if (request->allowance != NULL && weight > 1)
+        rate_charge(request->allowance, request->allowance_per_s, weight - 1,
+                    loop_now_ms(router->options.loop));
     request->weight = weight;
     return true;
+}
+
+/* False: answered. */
+static bool allow(struct request *request)
+{
+    Holdfast__V1__ErrorDetail detail;
+
+    if (access_check_method(request->method, request->scopes, request->arena, &detail) == ERR_OK &&
+        access_check_message(request->message, request->scopes, request->arena, &detail) == ERR_OK)
+        return true;
+    request_fail(request, &detail);
+    return false;
 }
 
 void router_dispatch(struct router *router, struct request *request)
@@ -139,7 +155,7 @@ void router_dispatch(struct router *router, struct request *request)
                           "the router is stopping; nothing was done");
         return;
     }
-    if (admit(router, request))
+    if (allow(request) && admit(router, request))
         handle(request);
 }
 

@@ -152,6 +152,7 @@ static void dispatch(struct fixture *f, uint32_t method, const ProtobufCMessage 
         .deadline_ms = loop_now_ms(f->loop) + 5000,
         .trace = no_trace,
         .peer = "test",
+        .scopes = SCOPES_ALL,
     };
     router_dispatch(&f->router, &f->request);
 }

@@ -108,6 +108,16 @@ struct cluster_key cluster_key_election_prefix(const char *cluster)
     return key_make(cluster, "election/", "");
 }
 
+struct cluster_key cluster_key_api_keys_prefix(const char *cluster)
+{
+    return key_make(cluster, "keys/", "");
+}
+
+struct cluster_key cluster_key_api_key(const char *cluster, const char *id)
+{
+    return key_make(cluster, "keys/", id);
+}
+
 struct slice cluster_key_slice(const struct cluster_key *key)
 {
     return slice_from_text(key->text);

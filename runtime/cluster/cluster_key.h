@@ -45,6 +45,9 @@ struct cluster_key cluster_key_server_live(const char *cluster, struct incarnati
 struct cluster_key cluster_key_server_known(const char *cluster, struct incarnation incarnation);
 struct cluster_key cluster_key_server_sequence(const char *cluster);
 struct cluster_key cluster_key_election_prefix(const char *cluster);
+struct cluster_key cluster_key_api_keys_prefix(const char *cluster);
+/* `id` as api_key_id gives it. */
+struct cluster_key cluster_key_api_key(const char *cluster, const char *id);
 
 struct slice cluster_key_slice(const struct cluster_key *key);
 

@@ -309,13 +309,16 @@ static bool may_enter(struct rpc_call *call)
     Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
 
     detail.retry_after_ms = THROTTLE_RETRY_MS;
-    if (stats->requests_active < call->server->http.config.limits.requests_max &&
-        (handlers->may_enter == NULL ||
-         handlers->may_enter(handlers->user, call->request.method, &detail.retry_after_ms)))
-        return true;
-    stats->requests_throttled++;
     detail.code = CODE(THROTTLED);
     detail.message = (char *)(uintptr_t) "too many requests are under way; nothing was done";
+    if (stats->requests_active < call->server->http.config.limits.requests_max &&
+        (handlers->may_enter == NULL ||
+         handlers->may_enter(handlers->user, &call->request, &detail)))
+        return true;
+    if (detail.code == CODE(THROTTLED))
+        stats->requests_throttled++;
+    else
+        detail.retry_after_ms = 0;
     rpc_answer_error(call, &detail, 0);
     return false;
 }
@@ -325,9 +328,9 @@ static void admit(struct rpc_call *call)
     struct rpc_server *server = call->server;
     struct http_stats *stats = &server->http.stats;
 
+    read_identity(call);
     if (!may_enter(call) || !read_timeout(call) || !decode(call))
         return;
-    read_identity(call);
     stats->requests_active++;
     call->admitted = true;
     server->handlers.on_request(server->handlers.user, &call->request);

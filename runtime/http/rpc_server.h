@@ -49,9 +49,11 @@ struct rpc_request {
 struct rpc_handlers {
     /* A call to a known public method. Required. */
     void (*on_request)(void *user, struct rpc_request *request);
-    /* Asked before the request's message is read: false refuses it as THROTTLED, to come back after
-     * *ret_retry_after_ms. NULL: all may. */
-    bool (*may_enter)(void *user, const struct method_info *method, uint32_t *ret_retry_after_ms);
+    /* Asked before the request's message is read, which is NULL then: false refuses it with
+     * *ret_detail, THROTTLED unless something else is put there; its texts are static, or in the
+     * request's arena. What it leaves in request->user is there in on_request. NULL: all may. */
+    bool (*may_enter)(void *user, struct rpc_request *request,
+                      Holdfast__V1__ErrorDetail *ret_detail);
     /* The caller disconnected or reset the stream. The request must still be ended. Optional. */
     void (*on_cancel)(void *user, struct rpc_request *request);
     /* Streams: what was sent has drained below the stream's limit. Optional. */

@@ -141,12 +141,12 @@ static void bad_json_is_answered_with_the_field(void **state)
     client_close(&client);
 }
 
-static bool nobody_may_enter(void *user, const struct method_info *method,
-                             uint32_t *ret_retry_after_ms)
+static bool nobody_may_enter(void *user, struct rpc_request *request,
+                             Holdfast__V1__ErrorDetail *ret_detail)
 {
     (void)user;
-    *ret_retry_after_ms = 321;
-    return method->id != METHOD_GRANT;
+    ret_detail->retry_after_ms = 321;
+    return request->method->id != METHOD_GRANT;
 }
 
 /* Its message is not read: this one would be refused as malformed. The connection goes on. */
@@ -167,6 +167,39 @@ static void who_may_not_enter_is_refused_unread(void **state)
     assert_true(client_await(f, &client, "HTTP/1.1 200 ", 1));
     assert_int_equal(f->requests, 1);
     assert_int_equal(rpc_server_stats(f->server)->requests_throttled, 1);
+    client_close(&client);
+}
+
+/* Connect says 401; gRPC and gRPC-Web say it in their own way (see the conformance tests). */
+static bool only_with_a_key(void *user, struct rpc_request *request,
+                            Holdfast__V1__ErrorDetail *ret_detail)
+{
+    static char message[] = "no API key";
+
+    (void)user;
+    ret_detail->code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAUTHENTICATED;
+    ret_detail->message = message;
+    assert_null(request->message);
+    assert_non_null(request->peer);
+    return slice_equal(request->api_key, SLICE_LITERAL("secret"));
+}
+
+static void whose_key_is_missing_is_refused_unread(void **state)
+{
+    struct fixture *f = *state;
+
+    f->config.handlers.may_enter = only_with_a_key;
+    fixture_start(f);
+    struct client client = client_connect(f);
+
+    send_post(&client, PATH_GRANT, JSON, "{not JSON");
+    assert_true(client_await(f, &client, "ERROR_CODE_UNAUTHENTICATED", 1));
+    assert_non_null(strstr(client_text(&client), "HTTP/1.1 401 "));
+    assert_null(strstr(client_text(&client), "retryAfterMs"));
+    assert_int_equal(rpc_server_stats(f->server)->requests_throttled, 0);
+    send_post(&client, PATH_BALANCES, JSON "Authorization: Bearer secret\r\n", "{}");
+    assert_true(client_await(f, &client, "HTTP/1.1 200 ", 1));
+    assert_int_equal(f->requests, 1);
     client_close(&client);
 }
 
@@ -362,6 +395,7 @@ int main(void)
         cmocka_unit_test(every_error_code_has_a_status),
         TEST(bad_json_is_answered_with_the_field),
         TEST(who_may_not_enter_is_refused_unread),
+        TEST(whose_key_is_missing_is_refused_unread),
         TEST(a_nodes_bytes_become_json_or_an_internal_error),
         TEST(grpc_web_errors_travel_in_the_body),
         TEST(grpc_over_http_1_is_refused),

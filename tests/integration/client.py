@@ -37,8 +37,9 @@ class Unanswered(Exception):
 class Client:
     """Calls one router. Each thread has a connection of its own."""
 
-    def __init__(self, endpoint):
+    def __init__(self, endpoint, key=None):
         url = urllib.parse.urlsplit(endpoint)
+        self.headers = {"authorization": f"Bearer {key}"} if key else {}
         self.host, self.port = url.hostname, url.port
         self.local = threading.local()
 
@@ -62,7 +63,8 @@ class Client:
         """(status, headers, bytes); Unanswered when the connection ends without an answer."""
         conn = self.connection(timeout_s)
         try:
-            conn.request("POST", path, body, {"content-type": "application/json"} | (headers or {}))
+            conn.request("POST", path, body, {"content-type": "application/json"} | self.headers |
+                         (headers or {}))
             answer = conn.getresponse()
             data = answer.read()
             return answer.status, answer.headers, data

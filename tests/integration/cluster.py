@@ -186,7 +186,8 @@ class Cluster:
             } | options.get("node", {}) | options.get(f"node-{number}", {})))
         listen = self.address("router")
         self.port = int(listen.split(":")[1])
-        self.router = self.plan("router", "router", {"listen": listen} | options.get("router", {}))
+        self.router = self.plan("router", "router", {"listen": listen, "access": "open"} |
+                                options.get("router", {}))
         self.endpoint = f"http://{listen}"
         self.client = Client(self.endpoint)
 

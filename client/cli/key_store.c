@@ -1,0 +1,193 @@
+#include "client/cli/key_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/etcd/etcd.h"
+#include "runtime/loop/loop.h"
+
+#define ENDPOINTS_BYTES 1024u
+#define KEYS_SHOWN_MAX  65536u
+
+struct key_store {
+    struct loop *loop;
+    struct etcd *etcd;
+    const char *cluster;
+    uint32_t deadline_ms;
+    /* ---- of the call under way ---- */
+    bool answered;
+    err outcome;
+    struct api_key_record *records;
+    uint32_t count;
+};
+
+static err complain(const char *what, const char *why)
+{
+    fprintf(stderr, "holdfast: %s: %s\n", what, why);
+    return ERR_INVALID;
+}
+
+static const char *file_or_null(const char *path)
+{
+    return path[0] != 0 ? path : NULL;
+}
+
+static err connect_etcd(struct key_store *store, const struct arguments *arguments)
+{
+    char text[ENDPOINTS_BYTES];
+    const char *endpoints[ETCD_ENDPOINTS_MAX];
+    char *rest = NULL;
+    struct etcd_options options = {
+        .loop = loop_uv(store->loop),
+        .endpoints = endpoints,
+        .ca_file = file_or_null(arguments->etcd_ca),
+        .cert_file = file_or_null(arguments->etcd_cert),
+        .key_file = file_or_null(arguments->etcd_key),
+    };
+
+    if (strlen(arguments->etcd) >= sizeof text)
+        return complain("--etcd", "is too long");
+    snprintf(text, sizeof text, "%s", arguments->etcd);
+    for (char *one = strtok_r(text, ",", &rest); one != NULL; one = strtok_r(NULL, ",", &rest)) {
+        if (options.endpoint_count == ETCD_ENDPOINTS_MAX)
+            return complain("--etcd", "names more endpoints than 16");
+        endpoints[options.endpoint_count++] = one;
+    }
+    err e = etcd_new(&options, &store->etcd);
+    return e == ERR_OK ? ERR_OK : complain("--etcd", err_text(e));
+}
+
+err key_store_open(const struct arguments *arguments, struct key_store **ret_store)
+{
+    struct key_store *store = mem_zalloc(sizeof *store);
+    err e = ERR_OK;
+
+    store->cluster = arguments->cluster;
+    if (!cluster_name_valid(store->cluster))
+        e = complain("--cluster", "the name may have 1 to 63 of a-z, 0-9 and dash");
+    if (e == ERR_OK)
+        e = argument_number("deadline-ms", arguments->deadline_ms, 1, 60000, &store->deadline_ms);
+    if (e == ERR_OK && loop_new(&store->loop) != ERR_OK)
+        e = complain("event loop", "could not be made");
+    if (e == ERR_OK)
+        e = connect_etcd(store, arguments);
+    if (e != ERR_OK) {
+        key_store_close(store);
+        return e;
+    }
+    *ret_store = store;
+    return ERR_OK;
+}
+
+void key_store_close(struct key_store *store)
+{
+    if (store == NULL)
+        return;
+    if (store->etcd != NULL)
+        etcd_free(store->etcd);
+    if (store->loop != NULL)
+        loop_free(store->loop);
+    free(store);
+}
+
+static bool is_answered(void *user)
+{
+    const struct key_store *store = user;
+
+    return store->answered;
+}
+
+static err await(struct key_store *store, err started)
+{
+    if (started == ERR_OK &&
+        !loop_run_until(store->loop, is_answered, store, (uint64_t)store->deadline_ms + 1000))
+        store->outcome = ERR_TIMEOUT;
+    if (started == ERR_OK && store->outcome == ERR_OK)
+        return ERR_OK;
+    complain("etcd", err_text(started != ERR_OK ? started : store->outcome));
+    return ERR_UNAVAILABLE;
+}
+
+static void on_txn(void *context, err e, const struct etcd_txn_result *result)
+{
+    struct key_store *store = context;
+
+    (void)result;
+    store->answered = true;
+    store->outcome = e;
+}
+
+/* Puts and deletions of a key: repeating them changes nothing. */
+static err commit(struct key_store *store, struct etcd_txn *txn)
+{
+    store->answered = false;
+    err e = await(
+        store, etcd_txn_until_definite(store->etcd, txn, store->deadline_ms, on_txn, store, NULL));
+    etcd_txn_free(txn);
+    return e;
+}
+
+err key_store_put(struct key_store *store, const struct api_key_record *record)
+{
+    const struct cluster_key key = cluster_key_api_key(store->cluster, record->id);
+    struct etcd_txn *txn = etcd_txn_new();
+    struct buf json = { 0 };
+
+    api_key_record_encode(record, &json);
+    etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&key), buf_slice(&json), 0);
+    buf_deinit(&json);
+    return commit(store, txn);
+}
+
+err key_store_remove(struct key_store *store, const char *id)
+{
+    const struct cluster_key key = cluster_key_api_key(store->cluster, id);
+    struct etcd_txn *txn = etcd_txn_new();
+
+    etcd_txn_delete(txn, ETCD_THEN, cluster_key_slice(&key));
+    return commit(store, txn);
+}
+
+static void on_range(void *context, err e, const struct etcd_range_result *result)
+{
+    struct key_store *store = context;
+    size_t count = e == ERR_OK ? result->kv_count : 0;
+
+    store->answered = true;
+    store->outcome = e;
+    if (count > KEYS_SHOWN_MAX)
+        count = KEYS_SHOWN_MAX;
+    store->records = mem_zalloc((count + 1) * sizeof *store->records);
+    for (size_t i = 0; i < count; i++) {
+        struct record_error why;
+
+        if (api_key_record_decode(result->kvs[i].value, &store->records[store->count], &why) ==
+            ERR_OK)
+            store->count++;
+        else
+            fprintf(stderr, "holdfast: %.*s: %s\n", (int)result->kvs[i].key.size,
+                    (const char *)result->kvs[i].key.data, why.text);
+    }
+}
+
+err key_store_list(struct key_store *store, struct api_key_record **ret_records,
+                   uint32_t *ret_count)
+{
+    const struct cluster_key prefix = cluster_key_api_keys_prefix(store->cluster);
+    const struct etcd_range range = { .key = cluster_key_slice(&prefix), .prefix = true };
+
+    store->answered = false;
+    store->count = 0;
+    store->records = NULL;
+    err e =
+        await(store, etcd_range(store->etcd, &range, store->deadline_ms, on_range, store, NULL));
+    if (e != ERR_OK) {
+        free(store->records);
+        return e;
+    }
+    *ret_records = store->records;
+    *ret_count = store->count;
+    return ERR_OK;
+}

@@ -1,0 +1,27 @@
+/*
+ * key_store: the API keys in a cluster's etcd, for whoever has access to that: the operator. Calls
+ * block until they are answered or the deadline of --deadline-ms is over. DESIGN section 11.
+ */
+#ifndef CLIENT_CLI_KEY_STORE_H
+#define CLIENT_CLI_KEY_STORE_H
+
+#include "client/cli/arguments.h"
+#include "runtime/cluster/api_key.h"
+
+struct key_store;
+
+/* By --etcd, --etcd-ca, --etcd-cert, --etcd-key and --cluster. On error it has been written to
+ * standard error, as by all functions here. */
+NODISCARD err key_store_open(const struct arguments *arguments, struct key_store **ret_store);
+/* NULL is allowed. */
+void key_store_close(struct key_store *store);
+
+/* Writes it, over one of the same id too. */
+NODISCARD err key_store_put(struct key_store *store, const struct api_key_record *record);
+NODISCARD err key_store_remove(struct key_store *store, const char *id);
+/* All of them, by id; *ret_records is to be freed. Records that cannot be read are told and left
+ * out. */
+NODISCARD err key_store_list(struct key_store *store, struct api_key_record **ret_records,
+                             uint32_t *ret_count);
+
+#endif

@@ -1,0 +1,152 @@
+#include "router/core/access.h"
+
+#include <string.h>
+
+#include "holdfast/v1/operation.pb-c.h"
+#include "router/core/refusal.h"
+
+#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
+#define DEPTH_MAX  8u /* No message of the API nests deeper. */
+
+/* A walk through one message. */
+struct walk {
+    uint32_t scopes; /* Of the caller's key. */
+    struct arena *arena;
+    Holdfast__V1__ErrorDetail *detail;
+};
+
+/* "LedgerService/Grant wants an API key with the scope game or payments; this one has read" */
+static err deny(const struct walk *walk, const char *what, uint32_t wanted)
+{
+    bool one = (wanted & (wanted - 1)) == 0;
+    char wanted_text[SCOPES_TEXT_SIZE];
+    char text[SCOPES_TEXT_SIZE];
+
+    scopes_print(wanted, wanted_text);
+    scopes_print(walk->scopes, text);
+    refusal_make(walk->arena, walk->detail, CODE(PERMISSION_DENIED),
+                 "%s wants an API key with %s %s; this one has: %s", what,
+                 one ? "the scope" : "one of the scopes", wanted_text, text);
+    walk->detail->limit =
+        arena_printf(walk->arena, "%s %s", one ? "scope" : "one of the scopes", wanted_text);
+    walk->detail->value = arena_printf(walk->arena, "%s", text);
+    return ERR_PERMISSION;
+}
+
+err access_check_method(const struct method_info *method, uint32_t scopes, struct arena *arena,
+                        Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const struct walk walk = { .scopes = scopes, .arena = arena, .detail = ret_detail };
+
+    return (method->scopes & scopes) != 0 ? ERR_OK : deny(&walk, method->name, method->scopes);
+}
+
+static err check_system(const struct walk *walk, const char *scope)
+{
+    uint32_t wanted = scope_find(slice_from_text(scope)) & SCOPES_WRITE;
+    struct refusal_field field = { "authority.system.scope",
+                                   "payments, mail, match, moderation or admin",
+                                   slice_from_text(scope) };
+
+    if (wanted == 0) { /* Nobody can have it. */
+        refusal_make_field(walk->arena, walk->detail, &field, "there is no such scope");
+        return ERR_INVALID;
+    }
+    if ((wanted & walk->scopes) != 0)
+        return ERR_OK;
+    return deny(walk, arena_printf(walk->arena, "the authority \"system:%s\"", scope), wanted);
+}
+
+static err check_authority(const struct walk *walk, const Holdfast__V1__Authority *authority)
+{
+    const uint32_t unheld = SCOPE_GAME | SCOPE_ADMIN;
+    err e = ERR_OK;
+
+    switch (authority->kind_case) {
+    case HOLDFAST__V1__AUTHORITY__KIND_SYSTEM:
+        e = check_system(walk, authority->system->scope);
+        break;
+    case HOLDFAST__V1__AUTHORITY__KIND_SESSION:
+        if ((walk->scopes & SCOPE_GAME) == 0)
+            e = deny(walk, "the authority of a session", SCOPE_GAME);
+        break;
+    case HOLDFAST__V1__AUTHORITY__KIND_UNHELD:
+        if ((walk->scopes & unheld) == 0)
+            e = deny(walk, "the authority \"unheld\"", unheld);
+        break;
+    default: /* None is named: the node says so. */
+        break;
+    }
+    if (e == ERR_PERMISSION)
+        walk->detail->field = arena_printf(walk->arena, "authority");
+    return e;
+}
+
+static err check_messages(const struct walk *walk, const ProtobufCMessage *message, uint32_t depth);
+
+static err check_one(const struct walk *walk, const ProtobufCMessage *message, uint32_t depth)
+{
+    if (message == NULL)
+        return ERR_OK;
+    if (message->descriptor == &holdfast__v1__authority__descriptor)
+        return check_authority(walk, (const Holdfast__V1__Authority *)(const void *)message);
+    return check_messages(walk, message, depth + 1);
+}
+
+/* Where a field's messages begin, and how many there are. A member of a oneof that is not the one
+ * set shares its memory with the one that is. */
+static const ProtobufCMessage *const *messages_of(const ProtobufCMessage *message,
+                                                  const ProtobufCFieldDescriptor *field,
+                                                  size_t *ret_count)
+{
+    const char *base = (const char *)message;
+    uint32_t kind;
+
+    *ret_count = 1;
+    if (field->label == PROTOBUF_C_LABEL_REPEATED) {
+        const ProtobufCMessage *const *list;
+
+        memcpy(ret_count, base + field->quantifier_offset, sizeof *ret_count);
+        memcpy(&list, base + field->offset, sizeof list);
+        return list;
+    }
+    if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0) {
+        memcpy(&kind, base + field->quantifier_offset, sizeof kind);
+        if (kind != field->id)
+            *ret_count = 0;
+    }
+    return (const ProtobufCMessage *const *)(const void *)(base + field->offset);
+}
+
+static err check_messages(const struct walk *walk, const ProtobufCMessage *message, uint32_t depth)
+{
+    const ProtobufCMessageDescriptor *descriptor = message->descriptor;
+
+    if (depth > DEPTH_MAX) {
+        refusal_make(walk->arena, walk->detail, CODE(INVALID_ARGUMENT),
+                     "messages are nested deeper than %u", DEPTH_MAX);
+        return ERR_INVALID;
+    }
+    for (unsigned i = 0; i < descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
+        size_t count;
+
+        if (field->type != PROTOBUF_C_TYPE_MESSAGE)
+            continue;
+        const ProtobufCMessage *const *messages = messages_of(message, field, &count);
+        for (size_t n = 0; n < count; n++) {
+            err e = check_one(walk, messages[n], depth);
+            if (e != ERR_OK)
+                return e;
+        }
+    }
+    return ERR_OK;
+}
+
+err access_check_message(const ProtobufCMessage *message, uint32_t scopes, struct arena *arena,
+                         Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const struct walk walk = { .scopes = scopes, .arena = arena, .detail = ret_detail };
+
+    return scopes == SCOPES_ALL ? ERR_OK : check_messages(&walk, message, 0);
+}

@@ -1,0 +1,23 @@
+/*
+ * access: what the scopes of a caller's key allow (DESIGN section 11). Two questions, both answered
+ * before anything is sent to a node: does a scope open the method (METHOD_TABLE's column), and does
+ * the caller have the scope for every authority that the message names? `system` wants the scope of
+ * that name; `session` wants game; `unheld`, which writes players whom nobody holds, game or admin.
+ * Pure.
+ */
+#ifndef ROUTER_CORE_ACCESS_H
+#define ROUTER_CORE_ACCESS_H
+
+#include "holdfast/v1/error.pb-c.h"
+#include "idl/method.h"
+#include "runtime/base/arena.h"
+
+/* ERR_PERMISSION: *ret_detail names the scopes wanted and those had; texts are in the arena. */
+NODISCARD err access_check_method(const struct method_info *method, uint32_t scopes,
+                                  struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail);
+/* Every Authority anywhere in the message, so parts of batches and other participants too.
+ * ERR_PERMISSION: as above. ERR_INVALID: a scope that does not exist. */
+NODISCARD err access_check_message(const ProtobufCMessage *message, uint32_t scopes,
+                                   struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail);
+
+#endif

@@ -1,0 +1,182 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "holdfast/v1/inventory.pb-c.h"
+#include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/transaction.pb-c.h"
+#include "router/core/access.h"
+
+struct asked {
+    struct arena arena;
+    Holdfast__V1__Authority authority;
+    Holdfast__V1__SystemAuthority system;
+    Holdfast__V1__SessionAuthority session;
+    Holdfast__V1__UnheldAuthority unheld;
+    Holdfast__V1__ErrorDetail detail;
+};
+
+static void asked_init(struct asked *asked)
+{
+    memset(asked, 0, sizeof *asked);
+    holdfast__v1__authority__init(&asked->authority);
+    holdfast__v1__system_authority__init(&asked->system);
+    holdfast__v1__session_authority__init(&asked->session);
+    holdfast__v1__unheld_authority__init(&asked->unheld);
+}
+
+static Holdfast__V1__Authority *system_of(struct asked *asked, char *scope)
+{
+    asked->authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
+    asked->authority.system = &asked->system;
+    asked->system.scope = scope;
+    return &asked->authority;
+}
+
+static err ask(struct asked *asked, const ProtobufCMessage *message, uint32_t scopes)
+{
+    return access_check_message(message, scopes, &asked->arena, &asked->detail);
+}
+
+static char payments[] = "payments", admin[] = "admin", root[] = "root";
+
+static void a_system_authority_wants_the_scope_of_its_name(void **state)
+{
+    Holdfast__V1__GrantRequest grant;
+    struct asked asked;
+    (void)state;
+
+    asked_init(&asked);
+    holdfast__v1__grant_request__init(&grant);
+    grant.authority = system_of(&asked, payments);
+    assert_int_equal(ask(&asked, &grant.base, SCOPE_PAYMENTS), ERR_OK);
+    assert_int_equal(ask(&asked, &grant.base, SCOPES_ALL), ERR_OK);
+    assert_int_equal(ask(&asked, &grant.base, SCOPES_ALL & ~(unsigned)SCOPE_PAYMENTS),
+                     ERR_PERMISSION);
+    assert_int_equal(asked.detail.code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_PERMISSION_DENIED);
+    assert_string_equal(asked.detail.limit, "scope payments");
+    assert_int_equal(ask(&asked, &grant.base, SCOPE_GAME | SCOPE_READ), ERR_PERMISSION);
+    assert_string_equal(asked.detail.message, "the authority \"system:payments\" wants an API key "
+                                              "with the scope payments; this one has: game, read");
+    assert_string_equal(asked.detail.field, "authority");
+    grant.authority = system_of(&asked, admin);
+    assert_int_equal(ask(&asked, &grant.base, SCOPE_PAYMENTS), ERR_PERMISSION);
+    arena_deinit(&asked.arena);
+}
+
+static void a_scope_that_does_not_exist_is_nobodys(void **state)
+{
+    Holdfast__V1__GrantRequest grant;
+    struct asked asked;
+    (void)state;
+
+    asked_init(&asked);
+    holdfast__v1__grant_request__init(&grant);
+    grant.authority = system_of(&asked, root);
+    assert_int_equal(ask(&asked, &grant.base, SCOPE_GAME | SCOPE_ADMIN), ERR_INVALID);
+    assert_string_equal(asked.detail.field, "authority.system.scope");
+    arena_deinit(&asked.arena);
+}
+
+static void players_are_written_by_game_servers(void **state)
+{
+    Holdfast__V1__SpendRequest spend;
+    struct asked asked;
+    (void)state;
+
+    asked_init(&asked);
+    holdfast__v1__spend_request__init(&spend);
+    assert_int_equal(ask(&asked, &spend.base, SCOPE_PAYMENTS), ERR_OK); /* The node asks for one. */
+    spend.authority = &asked.authority;
+    assert_int_equal(ask(&asked, &spend.base, SCOPE_PAYMENTS), ERR_OK);
+    asked.authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SESSION;
+    asked.authority.session = &asked.session;
+    assert_int_equal(ask(&asked, &spend.base, SCOPE_GAME), ERR_OK);
+    assert_int_equal(ask(&asked, &spend.base, SCOPE_PAYMENTS | SCOPE_ADMIN), ERR_PERMISSION);
+    asked.authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_UNHELD;
+    asked.authority.unheld = &asked.unheld;
+    assert_int_equal(ask(&asked, &spend.base, SCOPE_GAME), ERR_OK);
+    assert_int_equal(ask(&asked, &spend.base, SCOPE_ADMIN), ERR_OK);
+    assert_int_equal(ask(&asked, &spend.base, SCOPE_PAYMENTS | SCOPE_MAIL), ERR_PERMISSION);
+    arena_deinit(&asked.arena);
+}
+
+/* What one may not say in a request of its own, one may not say in a part of another. */
+static void parts_of_batches_and_other_participants_are_asked_too(void **state)
+{
+    Holdfast__V1__GrantRequest parts[2];
+    Holdfast__V1__GrantRequest *list[2] = { &parts[0], &parts[1] };
+    Holdfast__V1__BatchGrantRequest batch;
+    Holdfast__V1__SwapRequest swap;
+    Holdfast__V1__TransactionPlayer other;
+    Holdfast__V1__TransactionPlayer *others[1] = { &other };
+    Holdfast__V1__ExecuteRequest execute;
+    struct asked asked;
+    (void)state;
+
+    asked_init(&asked);
+    holdfast__v1__batch_grant_request__init(&batch);
+    holdfast__v1__grant_request__init(&parts[0]);
+    holdfast__v1__grant_request__init(&parts[1]);
+    parts[1].authority = system_of(&asked, payments);
+    batch.requests = list;
+    batch.n_requests = 2;
+    assert_int_equal(ask(&asked, &batch.base, SCOPE_GAME), ERR_PERMISSION);
+    assert_int_equal(ask(&asked, &batch.base, SCOPE_PAYMENTS), ERR_OK);
+    holdfast__v1__swap_request__init(&swap);
+    swap.other_authority = system_of(&asked, admin);
+    assert_int_equal(ask(&asked, &swap.base, SCOPE_GAME), ERR_PERMISSION);
+    holdfast__v1__execute_request__init(&execute);
+    holdfast__v1__transaction_player__init(&other);
+    other.authority = &asked.authority;
+    execute.others = others;
+    execute.n_others = 1;
+    assert_int_equal(ask(&asked, &execute.base, SCOPE_GAME), ERR_PERMISSION);
+    assert_int_equal(ask(&asked, &execute.base, SCOPE_ADMIN), ERR_OK);
+    arena_deinit(&asked.arena);
+}
+
+static void a_method_is_open_to_its_scopes(void **state)
+{
+    const struct method_info *policy = method_find(METHOD_SET_POLICY);
+    struct asked asked;
+    (void)state;
+
+    asked_init(&asked);
+    assert_int_equal(access_check_method(policy, SCOPE_ADMIN, &asked.arena, &asked.detail), ERR_OK);
+    assert_int_equal(access_check_method(policy, SCOPES_ALL & ~(unsigned)SCOPE_ADMIN, &asked.arena,
+                                         &asked.detail),
+                     ERR_PERMISSION);
+    assert_int_equal(
+        access_check_method(method_find(METHOD_GRANT), SCOPE_READ, &asked.arena, &asked.detail),
+        ERR_PERMISSION);
+    assert_string_equal(asked.detail.value, "read");
+    assert_string_equal(
+        asked.detail.message,
+        "holdfast.v1.LedgerService/Grant wants an API key with one of the scopes game, payments, "
+        "mail, match, moderation, admin; this one has: read");
+    assert_int_equal(access_check_method(method_find(METHOD_GET_BALANCES), SCOPE_READ, &asked.arena,
+                                         &asked.detail),
+                     ERR_OK);
+    /* No key reaches what processes say to each other. */
+    assert_int_equal(access_check_method(method_find(METHOD_EXPIRE_SERVER), SCOPES_ALL,
+                                         &asked.arena, &asked.detail),
+                     ERR_PERMISSION);
+    arena_deinit(&asked.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_system_authority_wants_the_scope_of_its_name),
+        cmocka_unit_test(a_scope_that_does_not_exist_is_nobodys),
+        cmocka_unit_test(players_are_written_by_game_servers),
+        cmocka_unit_test(parts_of_batches_and_other_participants_are_asked_too),
+        cmocka_unit_test(a_method_is_open_to_its_scopes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "router/core/key_table.h"
+
+#define NOW_MS 1000000u
+
+/* The key of that number, in text, and its record. */
+static struct api_key_record record_of(uint32_t number, char ret_text[API_KEY_TEXT_SIZE])
+{
+    uint8_t secret[API_KEY_SECRET_BYTES] = { (uint8_t)number, (uint8_t)(number >> 8) };
+    struct api_key_record record = { .scopes = SCOPE_GAME, .name = "test" };
+
+    api_key_print(secret, ret_text);
+    api_key_digest("dev", secret, record.digest);
+    api_key_id(record.digest, record.id);
+    return record;
+}
+
+static enum key_found find(struct key_table *table, const char *text)
+{
+    struct key_entry *entry;
+
+    return key_table_find(table, slice_from_text(text), NOW_MS, &entry);
+}
+
+static int make_table(void **state)
+{
+    *state = key_table_new("dev", 42);
+    return 0;
+}
+
+static int free_table(void **state)
+{
+    key_table_free(*state);
+    return 0;
+}
+
+static void a_key_is_found_from_its_record_until_it_is_removed(void **state)
+{
+    struct key_table *table = *state;
+    char text[API_KEY_TEXT_SIZE];
+    struct api_key_record record = record_of(1, text);
+
+    assert_int_equal(find(table, text), KEY_UNKNOWN);
+    assert_int_equal(key_table_put(table, &record), ERR_OK);
+    assert_false(key_table_remembers(table, slice_from_text(text)));
+    assert_int_equal(find(table, text), KEY_FOUND);
+    assert_true(key_table_remembers(table, slice_from_text(text)));
+    assert_int_equal(find(table, text), KEY_FOUND);
+    key_table_remove(table, slice_from_text(record.id));
+    assert_int_equal(find(table, text), KEY_UNKNOWN); /* Also what was remembered. */
+    assert_int_equal(key_table_count(table), 0);
+}
+
+static void what_is_no_key_is_unknown(void **state)
+{
+    struct key_table *table = *state;
+    char text[API_KEY_TEXT_SIZE];
+    struct api_key_record record = record_of(1, text);
+
+    assert_int_equal(key_table_put(table, &record), ERR_OK);
+    assert_int_equal(find(table, ""), KEY_MISSING);
+    assert_int_equal(find(table, "hf_"), KEY_UNKNOWN);
+    assert_int_equal(find(table, record.id), KEY_UNKNOWN);
+    assert_int_equal(find(table, text), KEY_FOUND);
+    text[10] = text[10] == '0' ? '1' : '0'; /* Nearly the key that is remembered. */
+    assert_int_equal(find(table, text), KEY_UNKNOWN);
+}
+
+static void a_key_ends_at_its_time(void **state)
+{
+    struct key_table *table = *state;
+    char text[API_KEY_TEXT_SIZE];
+    struct api_key_record record = record_of(1, text);
+    struct key_entry *entry;
+
+    record.expires_at_ms = NOW_MS;
+    assert_int_equal(key_table_put(table, &record), ERR_OK);
+    assert_int_equal(key_table_find(table, slice_from_text(text), NOW_MS - 1, &entry), KEY_FOUND);
+    assert_int_equal(find(table, text), KEY_EXPIRED);
+}
+
+static void a_changed_record_counts_at_once(void **state)
+{
+    struct key_table *table = *state;
+    char text[API_KEY_TEXT_SIZE];
+    struct api_key_record record = record_of(1, text);
+    struct key_entry *entry;
+
+    assert_int_equal(key_table_put(table, &record), ERR_OK);
+    assert_int_equal(find(table, text), KEY_FOUND);
+    record.scopes = SCOPE_READ;
+    assert_int_equal(key_table_put(table, &record), ERR_OK);
+    assert_int_equal(key_table_find(table, slice_from_text(text), NOW_MS, &entry), KEY_FOUND);
+    assert_int_equal(entry->record.scopes, SCOPE_READ);
+    assert_int_equal(key_table_count(table), 1);
+}
+
+static void as_many_keys_as_there_is_room_are_all_found(void **state)
+{
+    struct key_table *table = *state;
+    char text[API_KEY_TEXT_SIZE];
+    struct api_key_record record;
+
+    for (uint32_t i = 0; i < KEY_TABLE_KEYS_MAX; i++) {
+        record = record_of(i, text);
+        assert_int_equal(key_table_put(table, &record), ERR_OK);
+    }
+    record = record_of(KEY_TABLE_KEYS_MAX, text);
+    assert_int_equal(key_table_put(table, &record), ERR_FULL);
+    assert_int_equal(find(table, text), KEY_UNKNOWN);
+    record = record_of(77, text);
+    key_table_remove(table, slice_from_text(record.id));
+    for (uint32_t i = 0; i < KEY_TABLE_KEYS_MAX; i++) {
+        (void)record_of(i, text);
+        assert_int_equal(find(table, text), i == 77 ? KEY_UNKNOWN : KEY_FOUND);
+    }
+    key_table_clear(table);
+    assert_int_equal(find(table, text), KEY_UNKNOWN);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_table, free_table)
+    const struct CMUnitTest tests[] = {
+        TEST(a_key_is_found_from_its_record_until_it_is_removed),
+        TEST(what_is_no_key_is_unknown),
+        TEST(a_key_ends_at_its_time),
+        TEST(a_changed_record_counts_at_once),
+        TEST(as_many_keys_as_there_is_room_are_all_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

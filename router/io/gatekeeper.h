@@ -1,0 +1,68 @@
+/*
+ * gatekeeper: who comes in by the public door: reads a request's API key, and keeps the limits of
+ * keys and addresses, before anything else of the request is read. DESIGN section 11.
+ *
+ * Whoever brings no valid key takes from his address's allowance of failures. Once that is used up
+ * his keys are not even looked at, unless they were found valid before: guessing, and old keys that
+ * nobody took out of a fleet's configuration, cost next to nothing.
+ */
+#ifndef ROUTER_IO_GATEKEEPER_H
+#define ROUTER_IO_GATEKEEPER_H
+
+#include "holdfast/v1/error.pb-c.h"
+#include "idl/method.h"
+#include "router/io/key_feed.h"
+#include "router/io/router_config.h"
+#include "runtime/base/arena.h"
+
+struct gatekeeper;
+
+struct gatekeeper_options {
+    const struct router_config *config; /* access, key_rate, address_rate, failure_rate. */
+    struct key_feed *keys;              /* NULL: everybody may call (access = open). */
+    const struct log *log;
+};
+
+/* The options' strings and feed must outlive it. */
+struct gatekeeper *gatekeeper_new(const struct gatekeeper_options *options);
+void gatekeeper_free(struct gatekeeper *gatekeeper);
+
+struct gatekeeper_visit {
+    const struct method_info *method;
+    struct slice api_key; /* Empty without one. */
+    const char *peer;     /* "10.0.0.1:5123", "[2001:db8::1]:5123" */
+    struct arena *arena;
+    uint64_t now_ms;  /* Of a clock that never goes back. */
+    uint64_t wall_ms; /* Unix time. */
+};
+
+/* Who came in. Good until the keys change: within one callback. */
+struct gatekeeper_guest {
+    uint32_t scopes;
+    struct rate_bucket *bucket; /* Of the key; NULL: none. */
+    uint32_t rate_per_s;
+};
+
+/* ERR_OK: *ret_guest says who it is. ERR_PERMISSION: *ret_detail, which was initialised, says why
+ * not: UNAUTHENTICATED, PERMISSION_DENIED, THROTTLED or UNAVAILABLE. */
+NODISCARD err gatekeeper_ask(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
+                             struct gatekeeper_guest *ret_guest,
+                             Holdfast__V1__ErrorDetail *ret_detail);
+
+/* clang-format off */
+#define GATEKEEPER_REASONS(X)                                                         \
+    X(NO_KEY,       "no_key")       X(UNKNOWN_KEY,  "unknown_key")                    \
+    X(EXPIRED_KEY,  "expired_key")  X(SCOPE,        "scope")                          \
+    X(KEY_RATE,     "key_rate")     X(ADDRESS_RATE, "address_rate")                   \
+    X(FAILURE_RATE, "failure_rate") X(KEYS_UNREAD,  "keys_unread")
+/* clang-format on */
+#define GATEKEEPER_ENUM(enumerator, text) GATEKEEPER_##enumerator,
+enum gatekeeper_reason { GATEKEEPER_REASONS(GATEKEEPER_ENUM) GATEKEEPER_REASON_COUNT };
+#undef GATEKEEPER_ENUM
+
+const char *gatekeeper_reason_text(enum gatekeeper_reason reason);
+/* Requests refused for that reason so far. */
+uint64_t gatekeeper_refused(const struct gatekeeper *gatekeeper, enum gatekeeper_reason reason);
+uint32_t gatekeeper_keys(const struct gatekeeper *gatekeeper);
+
+#endif

@@ -1,0 +1,337 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "router/io/gatekeeper.h"
+#include "runtime/base/check.h"
+#include "runtime/etcd/etcd_process.h"
+#include "runtime/loop/loop.h"
+
+#define CLUSTER    "gate"
+#define WAIT_MS    60000
+#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
+
+static struct etcd_process process;
+static char directory[64];
+
+static const struct log silent = { .level_min = LOG_ERROR };
+
+struct fixture {
+    struct loop *loop;
+    struct etcd *etcd;
+    struct router_config config;
+    struct key_feed *keys;
+    struct gatekeeper *gatekeeper;
+    struct arena arena;
+    uint64_t now_ms;
+    const char *text; /* Of the key that is asked for. */
+    bool done;
+    Holdfast__V1__ErrorDetail detail;
+    struct gatekeeper_guest guest;
+};
+
+static int start_etcd(void **state)
+{
+    char data[96];
+
+    (void)state;
+    snprintf(directory, sizeof directory, "/tmp/gatekeeper_test.XXXXXX");
+    CHECK(mkdtemp(directory) != NULL);
+    snprintf(data, sizeof data, "%s/etcd", directory);
+    return etcd_process_start(&(struct etcd_process_options){ .data_dir = data }, &process) ==
+                   ERR_OK
+               ? 0
+               : -1;
+}
+
+static int stop_etcd(void **state)
+{
+    char command[128];
+
+    (void)state;
+    etcd_process_stop(&process);
+    snprintf(command, sizeof command, "rm -rf '%s'", directory);
+    return system(command);
+}
+
+static bool is_complete(void *user)
+{
+    return key_feed_complete(((struct fixture *)user)->keys);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = mem_zalloc(sizeof *f);
+    const char *endpoint = process.endpoint;
+
+    f->now_ms = 100000;
+    f->config.failure_rate = 5;
+    CHECK(loop_new(&f->loop) == ERR_OK);
+    CHECK(etcd_new(&(struct etcd_options){ .loop = loop_uv(f->loop),
+                                           .endpoints = &endpoint,
+                                           .endpoint_count = 1,
+                                           .log = &silent },
+                   &f->etcd) == ERR_OK);
+    CHECK(key_feed_new(
+              &(struct key_feed_options){
+                  .etcd = f->etcd, .cluster = CLUSTER, .seed = 1, .log = &silent },
+              &f->keys) == ERR_OK);
+    f->gatekeeper = gatekeeper_new(
+        &(struct gatekeeper_options){ .config = &f->config, .keys = f->keys, .log = &silent });
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    gatekeeper_free(f->gatekeeper);
+    key_feed_free(f->keys);
+    etcd_free(f->etcd);
+    loop_free(f->loop);
+    arena_deinit(&f->arena);
+    free(f);
+    return 0;
+}
+
+static err ask(struct fixture *f, enum method_id method, const char *key, const char *peer)
+{
+    holdfast__v1__error_detail__init(&f->detail);
+    return gatekeeper_ask(f->gatekeeper,
+                          &(struct gatekeeper_visit){ .method = method_find(method),
+                                                      .api_key = slice_from_text(key),
+                                                      .peer = peer,
+                                                      .arena = &f->arena,
+                                                      .now_ms = f->now_ms,
+                                                      .wall_ms = 1000 },
+                          &f->guest, &f->detail);
+}
+
+static void on_written(void *context, err e, const struct etcd_txn_result *result)
+{
+    struct fixture *f = context;
+
+    (void)result;
+    CHECK(e == ERR_OK);
+    f->done = true;
+}
+
+static bool is_done(void *user)
+{
+    return ((struct fixture *)user)->done;
+}
+
+/* A key of the test's making, in text, and its record. */
+static struct api_key_record record_of(uint8_t number, char ret_text[API_KEY_TEXT_SIZE])
+{
+    uint8_t secret[API_KEY_SECRET_BYTES] = { number };
+    struct api_key_record record = { .name = "test", .scopes = SCOPE_PAYMENTS };
+
+    api_key_print(secret, ret_text);
+    api_key_digest(CLUSTER, secret, record.digest);
+    api_key_id(record.digest, record.id);
+    return record;
+}
+
+static void commit(struct fixture *f, struct etcd_txn *txn)
+{
+    f->done = false;
+    CHECK(etcd_txn(f->etcd, txn, 0, on_written, f, NULL) == ERR_OK);
+    CHECK(loop_run_until(f->loop, is_done, f, WAIT_MS));
+    etcd_txn_free(txn);
+}
+
+static void issue_value(struct fixture *f, const struct api_key_record *record, struct slice value)
+{
+    const struct cluster_key key = cluster_key_api_key(CLUSTER, record->id);
+    struct etcd_txn *txn = etcd_txn_new();
+
+    etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&key), value, 0);
+    commit(f, txn);
+}
+
+static void issue(struct fixture *f, const struct api_key_record *record)
+{
+    struct buf json = { 0 };
+
+    api_key_record_encode(record, &json);
+    issue_value(f, record, buf_slice(&json));
+    buf_deinit(&json);
+}
+
+static void take_back(struct fixture *f, const struct api_key_record *record)
+{
+    const struct cluster_key key = cluster_key_api_key(CLUSTER, record->id);
+    struct etcd_txn *txn = etcd_txn_new();
+
+    etcd_txn_delete(txn, ETCD_THEN, cluster_key_slice(&key));
+    commit(f, txn);
+}
+
+static bool is_good(void *user)
+{
+    struct fixture *f = user;
+    struct key_entry *entry;
+
+    return key_table_find(key_feed_table(f->keys), slice_from_text(f->text), 1000, &entry) ==
+           KEY_FOUND;
+}
+
+static bool is_bad(void *user)
+{
+    return !is_good(user);
+}
+
+static void await_good(struct fixture *f, const char *text)
+{
+    f->text = text;
+    assert_true(loop_run_until(f->loop, is_good, f, WAIT_MS));
+}
+
+static void a_key_opens_its_scope_from_its_issue_to_its_revocation(void **state)
+{
+    struct fixture *f = *state;
+    char text[API_KEY_TEXT_SIZE];
+    struct api_key_record record = record_of(1, text);
+
+    assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(UNAVAILABLE)); /* It may be good: nobody knows yet. */
+    assert_true(loop_run_until(f->loop, is_complete, f, WAIT_MS));
+    assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(UNAUTHENTICATED));
+    issue(f, &record);
+    await_good(f, text);
+    assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_OK);
+    assert_int_equal(f->guest.scopes, SCOPE_PAYMENTS);
+    assert_int_equal(ask(f, METHOD_SET_POLICY, text, "10.0.0.1:1"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(PERMISSION_DENIED));
+    assert_string_equal(f->detail.limit, "scope admin");
+    take_back(f, &record);
+    assert_true(loop_run_until(f->loop, is_bad, f, WAIT_MS));
+    assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(UNAUTHENTICATED));
+    assert_int_equal(gatekeeper_refused(f->gatekeeper, GATEKEEPER_UNKNOWN_KEY), 2);
+}
+
+static void a_record_that_becomes_unreadable_closes_its_key(void **state)
+{
+    struct fixture *f = *state;
+    char text[API_KEY_TEXT_SIZE];
+    struct api_key_record record = record_of(2, text);
+
+    issue(f, &record);
+    await_good(f, text);
+    issue_value(f, &record, SLICE_LITERAL("{}"));
+    assert_true(loop_run_until(f->loop, is_bad, f, WAIT_MS));
+    take_back(f, &record);
+}
+
+static void a_key_has_its_own_rate_or_the_routers(void **state)
+{
+    struct fixture *f = *state;
+    char text[API_KEY_TEXT_SIZE];
+    struct api_key_record record = record_of(3, text);
+
+    f->config.key_rate = 3;
+    record.rate_per_s = 2;
+    issue(f, &record);
+    await_good(f, text);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_OK);
+    assert_int_equal(f->guest.rate_per_s, 2);
+    assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.2:1"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(THROTTLED));
+    assert_int_equal(f->detail.retry_after_ms, 500);
+    take_back(f, &record);
+    assert_true(loop_run_until(f->loop, is_bad, f, WAIT_MS));
+    record.rate_per_s = 0;
+    issue(f, &record);
+    await_good(f, text);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_OK);
+    assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_PERMISSION);
+    take_back(f, &record);
+}
+
+/* An IPv6 host has a whole /64, so that counts as one; the port never counts. */
+static void an_address_has_a_rate(void **state)
+{
+    struct fixture *f = *state;
+    char text[API_KEY_TEXT_SIZE];
+    struct api_key_record record = record_of(4, text);
+
+    f->config.address_rate = 2;
+    issue(f, &record);
+    await_good(f, text);
+    assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_OK);
+    assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:2"), ERR_OK);
+    assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:3"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(THROTTLED));
+    assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.2:1"), ERR_OK);
+    assert_int_equal(ask(f, METHOD_GRANT, text, "[2001:db8::1]:1"), ERR_OK);
+    assert_int_equal(ask(f, METHOD_GRANT, text, "[2001:db8::2:1]:1"), ERR_OK);
+    assert_int_equal(ask(f, METHOD_GRANT, text, "[2001:db8::3]:1"), ERR_PERMISSION);
+    assert_int_equal(ask(f, METHOD_GRANT, text, "[2001:db8:0:1::3]:1"), ERR_OK);
+    take_back(f, &record);
+}
+
+static void whoever_guesses_is_held_back_but_not_who_has_a_key(void **state)
+{
+    struct fixture *f = *state;
+    char text[API_KEY_TEXT_SIZE], wrong[API_KEY_TEXT_SIZE];
+    struct api_key_record record = record_of(5, text);
+
+    (void)record_of(6, wrong);
+    issue(f, &record);
+    await_good(f, text);
+    assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_OK);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(ask(f, METHOD_GRANT, i == 0 ? "" : wrong, "10.0.0.1:1"), ERR_PERMISSION);
+        assert_int_equal(f->detail.code, CODE(UNAUTHENTICATED));
+    }
+    assert_int_equal(ask(f, METHOD_GRANT, wrong, "10.0.0.1:1"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(THROTTLED));
+    assert_true(f->detail.retry_after_ms > 0);
+    assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_OK);
+    assert_int_equal(ask(f, METHOD_GRANT, wrong, "10.0.0.2:1"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(UNAUTHENTICATED));
+    f->now_ms += 1000;
+    assert_int_equal(ask(f, METHOD_GRANT, wrong, "10.0.0.1:1"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(UNAUTHENTICATED));
+    take_back(f, &record);
+}
+
+static void without_keys_everybody_is_let_in(void **state)
+{
+    struct fixture *f = *state;
+    struct gatekeeper *open = gatekeeper_new(
+        &(struct gatekeeper_options){ .config = &f->config, .keys = NULL, .log = &silent });
+    struct gatekeeper *keys = f->gatekeeper;
+
+    f->gatekeeper = open;
+    assert_int_equal(ask(f, METHOD_SET_POLICY, "", "10.0.0.1:1"), ERR_OK);
+    assert_int_equal(f->guest.scopes, SCOPES_ALL);
+    f->gatekeeper = keys;
+    gatekeeper_free(open);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_key_opens_its_scope_from_its_issue_to_its_revocation),
+        TEST(a_record_that_becomes_unreadable_closes_its_key),
+        TEST(a_key_has_its_own_rate_or_the_routers),
+        TEST(an_address_has_a_rate),
+        TEST(whoever_guesses_is_held_back_but_not_who_has_a_key),
+        TEST(without_keys_everybody_is_let_in),
+    };
+    return cmocka_run_group_tests(tests, start_etcd, stop_etcd);
+}

@@ -1,0 +1,186 @@
+"""API keys: who may call what, from issue to revocation, over real processes."""
+
+import json
+import os
+import subprocess
+import time
+import unittest
+
+from client import Client, RpcError, uuid7
+from cluster import BIN, SANITIZED, Cluster, ClusterTest, wait_for
+
+SOON_S = 5.0 if SANITIZED else 1.0  # Within which a revocation must act.
+
+
+class KeysTest(ClusterTest):
+    @classmethod
+    def plan(cls):
+        return Cluster(nodes=1, shards=4, options={"router": {"access": "keys"}})
+
+    def holdfast(self, *words, code=0, key=None):
+        """(standard output, standard error) of the command line, against this cluster."""
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("HOLDFAST_")}
+        environment |= {"HOLDFAST_ETCD": self.cluster.etcd_url, "HOLDFAST_CLUSTER": "it",
+                        "HOLDFAST_ENDPOINT": self.cluster.endpoint}
+        if key is not None:
+            environment["HOLDFAST_KEY"] = key
+        done = subprocess.run([BIN / "holdfast", *words], env=environment, capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout, done.stderr
+
+    def issue(self, name, scopes, *options):
+        """(key, id); the router knows it."""
+        answer = json.loads(self.holdfast("key", "issue", name, "--scopes", scopes, "-o", "json",
+                                          *options)[0])
+        client = self.with_key(answer["key"])
+        wait_for("the key to be known", lambda: self.is_known(client))
+        return answer["key"], answer["id"]
+
+    def with_key(self, key):
+        return Client(self.cluster.endpoint, key)
+
+    def is_known(self, client):
+        try:
+            client.call("LedgerService/GetBalances", {"playerId": "nobody"})
+        except RpcError as error:
+            return error.code != "UNAUTHENTICATED"
+        return True
+
+    def refused(self, client, method, request):
+        with self.assertRaises(RpcError) as caught:
+            client.call(method, request)
+        return caught.exception
+
+    @staticmethod
+    def grant(player, scope):
+        return {"playerId": player, "opId": uuid7(), "authority": {"system": {"scope": scope}},
+                "currencies": [{"currency": "gold", "amount": "5"}], "reason": "test"}
+
+    def test_nothing_is_answered_without_a_key(self):
+        for client in (self.with_key(None), self.with_key("hf_" + "0" * 64),
+                       self.with_key("password")):
+            for method, request in (("LedgerService/Grant", self.grant("a", "payments")),
+                                    ("LedgerService/GetBalances", {"playerId": "a"}),
+                                    ("SessionService/RegisterServer", {"name": "x"}),
+                                    ("AdminService/GetCluster", {})):
+                error = self.refused(client, method, request)
+                self.assertEqual((error.code, error.status), ("UNAUTHENTICATED", 401))
+        # Health is for everybody: load balancers have no key.
+        self.assertEqual(self.cluster.router.get("/readyz")[0], 200)
+
+    def test_a_key_opens_its_scope_and_nothing_else(self):
+        shop, _ = self.issue("shop", "payments")
+        reader, _ = self.issue("dashboard", "read")
+        server, _ = self.issue("server", "game, read")
+        answer = self.with_key(shop).call("LedgerService/Grant", self.grant("b", "payments"))
+        self.assertEqual(answer["balances"][0]["amount"], "5")
+        self.assertEqual(self.with_key(reader).call(
+            "LedgerService/GetBalances", {"playerId": "b"})["balances"][0]["amount"], "5")
+
+        error = self.refused(self.with_key(reader), "LedgerService/Grant",
+                             self.grant("b", "payments"))
+        self.assertEqual((error.code, error.status, error.value), ("PERMISSION_DENIED", 403, "read"))
+        self.assertIn("payments", error.limit)
+        error = self.refused(self.with_key(shop), "SessionService/RegisterServer", {"name": "x"})
+        self.assertEqual((error.code, error.limit), ("PERMISSION_DENIED", "scope game"))
+        error = self.refused(self.with_key(server), "AdminService/SetPolicy", {})
+        self.assertEqual((error.code, error.limit), ("PERMISSION_DENIED", "scope admin"))
+        self.with_key(server).call("SessionService/RegisterServer", {"name": "x"})
+
+    def test_the_authority_in_a_message_is_not_believed_but_asked_of_the_key(self):
+        server, _ = self.issue("server-2", "game")
+        shop, _ = self.issue("shop-2", "payments")
+        for scope in ("payments", "moderation", "admin", "mail", "match"):
+            error = self.refused(self.with_key(server), "LedgerService/Grant",
+                                 self.grant("c", scope))
+            self.assertEqual((error.code, error.limit), ("PERMISSION_DENIED", f"scope {scope}"))
+        error = self.refused(self.with_key(shop), "LedgerService/BatchGrant", {
+            "requests": [self.grant("c", "payments"), self.grant("d", "admin")]})
+        self.assertEqual((error.code, error.limit), ("PERMISSION_DENIED", "scope admin"))
+        spend = self.grant("c", "payments") | {"authority": {"unheld": {}}}
+        error = self.refused(self.with_key(shop), "LedgerService/Spend", spend)
+        self.assertEqual(error.code, "PERMISSION_DENIED")
+        error = self.refused(self.with_key(server), "LedgerService/Grant", self.grant("c", "root"))
+        self.assertEqual((error.code, error.field),
+                         ("INVALID_ARGUMENT", "authority.system.scope"))
+        balances = self.with_key(shop).call("LedgerService/GetBalances", {"playerId": "c"})
+        self.assertEqual(balances.get("balances", []), [])
+
+    def test_a_revocation_acts_within_a_second(self):
+        key, key_id = self.issue("short", "payments")
+        client = self.with_key(key)
+        client.call("LedgerService/Grant", self.grant("e", "payments"))
+        self.holdfast("key", "revoke", key_id)
+        revoked = time.monotonic()
+        wait_for("the key to be refused", lambda: not self.is_known(client))
+        self.assertLess(time.monotonic() - revoked, SOON_S)
+        error = self.refused(client, "LedgerService/Grant", self.grant("e", "payments"))
+        self.assertEqual(error.code, "UNAUTHENTICATED")
+
+    def test_keys_are_listed_without_their_secret_and_hashed_at_rest(self):
+        key, key_id = self.issue("listed", "game,moderation", "--rate", "500", "--expires-days",
+                                 "30")
+        listed = json.loads(self.holdfast("key", "list", "-o", "json")[0])
+        row = next(row for row in listed if row["id"] == key_id)
+        self.assertEqual((row["name"], row["scopes"], row["rate"]),
+                         ("listed", "game, moderation", 500))
+        stored = subprocess.run(["etcdctl", f"--endpoints={self.cluster.etcd_url}", "get",
+                                 "--prefix", "/holdfast/"], capture_output=True, check=True,
+                                env=os.environ | {"ETCDCTL_API": "3"}).stdout.decode(errors="replace")
+        self.assertIn(key_id, stored)
+        for text in (stored, self.holdfast("key", "list")[0], self.cluster.router.log()):
+            self.assertNotIn(key[3:], text)
+
+    def test_a_key_is_throttled_at_its_rate(self):
+        key, _ = self.issue("slow", "read", "--rate", "1")
+        client = self.with_key(key)
+        codes = set()
+        for _ in range(50):
+            try:
+                client.call("LedgerService/GetBalances", {"playerId": "f"})
+            except RpcError as error:
+                codes.add((error.status, error.code, 0 < error.retry_after_ms <= 1000))
+        self.assertEqual(codes, {(429, "THROTTLED", True)})
+
+    def test_the_command_line_takes_a_key(self):
+        key, _ = self.issue("operator", "admin, read")
+        self.assertIn("no API key", self.holdfast("status", code=1)[1])
+        self.assertIn("node-1", self.holdfast("status", key=key)[0])
+
+    def test_a_key_made_elsewhere_is_registered(self):
+        path = self.cluster.dir / "a.key"
+        path.write_text("hf_" + "ab" * 32 + "\n")
+        for _ in range(2):  # Again is the same.
+            out, _ = self.holdfast("key", "issue", "from-a-secret", "--scopes", "read", "--from",
+                                   str(path))
+            self.assertEqual(out, "")
+        wait_for("the key", lambda: self.is_known(self.with_key("hf_" + "ab" * 32)))
+        path.write_text("hf_abc\n")
+        self.holdfast("key", "issue", "bad", "--scopes", "read", "--from", str(path), code=2)
+        self.holdfast("key", "issue", "bad", "--scopes", "everything", code=2)
+        self.holdfast("key", "issue", "bad", code=2)
+        self.holdfast("key", "revoke", "nobody-has-this", code=1)
+
+    def test_while_etcd_is_away_known_keys_work(self):
+        key, _ = self.issue("lasting", "payments")
+        client = self.with_key(key)
+        self.cluster.etcd.signal(19)  # SIGSTOP
+        try:
+            client.call("LedgerService/Grant", self.grant("g", "payments"))
+            self.assertEqual(self.refused(self.with_key("hf_" + "1" * 64), "LedgerService/Grant",
+                                          self.grant("g", "payments")).code, "UNAUTHENTICATED")
+        finally:
+            self.cluster.etcd.signal(18)
+
+    def test_refusals_are_counted_by_reason(self):
+        name = 'holdfast_router_refused_total{reason="no_key"}'
+        before = self.cluster.router.metrics()[name]
+        self.refused(self.with_key(None), "LedgerService/GetBalances", {"playerId": "h"})
+        self.assertEqual(self.cluster.router.metrics()[name], before + 1)
+        self.assertGreater(self.cluster.router.metrics()["holdfast_router_api_keys"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
