@@ -99,6 +99,7 @@ enum method_route {
     X(116, RELEASE_QUARANTINE, v1, AdminService, ReleaseQuarantine, METHOD_MUTATION, STAFF, 0, release_quarantine) \
     X(117, TAKE_CUT,         internal__v1, NodeService, TakeCut, METHOD_SHARD_WRITE, NONE, 0, take_cut) \
     X(118, AUDIT_SEARCH,     internal__v1, NodeService, AuditSearch, METHOD_SHARD, NONE, 0, audit_search) \
+    X(126, MEMBER_STATE,     internal__v1, NodeService, MemberState, METHOD_SHARD, NONE, 0, member_state) \
     METHOD_TABLE_DEBUG(X)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT

@@ -66,6 +66,7 @@ static void stop_acting(struct coord *coord, const char *event)
     coord->elected = false;
     flights_drop(coord);
     delivery_drop(coord);
+    change_drop(coord);
     audit_drop(coord);
     log_event(coord->log, LOG_WARN, event, LOG_N("election_revision", coord->election_revision));
 }
@@ -104,6 +105,7 @@ static void reconcile(struct coord *coord, struct coord_out *out)
             (void)flight_put_cluster(coord);
     } else if (coord->elected) {
         ownership_run(coord);
+        change_run(coord, out);
         expiry_run(coord);
         delivery_run(coord, out);
         audit_run(coord, out);
@@ -230,6 +232,8 @@ void coord_stats_get(const struct coord *coord, struct coord_stats *ret_stats)
         stats.servers_expiring += expiring;
         stats.servers_gone += known && !expiring && !server->live;
     }
+    stats.changes_open = coord->changes_open;
+    stats.nodes_leaving = coord->wanted_count;
     stats.server_hold = coord->holding;
     stats.policy_pending = coord->policy_left;
     stats.transactions_open = flights_open(coord);

@@ -14,6 +14,8 @@
  *   a majority without it reports it   -> the reporter with the greatest last dot (early claim)
  *   closed or silent
  *   ownership is uneven                -> a live member, one shard per rebalance_period_ms
+ *   it is drained or removed           -> a live member, one shard per drain_period_ms
+ *   the shard's members change         -> the same node, unless it is the one who goes (change.c)
  *
  * Nothing here is trusted for safety beyond the compares of its transactions: replicas fence.
  */
@@ -56,6 +58,13 @@
     X(server_hold_min,              4,    1,   65536, "fewer gone never hold")                     \
     X(server_hold_ms_max,      120000,    0, 86400000, "longest hold; 0: never hold")              \
     X(servers_expiring_max,        32,    1,    1024, "game servers being expired at a time")      \
+    X(changes_max,                  4,    1,    4096, "shards that change members at a time")       \
+    X(change_ask_ms,              100,   10,   60000, "an owner is asked so often how a change is") \
+    X(change_lag_entries,         256,    0, 1048576, "a learner this near may join")               \
+    X(change_silent_ms,          2000,   10,   60000, "and heard within it")                        \
+    X(change_abort_ms,          30000,   10, 3600000, "who comes may be gone for so long")          \
+    X(removed_kept,                64,    0,     128, "removed nodes that are remembered when gone")  \
+    X(drain_period_ms,             20,    1,   60000, "one hand-over of a drain in this time")      \
     X(audit_interval_ms,         1000,    0, 3600000, "a cut of all shards in this time; 0: none") \
     X(audit_timeout_ms,          5000,  100,  600000, "a cut that takes longer is given up")
 /* clang-format on */
@@ -144,7 +153,8 @@ struct coord_call {
     uint64_t call;
     uint64_t node;
     uint32_t shard;
-    uint16_t method; /* EXPIRE_SERVER, APPLY_POLICY, TAKE_CUT, AUDIT_SEARCH, CONTAIN_PLAYER. */
+    uint16_t method; /* EXPIRE_SERVER, APPLY_POLICY, TAKE_CUT, AUDIT_SEARCH, CONTAIN_PLAYER,
+                      * MEMBER_STATE. */
     uint32_t timeout_ms;
     struct slice body;
 };
@@ -194,6 +204,10 @@ const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t 
     X(claims,                 "shards moved by an early claim")                                    \
     X(restarts,               "shards given a new epoch because their owner restarted")            \
     X(handovers,              "shards moved to spread ownership")                                  \
+    X(changes_begun,          "changes of a shard's members begun")                                \
+    X(changes_done,           "changes of a shard's members carried out")                          \
+    X(changes_aborted,        "changes of a shard's members given up")                             \
+    X(drained,                "shards moved because their owner is drained or removed")            \
     X(reports,                "owner reports received")                                            \
     X(calls,                  "calls to shards")                                                   \
     X(calls_failed,           "calls to shards that were not answered well")                       \
@@ -208,6 +222,8 @@ const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t 
     X(nodes_live,             "nodes with a live lease")                                           \
     X(shards_placed_now,      "shards that have a record")                                         \
     X(shards_unowned,         "shards whose owner has no live lease")                              \
+    X(changes_open,           "shards whose members change just now")                              \
+    X(nodes_leaving,          "nodes that are drained or removed")                                 \
     X(servers_known,          "registered game servers")                                           \
     X(servers_gone,           "registered game servers whose lease is gone")                       \
     X(servers_expiring,       "game servers being expired")                                        \

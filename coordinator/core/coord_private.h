@@ -22,6 +22,20 @@ struct shunned {
     uint64_t until_ms;
 };
 
+/* What an operator wants of a node. */
+struct wanted_node {
+    uint64_t replica_id;
+    struct node_wish wish;
+    int64_t mod_revision;
+    bool in_txn; /* Its removal is on its way. */
+};
+
+/* What an owner said of its shard last; its START of that epoch is committed. */
+struct told_state {
+    uint64_t epoch; /* 0: nothing. */
+    uint64_t learner, learner_lag, silent_ms;
+};
+
 struct report {
     uint64_t reporter; /* 0: none. */
     uint64_t at_ms;
@@ -41,6 +55,13 @@ struct shard {
     int64_t policy_revision; /* Of the policy it confirmed; 0: none. */
     uint32_t policy_calls;   /* In flight. */
     struct report reports[REPLICAS_MAX];
+    struct shard_wish wish; /* Meaningful while wish_revision > 0. */
+    int64_t wish_revision;
+    bool wish_in_txn; /* Its removal is on its way. */
+    struct told_state state;
+    uint32_t state_calls;   /* In flight. */
+    uint64_t state_next_ms; /* The owner is not asked earlier. */
+    uint64_t comer_gone_ms; /* Since when whoever comes is gone; 0: it is not. */
 };
 
 enum { ACK_WANTED, ACK_CALLING, ACK_DONE };
@@ -62,7 +83,9 @@ enum target_kind {
     TARGET_POLICY,
     TARGET_SHARD,
     TARGET_SERVER_MARK,
-    TARGET_SERVER_FORGET
+    TARGET_SERVER_FORGET,
+    TARGET_NODE_WISH,
+    TARGET_SHARD_WISH
 };
 
 /* What a write is about, and what to adopt when it was carried out. */
@@ -71,6 +94,7 @@ struct target {
     uint32_t shard;
     struct shard_record record;
     struct incarnation incarnation;
+    uint64_t replica_id;
 };
 
 enum flight_state { FLIGHT_FREE, FLIGHT_FILLING, FLIGHT_SENT, FLIGHT_WAITING };
@@ -215,6 +239,11 @@ struct coord {
     uint32_t node_count;
     uint64_t node_added_ms;
     struct shunned shunned[CLUSTER_NODES_MAX];
+    struct wanted_node wanted[CLUSTER_NODES_MAX];
+    uint32_t wanted_count;
+    uint32_t change_from; /* Shards are looked at from here on. */
+    uint32_t changes_open;
+    uint64_t drain_at_ms; /* No hand-over of a drain earlier. */
     struct shard *shards; /* cluster.shard_count of them. */
     uint32_t shard_count;
     struct server **servers; /* By rising incarnation. */
@@ -256,6 +285,8 @@ bool flight_put_shard(struct coord *coord, uint32_t number, const struct shard_r
 bool flight_put_server(struct coord *coord, struct server *server,
                        const struct server_record *record);
 bool flight_remove_server(struct coord *coord, struct server *server);
+bool flight_remove_node_wish(struct coord *coord, uint64_t replica_id);
+bool flight_remove_shard_wish(struct coord *coord, uint32_t number);
 void flights_done(struct coord *coord, const struct coord_event *event);
 /* Sends what is filled and repeats what is due. */
 void flights_send(struct coord *coord, struct coord_out *out);
@@ -270,6 +301,17 @@ void ownership_report(struct coord *coord,
 void ownership_new_life(struct coord *coord, uint64_t replica_id);
 /* False: a write is on its way, or was refused and the record that says why has not come yet. */
 bool shard_is_settled(const struct shard *shard);
+
+/* False: too much is in flight. */
+bool ownership_hand_over(struct coord *coord, uint32_t number, uint64_t owner, const char *reason);
+
+/* ---- change.c: who holds which shard ---- */
+void change_run(struct coord *coord, struct coord_out *out);
+void change_told(struct coord *coord, const struct open_call *call,
+                 const struct coord_event *event);
+void change_drop(struct coord *coord);
+/* It is drained or removed: it is to own nothing. */
+bool node_is_leaving(const struct coord *coord, uint64_t replica_id);
 
 /* ---- expiry.c: game servers ---- */
 void expiry_run(struct coord *coord);

@@ -201,6 +201,8 @@ void delivery_done(struct coord *coord, const struct coord_event *event)
         search_page_done(coord, open, event);
     } else if (open->method == METHOD_CONTAIN_PLAYER) {
         search_contained(coord, open, event);
+    } else if (open->method == METHOD_MEMBER_STATE) {
+        change_told(coord, open, event);
     } else if (open->policy_revision > 0) {
         shard->policy_calls--;
         if (ok && open->policy_revision > shard->policy_revision)

@@ -137,6 +137,56 @@ bool flight_remove_server(struct coord *coord, struct server *server)
     return true;
 }
 
+static bool remove_wish(struct coord *coord, struct cluster_key key, int64_t mod_revision,
+                        const struct target *target)
+{
+    struct flight *flight = open_flight(coord, 1);
+
+    if (flight == NULL)
+        return false;
+    struct coord_write *write = add(flight, target);
+
+    write->remove = true;
+    write->key = keep(flight, key);
+    write->mod_revision = mod_revision;
+    return true;
+}
+
+bool flight_remove_node_wish(struct coord *coord, uint64_t replica_id)
+{
+    for (uint32_t i = 0; i < coord->wanted_count; i++) {
+        if (coord->wanted[i].replica_id == replica_id)
+            return remove_wish(
+                coord, cluster_key_node_wish(coord->cluster_name, replica_id),
+                coord->wanted[i].mod_revision,
+                &(struct target){ .kind = TARGET_NODE_WISH, .replica_id = replica_id });
+    }
+    return false;
+}
+
+bool flight_remove_shard_wish(struct coord *coord, uint32_t number)
+{
+    return remove_wish(coord, cluster_key_shard_wish(coord->cluster_name, number),
+                       coord->shards[number].wish_revision,
+                       &(struct target){ .kind = TARGET_SHARD_WISH, .shard = number });
+}
+
+/* Left in_txn until etcd's delete comes, unless somebody wished anew. */
+static void wish_done(struct coord *coord, const struct target *target, bool written)
+{
+    if (written)
+        return;
+    coord->stats.writes_lost++;
+    if (target->kind == TARGET_SHARD_WISH) {
+        coord->shards[target->shard].wish_in_txn = false;
+        return;
+    }
+    for (uint32_t i = 0; i < coord->wanted_count; i++) {
+        if (coord->wanted[i].replica_id == target->replica_id)
+            coord->wanted[i].in_txn = false;
+    }
+}
+
 static void server_done(struct coord *coord, const struct target *target, bool written,
                         int64_t revision)
 {
@@ -191,6 +241,10 @@ static void target_done(struct coord *coord, struct flight *flight, uint32_t pla
     case TARGET_SERVER_FORGET:
         server_done(coord, target, written, revision);
         break;
+    case TARGET_NODE_WISH:
+    case TARGET_SHARD_WISH:
+        wish_done(coord, target, written);
+        break;
     }
 }
 
@@ -222,6 +276,7 @@ void flights_done(struct coord *coord, const struct coord_event *event)
         coord->elected = false;
         flights_drop(coord);
         delivery_drop(coord);
+        change_drop(coord);
         break;
     case COORD_TXN_ANSWERED:
         flight->state = FLIGHT_FREE;
@@ -268,7 +323,9 @@ void flights_drop(struct coord *coord)
     for (uint32_t i = 0; i < coord->limits.txns_max; i++)
         coord->flights[i].state = FLIGHT_FREE;
     for (uint32_t i = 0; i < coord->shard_count; i++)
-        coord->shards[i].in_txn = false;
+        coord->shards[i].in_txn = coord->shards[i].wish_in_txn = false;
+    for (uint32_t i = 0; i < coord->wanted_count; i++)
+        coord->wanted[i].in_txn = false;
     for (uint32_t i = 0; i < coord->server_count; i++)
         coord->servers[i]->in_txn = false;
 }

@@ -5,6 +5,7 @@
 #include "coordinator/core/coord_private.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
+#include "runtime/cluster/shard_change.h"
 
 #define PLACEMENT_LOG_MS  10000u
 #define BALANCED_PAUSE_MS 2000u /* Nothing to hand over: look again after it. */
@@ -27,7 +28,8 @@ static bool is_shunned(const struct coord *coord, uint64_t replica_id)
  * need not: it is to be replaced. */
 static bool is_avoided(const struct coord *coord, const struct node *node)
 {
-    return node->record.damaged_shards > 0 || is_shunned(coord, node->record.replica_id);
+    return node->record.damaged_shards > 0 || is_shunned(coord, node->record.replica_id) ||
+           node_is_leaving(coord, node->record.replica_id);
 }
 
 static void shun(struct coord *coord, uint64_t replica_id)
@@ -89,6 +91,11 @@ static bool name_owner(struct coord *coord, uint32_t number, uint64_t owner, con
               LOG_N("epoch", record.epoch), LOG_N("owner", owner),
               LOG_N("previous", shard->record.owner), LOG_S("reason", reason));
     return true;
+}
+
+bool ownership_hand_over(struct coord *coord, uint32_t number, uint64_t owner, const char *reason)
+{
+    return name_owner(coord, number, owner, reason);
 }
 
 /* ---- reports ---- */
@@ -320,8 +327,8 @@ static struct placement_shard *proposals_new(struct coord *coord)
     struct placement_node nodes[CLUSTER_NODES_MAX];
 
     for (uint32_t i = 0; i < coord->node_count; i++)
-        nodes[i] = (struct placement_node){ coord->nodes[i].record.replica_id,
-                                            coord->nodes[i].record.zone };
+        nodes[i] = (struct placement_node){ .replica_id = coord->nodes[i].record.replica_id,
+                                            .zone = coord->nodes[i].record.zone };
     for (uint32_t i = 0; i < coord->shard_count; i++) {
         const struct shard *shard = &coord->shards[i];
         struct placement_shard *proposal = &proposals[i];
@@ -448,8 +455,8 @@ static void hand_over_one(struct coord *coord, const uint64_t *owners, uint32_t 
         uint64_t from = coord->shards[i].record.owner;
         uint64_t to = proposals[i].owner;
 
-        if (to == 0 || to == from || !is_calm(coord, &coord->shards[i]) ||
-            relief(coord, from, to) <= most)
+        if (to == 0 || to == from || shard_change_is_open(&coord->shards[i].record) ||
+            !is_calm(coord, &coord->shards[i]) || relief(coord, from, to) <= most)
             continue;
         chosen = i;
         most = relief(coord, from, to);

@@ -190,6 +190,76 @@ static void delete_shard(struct coord *coord, const struct coord_event *event, u
     malformed(coord, event->key, "the ownership record was deleted; it is not made anew");
 }
 
+/* ---- wishes ---- */
+static struct wanted_node *wanted_get(struct coord *coord, uint64_t replica_id)
+{
+    for (uint32_t i = 0; i < coord->wanted_count; i++) {
+        if (coord->wanted[i].replica_id == replica_id)
+            return &coord->wanted[i];
+    }
+    if (coord->wanted_count == CLUSTER_NODES_MAX)
+        return NULL;
+    coord->wanted[coord->wanted_count] = (struct wanted_node){ .replica_id = replica_id };
+    return &coord->wanted[coord->wanted_count++];
+}
+
+static void put_node_wish(struct coord *coord, const struct coord_event *event, uint64_t replica_id)
+{
+    struct node_wish wish;
+    struct record_error why;
+
+    if (node_wish_decode(event->value, &wish, &why) != ERR_OK) {
+        malformed(coord, event->key, why.text);
+        return;
+    }
+    struct wanted_node *wanted = wanted_get(coord, replica_id);
+
+    if (wanted == NULL)
+        malformed(coord, event->key, "more nodes than a cluster may have");
+    else if (event->mod_revision > wanted->mod_revision)
+        *wanted = (struct wanted_node){ replica_id, wish, event->mod_revision, false };
+}
+
+static void delete_node_wish(struct coord *coord, uint64_t replica_id)
+{
+    for (uint32_t i = 0; i < coord->wanted_count; i++) {
+        if (coord->wanted[i].replica_id != replica_id)
+            continue;
+        coord->wanted_count--;
+        memmove(&coord->wanted[i], &coord->wanted[i + 1],
+                (coord->wanted_count - i) * sizeof coord->wanted[0]);
+        return;
+    }
+}
+
+static void put_shard_wish(struct coord *coord, const struct coord_event *event, uint32_t number)
+{
+    struct shard_wish wish;
+    struct record_error why;
+
+    if (number >= coord->shard_count) {
+        malformed(coord, event->key, "the cluster has no such shard");
+        return;
+    }
+    struct shard *shard = &coord->shards[number];
+
+    if (shard_wish_decode(event->value, &wish, &why) != ERR_OK) {
+        malformed(coord, event->key, why.text);
+    } else if (event->mod_revision > shard->wish_revision) {
+        shard->wish = wish;
+        shard->wish_revision = event->mod_revision;
+        shard->wish_in_txn = false;
+    }
+}
+
+static void delete_shard_wish(struct coord *coord, uint32_t number)
+{
+    if (number >= coord->shard_count)
+        return;
+    coord->shards[number].wish_revision = 0;
+    coord->shards[number].wish_in_txn = false;
+}
+
 /* ---- game servers ---- */
 static uint32_t server_place(const struct coord *coord, struct incarnation incarnation)
 {
@@ -310,6 +380,12 @@ void records_put(struct coord *coord, const struct coord_event *event)
     case CLUSTER_KEY_SERVER_KNOWN:
         put_server(coord, event, &parts);
         break;
+    case CLUSTER_KEY_NODE_WISH:
+        put_node_wish(coord, event, parts.replica_id);
+        break;
+    case CLUSTER_KEY_SHARD_WISH:
+        put_shard_wish(coord, event, parts.shard);
+        break;
     case CLUSTER_KEY_SERVER_SEQUENCE:
     case CLUSTER_KEY_ELECTION:
     case CLUSTER_KEY_UNKNOWN:
@@ -330,6 +406,12 @@ bool records_deleted(struct coord *coord, const struct coord_event *event)
     case CLUSTER_KEY_SERVER_LIVE:
     case CLUSTER_KEY_SERVER_KNOWN:
         delete_server(coord, &parts);
+        break;
+    case CLUSTER_KEY_NODE_WISH:
+        delete_node_wish(coord, parts.replica_id);
+        break;
+    case CLUSTER_KEY_SHARD_WISH:
+        delete_shard_wish(coord, parts.shard);
         break;
     case CLUSTER_KEY_CLUSTER:
     case CLUSTER_KEY_POLICY:

@@ -154,7 +154,7 @@ static void note_body(struct world *world, const struct coord_call *call)
         return;
     }
     if (call->method == METHOD_TAKE_CUT || call->method == METHOD_AUDIT_SEARCH ||
-        call->method == METHOD_CONTAIN_PLAYER)
+        call->method == METHOD_CONTAIN_PLAYER || call->method == METHOD_MEMBER_STATE)
         return;
     CHECK(call->method == METHOD_APPLY_POLICY);
     Holdfast__Internal__V1__ApplyPolicyRequest *request =
@@ -275,6 +275,20 @@ static size_t take_cut(struct world *world, const struct coord_call *call, uint8
     return holdfast__internal__v1__take_cut_response__pack(&response, bytes);
 }
 
+static size_t tell_members(struct world *world, const struct coord_call *call, uint8_t *bytes)
+{
+    Holdfast__Internal__V1__MemberStateResponse response =
+        HOLDFAST__INTERNAL__V1__MEMBER_STATE_RESPONSE__INIT;
+    struct shard_record record = world_shard(world, call->shard);
+
+    world->states++;
+    response.epoch = record.epoch;
+    response.config = record.config;
+    response.learner = record.learner;
+    response.learner_lag = world->learner_lag;
+    return holdfast__internal__v1__member_state_response__pack(&response, bytes);
+}
+
 static void answer_call(struct world *world, const struct coord_call *call)
 {
     enum wire_status status = WIRE_OK;
@@ -285,6 +299,8 @@ static void answer_call(struct world *world, const struct coord_call *call)
         status = WIRE_UNKNOWN;
     else if (world_shard(world, call->shard).owner != call->node)
         status = WIRE_NOT_OWNER;
+    if (status == WIRE_OK && call->method == METHOD_MEMBER_STATE && world->unstarted)
+        status = WIRE_NOT_OWNER;
     if (status == WIRE_OK)
         note_body(world, call);
     if (status == WIRE_OK && call->method == METHOD_TAKE_CUT)
@@ -293,6 +309,8 @@ static void answer_call(struct world *world, const struct coord_call *call)
         size = search(world, call, bytes);
     else if (status == WIRE_OK && call->method == METHOD_CONTAIN_PLAYER)
         size = contain(world, call, bytes);
+    else if (status == WIRE_OK && call->method == METHOD_MEMBER_STATE)
+        size = tell_members(world, call, bytes);
     world_step(world, (struct coord_event){ .type = COORD_CALL_DONE,
                                             .call = call->call,
                                             .status = status,
@@ -432,6 +450,35 @@ void world_elect(struct world *world)
 /* ---- nodes and servers ---- */
 void world_node_up(struct world *world, uint64_t replica_id, uint64_t life)
 {
+    world_node_up_in(world, replica_id, life, "");
+}
+
+void world_wish_node(struct world *world, uint64_t replica_id, enum node_wish_kind kind)
+{
+    struct node_wish wish = { kind };
+    struct buf value = { 0 };
+
+    node_wish_encode(&wish, &value);
+    put_now(world, cluster_key_node_wish(CLUSTER, replica_id), &value);
+}
+
+void world_unwish_node(struct world *world, uint64_t replica_id)
+{
+    struct cluster_key key = cluster_key_node_wish(CLUSTER, replica_id);
+
+    remove_now(world, cluster_key_slice(&key));
+}
+
+void world_wish_shard(struct world *world, uint32_t shard, const struct shard_wish *wish)
+{
+    struct buf value = { 0 };
+
+    shard_wish_encode(wish, &value);
+    put_now(world, cluster_key_shard_wish(CLUSTER, shard), &value);
+}
+
+void world_node_up_in(struct world *world, uint64_t replica_id, uint64_t life, const char *zone)
+{
     struct node_record record = { .replica_id = replica_id, .started_at_ms = life };
     struct buf value = { 0 };
 
@@ -440,6 +487,7 @@ void world_node_up(struct world *world, uint64_t replica_id, uint64_t life)
     snprintf(record.peer_address, sizeof record.peer_address, "127.0.0.1:%u",
              8000 + (unsigned)replica_id);
     snprintf(record.version, sizeof record.version, "test");
+    snprintf(record.zone, sizeof record.zone, "%s", zone);
     node_record_encode(&record, &value);
     put_now(world, cluster_key_node(CLUSTER, replica_id), &value);
 }

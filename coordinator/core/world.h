@@ -46,6 +46,9 @@ struct world {
     bool contained[WORLD_CUT_SHARDS];   /* pN. */
     char reason[65];                    /* Of the last ContainPlayer. */
     uint64_t searches, containments;    /* Calls. */
+    bool unstarted;                     /* No owner has its START committed. */
+    uint64_t learner_lag;               /* What owners say of it. */
+    uint64_t states;                    /* Calls. */
     uint32_t term;
     char lowest_live[INCARNATION_TEXT_SIZE]; /* Of the last ExpireServer. */
     uint64_t policy_version;                 /* Of the last ApplyPolicy. */
@@ -79,6 +82,13 @@ void world_set_policy(struct world *world, uint64_t version);
 /* `reason`: "closed" or "silent". The report of one shard, under the recorded epoch. */
 void world_report(struct world *world, uint64_t reporter, uint32_t shard, const char *reason,
                   uint64_t counter);
+
+/* An operator's wishes. */
+void world_wish_node(struct world *world, uint64_t replica_id, enum node_wish_kind kind);
+void world_unwish_node(struct world *world, uint64_t replica_id);
+void world_wish_shard(struct world *world, uint32_t shard, const struct shard_wish *wish);
+/* Registers in a zone. */
+void world_node_up_in(struct world *world, uint64_t replica_id, uint64_t life, const char *zone);
 
 /* Reads etcd, not the coordinator. CHECKs that the record is there. */
 struct shard_record world_shard(struct world *world, uint32_t shard);

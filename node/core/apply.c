@@ -47,6 +47,11 @@ void applier_set_shard_count(struct applier *applier, uint32_t shard_count)
     applier->shard_count = shard_count;
 }
 
+void applier_set_members(struct applier *applier, const struct member_state *members)
+{
+    applier->members = *members;
+}
+
 void applier_set_arenas(struct applier *applier, struct arena_pool *arenas)
 {
     applier->arena.pool = arenas;

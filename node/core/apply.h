@@ -21,6 +21,8 @@ struct applier *applier_new(uint32_t shard, const struct handler_table *handlers
 void applier_free(struct applier *applier);
 /* Of the cluster, for ever the same (DESIGN section 3); before anything is sent between shards. */
 void applier_set_shard_count(struct applier *applier, uint32_t shard_count);
+/* What reads are told of the replicas until it is set anew. */
+void applier_set_members(struct applier *applier, const struct member_state *members);
 /* Where its memory for a step comes from; borrowed. */
 void applier_set_arenas(struct applier *applier, struct arena_pool *arenas);
 /* At the end of a step: gives that memory back. Outcomes are gone after it. */

@@ -21,6 +21,7 @@ struct applier {
     struct buf row;       /* One row being encoded. */
     struct damage damage; /* Found by the last apply or read. */
     struct auditor auditor;
+    struct member_state members;
     uint64_t prune_next_ms; /* When to look for operations to forget; 0: at once. */
 };
 

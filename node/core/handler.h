@@ -114,6 +114,14 @@ struct apply_context {
     uint32_t uid_place; /* In the entry, of the first UID that a handler makes. */
 };
 
+/* How far the replicas are, as the owner knows (docs/membership.md). */
+struct member_state {
+    uint64_t epoch, config; /* Of the owner's START, which is committed. */
+    uint64_t learner;       /* 0: none. */
+    uint64_t learner_lag;   /* Committed entries that it has not acknowledged. */
+    uint64_t learner_silent_ms;
+};
+
 struct read_context {
     struct arena *arena;
     struct state *state;
@@ -121,6 +129,7 @@ struct read_context {
     struct need *need;
     struct slice entity;
     struct dot as_of;
+    struct member_state members;
     uint64_t now_unix_ms;
     struct refusal *refusal;
     struct damage *damage;

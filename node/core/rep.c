@@ -254,7 +254,7 @@ void rep_set_cut_id(struct rep *rep, uint64_t cut_id)
 
 uint64_t rep_owner(const struct rep *rep)
 {
-    return rep->known.owner;
+    return rep_is_removed(rep) ? 0 : rep->known.owner;
 }
 
 uint64_t rep_epoch(const struct rep *rep)

@@ -190,7 +190,7 @@ bool rep_can_propose(const struct rep *rep);
 void rep_set_cut_id(struct rep *rep, uint64_t cut_id);
 /* Greatest record or promise known: who owns the shard now; 0 when unknown. A replica that is
  * named here but stays a REP_FOLLOWER has promised this epoch in an earlier life, and might give
- * one dot to two entries: the coordinator must raise the epoch. */
+ * one dot to two entries: the coordinator must raise the epoch. Nobody's to one who was removed. */
 uint64_t rep_owner(const struct rep *rep);
 uint64_t rep_epoch(const struct rep *rep);
 uint64_t rep_generation(const struct rep *rep);

@@ -106,6 +106,23 @@ static void refuse_lost(struct shard *shard, struct call *call, struct shard_out
     reply_refusal(shard, call, &refusal, out);
 }
 
+/* Only an owner whose START is committed comes here: the read's round is its own. */
+static void tell_members(struct shard *shard)
+{
+    const struct membership *membership = rep_membership(shard->rep);
+    struct member_state state = { .epoch = rep_epoch(shard->rep),
+                                  .config = membership->config,
+                                  .learner = membership->learner };
+    uint64_t commit = rep_commit_index(shard->rep);
+    uint64_t matched = 0;
+
+    if (state.learner != 0) {
+        CHECK(rep_member_state(shard->rep, state.learner, &matched, &state.learner_silent_ms));
+        state.learner_lag = commit > matched ? commit - matched : 0;
+    }
+    applier_set_members(shard->applier, &state);
+}
+
 /* Runs one read on the applied state, if what it waits for is there. */
 static void read_run(struct shard *shard, struct call *call, const struct shard_event *event,
                      struct shard_out *out)
@@ -121,6 +138,13 @@ static void read_run(struct shard *shard, struct call *call, const struct shard_
         if (lost)
             refuse_lost(shard, call, out);
         return;
+    }
+    if (call->method == METHOD_MEMBER_STATE) {
+        if (!shard_serves(shard)) {
+            reply_elsewhere(shard, call, REPLY_NOT_OWNER, out);
+            return;
+        }
+        tell_members(shard);
     }
     buf_clear(&shard->scratch);
     err e = applier_read(shard->applier, call->method, buf_slice(&call->request), event->unix_ms,

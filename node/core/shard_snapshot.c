@@ -321,6 +321,24 @@ static void target_received(struct shard *shard, const struct shard_event *event
     target->complete = m->last;
 }
 
+/* A removed replica drops rows and log as if an empty snapshot took its place: the same steps, and
+ * after a crash between them the same recovery. The promise stays, in the log. */
+static void drop_removed(struct shard *shard, struct shard_out *out)
+{
+    struct meta empty;
+
+    if (!rep_is_removed(shard->rep) || rep_last_index(shard->rep) == 0)
+        return;
+    shard->snapshot.dropped++;
+    shard->stopped = true;
+    reply_deposed(shard, out);
+    meta_init(&empty);
+    out->snapshot.drop = true;
+    out->snapshot.install = true;
+    meta_encode(&empty, &out->snapshot.meta_row);
+    meta_deinit(&empty);
+}
+
 static void target_install(struct shard *shard, struct shard_out *out)
 {
     struct snapshot_target *target = &shard->target;
@@ -392,6 +410,8 @@ void shard_snapshot_tick(struct shard *shard, const struct shard_event *event,
 {
     source_progress(shard, event, out);
     target_progress(shard, event, out);
+    if (!shard->target.storing && !shard->source.reading)
+        drop_removed(shard, out);
 }
 
 void shard_snapshot_deinit(struct shard *shard)

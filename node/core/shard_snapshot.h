@@ -71,6 +71,7 @@ struct snapshot_stats {
     uint64_t parts;     /* Sent, repeats included. */
     uint64_t taken;     /* Snapshots installed, or about to be. */
     uint64_t abandoned; /* Begun and given up. */
+    uint64_t dropped;   /* Rows and log gone, since the replica was removed. */
 };
 
 #endif

@@ -148,8 +148,10 @@ static void start_anew(struct worker *worker, struct snapshot_job *job)
     job->recovery.image.rep.resumes = slot->resumes;
     if (worker_recovery_adopt(worker, job->shard, &job->recovery) != ERR_OK)
         return;
-    log_event(worker->options.log, LOG_INFO, "shard.snapshot_installed", LOG_N("shard", job->shard),
-              LOG_N("index", job->recovery.image.rep.applied_index));
+    log_event(worker->options.log, LOG_INFO,
+              job->recovery.image.rep.applied_index > 0 ? "shard.snapshot_installed"
+                                                        : "shard.dropped",
+              LOG_N("shard", job->shard), LOG_N("index", job->recovery.image.rep.applied_index));
     if (slot->has_record)
         worker_step(worker, job->shard,
                     &(struct shard_event){ .type = SHARD_RECORD, .record = &slot->record });
@@ -226,7 +228,9 @@ static void install_begin(struct worker *worker, uint32_t shard, struct snapshot
     slot->resumes = shard_resumes(slot->shard);
     if (worker->checkpoint_waits && worker->checkpoint.shard == shard)
         worker_checkpoint_abandon(worker);
-    log_event(worker->options.log, LOG_INFO, "shard.snapshot_received", LOG_N("shard", shard));
+    log_event(worker->options.log, LOG_INFO,
+              rep_is_removed(shard_rep(slot->shard)) ? "shard.removed" : "shard.snapshot_received",
+              LOG_N("shard", shard));
 }
 
 void worker_snapshot(struct worker *worker, uint32_t shard, struct snapshot_actions *actions)

@@ -25,6 +25,7 @@ extern const struct handler admin_get_session_handler;
 extern const struct handler node_renew_tokens_handler;
 extern const struct handler node_reservation_due_handler;
 extern const struct handler node_item_history_handler;
+extern const struct handler node_member_state_handler;
 extern const struct handler node_expire_server_handler;
 extern const struct handler node_apply_policy_handler;
 extern const struct handler node_session_due_handler;

@@ -118,6 +118,23 @@ struct cluster_key cluster_key_api_key(const char *cluster, const char *id)
     return key_make(cluster, "keys/", id);
 }
 
+struct cluster_key cluster_key_wishes_prefix(const char *cluster)
+{
+    return key_make(cluster, "wishes/", "");
+}
+
+struct cluster_key cluster_key_node_wish(const char *cluster, uint64_t replica_id)
+{
+    CHECK(replica_id != 0);
+    return key_make_number(cluster, "wishes/nodes/", replica_id);
+}
+
+struct cluster_key cluster_key_shard_wish(const char *cluster, uint32_t shard)
+{
+    CHECK(shard < CLUSTER_SHARDS_MAX);
+    return key_make_number(cluster, "wishes/shards/", shard);
+}
+
 struct slice cluster_key_slice(const struct cluster_key *key)
 {
     return slice_from_text(key->text);
@@ -133,20 +150,22 @@ static bool take(struct slice *rest, struct slice prefix)
     return true;
 }
 
-static void parse_node(struct slice rest, struct cluster_key_parts *parts)
+static void parse_node(struct slice rest, enum cluster_key_kind kind,
+                       struct cluster_key_parts *parts)
 {
     if (decimal_parse(rest, &parts->replica_id) == ERR_OK && parts->replica_id != 0)
-        parts->kind = CLUSTER_KEY_NODE;
+        parts->kind = kind;
 }
 
-static void parse_shard(struct slice rest, struct cluster_key_parts *parts)
+static void parse_shard(struct slice rest, enum cluster_key_kind kind,
+                        struct cluster_key_parts *parts)
 {
     uint64_t shard;
 
     if (decimal_parse(rest, &shard) != ERR_OK || shard >= CLUSTER_SHARDS_MAX)
         return;
     parts->shard = (uint32_t)shard;
-    parts->kind = CLUSTER_KEY_SHARD;
+    parts->kind = kind;
 }
 
 static void parse_server(struct slice rest, enum cluster_key_kind kind,
@@ -170,9 +189,13 @@ struct cluster_key_parts cluster_key_parse(const char *cluster, struct slice key
     else if (slice_equal(key, SLICE_LITERAL("gs/sequence")))
         parts.kind = CLUSTER_KEY_SERVER_SEQUENCE;
     else if (take(&key, SLICE_LITERAL("nodes/")))
-        parse_node(key, &parts);
+        parse_node(key, CLUSTER_KEY_NODE, &parts);
     else if (take(&key, SLICE_LITERAL("shards/")))
-        parse_shard(key, &parts);
+        parse_shard(key, CLUSTER_KEY_SHARD, &parts);
+    else if (take(&key, SLICE_LITERAL("wishes/nodes/")))
+        parse_node(key, CLUSTER_KEY_NODE_WISH, &parts);
+    else if (take(&key, SLICE_LITERAL("wishes/shards/")))
+        parse_shard(key, CLUSTER_KEY_SHARD_WISH, &parts);
     else if (take(&key, SLICE_LITERAL("gs/live/")))
         parse_server(key, CLUSTER_KEY_SERVER_LIVE, &parts);
     else if (take(&key, SLICE_LITERAL("gs/known/")))

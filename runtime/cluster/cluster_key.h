@@ -11,6 +11,8 @@
  *                                            new incarnation's
  *   /holdfast/<cluster>/election/<lease>     coordinators; the lowest create revision leads
  *   /holdfast/<cluster>/policy               packed holdfast.v1.Policy
+ *   /holdfast/<cluster>/wishes/nodes/<id>    what an operator wants of a node
+ *   /holdfast/<cluster>/wishes/shards/<n>    who an operator wants to hold a shard
  */
 #ifndef RUNTIME_CLUSTER_CLUSTER_KEY_H
 #define RUNTIME_CLUSTER_CLUSTER_KEY_H
@@ -48,6 +50,9 @@ struct cluster_key cluster_key_election_prefix(const char *cluster);
 struct cluster_key cluster_key_api_keys_prefix(const char *cluster);
 /* `id` as api_key_id gives it. */
 struct cluster_key cluster_key_api_key(const char *cluster, const char *id);
+struct cluster_key cluster_key_wishes_prefix(const char *cluster); /* Both kinds. */
+struct cluster_key cluster_key_node_wish(const char *cluster, uint64_t replica_id);
+struct cluster_key cluster_key_shard_wish(const char *cluster, uint32_t shard);
 
 struct slice cluster_key_slice(const struct cluster_key *key);
 
@@ -60,13 +65,15 @@ enum cluster_key_kind {
     CLUSTER_KEY_SERVER_LIVE,
     CLUSTER_KEY_SERVER_KNOWN,
     CLUSTER_KEY_SERVER_SEQUENCE,
-    CLUSTER_KEY_ELECTION
+    CLUSTER_KEY_ELECTION,
+    CLUSTER_KEY_NODE_WISH,
+    CLUSTER_KEY_SHARD_WISH
 };
 
 struct cluster_key_parts {
     enum cluster_key_kind kind;
-    uint64_t replica_id;            /* CLUSTER_KEY_NODE. */
-    uint32_t shard;                 /* CLUSTER_KEY_SHARD; below CLUSTER_SHARDS_MAX. */
+    uint64_t replica_id;            /* CLUSTER_KEY_NODE and _NODE_WISH. */
+    uint32_t shard;                 /* CLUSTER_KEY_SHARD and _SHARD_WISH; below the maximum. */
     struct incarnation incarnation; /* CLUSTER_KEY_SERVER_LIVE and _KNOWN. */
 };
 

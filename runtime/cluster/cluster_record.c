@@ -14,6 +14,8 @@ static const char *const server_words[] = {
     [SERVER_LIVE] = "live", [SERVER_EXPIRING] = "expiring"
 };
 
+static const char *const node_wish_words[] = { [NODE_DRAIN] = "drain", [NODE_REMOVE] = "remove" };
+
 static void put(json_t *object, const char *name, json_t *value)
 {
     CHECK(json_object_set_new(object, name, value) == 0);
@@ -186,6 +188,49 @@ err server_record_decode(struct slice json, struct server_record *ret_record,
         e = server_record_validate(&record, ret_why);
     if (e == ERR_OK)
         *ret_record = record;
+    return e;
+}
+
+void node_wish_encode(const struct node_wish *wish, struct buf *out)
+{
+    json_t *object = json_object();
+
+    put(object, "want", json_string(node_wish_words[wish->kind]));
+    print(object, out);
+}
+
+err node_wish_decode(struct slice json, struct node_wish *ret_wish, struct record_error *ret_why)
+{
+    struct record_fields f = record_fields_open("node wish", json);
+    struct node_wish wish = { 0 };
+
+    wish.kind = record_word(&f, "want", node_wish_words, ARRAY_SIZE(node_wish_words));
+    err e = record_fields_close(&f, ret_why);
+    if (e == ERR_OK)
+        *ret_wish = wish;
+    return e;
+}
+
+void shard_wish_encode(const struct shard_wish *wish, struct buf *out)
+{
+    json_t *object = json_object();
+
+    CHECK(shard_wish_validate(wish, NULL) == ERR_OK);
+    put(object, "members", decimal_list(wish->members, wish->member_count));
+    print(object, out);
+}
+
+err shard_wish_decode(struct slice json, struct shard_wish *ret_wish, struct record_error *ret_why)
+{
+    struct record_fields f = record_fields_open("shard wish", json);
+    struct shard_wish wish = { 0 };
+
+    wish.member_count = record_u64_list(&f, "members", wish.members, CLUSTER_MEMBERS_MAX);
+    err e = record_fields_close(&f, ret_why);
+    if (e == ERR_OK)
+        e = shard_wish_validate(&wish, ret_why);
+    if (e == ERR_OK)
+        *ret_wish = wish;
     return e;
 }
 

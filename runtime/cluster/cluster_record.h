@@ -72,6 +72,23 @@ struct shard_record {
     uint64_t leaving; /* The member whose place it is to take; 0: it comes in addition. */
 };
 
+/* What an operator wants of a node. In etcd until it is taken back, or the node is gone for good.
+ */
+enum node_wish_kind {
+    NODE_DRAIN, /* It owns nothing; it replicates on. */
+    NODE_REMOVE /* It owns nothing, and others take its places in every shard. */
+};
+
+struct node_wish {
+    enum node_wish_kind kind;
+};
+
+/* Who an operator wants to hold a shard. In etcd until it is so, or cannot be. */
+struct shard_wish {
+    uint32_t member_count; /* 1 to CLUSTER_MEMBERS_MAX, no id twice. */
+    uint64_t members[CLUSTER_MEMBERS_MAX];
+};
+
 enum server_state { SERVER_LIVE, SERVER_EXPIRING };
 
 /* A game server: the same value under gs/live and gs/known; only gs/known becomes EXPIRING. */
@@ -100,6 +117,12 @@ NODISCARD err shard_record_decode(struct slice json, struct shard_record *ret_re
 void server_record_encode(const struct server_record *record, struct buf *out);
 NODISCARD err server_record_decode(struct slice json, struct server_record *ret_record,
                                    struct record_error *ret_why);
+void node_wish_encode(const struct node_wish *wish, struct buf *out);
+NODISCARD err node_wish_decode(struct slice json, struct node_wish *ret_wish,
+                               struct record_error *ret_why);
+void shard_wish_encode(const struct shard_wish *wish, struct buf *out);
+NODISCARD err shard_wish_decode(struct slice json, struct shard_wish *ret_wish,
+                                struct record_error *ret_why);
 void coordinator_record_encode(const struct coordinator_record *record, struct buf *out);
 NODISCARD err coordinator_record_decode(struct slice json, struct coordinator_record *ret_record,
                                         struct record_error *ret_why);
@@ -112,9 +135,11 @@ NODISCARD err shard_record_validate(const struct shard_record *record,
                                     struct record_error *ret_why);
 NODISCARD err server_record_validate(const struct server_record *record,
                                      struct record_error *ret_why);
+NODISCARD err shard_wish_validate(const struct shard_wish *wish, struct record_error *ret_why);
 NODISCARD err coordinator_record_validate(const struct coordinator_record *record,
                                           struct record_error *ret_why);
 
+/* A member or a new member. */
 bool shard_record_has_member(const struct shard_record *record, uint64_t replica_id);
 /* 1 to 4096 and a power of two. */
 bool shard_count_valid(uint32_t shard_count);

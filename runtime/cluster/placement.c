@@ -43,7 +43,7 @@ static bool is_chosen(const uint32_t *chosen, uint32_t chosen_count, uint32_t no
     return false;
 }
 
-/* The heaviest node of the least used zone; ties go to the lower id. */
+/* The heaviest node of the least used zone; ties go to the lower id. UINT32_MAX: there is none. */
 static uint32_t choose_next(uint32_t shard, const struct placement_node *nodes, uint32_t node_count,
                             const uint32_t *chosen, uint32_t chosen_count)
 {
@@ -52,7 +52,7 @@ static uint32_t choose_next(uint32_t shard, const struct placement_node *nodes, 
     uint64_t best_weight = 0;
 
     for (uint32_t i = 0; i < node_count; i++) {
-        if (is_chosen(chosen, chosen_count, i))
+        if (nodes[i].closed || is_chosen(chosen, chosen_count, i))
             continue;
         uint32_t use = zone_use(nodes, chosen, chosen_count, i);
         uint64_t w = weight(shard, nodes[i].replica_id);
@@ -65,7 +65,6 @@ static uint32_t choose_next(uint32_t shard, const struct placement_node *nodes, 
         best_use = use;
         best_weight = w;
     }
-    CHECK(best != UINT32_MAX);
     return best;
 }
 
@@ -79,59 +78,27 @@ uint32_t placement_members(uint32_t shard, const struct placement_node *nodes, u
     CHECK(replication_factor <= CLUSTER_MEMBERS_MAX);
     for (uint32_t i = 0; i < count; i++) {
         chosen[i] = choose_next(shard, nodes, node_count, chosen, i);
+        CHECK(chosen[i] != UINT32_MAX); /* None of them is closed. */
         ret_members[i] = nodes[chosen[i]].replica_id;
     }
     return count;
 }
 
-static bool is_among(const uint64_t *ids, uint32_t count, uint64_t id)
+uint64_t placement_next(uint32_t shard, const struct placement_node *nodes, uint32_t node_count,
+                        const uint64_t *kept, uint32_t kept_count)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (ids[i] == id)
-            return true;
-    }
-    return false;
-}
+    uint32_t chosen[CLUSTER_MEMBERS_MAX];
+    uint32_t count = 0;
 
-static bool is_node(const struct placement_node *nodes, uint32_t node_count, uint64_t id)
-{
+    CHECK(kept_count <= CLUSTER_MEMBERS_MAX);
     for (uint32_t i = 0; i < node_count; i++) {
-        if (nodes[i].replica_id == id)
-            return true;
+        for (uint32_t k = 0; k < kept_count; k++) {
+            if (nodes[i].replica_id == kept[k])
+                chosen[count++] = i;
+        }
     }
-    return false;
-}
-
-bool placement_change(const struct shard_record *record, uint32_t shard,
-                      const struct placement_node *nodes, uint32_t node_count,
-                      uint32_t replication_factor, uint64_t ret_change[2])
-{
-    uint64_t wanted[CLUSTER_MEMBERS_MAX];
-    uint32_t count = placement_members(shard, nodes, node_count, replication_factor, wanted);
-    uint64_t adding = 0;
-    uint64_t removing = 0;
-
-    for (uint32_t i = 0; i < count && adding == 0; i++) {
-        if (!is_among(record->members, record->member_count, wanted[i]))
-            adding = wanted[i];
-    }
-    for (uint32_t i = 0; i < record->member_count; i++) {
-        uint64_t id = record->members[i];
-        bool gone = !is_node(nodes, node_count, id);
-
-        if (is_among(wanted, count, id) || (removing != 0 && !gone))
-            continue;
-        removing = id;
-        if (gone)
-            break;
-    }
-    if (record->member_count < count)
-        removing = 0;
-    else if (record->member_count > count && removing != 0)
-        adding = 0;
-    ret_change[0] = adding;
-    ret_change[1] = removing;
-    return count > 0 && (adding != 0 || removing != 0);
+    uint32_t next = choose_next(shard, nodes, node_count, chosen, count);
+    return next != UINT32_MAX ? nodes[next].replica_id : 0;
 }
 
 /* ---- Balance of ownership ---- */

@@ -7,6 +7,7 @@
 #ifndef RUNTIME_CLUSTER_PLACEMENT_H
 #define RUNTIME_CLUSTER_PLACEMENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "runtime/base/buf.h"
@@ -19,6 +20,7 @@ uint32_t shard_of_entity(struct slice entity_id, uint32_t shard_count);
 struct placement_node {
     uint64_t replica_id; /* Not 0, each once. */
     const char *zone;    /* Borrowed; not NULL, may be "". */
+    bool closed;         /* placement_next: its zone counts, but it may not join. */
 };
 
 /*
@@ -32,15 +34,12 @@ uint32_t placement_members(uint32_t shard, const struct placement_node *nodes, u
                            uint32_t replication_factor, uint64_t ret_members[CLUSTER_MEMBERS_MAX]);
 
 /*
- * The next change that brings a shard's members nearer to what placement_members says of these
- * nodes: who comes and who goes (0: nobody), for shard_change_begin. Members that are not among the
- * nodes (gone, or being removed) go first. False: they are as they should be. Repeated, it ends
- * after as many changes as members differ, and never has fewer than it began with, unless there are
- * fewer nodes.
+ * Who should join `kept` (kept_count of them): the heaviest node of the zone that they use least,
+ * as placement_members would choose next. `nodes` are those who may join, and those of `kept` that
+ * are known, so that their zones count. 0: nobody may.
  */
-bool placement_change(const struct shard_record *record, uint32_t shard,
-                      const struct placement_node *nodes, uint32_t node_count,
-                      uint32_t replication_factor, uint64_t ret_change[2]);
+uint64_t placement_next(uint32_t shard, const struct placement_node *nodes, uint32_t node_count,
+                        const uint64_t *kept, uint32_t kept_count);
 
 /* One shard as placement_balance sees it. */
 struct placement_shard {

@@ -10,7 +10,6 @@
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 #include "runtime/cluster/placement.h"
-#include "runtime/cluster/shard_change.h"
 
 enum { SHARDS = 256 };
 
@@ -19,7 +18,7 @@ static const char *const zones[] = { "a", "b", "c" };
 static uint32_t make_nodes(struct placement_node *nodes, uint32_t count, uint32_t zone_count)
 {
     for (uint32_t i = 0; i < count; i++)
-        nodes[i] = (struct placement_node){ 1000 + i, zones[i % zone_count] };
+        nodes[i] = (struct placement_node){ 1000 + i, zones[i % zone_count], false };
     return count;
 }
 
@@ -205,70 +204,36 @@ static void shard_without_a_live_member_has_no_owner(void **state)
     assert_int_equal(placement_balance(&shard, 1, &live, 0), 0);
 }
 
-/* Carries changes out until there are none; returns how many there were. */
-static uint32_t change_all(struct shard_record *record, uint32_t shard,
-                           const struct placement_node *nodes, uint32_t count)
-{
-    uint32_t changes = 0;
-    uint64_t change[2];
-
-    while (placement_change(record, shard, nodes, count, 3, change)) {
-        uint32_t before = record->member_count;
-        assert_int_equal(shard_change_begin(record, change[0], change[1], record, NULL), ERR_OK);
-        if (change[0] != 0)
-            assert_int_equal(shard_change_join(record, record, NULL), ERR_OK);
-        assert_int_equal(shard_change_leave(record, record->new_members[0], record, NULL), ERR_OK);
-        assert_true(record->member_count >= (before < 3 ? before : 3));
-        assert_true(++changes <= CLUSTER_MEMBERS_MAX);
-    }
-    return changes;
-}
-
-static void members_follow_the_nodes_one_change_at_a_time(void **state)
+/* Whoever takes the place of one that goes keeps the spread over zones, and leaves the others. */
+static void who_joins_is_of_the_zone_that_is_used_least(void **state)
 {
     struct placement_node nodes[6];
-    uint32_t moved = 0;
+    uint64_t members[CLUSTER_MEMBERS_MAX];
 
     (void)state;
     make_nodes(nodes, 6, 3);
     for (uint32_t s = 0; s < SHARDS; s++) {
-        struct shard_record record = { .generation = 1, .epoch = 1, .config = 1 };
-        uint64_t members[CLUSTER_MEMBERS_MAX];
-
-        record.member_count = placement_members(s, nodes, 3, 3, record.members);
-        record.owner = record.members[0];
-        assert_int_equal(change_all(&record, s, nodes, 3), 0);
-        moved += change_all(&record, s, nodes, 6); /* Three nodes come. */
-        CHECK(placement_members(s, nodes, 6, 3, members) == 3);
-        for (uint32_t i = 0; i < 3; i++)
-            assert_true(shard_record_has_member(&record, members[i]));
-        (void)change_all(&record, s, nodes + 3, 3); /* The first three go for good. */
-        for (uint32_t i = 0; i < 3; i++)
-            assert_true(shard_record_has_member(&record, nodes[3 + i].replica_id));
-        assert_int_equal(record.member_count, 3);
+        assert_int_equal(placement_members(s, nodes, 6, 3, members), 3);
+        uint64_t chosen = placement_next(s, nodes, 6, members, 2);
+        assert_int_equal(chosen, members[2]); /* As it was chosen at first. */
+        for (uint32_t i = 0; i < 6; i++)
+            nodes[i].closed = nodes[i].replica_id == members[2];
+        uint64_t other = placement_next(s, nodes, 6, members, 2);
+        assert_int_not_equal(other, members[2]);
+        uint32_t at = 0, before = 0;
+        while (nodes[at].replica_id != other)
+            at++;
+        while (nodes[before].replica_id != members[2])
+            before++;
+        assert_string_equal(nodes[at].zone, nodes[before].zone);
+        for (uint32_t i = 0; i < 6; i++)
+            nodes[i].closed = true;
+        assert_int_equal(placement_next(s, nodes, 6, members, 2), 0);
+        for (uint32_t i = 0; i < 6; i++)
+            nodes[i].closed = false;
     }
-    assert_in_range(moved, SHARDS, 2 * SHARDS); /* Half of 3 replicas each. */
-}
-
-static void members_that_are_gone_go_first(void **state)
-{
-    struct placement_node nodes[5];
-    struct shard_record record = {
-        .generation = 1, .epoch = 1, .config = 1, .owner = 1000, .member_count = 3
-    };
-    uint64_t change[2];
-
-    (void)state;
-    make_nodes(nodes, 5, 1);
-    for (uint32_t s = 0; s < SHARDS; s++) {
-        memcpy(record.members, (uint64_t[]){ 1000, 1001, 77 }, 3 * sizeof(uint64_t));
-        assert_true(placement_change(&record, s, nodes, 5, 3, change));
-        assert_true(change[0] >= 1000 && change[1] == 77);
-        /* With nobody to take its place it goes alone. */
-        assert_true(placement_change(&record, s, nodes, 2, 3, change));
-        assert_true(change[0] == 0 && change[1] == 77);
-        assert_false(placement_change(&record, s, nodes, 0, 3, change));
-    }
+    assert_int_equal(placement_next(0, nodes, 3, members, 0) != 0, 1);
+    assert_int_equal(placement_next(0, nodes, 0, members, 0), 0);
 }
 
 int main(void)
@@ -284,8 +249,7 @@ int main(void)
         cmocka_unit_test(new_node_moves_only_its_own_share),
         cmocka_unit_test(dead_node_hands_over_its_shards_evenly),
         cmocka_unit_test(shard_without_a_live_member_has_no_owner),
-        cmocka_unit_test(members_follow_the_nodes_one_change_at_a_time),
-        cmocka_unit_test(members_that_are_gone_go_first),
+        cmocka_unit_test(who_joins_is_of_the_zone_that_is_used_least),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,13 +105,13 @@ static err check_members(const char *field, const uint64_t *ids, uint32_t count,
                          struct record_error *ret_why)
 {
     if (count > CLUSTER_MEMBERS_MAX)
-        return refuse(ret_why, "shard record: %s: %" PRIu32 " items, at most %d", field, count,
+        return refuse(ret_why, "%s: %" PRIu32 " items, at most %d", field, count,
                       (int)CLUSTER_MEMBERS_MAX);
     for (uint32_t i = 0; i < count; i++) {
         if (ids[i] == 0)
-            return refuse(ret_why, "shard record: %s: 0 is no replica", field);
+            return refuse(ret_why, "%s: 0 is no replica", field);
         if (has(ids, i, ids[i]))
-            return refuse(ret_why, "shard record: %s: %" PRIu64 " stands twice", field, ids[i]);
+            return refuse(ret_why, "%s: %" PRIu64 " stands twice", field, ids[i]);
     }
     return ERR_OK;
 }
@@ -173,9 +173,10 @@ err shard_record_validate(const struct shard_record *record, struct record_error
         return refuse(ret_why, "shard record: phase: %d is unknown", (int)record->phase);
     if (record->member_count == 0)
         return refuse(ret_why, "shard record: members: empty");
-    err e = check_members("members", record->members, record->member_count, ret_why);
+    err e = check_members("shard record: members", record->members, record->member_count, ret_why);
     if (e == ERR_OK)
-        e = check_members("new_members", record->new_members, record->new_member_count, ret_why);
+        e = check_members("shard record: new_members", record->new_members,
+                          record->new_member_count, ret_why);
     if (e == ERR_OK)
         e = check_phase(record, ret_why);
     if (e == ERR_OK)
@@ -185,6 +186,13 @@ err shard_record_validate(const struct shard_record *record, struct record_error
     if (!shard_record_has_member(record, record->owner))
         return refuse(ret_why, "shard record: owner: %" PRIu64 " is no member", record->owner);
     return ERR_OK;
+}
+
+err shard_wish_validate(const struct shard_wish *wish, struct record_error *ret_why)
+{
+    if (wish->member_count == 0)
+        return refuse(ret_why, "shard wish: members: empty");
+    return check_members("shard wish: members", wish->members, wish->member_count, ret_why);
 }
 
 bool shard_record_has_member(const struct shard_record *record, uint64_t replica_id)

@@ -301,6 +301,7 @@ static void check_ok(struct told *t)
         check_renewal(t);
         break;
     case METHOD_TAKE_CUT:
+    case METHOD_MEMBER_STATE:
         break;
     case METHOD_EXPIRE_SERVER:
     case METHOD_APPLY_POLICY: {

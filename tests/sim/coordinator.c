@@ -349,6 +349,11 @@ static struct coord_limits limits(void)
     l.server_wait_ms = 1500;
     l.server_settle_ms = 200;
     l.server_hold_ms_max = 3000;
+    l.changes_max = 2;
+    l.change_ask_ms = 50;
+    l.change_lag_entries = 20;
+    l.change_silent_ms = 1000;
+    l.change_abort_ms = 1200;
     l.audit_interval_ms = 400;
     l.audit_timeout_ms = 2000;
     return l;
@@ -380,7 +385,7 @@ void coord_start(struct sim *sim, uint32_t place)
         .cluster_id = "01890a5d-ac96-774b-bcce-b302099a8057",
         .generation = 1,
         .shard_count = sim->shard_count,
-        .replication_factor = sim->node_count,
+        .replication_factor = sim->replicas,
         .created_by = "sim",
     };
     uint8_t policy[256];
@@ -410,6 +415,10 @@ static void count_up(struct sim *sim, const struct sim_coord *c)
     sim->counts.claims += stats.claims;
     sim->counts.failovers += stats.failovers;
     sim->counts.restarted_owners += stats.restarts;
+    sim->counts.changes_begun += stats.changes_begun;
+    sim->counts.changes_done += stats.changes_done;
+    sim->counts.changes_aborted += stats.changes_aborted;
+    sim->counts.drained += stats.drained;
 }
 
 void coord_kill(struct sim *sim, uint32_t place)

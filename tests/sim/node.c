@@ -210,6 +210,9 @@ static void carry_out(struct sim *sim, struct sim_node *node, uint32_t shard)
                 (unsigned long long)rep_owner(shard_rep(slot->shard)),
                 (unsigned long long)rep_last_index(shard_rep(slot->shard)),
                 (unsigned long long)rep_commit_index(shard_rep(slot->shard)));
+    if (out->role_changed && shard_serves(slot->shard) &&
+        rep_membership(shard_rep(slot->shard))->new_count > 0)
+        sim->counts.joint_promotions++;
     oracle_look(sim, node, shard);
     if (out->rep.diverged)
         sim_fail(sim, shard, "node %u sees that outcomes differ", node->id);
@@ -268,6 +271,18 @@ static void keep_lease(struct sim *sim, struct sim_node *node)
         put_record(sim, node);
 }
 
+static void sort_ids(const uint64_t *ids, uint32_t count, uint64_t *ret_ids)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = i;
+        while (at > 0 && ret_ids[at - 1] > ids[i]) {
+            ret_ids[at] = ret_ids[at - 1];
+            at--;
+        }
+        ret_ids[at] = ids[i];
+    }
+}
+
 static struct rep_record rep_record_of(const struct shard_record *record)
 {
     struct rep_record out = {
@@ -276,18 +291,12 @@ static struct rep_record rep_record_of(const struct shard_record *record)
         .owner = record->owner,
         .membership = { .config = record->config,
                         .count = record->member_count,
+                        .new_count = record->new_member_count,
                         .learner = record->learner },
     };
 
-    CHECK(record->new_member_count == 0);
-    for (uint32_t i = 0; i < record->member_count; i++) {
-        uint32_t at = i;
-        while (at > 0 && out.membership.members[at - 1] > record->members[i]) {
-            out.membership.members[at] = out.membership.members[at - 1];
-            at--;
-        }
-        out.membership.members[at] = record->members[i];
-    }
+    sort_ids(record->members, record->member_count, out.membership.members);
+    sort_ids(record->new_members, record->new_member_count, out.membership.new_members);
     return out;
 }
 
@@ -315,7 +324,7 @@ void node_changed(struct sim *sim, struct sim_node *node, const struct etcd_chan
     if (node->slots[parts.shard].damaged || node->slots[parts.shard].installing)
         return;
     if (node->slots[parts.shard].shard == NULL) {
-        if (!membership_has(&rep.membership, node->id))
+        if (!membership_names(&rep.membership, node->id))
             return;
         make_shard(sim, node, parts.shard);
     }
@@ -529,7 +538,7 @@ void node_event(struct sim *sim, struct sim_event *event)
 /* ---- life ---- */
 void node_start(struct sim *sim, struct sim_node *node)
 {
-    CHECK(!node->up);
+    CHECK(!node->up && !node->gone);
     node->up = true;
     node->started_ms = SIM_UNIX_MS + sim->now_ms;
     node->lease = 0;

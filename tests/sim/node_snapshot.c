@@ -50,7 +50,10 @@ void node_snapshot(struct sim *sim, struct sim_node *node, uint32_t shard,
     }
     if (!actions->install)
         return;
-    sim_say(sim, "node %u   s%u installs a snapshot", node->id, shard);
+    bool removed = rep_is_removed(shard_rep(slot->shard));
+    sim->counts.replicas_dropped += removed;
+    sim_say(sim, "node %u   s%u %s", node->id, shard,
+            removed ? "drops what it held" : "installs a snapshot");
     buf_append(&slot->staged.meta, actions->meta_row.data, actions->meta_row.size);
     if (slot->checkpoint_open)
         buf_deinit(&slot->checkpoint.meta_row);

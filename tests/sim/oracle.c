@@ -58,13 +58,32 @@ static bool disk_holds(const struct slot *slot, const struct entry *entry)
 }
 
 /* Counted on the disks, not by what anybody believes. */
-static bool majority_holds(const struct sim *sim, uint32_t shard, const struct entry *entry)
+static bool majority_of(const struct sim *sim, uint32_t shard, const struct entry *entry,
+                        const uint64_t *ids, uint32_t id_count)
 {
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < sim->node_count; i++)
-        count += disk_holds(&sim->nodes[i].slots[shard], entry);
-    return count >= sim->node_count / 2 + 1;
+    for (uint32_t i = 0; i < id_count; i++)
+        count += disk_holds(&sim->nodes[ids[i] - PROC_NODE].slots[shard], entry);
+    return count >= id_count / 2 + 1;
+}
+
+/* Of those whom the START names under which it is committed, and in a joint phase of the new ones
+ * too: an owner's own, with which all before it is committed. */
+static bool majority_holds(const struct sim *sim, uint32_t shard, const struct rep *rep,
+                           const struct entry *entry)
+{
+    struct membership m = applier_meta(sim->oracle->shards[shard].applier)->membership;
+    struct start start;
+
+    if (rep_role(rep) == REP_OWNER) {
+        m = *rep_membership(rep);
+    } else if (entry->kind == ENTRY_START) {
+        CHECK(start_decode(entry->body, &start) == ERR_OK);
+        m = start.membership;
+    }
+    return majority_of(sim, shard, entry, m.members, m.count) &&
+           (m.new_count == 0 || majority_of(sim, shard, entry, m.new_members, m.new_count));
 }
 
 static void load_absent(struct shard_oracle *shard)
@@ -172,7 +191,7 @@ static void look_at_commits(struct sim *sim, struct sim_node *node, uint32_t num
             return;
         }
         if (index == shard->count + 1) {
-            if (!majority_holds(sim, number, entry))
+            if (!majority_holds(sim, number, rep, entry))
                 sim_fail(sim, number,
                          "node %u commits entry %" PRIu64 ", which no majority has on disk",
                          node->id, index);
@@ -307,10 +326,14 @@ static bool shard_converged(const struct sim *sim, uint32_t number)
 {
     uint32_t serving = 0;
 
+    if (!members_settled(sim, number))
+        return false;
     for (uint32_t n = 0; n < sim->node_count; n++) {
         const struct slot *slot = &sim->nodes[n].slots[number];
         if (sim->nodes[n].broken || slot->damaged)
             continue; /* Repair is not there yet. */
+        if (!members_hold(sim, number, &sim->nodes[n]))
+            continue;
         if (!slot_converged(sim, number, slot))
             return false;
         serving += shard_serves(slot->shard);
@@ -401,7 +424,8 @@ void oracle_check_end(struct sim *sim)
         uint32_t count;
         CHECK(state_checkpoint_begin(state, &writes, &count));
         for (uint32_t n = 0; n < sim->node_count; n++) {
-            if (!sim->nodes[n].broken && !sim->nodes[n].slots[i].damaged)
+            if (!sim->nodes[n].broken && !sim->nodes[n].slots[i].damaged &&
+                members_hold(sim, i, &sim->nodes[n]))
                 check_slot(sim, &sim->nodes[n], i, writes, count);
         }
         state_checkpoint_end(state, false);

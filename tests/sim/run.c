@@ -121,7 +121,9 @@ struct sim *sim_new(uint64_t seed, const struct sim_switches *switches, bool ver
     for (uint32_t i = 0; i < sim->node_count; i++) {
         sim->nodes[i].id = PROC_NODE + i;
         sim->nodes[i].life = 1;
-        node_start(sim, &sim->nodes[i]);
+        sim->nodes[i].came = i < sim->first_nodes;
+        if (sim->nodes[i].came)
+            node_start(sim, &sim->nodes[i]);
     }
     for (uint32_t i = 0; i < sim->coord_count; i++) {
         sim->coords[i].life = 1;
@@ -200,6 +202,9 @@ static void etcd_side(struct sim *sim, struct sim_event *event)
             server_attach(sim, event);
         else
             sim_later(sim, sim->etcd.down_until_ms - sim->now_ms, event);
+        break;
+    case EV_MEMBERS:
+        members_event(sim);
         break;
     case EV_TROUBLE:
         trouble_event(sim, event);

@@ -19,7 +19,7 @@
 
 #define SIM_CLUSTER     "sim"
 #define SIM_UNIX_MS     1790000000000u
-#define SIM_NODES_MAX   5u
+#define SIM_NODES_MAX   7u
 #define SIM_SHARDS_MAX  4u
 #define SIM_COORDS_MAX  2u
 #define SIM_ROUTERS_MAX 2u
@@ -70,6 +70,7 @@ enum sim_kind {
     EV_ACT,         /* game server does something                              */
     EV_RENEW,       /* game server's heartbeat                                 */
     EV_ATTACH,      /* a late (re)registration reaches etcd                    */
+    EV_MEMBERS,     /* an operator, or a node that comes or goes for good       */
     EV_TROUBLE,     /* number: a node that crashes, or PROC_COORD; 0: anything */
     EV_KINDS
 };
@@ -86,7 +87,8 @@ enum sim_kind {
     X(restarted_owners) X(elections) X(reattached) X(committed) X(reads_checked) X(renewals)       \
     X(get_operations) X(policies) X(deposed_calls) X(late_packets_applied) X(shards_damaged)       \
     X(damage_stops) X(snapshots) X(snapshot_views) X(snapshot_parts) X(snapshots_abandoned)        \
-    X(installs_cut) X(promotions_resumed)                                                                            \
+    X(installs_cut) X(promotions_resumed) X(changes_begun) X(changes_done) X(changes_aborted)      \
+    X(drained) X(replicas_dropped) X(joint_promotions)                                                                            \
     X(transfers_local) X(transfers_opened) X(transfers_settled) X(transfers_refunded)              \
     X(transfers_cancelled) X(transfers_across_owners) X(credits_repeated)                          \
     X(credits_below_watermark) X(watermarks) X(inbox_drops) X(mails_claimed) X(mails_returned)     \
@@ -109,7 +111,8 @@ enum sim_kind {
     X(clock_jumps) X(etcd_outages) X(etcd_cuts) X(leases_revoked) X(watch_delays)                  \
     X(watch_resets) X(coordinators_killed) X(servers_killed) X(servers_paused) X(answers_lost)     \
     X(disk_stalls) X(duels) X(deposals) X(replicas_isolated) X(unseatings) X(stale_reads)          \
-    X(bits_flipped) X(servers_flapped) X(credits_late) X(damages)
+    X(bits_flipped) X(servers_flapped) X(credits_late) X(damages) X(nodes_come) X(nodes_gone)      \
+    X(nodes_removed) X(nodes_drained) X(shards_moved)
 /* clang-format on */
 
 struct sim_counts {
@@ -223,7 +226,8 @@ struct sim_node {
     uint32_t id;
     uint64_t life;
     bool up;
-    bool broken; /* Stopped on damage: it does not come back. */
+    bool came, gone, removed; /* For good. */
+    bool broken;              /* Stopped on damage: it does not come back. */
     uint64_t paused_until_ms;
     uint64_t stalled_until_ms; /* Its disk. */
     uint64_t slow_until_ms;    /* What other nodes send it comes late. */
@@ -376,6 +380,9 @@ struct sim {
     uint32_t delay_ms_max, sync_ms_max, load_ms_max, evict, trouble_ms;
     uint32_t checkpoint, answer_lost; /* per thousand */
     uint32_t lag_ms_max, part_bytes;
+    uint32_t replicas, first_nodes; /* Of node_count nodes the others may come later. */
+    uint32_t members_ms;            /* Members change about so often; 0: never. */
+    uint32_t members_made;
     uint32_t rotten_node; /* At most one, so that a majority stays; 0: none. */
     uint64_t duel_next_ms;
     uint32_t duel_voter, duel_claimant; /* Of the last duel. */
@@ -548,6 +555,15 @@ void trouble_event(struct sim *sim, const struct sim_event *event);
 /* Leaves one who wants to own a shard with one voter, before the others hear of it. */
 void trouble_duel(struct sim *sim, uint32_t claimant);
 void trouble_heal(struct sim *sim);
+
+/* ---- members.c ---- */
+void members_choose(struct sim *sim);
+void members_event(struct sim *sim);
+void members_heal(struct sim *sim);
+/* The record is as it must be in the end, and whoever it does not name holds nothing. */
+bool members_settled(const struct sim *sim, uint32_t shard);
+/* The record names it. */
+bool members_hold(const struct sim *sim, uint32_t shard, const struct sim_node *node);
 
 /* ---- damage.c ---- */
 /* At the end of a run: in some of them an item is doubled, and must be contained in time. */

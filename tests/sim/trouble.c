@@ -63,6 +63,7 @@ void trouble_choose(struct sim *sim)
     sim->lag_ms_max = (uint32_t)(sim_chance(sim, 300) ? 120000 : sim_between(sim, 100, 2500));
     sim->part_bytes = (uint32_t)sim_between(sim, 256, 4096);
     leave_out(sim);
+    members_choose(sim);
 }
 
 static void later(struct sim *sim, uint32_t proc, uint64_t low, uint64_t high)
@@ -374,8 +375,8 @@ static void flip_bit(struct sim *sim)
 {
     struct sim_node *node = any_node(sim);
 
-    if (sim->rotten_node != 0 || sim->node_count < 3 || !sim_chance(sim, 300) ||
-        !node_disk_rot(sim, node))
+    if (sim->rotten_node != 0 || sim->members_ms > 0 || sim->node_count < 3 ||
+        !sim_chance(sim, 300) || !node_disk_rot(sim, node))
         return;
     sim->rotten_node = node->id;
     sim->counts.bits_flipped++;
@@ -486,4 +487,5 @@ void trouble_heal(struct sim *sim)
         sim->servers[i].paused_until_ms = 0;
     for (uint32_t i = 0; i < PROCS; i++)
         sim->mirrors[i].held_until_ms = 0;
+    members_heal(sim);
 }

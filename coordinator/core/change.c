@@ -1,0 +1,421 @@
+/*
+ * change: who holds which shard, one change at a time (docs/membership.md). What an operator wants
+ * stands in etcd as wishes; each step of a change is one write of the shard's record, compared with
+ * the one it follows from. So any coordinator goes on where the last one stopped.
+ *
+ *   a wish, a removed node, too few members -> begin: LEARNING (or JOINT when only one goes)
+ *   the owner of this epoch says that the learner is near -> join
+ *   the owner of this epoch says that its START is committed -> leave
+ *   whoever comes is gone for too long, or is itself to be removed -> abort
+ */
+#include "coordinator/core/coord_private.h"
+#include "idl/method.h"
+#include "runtime/base/check.h"
+#include "runtime/cluster/placement.h"
+#include "runtime/cluster/shard_change.h"
+
+static bool has(const uint64_t *ids, uint32_t count, uint64_t id)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (ids[i] == id)
+            return true;
+    }
+    return false;
+}
+
+static const struct wanted_node *wanted_find(const struct coord *coord, uint64_t replica_id)
+{
+    for (uint32_t i = 0; i < coord->wanted_count; i++) {
+        if (coord->wanted[i].replica_id == replica_id)
+            return &coord->wanted[i];
+    }
+    return NULL;
+}
+
+bool node_is_leaving(const struct coord *coord, uint64_t replica_id)
+{
+    return wanted_find(coord, replica_id) != NULL;
+}
+
+static bool is_removed(const struct coord *coord, uint64_t replica_id)
+{
+    const struct wanted_node *wanted = wanted_find(coord, replica_id);
+
+    return wanted != NULL && wanted->wish.kind == NODE_REMOVE;
+}
+
+/* ---- what is wanted ---- */
+
+struct change {
+    uint64_t adding, removing; /* 0: nobody. */
+};
+
+/* Live, whole, and not on its way out. */
+static bool may_join(struct coord *coord, uint64_t replica_id)
+{
+    const struct node *node = node_find(coord, replica_id);
+
+    return node != NULL && node->record.damaged_shards == 0 && !node_is_leaving(coord, replica_id);
+}
+
+static uint64_t newcomer(struct coord *coord, uint32_t number, uint64_t removing)
+{
+    const struct shard_record *record = &coord->shards[number].record;
+    struct placement_node nodes[CLUSTER_NODES_MAX];
+    uint64_t kept[CLUSTER_MEMBERS_MAX];
+    uint32_t kept_count = 0;
+
+    for (uint32_t i = 0; i < record->member_count; i++) {
+        if (record->members[i] != removing)
+            kept[kept_count++] = record->members[i];
+    }
+    for (uint32_t i = 0; i < coord->node_count; i++) {
+        const struct node_record *node = &coord->nodes[i].record;
+
+        nodes[i] = (struct placement_node){ node->replica_id, node->zone,
+                                            !may_join(coord, node->replica_id) ||
+                                                node->replica_id == removing };
+    }
+    return placement_next(number, nodes, coord->node_count, kept, kept_count);
+}
+
+/* False: the wish is fulfilled, or cannot be. */
+static bool follow_wish(struct coord *coord, const struct shard *shard, struct change *change)
+{
+    const struct shard_record *record = &shard->record;
+    const struct shard_wish *wish = &shard->wish;
+
+    for (uint32_t i = 0; i < wish->member_count && change->adding == 0; i++) {
+        if (!has(record->members, record->member_count, wish->members[i]))
+            change->adding = wish->members[i];
+    }
+    for (uint32_t i = 0; i < record->member_count && change->removing == 0; i++) {
+        if (!has(wish->members, wish->member_count, record->members[i]))
+            change->removing = record->members[i];
+    }
+    if (change->adding != 0 && !may_join(coord, change->adding))
+        return false;
+    return change->adding != 0 || change->removing != 0;
+}
+
+static void wanted_change(struct coord *coord, uint32_t number, struct change *change)
+{
+    struct shard *shard = &coord->shards[number];
+    const struct shard_record *record = &shard->record;
+    uint32_t replicas = coord->cluster.replication_factor;
+
+    *change = (struct change){ 0 };
+    if (shard->wish_revision > 0 && !shard->wish_in_txn) {
+        if (follow_wish(coord, shard, change))
+            return;
+        *change = (struct change){ 0 };
+        shard->wish_in_txn = flight_remove_shard_wish(coord, number);
+    }
+    for (uint32_t i = 0; i < record->member_count && change->removing == 0; i++) {
+        if (is_removed(coord, record->members[i]))
+            change->removing = record->members[i];
+    }
+    if (change->removing == 0 && record->member_count >= replicas)
+        return;
+    if (record->member_count <= replicas) {
+        change->adding = newcomer(coord, number, change->removing);
+        if (change->adding == 0)
+            change->removing = 0; /* Fewer replicas than wanted are worse than one too many. */
+    }
+}
+
+/* ---- whether a change can end ---- */
+static bool majority_lives(struct coord *coord, const uint64_t *ids, uint32_t count)
+{
+    uint32_t live = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        live += node_find(coord, ids[i]) != NULL;
+    return live > count / 2;
+}
+
+/* A joint START needs both majorities: without them the shard would stand still. */
+static bool joint_can_start(struct coord *coord, const struct shard_record *joint)
+{
+    return majority_lives(coord, joint->members, joint->member_count) &&
+           majority_lives(coord, joint->new_members, joint->new_member_count);
+}
+
+static bool change_can_start(struct coord *coord, const struct shard_record *next)
+{
+    struct shard_record joint = *next;
+
+    if (next->learner != 0 && shard_change_join(next, &joint, NULL) != ERR_OK)
+        return false;
+    return joint_can_start(coord, &joint) && node_find(coord, next->owner) != NULL;
+}
+
+/* The live one that owns least; those on their way out only if there is nobody else. 0: nobody
+ * lives. */
+static uint64_t heir_among(struct coord *coord, const uint64_t *ids, uint32_t count)
+{
+    uint64_t best = 0;
+    uint32_t best_owned = UINT32_MAX;
+    bool best_leaves = true;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct node *node = node_find(coord, ids[i]);
+
+        if (node == NULL)
+            continue;
+        uint32_t owned = coord->owned[node - coord->nodes];
+        bool leaves = node_is_leaving(coord, ids[i]) || node->record.damaged_shards > 0;
+
+        if (best != 0 && (leaves > best_leaves || (leaves == best_leaves && owned >= best_owned)))
+            continue;
+        best = ids[i];
+        best_owned = owned;
+        best_leaves = leaves;
+    }
+    return best;
+}
+
+/* ---- steps ---- */
+static bool write_step(struct coord *coord, uint32_t number, const struct shard_record *next,
+                       const char *step)
+{
+    const struct shard_record *now = &coord->shards[number].record;
+
+    if (!flight_put_shard(coord, number, next))
+        return false;
+    log_event(coord->log, LOG_INFO, "coordinator.members_change", LOG_N("shard", number),
+              LOG_S("step", step), LOG_N("epoch", next->epoch), LOG_N("config", next->config),
+              LOG_N("owner", next->owner), LOG_N("previous_owner", now->owner),
+              LOG_N("learner", next->learner));
+    return true;
+}
+
+static bool begin(struct coord *coord, uint32_t number, const struct change *change)
+{
+    const struct shard *shard = &coord->shards[number];
+    struct shard_record next;
+    struct record_error why;
+
+    err e = shard_change_begin(&shard->record, change->adding, change->removing, &next, &why);
+    if (e != ERR_OK || !change_can_start(coord, &next))
+        return false;
+    if (!write_step(coord, number, &next, next.learner != 0 ? "learn" : "join"))
+        return false;
+    coord->stats.changes_begun++;
+    return true;
+}
+
+/* Who comes with the change that is open; 0: nobody. */
+static uint64_t who_comes(const struct shard_record *record)
+{
+    if (record->learner != 0)
+        return record->learner;
+    for (uint32_t i = 0; i < record->new_member_count; i++) {
+        if (!has(record->members, record->member_count, record->new_members[i]))
+            return record->new_members[i];
+    }
+    return 0;
+}
+
+static bool must_abort(struct coord *coord, struct shard *shard)
+{
+    uint64_t comer = who_comes(&shard->record);
+
+    if (comer == 0)
+        return false;
+    if (is_removed(coord, comer))
+        return true;
+    if (node_find(coord, comer) != NULL) {
+        shard->comer_gone_ms = 0;
+        return false;
+    }
+    if (shard->comer_gone_ms == 0)
+        shard->comer_gone_ms = coord->now_ms;
+    return coord->now_ms - shard->comer_gone_ms >= coord->limits.change_abort_ms;
+}
+
+static void abort_change(struct coord *coord, uint32_t number)
+{
+    const struct shard_record *now = &coord->shards[number].record;
+    uint64_t heir = heir_among(coord, now->members, now->member_count);
+    struct shard_record next;
+
+    if (shard_change_abort(now, heir, &next, NULL) == ERR_OK &&
+        write_step(coord, number, &next, "abort"))
+        coord->stats.changes_aborted++;
+}
+
+static void ask_owner(struct coord *coord, uint32_t number, struct coord_out *out)
+{
+    Holdfast__Internal__V1__MemberStateRequest request =
+        HOLDFAST__INTERNAL__V1__MEMBER_STATE_REQUEST__INIT;
+    struct shard *shard = &coord->shards[number];
+    struct open_call *open = NULL;
+
+    if (shard->state_calls > 0 || coord->now_ms < shard->state_next_ms ||
+        !shard_takes_calls(coord, shard))
+        return;
+    struct coord_call *call = delivery_call(coord, number, out, &open);
+
+    if (call == NULL)
+        return;
+    request.shard = number;
+    size_t size = holdfast__internal__v1__member_state_request__get_packed_size(&request);
+    uint8_t *data = arena_alloc(&out->arena, size + 1);
+
+    holdfast__internal__v1__member_state_request__pack(&request, data);
+    call->method = METHOD_MEMBER_STATE;
+    call->body = (struct slice){ data, size };
+    open->method = call->method;
+    shard->state_calls++;
+    shard->state_next_ms = coord->now_ms + coord->limits.change_ask_ms;
+}
+
+void change_told(struct coord *coord, const struct open_call *call, const struct coord_event *event)
+{
+    struct shard *shard = &coord->shards[call->shard];
+
+    shard->state_calls--;
+    if (event->status != WIRE_OK)
+        return;
+    Holdfast__Internal__V1__MemberStateResponse *told =
+        holdfast__internal__v1__member_state_response__unpack(NULL, event->body.size,
+                                                              event->body.data);
+    if (told == NULL)
+        return;
+    shard->state = (struct told_state){ .epoch = told->epoch,
+                                        .learner = told->learner,
+                                        .learner_lag = told->learner_lag,
+                                        .silent_ms = told->learner_silent_ms };
+    holdfast__internal__v1__member_state_response__free_unpacked(told, NULL);
+}
+
+void change_drop(struct coord *coord)
+{
+    for (uint32_t i = 0; i < coord->shard_count; i++)
+        coord->shards[i].state_calls = 0;
+}
+
+static bool learner_is_near(const struct coord *coord, const struct shard *shard)
+{
+    return shard->state.learner == shard->record.learner &&
+           shard->state.learner_lag <= coord->limits.change_lag_entries &&
+           shard->state.silent_ms <= coord->limits.change_silent_ms;
+}
+
+static void go_on(struct coord *coord, uint32_t number, struct coord_out *out)
+{
+    struct shard *shard = &coord->shards[number];
+    const struct shard_record *now = &shard->record;
+    struct shard_record next;
+    bool started = shard->state.epoch == now->epoch;
+
+    if (must_abort(coord, shard)) {
+        abort_change(coord, number);
+        return;
+    }
+    if (!started || (now->learner != 0 && !learner_is_near(coord, shard))) {
+        ask_owner(coord, number, out);
+        return;
+    }
+    if (now->learner != 0) {
+        CHECK(shard_change_join(now, &next, NULL) == ERR_OK);
+        if (joint_can_start(coord, &next))
+            (void)write_step(coord, number, &next, "join");
+        shard->state.epoch = 0; /* Should the write be lost: of this record it is asked anew. */
+        return;
+    }
+    uint64_t heir = heir_among(coord, now->new_members, now->new_member_count);
+
+    if (shard_change_leave(now, heir, &next, NULL) == ERR_OK &&
+        write_step(coord, number, &next, "leave"))
+        coord->stats.changes_done++;
+}
+
+/* ---- wishes that are fulfilled ---- */
+static bool is_named_anywhere(const struct coord *coord, uint64_t replica_id)
+{
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
+        const struct shard *shard = &coord->shards[i];
+
+        if (shard->mod_revision == 0 || shard_record_has_member(&shard->record, replica_id) ||
+            shard->record.learner == replica_id)
+            return true;
+    }
+    return false;
+}
+
+/* Removed nodes that are gone are remembered, lest one that was away for a moment comes back as a
+ * new one; but not all of them for ever. */
+static void forget_removed(struct coord *coord)
+{
+    uint32_t removed = 0;
+
+    for (uint32_t i = 0; i < coord->wanted_count; i++)
+        removed += coord->wanted[i].wish.kind == NODE_REMOVE && !coord->wanted[i].in_txn;
+    for (uint32_t i = 0; i < coord->wanted_count && removed > coord->limits.removed_kept; i++) {
+        struct wanted_node *wanted = &coord->wanted[i];
+
+        if (wanted->wish.kind == NODE_REMOVE && !wanted->in_txn &&
+            node_find(coord, wanted->replica_id) == NULL &&
+            !is_named_anywhere(coord, wanted->replica_id)) {
+            wanted->in_txn = flight_remove_node_wish(coord, wanted->replica_id);
+            removed--;
+        }
+    }
+}
+
+/* ---- owners that are to own nothing ---- */
+static void drain(struct coord *coord)
+{
+    if (coord->wanted_count == 0 || coord->now_ms < coord->drain_at_ms)
+        return;
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
+        const struct shard *shard = &coord->shards[i];
+
+        if (shard->mod_revision == 0 || !shard_is_settled(shard) ||
+            shard->record.phase != SHARD_STABLE || !node_is_leaving(coord, shard->record.owner))
+            continue;
+        uint64_t heir = heir_among(coord, shard->record.members, shard->record.member_count);
+
+        if (heir == 0 || node_is_leaving(coord, heir))
+            continue;
+        if (ownership_hand_over(coord, i, heir, "drain"))
+            coord->stats.drained++;
+        coord->drain_at_ms = coord->now_ms + coord->limits.drain_period_ms;
+        return;
+    }
+}
+
+/* ---- all ---- */
+void change_run(struct coord *coord, struct coord_out *out)
+{
+    uint32_t open = 0;
+
+    forget_removed(coord);
+    drain(coord);
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
+        const struct shard *shard = &coord->shards[i];
+
+        if (shard->mod_revision == 0 || !shard_change_is_open(&shard->record))
+            continue;
+        open++;
+        if (shard_is_settled(shard))
+            go_on(coord, i, out);
+    }
+    coord->changes_open = open;
+    for (uint32_t n = 0; n < coord->shard_count && open < coord->limits.changes_max; n++) {
+        uint32_t i = (coord->change_from + n) % coord->shard_count;
+        struct shard *shard = &coord->shards[i];
+        struct change change;
+
+        if (shard->mod_revision == 0 || !shard_is_settled(shard) ||
+            shard_change_is_open(&shard->record))
+            continue;
+        shard->comer_gone_ms = 0;
+        wanted_change(coord, i, &change);
+        if ((change.adding != 0 || change.removing != 0) && begin(coord, i, &change))
+            open++;
+    }
+    coord->change_from = coord->shard_count > 0 ? (coord->change_from + 1) % coord->shard_count : 0;
+}
