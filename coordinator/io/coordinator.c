@@ -11,7 +11,7 @@
 #include "coordinator/io/seed.h"
 #include "runtime/base/check.h"
 #include "runtime/metrics_http/metrics_http.h"
-#include "runtime/tls/tls_config.h"
+#include "runtime/tls_watch/tls_watch.h"
 
 #define TICK_MS   20u
 #define RESIGN_MS 1000u /* For etcd to hear that we resign; else our lease lapses. */
@@ -24,7 +24,7 @@ struct coordinator {
     struct metrics *metrics;
     struct coordinator_metrics *core_metrics;
     struct metrics_http *http;
-    struct tls_config *tls_client, *tls_server;
+    struct tls_watch *tls; /* NULL: plain. */
     struct coord *core;
     struct coord_out out;
     struct registry *registry;
@@ -75,19 +75,21 @@ static void advertised(const struct coordinator *c, char *ret_address, size_t si
 /* Links need the cluster's id, and the campaign the listener's address. */
 static void begin_work(struct coordinator *c)
 {
+    const struct tls_watch *tls = c->tls;
     struct coordinator_record self = { 0 };
     struct record_error why;
-    err e = nodes_new(&(struct nodes_options){ .loop = c->loop,
-                                               .log = c->log,
-                                               .core = c->core,
-                                               .name = c->config->name,
-                                               .cluster_id = coord_cluster(c->core)->cluster_id,
-                                               .listen = c->config->listen,
-                                               .tls_client = c->tls_client,
-                                               .tls_server = c->tls_server,
-                                               .event = on_event,
-                                               .user = c },
-                      &c->nodes);
+    err e =
+        nodes_new(&(struct nodes_options){ .loop = c->loop,
+                                           .log = c->log,
+                                           .core = c->core,
+                                           .name = c->config->name,
+                                           .cluster_id = coord_cluster(c->core)->cluster_id,
+                                           .listen = c->config->listen,
+                                           .tls_client = tls != NULL ? tls_watch_client(tls) : NULL,
+                                           .tls_server = tls != NULL ? tls_watch_server(tls) : NULL,
+                                           .event = on_event,
+                                           .user = c },
+                  &c->nodes);
 
     if (e != ERR_OK) {
         fail(c, "listen", err_text(e));
@@ -183,33 +185,40 @@ static err make_core(struct coordinator *c)
     return ERR_OK;
 }
 
-static err load_tls_side(struct coordinator *c, enum tls_side side, struct tls_config **ret_tls)
+static void on_tls_changed(void *user)
 {
-    struct tls_error why = { "" };
-    struct tls_options options = {
-        .side = side,
-        .ca = { .path = c->config->tls_ca },
-        .cert = { .path = c->config->tls_cert },
-        .key = { .path = c->config->tls_key },
-        .verify_peer = true,
-    };
-    err e = tls_config_new(&options, ret_tls, &why);
+    struct coordinator *c = user;
 
-    if (e != ERR_OK)
-        fail(c, "tls_ca, tls_cert, tls_key", why.text);
-    return e;
+    if (c->nodes != NULL)
+        nodes_set_tls(c->nodes, tls_watch_client(c->tls), tls_watch_server(c->tls));
 }
 
-static err load_tls(struct coordinator *c)
+static err watch_tls(struct coordinator *c)
 {
+    struct tls_error why = { "" };
+    const struct tls_watch_options options = {
+        .loop = c->loop,
+        .log = c->log,
+        .what = "cluster",
+        .files = { .ca.path = c->config->tls_ca,
+                   .cert.path = c->config->tls_cert,
+                   .key.path = c->config->tls_key,
+                   .verify_peer = true },
+        .client = true,
+        .server = true,
+        .changed = on_tls_changed,
+        .user = c,
+    };
+
     if (c->config->insecure) {
         log_event(c->log, LOG_WARN, "coordinator.insecure",
                   LOG_S("what", "plain TCP between processes; for tests only"));
         return ERR_OK;
     }
-    err e = load_tls_side(c, TLS_CLIENT, &c->tls_client);
-
-    return e != ERR_OK ? e : load_tls_side(c, TLS_SERVER, &c->tls_server);
+    err e = tls_watch_new(&options, &c->tls, &why);
+    if (e != ERR_OK)
+        fail(c, "tls_ca, tls_cert, tls_key", why.text);
+    return e;
 }
 
 static const char *path_or_null(const char *path)
@@ -242,6 +251,8 @@ static err serve_metrics(struct coordinator *c, const char *version)
 {
     c->metrics = metrics_new();
     metrics_process_register(c->metrics, version);
+    if (c->tls != NULL)
+        tls_watch_register(c->tls, c->metrics);
     c->core_metrics = coordinator_metrics_new(c->metrics, c->core, c->loop);
     err e = metrics_http_start(
         &(struct metrics_http_options){ .loop = loop_uv(c->loop),
@@ -269,7 +280,7 @@ err coordinator_new(const struct coordinator_options *options, struct coordinato
     loop_timer_init(&c->tick, c->loop, on_tick, c);
     err e = make_core(c);
     if (e == ERR_OK)
-        e = load_tls(c);
+        e = watch_tls(c);
     if (e == ERR_OK)
         e = connect_etcd(c);
     if (e == ERR_OK)
@@ -316,8 +327,7 @@ void coordinator_free(struct coordinator *c)
         metrics_free(c->metrics);
     coord_free(c->core);
     coord_out_deinit(&c->out);
-    tls_config_free(c->tls_client);
-    tls_config_free(c->tls_server);
+    tls_watch_free(c->tls);
     free(c);
 }
 

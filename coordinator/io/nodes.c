@@ -315,6 +315,11 @@ void nodes_free(struct nodes *nodes)
     free(nodes);
 }
 
+void nodes_set_tls(struct nodes *nodes, struct tls_config *client, struct tls_config *server)
+{
+    link_hub_set_tls(nodes->hub, client, server);
+}
+
 uint16_t nodes_port(const struct nodes *nodes)
 {
     return link_listener_port(nodes->listener);

@@ -30,6 +30,9 @@ NODISCARD err nodes_new(const struct nodes_options *options, struct nodes **ret_
 /* Runs the loop until all links are closed. NULL is allowed. */
 void nodes_free(struct nodes *nodes);
 
+/* New connections use these from now on. */
+void nodes_set_tls(struct nodes *nodes, struct tls_config *client, struct tls_config *server);
+
 uint16_t nodes_port(const struct nodes *nodes);
 /* Dials new nodes and lets go of those whose record is gone or names another address. Cheap. */
 void nodes_follow(struct nodes *nodes);

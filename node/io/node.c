@@ -19,6 +19,7 @@
 #include "node/store/datadir.h"
 #include "runtime/base/check.h"
 #include "runtime/metrics_http/metrics_http.h"
+#include "runtime/tls_watch/tls_watch.h"
 
 struct node {
     struct node_options options;
@@ -29,7 +30,7 @@ struct node {
     struct metrics *metrics;
     struct node_metrics *node_metrics;
     struct metrics_http *http;
-    struct tls_config *tls_client, *tls_server;
+    struct tls_watch *tls;         /* NULL: plain. */
     enum link_transport transport; /* Of what routers dial. */
     struct registry *registry;
     struct loop_timer start_timer;
@@ -262,8 +263,8 @@ static err open_links(struct node *node, const struct cluster_record *cluster)
         .log = node->log,
         .self = { .role = ROLE_NODE,
                   .replica_id = datadir_identity_get(node->datadir)->replica_id },
-        .tls_client = node->tls_client,
-        .tls_server = node->tls_server,
+        .tls_client = node->tls != NULL ? tls_watch_client(node->tls) : NULL,
+        .tls_server = node->tls != NULL ? tls_watch_server(node->tls) : NULL,
     };
 
     snprintf(hub.self.cluster_id, sizeof hub.self.cluster_id, "%s", cluster->cluster_id);
@@ -440,16 +441,30 @@ static void start(void *user)
               LOG_S("listen", node->self.address), LOG_S("peer_listen", node->self.peer_address));
 }
 
-static err load_tls(struct node *node)
+static void on_tls_changed(void *user)
+{
+    struct node *node = user;
+
+    if (node->hub != NULL)
+        link_hub_set_tls(node->hub, tls_watch_client(node->tls), tls_watch_server(node->tls));
+}
+
+static err watch_tls(struct node *node)
 {
     const struct node_config *config = node->config;
     struct tls_error why = { "" };
-    struct tls_options options = {
-        .side = TLS_CLIENT,
-        .ca = { .path = config->tls_ca },
-        .cert = { .path = config->tls_cert },
-        .key = { .path = config->tls_key },
-        .verify_peer = true,
+    const struct tls_watch_options options = {
+        .loop = node->loop,
+        .log = node->log,
+        .what = "cluster",
+        .files = { .ca.path = config->tls_ca,
+                   .cert.path = config->tls_cert,
+                   .key.path = config->tls_key,
+                   .verify_peer = true },
+        .client = true,
+        .server = true,
+        .changed = on_tls_changed,
+        .user = node,
     };
 
     if (config->insecure)
@@ -458,12 +473,11 @@ static err load_tls(struct node *node)
         fail(node, "TLS", "tls_ca, tls_cert and tls_key are needed (or insecure, for tests)");
         return ERR_INVALID;
     }
-    err e = tls_config_new(&options, &node->tls_client, &why);
-    options.side = TLS_SERVER;
-    if (e == ERR_OK)
-        e = tls_config_new(&options, &node->tls_server, &why);
+    err e = tls_watch_new(&options, &node->tls, &why);
     if (e != ERR_OK)
         fail(node, "TLS", why.text);
+    else
+        tls_watch_register(node->tls, node->metrics);
     return e;
 }
 
@@ -559,7 +573,7 @@ err node_new(const struct node_options *options, struct node **ret_node)
     if (e == ERR_OK)
         e = find_caches(node);
     if (e == ERR_OK)
-        e = load_tls(node);
+        e = watch_tls(node);
     if (e == ERR_OK)
         e = start_registry(node);
     if (e != ERR_OK) {
@@ -603,8 +617,7 @@ void node_free(struct node *node)
         datadir_close(node->datadir);
     if (node->http != NULL)
         metrics_http_stop(node->http);
-    tls_config_free(node->tls_client);
-    tls_config_free(node->tls_server);
+    tls_watch_free(node->tls);
     node_metrics_free(node->node_metrics);
     metrics_free(node->metrics);
     free(node);

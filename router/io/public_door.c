@@ -5,13 +5,14 @@
 
 #include "router/io/host_port.h"
 #include "runtime/base/check.h"
+#include "runtime/tls_watch/tls_watch.h"
 
 #define STOP_MS_MAX 5000u
 
 struct public_door {
     struct public_door_options options;
     struct rpc_server *server;
-    struct tls_config *tls;
+    struct tls_watch *tls; /* NULL: plain. */
     bool stopped;
 };
 
@@ -98,19 +99,33 @@ static bool is_healthy(void *user)
     return door->options.is_ready(door->options.user);
 }
 
-static err make_tls(struct public_door *door)
+static void on_tls_changed(void *user)
+{
+    struct public_door *door = user;
+
+    rpc_server_set_tls(door->server, tls_watch_server(door->tls));
+}
+
+static err watch_tls(struct public_door *door)
 {
     const struct router_config *config = door->options.config;
+    const struct tls_watch_options options = {
+        .loop = door->options.loop,
+        .log = door->options.log,
+        .what = "public",
+        .files = { .cert.path = config->public_tls_cert,
+                   .key.path = config->public_tls_key,
+                   .alpn = { "h2", "http/1.1" } },
+        .server = true,
+        .changed = on_tls_changed,
+        .user = door,
+    };
     struct tls_error why;
     err e;
 
     if (config->public_tls_cert[0] == 0)
         return ERR_OK;
-    e = tls_config_new(&(struct tls_options){ .side = TLS_SERVER,
-                                              .cert.path = config->public_tls_cert,
-                                              .key.path = config->public_tls_key,
-                                              .alpn = { "h2", "http/1.1" } },
-                       &door->tls, &why);
+    e = tls_watch_new(&options, &door->tls, &why);
     if (e != ERR_OK)
         log_event(door->options.log, LOG_ERROR, "public.bad_certificate", LOG_S("why", why.text));
     return e;
@@ -122,7 +137,7 @@ static err listen_public(struct public_door *door)
     struct host_port address;
     struct rpc_server_config server = {
         .loop = door->options.loop,
-        .tls = door->tls,
+        .tls = door->tls != NULL ? tls_watch_server(door->tls) : NULL,
         .cors_origins = config->cors_origins[0] != 0 ? config->cors_origins : NULL,
         .limits = { .connections_max = config->connections_max,
                     .body_bytes_max = (uint32_t)config->body_size_max,
@@ -162,11 +177,11 @@ err public_door_new(const struct public_door_options *options, struct public_doo
     err e;
 
     door->options = *options;
-    e = make_tls(door);
+    e = watch_tls(door);
     if (e == ERR_OK)
         e = listen_public(door);
     if (e != ERR_OK) {
-        tls_config_free(door->tls);
+        tls_watch_free(door->tls);
         free(door);
         return e;
     }
@@ -182,6 +197,11 @@ uint16_t public_door_port(const struct public_door *door)
 const struct http_stats *public_door_stats(const struct public_door *door)
 {
     return rpc_server_stats(door->server);
+}
+
+double public_door_expires_s(const struct public_door *door)
+{
+    return tls_watch_expires_s(door->tls);
 }
 
 void public_door_drain(struct public_door *door)
@@ -213,6 +233,6 @@ void public_door_free(struct public_door *door)
     else
         log_event(door->options.log, LOG_ERROR, "public.did_not_stop",
                   LOG_N("waited_ms", STOP_MS_MAX));
-    tls_config_free(door->tls);
+    tls_watch_free(door->tls);
     free(door);
 }

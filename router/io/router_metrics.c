@@ -163,6 +163,8 @@ static double read_refused(void *context)
       "Registrations and renewals that etcd did not answer.")                                      \
     X(gauge,   api_keys,                    metrics->gatekeeper ? gatekeeper_keys(metrics->gatekeeper) : 0, \
       "API keys known; 0 where access is open.")                                                   \
+    X(gauge,   public_certificate_expires_seconds, metrics->door ? public_door_expires_s(metrics->door) : 0, \
+      "When the public certificate expires, in seconds since 1970; 0: plain.")                     \
     X(gauge,   http_connections,            http_now(metrics).connections,                         \
       "Public connections.")                                                                       \
     X(counter, http_connections_refused_total, http_now(metrics).connections_refused,              \

@@ -13,6 +13,7 @@
 #include "router/io/router_metrics.h"
 #include "runtime/base/check.h"
 #include "runtime/metrics_http/metrics_http.h"
+#include "runtime/tls_watch/tls_watch.h"
 
 #define DRAIN_POLL_MS 20u
 
@@ -25,7 +26,7 @@ struct router_process {
     struct router_metrics *router_metrics;
     struct metrics_http *metrics_http;
     enum link_transport transport; /* Of links to nodes. */
-    struct tls_config *tls_client, *tls_server;
+    struct tls_watch *tls;         /* Of links; NULL: plain. */
     struct etcd *etcd;
     struct map_feed *feed;
     struct key_feed *keys; /* NULL: anybody may call. */
@@ -164,8 +165,8 @@ static err open_links(struct router_process *process, const struct cluster_recor
         .loop = process->loop,
         .log = process->log,
         .self = { .role = ROLE_ROUTER },
-        .tls_client = process->tls_client,
-        .tls_server = process->tls_server,
+        .tls_client = process->tls != NULL ? tls_watch_client(process->tls) : NULL,
+        .tls_server = process->tls != NULL ? tls_watch_server(process->tls) : NULL,
     };
     struct calls_options calls = { .loop = process->loop,
                                    .request = native_door_request,
@@ -221,16 +222,31 @@ static void start(void *user)
               LOG_N("native_port", native_door_port(process->native)));
 }
 
-static err load_tls(struct router_process *process)
+static void on_tls_changed(void *user)
+{
+    struct router_process *process = user;
+
+    if (process->hub != NULL)
+        link_hub_set_tls(process->hub, tls_watch_client(process->tls),
+                         tls_watch_server(process->tls));
+}
+
+static err watch_tls(struct router_process *process)
 {
     const struct router_config *config = process->config;
     struct tls_error why = { "" };
-    struct tls_options options = {
-        .side = TLS_CLIENT,
-        .ca = { .path = config->tls_ca },
-        .cert = { .path = config->tls_cert },
-        .key = { .path = config->tls_key },
-        .verify_peer = true,
+    const struct tls_watch_options options = {
+        .loop = process->loop,
+        .log = process->log,
+        .what = "cluster",
+        .files = { .ca.path = config->tls_ca,
+                   .cert.path = config->tls_cert,
+                   .key.path = config->tls_key,
+                   .verify_peer = true },
+        .client = true,
+        .server = true,
+        .changed = on_tls_changed,
+        .user = process,
     };
     err e;
 
@@ -240,12 +256,11 @@ static err load_tls(struct router_process *process)
         fail(process, "TLS", "tls_ca, tls_cert and tls_key are needed (or insecure, for tests)");
         return ERR_INVALID;
     }
-    e = tls_config_new(&options, &process->tls_client, &why);
-    options.side = TLS_SERVER;
-    if (e == ERR_OK)
-        e = tls_config_new(&options, &process->tls_server, &why);
+    e = tls_watch_new(&options, &process->tls, &why);
     if (e != ERR_OK)
         fail(process, "TLS", why.text);
+    else
+        tls_watch_register(process->tls, process->metrics);
     return e;
 }
 
@@ -413,7 +428,7 @@ err router_process_new(const struct router_process_options *options,
                                           .slow_ms = options->config->slow_request });
     e = find_transport(process);
     if (e == ERR_OK)
-        e = load_tls(process);
+        e = watch_tls(process);
     if (e == ERR_OK)
         e = start_etcd(process);
     if (e == ERR_OK)
@@ -491,8 +506,7 @@ void router_process_free(struct router_process *process)
         router_deinit(&process->router);
     router_metrics_free(process->router_metrics);
     metrics_free(process->metrics);
-    tls_config_free(process->tls_client);
-    tls_config_free(process->tls_server);
+    tls_watch_free(process->tls);
     free(process);
 }
 

@@ -40,6 +40,7 @@ int process_start(const struct config_program *program, int argc, char *const *a
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN); /* Certificates are read again by themselves. */
     sink->program = text_option(program, ret_config, "name");
     ret_log->log = log_sink_open(sink, level);
     return -1;

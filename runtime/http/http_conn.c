@@ -363,6 +363,27 @@ static void receive_plain(struct http_conn *conn, struct slice bytes)
     }
 }
 
+/* A TLS record never begins with a letter, a request in plain HTTP always does. Whoever forgot the
+ * "s" of https is told so in plain HTTP, which no TLS error would tell him. */
+static bool turn_away_plain(struct http_conn *conn, struct slice bytes)
+{
+    static const char answer[] =
+        "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 51\r\n"
+        "Connection: close\r\n\r\nthis port speaks TLS: call it with https, not http\n";
+    bool plain = !conn->heard && bytes.data[0] >= 'A' && bytes.data[0] <= 'Z';
+
+    conn->heard = true;
+    if (!plain)
+        return false;
+    conn->server->stats.bad_messages++;
+    tls_session_free(conn->tls);
+    conn->tls = NULL;
+    conn->turned_away = true;
+    buf_append(&conn->out, answer, sizeof answer - 1);
+    http_conn_close_soon(conn);
+    return true;
+}
+
 static void receive_tls(struct http_conn *conn, struct slice bytes)
 {
     struct http_server *server = conn->server;
@@ -401,11 +422,13 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
         return;
     }
     conn->server->stats.bytes_received += (uint64_t)size;
-    if (conn->state == CONN_LINGER)
+    if (conn->state == CONN_LINGER || conn->turned_away)
         return;
     struct slice data = { (const uint8_t *)bytes->base, (size_t)size };
     conn->receiving = true;
-    if (conn->tls != NULL)
+    if (conn->tls != NULL && turn_away_plain(conn, data))
+        ;
+    else if (conn->tls != NULL)
         receive_tls(conn, data);
     else
         receive_plain(conn, data);

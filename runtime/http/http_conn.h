@@ -56,9 +56,11 @@ struct http_conn {
     bool dirty;
     bool writing;
     bool reading;
-    bool receiving;  /* Inside the parser: closing waits until it returns. */
-    bool close_soon; /* Close once everything is sent.                     */
-    bool doomed;     /* Close when the parser returns.                     */
+    bool receiving;   /* Inside the parser: closing waits until it returns. */
+    bool close_soon;  /* Close once everything is sent.                     */
+    bool doomed;      /* Close when the parser returns.                     */
+    bool heard;       /* TLS: something came.                               */
+    bool turned_away; /* Answered for good: what comes is not read.        */
 
     llhttp_t parser;                /* HTTP/1.1 */
     struct http_exchange *incoming; /* HTTP/1.1: its body is being received. */

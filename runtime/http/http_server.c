@@ -217,6 +217,15 @@ static void listener_close(struct http_server *server)
         uv_close((uv_handle_t *)&server->listener, on_listener_closed);
 }
 
+void http_server_set_tls(struct http_server *server, struct tls_config *tls)
+{
+    struct tls_config *old = server->config.tls;
+
+    CHECK(old != NULL && tls != NULL);
+    server->config.tls = tls_config_hold(tls);
+    tls_config_free(old);
+}
+
 void http_server_drain(struct http_server *server)
 {
     struct http_conn *next;

@@ -53,6 +53,7 @@ NODISCARD err http_server_init(struct http_server *server, const struct http_ser
 /* After on_stopped. Every exchange must have been answered. */
 void http_server_deinit(struct http_server *server);
 uint16_t http_server_port(const struct http_server *server);
+void http_server_set_tls(struct http_server *server, struct tls_config *tls);
 void http_server_drain(struct http_server *server);
 void http_server_stop(struct http_server *server, void (*on_stopped)(void *user), void *user);
 

@@ -501,6 +501,11 @@ void rpc_server_adopt(struct rpc_server *server, int fd)
     http_conn_adopt(&server->http, fd);
 }
 
+void rpc_server_set_tls(struct rpc_server *server, struct tls_config *tls)
+{
+    http_server_set_tls(&server->http, tls);
+}
+
 void rpc_server_drain(struct rpc_server *server)
 {
     http_server_drain(&server->http);

@@ -92,6 +92,8 @@ const struct http_stats *rpc_server_stats(const struct rpc_server *server);
  * tests and fuzzers, which have no network. */
 void rpc_server_adopt(struct rpc_server *server, int fd);
 
+/* New connections use this certificate from now on. CHECK: a server that began plain stays so. */
+void rpc_server_set_tls(struct rpc_server *server, struct tls_config *tls);
 /* Stops accepting; connections close after the requests they have (GOAWAY, Connection: close). */
 void rpc_server_drain(struct rpc_server *server);
 /* Closes the listener and every connection (on_cancel for each open request). on_stopped is

@@ -370,11 +370,15 @@ static void tls_serves_http_1_as_agreed_by_alpn(void **state)
     tls_config_free(config);
     client_close(&secure.client);
 
-    /* Plain text on the TLS port is not answered. */
+    /* Plain text on the TLS port is no request: it is told what was forgotten. */
+    unsigned requests = f->requests;
     struct client plain = client_connect(f);
     client_send_text(&plain, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_true(client_await_close(f, &plain));
-    assert_null(strstr(client_text(&plain), "HTTP/1.1"));
+    assert_non_null(strstr(client_text(&plain), "HTTP/1.1 400 "));
+    assert_non_null(strstr(client_text(&plain), "call it with https"));
+    assert_null(strstr(client_text(&plain), "ok"));
+    assert_int_equal(f->requests, requests);
     client_close(&plain);
     for (size_t i = 0; i < 4; i++) {
         static const char *const files[] = { "ca.crt", "ca.key", "r.crt", "r.key" };
