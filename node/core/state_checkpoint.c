@@ -40,10 +40,10 @@ bool state_checkpoint_begin(struct state *state, const struct state_write **ret_
     uint32_t count = state->dirty_count;
     for (uint32_t i = 0; i < FRESH_TABLES; i++)
         count += state->fresh[i].run.count;
-    if (state->write_capacity < count) {
-        state->write_capacity = count;
-        state->frozen = mem_realloc(state->frozen, sizeof(struct row *) * count);
-        state->writes = mem_realloc(state->writes, sizeof *state->writes * count);
+    if (state->write_capacity <= count) { /* Also for none: places are counted from `writes`. */
+        state->write_capacity = count + 1;
+        state->frozen = mem_realloc(state->frozen, sizeof(struct row *) * state->write_capacity);
+        state->writes = mem_realloc(state->writes, sizeof *state->writes * state->write_capacity);
     }
     freeze_rows(state);
     struct state_write *write = state->writes + state->frozen_count;

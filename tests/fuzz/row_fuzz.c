@@ -157,13 +157,47 @@ static const ProtobufCMessageDescriptor *message_of(enum kind kind)
     }
 }
 
+/* Holds a field with number 0, somewhere: protobuf-c reads one whose tag has two bytes, writes it
+ * with one, and refuses that. We write none. */
+static bool has_field_0(const ProtobufCMessage *message)
+{
+    for (unsigned i = 0; i < message->n_unknown_fields; i++) {
+        if (message->unknown_fields[i].tag == 0)
+            return true;
+    }
+    for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &message->descriptor->fields[i];
+        const char *place = (const char *)message + field->offset;
+        bool list = field->label == PROTOBUF_C_LABEL_REPEATED;
+        size_t count = 1;
+        if (field->type != PROTOBUF_C_TYPE_MESSAGE)
+            continue;
+        if (list)
+            memcpy(&count, (const char *)message + field->quantifier_offset, sizeof count);
+        else if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0 &&
+                 memcmp((const char *)message + field->quantifier_offset, &field->id,
+                        sizeof field->id) != 0)
+            continue;
+        const ProtobufCMessage *const *parts = NULL;
+        if (list)
+            memcpy(&parts, place, sizeof parts);
+        else
+            parts = (const ProtobufCMessage *const *)(const void *)place;
+        for (size_t j = 0; j < count; j++) {
+            if (parts[j] != NULL && has_field_0(parts[j]))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Rows of mail and of the channel are messages: what is read is written as one that stays. */
 static void check_message(const ProtobufCMessageDescriptor *type, struct slice row,
                           struct arena *arena)
 {
     const ProtobufCMessage *message = arena_unpack(arena, type, row);
 
-    if (message == NULL)
+    if (message == NULL || has_field_0(message))
         return;
     struct slice first = arena_pack(arena, message);
     message = arena_unpack(arena, type, first);
