@@ -8,6 +8,7 @@
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
+#include "holdfast/v1/backup.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"

@@ -22,6 +22,7 @@ enum method_route {
     METHOD_READ,        /* To the owner of the entity's shard; a linearizable read.           */
     METHOD_SHARD,       /* To the owner of the shard the request names; read there.           */
     METHOD_SHARD_WRITE, /* To the owner of the shard the request names; goes through the log. */
+    METHOD_SHARD_VIEW,  /* To the owner of the shard the request names; answered beside its log. */
     METHOD_NODE,        /* To a node, about itself.                                           */
     METHOD_OWNER,       /* Appended by a shard's owner itself; refused from outside.          */
     METHOD_COORDINATOR  /* To the elected coordinator.                                        */
@@ -100,6 +101,14 @@ enum method_route {
     X(117, TAKE_CUT,         internal__v1, NodeService, TakeCut, METHOD_SHARD_WRITE, NONE, 0, take_cut) \
     X(118, AUDIT_SEARCH,     internal__v1, NodeService, AuditSearch, METHOD_SHARD, NONE, 0, audit_search) \
     X(126, MEMBER_STATE,     internal__v1, NodeService, MemberState, METHOD_SHARD, NONE, 0, member_state) \
+    X(140, GET_BACKUP_STATE, v1, BackupService, GetBackupState, METHOD_SHARD, ADMIN, 0, get_backup_state) \
+    X(141, ARM_BACKUP,       v1, BackupService, ArmBackup, METHOD_SHARD_VIEW, ADMIN, 0, arm_backup) \
+    X(142, CUT_BACKUP,       v1, BackupService, CutBackup, METHOD_SHARD_WRITE, ADMIN, 0, cut_backup) \
+    X(143, READ_BACKUP,      v1, BackupService, ReadBackup, METHOD_SHARD_VIEW, ADMIN, 0, read_backup) \
+    X(144, PREPARE_RESTORE,  v1, BackupService, PrepareRestore, METHOD_ROUTER, ADMIN, 0, prepare_restore) \
+    X(145, BEGIN_RESTORE,    v1, BackupService, BeginRestore, METHOD_SHARD_WRITE, ADMIN, 0, begin_restore) \
+    X(146, RESTORE_ROWS,     v1, BackupService, RestoreRows, METHOD_SHARD_WRITE, ADMIN, 0, restore_rows) \
+    X(147, FINISH_RESTORE,   v1, BackupService, FinishRestore, METHOD_SHARD_WRITE, ADMIN, 0, finish_restore) \
     METHOD_TABLE_DEBUG(X)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
@@ -111,7 +120,7 @@ enum method_route {
 
 #define METHOD_ENUM(number, enumerator, package, service, method, route, scopes, element, snake)   \
     METHOD_##enumerator = (number),
-enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 139 };
+enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 159 };
 #undef METHOD_ENUM
 
 struct method_info {

@@ -17,6 +17,8 @@ static const struct {
     { "events", verb_events },   { "reconcile", verb_reconcile },
     { "item", verb_item },       { "quarantine", verb_quarantine },
     { "swap", verb_swap },
+    { "backup", verb_backup },
+    { "restore", verb_restore },
 #ifdef HOLDFAST_DEBUG_INJECT
     { "debug", verb_debug },
 #endif

@@ -17,6 +17,8 @@ int verb_events(const struct arguments *arguments);
 int verb_reconcile(const struct arguments *arguments);
 int verb_swap(const struct arguments *arguments);
 int verb_quarantine(const struct arguments *arguments);
+int verb_backup(const struct arguments *arguments);
+int verb_restore(const struct arguments *arguments);
 int verb_debug(const struct arguments *arguments); /* With HOLDFAST_DEBUG_INJECT alone. */
 int verb_op(const struct arguments *arguments);
 int verb_key(const struct arguments *arguments);

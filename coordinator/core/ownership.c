@@ -80,6 +80,8 @@ static bool name_owner(struct coord *coord, uint32_t number, uint64_t owner, con
 
     CHECK(to != NULL);
     record.generation = coord->cluster.generation;
+    if (record.epoch < coord->cluster.epoch_floor)
+        record.epoch = coord->cluster.epoch_floor;
     record.epoch++;
     record.owner = owner;
     if (!flight_put_shard(coord, number, &record))
@@ -273,6 +275,8 @@ static bool check_owner(struct coord *coord, uint32_t number)
         coord->stats.failovers++;
         return name_owner(coord, number, heir, "owner's lease is gone");
     }
+    if (shard->record.epoch <= coord->cluster.epoch_floor)
+        return name_owner(coord, number, shard->record.owner, "a backup had later epochs");
     if (owner->life_revision > shard->mod_revision) {
         coord->stats.restarts++;
         if (owner->record.damaged_shards > 0) {
@@ -350,7 +354,7 @@ static bool place_shard(struct coord *coord, uint32_t number,
 {
     struct shard_record record = {
         .generation = coord->cluster.generation,
-        .epoch = 1,
+        .epoch = coord->cluster.epoch_floor + 1,
         .owner = proposal->owner,
         .config = 1,
         .phase = SHARD_STABLE,

@@ -11,6 +11,7 @@
 #include "node/core/outcome_row.h"
 #include "node/core/receipt.h"
 #include "node/core/refusal.h"
+#include "node/core/restore.h"
 #include "node/core/rows.h"
 #include "node/core/txn_part.h"
 #include "runtime/base/check.h"
@@ -522,6 +523,26 @@ static bool refuse_held_back(struct step *step)
     return true;
 }
 
+/* True: the shard waits for the rows of a backup, and the entry has no effect. */
+static bool refuse_restoring(struct step *step)
+{
+    struct shard_use *use = &step->applier->meta.use;
+
+    if (use->kind == USE_EMPTY &&
+        (step->method->route == METHOD_MUTATION || step->op.method == METHOD_CHANNEL_DELIVER))
+        use->kind = USE_SERVING;
+    if (use->kind != USE_RESTORING || !restore_holds_back(step->op.method))
+        return false;
+    if (step->method->route == METHOD_OWNER)
+        return true;
+    (void)refuse(&step->applier->arena, &step->refusal, CODE(UNAVAILABLE), "",
+                 "shard %u is being restored from a backup; nothing was done",
+                 step->applier->shard);
+    step->refusal.retry_after_ms = RESTORING_RETRY_MS;
+    refuse_unstored(step);
+    return true;
+}
+
 static err apply_operation(struct applier *applier, const struct entry *entry, struct need *need,
                            struct outcome *outcome)
 {
@@ -555,6 +576,8 @@ static err apply_operation(struct applier *applier, const struct entry *entry, s
         .handlers = applier->handlers,
     };
     unpack_request(&step);
+    if (refuse_restoring(&step))
+        return ERR_OK;
     if (step.op.id.text.size > 0)
         e = deduplicate(&step, &done);
     if (e != ERR_OK || done)

@@ -7,6 +7,7 @@
 #include "node/core/audit.h"
 
 #define PRUNE_ROWS_MAX          512u
+#define RESTORING_RETRY_MS      1000u
 #define PRUNE_EVERY_MS          60000u
 #define OPERATION_WINDOW_MS_MIN (15u * 60u * 1000u)
 

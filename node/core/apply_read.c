@@ -98,6 +98,12 @@ err applier_read(struct applier *applier, uint32_t method, struct slice request,
                      "method %u is not a read of a shard", method);
         return ERR_INVALID;
     }
+    if (info->route == METHOD_READ && applier->meta.use.kind == USE_RESTORING) {
+        err refused = refuse(arena, ret_refusal, CODE(UNAVAILABLE), "",
+                             "shard %u is being restored from a backup", applier->shard);
+        ret_refusal->retry_after_ms = RESTORING_RETRY_MS;
+        return refused;
+    }
     ProtobufCMessage *message = arena_unpack(arena, info->request, request);
     if (message == NULL)
         return refuse(arena, ret_refusal, CODE(INVALID_ARGUMENT), "",
@@ -216,5 +222,7 @@ bool applier_due(struct applier *applier, uint64_t unix_ms, struct buf *out, uin
 {
     arena_reset(&applier->scratch);
     *ret_next_ms = unix_ms + DUE_ASK_MS;
+    if (applier->meta.use.kind == USE_RESTORING)
+        return false;
     return timer_due(applier, unix_ms, out, ret_next_ms) || prune_due(applier, unix_ms, out);
 }

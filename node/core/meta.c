@@ -5,7 +5,8 @@
 
 #include "runtime/base/check.h"
 
-#define META_VERSION                4u
+#define META_VERSION                5u
+#define META_VERSION_WITHOUT_USE    4u
 #define OPERATION_WINDOW_MS_DEFAULT (24ull * 3600u * 1000u)
 #define OPERATIONS_MAX_DEFAULT      2000000u
 #define ITEMS_MAX_DEFAULT           10000u
@@ -216,6 +217,25 @@ void meta_encode(const struct meta *meta, struct buf *out)
         buf_put_u64(out, meta->cuts[i].open);
         totals_encode(&meta->cuts[i].totals, out);
     }
+    buf_put_u8(out, (uint8_t)meta->use.kind);
+    put_hash(meta->use.restore_id, out);
+    buf_put_u64(out, meta->use.parts);
+    buf_put_u64(out, meta->use.rows.count);
+    buf_put_u64(out, meta->use.rows.sums[0]);
+    buf_put_u64(out, meta->use.rows.sums[1]);
+}
+
+static void read_use(struct reader *reader, struct shard_use *use)
+{
+    uint8_t kind = read_u8(reader);
+
+    reader->bad |= kind > USE_RESTORING;
+    use->kind = (enum use_kind)kind;
+    use->restore_id = read_hash(reader);
+    use->parts = read_u64(reader);
+    use->rows.count = read_u64(reader);
+    use->rows.sums[0] = read_u64(reader);
+    use->rows.sums[1] = read_u64(reader);
 }
 
 static void read_expired(struct reader *reader, struct meta *meta)
@@ -308,9 +328,14 @@ err meta_decode(struct slice bytes, struct meta *meta)
     struct meta read;
 
     memset(&read, 0, sizeof read);
-    if (read_u8(&reader) != META_VERSION)
+    uint8_t version = read_u8(&reader);
+    if (version != META_VERSION && version != META_VERSION_WITHOUT_USE)
         return ERR_CORRUPT;
     read_meta(&reader, &read);
+    /* Of an older one it was not noted: it must not pass for empty. */
+    read.use.kind = USE_SERVING;
+    if (version >= META_VERSION)
+        read_use(&reader, &read.use);
     if (reader_finish(&reader) != ERR_OK) {
         meta_deinit(&read);
         return ERR_CORRUPT;

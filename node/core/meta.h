@@ -9,6 +9,7 @@
 #include "node/core/op.h"
 #include "node/core/start.h"
 #include "node/core/totals.h"
+#include "runtime/base/row_digest.h"
 
 #define CURRENCIES_MAX          64u
 #define CURRENCY_NAME_BYTES_MAX 32u
@@ -50,6 +51,19 @@ struct policy {
     struct currency currencies[CURRENCIES_MAX]; /* Sorted by name. */
 };
 
+enum use_kind {
+    USE_EMPTY,    /* No player was ever written. */
+    USE_SERVING,  /* As ever. */
+    USE_RESTORING /* Rows of a backup are being put; nothing else is carried out (restore.h). */
+};
+
+struct shard_use {
+    enum use_kind kind;
+    struct hash128 restore_id; /* Of the backup it was, or is being, restored from; zeros: none. */
+    uint64_t parts;            /* Put so far, ... */
+    struct row_digest rows;    /* ... and what they come to. */
+};
+
 struct meta {
     uint64_t applied_index;
     struct dot applied_dot;
@@ -76,6 +90,7 @@ struct meta {
     struct totals totals;       /* As of now. */
     struct cut cuts[CUTS_KEPT]; /* The newest first. */
     struct policy policy;
+    struct shard_use use;
 };
 
 void meta_init(struct meta *meta);

@@ -7,6 +7,8 @@
 #include "node/core/rows.h"
 #include "runtime/base/check.h"
 
+#define FENCE_GENERATION_SHIFT 40u
+
 static void timer_set(struct apply_context *context, uint64_t due_ms)
 {
     struct session *session = &context->player->session;
@@ -44,6 +46,15 @@ const char *incarnation_text(struct arena *arena, struct incarnation incarnation
     return text;
 }
 
+/* A cluster that was restored does not know which fences were given out after its backup: those of
+ * its own generation begin above all that an earlier one can have reached. */
+static uint64_t fence_after(const struct meta *meta, uint64_t fence)
+{
+    uint64_t least = meta->generation > 1 ? (meta->generation - 1) << FENCE_GENERATION_SHIFT : 0;
+
+    return (fence > least ? fence : least) + 1;
+}
+
 void session_grant(struct apply_context *context, struct incarnation incarnation,
                    Holdfast__V1__StartSessionResponse *response)
 {
@@ -52,7 +63,7 @@ void session_grant(struct apply_context *context, struct incarnation incarnation
     if (session->state == SESSION_FREE)
         context->meta->session_count++;
     session->state = SESSION_GRANTED;
-    session->fence++;
+    session->fence = fence_after(context->meta, session->fence);
     session->incarnation = incarnation;
     session->acquired_at_ms = context->owner_ms;
     response->fence = session->fence;

@@ -169,6 +169,13 @@ void shard_checkpoint_end(struct shard *shard, bool written);
 /* The log must keep what is above this index for one who has or gets a snapshot; UINT64_MAX:
  * nobody does. */
 uint64_t shard_snapshot_pin(const struct shard *shard, uint64_t now_ms);
+/* Backups (docs/backup.md): from here on the shard stops before the entry that first takes a cut at
+ * or above `cut`, until it is told to pass. 0: it does not. */
+void shard_arm(struct shard *shard, uint64_t cut);
+/* It stands there: a checkpoint begun now shows the shard as of the cut. */
+bool shard_at_cut(const struct shard *shard);
+/* Goes on with the next step, and is armed no more. */
+void shard_pass_cut(struct shard *shard);
 /* Drops clean rows down to `bytes_max`. */
 void shard_evict(struct shard *shard, size_t bytes_max);
 

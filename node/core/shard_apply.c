@@ -1,6 +1,11 @@
 #include "idl/method.h"
+#include "node/core/proto_scan.h"
 #include "node/core/shard_internal.h"
 #include "runtime/base/check.h"
+
+/* Of DeliverRequest; and of TakeCutRequest, CutBackupRequest and SettleRequest. */
+#define DELIVER_CUT_FIELD 3u
+#define CUT_FIELD         2u
 
 static struct call *call_at(struct shard *shard, uint64_t index)
 {
@@ -188,6 +193,42 @@ static void applied(struct shard *shard, const struct entry *entry, const struct
     CHECK(shard_rep_step(shard, &done, out) == ERR_OK);
 }
 
+/* The cut that an entry takes before anything else; 0: none. */
+static uint64_t cut_brought(const struct entry *entry)
+{
+    struct reader reader = reader_from(entry->body);
+    uint64_t cut = 0;
+    struct op op;
+
+    if (entry->kind == ENTRY_CUT)
+        return read_u64(&reader);
+    if (entry->kind != ENTRY_OP || op_decode(entry->body, &op) != ERR_OK)
+        return 0;
+    if (op.method == METHOD_CHANNEL_DELIVER)
+        (void)proto_scan_varint(op.request, DELIVER_CUT_FIELD, &cut);
+    else if (op.method == METHOD_TAKE_CUT || op.method == METHOD_CUT_BACKUP ||
+             op.method == METHOD_CHANNEL_SETTLE)
+        (void)proto_scan_varint(op.request, CUT_FIELD, &cut);
+    return cut;
+}
+
+void shard_arm(struct shard *shard, uint64_t cut)
+{
+    shard->armed_cut = cut;
+    shard->at_cut = false;
+}
+
+bool shard_at_cut(const struct shard *shard)
+{
+    return shard->at_cut;
+}
+
+void shard_pass_cut(struct shard *shard)
+{
+    CHECK(shard->at_cut);
+    shard_arm(shard, 0);
+}
+
 void shard_apply(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
     uint32_t left = shard->limits.apply_batch_max;
@@ -198,6 +239,11 @@ void shard_apply(struct shard *shard, const struct shard_event *event, struct sh
         struct entry *entry = entry_ref(rep_entry(shard->rep, index));
         struct outcome outcome = { 0 };
 
+        if (shard->armed_cut != 0 && cut_brought(entry) >= shard->armed_cut) {
+            shard->at_cut = true;
+            entry_unref(entry);
+            break;
+        }
         err e = applier_apply(shard->applier, entry, &shard->need, &outcome);
         if (e == ERR_NEED) {
             shard->apply_blocked = true;

@@ -284,6 +284,10 @@ void shard_channel_progress(struct shard *shard, const struct shard_event *event
 
     if (!shard_serves(shard) || shard->limits.shard_count < 2)
         return;
+    if (shard_meta(shard)->use.kind == USE_RESTORING) {
+        channel_lanes_clear(lanes); /* Its outbox is looked at once it is whole. */
+        return;
+    }
     if (lanes->scanned < shard->limits.shard_count)
         scan(shard, event, out);
     if (!lanes->wanted && event->type != SHARD_TICK && event->type != SHARD_ROWS)

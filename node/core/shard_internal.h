@@ -58,8 +58,10 @@ struct shard {
     bool apply_blocked;   /* Rows are missing for the next entry. */
     bool flush_wanted;
     bool checkpoint_open;
-    uint64_t checkpoint_index;  /* Of the open checkpoint. */
-    uint64_t clean_index;       /* Applied index of the last finished checkpoint. */
+    uint64_t checkpoint_index; /* Of the open checkpoint. */
+    uint64_t clean_index;      /* Applied index of the last finished checkpoint. */
+    uint64_t armed_cut;        /* 0: not armed. */
+    bool at_cut;
     struct channel_lanes lanes; /* What is on its way to other shards. */
     struct snapshot_source source;
     struct snapshot_target target;

@@ -52,7 +52,7 @@ struct node_metrics *node_metrics_new(struct metrics *metrics)
 
     m->metrics = metrics;
     for (size_t i = 0; i < count; i++) {
-        if (methods[i].route >= METHOD_MUTATION && methods[i].route <= METHOD_SHARD_WRITE)
+        if (methods[i].route >= METHOD_MUTATION && methods[i].route <= METHOD_SHARD_VIEW)
             register_method(m, &methods[i]);
     }
     return m;

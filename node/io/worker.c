@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "idl/method.h"
 #include "node/io/worker_internal.h"
 #include "runtime/base/check.h"
 
@@ -101,6 +102,8 @@ void worker_step(struct worker *worker, uint32_t shard, struct shard_event *even
     shard_step(slot->shard, event, &worker->out);
     carry_out(worker, shard);
     pace_follow(worker, slot, flush_list_add(worker, shard));
+    if (shard_at_cut(slot->shard))
+        worker_backup_freeze(worker, shard);
 }
 
 /* Proposals made while flushing (a freed session's next waiter) leave in the same round. */
@@ -120,6 +123,8 @@ static void flush_shard(struct worker *worker, uint32_t shard)
         carry_out(worker, shard);
         pace_follow(worker, &worker->slots[shard], false);
     }
+    if (shard_at_cut(flushed))
+        worker_backup_freeze(worker, shard);
 }
 
 static void flush_all(struct worker *worker)
@@ -215,6 +220,7 @@ static void on_tick(void *user)
         evict(worker);
     worker_checkpoint_tick(worker);
     worker_snapshot_tick(worker);
+    worker_backup_tick(worker);
     publish_all(worker);
 }
 
@@ -243,7 +249,7 @@ static bool work_is_done(void *user)
 {
     const struct worker *worker = user;
     return worker->loads_open == 0 && worker->writes_open == 0 && !worker->checkpoint_running &&
-           worker->snapshots_open == 0;
+           worker->snapshots_open == 0 && worker->backup_reads_open == 0;
 }
 
 void worker_free(struct worker *worker)
@@ -256,6 +262,7 @@ void worker_free(struct worker *worker)
     CHECK(loop_run_until(worker->options.loop, work_is_done, worker, 60000));
     loop_timer_stop(&worker->pace_timer);
     loop_hook_disarm(&worker->round_hook);
+    worker_backup_deinit(worker);
     worker_write_deinit(worker);
     worker_load_deinit(worker);
     worker_snapshot_deinit(worker);
@@ -477,6 +484,10 @@ err worker_call(struct worker *worker, uint32_t shard, uint64_t call, uint32_t m
     if (shard >= worker->options.shard_count || worker->slots[shard].shard == NULL ||
         worker->slots[shard].install != INSTALL_NONE)
         return ERR_NOT_FOUND;
+    if (method_find(method)->route == METHOD_SHARD_VIEW) {
+        worker_backup_call(worker, shard, call, method, request);
+        return ERR_OK;
+    }
     worker_step(worker, shard,
                 &(struct shard_event){ .type = SHARD_CALL,
                                        .call = call,

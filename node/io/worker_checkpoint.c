@@ -70,6 +70,8 @@ static void on_done(uv_work_t *work, int status)
     shard_checkpoint_end(slot->shard, job->result == ERR_OK);
     if (job->result == ERR_OK)
         slot->written_index = job->checkpoint.index;
+    if (job->of_backup)
+        worker_backup_written(worker, job->shard, job->result == ERR_OK);
     slot->checkpoints++;
     buf_deinit(&job->checkpoint.meta_row);
 }
@@ -99,6 +101,8 @@ void worker_checkpoint_abandon(struct worker *worker)
     worker->checkpoint_waits = false;
     shard_checkpoint_end(worker->slots[worker->checkpoint.shard].shard, false);
     buf_deinit(&worker->checkpoint.checkpoint.meta_row);
+    if (worker->checkpoint.of_backup)
+        worker->slots[worker->checkpoint.shard].backup = (struct backup){ 0 };
 }
 
 static void start_flush(struct worker *worker)
@@ -110,18 +114,35 @@ static void start_flush(struct worker *worker)
     start(worker);
 }
 
+/* A shard that a backup froze goes before its turn. False: there is none. */
+static bool start_frozen(struct worker *worker)
+{
+    uint32_t shard = worker_backup_frozen(worker);
+
+    if (shard == UINT32_MAX)
+        return false;
+    worker->checkpoint.checkpoint = worker->slots[shard].backup.checkpoint;
+    worker->checkpoint.shard = shard;
+    worker->checkpoint.flush = false;
+    worker->checkpoint.of_backup = true;
+    start_when_durable(worker);
+    return true;
+}
+
 /* The next shard with anything to write; false when the round is over. */
 static bool start_next(struct worker *worker)
 {
     while (worker->checkpoint_next < worker->options.shard_count) {
         uint32_t shard = worker->checkpoint_next++;
         struct slot *slot = &worker->slots[shard];
-        if (slot->shard == NULL || slot->install != INSTALL_NONE)
+        if (slot->shard == NULL || slot->install != INSTALL_NONE ||
+            slot->backup.state == BACKUP_ARMED || slot->backup.state == BACKUP_FROZEN)
             continue;
         if (!shard_checkpoint_begin(slot->shard, &worker->checkpoint.checkpoint))
             continue;
         worker->checkpoint.shard = shard;
         worker->checkpoint.flush = false;
+        worker->checkpoint.of_backup = false;
         start_when_durable(worker);
         return true;
     }
@@ -138,6 +159,8 @@ void worker_checkpoint_tick(struct worker *worker)
         start_when_durable(worker);
         return;
     }
+    if (!worker->checkpoint_running && start_frozen(worker))
+        return;
     if (worker->checkpoint_running || (now_ms < worker->checkpoint_due_ms && !hurry))
         return;
     /* The last ones are written: what its peers still send stays in the log. */

@@ -17,6 +17,24 @@ enum install {
     INSTALL_RECOVER /* At a start: the log forgets its entries. */
 };
 
+/* A shard on its way to a backup, docs/backup.md. */
+enum backup_state {
+    BACKUP_NONE,
+    BACKUP_ARMED,  /* Waits for the cut; no checkpoint may be open then. */
+    BACKUP_FROZEN, /* Its checkpoint at the cut waits to be written. */
+    BACKUP_VIEWED  /* There is a view of what was written. */
+};
+
+struct backup {
+    enum backup_state state;
+    uint64_t cut;
+    uint64_t touched_ms;
+    struct shard_checkpoint checkpoint; /* FROZEN */
+    struct db_view *view;               /* VIEWED */
+    uint64_t index;                     /* What it shows. */
+    uint32_t reads_open;
+};
+
 /* One shard at this node. */
 struct slot {
     struct shard *shard; /* NULL: not held here. */
@@ -34,6 +52,7 @@ struct slot {
     struct db_view *view;     /* That a snapshot is read from. While a page is read: the job's. */
     struct buf snapshot_meta;
     uint32_t loads_open, writes_open, snapshot_jobs; /* On their way. */
+    struct backup backup;
 };
 
 /*
@@ -97,6 +116,7 @@ struct checkpoint_job {
     struct worker *worker;
     uint32_t shard;
     bool flush;
+    bool of_backup; /* Begun at a backup's cut. */
     struct shard_checkpoint checkpoint;
     err result;
     uint64_t *flush_indexes; /* By shard: what the flush covers. */
@@ -148,6 +168,7 @@ struct worker {
     bool checkpoint_pressed; /* Dirty rows fill more than half of the cache. */
     bool checkpoint_hurry;   /* Do not wait between shards. */
     uint64_t checkpoint_rounds;
+    uint32_t backup_reads_open;
     bool stopping;
 };
 
@@ -191,5 +212,21 @@ void worker_snapshot_deinit(struct worker *worker);
 void worker_checkpoint_tick(struct worker *worker);
 /* Gives up one that waits for the log. */
 void worker_checkpoint_abandon(struct worker *worker);
+
+/* worker_backup.c */
+/* METHOD_SHARD_VIEW. */
+void worker_backup_call(struct worker *worker, uint32_t shard, uint64_t call, uint32_t method,
+                        struct slice request);
+/* The shard stands at the cut that it was armed for: freezes it, and lets it pass. */
+void worker_backup_freeze(struct worker *worker, uint32_t shard);
+/* A frozen shard whose checkpoint is to be written next; UINT32_MAX: none. */
+uint32_t worker_backup_frozen(const struct worker *worker);
+/* That checkpoint is written, or failed. */
+void worker_backup_written(struct worker *worker, uint32_t shard, bool written);
+/* Gives up a cut that is not viewed yet. */
+void worker_backup_drop(struct worker *worker, uint32_t shard);
+/* Gives up what nobody asks for any more. */
+void worker_backup_tick(struct worker *worker);
+void worker_backup_deinit(struct worker *worker);
 
 #endif

@@ -228,6 +228,7 @@ static void install_begin(struct worker *worker, uint32_t shard, struct snapshot
     slot->resumes = shard_resumes(slot->shard);
     if (worker->checkpoint_waits && worker->checkpoint.shard == shard)
         worker_checkpoint_abandon(worker);
+    worker_backup_drop(worker, shard);
     log_event(worker->options.log, LOG_INFO,
               rep_is_removed(shard_rep(slot->shard)) ? "shard.removed" : "shard.snapshot_received",
               LOG_N("shard", shard));

@@ -49,6 +49,11 @@ static const struct handler *const handlers[] = {
 #ifdef HOLDFAST_DEBUG_INJECT
     [METHOD_DEBUG_INJECT]      = &debug_inject_handler,
 #endif
+    [METHOD_GET_BACKUP_STATE]  = &backup_get_backup_state_handler,
+    [METHOD_CUT_BACKUP]        = &backup_cut_backup_handler,
+    [METHOD_BEGIN_RESTORE]     = &backup_begin_restore_handler,
+    [METHOD_RESTORE_ROWS]      = &backup_restore_rows_handler,
+    [METHOD_FINISH_RESTORE]    = &backup_finish_restore_handler,
     [METHOD_CONTAIN_PLAYER]    = &node_contain_player_handler,
     [METHOD_LIST_QUARANTINED]  = &admin_list_quarantined_handler,
     [METHOD_GET_QUARANTINE]    = &admin_get_quarantine_handler,

@@ -23,6 +23,7 @@ void admin_get_cluster_handle(struct request *request);
 void admin_list_shards_handle(struct request *request);
 void admin_list_servers_handle(struct request *request);
 void admin_list_events_handle(struct request *request);
+void backup_prepare_restore_handle(struct request *request);
 void admin_set_policy_handle(struct request *request);
 void transaction_read_handle(struct request *request);
 

@@ -58,6 +58,8 @@ static handle_fn *find_handler(const struct method_info *method)
         return admin_list_servers_handle;
     case METHOD_LIST_EVENTS:
         return admin_list_events_handle;
+    case METHOD_PREPARE_RESTORE:
+        return backup_prepare_restore_handle;
     case METHOD_SET_POLICY:
         return admin_set_policy_handle;
     case METHOD_TRANSACTION_READ:
@@ -67,7 +69,8 @@ static handle_fn *find_handler(const struct method_info *method)
     }
     if (method->route == METHOD_MUTATION || method->route == METHOD_READ)
         return forward_handle;
-    if (method->route == METHOD_SHARD)
+    if (method->route == METHOD_SHARD || method->route == METHOD_SHARD_WRITE ||
+        method->route == METHOD_SHARD_VIEW)
         return forward_shard_handle;
     if (scatter_limit(method) > 0)
         return batch_handle;

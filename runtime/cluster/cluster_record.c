@@ -57,6 +57,8 @@ void cluster_record_encode(const struct cluster_record *record, struct buf *out)
     put(object, "replication_factor", json_integer(record->replication_factor));
     put(object, "created_by", json_string(record->created_by));
     put(object, "policy_seed", json_string(record->policy_seed));
+    if (record->epoch_floor > 0)
+        put(object, "epoch_floor", decimal(record->epoch_floor));
     print(object, out);
 }
 
@@ -72,6 +74,7 @@ err cluster_record_decode(struct slice json, struct cluster_record *ret_record,
     record.replication_factor = record_u32(&f, "replication_factor");
     record_text(&f, "created_by", record.created_by, sizeof record.created_by);
     record_text(&f, "policy_seed", record.policy_seed, sizeof record.policy_seed);
+    record.epoch_floor = record_u64_or_zero(&f, "epoch_floor");
     err e = record_fields_close(&f, ret_why);
     if (e == ERR_OK)
         e = cluster_record_validate(&record, ret_why);

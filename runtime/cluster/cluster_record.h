@@ -33,7 +33,7 @@ struct record_error {
     char text[192];
 };
 
-/* Fixed when the cluster is created; only `generation` changes (accept-etcd-restore). */
+/* Fixed when the cluster is created; only `generation` and `epoch_floor` rise (docs/backup.md). */
 struct cluster_record {
     char cluster_id[37];                           /* UUID text. */
     uint64_t generation;                           /* From 1. */
@@ -41,6 +41,7 @@ struct cluster_record {
     uint32_t replication_factor;                   /* 1 to CLUSTER_MEMBERS_MAX. */
     char created_by[64];                           /* Name of the process; 1 to 63 bytes. */
     char policy_seed[CLUSTER_POLICY_SEED_MAX + 1]; /* First policy as JSON text; may be empty. */
+    uint64_t epoch_floor; /* Of the backup it was restored from: every shard's epoch is above. */
 };
 
 /* Leased: there while the node lives. */

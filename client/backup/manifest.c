@@ -1,0 +1,338 @@
+#include "client/backup/manifest.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+
+#define FIRST_LINE "holdfast-backup "
+
+void backup_why(struct backup_error *why, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(why->text, sizeof why->text, format, args);
+    va_end(args);
+}
+
+void hash_print(struct hash128 hash, char ret_text[33])
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < sizeof hash.bytes; i++) {
+        ret_text[2 * i] = digits[hash.bytes[i] >> 4];
+        ret_text[2 * i + 1] = digits[hash.bytes[i] & 15];
+    }
+    ret_text[32] = 0;
+}
+
+void manifest_init(struct manifest *manifest, uint32_t shard_count)
+{
+    *manifest = (struct manifest){ .shard_count = shard_count };
+    if (shard_count > 0)
+        manifest->shards = mem_zalloc(sizeof *manifest->shards * shard_count);
+}
+
+void manifest_deinit(struct manifest *manifest)
+{
+    buf_deinit(&manifest->policy);
+    free(manifest->uses);
+    free(manifest->shards);
+    *manifest = (struct manifest){ 0 };
+}
+
+void manifest_add_use(struct manifest *manifest, uint64_t number, struct hash128 checksum)
+{
+    uint32_t count = manifest->use_count;
+
+    CHECK(count == 0 || manifest->uses[count - 1].number < number);
+    manifest->uses = mem_realloc(manifest->uses, sizeof *manifest->uses * (count + 1u));
+    manifest->uses[count] = (struct manifest_use){ number, checksum };
+    manifest->use_count = count + 1;
+}
+
+/* ---- encode ---- */
+
+static void put_file(struct buf *out, const char *name, const struct manifest_file *file)
+{
+    char hash[33];
+
+    hash_print(file->hash, hash);
+    buf_printf(out, " %s %" PRIu64 " %s", name, file->bytes, hash);
+}
+
+static void put_shard(struct buf *out, uint32_t number, const struct manifest_shard *shard)
+{
+    char digest[33];
+
+    hash_print(row_digest_sum(&shard->rows), digest);
+    buf_printf(out,
+               "shard %" PRIu32 " index %" PRIu64 " epoch %" PRIu64 " rows %" PRIu64
+               " bytes %" PRIu64 " digest %s",
+               number, shard->index, shard->epoch, shard->rows.count, shard->row_bytes, digest);
+    put_file(out, "pack", &shard->pack);
+    put_file(out, "list", &shard->list);
+    buf_printf(out, "\n");
+}
+
+void manifest_encode(struct manifest *manifest, struct buf *out)
+{
+    size_t begin = out->size;
+    char hash[33];
+
+    buf_printf(out, FIRST_LINE "%u\n", MANIFEST_VERSION);
+    buf_printf(out, "number %" PRIu64 "\n", manifest->number);
+    buf_printf(out, "taken_at_ms %" PRIu64 "\n", manifest->taken_at_ms);
+    buf_printf(out, "cluster %s\n", manifest->cluster_id);
+    buf_printf(out, "software %s\n", manifest->software);
+    buf_printf(out, "cut %" PRIu64 "\n", manifest->cut);
+    buf_printf(out, "generation %" PRIu64 "\n", manifest->generation);
+    buf_printf(out, "epoch %" PRIu64 "\n", manifest->epoch);
+    buf_printf(out, "apply_version %" PRIu32 "\n", manifest->apply_version);
+    buf_printf(out, "policy ");
+    buf_append(out, manifest->policy.data, manifest->policy.size);
+    buf_printf(out, "\nuses %" PRIu32 "\n", manifest->use_count);
+    for (uint32_t i = 0; i < manifest->use_count; i++) {
+        hash_print(manifest->uses[i].checksum, hash);
+        buf_printf(out, "use %" PRIu64 " %s\n", manifest->uses[i].number, hash);
+    }
+    buf_printf(out, "shards %" PRIu32 "\n", manifest->shard_count);
+    for (uint32_t i = 0; i < manifest->shard_count; i++)
+        put_shard(out, i, &manifest->shards[i]);
+    manifest->checksum = hash_u128((struct slice){ out->data + begin, out->size - begin });
+    hash_print(manifest->checksum, hash);
+    buf_printf(out, "end %s\n", hash);
+}
+
+/* ---- decode ---- */
+
+struct text {
+    const uint8_t *at, *end;
+    bool bad;
+};
+
+/* The next word, which ends at a space or at the end of the line; what ends it is taken too. */
+static struct slice word(struct text *text, char end)
+{
+    const uint8_t *begin = text->at;
+
+    while (text->at < text->end && *text->at != ' ' && *text->at != '\n')
+        text->at++;
+    struct slice found = { begin, (size_t)(text->at - begin) };
+    if (text->at == text->end || *text->at != (uint8_t)end || found.size == 0) {
+        text->bad = true;
+        return (struct slice){ begin, 0 };
+    }
+    text->at++;
+    return found;
+}
+
+static void name(struct text *text, const char *wanted)
+{
+    text->bad |= !slice_equal(word(text, ' '), slice_from_text(wanted));
+}
+
+static uint64_t number(struct text *text, char end)
+{
+    struct slice digits = word(text, end);
+    uint64_t value = 0;
+
+    if (digits.size > 20 || (digits.size > 1 && digits.data[0] == '0'))
+        text->bad = true;
+    for (size_t i = 0; i < digits.size && !text->bad; i++) {
+        unsigned digit = (unsigned)digits.data[i] - '0';
+        if (digit > 9 || value > (UINT64_MAX - digit) / 10)
+            text->bad = true;
+        else
+            value = value * 10 + digit;
+    }
+    return value;
+}
+
+static uint32_t small_number(struct text *text, uint32_t max)
+{
+    uint64_t value = number(text, '\n');
+
+    text->bad |= value > max;
+    return text->bad ? 0 : (uint32_t)value;
+}
+
+static unsigned hex_digit(struct text *text, uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return (unsigned)c - '0';
+    if (c >= 'a' && c <= 'f')
+        return (unsigned)c - 'a' + 10u;
+    text->bad = true;
+    return 0;
+}
+
+static struct hash128 hash(struct text *text, char end)
+{
+    struct slice digits = word(text, end);
+    struct hash128 value = { { 0 } };
+
+    if (digits.size != 2 * sizeof value.bytes) {
+        text->bad = true;
+        return value;
+    }
+    for (size_t i = 0; i < sizeof value.bytes; i++)
+        value.bytes[i] = (uint8_t)(hex_digit(text, digits.data[2 * i]) << 4 |
+                                   hex_digit(text, digits.data[2 * i + 1]));
+    return value;
+}
+
+static void short_text(struct text *text, char *to, size_t size)
+{
+    struct slice found = word(text, '\n');
+
+    if (found.size >= size || memchr(found.data, 0, found.size) != NULL) {
+        text->bad = true;
+        return;
+    }
+    memcpy(to, found.data, found.size);
+    to[found.size] = 0;
+}
+
+static void line(struct text *text, struct buf *to)
+{
+    size_t left = (size_t)(text->end - text->at);
+    const uint8_t *end = left > 0 ? memchr(text->at, '\n', left) : NULL;
+
+    if (text->bad || end == NULL || (size_t)(end - text->at) > MANIFEST_TEXT_MAX) {
+        text->bad = true;
+        return;
+    }
+    buf_append(to, text->at, (size_t)(end - text->at));
+    text->at = end + 1;
+}
+
+static void read_file(struct text *text, const char *what, char end, struct manifest_file *file)
+{
+    name(text, what);
+    file->bytes = number(text, ' ');
+    file->hash = hash(text, end);
+}
+
+static void read_shard(struct text *text, uint32_t wanted, struct manifest_shard *shard)
+{
+    name(text, "shard");
+    text->bad |= number(text, ' ') != wanted;
+    name(text, "index");
+    shard->index = number(text, ' ');
+    name(text, "epoch");
+    shard->epoch = number(text, ' ');
+    name(text, "rows");
+    shard->rows.count = number(text, ' ');
+    name(text, "bytes");
+    shard->row_bytes = number(text, ' ');
+    name(text, "digest");
+    struct hash128 sum = hash(text, ' ');
+    shard->rows.sums[0] = load_u64(sum.bytes);
+    shard->rows.sums[1] = load_u64(sum.bytes + 8);
+    read_file(text, "pack", ' ', &shard->pack);
+    read_file(text, "list", '\n', &shard->list);
+}
+
+static void read_uses(struct text *text, struct manifest *manifest)
+{
+    name(text, "uses");
+    uint32_t count = small_number(text, MANIFEST_USES_MAX);
+    for (uint32_t i = 0; i < count && !text->bad; i++) {
+        name(text, "use");
+        uint64_t used = number(text, ' ');
+        struct hash128 checksum = hash(text, '\n');
+        text->bad |= used >= manifest->number ||
+                     (i > 0 && used <= manifest->uses[manifest->use_count - 1].number);
+        if (!text->bad)
+            manifest_add_use(manifest, used, checksum);
+    }
+}
+
+static void read_all(struct text *text, struct manifest *manifest)
+{
+    name(text, "number");
+    manifest->number = number(text, '\n');
+    name(text, "taken_at_ms");
+    manifest->taken_at_ms = number(text, '\n');
+    name(text, "cluster");
+    short_text(text, manifest->cluster_id, sizeof manifest->cluster_id);
+    name(text, "software");
+    short_text(text, manifest->software, sizeof manifest->software);
+    name(text, "cut");
+    manifest->cut = number(text, '\n');
+    name(text, "generation");
+    manifest->generation = number(text, '\n');
+    name(text, "epoch");
+    manifest->epoch = number(text, '\n');
+    name(text, "apply_version");
+    manifest->apply_version = small_number(text, UINT32_MAX);
+    name(text, "policy");
+    line(text, &manifest->policy);
+    read_uses(text, manifest);
+    name(text, "shards");
+    manifest->shard_count = small_number(text, MANIFEST_SHARDS_MAX);
+    if (text->bad || manifest->shard_count == 0) {
+        text->bad = true;
+        manifest->shard_count = 0;
+        return;
+    }
+    manifest->shards = mem_zalloc(sizeof *manifest->shards * manifest->shard_count);
+    for (uint32_t i = 0; i < manifest->shard_count && !text->bad; i++)
+        read_shard(text, i, &manifest->shards[i]);
+}
+
+static err check_version(struct text *text, struct backup_error *ret_why)
+{
+    struct slice first = SLICE_LITERAL(FIRST_LINE);
+
+    if ((size_t)(text->end - text->at) < first.size ||
+        !slice_equal((struct slice){ text->at, first.size }, first)) {
+        backup_why(ret_why, "it is no manifest of a backup");
+        return ERR_CORRUPT;
+    }
+    text->at += first.size;
+    uint64_t version = number(text, '\n');
+    if (!text->bad && version == MANIFEST_VERSION)
+        return ERR_OK;
+    if (!text->bad && version > MANIFEST_VERSION) {
+        backup_why(ret_why,
+                   "it is of format %" PRIu64 ", made by a newer version; this one reads up to %u",
+                   version, MANIFEST_VERSION);
+        return ERR_INVALID;
+    }
+    backup_why(ret_why, "its first line is damaged");
+    return ERR_CORRUPT;
+}
+
+err manifest_decode(struct slice bytes, struct manifest *ret_manifest, struct backup_error *ret_why)
+{
+    struct text text = { bytes.data, bytes.data + bytes.size, bytes.size > MANIFEST_BYTES_MAX };
+    struct manifest manifest;
+    struct buf again = { 0 };
+    err e = check_version(&text, ret_why);
+
+    if (e != ERR_OK)
+        return e;
+    manifest_init(&manifest, 0);
+    read_all(&text, &manifest);
+    size_t covered = (size_t)(text.at - bytes.data);
+    name(&text, "end");
+    struct hash128 sum = hash(&text, '\n');
+    if (!text.bad)
+        manifest_encode(&manifest, &again);
+    if (text.bad || text.at != text.end || !slice_equal(buf_slice(&again), bytes) ||
+        !hash128_equal(sum, hash_u128((struct slice){ bytes.data, covered }))) {
+        backup_why(ret_why, "its checksum or its form does not match");
+        manifest_deinit(&manifest);
+        buf_deinit(&again);
+        return ERR_CORRUPT;
+    }
+    buf_deinit(&again);
+    *ret_manifest = manifest;
+    return ERR_OK;
+}

@@ -1,0 +1,90 @@
+#include "client/backup/repository_verify.h"
+
+#include <inttypes.h>
+
+#include "client/backup/shard_reader.h"
+
+static err verify_file(const struct repository *repository, const struct manifest *manifest,
+                       uint32_t shard, enum repository_file which, struct verify_counts *counts,
+                       struct backup_error *ret_why)
+{
+    const struct manifest_shard *known = &manifest->shards[shard];
+    const struct manifest_file *file = which == REPOSITORY_PACK ? &known->pack : &known->list;
+    char path[BACKUP_PATH_MAX];
+
+    repository_file_path(repository, manifest->number, shard, which, path);
+    counts->files++;
+    counts->bytes += file->bytes;
+    return file_check(path, file, ret_why);
+}
+
+static err verify_files(const struct repository *repository, const struct manifest *manifest,
+                        struct verify_counts *counts, struct backup_error *ret_why)
+{
+    err e = ERR_OK;
+
+    for (uint32_t i = 0; i < manifest->shard_count && e == ERR_OK; i++) {
+        e = verify_file(repository, manifest, i, REPOSITORY_PACK, counts, ret_why);
+        if (e == ERR_OK)
+            e = verify_file(repository, manifest, i, REPOSITORY_LIST, counts, ret_why);
+    }
+    return e;
+}
+
+static err verify_use(const struct repository *repository, const struct manifest_use *use,
+                      struct verify_counts *counts, struct backup_error *ret_why)
+{
+    struct manifest used;
+
+    err e = repository_manifest(repository, use->number, &used, ret_why);
+    if (e != ERR_OK)
+        return e;
+    if (hash128_equal(used.checksum, use->checksum)) {
+        e = verify_files(repository, &used, counts, ret_why);
+    } else {
+        backup_why(ret_why, "%.400s/%06" PRIu64 "/MANIFEST is not the one that was there",
+                   repository->path, use->number);
+        e = ERR_CORRUPT;
+    }
+    manifest_deinit(&used);
+    return e;
+}
+
+static err verify_rows(const struct repository *repository, const struct manifest *manifest,
+                       uint32_t shard, struct backup_error *ret_why)
+{
+    struct shard_reader *reader;
+    struct slice rows;
+
+    err e = shard_reader_new(repository, manifest, shard, &reader, ret_why);
+    if (e != ERR_OK)
+        return e;
+    do
+        e = shard_reader_next(reader, &rows, ret_why);
+    while (e == ERR_OK && rows.size > 0);
+    shard_reader_free(reader);
+    return e;
+}
+
+err repository_verify(const struct repository *repository, uint64_t number,
+                      struct manifest *ret_manifest, struct verify_counts *counts,
+                      struct backup_error *ret_why)
+{
+    struct manifest manifest;
+
+    err e = repository_manifest(repository, number, &manifest, ret_why);
+    if (e != ERR_OK)
+        return e;
+    e = verify_files(repository, &manifest, counts, ret_why);
+    for (uint32_t i = 0; i < manifest.use_count && e == ERR_OK; i++)
+        e = verify_use(repository, &manifest.uses[i], counts, ret_why);
+    for (uint32_t i = 0; i < manifest.shard_count && e == ERR_OK; i++) {
+        e = verify_rows(repository, &manifest, i, ret_why);
+        counts->rows += manifest.shards[i].rows.count;
+    }
+    if (e == ERR_OK)
+        *ret_manifest = manifest;
+    else
+        manifest_deinit(&manifest);
+    return e;
+}

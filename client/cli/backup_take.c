@@ -1,0 +1,376 @@
+#include "client/cli/backup_take.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/backup/shard_writer.h"
+#include "client/cli/backup_link.h"
+#include "client/cli/output.h"
+#include "runtime/base/check.h"
+
+#define ATTEMPTS_MAX  5u
+#define CUT_AHEAD     1000u /* Audits take a cut a second: none shall come so far meanwhile. */
+#define PAGE_BYTES    (512u * 1024u)
+#define KEEP_EVERY_MS 20000u /* Nodes close a view that nobody asks for. */
+
+struct take {
+    struct backup_link link;
+    struct repository repository;
+    struct manifest manifest; /* As it is being made. */
+    struct manifest before;   /* Of the backup before; number 0: there is none. */
+    uint8_t *used;            /* By number of an earlier backup: some chunk is there. */
+    uint64_t chunks, chunks_written, bytes_written, row_bytes, row_count;
+    uint64_t kept_ms;
+    struct backup_error why;
+};
+
+/* Takes `request`. NULL: take->why. */
+static json_t *call(struct take *take, const char *method, json_t *request)
+{
+    json_t *answer = backup_link_call(&take->link, method, request);
+
+    if (answer == NULL)
+        backup_why(&take->why, "%s", take->link.why);
+    return answer;
+}
+
+/* ---- the cluster ---- */
+
+static bool read_cluster(struct take *take)
+{
+    json_t *cluster = call(take, "AdminService/GetCluster", json_object());
+    const char *id = json_string_value(json_object_get(cluster, "clusterId"));
+    uint64_t shards = backup_number(cluster, "shardCount");
+
+    if (cluster == NULL)
+        return false;
+    if (id == NULL || strlen(id) >= sizeof take->manifest.cluster_id || shards == 0 ||
+        shards > MANIFEST_SHARDS_MAX) {
+        backup_why(&take->why, "the cluster is not ready: it has no shards yet");
+        json_decref(cluster);
+        return false;
+    }
+    manifest_init(&take->manifest, (uint32_t)shards);
+    snprintf(take->manifest.cluster_id, sizeof take->manifest.cluster_id, "%s", id);
+    snprintf(take->manifest.software, sizeof take->manifest.software, "%s", HOLDFAST_VERSION);
+    take->manifest.generation = backup_number(cluster, "generation");
+    take->manifest.taken_at_ms = (uint64_t)time(NULL) * 1000u;
+    const json_t *policy = json_object_get(cluster, "policy");
+    char *text = json_dumps(policy, JSON_COMPACT | JSON_SORT_KEYS);
+    buf_printf(&take->manifest.policy, "%s", text != NULL ? text : "null");
+    free(text);
+    json_decref(cluster);
+    return true;
+}
+
+/* Where each shard stands; the greatest cut of any. */
+static bool read_states(struct take *take, uint64_t *ret_cut)
+{
+    struct manifest *manifest = &take->manifest;
+
+    *ret_cut = 0;
+    for (uint32_t i = 0; i < manifest->shard_count; i++) {
+        json_t *state = call(take, "BackupService/GetBackupState", json_pack("{s:i}", "shard", i));
+        const char *stands = json_string_value(json_object_get(state, "state"));
+        if (state == NULL)
+            return false;
+        uint64_t cut = backup_number(state, "cut");
+        uint64_t generation = backup_number(state, "generation");
+        uint32_t apply_version = (uint32_t)backup_number(state, "applyVersion");
+        bool restoring = stands != NULL && strcmp(stands, "restoring") == 0;
+        json_decref(state);
+        if (restoring) {
+            backup_why(&take->why, "shard %u is being restored from a backup", i);
+            return false;
+        }
+        *ret_cut = cut > *ret_cut ? cut : *ret_cut;
+        if (generation > manifest->generation)
+            manifest->generation = generation;
+        if (apply_version > manifest->apply_version)
+            manifest->apply_version = apply_version;
+    }
+    return true;
+}
+
+static json_t *cut_request(const struct take *take, uint32_t shard)
+{
+    return json_pack("{s:i, s:I}", "shard", shard, "cut", (json_int_t)take->manifest.cut);
+}
+
+/* Of every shard. */
+static bool call_all(struct take *take, const char *method)
+{
+    for (uint32_t i = 0; i < take->manifest.shard_count; i++) {
+        json_t *answer = call(take, method, cut_request(take, i));
+        if (answer == NULL)
+            return false;
+        json_decref(answer);
+    }
+    return true;
+}
+
+/* Views of shards that wait for their turn are kept. */
+static bool keep_views(struct take *take, uint32_t from)
+{
+    uint64_t now_ms = backup_now_ms();
+
+    if (now_ms - take->kept_ms < KEEP_EVERY_MS)
+        return true;
+    for (uint32_t i = from; i < take->manifest.shard_count; i++) {
+        json_t *answer = call(take, "BackupService/ReadBackup", cut_request(take, i));
+        if (answer == NULL)
+            return false;
+        json_decref(answer);
+    }
+    take->kept_ms = backup_now_ms();
+    return true;
+}
+
+/* ---- one shard ---- */
+
+struct page {
+    struct buf meta, rows, after;
+    uint64_t index;
+    bool last;
+};
+
+static void page_deinit(struct page *page)
+{
+    buf_deinit(&page->meta);
+    buf_deinit(&page->rows);
+    buf_deinit(&page->after);
+}
+
+/* The rows that follow `page->after`. */
+static bool read_page(struct take *take, uint32_t shard, struct page *page)
+{
+    json_t *request = cut_request(take, shard);
+
+    json_object_set_new(request, "after", backup_text(buf_slice(&page->after)));
+    json_object_set_new(request, "bytesMax", json_integer(PAGE_BYTES));
+    json_t *answer = call(take, "BackupService/ReadBackup", request);
+    if (answer == NULL)
+        return false;
+    buf_clear(&page->rows);
+    bool good =
+        backup_bytes(answer, "meta", &page->meta) && backup_bytes(answer, "rows", &page->rows);
+    page->last = json_is_true(json_object_get(answer, "last"));
+    page->index = backup_number(answer, "index");
+    json_decref(answer);
+    struct reader rows = reader_from(buf_slice(&page->rows));
+    struct slice key = { 0 }, value;
+    while (backup_row_next(&rows, &key, &value))
+        ;
+    if (!good || rows.bad || (key.size == 0 && !page->last)) {
+        backup_why(&take->why, "shard %u: a page came malformed", shard);
+        return false;
+    }
+    buf_clear(&page->after);
+    if (key.size > 0)
+        buf_append(&page->after, key.data, key.size);
+    return true;
+}
+
+static bool copy_rows(struct take *take, uint32_t shard, struct shard_writer *writer,
+                      struct page *page)
+{
+    do {
+        if (!keep_views(take, shard) || !read_page(take, shard, page) ||
+            shard_writer_put(writer, buf_slice(&page->rows), &take->why) != ERR_OK)
+            return false;
+        backup_link_pace(&take->link, page->rows.size);
+    } while (!page->last);
+    return true;
+}
+
+static void note_chunks(struct take *take, const struct shard_writer *writer,
+                        const struct manifest_shard *shard)
+{
+    const struct chunk_list *list = shard_writer_list(writer);
+    uint64_t chunks, written;
+
+    shard_writer_counts(writer, &chunks, &written);
+    take->chunks += chunks;
+    take->chunks_written += written;
+    take->bytes_written += shard->pack.bytes + shard->list.bytes;
+    take->row_bytes += shard->row_bytes;
+    take->row_count += shard->rows.count;
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->chunks[i].number < take->manifest.number)
+            take->used[list->chunks[i].number] = 1;
+    }
+}
+
+static bool write_shard(struct take *take, uint32_t shard, const struct chunk_list *before)
+{
+    struct shard_writer_options options = { &take->repository, take->manifest.number, shard,
+                                            before };
+    struct manifest_shard *made = &take->manifest.shards[shard];
+    struct shard_writer *writer;
+    struct page page = { 0 };
+
+    if (shard_writer_new(&options, &writer, &take->why) != ERR_OK)
+        return false;
+    bool good = copy_rows(take, shard, writer, &page) &&
+                shard_writer_finish(writer, buf_slice(&page.meta), made, &take->why) == ERR_OK;
+    if (good) {
+        made->index = page.index;
+        note_chunks(take, writer, made);
+    }
+    shard_writer_free(writer);
+    page_deinit(&page);
+    return good;
+}
+
+static bool take_shard(struct take *take, uint32_t shard)
+{
+    struct chunk_list before = { 0 };
+
+    if (take->before.number > 0 &&
+        repository_list(&take->repository, &take->before, shard, &before, &take->why) != ERR_OK)
+        return false;
+    bool good = write_shard(take, shard, take->before.number > 0 ? &before : NULL);
+    chunk_list_deinit(&before);
+    return good;
+}
+
+/* ---- one attempt ---- */
+
+/* Epochs only rise: what stands after the cut is at least what stood there. */
+static bool note_epochs(struct take *take)
+{
+    for (uint32_t i = 0; i < take->manifest.shard_count; i++) {
+        json_t *state = call(take, "BackupService/GetBackupState", json_pack("{s:i}", "shard", i));
+        if (state == NULL)
+            return false;
+        uint64_t epoch = backup_number(state, "epoch");
+        json_decref(state);
+        take->manifest.shards[i].epoch = epoch;
+        if (epoch > take->manifest.epoch)
+            take->manifest.epoch = epoch;
+    }
+    return true;
+}
+
+static bool note_uses(struct take *take)
+{
+    for (uint64_t i = 1; i < take->manifest.number; i++) {
+        struct manifest used;
+
+        if (!take->used[i])
+            continue;
+        if (repository_manifest(&take->repository, i, &used, &take->why) != ERR_OK)
+            return false;
+        manifest_add_use(&take->manifest, i, used.checksum);
+        manifest_deinit(&used);
+    }
+    return true;
+}
+
+static bool attempt(struct take *take)
+{
+    uint64_t cut;
+
+    if (!read_cluster(take) || !read_states(take, &cut))
+        return false;
+    if (take->before.number > 0 &&
+        (take->before.shard_count != take->manifest.shard_count ||
+         strcmp(take->before.cluster_id, take->manifest.cluster_id) != 0)) {
+        backup_why(&take->why, "%s holds backups of another cluster, %s", take->repository.path,
+                   take->before.cluster_id);
+        return false;
+    }
+    take->manifest.cut = cut + CUT_AHEAD;
+    take->manifest.number = take->before.number + 1;
+    if (!call_all(take, "BackupService/ArmBackup") || !call_all(take, "BackupService/CutBackup"))
+        return false;
+    take->kept_ms = backup_now_ms();
+    if (repository_begin(&take->repository, take->manifest.number, &take->why) != ERR_OK)
+        return false;
+    for (uint32_t i = 0; i < take->manifest.shard_count; i++) {
+        if (!take_shard(take, i))
+            return false;
+    }
+    return note_epochs(take) && note_uses(take) &&
+           repository_commit(&take->repository, &take->manifest, &take->why) == ERR_OK;
+}
+
+static void clean(struct take *take)
+{
+    struct backup_error ignored;
+    char path[BACKUP_PATH_MAX];
+
+    repository_path(&take->repository, take->manifest.number, path);
+    if (take->manifest.number > 0)
+        (void)!repository_remove(&take->repository, take->manifest.number, &ignored);
+    manifest_deinit(&take->manifest);
+    take->chunks = take->chunks_written = take->bytes_written = 0;
+    take->row_bytes = take->row_count = 0;
+}
+
+static bool run(struct take *take)
+{
+    uint64_t newest = repository_newest(&take->repository);
+
+    if (newest > 0 &&
+        repository_manifest(&take->repository, newest, &take->before, &take->why) != ERR_OK)
+        return false;
+    take->used = mem_zalloc(newest + 2);
+    for (uint32_t i = 1;; i++) {
+        take->link.may_begin_anew = false;
+        if (attempt(take))
+            return true;
+        clean(take);
+        if (!take->link.may_begin_anew || i == ATTEMPTS_MAX)
+            return false;
+        fprintf(stderr, "holdfast: begins anew: %s\n", take->why.text);
+    }
+}
+
+static void report(const struct arguments *arguments, const struct take *take)
+{
+    const struct manifest *manifest = &take->manifest;
+
+    if (wants_json(arguments)) {
+        json_t *sum = json_pack(
+            "{s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:I}", "number", (json_int_t)manifest->number,
+            "cut", (json_int_t)manifest->cut, "shards", (int)manifest->shard_count, "rows",
+            (json_int_t)take->row_count, "rowBytes", (json_int_t)take->row_bytes, "chunks",
+            (json_int_t)take->chunks, "chunksWritten", (json_int_t)take->chunks_written,
+            "bytesWritten", (json_int_t)take->bytes_written);
+        print_json(sum);
+        json_decref(sum);
+        return;
+    }
+    printf("backup %" PRIu64 " of cluster %s at cut %" PRIu64 ": %u shards, %" PRIu64
+           " rows, %" PRIu64 " KiB; %" PRIu64 " of %" PRIu64 " chunks were new, %" PRIu64
+           " KiB written\n",
+           manifest->number, manifest->cluster_id, manifest->cut, manifest->shard_count,
+           take->row_count, take->row_bytes >> 10, take->chunks_written, take->chunks,
+           take->bytes_written >> 10);
+}
+
+int backup_take(const struct arguments *arguments, const char *path)
+{
+    struct take take = { 0 };
+    bool good = false;
+
+    if (!backup_link_open(&take.link, arguments))
+        return 2;
+    if (repository_open_to_write(path, &take.repository, &take.why) == ERR_OK) {
+        good = run(&take);
+        if (good)
+            report(arguments, &take);
+        repository_close(&take.repository);
+    }
+    if (!good)
+        fprintf(stderr, "holdfast: no backup was made: %s\n", take.why.text);
+    manifest_deinit(&take.manifest);
+    manifest_deinit(&take.before);
+    free(take.used);
+    backup_link_close(&take.link);
+    return good ? 0 : 1;
+}

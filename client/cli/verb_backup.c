@@ -1,0 +1,130 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/backup/repository_verify.h"
+#include "client/cli/backup_take.h"
+#include "client/cli/output.h"
+#include "client/cli/verb.h"
+
+static void print_time(uint64_t unix_ms, char ret_text[32])
+{
+    time_t seconds = (time_t)(unix_ms / 1000);
+    struct tm parts;
+
+    gmtime_r(&seconds, &parts);
+    strftime(ret_text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts);
+}
+
+static json_t *describe(const struct manifest *manifest)
+{
+    uint64_t rows = 0, bytes = 0;
+    char taken[32];
+
+    print_time(manifest->taken_at_ms, taken);
+    for (uint32_t i = 0; i < manifest->shard_count; i++) {
+        rows += manifest->shards[i].rows.count;
+        bytes += manifest->shards[i].pack.bytes + manifest->shards[i].list.bytes;
+    }
+    return json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:i}", "number", (json_int_t)manifest->number,
+                     "taken", taken, "cluster", manifest->cluster_id, "cut",
+                     (json_int_t)manifest->cut, "rows", (json_int_t)rows, "bytes",
+                     (json_int_t)bytes, "uses", (int)manifest->use_count);
+}
+
+static const struct column list_columns[] = {
+    { .title = "NUMBER", .path = "number" },   { .title = "TAKEN", .path = "taken" },
+    { .title = "CLUSTER", .path = "cluster" }, { .title = "CUT", .path = "cut" },
+    { .title = "ROWS", .path = "rows" },       { .title = "BYTES", .path = "bytes" },
+    { .title = "USES", .path = "uses" },       { .title = NULL },
+};
+
+static int refuse(const struct backup_error *why)
+{
+    fprintf(stderr, "holdfast: %s\n", why->text);
+    return 1;
+}
+
+static int list(const struct arguments *arguments, const char *path)
+{
+    struct repository repository;
+    struct backup_error why;
+    json_t *rows = json_array();
+    int code = 0;
+
+    if (repository_open(path, &repository, &why) != ERR_OK) {
+        json_decref(rows);
+        return refuse(&why);
+    }
+    for (uint32_t i = 0; i < repository.count; i++) {
+        struct manifest manifest;
+        if (repository_manifest(&repository, repository.backups[i].number, &manifest, &why) !=
+            ERR_OK) {
+            code = refuse(&why);
+            continue;
+        }
+        json_array_append_new(rows, describe(&manifest));
+        manifest_deinit(&manifest);
+    }
+    if (wants_json(arguments))
+        print_json(rows);
+    else
+        print_table(NULL, rows, list_columns);
+    json_decref(rows);
+    repository_close(&repository);
+    return code;
+}
+
+/* All of them, so that a damaged older one is known before it is needed. */
+static int verify(const struct arguments *arguments, const char *path)
+{
+    struct repository repository;
+    struct backup_error why;
+    struct verify_counts counts = { 0 };
+    int code = 0;
+
+    if (repository_open(path, &repository, &why) != ERR_OK)
+        return refuse(&why);
+    if (repository.count == 0) {
+        fprintf(stderr, "holdfast: %s holds no backup\n", path);
+        code = 1;
+    }
+    for (uint32_t i = 0; i < repository.count; i++) {
+        struct manifest manifest;
+        uint64_t number = repository.backups[i].number;
+        if (repository_verify(&repository, number, &manifest, &counts, &why) != ERR_OK) {
+            code = refuse(&why);
+            continue;
+        }
+        if (!wants_json(arguments))
+            printf("backup %" PRIu64 " is good: %u shards at cut %" PRIu64 "\n", number,
+                   manifest.shard_count, manifest.cut);
+        manifest_deinit(&manifest);
+    }
+    if (wants_json(arguments)) {
+        json_t *sum = json_pack("{s:b, s:I, s:I, s:I, s:i}", "good", code == 0, "files",
+                                (json_int_t)counts.files, "bytes", (json_int_t)counts.bytes, "rows",
+                                (json_int_t)counts.rows, "backups", (int)repository.count);
+        print_json(sum);
+        json_decref(sum);
+    }
+    repository_close(&repository);
+    return code;
+}
+
+int verb_backup(const struct arguments *arguments)
+{
+    const char *what = arguments->word_count > 1 ? arguments->words[1] : "";
+
+    if (arguments->word_count == 2)
+        return backup_take(arguments, what);
+    if (arguments->word_count == 3 && strcmp(what, "verify") == 0)
+        return verify(arguments, arguments->words[2]);
+    if (arguments->word_count == 3 && strcmp(what, "list") == 0)
+        return list(arguments, arguments->words[2]);
+    fprintf(stderr, "usage: holdfast backup DIR [--throttle MIB]\n"
+                    "       holdfast backup verify DIR\n"
+                    "       holdfast backup list DIR\n");
+    return 2;
+}
