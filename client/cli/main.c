@@ -16,8 +16,7 @@ static const struct {
     { "mailbox", verb_mailbox }, { "transfers", verb_transfers },
     { "events", verb_events },   { "reconcile", verb_reconcile },
     { "item", verb_item },       { "quarantine", verb_quarantine },
-    { "swap", verb_swap },
-    { "backup", verb_backup },
+    { "swap", verb_swap },       { "backup", verb_backup },
     { "restore", verb_restore },
 #ifdef HOLDFAST_DEBUG_INJECT
     { "debug", verb_debug },

@@ -281,6 +281,8 @@ void shard_adopt(struct coord *coord, uint32_t number, const struct shard_record
 /* Puts gather in an open flight; flights_send sends it. False: too many are in flight; the caller
  * leaves its change for a later step. */
 bool flight_put_cluster(struct coord *coord);
+/* Of the next write of the shard's record: one on, and above what a restored backup knew. */
+uint64_t epoch_after(const struct coord *coord, const struct shard *shard);
 bool flight_put_shard(struct coord *coord, uint32_t number, const struct shard_record *record);
 bool flight_put_server(struct coord *coord, struct server *server,
                        const struct server_record *record);

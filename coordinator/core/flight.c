@@ -75,6 +75,13 @@ bool flight_put_cluster(struct coord *coord)
     return true;
 }
 
+uint64_t epoch_after(const struct coord *coord, const struct shard *shard)
+{
+    uint64_t epoch = shard->mod_revision > 0 ? shard->record.epoch : 0;
+
+    return (epoch > coord->cluster.epoch_floor ? epoch : coord->cluster.epoch_floor) + 1;
+}
+
 bool flight_put_shard(struct coord *coord, uint32_t number, const struct shard_record *record)
 {
     struct shard *shard = &coord->shards[number];
@@ -82,7 +89,7 @@ bool flight_put_shard(struct coord *coord, uint32_t number, const struct shard_r
     struct buf value = { 0 };
 
     CHECK(!shard->in_txn);
-    CHECK(record->epoch == (shard->mod_revision > 0 ? shard->record.epoch + 1 : 1));
+    CHECK(record->epoch == epoch_after(coord, shard));
     if (flight == NULL)
         return false;
     struct coord_write *write =

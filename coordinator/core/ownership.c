@@ -80,9 +80,7 @@ static bool name_owner(struct coord *coord, uint32_t number, uint64_t owner, con
 
     CHECK(to != NULL);
     record.generation = coord->cluster.generation;
-    if (record.epoch < coord->cluster.epoch_floor)
-        record.epoch = coord->cluster.epoch_floor;
-    record.epoch++;
+    record.epoch = epoch_after(coord, shard);
     record.owner = owner;
     if (!flight_put_shard(coord, number, &record))
         return false;
@@ -354,7 +352,7 @@ static bool place_shard(struct coord *coord, uint32_t number,
 {
     struct shard_record record = {
         .generation = coord->cluster.generation,
-        .epoch = coord->cluster.epoch_floor + 1,
+        .epoch = epoch_after(coord, &coord->shards[number]),
         .owner = proposal->owner,
         .config = 1,
         .phase = SHARD_STABLE,

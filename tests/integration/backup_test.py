@@ -68,6 +68,7 @@ class Backups(Trades):
         return cluster
 
 
+
 class BackupsTest(Backups):
     def test_a_backup_is_good_and_a_later_one_has_only_what_changed(self):
         with Load(self.client, threads=2, players=300) as load:
