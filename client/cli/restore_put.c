@@ -24,6 +24,7 @@ struct restore {
     const struct manifest *manifest;
     struct backup_error why;
     uint64_t row_bytes;
+    uint32_t empty, whole; /* Shards, as they were found. */
 };
 
 /* Takes `request`. NULL: restore->why. */
@@ -49,11 +50,15 @@ static json_t *shard_request(const struct restore *restore, uint32_t shard)
 
 /* ---- is it a new cluster? ---- */
 
+/* One that was interrupted goes on, whoever came meanwhile. */
 static bool check_servers(struct restore *restore)
 {
-    json_t *servers = call(restore, "AdminService/ListServers", json_object());
-    size_t count = json_array_size(json_object_get(servers, "servers"));
+    json_t *servers = NULL;
 
+    if (restore->empty < restore->manifest->shard_count)
+        return true;
+    servers = call(restore, "AdminService/ListServers", json_object());
+    size_t count = json_array_size(json_object_get(servers, "servers"));
     if (servers == NULL)
         return false;
     json_decref(servers);
@@ -71,6 +76,8 @@ static bool check_state(struct restore *restore, uint32_t shard, const json_t *s
     bool good = stands != NULL && backup_bytes(state, "restoreId", &id);
     bool own = slice_equal(buf_slice(&id), restore_id(restore));
     buf_deinit(&id);
+    restore->empty += good && strcmp(stands, "empty") == 0;
+    restore->whole += good && own && strcmp(stands, "used") == 0;
     if (good && (own || strcmp(stands, "empty") == 0)) {
         if (backup_number(state, "applyVersion") >= restore->manifest->apply_version)
             return true;
@@ -96,7 +103,10 @@ static bool check_states(struct restore *restore)
         if (!good)
             return false;
     }
-    return true;
+    if (restore->whole < restore->manifest->shard_count)
+        return true;
+    backup_why(&restore->why, "this backup was restored here before: the cluster is in use");
+    return false;
 }
 
 /* ---- policy ---- */
@@ -334,7 +344,7 @@ static bool run(struct restore *restore)
         json_decref(cluster);
         return false;
     }
-    bool good = check_servers(restore) && check_states(restore) &&
+    bool good = check_states(restore) && check_servers(restore) &&
                 set_policy(restore, json_object_get(cluster, "policy")) && raise_cluster(restore);
     json_decref(cluster);
     for (uint32_t i = 0; i < shards && good; i++)

@@ -10,7 +10,7 @@ import time
 import unittest
 
 from audit_test import Traders
-from client import uuid7
+from client import PAYMENTS
 from cluster import BIN, Cluster, wait_for
 from load import Load
 from transactions_test import Trades
@@ -85,6 +85,68 @@ class BackupsTest(Backups):
         self.assertTrue(said["good"])
         self.assertEqual(said["backups"], 2)
         self.assertEqual(len(json.loads(self.done("backup", "list", self.dir, "-o", "json"))), 2)
+
+
+class RestoresTest(Backups):
+    """What was cut while goods moved and transactions were open is whole in another cluster."""
+
+    def test_a_backup_under_load_is_restored_whole(self):
+        for player in range(50):
+            self.client.grant(f"quiet-{player}", player + 1)
+        incarnation = self.client.register("old server")
+        token = self.client.start("quiet-1", incarnation)["token"]
+        receipt = {"playerId": "quiet-2", "opId": "receipt:ORDER-1", "authority": PAYMENTS,
+                   "currencies": [{"currency": "gold", "amount": "500"}]}
+        self.client.call("LedgerService/Grant", receipt)
+        with Traders(self) as traders:
+            wait_for("some trades", lambda: traders.done > 50)
+            taken = self.back_up()
+            done = traders.done
+            wait_for("trades to go on after it", lambda: traders.done > done)
+        other = self.restored()
+        again = self.dir / "again"
+        self.audit_comes_to_zero(other)
+        for player in range(3, 50):
+            self.assertEqual(other.client.balance(f"quiet-{player}"), player + 1)
+        self.old_tokens_are_refused(other, token)
+        answer = other.client.call("LedgerService/Grant", receipt)
+        self.assertTrue(answer["write"]["duplicate"])
+        self.assertEqual(other.client.balance("quiet-2"), 503)
+        self.epochs_have_risen(other, taken)
+        self.assertGreater(self.back_up(other, again)["rows"], 100)
+        self.refused_over_what_is_in_use(other)
+
+    def audit_comes_to_zero(self, cluster):
+        coordinator = cluster.coordinators[0]
+        cuts = coordinator.metrics()["holdfast_audit_cuts_total"]
+        wait_for("cuts of the restored cluster",
+                 lambda: coordinator.metrics()["holdfast_audit_cuts_total"] >= cuts + 3)
+        metrics = coordinator.metrics()
+        self.assertEqual(metrics["holdfast_audit_violations_total"], 0, coordinator.log())
+        self.assertEqual(metrics["holdfast_audit_imbalance"], 0)
+        wait_for("nothing to be on its way", lambda: not any(
+            int(s.get("transfersOpen", 0)) for s in cluster.client.shards()))
+        cluster.wait_converged()
+
+    def old_tokens_are_refused(self, cluster, token):
+        edit = {"name": "quests", "schemaVersion": 1, "replace": "{}"}
+        self.refused("SESSION_LOST", cluster.client.update, "quiet-1", token, edit)
+        fence = int(token.rsplit("-", 1)[1])
+        new = cluster.client.start("quiet-1", cluster.client.register("new server"))
+        self.assertGreater(int(new["fence"]), fence + 1000000)
+        self.refused("SESSION_LOST", cluster.client.update, "quiet-1", token, edit)
+        cluster.client.end("quiet-1", new["token"])
+
+    def epochs_have_risen(self, cluster, taken):
+        before = max(int(s["epoch"]) for s in self.client.shards())
+        self.assertGreater(min(int(s["epoch"]) for s in cluster.client.shards()), before + 1000)
+        self.assertGreater(int(cluster.client.call("AdminService/GetCluster", {})["generation"]), 1)
+        self.assertEqual(taken["shards"], SHARDS)
+
+    def refused_over_what_is_in_use(self, other):
+        self.assertIn("in use", self.refusal("restore", self.dir))
+        self.assertIn("another cluster", self.refusal("backup", self.dir, cluster=other))
+        self.assertIn("restored here before", self.refusal("restore", self.dir, cluster=other))
 
 
 if __name__ == "__main__":
