@@ -55,7 +55,8 @@ static bool may_join(struct coord *coord, uint64_t replica_id)
 {
     const struct node *node = node_find(coord, replica_id);
 
-    return node != NULL && node->record.damaged_shards == 0 && !node_is_leaving(coord, replica_id);
+    return node != NULL && node->record.damaged_shards == 0 && !node_is_full(coord, node) &&
+           !node_is_leaving(coord, replica_id);
 }
 
 static uint64_t newcomer(struct coord *coord, uint32_t number, uint64_t removing)
@@ -378,7 +379,8 @@ static void drain(struct coord *coord)
             continue;
         uint64_t heir = heir_among(coord, shard->record.members, shard->record.member_count);
 
-        if (heir == 0 || node_is_leaving(coord, heir))
+        if (heir == 0 || node_is_leaving(coord, heir) ||
+            node_is_full(coord, node_find(coord, heir)))
             continue;
         if (ownership_hand_over(coord, i, heir, "drain"))
             coord->stats.drained++;

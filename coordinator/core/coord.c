@@ -216,6 +216,8 @@ void coord_stats_get(const struct coord *coord, struct coord_stats *ret_stats)
     stats.active = coord_is_active(coord);
     stats.halted = coord->halted;
     stats.nodes_live = coord->node_count;
+    for (uint32_t i = 0; i < coord->node_count; i++)
+        stats.nodes_full += coord->now_ms < coord->nodes[i].full_until_ms;
     for (uint32_t i = 0; i < coord->shard_count; i++) {
         const struct shard *shard = &coord->shards[i];
 

@@ -13,6 +13,7 @@
  *   shard record that names it            its lease lapsed) and lost what an owner holds in memory
  *   a majority without it reports it   -> the reporter with the greatest last dot (early claim)
  *   closed or silent
+ *   it says that its disk is full      -> a live member that has room, if there is one
  *   ownership is uneven                -> a live member, one shard per rebalance_period_ms
  *   it is drained or removed           -> a live member, one shard per drain_period_ms
  *   the shard's members change         -> the same node, unless it is the one who goes (change.c)
@@ -208,6 +209,7 @@ const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t 
     X(changes_done,           "changes of a shard's members carried out")                          \
     X(changes_aborted,        "changes of a shard's members given up")                             \
     X(drained,                "shards moved because their owner is drained or removed")            \
+    X(evacuations,            "shards moved because their owner's disk is full")                   \
     X(reports,                "owner reports received")                                            \
     X(calls,                  "calls to shards")                                                   \
     X(calls_failed,           "calls to shards that were not answered well")                       \
@@ -220,6 +222,7 @@ const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t 
     X(active,                 "1 while this coordinator decides")                                  \
     X(halted,                 "1 when etcd went back and writing stopped")                         \
     X(nodes_live,             "nodes with a live lease")                                           \
+    X(nodes_full,             "live nodes whose disk is full or nearly so")                        \
     X(shards_placed_now,      "shards that have a record")                                         \
     X(shards_unowned,         "shards whose owner has no live lease")                              \
     X(changes_open,           "shards whose members change just now")                              \

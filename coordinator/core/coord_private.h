@@ -12,8 +12,9 @@
 struct node {
     struct node_record record;
     int64_t mod_revision;
-    int64_t life_revision; /* When this life of the node registered. */
-    uint64_t since_ms;     /* When this coordinator first saw this life. */
+    int64_t life_revision;  /* When this life of the node registered. */
+    uint64_t since_ms;      /* When this coordinator first saw this life. */
+    uint64_t full_until_ms; /* It said that its disk is full, and has not said so since then. */
 };
 
 /* When a node was last claimed against; outlives its record. */
@@ -299,6 +300,8 @@ uint32_t flights_open(const struct coord *coord);
 void ownership_run(struct coord *coord);
 void ownership_report(struct coord *coord,
                       const Holdfast__Internal__V1__ReportOwnerRequest *report);
+/* Its disk; it says so again and again, until there is room. */
+bool node_is_full(const struct coord *coord, const struct node *node);
 /* Whatever was held against an earlier life is forgotten. */
 void ownership_new_life(struct coord *coord, uint64_t replica_id);
 /* False: a write is on its way, or was refused and the record that says why has not come yet. */

@@ -24,11 +24,17 @@ static bool is_shunned(const struct coord *coord, uint64_t replica_id)
     return false;
 }
 
+bool node_is_full(const struct coord *coord, const struct node *node)
+{
+    return coord->now_ms < node->full_until_ms;
+}
+
 /* Not an owner if anybody else can be. A node does not say which of its shards are damaged, and
  * need not: it is to be replaced. */
 static bool is_avoided(const struct coord *coord, const struct node *node)
 {
-    return node->record.damaged_shards > 0 || is_shunned(coord, node->record.replica_id) ||
+    return node->record.damaged_shards > 0 || node_is_full(coord, node) ||
+           is_shunned(coord, node->record.replica_id) ||
            node_is_leaving(coord, node->record.replica_id);
 }
 
@@ -140,12 +146,29 @@ static bool is_replica(const struct shard_record *record, uint64_t replica_id)
     return false;
 }
 
+static void report_full(struct coord *coord, uint64_t replica_id)
+{
+    struct node *node = node_find(coord, replica_id);
+
+    if (node == NULL)
+        return;
+    if (!node_is_full(coord, node))
+        log_event(coord->log, LOG_WARN, "coordinator.node_full", LOG_N("replica", replica_id),
+                  LOG_S("name", node->record.name));
+    node->full_until_ms = coord->now_ms + coord->limits.report_valid_ms;
+}
+
 void ownership_report(struct coord *coord, const Holdfast__Internal__V1__ReportOwnerRequest *report)
 {
     bool closed = report->reason != NULL && strcmp(report->reason, "closed") == 0;
     uint32_t since_ms_min = closed ? coord->limits.claim_closed_ms : coord->limits.claim_silent_ms;
 
     coord->stats.reports++;
+    if (report->reporter == report->owner && report->reason != NULL &&
+        strcmp(report->reason, "full") == 0) {
+        report_full(coord, report->reporter);
+        return;
+    }
     if (report->since_ms < since_ms_min || report->reporter == 0)
         return;
     for (size_t i = 0; i < report->n_shards; i++) {
@@ -204,6 +227,7 @@ static bool is_claimed(const struct coord *coord, const struct shard *shard)
 
 /* A candidate's rank; compared field by field, the greatest wins, the first of equals. */
 struct rank {
+    uint64_t writable;    /* 1: its disk has room. */
     uint64_t dot_epoch;   /* 0: it did not report. Promotion adopts the greatest log anyway, this */
     uint64_t dot_counter; /* saves fetching it. */
     uint64_t trusted;     /* 1: nobody claimed against it lately. */
@@ -212,6 +236,8 @@ struct rank {
 
 static bool rank_above(const struct rank *a, const struct rank *b)
 {
+    if (a->writable != b->writable)
+        return a->writable > b->writable;
     if (a->dot_epoch != b->dot_epoch)
         return a->dot_epoch > b->dot_epoch;
     if (a->dot_counter != b->dot_counter)
@@ -227,6 +253,7 @@ static struct rank rank_of(const struct coord *coord, const struct shard *shard,
     const struct report *report = find_report(coord, shard, node->record.replica_id);
 
     return (struct rank){
+        .writable = !node_is_full(coord, node),
         .dot_epoch = report != NULL ? report->dot_epoch : 0,
         .dot_counter = report != NULL ? report->dot_counter : 0,
         .trusted = !is_avoided(coord, node),
@@ -257,6 +284,18 @@ static uint64_t best_replica(struct coord *coord, const struct shard *shard, boo
         }
     }
     return winner;
+}
+
+/* Reads are served where they are; writes go on where there is room. False: as check_owner. */
+static bool relieve_owner(struct coord *coord, uint32_t number)
+{
+    struct shard *shard = &coord->shards[number];
+    struct node *heir = node_find(coord, best_replica(coord, shard, false));
+
+    if (!is_calm(coord, shard) || heir == NULL || node_is_full(coord, heir))
+        return true;
+    coord->stats.evacuations++;
+    return name_owner(coord, number, heir->record.replica_id, "owner's disk is full");
 }
 
 /* False: no transaction is free. */
@@ -295,7 +334,7 @@ static bool check_owner(struct coord *coord, uint32_t number)
         shun(coord, shard->record.owner);
         return name_owner(coord, number, heir, "early claim");
     }
-    return true;
+    return !node_is_full(coord, owner) || relieve_owner(coord, number);
 }
 
 /* ---- first placement ---- */

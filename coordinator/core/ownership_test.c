@@ -28,6 +28,76 @@ static uint64_t others(uint64_t owner, int which)
     return which == 0 ? first : second;
 }
 
+static void say_full_once(struct world *world, uint64_t replica)
+{
+    Holdfast__Internal__V1__ReportOwnerRequest report =
+        HOLDFAST__INTERNAL__V1__REPORT_OWNER_REQUEST__INIT;
+    char reason[] = "full";
+
+    report.reporter = replica;
+    report.owner = replica;
+    report.reason = reason;
+    world_step(world, (struct coord_event){ .type = COORD_REPORT, .report = &report });
+}
+
+/* What a node says as long as its disk is short. */
+static void say_full(struct world *world, uint64_t replica, uint32_t seconds)
+{
+    for (uint32_t i = 0; i < seconds; i++) {
+        say_full_once(world, replica);
+        world_run(world, 1000);
+    }
+}
+
+static void shards_leave_a_node_whose_disk_is_full_and_come_back_when_there_is_room(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    assert_in_range(world_owned(world, 1), 2, 3);
+    say_full(world, 1, 6);
+    assert_int_equal(world_owned(world, 1), 0);
+    assert_int_equal(world_owned(world, 2) + world_owned(world, 3), SHARDS);
+    assert_int_equal(world_stats(world).nodes_full, 1);
+    assert_in_range(world_stats(world).evacuations, 2, 3);
+    say_full(world, 1, 30); /* Nor does spreading give it any. */
+    assert_int_equal(world_owned(world, 1), 0);
+    world_run(world, 30000);
+    assert_int_equal(world_stats(world).nodes_full, 0);
+    assert_in_range(world_owned(world, 1), 2, 3);
+    world_free(world);
+}
+
+static void shards_stay_where_they_are_while_every_disk_is_full(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    for (uint32_t i = 0; i < 20; i++) {
+        say_full_once(world, 2);
+        say_full_once(world, 1);
+        say_full(world, 3, 1);
+    }
+    assert_int_equal(world_stats(world).nodes_full, 3);
+    assert_int_equal(world_stats(world).evacuations, 0);
+    world_free(world);
+}
+
+static void a_dead_owners_shards_go_to_a_node_with_room(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    say_full(world, 2, 6);
+    world_node_down(world, 1);
+    say_full(world, 2, 2);
+    assert_int_equal(world_owned(world, 3), SHARDS);
+    world_free(world);
+}
+
 static void cluster_is_created_once_and_shards_wait_for_enough_nodes(void **state)
 {
     struct world *world = world_new();
@@ -389,6 +459,9 @@ static void a_halted_coordinator_never_acts_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shards_leave_a_node_whose_disk_is_full_and_come_back_when_there_is_room),
+        cmocka_unit_test(shards_stay_where_they_are_while_every_disk_is_full),
+        cmocka_unit_test(a_dead_owners_shards_go_to_a_node_with_room),
         cmocka_unit_test(cluster_is_created_once_and_shards_wait_for_enough_nodes),
         cmocka_unit_test(a_dead_nodes_shards_go_at_once_in_one_transaction_and_evenly),
         cmocka_unit_test(nothing_is_written_for_a_shard_without_live_members),

@@ -1,5 +1,6 @@
 #include "node/core/shard.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "idl/method.h"
@@ -323,6 +324,11 @@ void shard_checkpoint_end(struct shard *shard, bool written)
     shard->checkpoint_open = false;
     if (written)
         shard->clean_index = shard->checkpoint_index;
+}
+
+void shard_set_full(struct shard *shard, const char *why)
+{
+    snprintf(shard->full, sizeof shard->full, "%s", why != NULL ? why : "");
 }
 
 void shard_evict(struct shard *shard, size_t bytes_max)

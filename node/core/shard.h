@@ -176,6 +176,13 @@ void shard_arm(struct shard *shard, uint64_t cut);
 bool shard_at_cut(const struct shard *shard);
 /* Goes on with the next step, and is armed no more. */
 void shard_pass_cut(struct shard *shard);
+/*
+ * While its disk is full a replica proposes nothing (DESIGN section 4, Disks): callers' writes are
+ * refused as THROTTLED, "nothing was done", and `why` is told to them; what is on its way goes on,
+ * reads are answered, START is appended. NULL: there is room again.
+ */
+#define SHARD_FULL_BYTES 192u
+void shard_set_full(struct shard *shard, const char *why);
 /* Drops clean rows down to `bytes_max`. */
 void shard_evict(struct shard *shard, size_t bytes_max);
 
@@ -196,6 +203,7 @@ struct shard_stats {
     uint64_t stale_writes_refused, steals, diverged;
     uint64_t unread_rows;         /* Changes of rows that could not be decoded (meta.h). */
     uint64_t quarantined;         /* Players held back. */
+    uint64_t refused_full;        /* Writes refused because the disk is full. */
     uint64_t transfers_open;      /* Records in the outbox. */
     uint64_t transfers_oldest_ms; /* Since the oldest of them that is known was opened. */
     uint64_t transfers_sent, transfers_settled, transfers_refunded, transfers_retried;

@@ -5,6 +5,8 @@
 #include "holdfast/v1/session.pb-c.h"
 
 #define THROTTLED_RETRY_MS 50u
+/* Disks do not get room by themselves; another node may have the shard by then. */
+#define FULL_RETRY_MS 1000u
 
 static void refuse_throttled(struct shard *shard, const struct shard_event *event, const char *what,
                              struct shard_out *out)
@@ -14,6 +16,17 @@ static void refuse_throttled(struct shard *shard, const struct shard_event *even
     (void)refuse(&shard->arena, &refusal, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED, "",
                  "shard %u has %s; nothing was done", shard->number, what);
     refusal.retry_after_ms = THROTTLED_RETRY_MS;
+    reply_event_refused(out, event->call, &refusal);
+}
+
+static void refuse_full(struct shard *shard, const struct shard_event *event, struct shard_out *out)
+{
+    struct refusal refusal = { 0 };
+
+    (void)refuse(&shard->arena, &refusal, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED, "",
+                 "shard %u takes no writes: %s; nothing was done", shard->number, shard->full);
+    refusal.retry_after_ms = FULL_RETRY_MS;
+    shard->stats.refused_full++;
     reply_event_refused(out, event->call, &refusal);
 }
 
@@ -33,6 +46,8 @@ err shard_propose(struct shard *shard, struct slice body, const struct shard_eve
         .kind = ENTRY_OP,
         .body = body,
     };
+    if (shard->full[0] != 0)
+        return ERR_FULL;
     err e = shard_rep_step(shard, &proposal, out);
 
     if (e != ERR_OK)
@@ -109,6 +124,10 @@ void shard_call_begin(struct shard *shard, const struct shard_event *event, stru
     bool ready = shard_meta(shard)->policy.version > 0 || event->method == METHOD_APPLY_POLICY;
     if (!shard_serves(shard) || !ready) {
         reply_event_elsewhere(shard, event, out);
+        return;
+    }
+    if (shard->full[0] != 0) {
+        refuse_full(shard, event, out);
         return;
     }
     mutation_begin(shard, event, out);

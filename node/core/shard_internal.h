@@ -70,7 +70,8 @@ struct shard {
     struct key_set loading; /* Keys asked of the database, not answered yet. */
     struct arena arena;     /* One step's. */
     struct buf scratch;
-    struct need need; /* One apply's or read's, before `loading` is taken out. */
+    struct need need;            /* One apply's or read's, before `loading` is taken out. */
+    char full[SHARD_FULL_BYTES]; /* Why nothing is proposed; empty: there is room. */
     struct shard_stats stats;
 };
 

@@ -82,7 +82,7 @@ static void propose_holds(struct shard *shard, struct call *call, const struct s
 
     applier_renew_holds(shard->applier, buf_slice(&call->request), &bodies);
     struct reader reader = reader_from(buf_slice(&bodies));
-    while (reader_left(&reader) > 0 && !reader.bad) {
+    while (shard->full[0] == 0 && reader_left(&reader) > 0 && !reader.bad) {
         struct rep_event proposal = {
             .type = REP_PROPOSE,
             .now_ms = event->now_ms,

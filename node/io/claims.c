@@ -20,6 +20,7 @@ struct claims {
     struct loop_timer timer;
     uint64_t reported_owner;
     uint64_t reported_ms;
+    uint64_t full_told_ms;
     struct buf scratch;
 };
 
@@ -137,7 +138,7 @@ static void send_report(struct claims *claims, const struct complaint *complaint
     report.message.reason = (char *)(uintptr_t)complaint->reason;
     report.message.since_ms =
         complaint->since_ms < UINT32_MAX ? (uint32_t)complaint->since_ms : UINT32_MAX;
-    if (report.message.n_shards > 0) {
+    if (report.message.n_shards > 0 || complaint->owner == claims->options.self) {
         size_t size =
             holdfast__internal__v1__report_owner_request__get_packed_size(&report.message);
         buf_clear(&claims->scratch);
@@ -147,8 +148,12 @@ static void send_report(struct claims *claims, const struct complaint *complaint
         request.body = buf_slice(&claims->scratch);
         /* Not sent: the next look, 50 ms later, tries again. */
         if (call_start(claims->calls, claims->coordinator, &request, NULL) == ERR_OK) {
-            claims->reported_owner = complaint->owner;
-            claims->reported_ms = loop_now_ms(claims->options.loop);
+            if (complaint->owner == claims->options.self) {
+                claims->full_told_ms = loop_now_ms(claims->options.loop) + REPORT_AGAIN_MS;
+            } else {
+                claims->reported_owner = complaint->owner;
+                claims->reported_ms = loop_now_ms(claims->options.loop);
+            }
             log_event(claims->options.log, LOG_WARN, "owner.reported",
                       LOG_N("owner", complaint->owner), LOG_S("reason", complaint->reason),
                       LOG_N("since_ms", complaint->since_ms),
@@ -179,6 +184,16 @@ static void look_at(struct claims *claims, uint64_t replica, uint64_t stuck_ms)
     else if (stuck_ms >= claims->options.silent_ms)
         send_report(claims,
                     &(struct complaint){ replica, "stuck", stuck_ms, claims->options.silent_ms });
+}
+
+/* Told for as long as it lasts, shards or not: a node that is short gets none, either. */
+static void look_at_space(struct claims *claims)
+{
+    uint64_t now_ms = loop_now_ms(claims->options.loop);
+
+    if (space_state(claims->options.space) == SPACE_OK || now_ms < claims->full_told_ms)
+        return;
+    send_report(claims, &(struct complaint){ claims->options.self, "full", 0, 0 });
 }
 
 struct owners {
@@ -212,6 +227,7 @@ static void on_timer(void *user)
     follow_coordinator(claims);
     if (claims->coordinator == NULL || !link_is_ready(claims->coordinator))
         return;
+    look_at_space(claims);
     shard_views_visit(claims->options.views, owner_add, &owners);
     for (uint32_t i = 0; i < owners.count; i++)
         look_at(claims, owners.ids[i], owners.stuck_ms[i]);

@@ -8,6 +8,7 @@
 #include "node/io/peers.h"
 #include "node/io/registry.h"
 #include "node/io/shard_view.h"
+#include "node/io/space.h"
 #include "runtime/link/call.h"
 
 struct claims;
@@ -19,6 +20,7 @@ struct claims_options {
     const struct registry *registry;
     const struct peers *peers;
     struct shard_views *views;
+    const struct space *space; /* While it is short, this node asks to be relieved of its shards. */
     uint64_t self;
     uint64_t closed_ms; /* Report an owner that has been closed for so long. */
     uint64_t silent_ms; /* ... or silent for so long. */

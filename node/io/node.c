@@ -42,6 +42,7 @@ struct node {
     struct peers *peers;
     struct shard_views *views;
     struct incidents *incidents;
+    struct space *space;
     struct workers *workers;
     struct claims *claims;
     struct deliveries *deliveries;
@@ -316,6 +317,20 @@ static uint64_t resident_max(const struct node *node)
            IDLE_BYTES;
 }
 
+static bool log_has_room(void *user)
+{
+    struct node *node = user;
+
+    return node_log_space_ok(node->store_log);
+}
+
+static void on_database_rests(void *user, bool rests)
+{
+    struct node *node = user;
+
+    db_rest(node->db, rests);
+}
+
 static err make_workers(struct node *node, const struct cluster_record *cluster)
 {
     struct worker_options options = {
@@ -354,6 +369,15 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
     options.views = node->views;
     node->incidents = incidents_new(loop_wall_ms(), node->self.replica_id);
     options.incidents = node->incidents;
+    node->space = space_new(&(struct space_options){ .loop = node->loop,
+                                                     .log = node->log,
+                                                     .log_path = datadir_log_path(node->datadir),
+                                                     .db_path = datadir_db_path(node->datadir),
+                                                     .free_min = node->config->disk_free_min,
+                                                     .log_has_room = log_has_room,
+                                                     .database_rests = on_database_rests,
+                                                     .user = node });
+    options.space = node->space;
     pool.worker = options;
     err e = workers_new(&pool, &node->workers, &damaged);
     if (e != ERR_OK)
@@ -421,6 +445,7 @@ static void start(void *user)
     service_set_workers(node->service, node->workers);
     deliveries_set_workers(node->deliveries, node->workers);
     node_metrics_set_sources(node->node_metrics, node->views, node->store_log);
+    node_metrics_set_space(node->node_metrics, node->space);
     node_metrics_set_incidents(node->node_metrics, node->incidents);
     node->claims = claims_new(&(struct claims_options){
         .loop = node->loop,
@@ -429,6 +454,7 @@ static void start(void *user)
         .registry = node->registry,
         .peers = node->peers,
         .views = node->views,
+        .space = node->space,
         .self = datadir_identity_get(node->datadir)->replica_id,
         .closed_ms = node->config->report_closed,
         .silent_ms = node->config->report_silent,
@@ -602,6 +628,7 @@ void node_free(struct node *node)
         deliveries_set_workers(node->deliveries, NULL);
     node_metrics_clear_sources(node->node_metrics);
     workers_free(node->workers);
+    space_free(node->space);
     shard_views_free(node->views);
     incidents_free(node->incidents);
     registry_free(node->registry);

@@ -25,6 +25,7 @@
     X(log_size_max,        SIZE,     "16GiB",                 8388608, 1099511627776, "bytes",     "the log may take this much disk") \
     X(log_lag_max,         DURATION, "2m",                    100,     86400000,      "ms",        "a replica silent for longer holds no log back; it gets a snapshot") \
     X(snapshot_rate,       SIZE,     "16MiB",                 1024,    1073741824,    "bytes",     "given to a replica that is behind, a second and shard") \
+    X(disk_free_min,       SIZE,     "256MiB",                0,       1099511627776, "bytes",     "below it shards refuse writes, below twice as much others get them; 0: only a log that is full counts") \
     X(checkpoint_interval, DURATION, "30s",                   100,     3600000,       "ms",        "every shard is checkpointed this often") \
     X(tick,                DURATION, "20ms",                  5,       1000,          "ms",        "how often shards look at their timers") \
     X(report_closed,       DURATION, "300ms",                 50,      60000,         "ms",        "an owner closed for so long is reported") \

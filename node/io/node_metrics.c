@@ -20,6 +20,7 @@ struct node_metrics {
     struct shard_views *views; /* NULL, and the log too: no sources. */
     struct node_log *store_log;
     struct incidents *incidents;
+    const struct space *space;
     struct counter *calls[METHOD_ID_MAX + 1][STATUS_COUNT];
     struct histogram *latency[METHOD_ID_MAX + 1];
 };
@@ -144,6 +145,7 @@ static double read_oldest(void *context)
     X(snap_given,     "holdfast_node_snapshots_given_total",         counter, view->stats.snapshot.given,               "Snapshots begun for a replica that is behind.") \
     X(snap_parts,     "holdfast_node_snapshot_parts_total",          counter, view->stats.snapshot.parts,               "Parts of snapshots sent, repeats included.") \
     X(snap_taken,     "holdfast_node_snapshots_installed_total",     counter, view->stats.snapshot.taken,               "Snapshots that replaced a shard that was behind.") \
+    X(refused_full,   "holdfast_node_writes_refused_full_total",     counter, view->stats.refused_full,                 "Writes refused for want of disk.") \
     X(checkpoints,    "holdfast_node_checkpoints_total",             counter, view->checkpoints,                        "Shard checkpoints written.") \
     X(replayed,       "holdfast_node_entries_replayed_total",        counter, view->replayed,                           "Log entries behind the checkpoints when the node started.")
 /* clang-format on */
@@ -191,6 +193,44 @@ void node_metrics_clear_sources(struct node_metrics *m)
     m->views = NULL;
     m->store_log = NULL;
     m->incidents = NULL;
+    m->space = NULL;
+}
+
+static double read_disk_free(void *context)
+{
+    const struct node_metrics *m = context;
+
+    return (double)space_free_bytes(m->space);
+}
+
+static double read_disk_low(void *context)
+{
+    const struct node_metrics *m = context;
+
+    return space_state(m->space) != SPACE_OK;
+}
+
+static double read_disk_full(void *context)
+{
+    const struct node_metrics *m = context;
+
+    return space_state(m->space) == SPACE_FULL;
+}
+
+/* clang-format off */
+#define SPACE_FIGURES(X)                                                                                                     \
+    X(disk_free,      "holdfast_node_disk_free_bytes",               "Free disk under log and database: of the fuller one.") \
+    X(disk_low,       "holdfast_node_disk_low",                      "1 while less than twice --disk-free-min is free: others get this node's shards.") \
+    X(disk_full,      "holdfast_node_disk_full",                     "1 while this node refuses writes for want of disk.")
+/* clang-format on */
+
+void node_metrics_set_space(struct node_metrics *m, const struct space *space)
+{
+    m->space = space;
+#define SPACE_REGISTER(name, metric, help)                                                         \
+    metrics_gauge_callback(m->metrics, &(struct metric_info){ metric, help, NULL }, read_##name, m);
+    SPACE_FIGURES(SPACE_REGISTER)
+#undef SPACE_REGISTER
 }
 
 /* clang-format off */

@@ -4,6 +4,7 @@
 
 #include "node/io/incidents.h"
 #include "node/io/shard_view.h"
+#include "node/io/space.h"
 #include "node/store/node_log.h"
 #include "runtime/metrics/metrics.h"
 
@@ -16,6 +17,8 @@ void node_metrics_set_sources(struct node_metrics *metrics, struct shard_views *
                               struct node_log *store_log);
 /* Counters of what is out of the ordinary, by kind. Once. */
 void node_metrics_set_incidents(struct node_metrics *metrics, struct incidents *incidents);
+/* Room on the disks. Once. */
+void node_metrics_set_space(struct node_metrics *metrics, const struct space *space);
 /* From here on they read zero. */
 void node_metrics_clear_sources(struct node_metrics *metrics);
 /* One call answered. */

@@ -207,10 +207,28 @@ static void publish_all(struct worker *worker)
     }
 }
 
+/* Told again at every tick while it lasts: a shard may have come since. */
+static void follow_space(struct worker *worker)
+{
+    bool full = space_state(worker->options.space) == SPACE_FULL;
+    char why[SHARD_FULL_BYTES];
+
+    if (!full && !worker->full)
+        return;
+    worker->full = full;
+    if (full)
+        space_why(worker->options.space, why);
+    for (uint32_t i = 0; i < worker->options.shard_count; i++) {
+        if (worker->slots[i].shard != NULL)
+            shard_set_full(worker->slots[i].shard, full ? why : NULL);
+    }
+}
+
 static void on_tick(void *user)
 {
     struct worker *worker = user;
 
+    follow_space(worker);
     for (uint32_t i = 0; i < worker->options.shard_count; i++) {
         struct shard_event tick = { .type = SHARD_TICK };
         if (worker->slots[i].shard != NULL)

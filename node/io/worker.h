@@ -8,6 +8,7 @@
 
 #include "node/io/incidents.h"
 #include "node/io/shard_view.h"
+#include "node/io/space.h"
 #include "node/store/db.h"
 #include "node/store/node_log.h"
 #include "runtime/base/log.h"
@@ -37,6 +38,7 @@ struct worker_options {
     struct db *db;
     struct shard_views *views;   /* Where it publishes its shards. */
     struct incidents *incidents; /* Where it tells what is out of the ordinary; NULL: nowhere. */
+    struct space *space;         /* Of the disks; NULL: there is always room. */
     const struct handler_table *handlers;
     uint64_t self; /* This replica's id. */
     uint32_t shard_count;

@@ -7,7 +7,8 @@
 #include "node/io/worker_internal.h"
 #include "runtime/base/check.h"
 
-#define LAST_ROUNDS 2u /* When stopping: the round on its way, and a whole one. */
+#define FULL_RETRY_MS 1000u
+#define LAST_ROUNDS   2u /* When stopping: the round on its way, and a whole one. */
 
 static void on_work(uv_work_t *work)
 {
@@ -53,7 +54,12 @@ static void on_done(uv_work_t *work, int status)
 
     CHECK(status == 0);
     worker->checkpoint_running = false;
-    if (job->result != ERR_OK) {
+    if (job->result == ERR_FULL) {
+        /* Nothing is lost: the rows stay dirty, and the log keeps what made them. */
+        worker->checkpoint_full_ms = loop_now_ms(worker->options.loop) + FULL_RETRY_MS;
+        log_event(worker->options.log, LOG_ERROR, "checkpoint.no_space",
+                  LOG_N("shard", job->shard));
+    } else if (job->result != ERR_OK) {
         char text[DB_TEXT_BYTES] = "";
         log_event(worker->options.log, LOG_ERROR, "checkpoint.failed", LOG_N("shard", job->shard),
                   LOG_S("error", err_text(job->result)));
@@ -155,6 +161,8 @@ void worker_checkpoint_tick(struct worker *worker)
     bool hurry = worker->checkpoint_hurry || worker->checkpoint_pressed ||
                  !node_log_space_ok(worker->options.store_log);
 
+    if (space_disk_full(worker->options.space) || now_ms < worker->checkpoint_full_ms)
+        return;
     if (worker->checkpoint_waits) {
         start_when_durable(worker);
         return;
@@ -177,6 +185,8 @@ static bool round_is_done(void *user)
     struct worker *worker = user;
 
     worker_checkpoint_tick(worker);
+    if (space_disk_full(worker->options.space) && !worker->checkpoint_running)
+        return true; /* The next start replays the log. */
     return worker->checkpoint_rounds >= LAST_ROUNDS && !worker->checkpoint_running &&
            !worker->checkpoint_waits;
 }

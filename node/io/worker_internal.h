@@ -165,10 +165,12 @@ struct worker {
     bool checkpoint_waits;    /* Begun; its index is not durable in the log yet. */
     uint32_t checkpoint_next; /* Shard to look at next; shard_count: time to flush. */
     uint64_t checkpoint_due_ms;
-    bool checkpoint_pressed; /* Dirty rows fill more than half of the cache. */
-    bool checkpoint_hurry;   /* Do not wait between shards. */
+    bool checkpoint_pressed;     /* Dirty rows fill more than half of the cache. */
+    bool checkpoint_hurry;       /* Do not wait between shards. */
+    uint64_t checkpoint_full_ms; /* The database had no room: none before then. */
     uint64_t checkpoint_rounds;
     uint32_t backup_reads_open;
+    bool full; /* The shards were told that the disk is. */
     bool stopping;
 };
 

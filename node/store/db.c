@@ -45,12 +45,25 @@ static bool is_damage(const char *error)
     return strncmp(error, "Corruption", 10) == 0 || strstr(error, "No such file") != NULL;
 }
 
+/* No bytes of ours are in doubt: RocksDB writes them to new files, by itself once there is room. */
+static bool is_full(const char *error)
+{
+    return strstr(error, "No space left") != NULL;
+}
+
 static err classify(struct db *db, const char *what, const char *error)
 {
-    err e = is_damage(error) ? ERR_CORRUPT : ERR_IO;
+    const char *event = "db.failed";
+    err e = ERR_IO;
 
-    log_event(db->log, LOG_ERROR, e == ERR_CORRUPT ? "db.damaged" : "db.failed",
-              LOG_S("what", what), LOG_S("error", error));
+    if (is_damage(error)) {
+        event = "db.damaged";
+        e = ERR_CORRUPT;
+    } else if (is_full(error)) {
+        event = "db.full";
+        e = ERR_FULL;
+    }
+    log_event(db->log, LOG_ERROR, event, LOG_S("what", what), LOG_S("error", error));
     if (e != ERR_CORRUPT)
         return e;
     pthread_mutex_lock(&db->lock);
@@ -74,7 +87,7 @@ err db_write_failed(struct db *db, const char *what, char *error)
     err e = classify(db, what, error);
 
     /* What the disk holds after a failed write is unknown: DESIGN section 4. */
-    if (e != ERR_CORRUPT)
+    if (e != ERR_CORRUPT && e != ERR_FULL)
         abort();
     rocksdb_free(error);
     return e;
@@ -289,6 +302,19 @@ err db_flush(struct db *db)
     atomic_fetch_add(&db->flushes, 1);
     rocksdb_flush(db->rocks, db->flush_options, &error);
     return error == NULL ? ERR_OK : db_write_failed(db, "flush", error);
+}
+
+void db_rest(struct db *db, bool rests)
+{
+    const char *key = "disable_auto_compactions";
+    const char *value = rests ? "true" : "false";
+    char *error = NULL;
+
+    rocksdb_set_options(db->rocks, 1, &key, &value, &error);
+    if (error == NULL)
+        return;
+    log_event(db->log, LOG_WARN, "db.rest_failed", LOG_S("error", error));
+    rocksdb_free(error);
 }
 
 static uint64_t property(struct db *db, const char *name)

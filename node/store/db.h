@@ -8,8 +8,10 @@
  * row's key. The generation changes when a snapshot takes the place of a shard's rows.
  *
  * Errors: ERR_CORRUPT: RocksDB found damage; logged and kept for db_damage, with the file's name.
- * Damage is never answered with "absent". A write or flush that fails in any other way stops the
- * process; a read that does returns ERR_IO, logged.
+ * Damage is never answered with "absent". ERR_FULL: a write or flush found the disk full; logged.
+ * What it was to write may be there or not; write it again, and nothing is lost meanwhile that the
+ * log has. A write or flush that fails in any other way stops the process; a read that does returns
+ * ERR_IO, logged.
  */
 #ifndef NODE_STORE_DB_H
 #define NODE_STORE_DB_H
@@ -54,6 +56,10 @@ struct db_checkpoint {
     struct slice meta_row;
 };
 NODISCARD err db_checkpoint_write(struct db *db, const struct db_checkpoint *checkpoint);
+
+/* While `rests`, files are not merged, which takes disk for a time; reads get slower with it. What
+ * is being merged goes on. */
+void db_rest(struct db *db, bool rests);
 
 /* Every checkpoint written before the call is durable when it returns ERR_OK. */
 NODISCARD err db_flush(struct db *db);

@@ -65,8 +65,9 @@ static uint32_t audit_newest(const struct log_audit *audit)
     return newest;
 }
 
-/* A fresh file each time the process first needs one: an old one may end in half a record. */
-static void audit_open(struct log_audit *audit)
+/* A fresh file each time the process first needs one: an old one may end in half a record.
+ * ERR_FULL: there is none. */
+static err audit_open(struct log_audit *audit)
 {
     char name[AUDIT_NAME_BYTES];
 
@@ -75,6 +76,8 @@ static void audit_open(struct log_audit *audit)
     audit->number = audit_newest(audit) + 1;
     audit_name(audit->number, name);
     audit->fd = openat(audit->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (audit->fd < 0 && errno == ENOSPC)
+        return ERR_FULL;
     if (audit->fd < 0)
         audit_failed(audit, "open");
     audit->bytes = 0;
@@ -85,17 +88,38 @@ static void audit_open(struct log_audit *audit)
     }
     if (fsync(audit->dir_fd) != 0)
         audit_failed(audit, "sync of the directory");
+    return ERR_OK;
 }
 
-void log_audit_add(struct log_audit *audit, const struct log_orphan *orphan)
+/* ERR_FULL: none of it is there. */
+static err audit_write(struct log_audit *audit, struct slice bytes)
+{
+    ssize_t written = write(audit->fd, bytes.data, bytes.size);
+
+    if (written == (ssize_t)bytes.size) {
+        audit->bytes += bytes.size;
+        return ERR_OK;
+    }
+    if (written < 0 && errno != ENOSPC)
+        audit_failed(audit, "write");
+    if (ftruncate(audit->fd, (off_t)audit->bytes) != 0 ||
+        lseek(audit->fd, (off_t)audit->bytes, SEEK_SET) < 0)
+        audit_failed(audit, "cut off half a record");
+    return ERR_FULL;
+}
+
+err log_audit_add(struct log_audit *audit, const struct log_orphan *orphan)
 {
     struct slice encoded = { 0 };
     struct buf bytes = { 0 };
+    err e = ERR_OK;
 
     if (orphan->entry != NULL)
         encoded = orphan->entry->encoded;
     if (audit->fd < 0 || audit->bytes + AUDIT_HEADER_BYTES + encoded.size > AUDIT_BYTES_MAX)
-        audit_open(audit);
+        e = audit_open(audit);
+    if (e != ERR_OK)
+        return e;
     buf_put_u32(&bytes, AUDIT_MAGIC);
     buf_put_u32(&bytes, 0);
     buf_put_u32(&bytes, (uint32_t)encoded.size);
@@ -107,8 +131,7 @@ void log_audit_add(struct log_audit *audit, const struct log_orphan *orphan)
     if (encoded.size > 0)
         buf_append(&bytes, encoded.data, encoded.size);
     store_u32(bytes.data + 4, (uint32_t)hash_u64((struct slice){ bytes.data + 8, bytes.size - 8 }));
-    if (write(audit->fd, bytes.data, bytes.size) != (ssize_t)bytes.size)
-        audit_failed(audit, "write");
-    audit->bytes += bytes.size;
+    e = audit_write(audit, buf_slice(&bytes));
     buf_deinit(&bytes);
+    return e;
 }

@@ -39,8 +39,9 @@ struct log_orphan {
     uint64_t unix_ms;
     const struct entry *entry; /* NULL: it could not be read. */
 };
-/* Adds to the file. Aborts the process when it cannot. */
-void log_audit_add(struct log_audit *audit, const struct log_orphan *orphan);
+/* Adds to the file. ERR_FULL: the disk is; nothing was added. Any other failure aborts the process.
+ */
+NODISCARD err log_audit_add(struct log_audit *audit, const struct log_orphan *orphan);
 void log_audit_sync(struct log_audit *audit);
 
 #endif

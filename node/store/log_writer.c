@@ -2,6 +2,7 @@
  * The writer's thread: takes what has gathered while the last sync ran, writes it in batches,
  * syncs once, tells the clients. It is the only one that writes to segments in use.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 
 #define COPY_BYTES      (1024u * 1024u)
 #define ORPHANS_AT_ONCE 64u
+#define SPACE_RETRY_S   1
 
 /* ---- requests ----------------------------------------------------------------------------- */
 
@@ -152,8 +154,27 @@ static uint32_t list_orphans(struct log_shard *shard, uint32_t number, uint64_t 
     return count;
 }
 
-/* What is above keep_index goes to the audit file, durably. Everything gathered is written. */
-static void audit_orphans(struct node_log *log, uint32_t number, uint64_t keep_index)
+/* Adds them to the audit file, and drops them. ERR_FULL: not all of them are there. */
+static err audit_some(struct node_log *log, const struct log_want *wants, struct entry **entries,
+                      uint32_t count, uint64_t keep_index)
+{
+    err e = ERR_OK;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (e == ERR_OK)
+            e = log_audit_add(&log->writer.audit, &(struct log_orphan){ .shard = wants[i].shard,
+                                                                        .index = wants[i].index,
+                                                                        .keep_index = keep_index,
+                                                                        .unix_ms = unix_ms_now(),
+                                                                        .entry = entries[i] });
+        entry_unref(entries[i]);
+    }
+    return e;
+}
+
+/* What is above keep_index goes to the audit file, durably. Everything gathered is written. False:
+ * the disk is full; what went there goes again. */
+static bool audit_orphans(struct node_log *log, uint32_t number, uint64_t keep_index)
 {
     struct log_want wants[ORPHANS_AT_ONCE];
     struct entry *entries[ORPHANS_AT_ONCE];
@@ -169,32 +190,28 @@ static void audit_orphans(struct node_log *log, uint32_t number, uint64_t keep_i
         if (log_read_wants(log, wants, count, entries, text) != ERR_OK)
             log_event(log->config.log, LOG_ERROR, "log.orphan_unreadable", LOG_N("shard", number),
                       LOG_S("damage", text));
-        for (uint32_t i = 0; i < count; i++) {
-            log_audit_add(&log->writer.audit, &(struct log_orphan){ .shard = number,
-                                                                    .index = wants[i].index,
-                                                                    .keep_index = keep_index,
-                                                                    .unix_ms = unix_ms_now(),
-                                                                    .entry = entries[i] });
-            entry_unref(entries[i]);
-        }
+        if (audit_some(log, wants, entries, count, keep_index) != ERR_OK)
+            return false;
         from = wants[count - 1].index + 1;
         total += count;
     }
     if (total == 0)
-        return;
+        return true;
     log_audit_sync(&log->writer.audit);
     pthread_mutex_lock(&log->stats_lock);
     log->stats.orphans += total;
     pthread_mutex_unlock(&log->stats_lock);
     log_event(log->config.log, LOG_WARN, "log.truncated", LOG_N("shard", number),
               LOG_N("keep_index", keep_index), LOG_N("orphans", total));
+    return true;
 }
 
 static bool gather_truncate(struct node_log *log, uint32_t shard, uint64_t keep_index)
 {
     if (!flush(log))
         return false;
-    audit_orphans(log, shard, keep_index);
+    if (!audit_orphans(log, shard, keep_index))
+        return false;
     return add(log,
                &(struct record){ .type = RECORD_TRUNCATE, .shard = shard, .index = keep_index });
 }
@@ -289,12 +306,27 @@ static bool write_pending(struct node_log *log)
         requests_push(&writer->gathered, requests_pop(&writer->pending));
     }
     space = space && flush(log);
+    writer->short_of_space = !space;
     if (!space) {
         pthread_mutex_lock(&log->stats_lock);
         log->stats.space_waits++;
         pthread_mutex_unlock(&log->stats_lock);
     }
     return writer->round_bytes > 0 || writer->written.first != NULL;
+}
+
+/* Nobody says that there is room for the audit file again: it is tried. */
+static void writer_wait(struct node_log *log)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += SPACE_RETRY_S;
+    while (log->writer.short_of_space ? sem_timedwait(&log->wake, &until) != 0
+                                      : sem_wait(&log->wake) != 0) {
+        if (errno == ETIMEDOUT)
+            break;
+    }
 }
 
 void *log_writer_run(void *context)
@@ -315,8 +347,7 @@ void *log_writer_run(void *context)
             continue;
         if (closing)
             break;
-        while (sem_wait(&log->wake) != 0)
-            ;
+        writer_wait(log);
     }
     /* Says that everything before it is durable. */
     if (log->writer.batch.count == 0 && log_batch_write(log, &log->writer.sticky, LOG_ROOM_ALL))

@@ -55,6 +55,7 @@ struct log_writer {
     uint64_t durable_sequence;
     uint64_t sequence_floor; /* The next sequence is above this too. */
     uint32_t round_bytes;    /* Written, not synced. */
+    bool short_of_space;     /* Something pending waits for disk. */
     uint8_t *buffer;
     size_t buffer_bytes;
     struct log_requests pending;  /* Not gathered, or not whole. */

@@ -89,7 +89,7 @@ class Faults:
             (8, self.kill_nodes), (6, self.freeze_node), (5, self.isolate), (5, self.one_way),
             (4, self.split_pair), (4, self.lossy), (3, self.etcd_killed), (3, self.etcd_cut),
             (3, self.coordinator_killed), (2, self.coordinator_frozen), (3, self.disk_fails),
-            (2, self.disk_slow), (3, self.clock_jumps), (2, self.router_restarted),
+            (2, self.disk_slow), (3, self.disk_full), (3, self.clock_jumps), (2, self.router_restarted),
             (2, self.rolling_restart),
         ]
 
@@ -189,6 +189,19 @@ class Faults:
         self.disk(node, "s")
         self.pause(4)
         self.disk(node, "0")
+
+    def disk_full(self):
+        """One node's, sometimes everybody's: nobody stops, and all goes on once there is room."""
+        victims = [node for node in self.cluster.nodes if node.running()]
+        if self.dice.random() < 0.7:
+            victims = [self.dice.choice(victims)] if victims else []
+        for mode, seconds in (("l", 2), ("f", 0)):  # As disks do: nearly full at first.
+            for node in victims:
+                self.disk(node, mode)
+            time.sleep(seconds)
+        self.pause(6)
+        for node in victims:
+            self.disk(node, "0")
 
     def disk(self, node, mode):
         node.disk_fault.write_text(mode, encoding="ascii")

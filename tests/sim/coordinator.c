@@ -414,6 +414,7 @@ static void count_up(struct sim *sim, const struct sim_coord *c)
     coord_stats_get(c->core, &stats);
     sim->counts.claims += stats.claims;
     sim->counts.failovers += stats.failovers;
+    sim->counts.evacuations += stats.evacuations;
     sim->counts.restarted_owners += stats.restarts;
     sim->counts.changes_begun += stats.changes_begun;
     sim->counts.changes_done += stats.changes_done;

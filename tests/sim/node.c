@@ -231,7 +231,12 @@ void node_step(struct sim *sim, struct sim_node *node, uint32_t shard, struct sh
     CHECK(node->up && slot->shard != NULL);
     event->now_ms = sim->now_ms;
     event->unix_ms = sim_unix_ms(sim, node);
+    uint64_t last = rep_last_index(shard_rep(slot->shard));
+    bool served = shard_serves(slot->shard);
     shard_step(slot->shard, event, &sim->out);
+    if (node->full && served && shard_serves(slot->shard) &&
+        rep_last_index(shard_rep(slot->shard)) > last)
+        sim_fail(sim, shard, "node %u proposes although its disk is full", node->id);
     carry_out(sim, node, shard);
     if (slot->shard == NULL)
         return;
@@ -405,9 +410,26 @@ static void look_at_owners(struct sim *sim, struct sim_node *node)
     }
 }
 
+/* As node/io/space.c and node/io/claims.c. */
+static void look_at_space(struct sim *sim, struct sim_node *node)
+{
+    bool full = sim->now_ms < node->full_until_ms;
+
+    for (uint32_t i = 0; i < sim->shard_count && (full || node->full); i++) {
+        if (node->slots[i].shard != NULL)
+            shard_set_full(node->slots[i].shard, full ? "the disk is full" : NULL);
+    }
+    node->full = full;
+    if (!full || sim->now_ms < node->reported_ms[0] + CLAIM_AGAIN_MS)
+        return;
+    send_report(sim, node, &(struct complaint){ node->id, "full", 0, 0 });
+    node->reported_ms[0] = sim->now_ms;
+}
+
 /* ---- events ---- */
 static void on_tick(struct sim *sim, struct sim_node *node)
 {
+    look_at_space(sim, node);
     for (uint32_t i = 0; i < sim->shard_count; i++) {
         struct slot *slot = &node->slots[i];
         if (slot->shard == NULL)
@@ -562,6 +584,7 @@ void node_crash(struct sim *sim, struct sim_node *node)
     sim_say(sim, "node %u   crashes", node->id);
     node->up = false;
     node->life++;
+    node->full = false;
     node->paused_until_ms = 0;
     for (uint32_t i = 0; i < NODE_CALLS_MAX; i++)
         call_end(&node->calls[i]);

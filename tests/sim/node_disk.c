@@ -349,7 +349,7 @@ void node_checkpoint_done(struct sim *sim, struct sim_node *node, uint32_t shard
 {
     struct slot *slot = &node->slots[shard];
     struct shard_checkpoint *checkpoint = &slot->checkpoint;
-    bool written = sim->healing || !sim_chance(sim, 60);
+    bool written = (sim->healing || !sim_chance(sim, 60)) && sim->now_ms >= node->full_until_ms;
 
     if (rep_durable_index(shard_rep(slot->shard)) < checkpoint->index) {
         sim_later(sim, 5,

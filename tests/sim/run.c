@@ -304,6 +304,19 @@ static void why_not_coordinators(struct sim *sim)
     }
 }
 
+/* A node whose disk stays full while others have room; 0: there is none. */
+static uint32_t full_owner(const struct sim *sim)
+{
+    for (uint32_t n = 0; n < sim->node_count; n++) {
+        const struct sim_node *node = &sim->nodes[n];
+        for (uint32_t i = 0; i < sim->shard_count && node->full_until_ms > sim->now_ms; i++) {
+            if (node->slots[i].shard != NULL && shard_serves(node->slots[i].shard))
+                return node->id;
+        }
+    }
+    return 0;
+}
+
 static void heal(struct sim *sim)
 {
     uint64_t end_ms;
@@ -317,7 +330,8 @@ static void heal(struct sim *sim)
     while (sim->now_ms < end_ms) {
         if (!run_until(sim, sim->now_ms + LOOK_MS))
             return;
-        if (routers_open(sim) == 0 && oracle_pending(sim) == 0 && oracle_converged(sim))
+        if (routers_open(sim) == 0 && oracle_pending(sim) == 0 && oracle_converged(sim) &&
+            full_owner(sim) == 0)
             break;
     }
     if (!oracle_converged(sim)) {
@@ -329,7 +343,11 @@ static void heal(struct sim *sim)
         sim_fail(sim, 0, "%u timers or transfers never end", oracle_pending(sim));
     } else if (routers_open(sim) > 0) {
         sim_fail(sim, 0, "%u calls never end", routers_open(sim));
+    } else if (full_owner(sim) != 0) {
+        sim_fail(sim, 0, "node %u owns shards for good although its disk is full", full_owner(sim));
     }
+    for (uint32_t n = 0; n < sim->node_count; n++)
+        sim->nodes[n].full_until_ms = 0; /* What is in the database is looked at next. */
 }
 
 static void count_up(struct sim *sim)

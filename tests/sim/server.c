@@ -163,8 +163,10 @@ static void take_refused(struct sim *sim, struct sim_op *op, uint32_t code)
         if (!sim->quiet && op->calls < 8 && sim_chance(sim, 700))
             op_call_later(sim, op, sim_between(sim, 1, 200));
         return;
+    case CODE(THROTTLED):
     case CODE(UNAVAILABLE):
     case CODE(DEADLINE_EXCEEDED):
+        sim->counts.refused_full += code == CODE(THROTTLED);
         op->told_nothing = true;
         if (op->calls > 1 && sim_chance(sim, 500))
             take_unknown(sim, op);

@@ -103,7 +103,8 @@ enum sim_kind {
     X(audit_cuts) X(audit_cuts_carried) X(audit_cuts_awaited) X(audit_cuts_corrected) \
     X(receipts_local) X(receipts_asked) X(receipts_bound) X(receipts_rejected)                     \
     X(receipts_cancelled) X(receipts_paid) X(receipts_refused) X(receipts_put_off)                 \
-    X(receipts_across_owners) X(receipts_told)
+    X(receipts_across_owners) X(receipts_told)                                                     \
+    X(refused_full) X(evacuations)
 /* Troubles made. */
 #define SIM_FAULTS(X)                                                                              \
     X(messages_lost) X(messages_doubled) X(packets_late) X(crashes) X(torn_crashes)                \
@@ -112,7 +113,7 @@ enum sim_kind {
     X(watch_resets) X(coordinators_killed) X(servers_killed) X(servers_paused) X(answers_lost)     \
     X(disk_stalls) X(duels) X(deposals) X(replicas_isolated) X(unseatings) X(stale_reads)          \
     X(bits_flipped) X(servers_flapped) X(credits_late) X(damages) X(nodes_come) X(nodes_gone)      \
-    X(nodes_removed) X(nodes_drained) X(shards_moved)
+    X(nodes_removed) X(nodes_drained) X(shards_moved) X(disks_filled)
 /* clang-format on */
 
 struct sim_counts {
@@ -230,6 +231,8 @@ struct sim_node {
     bool broken;              /* Stopped on damage: it does not come back. */
     uint64_t paused_until_ms;
     uint64_t stalled_until_ms; /* Its disk. */
+    uint64_t full_until_ms;    /* The same: it has no room. */
+    bool full;                 /* Its shards were told so. */
     uint64_t slow_until_ms;    /* What other nodes send it comes late. */
     int64_t skew_ms;
     struct slot slots[SIM_SHARDS_MAX];

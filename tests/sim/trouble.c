@@ -115,6 +115,19 @@ static void stall_disk(struct sim *sim)
     any_node(sim)->stalled_until_ms = sim->now_ms + sim_between(sim, 100, 1500);
 }
 
+static void fill_disk(struct sim *sim)
+{
+    struct sim_node *node = any_node(sim);
+
+    sim->counts.disks_filled++;
+    node->full_until_ms = sim->now_ms + sim_between(sim, 200, sim_chance(sim, 500) ? 1500 : 9000);
+    sim_say(sim, "node %u   has no disk left until %llu", node->id,
+            (unsigned long long)node->full_until_ms);
+    /* Sometimes not even for what is on its way. */
+    if (sim_chance(sim, 300))
+        node->stalled_until_ms = node->full_until_ms;
+}
+
 static void skew_clock(struct sim *sim)
 {
     struct sim_node *node = any_node(sim);
@@ -423,6 +436,7 @@ static void make_trouble(struct sim *sim)
         { depose, WITHOUT_deposals, 3 },        { isolate_replica, WITHOUT_isolations, 2 },
         { crash_stalled, WITHOUT_crashes, 2 },  { unseat, WITHOUT_unseatings, 1 },
         { flip_bit, WITHOUT_rot, 1 },           { flap_server, WITHOUT_servers, 2 },
+        { fill_disk, WITHOUT_fulls, 1 },
     };
     uint32_t weights = 0;
     uint32_t at = 0;
@@ -478,9 +492,13 @@ void trouble_heal(struct sim *sim)
     for (uint32_t i = 0; i < sim->node_count; i++) {
         sim->nodes[i].paused_until_ms = 0;
         sim->nodes[i].stalled_until_ms = 0;
+        sim->nodes[i].full_until_ms = 0;
         sim->nodes[i].slow_until_ms = 0;
         sim->nodes[i].skew_ms = sim->nodes[i].skew_ms > 0 ? 100 : -100;
     }
+    /* In some runs one disk stays full: the others carry on, and get its shards. */
+    if (sim->node_count >= 3 && sim_chance(sim, 250) && !sim_without(sim, WITHOUT_fulls))
+        any_node(sim)->full_until_ms = UINT64_MAX;
     for (uint32_t i = 0; i < sim->coord_count; i++)
         sim->coords[i].paused_until_ms = 0;
     for (uint32_t i = 0; i < sim->server_count; i++)
