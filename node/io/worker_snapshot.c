@@ -49,6 +49,9 @@ static err read_page(struct snapshot_job *job)
 static err store_rows(struct snapshot_job *job)
 {
     struct db *db = job->worker->options.db;
+
+    if (space_disk_full(job->worker->options.space))
+        return ERR_FULL; /* As far as the sender knows, it was lost. */
     err e = job->fresh ? db_stage_begin(db, job->shard) : ERR_OK;
 
     if (e == ERR_OK && job->store)
@@ -272,6 +275,8 @@ static bool is_drained(const struct worker *worker, uint32_t shard)
 
 void worker_snapshot_tick(struct worker *worker)
 {
+    if (space_disk_full(worker->options.space))
+        return;
     for (uint32_t shard = 0; shard < worker->options.shard_count; shard++) {
         struct slot *slot = &worker->slots[shard];
 
