@@ -496,9 +496,14 @@ void trouble_heal(struct sim *sim)
         sim->nodes[i].slow_until_ms = 0;
         sim->nodes[i].skew_ms = sim->nodes[i].skew_ms > 0 ? 100 : -100;
     }
-    /* In some runs one disk stays full: the others carry on, and get its shards. */
-    if (sim->node_count >= 3 && sim_chance(sim, 250) && !sim_without(sim, WITHOUT_fulls))
-        any_node(sim)->full_until_ms = UINT64_MAX;
+    /* In some runs one disk stays full: the others carry on, and get its shards. Not where nodes
+     * are replaced: it may be the only one that could take a replica. */
+    if (sim->node_count >= 3 && sim->members_ms == 0 && sim_chance(sim, 250) &&
+        !sim_without(sim, WITHOUT_fulls)) {
+        struct sim_node *node = any_node(sim);
+        node->full_until_ms = UINT64_MAX;
+        sim_say(sim, "node %u   has no disk left for good", node->id);
+    }
     for (uint32_t i = 0; i < sim->coord_count; i++)
         sim->coords[i].paused_until_ms = 0;
     for (uint32_t i = 0; i < sim->server_count; i++)
