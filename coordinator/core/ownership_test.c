@@ -439,6 +439,26 @@ static void a_deleted_ownership_record_is_not_made_anew(void **state)
     world_free(world);
 }
 
+static void epochs_rise_above_those_of_a_backup_once(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint64_t owner = world_shard(world, 0).owner;
+    world_raise_epochs(world, 500);
+    world_run(world, 2000);
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        assert_int_equal(world_shard(world, i).epoch, 501);
+        assert_int_equal(world_shard(world, i).generation, 2);
+    }
+    assert_int_equal(world_shard(world, 0).owner, owner);
+    uint64_t txns = world->txns;
+    world_run(world, 2000);
+    assert_int_equal(world->txns, txns);
+    world_free(world);
+}
+
 static void a_halted_coordinator_never_acts_again(void **state)
 {
     struct world *world = world_new();
@@ -477,6 +497,7 @@ int main(void)
         cmocka_unit_test(ownership_returns_to_a_node_that_came_back_one_shard_at_a_time),
         cmocka_unit_test(spreading_can_be_switched_off_and_shuns_claimed_nodes),
         cmocka_unit_test(a_deleted_ownership_record_is_not_made_anew),
+        cmocka_unit_test(epochs_rise_above_those_of_a_backup_once),
         cmocka_unit_test(a_halted_coordinator_never_acts_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -549,6 +549,17 @@ void world_set_policy(struct world *world, uint64_t version)
     put_now(world, cluster_key_policy(CLUSTER), &value);
 }
 
+void world_raise_epochs(struct world *world, uint64_t floor)
+{
+    struct cluster_record record = *coord_cluster(world->coord);
+    struct buf value = { 0 };
+
+    record.generation++;
+    record.epoch_floor = floor;
+    cluster_record_encode(&record, &value);
+    put_now(world, cluster_key_cluster(CLUSTER), &value);
+}
+
 void world_report(struct world *world, uint64_t reporter, uint32_t shard, const char *reason,
                   uint64_t counter)
 {

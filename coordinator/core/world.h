@@ -79,6 +79,8 @@ void world_server_gone(struct world *world, uint64_t revision);
 /* Re-attached. */
 void world_server_back(struct world *world, uint64_t revision);
 void world_set_policy(struct world *world, uint64_t version);
+/* As PrepareRestore does. */
+void world_raise_epochs(struct world *world, uint64_t floor);
 /* `reason`: "closed" or "silent". The report of one shard, under the recorded epoch. */
 void world_report(struct world *world, uint64_t reporter, uint32_t shard, const char *reason,
                   uint64_t counter);

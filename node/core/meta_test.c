@@ -35,6 +35,32 @@ static void fill(struct meta *meta)
     meta->policy.currencies[1].min_balance = -5;
     meta->policy.currencies[1].max_balance = AMOUNT_MAX;
     assert_true(meta_quarantine(meta, SLICE_LITERAL("bob"), SLICE_LITERAL("because"), 77));
+    meta->use.kind = USE_RESTORING;
+    meta->use.restore_id.bytes[15] = 3;
+    meta->use.parts = 6;
+    row_digest_add(&meta->use.rows, SLICE_LITERAL("key"), SLICE_LITERAL("value"));
+}
+
+#define USE_BYTES (1u + 16u + 4u * 8u)
+
+static void a_row_of_before_restores_is_not_of_an_empty_shard(void **state)
+{
+    struct meta meta = { 0 };
+    struct meta read = { 0 };
+    struct buf bytes = { 0 };
+    (void)state;
+
+    fill(&meta);
+    meta_encode(&meta, &bytes);
+    assert_int_equal(bytes.data[0], 5);
+    bytes.data[0] = 4;
+    bytes.size -= USE_BYTES;
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_OK);
+    assert_int_equal(read.use.kind, USE_SERVING);
+    assert_int_equal(read.use.parts, 0);
+    buf_deinit(&bytes);
+    meta_deinit(&meta);
+    meta_deinit(&read);
 }
 
 static void meta_reads_back_as_it_was_written_and_no_prefix_of_it_does(void **state)
@@ -119,6 +145,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(meta_reads_back_as_it_was_written_and_no_prefix_of_it_does),
+        cmocka_unit_test(a_row_of_before_restores_is_not_of_an_empty_shard),
         cmocka_unit_test(servers_are_expired_below_the_lowest_live_or_one_by_one),
         cmocka_unit_test(the_quarantined_are_found_released_and_bounded),
         cmocka_unit_test(currencies_are_found_by_their_whole_name),

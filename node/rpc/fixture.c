@@ -185,7 +185,7 @@ void fixture_next_epoch(struct fixture *f)
         .base_hash = meta->applied_hash,
         .base = meta->vector,
         .membership = { .config = 1, .count = 3, .members = { 1, 2, 3 } },
-        .generation = 1,
+        .generation = f->generation > 0 ? f->generation : 1,
         .apply_version = 1,
     };
     struct buf body = { 0 };

@@ -42,6 +42,7 @@ struct fixture {
     struct applier *applier;
     uint64_t now_ms;
     uint64_t epoch, counter;
+    uint64_t generation;    /* Of the next START; 0: the first. */
     uint64_t ids;           /* Op ids made so far. */
     struct entry **entries; /* Everything applied, for a second replica. */
     uint32_t entry_count, entry_capacity;

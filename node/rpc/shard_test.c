@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
@@ -437,6 +438,53 @@ static void at_least_needs_a_whole_dot_and_is_not_silently_strict(void **state)
     holdfast__v1__error_detail__free_unpacked(why, NULL);
 }
 
+static void an_armed_shard_stops_before_the_entry_that_takes_the_cut(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__Internal__V1__TakeCutRequest cut = HOLDFAST__INTERNAL__V1__TAKE_CUT_REQUEST__INIT;
+    struct shard_checkpoint checkpoint;
+    char id[UUID_TEXT_SIZE];
+
+    shard_arm(f->shard, 10);
+    cut.cut = 9;
+    call(f, METHOD_TAKE_CUT, &cut.base);
+    assert_false(shard_at_cut(f->shard));
+    uint64_t before = shard_applied_index(f->shard);
+    cut.cut = 12;
+    call(f, METHOD_TAKE_CUT, &cut.base);
+    uint32_t replies = f->replies;
+    op_id(f, id);
+    (void)grant(f, id, 5);
+    assert_true(shard_at_cut(f->shard));
+    assert_int_equal(f->replies, replies);
+    assert_int_equal(shard_applied_index(f->shard), before);
+    assert_true(shard_checkpoint_begin(f->shard, &checkpoint));
+    assert_int_equal(checkpoint.index, before);
+    shard_pass_cut(f->shard);
+    step(f, (struct shard_event){ .type = SHARD_TICK });
+    assert_false(shard_at_cut(f->shard));
+    assert_int_equal(shard_applied_index(f->shard), before + 2);
+    assert_int_equal(f->replies, replies + 2);
+    assert_int_equal(shard_meta(f->shard)->cut_id, 12);
+    shard_checkpoint_end(f->shard, true);
+    buf_deinit(&checkpoint.meta_row);
+}
+
+static void a_cut_that_comes_with_goods_stops_an_armed_shard_too(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__Internal__V1__DeliverRequest deliver = HOLDFAST__INTERNAL__V1__DELIVER_REQUEST__INIT;
+
+    shard_arm(f->shard, 10);
+    deliver.source = 1;
+    deliver.cut = 10;
+    call(f, METHOD_CHANNEL_DELIVER, &deliver.base);
+    assert_true(shard_at_cut(f->shard));
+    shard_arm(f->shard, 0);
+    step(f, (struct shard_event){ .type = SHARD_TICK });
+    assert_int_equal(shard_meta(f->shard)->cut_id, 10);
+}
+
 static void deposed_owner_says_where_to_go(void **state)
 {
     struct fixture *f = *state;
@@ -465,6 +513,8 @@ int main(void)
         SHARD_TEST(a_ledger_that_does_not_chain_is_contained_by_a_logged_entry),
         SHARD_TEST(reads_see_what_was_acknowledged),
         SHARD_TEST(at_least_needs_a_whole_dot_and_is_not_silently_strict),
+        SHARD_TEST(an_armed_shard_stops_before_the_entry_that_takes_the_cut),
+        SHARD_TEST(a_cut_that_comes_with_goods_stops_an_armed_shard_too),
         SHARD_TEST(deposed_owner_says_where_to_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

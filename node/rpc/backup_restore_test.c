@@ -1,0 +1,312 @@
+/* A shard's rows put into an empty shard of another cluster, by entries of its log. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/v1/backup.pb-c.h"
+#include "node/core/rows.h"
+#include "node/rpc/fixture.h"
+#include "runtime/base/row_digest.h"
+
+#define PARTS 3u
+
+/* `old` was backed up: ann has gold, bob's server holds him. `f` is of a new cluster. */
+struct world {
+    struct fixture old, f;
+    struct buf parts[PARTS];
+    struct row_digest rows;
+    char *bobs_token;
+    char receipt[48];
+};
+
+static void back_up(struct world *w)
+{
+    fixture_checkpoint(&w->old);
+    for (uint32_t i = 0; i < w->old.row_count; i++) {
+        struct slice key = buf_slice(&w->old.rows[i].key);
+        struct slice value = buf_slice(&w->old.rows[i].value);
+        struct buf *part = &w->parts[i * PARTS / w->old.row_count];
+        buf_put_bytes(part, key);
+        buf_put_bytes(part, value);
+        row_digest_add(&w->rows, key, value);
+    }
+}
+
+static int setup(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+
+    fixture_init(&w->old);
+    assert_non_null(fixture_grant(&w->old, "ann", "unheld", 100));
+    snprintf(w->receipt, sizeof w->receipt, "%s", fixture_op_id(&w->old));
+    w->bobs_token = strdup(fixture_start(&w->old, "bob", SERVER_A,
+                                         HOLDFAST__V1__START_MODE__START_MODE_FAIL, w->receipt));
+    assert_non_null(fixture_grant(&w->old, "bob", w->bobs_token, 7));
+    back_up(w);
+    fixture_init(&w->f);
+    w->f.ids = w->old.ids; /* None twice. */
+    w->f.generation = 2;
+    w->f.epoch = w->old.epoch + 1000;
+    fixture_next_epoch(&w->f);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+
+    fixture_deinit(&w->old);
+    fixture_deinit(&w->f);
+    for (uint32_t i = 0; i < PARTS; i++)
+        buf_deinit(&w->parts[i]);
+    free(w->bobs_token);
+    free(w);
+    return 0;
+}
+
+static ProtobufCBinaryData bytes(struct slice slice)
+{
+    return (ProtobufCBinaryData){ slice.size, (uint8_t *)(uintptr_t)slice.data };
+}
+
+static const char *const own_id = "sixteen bytes of";
+
+static const Holdfast__V1__BeginRestoreResponse *begin(struct world *w, const char *id)
+{
+    Holdfast__V1__BeginRestoreRequest request = HOLDFAST__V1__BEGIN_RESTORE_REQUEST__INIT;
+
+    request.restore_id = bytes(slice_from_text(id));
+    request.meta = bytes(buf_slice(&w->old.meta_row));
+    return fixture_mutate(&w->f, METHOD_BEGIN_RESTORE, &request.base);
+}
+
+static const Holdfast__V1__RestoreRowsResponse *put(struct world *w, uint32_t part)
+{
+    Holdfast__V1__RestoreRowsRequest request = HOLDFAST__V1__RESTORE_ROWS_REQUEST__INIT;
+
+    request.restore_id = bytes(slice_from_text(own_id));
+    request.part = part;
+    request.rows = bytes(buf_slice(&w->parts[part % PARTS]));
+    return fixture_mutate(&w->f, METHOD_RESTORE_ROWS, &request.base);
+}
+
+static const void *finish(struct world *w, uint64_t row_count)
+{
+    Holdfast__V1__FinishRestoreRequest request = HOLDFAST__V1__FINISH_RESTORE_REQUEST__INIT;
+    struct hash128 sum = row_digest_sum(&w->rows);
+
+    request.restore_id = bytes(slice_from_text(own_id));
+    request.meta = bytes(buf_slice(&w->old.meta_row));
+    request.row_count = row_count;
+    request.digest = bytes((struct slice){ sum.bytes, sizeof sum.bytes });
+    return fixture_mutate(&w->f, METHOD_FINISH_RESTORE, &request.base);
+}
+
+static void restore(struct world *w)
+{
+    assert_non_null(begin(w, own_id));
+    for (uint32_t i = 0; i < PARTS; i++)
+        assert_non_null(put(w, i));
+    assert_non_null(finish(w, w->rows.count));
+}
+
+static const char *stands(struct world *w)
+{
+    Holdfast__V1__GetBackupStateRequest request = HOLDFAST__V1__GET_BACKUP_STATE_REQUEST__INIT;
+    const Holdfast__V1__GetBackupStateResponse *response =
+        fixture_read(&w->f, METHOD_GET_BACKUP_STATE, &request.base);
+
+    assert_non_null(response);
+    return response->state;
+}
+
+static void refused_as(const struct world *w, Holdfast__V1__ErrorCode code)
+{
+    assert_non_null(w->f.error);
+    assert_int_equal(w->f.error->code, code);
+}
+
+static void what_was_backed_up_is_there_again(void **state)
+{
+    struct world *w = *state;
+
+    assert_string_equal(stands(w), "empty");
+    restore(w);
+    assert_string_equal(stands(w), "used");
+    assert_int_equal(fixture_balance(&w->f, "ann", "gold"), 100);
+    assert_int_equal(fixture_balance(&w->f, "bob", "gold"), 7);
+    fixture_checkpoint(&w->f);
+    assert_int_equal(w->f.row_count, w->old.row_count);
+    for (uint32_t i = 0; i < w->f.row_count; i++) {
+        assert_true(slice_equal(buf_slice(&w->f.rows[i].key), buf_slice(&w->old.rows[i].key)));
+        assert_true(slice_equal(buf_slice(&w->f.rows[i].value), buf_slice(&w->old.rows[i].value)));
+    }
+    fixture_restart(&w->f);
+    assert_int_equal(fixture_balance(&w->f, "ann", "gold"), 100);
+    assert_non_null(fixture_grant(&w->f, "ann", "unheld", 1));
+    assert_int_equal(fixture_balance(&w->f, "ann", "gold"), 101);
+}
+
+static void sessions_do_not_survive_and_fences_only_rise(void **state)
+{
+    struct world *w = *state;
+
+    restore(w);
+    assert_null(fixture_grant(&w->f, "bob", w->bobs_token, 1));
+    refused_as(w, ERROR(SESSION_LOST));
+    assert_null(fixture_start(&w->f, "bob", SERVER_B, HOLDFAST__V1__START_MODE__START_MODE_FAIL,
+                              fixture_op_id(&w->f)));
+    refused_as(w, ERROR(SERVER_EXPIRED));
+    char *token = fixture_start(&w->f, "bob", "2-5", HOLDFAST__V1__START_MODE__START_MODE_FAIL,
+                                fixture_op_id(&w->f));
+    assert_non_null(token);
+    assert_true(strtoull(strrchr(token, '-') + 1, NULL, 10) > 1ull << 40);
+    assert_non_null(fixture_grant(&w->f, "bob", token, 1));
+}
+
+static void an_operation_of_before_is_not_carried_out_again(void **state)
+{
+    struct world *w = *state;
+
+    restore(w);
+    assert_null(fixture_start(&w->f, "bob", SERVER_B, HOLDFAST__V1__START_MODE__START_MODE_FAIL,
+                              w->receipt));
+    refused_as(w, ERROR(OPERATION_ID_MISMATCH));
+    assert_int_equal(fixture_operation(&w->f, "bob", w->receipt)->state, OPERATION(COMMITTED));
+}
+
+static void nothing_else_is_carried_out_meanwhile(void **state)
+{
+    struct world *w = *state;
+    Holdfast__Internal__V1__TakeCutRequest cut = HOLDFAST__INTERNAL__V1__TAKE_CUT_REQUEST__INIT;
+    Holdfast__V1__GetBalancesRequest balances = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
+
+    assert_non_null(begin(w, own_id));
+    for (uint32_t i = 0; i < PARTS; i++)
+        assert_non_null(put(w, i));
+    assert_string_equal(stands(w), "restoring");
+    assert_null(fixture_grant(&w->f, "ann", "unheld", 1));
+    refused_as(w, ERROR(UNAVAILABLE));
+    assert_false(w->f.error->final);
+    balances.player_id = (char *)"ann";
+    assert_null(fixture_read(&w->f, METHOD_GET_BALANCES, &balances.base));
+    refused_as(w, ERROR(UNAVAILABLE));
+    cut.cut = 9;
+    assert_null(fixture_mutate(&w->f, METHOD_TAKE_CUT, &cut.base));
+    assert_int_equal(fixture_pass(&w->f, 100000), 0);
+    assert_non_null(finish(w, w->rows.count));
+    assert_int_equal(fixture_balance(&w->f, "ann", "gold"), 100);
+}
+
+static void a_restore_goes_on_where_it_was_interrupted(void **state)
+{
+    struct world *w = *state;
+
+    assert_non_null(begin(w, own_id));
+    assert_int_equal(put(w, 0)->parts, 1);
+    assert_int_equal(put(w, 0)->parts, 1);
+    assert_null(put(w, 2));
+    refused_as(w, ERROR(VERSION_CONFLICT));
+    fixture_restart(&w->f);
+    assert_int_equal(begin(w, own_id)->parts, 1);
+    assert_non_null(put(w, 1));
+    assert_null(finish(w, w->rows.count));
+    refused_as(w, ERROR(VERSION_CONFLICT));
+    assert_non_null(put(w, 2));
+    assert_non_null(finish(w, w->rows.count));
+    assert_true(begin(w, own_id)->finished);
+    assert_non_null(finish(w, w->rows.count));
+    assert_int_equal(fixture_balance(&w->f, "ann", "gold"), 100);
+}
+
+static void other_rows_than_the_backups_are_not_served(void **state)
+{
+    struct world *w = *state;
+
+    assert_non_null(begin(w, own_id));
+    for (uint32_t i = 0; i < PARTS; i++)
+        assert_non_null(put(w, i));
+    assert_null(finish(w, w->rows.count + 1));
+    refused_as(w, ERROR(VERSION_CONFLICT));
+    w->rows.sums[0] ^= 1;
+    assert_null(finish(w, w->rows.count));
+    assert_string_equal(stands(w), "restoring");
+}
+
+static void a_shard_in_use_is_refused(void **state)
+{
+    struct world *w = *state;
+
+    assert_non_null(fixture_grant(&w->f, "cid", "unheld", 1));
+    assert_string_equal(stands(w), "used");
+    assert_null(begin(w, own_id));
+    refused_as(w, ERROR(VERSION_CONFLICT));
+    assert_null(put(w, 0));
+    assert_null(finish(w, w->rows.count));
+    assert_int_equal(fixture_balance(&w->f, "ann", "gold"), 0);
+}
+
+static void another_backup_and_an_id_of_another_length_are_refused(void **state)
+{
+    struct world *w = *state;
+
+    assert_null(begin(w, "short"));
+    refused_as(w, ERROR(INVALID_ARGUMENT));
+    assert_non_null(begin(w, own_id));
+    assert_null(begin(w, "other sixteen by"));
+    refused_as(w, ERROR(VERSION_CONFLICT));
+}
+
+static void generation_and_epoch_must_have_risen_first(void **state)
+{
+    struct world *w = *state;
+
+    w->old.generation = 2;
+    fixture_next_epoch(&w->old);
+    fixture_checkpoint(&w->old);
+    assert_null(begin(w, own_id));
+    refused_as(w, ERROR(VERSION_CONFLICT));
+    w->f.generation = 3;
+    fixture_next_epoch(&w->f);
+    assert_non_null(begin(w, own_id));
+}
+
+static void what_cannot_be_read_is_refused_before_the_log(void **state)
+{
+    struct world *w = *state;
+    static const uint8_t timer[] = { 1, 0, 0, 0, TABLE_TIMER, 1, 0, 0, 0, 9 };
+    static const uint8_t meta[] = { 2, 0, 0, 0, TABLE_META, 1, 1, 0, 0, 0, 9 };
+
+    w->old.meta_row.data[0] = 99;
+    assert_null(begin(w, own_id));
+    refused_as(w, ERROR(SCHEMA_TOO_NEW));
+    buf_clear(&w->parts[0]);
+    buf_append(&w->parts[0], timer, sizeof timer);
+    assert_null(put(w, 0));
+    refused_as(w, ERROR(INVALID_ARGUMENT));
+    buf_clear(&w->parts[0]);
+    buf_append(&w->parts[0], meta, sizeof meta);
+    assert_null(put(w, 0));
+    refused_as(w, ERROR(INVALID_ARGUMENT));
+    assert_false(w->f.recorded);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_was_backed_up_is_there_again),
+        TEST(sessions_do_not_survive_and_fences_only_rise),
+        TEST(an_operation_of_before_is_not_carried_out_again),
+        TEST(nothing_else_is_carried_out_meanwhile),
+        TEST(a_restore_goes_on_where_it_was_interrupted),
+        TEST(other_rows_than_the_backups_are_not_served),
+        TEST(a_shard_in_use_is_refused),
+        TEST(another_backup_and_an_id_of_another_length_are_refused),
+        TEST(generation_and_epoch_must_have_risen_first),
+        TEST(what_cannot_be_read_is_refused_before_the_log),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
