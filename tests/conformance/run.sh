@@ -18,6 +18,7 @@ trap stop EXIT
 start_stub() {
     local name=$1
     shift
+    : >"$work/$name" # There before it is looked into.
     "$bin/http_bench_server" 0 "$@" >"$work/$name" &
     pids+=($!)
     for _ in $(seq 1200); do
