@@ -17,6 +17,7 @@
 /* Who answers a method, and how a request finds the way. */
 enum method_route {
     METHOD_ROUTER,      /* The router itself, with etcd's help.                               */
+    METHOD_STREAM,      /* The router itself, with a stream of messages.                      */
     METHOD_SCATTER,     /* The router splits it; `element` names the method of each part.     */
     METHOD_MUTATION,    /* To the owner of the home entity's shard; goes through the log.     */
     METHOD_READ,        /* To the owner of the entity's shard; a linearizable read.           */
@@ -100,6 +101,8 @@ enum method_route {
     X(116, RELEASE_QUARANTINE, v1, AdminService, ReleaseQuarantine, METHOD_MUTATION, STAFF, 0, release_quarantine) \
     X(117, TAKE_CUT,         internal__v1, NodeService, TakeCut, METHOD_SHARD_WRITE, NONE, 0, take_cut) \
     X(118, AUDIT_SEARCH,     internal__v1, NodeService, AuditSearch, METHOD_SHARD, NONE, 0, audit_search) \
+    METHOD_TABLE_DEBUG(X) \
+    X(120, WATCH_EVENTS,     v1, AdminService, WatchEvents, METHOD_STREAM, ANY, 112, watch_events) \
     X(126, MEMBER_STATE,     internal__v1, NodeService, MemberState, METHOD_SHARD, NONE, 0, member_state) \
     X(140, GET_BACKUP_STATE, v1, BackupService, GetBackupState, METHOD_SHARD, ADMIN, 0, get_backup_state) \
     X(141, ARM_BACKUP,       v1, BackupService, ArmBackup, METHOD_SHARD_VIEW, ADMIN, 0, arm_backup) \
@@ -108,8 +111,7 @@ enum method_route {
     X(144, PREPARE_RESTORE,  v1, BackupService, PrepareRestore, METHOD_ROUTER, ADMIN, 0, prepare_restore) \
     X(145, BEGIN_RESTORE,    v1, BackupService, BeginRestore, METHOD_SHARD_WRITE, ADMIN, 0, begin_restore) \
     X(146, RESTORE_ROWS,     v1, BackupService, RestoreRows, METHOD_SHARD_WRITE, ADMIN, 0, restore_rows) \
-    X(147, FINISH_RESTORE,   v1, BackupService, FinishRestore, METHOD_SHARD_WRITE, ADMIN, 0, finish_restore) \
-    METHOD_TABLE_DEBUG(X)
+    X(147, FINISH_RESTORE,   v1, BackupService, FinishRestore, METHOD_SHARD_WRITE, ADMIN, 0, finish_restore)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, DebugService, Inject, METHOD_MUTATION, ADMIN, 0, inject)
@@ -126,7 +128,7 @@ enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 159 };
 struct method_info {
     enum method_id id;
     enum method_route route;
-    uint16_t element; /* METHOD_SCATTER and some METHOD_ROUTER: the parts' method, or 0. */
+    uint16_t element; /* METHOD_SCATTER and some of the router's: the parts' method, or 0. */
     uint32_t scopes;  /* Of enum scope: a caller needs one of them. */
     bool internal;    /* Refused on the public port. */
     const char *name; /* "holdfast.v1.LedgerService/Grant" */

@@ -202,6 +202,49 @@ json_t *call_json(const struct arguments *arguments, const char *method, json_t 
     return answer;
 }
 
+static bool on_message(void *user, struct slice json)
+{
+    const struct json_stream *stream = user;
+    json_t *message = json_loadb((const char *)json.data, json.size, 0, NULL);
+
+    if (message != NULL)
+        stream->message(stream->user, message);
+    json_decref(message);
+    return true;
+}
+
+enum client_result stream_json(const struct arguments *arguments, const struct json_stream *stream,
+                               struct buf *ret_why)
+{
+    struct client_options options = { .endpoint = arguments->endpoint,
+                                      .api_key = arguments->key[0] ? arguments->key : NULL,
+                                      .ca_file =
+                                          arguments->ca_file[0] ? arguments->ca_file : NULL };
+    char *text = json_dumps(stream->request, JSON_COMPACT);
+    const struct client_stream wanted = { .method = stream->method,
+                                          .json = text,
+                                          .message = on_message,
+                                          .user = (void *)(uintptr_t)stream,
+                                          .silence_ms = stream->silence_ms };
+    struct client *client;
+    struct buf body = { 0 };
+
+    CHECK(text != NULL);
+    buf_clear(ret_why);
+    if (client_new(&options, &client) != ERR_OK) {
+        free(text);
+        buf_printf(ret_why, "no endpoint");
+        return CLIENT_UNREACHABLE;
+    }
+    enum client_result result = client_stream(client, &wanted, &body);
+    if (result != CLIENT_REFUSED || !error_format(buf_slice(&body), ret_why))
+        buf_append(ret_why, body.data, body.size);
+    buf_deinit(&body);
+    client_free(client);
+    free(text);
+    return result;
+}
+
 int page_call(const struct arguments *arguments, const struct page_method *page)
 {
     uint32_t page_size;

@@ -28,6 +28,17 @@ bool error_format(struct slice body, struct buf *out);
  * and returns NULL with the exit code in *ret_code. The result is the caller's to decref. */
 json_t *call_json(const struct arguments *arguments, const char *method, json_t *request,
                   int *ret_code);
+struct json_stream {
+    const char *method;
+    json_t *request; /* Borrowed. */
+    void (*message)(void *user, const json_t *message);
+    void *user;
+    uint32_t silence_ms; /* Longest distance of messages. */
+};
+/* Reads a stream until it ends. `message` gets each, decoded and borrowed. `ret_why` is replaced by
+ * a sentence that says why it ended. */
+enum client_result stream_json(const struct arguments *arguments, const struct json_stream *stream,
+                               struct buf *ret_why);
 void print_json(const json_t *value);
 void print_table(const char *title, const json_t *rows, const struct column *columns);
 /* A method that answers a page at a time, for the thing that the third word names. */

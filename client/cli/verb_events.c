@@ -6,7 +6,9 @@
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
 
-#define FOLLOW_MS 500
+#define HEARTBEAT_MS 5000
+#define SILENCE_MS   15000u /* Then the router is not there any more. */
+#define RESUME_MS    500
 
 static const char kind_prefix[] = "EVENT_KIND_";
 
@@ -82,30 +84,85 @@ static void print_page(const struct arguments *arguments, const json_t *page, co
 /* `kind` NULL: all. */
 static int list(const struct arguments *arguments, const char *kind)
 {
-    const struct timespec pause = { .tv_nsec = FOLLOW_MS * 1000000L };
     json_t *page = NULL;
     bool more = true;
     int code = 0;
 
-    while (more || arguments->follow) {
+    while (more) {
         const char *cursor = page != NULL ? text_of(page, "nextCursor") : "";
         json_t *next =
             call_json(arguments, "AdminService/ListEvents",
                       json_pack("{s:s, s:i}", "cursor", cursor, "pageSize", 1000), &code);
-        /* While it follows, a router that is away for a moment ends nothing. */
-        if (next == NULL && (!arguments->follow || page == NULL))
+        if (next == NULL)
             break;
-        if (next != NULL) {
-            json_decref(page);
-            page = next;
-            more = json_is_true(json_object_get(page, "more"));
-            print_page(arguments, page, kind);
-        }
-        if (arguments->follow && (next == NULL || !more))
-            (void)nanosleep(&pause, NULL);
+        json_decref(page);
+        page = next;
+        more = json_is_true(json_object_get(page, "more"));
+        print_page(arguments, page, kind);
     }
     json_decref(page);
     return code;
+}
+
+/* ---- as they happen ---- */
+
+struct follower {
+    const struct arguments *arguments;
+    const char *kind;
+    json_t *request; /* With the last cursor. */
+    json_t *silent;  /* Nodes that did not answer, as told last; NULL: nothing was told yet. */
+};
+
+static void on_message(void *user, const json_t *message)
+{
+    struct follower *follower = user;
+    json_t *silent = json_object_get(message, "unreachable");
+    const json_t *node;
+    size_t i;
+
+    print_page(follower->arguments, message, follower->kind);
+    json_object_set(follower->request, "cursor", json_object_get(message, "nextCursor"));
+    if (json_array_size(silent) > 0 && !json_equal(silent, follower->silent)) {
+        json_array_foreach(silent, i, node)
+            fprintf(stderr, "holdfast: node %s does not answer\n", json_string_value(node));
+    }
+    json_decref(follower->silent);
+    follower->silent = silent != NULL ? json_incref(silent) : json_array();
+}
+
+/* Going on elsewhere, or later, may help. */
+static bool may_resume(enum client_result result, const struct buf *why)
+{
+    static const char *const passing[] = { "UNAVAILABLE", "THROTTLED", "DEADLINE_EXCEEDED" };
+
+    for (size_t i = 0; result == CLIENT_REFUSED && i < sizeof passing / sizeof *passing; i++) {
+        if (why->size >= strlen(passing[i]) &&
+            memcmp(why->data, passing[i], strlen(passing[i])) == 0)
+            return true;
+    }
+    return result != CLIENT_REFUSED;
+}
+
+/* A router that is away for a moment ends nothing, if it was there at all. */
+static int follow(const struct arguments *arguments, const char *kind)
+{
+    const struct timespec pause = { .tv_nsec = RESUME_MS * 1000000L };
+    struct follower follower = { .arguments = arguments, .kind = kind };
+    struct json_stream stream = { .method = "AdminService/WatchEvents",
+                                  .message = on_message,
+                                  .user = &follower,
+                                  .silence_ms = SILENCE_MS };
+    struct buf why = { 0 };
+
+    follower.request = json_pack("{s:s, s:i}", "cursor", "", "heartbeatMs", HEARTBEAT_MS);
+    stream.request = follower.request;
+    while (may_resume(stream_json(arguments, &stream, &why), &why) && follower.silent != NULL)
+        (void)nanosleep(&pause, NULL);
+    fprintf(stderr, "holdfast: %.*s\n", (int)why.size, (const char *)why.data);
+    buf_deinit(&why);
+    json_decref(follower.request);
+    json_decref(follower.silent);
+    return 1;
 }
 
 int verb_events(const struct arguments *arguments)
@@ -114,7 +171,7 @@ int verb_events(const struct arguments *arguments)
         fprintf(stderr, "usage: holdfast events [--follow]\n");
         return 2;
     }
-    return list(arguments, NULL);
+    return arguments->follow ? follow(arguments, NULL) : list(arguments, NULL);
 }
 
 int verb_reconcile(const struct arguments *arguments)
@@ -123,5 +180,5 @@ int verb_reconcile(const struct arguments *arguments)
         fprintf(stderr, "usage: holdfast reconcile [--follow]\n");
         return 2;
     }
-    return list(arguments, "RECONCILED");
+    return arguments->follow ? follow(arguments, "RECONCILED") : list(arguments, "RECONCILED");
 }

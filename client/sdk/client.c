@@ -1,4 +1,4 @@
-#include "client/sdk/client.h"
+#include "client/sdk/client_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,6 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include <curl/curl.h>
 #include <jansson.h>
 
 #include "runtime/base/check.h"
@@ -18,13 +17,6 @@
 #define RETRY_CAP_MS         8000u
 #define RETRY_JITTER_PERCENT 20u
 #define PACKAGE              "holdfast.v1."
-
-struct client {
-    CURL *curl;
-    struct curl_slist *headers;
-    char *endpoint;
-    uint32_t deadline_ms;
-};
 
 static uint64_t now_ms(void)
 {
@@ -63,8 +55,7 @@ err client_new(const struct client_options *options, struct client **ret_client)
     CHECK(client->curl != NULL);
     client->endpoint = strdup(options->endpoint);
     client->deadline_ms = options->deadline_ms > 0 ? options->deadline_ms : DEADLINE_MS_DEFAULT;
-    client->headers = curl_slist_append(NULL, "Content-Type: application/json");
-    client->headers = curl_slist_append(client->headers, "Connect-Protocol-Version: 1");
+    client->headers = curl_slist_append(NULL, "Connect-Protocol-Version: 1");
     client->headers = curl_slist_append(client->headers, "Expect:");
     if (options->api_key != NULL) {
         struct buf line = { 0 };
@@ -99,8 +90,25 @@ static size_t on_data(char *data, size_t size, size_t count, void *user)
     return size * count;
 }
 
-/* Nothing of the request can have reached a router. */
-static bool never_sent(CURLcode code)
+void client_url(const struct client *client, const char *method, struct buf *url)
+{
+    buf_clear(url);
+    buf_printf(url, "%s/%s%s", client->endpoint,
+               strncmp(method, "holdfast.", strlen("holdfast.")) == 0 ? "" : PACKAGE, method);
+    buf_put_u8(url, 0);
+}
+
+struct curl_slist *client_headers(const struct client *client, const char *content_type,
+                                  const char *extra)
+{
+    struct curl_slist *headers = curl_slist_append(NULL, content_type);
+
+    for (struct curl_slist *h = client->headers; h != NULL; h = h->next)
+        headers = curl_slist_append(headers, h->data);
+    return extra != NULL ? curl_slist_append(headers, extra) : headers;
+}
+
+bool client_never_sent(CURLcode code)
 {
     return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
            code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
@@ -126,10 +134,7 @@ static enum client_result call_once(struct client *client, const char *url, cons
     long status = 0;
 
     snprintf(timeout, sizeof timeout, "Connect-Timeout-Ms: %u", left_ms);
-    struct curl_slist *headers = NULL;
-    for (struct curl_slist *h = client->headers; h != NULL; h = h->next)
-        headers = curl_slist_append(headers, h->data);
-    headers = curl_slist_append(headers, timeout);
+    struct curl_slist *headers = client_headers(client, "Content-Type: application/json", timeout);
     buf_clear(body);
     curl_easy_setopt(client->curl, CURLOPT_URL, url);
     curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
@@ -146,7 +151,7 @@ static enum client_result call_once(struct client *client, const char *url, cons
     if (code != CURLE_OK) {
         buf_clear(body);
         buf_printf(body, "%s", why[0] != 0 ? why : curl_easy_strerror(code));
-        return never_sent(code) ? CLIENT_UNREACHABLE : CLIENT_UNKNOWN;
+        return client_never_sent(code) ? CLIENT_UNREACHABLE : CLIENT_UNKNOWN;
     }
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status == 200)
@@ -172,9 +177,7 @@ enum client_result client_call(struct client *client, const char *method, const 
     enum client_result result = CLIENT_UNREACHABLE;
     struct buf url = { 0 };
 
-    buf_printf(&url, "%s/%s%s", client->endpoint,
-               strncmp(method, "holdfast.", strlen("holdfast.")) == 0 ? "" : PACKAGE, method);
-    buf_put_u8(&url, 0);
+    client_url(client, method, &url);
     for (uint32_t tries = 1;; tries++) {
         uint64_t now = now_ms();
         enum client_result once = call_once(client, (const char *)url.data, json,

@@ -41,6 +41,25 @@ void client_free(struct client *client);
 enum client_result client_call(struct client *client, const char *method, const char *json,
                                struct buf *body);
 
+struct client_stream {
+    const char *method; /* One that answers with a stream: "AdminService/WatchEvents". */
+    const char *json;   /* The request. */
+    /* Called for each message, which is borrowed. False ends the stream. */
+    bool (*message)(void *user, struct slice json);
+    void *user;
+    uint32_t silence_ms; /* Nothing for so long, rounded up to seconds: it is broken. Above the
+                          * heartbeats' distance. */
+};
+
+/*
+ * Reads a stream until it ends. Nothing is repeated here: go on with the last message's cursor.
+ *
+ * CLIENT_OK: it ended well, or `message` ended it. CLIENT_REFUSED: it ended with the error in
+ * `body`, maybe after messages. CLIENT_UNKNOWN: it broke off; `body` is a sentence that says why.
+ */
+enum client_result client_stream(struct client *client, const struct client_stream *stream,
+                                 struct buf *body);
+
 /* A fresh UUIDv7 for `op_id`. */
 void client_op_id(char ret_text[37]);
 

@@ -1,6 +1,7 @@
 #include "node/io/incidents.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,9 @@
 #define PAGE_DEFAULT 200u
 
 struct incidents {
+    void (*added)(void *user);
+    void *added_user;
+    atomic_bool armed;
     pthread_mutex_t lock;
     uint64_t life, replica_id;
     uint64_t last; /* Number of the newest; the first is 1. */
@@ -46,6 +50,21 @@ void incidents_add(struct incidents *incidents, const struct incident *incident)
     incidents->counts[incident->kind]++;
     incidents->ring[incidents->last % INCIDENTS_MAX] = *incident;
     pthread_mutex_unlock(&incidents->lock);
+    /* Whoever armed before it looked either saw this one, or is seen here. */
+    if (atomic_load(&incidents->armed) && atomic_exchange(&incidents->armed, false))
+        incidents->added(incidents->added_user);
+}
+
+void incidents_set_listener(struct incidents *incidents, void (*added)(void *user), void *user)
+{
+    incidents->added = added;
+    incidents->added_user = user;
+}
+
+void incidents_arm(struct incidents *incidents)
+{
+    CHECK(incidents->added != NULL);
+    atomic_store(&incidents->armed, true);
 }
 
 uint64_t incidents_count(struct incidents *incidents, enum incident_kind kind)
@@ -96,7 +115,7 @@ static void fill(struct incidents *incidents, uint64_t after, uint32_t page_size
     response->more = after < incidents->last;
 }
 
-void incidents_append(struct incidents *incidents, struct slice request, struct buf *out)
+bool incidents_append(struct incidents *incidents, struct slice request, struct buf *out)
 {
     Holdfast__Internal__V1__ListNodeEventsResponse response =
         HOLDFAST__INTERNAL__V1__LIST_NODE_EVENTS_RESPONSE__INIT;
@@ -116,5 +135,8 @@ void incidents_append(struct incidents *incidents, struct slice request, struct 
     pthread_mutex_unlock(&incidents->lock);
     struct slice bytes = arena_pack(&arena, &response.base);
     buf_append(out, bytes.data, bytes.size);
+    bool news = response.n_events > 0 || response.lost > 0 || asked == NULL ||
+                asked->life != incidents->life;
     arena_deinit(&arena);
+    return news;
 }

@@ -6,6 +6,8 @@
 #ifndef NODE_IO_INCIDENTS_H
 #define NODE_IO_INCIDENTS_H
 
+#include <stdbool.h>
+
 #include "node/core/incident.h"
 #include "runtime/base/buf.h"
 
@@ -22,7 +24,14 @@ void incidents_free(struct incidents *incidents);
 void incidents_add(struct incidents *incidents, const struct incident *incident);
 /* Any thread: since the start. */
 uint64_t incidents_count(struct incidents *incidents, enum incident_kind kind);
-/* ListNodeEvents: appends the response's bytes. A malformed request lists from the oldest. */
-void incidents_append(struct incidents *incidents, struct slice request, struct buf *out);
+/* ListNodeEvents: appends the response's bytes. A malformed request lists from the oldest. False:
+ * it tells nothing that the request does not know. */
+bool incidents_append(struct incidents *incidents, struct slice request, struct buf *out);
+
+/* `added` is called once for each incidents_arm, on the thread that adds. Set it before any adds.
+ */
+void incidents_set_listener(struct incidents *incidents, void (*added)(void *user), void *user);
+/* Any thread: the next one that incidents_append does not see from now on is told. */
+void incidents_arm(struct incidents *incidents);
 
 #endif

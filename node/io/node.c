@@ -123,12 +123,14 @@ static void on_status(void *user, struct slice request, struct buf *out)
                        shards != 0, out);
 }
 
-static void on_events(void *user, struct slice request, struct buf *out)
+static bool on_events(void *user, struct slice request, struct buf *out)
 {
     struct node *node = user;
 
-    if (node->incidents != NULL)
-        incidents_append(node->incidents, request, out);
+    if (node->incidents == NULL)
+        return true;
+    incidents_arm(node->incidents);
+    return incidents_append(node->incidents, request, out);
 }
 
 static void on_node(void *user, const struct node_record *record)
@@ -367,7 +369,8 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
     options.limits.snapshot_bytes_per_s = (uint32_t)node->config->snapshot_rate;
     node->views = shard_views_new(cluster->shard_count);
     options.views = node->views;
-    node->incidents = incidents_new(loop_wall_ms(), node->self.replica_id);
+    node->incidents = incidents_new(loop_wall_ms(), options.self);
+    incidents_set_listener(node->incidents, service_events_added, node->service);
     options.incidents = node->incidents;
     node->space = space_new(&(struct space_options){ .loop = node->loop,
                                                      .log = node->log,

@@ -6,6 +6,7 @@
 #include "idl/method.h"
 #include "node/core/request_shard.h"
 #include "node/io/bulk.h"
+#include "node/io/event_waits.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 
@@ -42,6 +43,7 @@ struct service {
     uint32_t open_count;
     uint32_t places_used; /* No place above has ever been taken. */
     uint64_t generation;
+    struct event_waits *event_waits;
     struct bulk bulk;
     struct loop_hook bulk_hook;   /* Some may pass. */
     struct loop_timer bulk_timer; /* While some wait. */
@@ -299,6 +301,25 @@ static void shard_call(struct service *service, const struct frame *frame,
         call_begin(service, open, &call, frame->body);
 }
 
+static bool list_events(void *user, struct slice request, struct buf *out)
+{
+    struct service *service = user;
+
+    return service->options.events(service->options.user, request, out);
+}
+
+static void answer_events(void *user, const struct call_reply *reply, bool known, struct slice body)
+{
+    answer(user, reply, known ? WIRE_OK : WIRE_UNKNOWN, body);
+}
+
+void service_events_added(void *user)
+{
+    struct service *service = user;
+
+    event_waits_added(service->event_waits);
+}
+
 static void on_request(void *user, struct link *link, const struct frame *frame,
                        const struct call_reply *reply)
 {
@@ -315,14 +336,16 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
         shard_call(service, frame, reply);
         break;
     case METHOD_NODE:
+        if (frame->method == METHOD_LIST_NODE_EVENTS) {
+            event_waits_ask(service->event_waits, reply, frame->body);
+            break;
+        }
         buf_clear(&service->scratch);
-        if (frame->method == METHOD_LIST_NODE_EVENTS)
-            service->options.events(service->options.user, frame->body, &service->scratch);
-        else
-            service->options.status(service->options.user, frame->body, &service->scratch);
+        service->options.status(service->options.user, frame->body, &service->scratch);
         answer(service, reply, WIRE_OK, buf_slice(&service->scratch));
         break;
     case METHOD_ROUTER:
+    case METHOD_STREAM:
     case METHOD_SCATTER:
     case METHOD_OWNER:
     case METHOD_COORDINATOR:
@@ -336,6 +359,8 @@ static void on_cancel(void *user, const struct call_reply *reply)
 {
     struct service *service = user;
 
+    if (event_waits_cancel(service->event_waits, reply))
+        return;
     for (uint32_t i = 0; i < service->places_used; i++) {
         struct open_call *open = &service->open[i];
         if (open->id != 0 && open->reply.request_id == reply->request_id &&
@@ -384,6 +409,7 @@ static void on_closed(void *user, struct link *link, enum link_close_reason reas
     struct service *service = user;
     (void)reason;
     (void)text;
+    event_waits_cancel_link(service->event_waits, link_ref(link).generation);
     if (service->workers != NULL)
         cancel_all_of(service, link);
     calls_closed(service->calls, link);
@@ -407,6 +433,8 @@ err service_new(const struct service_options *options, struct service **ret_serv
     };
 
     service->options = *options;
+    service->event_waits = event_waits_new(&(struct event_waits_options){
+        .loop = options->loop, .list = list_events, .answer = answer_events, .user = service });
     bulk_init(&service->bulk, options->bulk_max);
     loop_hook_init(&service->bulk_hook, options->loop, on_bulk, service);
     loop_timer_init(&service->bulk_timer, options->loop, on_bulk, service);
@@ -434,6 +462,7 @@ void service_free(struct service *service)
         link_listener_close(service->listener);
     link_hub_close_links(service->options.hub, service);
     calls_free(service->calls);
+    event_waits_free(service->event_waits);
     loop_timer_stop(&service->bulk_timer);
     loop_hook_disarm(&service->bulk_hook);
     bulk_deinit(&service->bulk);

@@ -36,10 +36,16 @@ static void fail(struct request *request, const Holdfast__V1__ErrorDetail *detai
     rpc_fail(origin_of(request), detail);
 }
 
+static bool stream_send(struct request *request, const ProtobufCMessage *message)
+{
+    return rpc_stream_send(origin_of(request), message);
+}
+
 static const struct request_door door_ops = {
     .reply = reply,
     .reply_encoded = reply_encoded,
     .fail = fail,
+    .stream_send = stream_send,
 };
 
 static void on_request(void *user, struct rpc_request *rpc)
@@ -90,6 +96,19 @@ static void on_cancel(void *user, struct rpc_request *rpc)
     struct public_door *door = user;
 
     router_cancel(door->options.router, rpc->user);
+}
+
+static void on_writable(void *user, struct rpc_request *rpc)
+{
+    struct public_door *door = user;
+
+    router_writable(door->options.router, rpc->user);
+}
+
+static bool is_stream(void *user, const struct method_info *method)
+{
+    (void)user;
+    return method->route == METHOD_STREAM;
 }
 
 static bool is_healthy(void *user)
@@ -156,6 +175,8 @@ static err listen_public(struct public_door *door)
         .handlers = { .on_request = on_request,
                       .may_enter = may_enter,
                       .on_cancel = on_cancel,
+                      .on_writable = on_writable,
+                      .is_stream = is_stream,
                       .is_healthy = is_healthy,
                       .user = door },
         .log = door->options.log,

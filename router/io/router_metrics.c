@@ -89,6 +89,8 @@ void router_metrics_finished(void *context, const struct request *request,
     struct router_metrics *metrics = context;
 
     counter_add_owned(requests_counter(metrics, request->method, code), 1);
+    if (request->method->route == METHOD_STREAM) /* How long somebody listened is no latency. */
+        return;
     if (metrics->latency[request->method->id] != NULL) /* NULL: an internal method was asked for. */
         histogram_observe_owned(metrics->latency[request->method->id], latency_us);
     if (latency_us / 1000 >= metrics->options.slow_ms)
@@ -135,6 +137,8 @@ static double read_refused(void *context)
 #define FIGURES(X)                                                                                 \
     X(gauge,   in_flight,                   router_in_flight(metrics->options.router),             \
       "Calls admitted and not answered yet.")                                                      \
+    X(gauge,   event_watches,               metrics->options.router->watch_count,                  \
+      "Streams of events that are open.")                                                          \
     X(gauge,   links_ready,                 metrics->links ? node_links_ready(metrics->links) : 0, \
       "Nodes with a working link.")                                                                \
     X(gauge,   nodes_known,                 metrics->links ? node_links_count(metrics->links) : 0, \

@@ -472,6 +472,7 @@ void router_process_drain(struct router_process *process)
               LOG_N("in_flight", router_in_flight(&process->router)));
     public_door_drain(process->door);
     native_door_drain(process->native);
+    router_end_streams(&process->router);
     loop_timer_start_repeating(&process->drain_timer, DRAIN_POLL_MS);
 }
 

@@ -24,6 +24,9 @@ void admin_list_shards_handle(struct request *request);
 void admin_list_servers_handle(struct request *request);
 void admin_list_events_handle(struct request *request);
 void backup_prepare_restore_handle(struct request *request);
+void admin_watch_events_handle(struct request *request);
+/* Ends every stream of events as UNAVAILABLE: the router stops. */
+void admin_watch_events_end_all(struct router *router);
 void admin_set_policy_handle(struct request *request);
 void transaction_read_handle(struct request *request);
 

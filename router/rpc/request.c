@@ -26,6 +26,11 @@ void request_fail(struct request *request, const Holdfast__V1__ErrorDetail *deta
     request->door->fail(request, detail);
 }
 
+bool request_stream_send(struct request *request, const ProtobufCMessage *message)
+{
+    return request->door->stream_send(request, message);
+}
+
 void request_fail_text(struct request *request, Holdfast__V1__ErrorCode code, const char *message)
 {
     Holdfast__V1__ErrorDetail detail;

@@ -5,7 +5,8 @@
  *
  * A request's life: router_dispatch -> exactly one of request_reply, request_reply_encoded or
  * request_fail, now or later, also after its caller has gone. Its message and arena live until that
- * call, and not after it.
+ * call, and not after it. A stream (METHOD_STREAM) sends any number of messages before, and ends by
+ * request_fail, which says why it ends.
  */
 #ifndef ROUTER_RPC_REQUEST_H
 #define ROUTER_RPC_REQUEST_H
@@ -24,6 +25,8 @@ struct request_door {
     void (*reply)(struct request *request, const ProtobufCMessage *response);
     void (*reply_encoded)(struct request *request, struct slice response);
     void (*fail)(struct request *request, const Holdfast__V1__ErrorDetail *detail);
+    /* One message of a stream; does not end the request. NULL: this door has no streams. */
+    bool (*stream_send)(struct request *request, const ProtobufCMessage *message);
 };
 
 struct request {
@@ -53,12 +56,16 @@ struct request {
     void *state;
     /* The caller has gone: ends the request. Every handler that answers later sets it. */
     void (*cancel)(struct request *request);
+    /* Streams: there is room again, after request_stream_send said that there was none. */
+    void (*writable)(struct request *request);
 };
 
 void request_reply(struct request *request, const ProtobufCMessage *response);
 void request_reply_encoded(struct request *request, struct slice response);
 void request_fail(struct request *request, const Holdfast__V1__ErrorDetail *detail);
-/* The same with a code and a static sentence. */
+/* Streams: sends a message. False: enough waits to be read; send no more before `writable`. */
+bool request_stream_send(struct request *request, const ProtobufCMessage *message);
+/* The same as request_fail with a code and a static sentence. */
 void request_fail_text(struct request *request, Holdfast__V1__ErrorCode code, const char *message);
 
 #endif

@@ -13,7 +13,7 @@ void router_init(struct router *router, const struct router_options *options)
 
 void router_deinit(struct router *router)
 {
-    CHECK(router->admission.in_flight == 0);
+    CHECK(router->admission.in_flight == 0 && router->watch_count == 0);
     buf_deinit(&router->scratch);
 }
 
@@ -60,6 +60,8 @@ static handle_fn *find_handler(const struct method_info *method)
         return admin_list_events_handle;
     case METHOD_PREPARE_RESTORE:
         return backup_prepare_restore_handle;
+    case METHOD_WATCH_EVENTS:
+        return admin_watch_events_handle;
     case METHOD_SET_POLICY:
         return admin_set_policy_handle;
     case METHOD_TRANSACTION_READ:
@@ -145,12 +147,18 @@ void router_dispatch(struct router *router, struct request *request)
     request->attempts = 0;
     request->state = NULL;
     request->cancel = NULL;
+    request->writable = NULL;
     if (margin_ms > ROUTER_ANSWER_MARGIN_MS)
         margin_ms = ROUTER_ANSWER_MARGIN_MS;
     request->answer_by_ms = now_ms + left_ms - margin_ms;
     if (handle == NULL) {
         request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNIMPLEMENTED,
                           "no such method");
+        return;
+    }
+    if (request->method->route == METHOD_STREAM && request->door->stream_send == NULL) {
+        request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNIMPLEMENTED,
+                          "streams are for the public endpoint");
         return;
     }
     if (router->draining) {
@@ -166,4 +174,16 @@ void router_cancel(struct router *router, struct request *request)
 {
     CHECK(request->router == router && request->cancel != NULL);
     request->cancel(request);
+}
+
+void router_writable(struct router *router, struct request *request)
+{
+    CHECK(request->router == router && request->writable != NULL);
+    request->writable(request);
+}
+
+void router_end_streams(struct router *router)
+{
+    router->streams_ended = true;
+    admin_watch_events_end_all(router);
 }

@@ -6,7 +6,8 @@
  *   request -> router_dispatch -> forward.c (mutations and reads: caller -> node)
  *                              -> batch.c (Batch methods: an element each as above)
  *                              -> inventory_trace.c (one call after another, shard by shard)
- *                              -> session_*.c, admin_*.c (the router itself)
+ *                              -> session_*.c, admin_*.c (the router itself; admin_watch_events.c a
+ *                                 stream)
  */
 #ifndef ROUTER_RPC_ROUTER_H
 #define ROUTER_RPC_ROUTER_H
@@ -43,8 +44,11 @@ struct router_options {
 struct router {
     struct router_options options;
     struct admission admission;
-    struct buf scratch; /* For one encoding at a time, within one callback. */
-    bool draining;      /* New requests are refused as UNAVAILABLE. */
+    struct buf scratch;          /* For one encoding at a time, within one callback. */
+    struct event_watch *watches; /* Streams of events: admin_watch_events.c. */
+    uint32_t watch_count;
+    bool streams_ended;
+    bool draining; /* New requests are refused as UNAVAILABLE. */
 };
 
 void router_init(struct router *router, const struct router_options *options);
@@ -59,9 +63,13 @@ bool router_is_full(struct router *router, const struct method_info *method,
 void router_dispatch(struct router *router, struct request *request);
 /* The request's caller has gone: ends a request that was not answered inside router_dispatch. */
 void router_cancel(struct router *router, struct request *request);
+/* A stream of the request has room again. */
+void router_writable(struct router *router, struct request *request);
+/* The router stops: streams end as UNAVAILABLE, and so do those that are asked for from now on. */
+void router_end_streams(struct router *router);
 /* Internal to request.c. */
 void router_finish(struct router *router, struct request *request, Holdfast__V1__ErrorCode code);
-/* Calls in flight. */
+/* Calls in flight, streams included. */
 uint32_t router_in_flight(const struct router *router);
 
 #endif

@@ -353,6 +353,26 @@ static void deadline_key_and_trace_reach_the_handler(void **state)
     assert_true(fixture_await(f, &f->cancels, 3));
 }
 
+/* Whoever watches may do so for hours. */
+static void a_streams_deadline_is_its_callers_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct peer peer;
+    static const char *const hour[2] = { "grpc-timeout", "1H" };
+    const struct slice empty = SLICE_LITERAL("\0\0\0\0\0");
+
+    f->keep = true;
+    fixture_start(f);
+    peer_connect(f, &peer);
+    peer_call(&peer, PATH_ENTRIES, "application/grpc", empty, NULL);
+    peer_call(&peer, PATH_ENTRIES, "application/grpc", empty, hour);
+    assert_true(fixture_await(f, &f->requests, 2));
+    assert_true(f->kept[0]->deadline_ms == UINT64_MAX);
+    assert_true(f->kept[1]->deadline_ms > loop_now_ms(f->loop) + 3000000);
+    peer_close(&peer);
+    assert_true(fixture_await(f, &f->cancels, 2));
+}
+
 static void health_is_told_in_grpc(void **state)
 {
     struct fixture *f = *state;
@@ -651,6 +671,7 @@ int main(void)
         TEST(grpc_errors_are_trailers_only),
         TEST(connect_and_grpc_web_work_over_http_2),
         TEST(deadline_key_and_trace_reach_the_handler),
+        TEST(a_streams_deadline_is_its_callers_alone),
         TEST(health_is_told_in_grpc),
         TEST(a_reset_cancels_only_its_stream),
         TEST(rapid_resets_end_the_connection),

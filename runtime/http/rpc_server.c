@@ -95,6 +95,10 @@ static bool read_timeout(struct rpc_call *call)
     struct slice value = http_header_find(call->exchange, name);
     uint64_t timeout_ms = limits->deadline_default_ms;
 
+    if (call->streams && value.size == 0) {
+        call->request.deadline_ms = UINT64_MAX;
+        return true;
+    }
     if (value.size > 0) {
         if (!(is_connect ? rpc_connect_timeout_parse(value, &timeout_ms)
                          : rpc_grpc_timeout_parse(value, &timeout_ms))) {
@@ -102,7 +106,7 @@ static bool read_timeout(struct rpc_call *call)
                        value);
             return false;
         }
-        if (timeout_ms > limits->deadline_max_ms)
+        if (timeout_ms > limits->deadline_max_ms && !call->streams)
             timeout_ms = limits->deadline_max_ms;
     }
     if (timeout_ms == 0) {

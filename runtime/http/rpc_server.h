@@ -36,7 +36,8 @@ struct rpc_request {
     struct slice encoded;      /* The request's protobuf bytes, empty if it came as JSON.    */
     struct arena *arena;       /* For the handler too; freed with the request.               */
     uint64_t deadline_ms;      /* loop_now_ms() time; the caller's, or the default. Not enforced
-                                * here: the handler knows whether something was sent.        */
+                                * here: the handler knows whether something was sent. A stream's
+                                * may be any; UINT64_MAX when the caller names none.         */
     struct slice api_key;      /* "Authorization: Bearer <this>"; empty without one.         */
     const char *peer;          /* "10.0.0.1:5123"                                            */
     uint8_t trace_id[16];      /* From `traceparent`; zeros without one.                     */

@@ -5,7 +5,8 @@
  *   http_bench_server [port [tls-cert tls-key]]
  *
  * A player_id "fail:<n>" is answered with error code n; "silent" is never answered; everything
- * else is answered with a message shaped like a real one.
+ * else is answered with a message shaped like a real one. WatchEvents streams three messages and
+ * ends; with a cursor "fail:<n>" it ends in that error after them, with "silent" not at all.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@
 #include "runtime/http/rpc_server.h"
 #include "runtime/tls/tls_config.h"
 
-#define SILENT_MAX 1024u
+#define SILENT_MAX      1024u
+#define STREAM_MESSAGES 3u
 
 struct bench {
     struct loop *loop;
@@ -151,17 +153,54 @@ static void fail_as_asked(struct rpc_request *request, const char *code)
     rpc_fail(request, &detail);
 }
 
+static void keep_silent(struct bench *bench, struct rpc_request *request)
+{
+    CHECK(bench->silent_count < SILENT_MAX);
+    bench->silent[bench->silent_count++] = request;
+}
+
+static void stream_events(struct bench *bench, struct rpc_request *request, const char *cursor)
+{
+    Holdfast__V1__WatchEventsResponse message = HOLDFAST__V1__WATCH_EVENTS_RESPONSE__INIT;
+    Holdfast__V1__Event event = HOLDFAST__V1__EVENT__INIT;
+    Holdfast__V1__Event *events[] = { &event };
+
+    message.events = events;
+    message.n_events = 1;
+    message.next_cursor = text("1.2.3");
+    event.kind = HOLDFAST__V1__EVENT_KIND__EVENT_KIND_CONTAINED;
+    event.op_id = text("admin:\xE2\x9C\x93");
+    for (event.number = 1; event.number <= STREAM_MESSAGES; event.number++)
+        (void)rpc_stream_send(request, &message.base);
+    if (strncmp(cursor, "fail:", 5) == 0)
+        fail_as_asked(request, cursor + 5);
+    else if (strcmp(cursor, "silent") == 0)
+        keep_silent(bench, request);
+    else
+        rpc_stream_end(request, NULL);
+}
+
+static bool is_stream(void *user, const struct method_info *method)
+{
+    (void)user;
+    return method->route == METHOD_STREAM;
+}
+
 static void on_request(void *user, struct rpc_request *request)
 {
     struct bench *bench = user;
     const char *entity = entity_of(request);
 
+    if (request->method->id == METHOD_WATCH_EVENTS) {
+        stream_events(bench, request, entity);
+        return;
+    }
     if (strncmp(entity, "fail:", 5) == 0) {
         fail_as_asked(request, entity + 5);
         return;
     }
-    if (strcmp(entity, "silent") == 0 && bench->silent_count < SILENT_MAX) {
-        bench->silent[bench->silent_count++] = request;
+    if (strcmp(entity, "silent") == 0) {
+        keep_silent(bench, request);
         return;
     }
     switch (request->method->id) {
@@ -238,8 +277,9 @@ int main(int argc, char **argv)
     config.loop = bench.loop;
     config.port = argc > 1 ? (uint16_t)strtoul(argv[1], NULL, 10) : 0;
     config.tls = argc > 3 ? load_tls(argv[2], argv[3]) : NULL;
-    config.handlers =
-        (struct rpc_handlers){ .on_request = on_request, .on_cancel = on_cancel, .user = &bench };
+    config.handlers = (struct rpc_handlers){
+        .on_request = on_request, .on_cancel = on_cancel, .is_stream = is_stream, .user = &bench
+    };
     if (rpc_server_new(&config, &bench.server) != ERR_OK) {
         fprintf(stderr, "http_bench_server: cannot listen on port %u\n", config.port);
         return 1;

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { AdminService, EventKind } from "./gen/holdfast/v1/admin_pb.js";
 import { LedgerService } from "./gen/holdfast/v1/ledger_pb.js";
 import { OperationService } from "./gen/holdfast/v1/operation_pb.js";
 import { ProfileService } from "./gen/holdfast/v1/profile_pb.js";
@@ -51,7 +52,22 @@ const codes = new Map([
   [ErrorCode.RESERVATION_EXPIRED, Code.FailedPrecondition],
 ]);
 
+// What a stream tells of that operation. Leaving the loop alone would not end the call.
+async function eventOf(admin, wanted) {
+  const abort = new AbortController();
+  try {
+    for await (const message of admin.watchEvents({}, { signal: abort.signal })) {
+      const told = message.events.find((event) => event.opId === wanted);
+      if (told) return told;
+    }
+  } finally {
+    abort.abort();
+  }
+  assert.fail("the stream ended before it told the event");
+}
+
 for (const [name, transport] of Object.entries(transports)) {
+  const admin = createClient(AdminService, transport);
   const ledger = createClient(LedgerService, transport);
   const session = createClient(SessionService, transport);
 
@@ -121,5 +137,41 @@ for (const [name, transport] of Object.entries(transports)) {
     const call = failure(ledger.grant(grant("silent"), { signal: abort.signal }));
     setTimeout(() => abort.abort(), 30);
     assert.equal((await call).code, Code.Canceled);
+  });
+
+  if (!isStub) test(`${name}: a stream of events from a router`, async () => {
+    const twice = grant(`c-twice-${opId()}`);
+    const told = eventOf(admin, twice.opId);
+    await ledger.grant(twice);
+    await ledger.grant(twice);
+    const event = await told;
+    assert.equal(event.kind, EventKind.DUPLICATE_ATTEMPT);
+    assert.equal(event.playerId, twice.playerId);
+    const failed = await failure((async () => {
+      for await (const _ of admin.watchEvents({ cursor: "not one" })) assert.fail("a message");
+    })());
+    assert.equal(failed.code, Code.InvalidArgument);
+  });
+  else test(`${name}: a stream ends well, in an error, or when its reader goes`, async () => {
+    const numbers = [];
+    for await (const message of admin.watchEvents({})) {
+      assert.equal(message.events[0].opId, "admin:\u2713");
+      numbers.push(message.events[0].number);
+    }
+    assert.deepEqual(numbers, [1n, 2n, 3n]);
+    const heard = [];
+    const error = await failure((async () => {
+      for await (const message of admin.watchEvents({ cursor: `fail:${ErrorCode.THROTTLED}` }))
+        heard.push(message);
+    })());
+    assert.equal(heard.length, 3);
+    assert.equal(error.code, Code.ResourceExhausted);
+    assert.equal(error.findDetails(ErrorDetailSchema)[0].retryAfterMs, 1500);
+    const abort = new AbortController();
+    const cancelled = await failure((async () => {
+      for await (const { events } of admin.watchEvents({ cursor: "silent" }, { signal: abort.signal }))
+        if (events[0].number === 3n) abort.abort();
+    })());
+    assert.equal(cancelled.code, Code.Canceled);
   });
 }

@@ -7,12 +7,13 @@ import loader from "@grpc/proto-loader";
 import { apiKey, isStub, opId, url } from "./client.mjs";
 
 const idl = fileURLToPath(new URL("../../idl", import.meta.url));
-const definition = loader.loadSync("holdfast/v1/ledger.proto", {
+const definition = loader.loadSync(["holdfast/v1/ledger.proto", "holdfast/v1/admin.proto"], {
   includeDirs: [idl], longs: String, enums: String, defaults: true });
 const { holdfast } = grpc.loadPackageDefinition(definition);
 const target = new URL(url).host;
 const ledger = new holdfast.v1.LedgerService(target, grpc.credentials.createInsecure());
-after(() => ledger.close());
+const admin = new holdfast.v1.AdminService(target, grpc.credentials.createInsecure());
+after(() => [ledger, admin].forEach((client) => client.close()));
 
 function call(client, method, request, options = {}) {
   const metadata = new grpc.Metadata();
@@ -53,6 +54,28 @@ test("grpc-js: deadlines", async () => {
   await assert.rejects(
     call(ledger, "Grant", grant(player), { deadline: Date.now() + ms }),
     { code: grpc.status.DEADLINE_EXCEEDED });
+});
+
+test("grpc-js: a stream of events, its deadline and its cancellation", async () => {
+  const watch = (cursor, options = {}) => admin.WatchEvents({ cursor }, options);
+  const twice = grant(`g-${opId()}`);
+  const stream = watch(isStub ? "silent" : "");
+  const told = new Promise((resolve, reject) => {
+    stream.on("error", reject);
+    stream.on("data", ({ events }) => {
+      for (const event of events) if (isStub || event.opId === twice.opId) resolve(event);
+    });
+  });
+  if (!isStub) for (const _ of [1, 2]) await call(ledger, "Grant", twice);
+  const event = await told;
+  assert.equal(event.kind, isStub ? "EVENT_KIND_CONTAINED" : "EVENT_KIND_DUPLICATE_ATTEMPT");
+  const ended = new Promise((resolve) => stream.removeAllListeners("error").on("error", resolve));
+  stream.cancel();
+  assert.equal((await ended).code, grpc.status.CANCELLED);
+  const late = watch(isStub ? "silent" : "", { deadline: Date.now() + 300 });
+  late.on("data", () => {});
+  const { code } = await new Promise((resolve) => late.on("error", resolve));
+  assert.equal(code, grpc.status.DEADLINE_EXCEEDED);
 });
 
 test("grpc-js: unknown methods, compressed requests", async () => {

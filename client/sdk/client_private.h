@@ -1,0 +1,24 @@
+/* client_private: what the files of client/sdk share. */
+#ifndef CLIENT_SDK_CLIENT_PRIVATE_H
+#define CLIENT_SDK_CLIENT_PRIVATE_H
+
+#include <curl/curl.h>
+
+#include "client/sdk/client.h"
+
+struct client {
+    CURL *curl;
+    struct curl_slist *headers; /* Of every call; Content-Type is the call's own. */
+    char *endpoint;
+    uint32_t deadline_ms;
+};
+
+/* Replaces `url` by the method's, with its NUL. */
+void client_url(const struct client *client, const char *method, struct buf *url);
+/* The client's headers and two more; to be freed. `extra` NULL: one more. */
+struct curl_slist *client_headers(const struct client *client, const char *content_type,
+                                  const char *extra);
+/* Nothing of the request can have reached a router. */
+bool client_never_sent(CURLcode code);
+
+#endif
