@@ -13,6 +13,7 @@ void channel_lanes_clear(struct channel_lanes *lanes)
 {
     for (uint32_t i = 0; i < lanes->count; i++)
         buf_deinit(&lanes->list[i].settle);
+    channel_settles_clear(&lanes->settles);
     lanes->count = 0;
     lanes->scanned = 0;
     lanes->scan_blocked = false;
@@ -23,6 +24,7 @@ void channel_lanes_clear(struct channel_lanes *lanes)
 void channel_lanes_deinit(struct channel_lanes *lanes)
 {
     channel_lanes_clear(lanes);
+    buf_deinit(&lanes->settles.bytes);
     free(lanes->list);
     *lanes = (struct channel_lanes){ 0 };
 }
@@ -65,6 +67,27 @@ void channel_lane_wake(struct channel_lane *lane)
 {
     lane->idle = false;
     lane->telling = false;
+}
+
+void channel_lane_tell(struct channel_lane *lane, uint64_t tell_ms)
+{
+    lane->tell_ms = tell_ms;
+    lane->telling |= lane->idle;
+    lane->idle = false;
+}
+
+void channel_lanes_settled(struct channel_lanes *lanes, uint64_t tell_ms)
+{
+    for (uint32_t i = 0; i < lanes->count; i++) {
+        if (lanes->list[i].idle && lanes->list[i].token == 0)
+            channel_lane_tell(&lanes->list[i], tell_ms);
+    }
+}
+
+void channel_settles_clear(struct channel_settles *settles)
+{
+    buf_clear(&settles->bytes);
+    settles->items = 0;
 }
 
 void channel_lanes_look_again(struct channel_lanes *lanes)

@@ -27,8 +27,16 @@ struct channel_lane {
     struct buf settle; /* Of that batch: a SettleRequest that lacks the decisions. */
 };
 
+/* Decisions that wait to be logged here, by one entry. */
+struct channel_settles {
+    struct buf bytes; /* A SettleRequest. */
+    uint32_t items;   /* 0: none. */
+    uint64_t due_ms;  /* When they are logged. */
+};
+
 struct channel_lanes {
     struct channel_lane *list; /* By destination. */
+    struct channel_settles settles;
     uint32_t count, capacity;
     uint32_t scanned;  /* Destinations looked at since this replica serves. */
     bool scan_blocked; /* Rows are on their way. */
@@ -47,6 +55,11 @@ struct channel_lane *channel_lanes_get(struct channel_lanes *lanes, uint32_t des
 struct channel_lane *channel_lanes_find_token(struct channel_lanes *lanes, uint64_t token);
 /* Something happened to the channel. */
 void channel_lane_wake(struct channel_lane *lane);
+/* Its watermark has moved, and leaves alone at tell_ms; nothing else happened. */
+void channel_lane_tell(struct channel_lane *lane, uint64_t tell_ms);
+/* The same of every lane that has nothing on its way: watermarks may have moved. */
+void channel_lanes_settled(struct channel_lanes *lanes, uint64_t tell_ms);
+void channel_settles_clear(struct channel_settles *settles);
 /* An entry opened records in several channels: looks at all there may be, as a new owner does. */
 void channel_lanes_look_again(struct channel_lanes *lanes);
 /* The batch was not carried out, or nobody knows: all that is open is sent again, later each time.

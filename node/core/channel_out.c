@@ -12,6 +12,7 @@
 #include "runtime/cluster/placement.h"
 
 #define THROTTLED_RETRY_MS 200u
+#define FIELD_MAIL_ID      9u /* Of every response that a transfer has. */
 
 uint32_t channel_shard_of(struct arena *arena, const char *player_id, uint32_t shard_count)
 {
@@ -112,11 +113,25 @@ err channel_next_seq(struct apply_context *context, uint32_t destination, uint64
     return e;
 }
 
+static void effect_opened(struct channel_effect *effect, uint32_t destination)
+{
+    if (!effect->touched)
+        effect->destination = destination;
+    effect->touched = true;
+    for (uint32_t i = 0; i < effect->opened_count; i++) {
+        if (effect->opened[i] == destination)
+            return;
+    }
+    if (effect->opened_count < CHANNEL_OPENED_MAX)
+        effect->opened[effect->opened_count++] = destination;
+    else
+        effect->several = true;
+}
+
 err channel_record_open(struct apply_context *context, uint32_t destination,
                         const struct channel_record *record, uint64_t *ret_seq)
 {
     Holdfast__Internal__V1__ChannelOutRow *stands = NULL;
-    struct channel_effect *effect = context->channel;
     bool always = record->finish != NULL;
 
     CHECK(destination != context->shard);
@@ -134,10 +149,7 @@ err channel_record_open(struct apply_context *context, uint32_t destination,
     record_store(context, destination, record, *ret_seq);
     channel_out_store(context, destination, stands);
     context->meta->outbox_open++;
-    effect->several |= effect->touched && effect->destination != destination;
-    if (!effect->touched)
-        effect->destination = destination;
-    effect->touched = true;
+    effect_opened(context->channel, destination);
     return ERR_OK;
 }
 
@@ -206,6 +218,22 @@ err channel_cancel(struct apply_context *context, struct slice ref)
     context->channel->cancelled_seq = seq;
     context->channel->touched = true;
     return ERR_OK;
+}
+
+struct slice channel_answer_body(struct arena *arena, const Holdfast__Internal__V1__OutboxRow *row,
+                                 const char *mail_id)
+{
+    struct slice response = { row->response.data, row->response.len };
+    size_t size = strlen(mail_id);
+    uint8_t *bytes = arena_alloc(arena, response.size + size + 2);
+
+    CHECK(size < 0x80);
+    if (response.size > 0)
+        memcpy(bytes, response.data, response.size);
+    bytes[response.size] = FIELD_MAIL_ID << 3 | 2;
+    bytes[response.size + 1] = (uint8_t)size;
+    memcpy(bytes + response.size + 2, mail_id, size);
+    return (struct slice){ bytes, response.size + size + 2 };
 }
 
 void channel_settle_encode(const Holdfast__Internal__V1__SettleRequest *request, struct buf *out)

@@ -73,6 +73,10 @@ void channel_settle_footprint(const Holdfast__Internal__V1__SettleRequest *reque
 /* APPLIED, REJECTED or CANCELLED: the record can be settled by it. */
 bool channel_result_decides(const Holdfast__Internal__V1__ChannelResult *result);
 
+/* What an APPLIED transfer's caller is answered, without WriteInfo. Arena memory. */
+struct slice channel_answer_body(struct arena *arena, const Holdfast__Internal__V1__OutboxRow *row,
+                                 const char *mail_id);
+
 /* The body of the entry that logs decisions, for the owner to propose. */
 void channel_settle_encode(const Holdfast__Internal__V1__SettleRequest *request, struct buf *out);
 

@@ -14,8 +14,7 @@
 #include "node/core/txn_home.h"
 #include "runtime/base/check.h"
 
-#define FIELD_MAIL_ID 9u /* Of every response that a transfer has. */
-#define LOOK_AHEAD    256u
+#define LOOK_AHEAD 256u
 
 static bool op_id_of(const char *text, struct op_id *ret_id)
 {
@@ -24,8 +23,7 @@ static bool op_id_of(const char *text, struct op_id *ret_id)
     return text[0] != 0 && op_id_parse(slice_from_text(text), ret_id, &why) == ERR_OK;
 }
 
-void channel_settle_footprint(const Holdfast__Internal__V1__SettleRequest *request,
-                              struct need *keys)
+static void footprint_one(const Holdfast__Internal__V1__SettleRequest *request, struct need *keys)
 {
     struct arena arena = { 0 };
     struct row_key key;
@@ -54,6 +52,14 @@ void channel_settle_footprint(const Holdfast__Internal__V1__SettleRequest *reque
         need_add_key(keys, row_key_slice(&key));
     }
     arena_deinit(&arena);
+}
+
+void channel_settle_footprint(const Holdfast__Internal__V1__SettleRequest *request,
+                              struct need *keys)
+{
+    footprint_one(request, keys);
+    for (size_t i = 0; i < request->n_more; i++)
+        footprint_one(request->more[i], keys);
 }
 
 /* One record on its way out of the outbox. */
@@ -125,21 +131,6 @@ static err refund_to_mailbox(struct settlement *s)
     return mailbox_put(&s->context, s->op.entity, mail, s->place, UINT32_MAX);
 }
 
-static struct slice with_mail_id(struct settlement *s)
-{
-    struct slice response = { s->row->response.data, s->row->response.len };
-    size_t size = strlen(s->result->mail_id);
-    uint8_t *bytes = arena_alloc(s->context.arena, response.size + size + 2);
-
-    CHECK(size < 0x80);
-    if (response.size > 0)
-        memcpy(bytes, response.data, response.size);
-    bytes[response.size] = FIELD_MAIL_ID << 3 | 2;
-    bytes[response.size + 1] = (uint8_t)size;
-    memcpy(bytes + response.size + 2, s->result->mail_id, size);
-    return (struct slice){ bytes, response.size + size + 2 };
-}
-
 static struct slice refused_body(struct settlement *s)
 {
     struct refusal refusal = { 0 };
@@ -168,7 +159,8 @@ static err outcome_settle(struct settlement *s, bool applied)
         return ERR_NEED;
     CHECK(found == STATE_PRESENT); /* Not pruned while it is PENDING. */
     CHECK(row.state == OUTCOME_ROW_PENDING);
-    struct slice body = applied ? with_mail_id(s) : refused_body(s);
+    struct slice body = applied ? channel_answer_body(s->context.arena, s->row, s->result->mail_id)
+                                : refused_body(s);
     s->told = true;
     *s->settled = (struct settled){
         .destination = s->context.channel->destination,
@@ -292,26 +284,22 @@ static err settle_item(struct apply_context *context, uint32_t destination, uint
     return ERR_OK;
 }
 
-err channel_settle(struct apply_context *context,
-                   const Holdfast__Internal__V1__SettleRequest *request)
+/* One channel's decisions; *place numbers the items of the whole entry. */
+static err settle_one(struct apply_context *context, uint32_t *place,
+                      const Holdfast__Internal__V1__SettleRequest *request)
 {
     Holdfast__Internal__V1__ChannelOutRow *stands = NULL;
-    struct channel_effect *effect = context->channel;
     uint32_t destination = request->destination;
     err result = ERR_OK;
 
-    audit_cut(context->meta, request->cut);
     enum state_found found =
         channel_out_find(context->state, context->arena, destination, context->need, &stands);
     if (found == STATE_MISSING)
         return ERR_NEED;
     CHECK(found == STATE_PRESENT);
-    effect->destination = destination;
-    effect->touched = true;
-    effect->settled_count = 0;
-    effect->settled = arena_alloc(context->arena, sizeof *effect->settled * (request->n_items + 1));
+    context->channel->destination = destination;
     for (size_t i = 0; i < request->n_items; i++) {
-        err e = settle_item(context, destination, (uint32_t)i, request->items[i]);
+        err e = settle_item(context, destination, (*place)++, request->items[i]);
         if (e != ERR_OK)
             result = e; /* Go on, so that every missing row is noted. */
     }
@@ -323,5 +311,30 @@ err channel_settle(struct apply_context *context,
         result = watermark_follow(context, destination, stands);
     if (result == ERR_OK)
         channel_out_store(context, destination, stands);
+    return result;
+}
+
+err channel_settle(struct apply_context *context,
+                   const Holdfast__Internal__V1__SettleRequest *request)
+{
+    struct channel_effect *effect = context->channel;
+    uint64_t cut = request->cut;
+    size_t items = request->n_items;
+    uint32_t place = 0;
+
+    for (size_t i = 0; i < request->n_more; i++) {
+        items += request->more[i]->n_items;
+        cut = request->more[i]->cut > cut ? request->more[i]->cut : cut;
+    }
+    audit_cut(context->meta, cut);
+    effect->touched = true;
+    effect->settled_count = 0;
+    effect->settled = arena_alloc(context->arena, sizeof *effect->settled * (items + 1));
+    err result = settle_one(context, &place, request);
+    for (size_t i = 0; i < request->n_more; i++) {
+        err e = settle_one(context, &place, request->more[i]);
+        if (e != ERR_OK)
+            result = e; /* As above. */
+    }
     return result;
 }

@@ -53,13 +53,17 @@ struct settled {
     struct slice op_id;
 };
 
-/* What an entry did to the channel of one destination (DESIGN section 7). */
+#define CHANNEL_OPENED_MAX 8u
+
+/* What an entry did to the channels of this shard (DESIGN section 7). */
 struct channel_effect {
     uint32_t destination;
     uint64_t opened_seq;    /* A record opened, or still open, that the caller waits for. */
     uint64_t cancelled_seq; /* A seal asks for this record to be cancelled. */
     bool touched;           /* The sender has something to look at. */
-    bool several;           /* ... in other channels too: mail goes back to several senders. */
+    bool several;           /* ... in other channels too, more of them than `opened` has places. */
+    uint32_t opened[CHANNEL_OPENED_MAX]; /* Destinations that records were opened to. */
+    uint32_t opened_count;
     uint32_t settled_count;
     struct settled *settled;
 };

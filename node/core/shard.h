@@ -21,6 +21,7 @@
     X(waiters_per_player_max, 16, 1, 1024, "StartSession WAITs of one player")                     \
     X(apply_batch_max, 1024, 1, 65536, "entries applied in one step")                              \
     X(watermark_tell_ms, 5000, 1, 60000, "a watermark that no batch takes along leaves after")     \
+    X(settle_wait_ms, 50, 0, 5000, "decisions that nobody waits for are logged together after")     \
     X(snapshot_part_bytes, 262144, 256, 1048576, "rows in one part of a snapshot, about")          \
     X(snapshot_bytes_per_s, 16777216, 1024, 1073741824, "given to a replica that is behind")       \
     X(snapshot_idle_ms, 10000, 100, 3600000, "one that nobody pulls, or answers, is given up")     \

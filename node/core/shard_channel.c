@@ -178,6 +178,8 @@ static void lane_send(struct shard *shard, struct channel_lane *lane, struct bat
     lane->token = ++shard->lanes.tokens;
     lane->lost_ms = event->now_ms + LOST_MS;
     lane->sent_to = batch->end;
+    lane->idle = batch->end == batch->last_seq;
+    lane->telling = false;
     lane->records = (uint32_t)batch->settle.n_items;
     batch->deliver.shard = lane->destination;
     batch->deliver.watermark = batch->watermark;
@@ -292,6 +294,7 @@ void shard_channel_progress(struct shard *shard, const struct shard_event *event
         scan(shard, event, out);
     if (!lanes->wanted && event->type != SHARD_TICK && event->type != SHARD_ROWS)
         return;
+    shard_settles_progress(shard, event, out);
     lanes->wanted = false;
     for (uint32_t i = 0; i < lanes->count; i++)
         lane_step(shard, &lanes->list[i], event, out);
@@ -335,15 +338,14 @@ static bool results_fill(settle_request *settle, const deliver_response *respons
     return true;
 }
 
-/* Logs what was decided. False: nothing was, or not all. */
-static bool settle_propose(struct shard *shard, struct channel_lane *lane,
-                           const deliver_response *response, const struct shard_event *event,
-                           struct shard_out *out)
+/* Has what was decided logged. False: nothing is, or not all. */
+static bool settle_take(struct shard *shard, struct channel_lane *lane,
+                        const deliver_response *response, const struct shard_event *event,
+                        struct shard_out *out)
 {
     settle_request *settle = (settle_request *)arena_unpack(
         &shard->arena, &holdfast__internal__v1__settle_request__descriptor,
         buf_slice(&lane->settle));
-    uint64_t index;
     bool all = true;
 
     CHECK(settle != NULL);
@@ -355,9 +357,10 @@ static bool settle_propose(struct shard *shard, struct channel_lane *lane,
         all &= channel_result_decides(settle->items[i]->result);
     if (settle->n_items == 0)
         return true;
-    buf_clear(&shard->scratch);
-    channel_settle_encode(settle, &shard->scratch);
-    return shard_propose(shard, buf_slice(&shard->scratch), event, &index, out) == ERR_OK && all;
+    if (!shard_settles_add(shard, settle, event, out))
+        return false;
+    shard_settles_tell(shard, settle, event, out);
+    return all;
 }
 
 void shard_channel_delivered(struct shard *shard, const struct shard_event *event,
@@ -373,12 +376,13 @@ void shard_channel_delivered(struct shard *shard, const struct shard_event *even
     if (event->status == REPLY_OK)
         response = (deliver_response *)arena_unpack(
             &shard->arena, &holdfast__internal__v1__deliver_response__descriptor, event->request);
-    if (response == NULL || !settle_propose(shard, lane, response, event, out)) {
+    if (response == NULL || !settle_take(shard, lane, response, event, out)) {
         channel_lane_fail(&shard->lanes, lane, event->now_ms);
         return;
     }
     lane->failures = 0;
-    channel_lane_wake(lane);
+    if (lane->idle) /* It took all there was, and nothing was opened since. */
+        channel_lane_tell(lane, event->now_ms + shard->limits.watermark_tell_ms);
 }
 
 /* ---- entries about the channel were applied ---- */
@@ -442,6 +446,18 @@ static void wake_sending(struct shard *shard, const struct channel_effect *effec
     }
 }
 
+/* A record is to be cancelled, and somebody waits for what becomes of it. */
+static void resend_from(struct shard *shard, uint32_t destination, uint64_t seq,
+                        const struct shard_event *event)
+{
+    struct channel_lane *lane = channel_lanes_get(&shard->lanes, destination);
+
+    if (lane->sent_to >= seq)
+        lane->sent_to = seq - 1;
+    channel_lane_wake(lane);
+    shard->lanes.settles.due_ms = event->now_ms;
+}
+
 void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
                           const struct shard_event *event, struct shard_out *out)
 {
@@ -455,12 +471,12 @@ void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
             effect->settled[i].refused && !effect->settled[i].receipt;
     }
     wake_sending(shard, effect, event, out);
-    struct channel_lane *lane = channel_lanes_get(&shard->lanes, effect->destination);
-    if (effect->cancelled_seq != 0 && lane->sent_to >= effect->cancelled_seq)
-        lane->sent_to = effect->cancelled_seq - 1;
+    if (effect->cancelled_seq != 0)
+        resend_from(shard, effect->destination, effect->cancelled_seq, event);
+    for (uint32_t i = 0; i < effect->opened_count; i++)
+        channel_lane_wake(channel_lanes_get(&shard->lanes, effect->opened[i]));
     if (outcome->method == METHOD_CHANNEL_SETTLE)
-        lane->tell_ms = event->now_ms + shard->limits.watermark_tell_ms;
-    channel_lane_wake(lane);
+        channel_lanes_settled(&shard->lanes, event->now_ms + shard->limits.watermark_tell_ms);
     if (effect->several)
         channel_lanes_look_again(&shard->lanes);
     shard->lanes.wanted = true;

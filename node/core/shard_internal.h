@@ -2,6 +2,7 @@
 #ifndef NODE_CORE_SHARD_INTERNAL_H
 #define NODE_CORE_SHARD_INTERNAL_H
 
+#include "holdfast/internal/v1/channel.pb-c.h"
 #include "node/core/channel_lanes.h"
 #include "node/core/key_set.h"
 #include "node/core/shard.h"
@@ -128,6 +129,22 @@ void shard_snapshot_deinit(struct shard *shard);
 
 /* shard_contain.c: the owner logs what apply or a read found broken. */
 void shard_contain(struct shard *shard, const struct shard_event *event, struct shard_out *out);
+
+/* shard_settle.c: decisions on their way into this shard's log. */
+/* Takes what one delivery was answered. False: there is no room; it must be sent again. */
+NODISCARD bool shard_settles_add(struct shard *shard,
+                                 const Holdfast__Internal__V1__SettleRequest *request,
+                                 const struct shard_event *event, struct shard_out *out);
+/* Answers those whose transfers arrived. What anybody waits for is logged in this step. */
+void shard_settles_tell(struct shard *shard, const Holdfast__Internal__V1__SettleRequest *request,
+                        const struct shard_event *event, struct shard_out *out);
+/* Logs what was taken, when it is time. */
+void shard_settles_progress(struct shard *shard, const struct shard_event *event,
+                            struct shard_out *out);
+/* Logs it now; there is some. ERR_OK: *ret_index is its entry. Errors of shard_propose: it stays.
+ */
+NODISCARD err shard_settles_log(struct shard *shard, const struct shard_event *event,
+                                uint64_t *ret_index, struct shard_out *out);
 
 /* shard_incident.c: what operators may ask about. Told by the owner alone, orphans aside. */
 void incident_applied(struct shard *shard, const struct entry *entry, const struct outcome *outcome,

@@ -40,6 +40,16 @@ static void join_round(struct shard *shard, struct call *call, const struct shar
     call_move(shard, call, CALL_CONFIRMING);
 }
 
+/* Whoever asks for an operation finds in the log what its caller may have been told already. */
+static void log_decisions(struct shard *shard, struct call *call, const struct shard_event *event,
+                          struct shard_out *out)
+{
+    if (call->method != METHOD_GET_OPERATION || shard->lanes.settles.items == 0)
+        return;
+    if (shard_settles_log(shard, event, &call->index, out) != ERR_OK)
+        call->index = 0;
+}
+
 static void refuse_options(struct shard *shard, struct call *call,
                            const struct read_options *options, struct shard_out *out)
 {
@@ -71,6 +81,7 @@ void shard_read_begin(struct shard *shard, const struct shard_event *event, stru
         reply_elsewhere(shard, call, REPLY_NOT_OWNER, out);
         return;
     }
+    log_decisions(shard, call, event, out);
     join_round(shard, call, event, out);
 }
 
@@ -170,7 +181,8 @@ void shard_read_progress(struct shard *shard, const struct shard_event *event,
 
     while ((call = shard->calls[CALL_CONFIRMING].first) != NULL &&
            call->round <= shard->rounds_done) {
-        call->index = shard->rounds_index;
+        if (shard->rounds_index > call->index)
+            call->index = shard->rounds_index;
         call_move(shard, call, CALL_READING);
     }
     for (call = shard->calls[CALL_READING].first; call != NULL; call = next) {

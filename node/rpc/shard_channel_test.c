@@ -322,6 +322,12 @@ static int teardown(void **state)
     return 0;
 }
 
+/* What nobody waits for is logged after a moment. */
+static void log_decisions(struct cluster *c)
+{
+    tick(c, 100);
+}
+
 static struct shard_stats stats(struct cluster *c)
 {
     struct shard_stats got;
@@ -352,8 +358,68 @@ static void the_caller_is_answered_at_the_decision(void **state)
     assert_int_equal(strlen(response->mail_id), 32);
     assert_false(response->write->duplicate);
     holdfast__v1__ledger_service_transfer_response__free_unpacked(response, NULL);
+    assert_int_equal(stats(c).transfers_open, 1);
+    log_decisions(c);
     assert_int_equal(stats(c).transfers_open, 0);
     assert_int_equal(stats(c).transfers_settled, 1);
+}
+
+static void decisions_of_a_moment_are_logged_by_one_entry(void **state)
+{
+    struct cluster *c = *state;
+
+    (void)pay(c, 1, "claim:a");
+    pass_all(c);
+    uint64_t before = shard_applied_index(c->sides[0].shard);
+    (void)pay(c, 1, "claim:b");
+    pass_all(c);
+    assert_int_equal(shard_applied_index(c->sides[0].shard), before + 1);
+    assert_int_equal(stats(c).transfers_open, 2);
+    log_decisions(c);
+    assert_int_equal(shard_applied_index(c->sides[0].shard), before + 2);
+    assert_int_equal(stats(c).transfers_open, 0);
+    assert_int_equal(stats(c).transfers_settled, 2);
+}
+
+static void whoever_asks_for_an_operation_sees_what_its_caller_was_told(void **state)
+{
+    struct cluster *c = *state;
+    Holdfast__V1__GetOperationRequest request = HOLDFAST__V1__GET_OPERATION_REQUEST__INIT;
+    char entity[32];
+
+    (void)pay(c, 30, "claim:a");
+    pass_all(c);
+    assert_int_equal(stats(c).transfers_open, 1);
+    snprintf(entity, sizeof entity, "player:%s", c->ann);
+    request.entity = entity;
+    request.op_id = (char *)"claim:a";
+    uint64_t id = call(c, 0, METHOD_GET_OPERATION, &request.base);
+    assert_int_equal(c->sides[0].last_call, id);
+    Holdfast__V1__GetOperationResponse *response = holdfast__v1__get_operation_response__unpack(
+        NULL, c->sides[0].last_body.size, c->sides[0].last_body.data);
+    assert_non_null(response);
+    assert_int_equal(response->operation->state,
+                     HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED);
+    holdfast__v1__get_operation_response__free_unpacked(response, NULL);
+    assert_int_equal(stats(c).transfers_open, 0);
+}
+
+static void a_new_owner_settles_what_was_told_and_not_logged(void **state)
+{
+    struct cluster *c = *state;
+    uint32_t replies = c->sides[0].replies;
+
+    (void)pay(c, 30, "claim:a");
+    pass_all(c);
+    assert_int_equal(c->sides[0].replies, replies + 1);
+    own(c, 0, 2, 8);
+    own(c, 0, 3, 7);
+    tick(c, 40);
+    pass_all(c);
+    log_decisions(c);
+    assert_int_equal(stats(c).transfers_open, 0);
+    assert_int_equal(stats(c).transfers_refunded, 0);
+    assert_string_equal(c->told, "transfers_resumed ;transfer_settled claim:a;");
 }
 
 static void what_waits_while_a_batch_is_on_its_way_leaves_together(void **state)
@@ -369,6 +435,7 @@ static void what_waits_while_a_batch_is_on_its_way_leaves_together(void **state)
     pass_one(c, false);
     assert_int_equal(c->waiting_count, 1);
     pass_one(c, false);
+    log_decisions(c);
     assert_int_equal(stats(c).transfers_open, 0);
     assert_int_equal(stats(c).transfers_settled, 5);
     assert_int_equal(stats(c).transfers_sent, 5);
@@ -385,6 +452,7 @@ static void a_batch_whose_answer_is_lost_is_sent_again(void **state)
     assert_true(stats(c).transfers_retried > 0);
     assert_int_equal(c->sides[0].replies, replies);
     pass_all(c);
+    log_decisions(c);
     assert_int_equal(c->sides[0].replies, replies + 1);
     assert_int_equal(stats(c).transfers_open, 0);
 }
@@ -406,6 +474,7 @@ static void a_failed_delivery_never_refunds(void **state)
     assert_int_equal(stats(c).transfers_open, 1);
     assert_int_equal(stats(c).transfers_refunded, 0);
     pass_all(c);
+    log_decisions(c);
     assert_int_equal(stats(c).transfers_settled, 1);
 }
 
@@ -423,6 +492,7 @@ static void a_new_owner_finds_what_is_open_and_sends_it(void **state)
     tick(c, 40);
     assert_int_equal(c->waiting_count, 1);
     pass_all(c);
+    log_decisions(c);
     assert_int_equal(stats(c).transfers_open, 0);
     assert_int_equal(stats(c).transfers_settled, 1);
     assert_string_equal(c->told, "transfers_resumed ;transfer_settled claim:a;");
@@ -434,6 +504,7 @@ static void what_an_owner_settles_by_itself_is_no_incident(void **state)
 
     (void)pay(c, 30, "claim:a");
     pass_all(c);
+    log_decisions(c);
     assert_int_equal(stats(c).transfers_settled, 1);
     assert_string_equal(c->told, "");
 }
@@ -498,6 +569,9 @@ int main(void)
 #define CHANNEL_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         CHANNEL_TEST(the_caller_is_answered_at_the_decision),
+        CHANNEL_TEST(decisions_of_a_moment_are_logged_by_one_entry),
+        CHANNEL_TEST(whoever_asks_for_an_operation_sees_what_its_caller_was_told),
+        CHANNEL_TEST(a_new_owner_settles_what_was_told_and_not_logged),
         CHANNEL_TEST(what_waits_while_a_batch_is_on_its_way_leaves_together),
         CHANNEL_TEST(a_batch_whose_answer_is_lost_is_sent_again),
         CHANNEL_TEST(a_failed_delivery_never_refunds),

@@ -142,6 +142,8 @@ void goods_opened(struct change *c, struct op_model *op);
 void goods_sealed(struct change *c, const struct op_model *op);
 void goods_delivered(struct change *c);
 void goods_settled(struct change *c);
+/* The transfer of this operation of shard `source` is applied, in its destination's log. */
+bool goods_has_arrived(const struct sim *sim, uint32_t source, const struct op_model *op);
 /* A record of the channel, in the log of its source. */
 struct transfer_model *goods_record_open(const struct change *c,
                                          const struct transfer_model *record);

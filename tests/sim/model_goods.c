@@ -645,10 +645,22 @@ static void op_settled(struct change *c, const struct transfer_model *t)
         op->attempt = UINT32_MAX;
 }
 
-void goods_settled(struct change *c)
+bool goods_has_arrived(const struct sim *sim, uint32_t source, const struct op_model *op)
 {
-    const Holdfast__Internal__V1__SettleRequest *request = (const void *)c->request;
+    const struct goods_book *book = &sim->oracle->book;
 
+    for (uint32_t i = 0; i < book->transfer_count; i++) {
+        const struct transfer_model *t = &book->transfers[i];
+        if (t->source == source && t->op == (uint32_t)(op - sim->oracle->ops) + 1 && t->txn == 0 &&
+            t->receipt == 0)
+            return t->decision == APPLIED;
+    }
+    return false;
+}
+
+static void settled_with(struct change *c, const Holdfast__Internal__V1__SettleRequest *request,
+                         uint32_t first)
+{
     for (size_t i = 0; i < request->n_items; i++) {
         const Holdfast__Internal__V1__ChannelResult *result = request->items[i]->result;
         struct transfer_model *t =
@@ -678,8 +690,21 @@ void goods_settled(struct change *c)
         if (t->decision != APPLIED && t->op != 0)
             refund(c, t);
         else if (t->decision != APPLIED)
-            come_back(c, t, (uint32_t)i);
+            come_back(c, t, first + (uint32_t)i);
     }
+}
+
+void goods_settled(struct change *c)
+{
+    const Holdfast__Internal__V1__SettleRequest *request = (const void *)c->request;
+    uint32_t first = (uint32_t)request->n_items;
+
+    settled_with(c, request, 0);
+    for (size_t i = 0; i < request->n_more; i++) {
+        settled_with(c, request->more[i], first);
+        first += (uint32_t)request->more[i]->n_items;
+    }
+    c->sim->counts.settles_of_several += request->n_more > 0;
 }
 
 /* ---- what game servers ask for ---- */

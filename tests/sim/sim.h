@@ -91,6 +91,7 @@ enum sim_kind {
     X(drained) X(replicas_dropped) X(joint_promotions)                                                                            \
     X(transfers_local) X(transfers_opened) X(transfers_settled) X(transfers_refunded)              \
     X(transfers_cancelled) X(transfers_across_owners) X(credits_repeated)                          \
+    X(told_at_decision) X(settles_of_several)                                                      \
     X(credits_below_watermark) X(watermarks) X(inbox_drops) X(mails_claimed) X(mails_returned)     \
     X(seals_too_late) X(conservation_checks) X(in_flight_checks)                                   \
     X(consumed) X(reversals) X(refused_items) X(refused_reversed) X(traces)                        \
