@@ -94,6 +94,8 @@ err arguments_parse(int argc, char *const *argv, struct arguments *ret_arguments
             arguments.seal = true;
         else if (strcmp(word, "--follow") == 0)
             arguments.follow = true;
+        else if (strcmp(word, "--dry-run") == 0)
+            arguments.dry_run = true;
         else if (strcmp(word, "--all") == 0)
             arguments.all = true;
         else if (strcmp(word, "-o") == 0)
@@ -161,6 +163,9 @@ void arguments_print_help(void)
         "  holdfast backup DIR                 all players as of one moment, into a directory\n"
         "  holdfast backup verify DIR          check every byte of it; needs no cluster; list DIR\n"
         "  holdfast restore DIR                a backup into a new, empty cluster\n"
+        "  holdfast node drain|undrain|remove NODE    it owns nothing; or holds nothing at all\n"
+        "  holdfast shard move SHARD --from NODE --to NODE   another node holds it\n"
+        "  holdfast rebalance [--dry-run]      spread replicas evenly over nodes\n"
         "  holdfast op new                     a fresh op_id, a UUIDv7\n"
         "  holdfast op get ENTITY OP_ID        what became of an operation\n"
         "  holdfast op resolve ENTITY OP_ID [--seal]   settle it; --seal: for ever\n"

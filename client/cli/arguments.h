@@ -30,7 +30,7 @@
     X(reason,        "reason",          "TEXT",    "",                      "item, ledger, quarantine: why; it is logged") \
     X(seq,           "seq",             "N",       "0",                     "ledger: the entry, if its outcome is kept no more") \
     X(expires_ms,    "expires-ms",      "MS",      "60000",                 "ledger reserve: until it comes back") \
-    X(to,            "to",              "PLAYER",  "",                      "ledger post: who gets it; else it is spent") \
+    X(to,            "to",              "PLAYER",  "",                      "ledger post: who gets it; else it is spent; shard move: the node") \
     X(made,          "made",            "LIST",    "",                      "quarantine release: surplus to be regarded as made: UID,gold=5") \
     X(player,        "player",          "PLAYER",  "",                      "ledger export: whose ledger")         \
     X(ca_file,       "ca",              "FILE",    "",                      "of the router's certificate, for https; also HOLDFAST_CA") \
@@ -38,7 +38,7 @@
     X(scopes,        "scopes",          "LIST",    "",                      "key issue: what for: game, payments, mail, match, moderation, admin, read") \
     X(expires_days,  "expires-days",    "N",       "0",                     "key issue: until then; 0: for ever") \
     X(rate,          "rate",            "N",       "0",                     "key issue: requests a second at each router; 0: its default") \
-    X(from,          "from",            "FILE",    "",                      "key issue: a key made elsewhere, hf_...; -: standard input") \
+    X(from,          "from",            "FILE",    "",                      "key issue: a key made elsewhere, hf_...; -: standard input; shard move: the node") \
     X(etcd,          "etcd",            "URLS",    "http://127.0.0.1:2379", "key: the cluster's etcd; also HOLDFAST_ETCD") \
     X(etcd_ca,       "etcd-ca",         "FILE",    "",                      "key: CA of etcd's certificates; also HOLDFAST_ETCD_CA") \
     X(etcd_cert,     "etcd-cert",       "FILE",    "",                      "key: client certificate for etcd; also HOLDFAST_ETCD_CERT") \
@@ -50,9 +50,10 @@
 #define ARGUMENT_FIELD(name, flag, value, initial, meaning) const char *name;
 struct arguments {
     ARGUMENT_TABLE(ARGUMENT_FIELD)
-    bool seal;   /* op resolve --seal */
-    bool all;    /* ledger export --all */
-    bool follow; /* events --follow */
+    bool seal;    /* op resolve --seal */
+    bool all;     /* ledger export --all */
+    bool follow;  /* events --follow */
+    bool dry_run; /* rebalance --dry-run */
     bool help, version;
     const char *words[WORDS_MAX]; /* The verb and what follows it. */
     uint32_t word_count;

@@ -119,7 +119,7 @@ static double read_oldest(void *context)
 /*    name            metric                                        kind     expression                            help */
 #define SHARD_FIGURES(X)                                                                                                     \
     X(owned,          "holdfast_node_shards_owned",                  gauge,   view->serving,                            "Shards this node owns and serves.") \
-    X(held,           "holdfast_node_shards_held",                   gauge,   1,                                        "Shards this node has a replica of.") \
+    X(held,           "holdfast_node_shards_held",                   gauge,   view->removed ? 0 : 1,                     "Shards this node has a replica of.") \
     X(sessions,       "holdfast_node_sessions",                      gauge,   view->serving ? view->sessions : 0,       "Sessions in the shards this node owns.") \
     X(lag,            "holdfast_node_unapplied_entries",             gauge,   view->last_index - view->applied_index,   "Log entries not applied yet.") \
     X(waiting,        "holdfast_node_calls_waiting",                 gauge,   view->stats.waiting_calls,                "Calls waiting inside shards.") \
@@ -145,6 +145,7 @@ static double read_oldest(void *context)
     X(snap_given,     "holdfast_node_snapshots_given_total",         counter, view->stats.snapshot.given,               "Snapshots begun for a replica that is behind.") \
     X(snap_parts,     "holdfast_node_snapshot_parts_total",          counter, view->stats.snapshot.parts,               "Parts of snapshots sent, repeats included.") \
     X(snap_taken,     "holdfast_node_snapshots_installed_total",     counter, view->stats.snapshot.taken,               "Snapshots that replaced a shard that was behind.") \
+    X(snap_dropped,   "holdfast_node_replicas_dropped_total",        counter, view->stats.snapshot.dropped,             "Shards whose rows were dropped, since another node took the place.") \
     X(refused_full,   "holdfast_node_writes_refused_full_total",     counter, view->stats.refused_full,                 "Writes refused for want of disk.") \
     X(checkpoints,    "holdfast_node_checkpoints_total",             counter, view->checkpoints,                        "Shard checkpoints written.") \
     X(replayed,       "holdfast_node_entries_replayed_total",        counter, view->replayed,                           "Log entries behind the checkpoints when the node started.")

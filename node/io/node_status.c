@@ -119,7 +119,7 @@ static void add_shard(void *user, const struct shard_view *view)
 {
     struct status *status = user;
 
-    status->node.shards_held++;
+    status->node.shards_held += !view->removed;
     status->node.shards_owned += view->serving;
     if (status->with_shards)
         status->response.shards[status->response.n_shards++] =

@@ -40,6 +40,7 @@ static struct shard_view view_of(const struct shard *shard)
     struct shard_view view = {
         .shard = shard_number(shard),
         .held = true,
+        .removed = rep_is_removed(rep),
         .serving = shard_serves(shard),
         .role = rep_role(rep),
         .owner = rep_owner(rep),

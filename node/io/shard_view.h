@@ -20,7 +20,8 @@ struct member_view {
 
 struct shard_view {
     uint32_t shard;
-    bool held; /* False: nothing else is set. */
+    bool held;    /* False: nothing else is set. */
+    bool removed; /* Another node took the place: nothing is left but a promise. */
     bool serving;
     enum rep_role role;
     uint64_t owner;           /* 0: unknown. */

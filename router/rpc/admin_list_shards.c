@@ -21,6 +21,7 @@ static char state_unreachable[] = "unreachable";
 static char state_ok[] = "ok";
 static char phase_stable[] = "stable";
 static char phase_joint[] = "joint";
+static char phase_learning[] = "learning";
 
 /* What the node says of its own replica. */
 static const Holdfast__V1__ReplicaStatus *find_own(const Holdfast__V1__ShardStatus *said,
@@ -80,7 +81,10 @@ static Holdfast__V1__ShardStatus *make_shard(struct shard_page *page, uint32_t s
     status->epoch = entry->record.epoch;
     status->owner = entry->record.owner;
     status->config = entry->record.config;
-    status->phase = entry->record.phase == SHARD_JOINT ? phase_joint : phase_stable;
+    status->phase = entry->record.phase == SHARD_JOINT ? phase_joint
+                    : entry->record.learner != 0       ? phase_learning
+                                                       : phase_stable;
+    status->learner = entry->record.learner;
     status->members = arena_alloc(arena, 2 * CLUSTER_MEMBERS_MAX * sizeof *status->members);
     status->replicas = arena_alloc(arena, 2 * CLUSTER_MEMBERS_MAX * sizeof(void *));
     add_members(page, status, entry->record.members, entry->record.member_count);

@@ -28,6 +28,9 @@ void admin_watch_events_handle(struct request *request);
 /* Ends every stream of events as UNAVAILABLE: the router stops. */
 void admin_watch_events_end_all(struct router *router);
 void admin_set_policy_handle(struct request *request);
+void admin_move_shard_handle(struct request *request);
+void admin_change_node_handle(struct request *request);
+void admin_rebalance_handle(struct request *request);
 void transaction_read_handle(struct request *request);
 
 #endif

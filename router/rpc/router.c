@@ -64,6 +64,12 @@ static handle_fn *find_handler(const struct method_info *method)
         return admin_watch_events_handle;
     case METHOD_SET_POLICY:
         return admin_set_policy_handle;
+    case METHOD_MOVE_SHARD:
+        return admin_move_shard_handle;
+    case METHOD_CHANGE_NODE:
+        return admin_change_node_handle;
+    case METHOD_REBALANCE:
+        return admin_rebalance_handle;
     case METHOD_TRANSACTION_READ:
         return transaction_read_handle;
     default:
