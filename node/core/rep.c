@@ -79,6 +79,7 @@ static void rep_check(const struct rep *rep)
     CHECK(IMPLIES(leads(rep), rep->promise.owner == rep->self));
     CHECK(IMPLIES(leads(rep), rep->known.epoch == rep->promise.epoch));
     CHECK(IMPLIES(leads(rep), rep->votes));
+    CHECK(IMPLIES(leads(rep), !rep->quarantined));
     CHECK(IMPLIES(rep->source != NULL, rep->role == REP_ADOPTING));
     CHECK(IMPLIES(rep->round_open, rep->role == REP_OWNER));
     if (rep->role != REP_STARTING && rep->role != REP_OWNER)
@@ -99,21 +100,26 @@ static void outcome_note(struct rep *rep, uint64_t index, struct hash128 hash, s
         out->diverged = true;
 }
 
-void rep_outcome_compare(struct rep *rep, const struct rep_message *m, struct rep_out *out)
+enum rep_verdict rep_outcome_compare(struct rep *rep, const struct rep_message *m,
+                                     struct rep_out *out)
 {
     static const struct hash128 unknown = { { 0 } };
 
     if (m->applied_index == 0 || hash128_equal(m->outcome, unknown))
-        return;
+        return REP_UNKNOWN_OUTCOME;
     if (m->applied_index > rep->applied_index) {
         rep->expected = (struct rep_outcome){ m->applied_index, m->outcome };
-        return;
+        return REP_UNKNOWN_OUTCOME;
     }
     if (rep->outcomes == NULL)
-        return;
+        return REP_UNKNOWN_OUTCOME;
     const struct rep_outcome *own = &rep->outcomes[m->applied_index % REP_OUTCOMES_MAX];
-    if (own->index == m->applied_index && !hash128_equal(own->hash, m->outcome))
-        out->diverged = true;
+    if (own->index != m->applied_index)
+        return REP_UNKNOWN_OUTCOME;
+    if (hash128_equal(own->hash, m->outcome))
+        return REP_SAME_OUTCOME;
+    out->diverged = true;
+    return REP_OTHER_OUTCOME;
 }
 
 static void receive(struct rep *rep, uint64_t from, const struct rep_message *m,
@@ -383,4 +389,9 @@ uint64_t rep_owner_heard_ms(const struct rep *rep)
 uint64_t rep_owner_silent_ms(const struct rep *rep)
 {
     return rep->now_ms - rep_owner_heard_ms(rep);
+}
+
+bool rep_is_quarantined(const struct rep *rep)
+{
+    return rep->quarantined;
 }

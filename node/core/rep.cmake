@@ -1,6 +1,6 @@
 component(node_rep LAYER 3
     SOURCES vector.c entry.c start.c rep_message.c rep.c rep_log.c rep_out.c rep_seal.c rep_fetch.c
-        rep_append.c rep_accept.c rep_read.c
+        rep_append.c rep_accept.c rep_read.c rep_judge.c
     HEADERS vector.h entry.h start.h rep_message.h rep.h rep_internal.h
     DEPENDS base)
 unit_test(vector_test node_rep)

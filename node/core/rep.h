@@ -154,7 +154,8 @@ struct rep_out {
     uint64_t rounds_index; /* ... and may be answered once this index is applied. */
     bool committed;        /* rep_commit_index rose. */
     bool role_changed;
-    bool diverged; /* A peer's outcome hash differs at the same index. */
+    bool diverged;    /* A peer's outcome hash differs at the same index. */
+    bool quarantined; /* ... and a majority says that it is ours that is wrong. */
     /* Entries of a deposed owner that were truncated, the last first; REP_ORPHANS_MAX at most. */
     struct entry **orphans;
     uint32_t orphan_count, orphan_capacity;
@@ -184,6 +185,9 @@ void rep_send(struct rep_out *out, uint64_t to, const struct rep_message *messag
 void rep_out_deinit(struct rep_out *out);
 
 enum rep_role rep_role(const struct rep *rep);
+/* Its outcomes differ from those of a majority: it stores and votes, and never owns the shard. What
+ * it has applied must not be shown to anybody. Until its state came from somebody else. */
+bool rep_is_quarantined(const struct rep *rep);
 /* True when REP_PROPOSE of a small body would be taken. */
 bool rep_can_propose(const struct rep *rep);
 /* Stamped on every message sent from now on (DESIGN section 7, consistent cuts). */

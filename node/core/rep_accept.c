@@ -107,7 +107,9 @@ static void hear_owner(struct rep *rep, const struct rep_message *m, struct rep_
         rep->generation = m->generation;
     if (m->commit_index > rep->owner_commit_index)
         rep->owner_commit_index = m->commit_index;
-    rep_outcome_compare(rep, m, out);
+    (void)rep_outcome_compare(rep, m, out);
+    if (m->refused)
+        rep_quarantine(rep, out);
 }
 
 void rep_append(struct rep *rep, uint64_t from, const struct rep_message *m, struct rep_out *out)

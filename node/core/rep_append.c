@@ -141,10 +141,13 @@ static bool peer_waits(const struct rep_peer *peer)
 static void peer_sent(struct rep *rep, struct rep_peer *peer, const struct rep_message *m,
                       struct rep_out *out)
 {
+    struct rep_message told = *m;
+
     peer->sent_ms = rep->now_ms;
     if (rep->round_open)
         peer->round_sent = rep->round_started;
-    rep_send(out, peer->replica, m);
+    told.refused = peer->diverged;
+    rep_send(out, peer->replica, &told);
 }
 
 /* A message that moves next_index or asks where the peer's log ends. */
@@ -360,7 +363,7 @@ void rep_append_ack(struct rep *rep, uint64_t from, const struct rep_message *m,
         return; /* Late, of the old life. */
     peer->votes = m->votes;
     peer->apply_version = m->apply_version;
-    rep_outcome_compare(rep, m, out);
+    enum rep_verdict verdict = rep_outcome_compare(rep, m, out);
     peer_matched(rep, peer, m);
     if (m->refused)
         peer_rewind(rep, peer, m);
@@ -369,6 +372,7 @@ void rep_append_ack(struct rep *rep, uint64_t from, const struct rep_message *m,
     rep_owner_commit(rep, out);
     rep_round_settle(rep, out);
     rep_pump(rep, out);
+    rep_judge(rep, peer, m->applied_index, verdict, out);
 }
 
 /* ---- Commit ---- */

@@ -62,6 +62,10 @@ struct rep_peer {
     struct dot sealed_dot;
     uint64_t sealed_commit_index;
     struct vector sealed_vector;
+    /* Its outcomes, as compared with ours in this epoch (rep_judge.c). */
+    uint64_t agreed_index;
+    uint64_t differs_index; /* Where they were first seen to differ; 0: they do not. */
+    bool diverged;          /* A majority agrees with us: it is told so. */
     /* Replication. */
     enum rep_peer_mode mode;
     bool probing;        /* PROBE: a message is on its way, */
@@ -154,6 +158,8 @@ struct rep {
     bool round_wanted;
     uint64_t round_index;
 
+    bool quarantined;       /* Our outcomes are wrong. */
+    uint64_t differs_index; /* Owner: the last index at which somebody was first seen to differ. */
     struct rep_outcome *outcomes; /* Ring by index; made on first use. */
     struct rep_outcome expected;  /* A peer's, at an index not applied here yet. */
 };
@@ -259,6 +265,16 @@ void rep_round_settle(struct rep *rep, struct rep_out *out);
 
 /* rep.c */
 void rep_role_set(struct rep *rep, enum rep_role role, struct rep_out *out);
-void rep_outcome_compare(struct rep *rep, const struct rep_message *m, struct rep_out *out);
+enum rep_verdict { REP_UNKNOWN_OUTCOME, REP_SAME_OUTCOME, REP_OTHER_OUTCOME };
+enum rep_verdict rep_outcome_compare(struct rep *rep, const struct rep_message *m,
+                                     struct rep_out *out);
+
+/* rep_judge.c */
+/* This replica's outcomes are wrong: it owns nothing from here on. */
+void rep_quarantine(struct rep *rep, struct rep_out *out);
+/* An owner has compared what it came to at `index` with a peer. May end its ownership: `peer` is
+ * gone then. */
+void rep_judge(struct rep *rep, struct rep_peer *peer, uint64_t index, enum rep_verdict verdict,
+               struct rep_out *out);
 
 #endif

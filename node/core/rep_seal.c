@@ -134,6 +134,7 @@ static void promote_begin(struct rep *rep, const struct rep_record *record, stru
     if (rep_promise_order(rep, &promise) == REP_GREATER)
         rep_promise(rep, &promise, out);
     rep->resumes = false;
+    rep->differs_index = 0;
     rep->membership = *m;
     rep->peers = mem_zalloc(REP_PEERS_MAX * sizeof rep->peers[0]);
     peers_add(rep, m->members, m->count);
@@ -174,7 +175,7 @@ void rep_record(struct rep *rep, const struct rep_record *record, struct rep_out
         bury(rep, record, out);
         return;
     }
-    if (record->owner != rep->self || !rep->votes || rep->role == REP_DAMAGED)
+    if (record->owner != rep->self || !rep->votes || rep->role == REP_DAMAGED || rep->quarantined)
         return;
     if ((order != REP_GREATER && !resumes) || !membership_has(m, rep->self))
         return;

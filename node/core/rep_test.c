@@ -136,10 +136,102 @@ static void same_seed_replays_the_same_run(void **state)
     assert_true(steps[0] == steps[1]);
 }
 
+/* As if apply had a bug there, from here on. Both notice, which is what this is about. */
+static void spoil(struct rep_sim *sim, uint64_t id)
+{
+    sim->nodes[id - 1].applied.outcome.bytes[0] ^= 1;
+}
+
+static void compare_for_a_while(struct rep_sim *sim, uint64_t owner)
+{
+    propose(sim, owner, 3);
+    rep_sim_run(sim, 500);
+    sim->failure[0] = 0;
+    rep_sim_run(sim, 500);
+    sim->failure[0] = 0;
+}
+
+static bool quarantined(struct rep_sim *sim, uint64_t id)
+{
+    return rep_is_quarantined(rep_sim_rep(sim, id));
+}
+
+static void follower_that_differs_from_a_majority_stores_votes_and_never_owns(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 100);
+    spoil(sim, 2);
+    compare_for_a_while(sim, 1);
+    assert_false(quarantined(sim, 1));
+    assert_true(quarantined(sim, 2));
+    assert_false(quarantined(sim, 3));
+    assert_int_equal(role(sim, 1), REP_OWNER);
+    /* Its log is right, and counts: the third one is not needed. */
+    isolate(sim, 3, true);
+    compare_for_a_while(sim, 1);
+    assert_int_equal(commit_index(sim, 1), last_index(sim, 1));
+    isolate(sim, 3, false);
+    promote(sim, 2, 3);
+    assert_int_equal(role(sim, 2), REP_FOLLOWER);
+    promote(sim, 3, 3);
+    assert_int_equal(role(sim, 3), REP_OWNER);
+    sim->failure[0] = 0;
+    end(sim);
+}
+
+static void owner_that_differs_from_a_majority_steps_down(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 100);
+    spoil(sim, 1);
+    compare_for_a_while(sim, 1);
+    assert_true(quarantined(sim, 1));
+    assert_false(quarantined(sim, 2));
+    assert_false(quarantined(sim, 3));
+    assert_int_equal(role(sim, 1), REP_FOLLOWER);
+    promote(sim, 2, 3);
+    assert_int_equal(role(sim, 2), REP_OWNER);
+    sim->failure[0] = 0;
+    end(sim);
+}
+
+static void two_replicas_that_differ_are_told_and_left_alone(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 100);
+    isolate(sim, 3, true);
+    spoil(sim, 2);
+    compare_for_a_while(sim, 1);
+    assert_false(quarantined(sim, 1));
+    assert_false(quarantined(sim, 2));
+    assert_int_equal(role(sim, 1), REP_OWNER);
+    /* The third one decides. */
+    isolate(sim, 3, false);
+    compare_for_a_while(sim, 1);
+    assert_false(quarantined(sim, 1));
+    assert_true(quarantined(sim, 2));
+    end(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outcomes_that_differ_are_noticed),
+        cmocka_unit_test(follower_that_differs_from_a_majority_stores_votes_and_never_owns),
+        cmocka_unit_test(owner_that_differs_from_a_majority_steps_down),
+        cmocka_unit_test(two_replicas_that_differ_are_told_and_left_alone),
         cmocka_unit_test(damaged_replica_stores_but_neither_votes_nor_serves),
         cmocka_unit_test(messages_of_strangers_are_ignored),
         cmocka_unit_test(owner_is_heard_by_its_heartbeats),

@@ -72,6 +72,10 @@ void shard_read_begin(struct shard *shard, const struct shard_event *event, stru
         return;
     }
     call->at_least = options.at_least;
+    if (rep_is_quarantined(shard->rep)) {
+        reply_elsewhere(shard, call, REPLY_NOT_OWNER, out);
+        return;
+    }
     if (event->stale || options.kind == READ_STALE || options.kind == READ_AT_LEAST) {
         call_move(shard, call, CALL_READING);
         shard_read_progress(shard, event, out);

@@ -133,6 +133,7 @@ static double read_oldest(void *context)
     X(steals,         "holdfast_node_sessions_stolen_total",         counter, view->stats.steals,                       "Sessions taken after their grace period.") \
     X(promotions,     "holdfast_node_promotions_total",              counter, view->stats.promotions,                   "Times a shard of this node began to serve.") \
     X(diverged,       "holdfast_node_replica_divergence_total",      counter, view->stats.diverged,                     "Times a replica's outcome hash differed.") \
+    X(wrong,          "holdfast_node_shards_quarantined",            gauge,   view->quarantined,                        "Shards whose replica here differs from a majority: it serves nothing.") \
     X(hits,           "holdfast_node_row_hits_total",                counter, view->stats.state.hits,                   "Row look-ups answered from memory.") \
     X(misses,         "holdfast_node_row_misses_total",              counter, view->stats.state.misses,                 "Row look-ups that needed the database.") \
     X(transfers_open, "holdfast_node_transfers_in_flight",           gauge,   view->serving ? view->stats.transfers_open : 0, "Transfers to other shards that are not settled yet.") \

@@ -55,7 +55,9 @@ replica_status(struct arena *arena, const struct shard_view *view, uint32_t plac
         status->commit_index = view->commit_index;
         status->applied_index = view->applied_index;
         status->outcome_hash = hash_text(arena, view->outcome_hash);
-        status->state = text(view->role == REP_DAMAGED ? "damaged" : "ok");
+        status->state = text(view->role == REP_DAMAGED ? "damaged"
+                             : view->quarantined       ? "quarantined"
+                                                       : "ok");
         return status;
     }
     if (member->known) {

@@ -42,6 +42,7 @@ static struct shard_view view_of(const struct shard *shard)
         .held = true,
         .removed = rep_is_removed(rep),
         .serving = shard_serves(shard),
+        .quarantined = rep_is_quarantined(rep),
         .role = rep_role(rep),
         .owner = rep_owner(rep),
         .owner_silent_ms = rep_owner_silent_ms(rep),

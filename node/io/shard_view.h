@@ -23,6 +23,7 @@ struct shard_view {
     bool held;    /* False: nothing else is set. */
     bool removed; /* Another node took the place: nothing is left but a promise. */
     bool serving;
+    bool quarantined; /* Its outcomes differ from those of a majority (rep.h). */
     enum rep_role role;
     uint64_t owner;           /* 0: unknown. */
     uint64_t owner_silent_ms; /* Since the owner was heard of this shard; 0 for the owner itself. */
