@@ -166,6 +166,7 @@ void arguments_print_help(void)
         "  holdfast node drain|undrain|remove NODE    it owns nothing; or holds nothing at all\n"
         "  holdfast shard move SHARD --from NODE --to NODE   another node holds it\n"
         "  holdfast rebalance [--dry-run]      spread replicas evenly over nodes\n"
+        "  holdfast orphans PATH..             entries of deposed owners that a node set aside\n"
         "  holdfast op new                     a fresh op_id, a UUIDv7\n"
         "  holdfast op get ENTITY OP_ID        what became of an operation\n"
         "  holdfast op resolve ENTITY OP_ID [--seal]   settle it; --seal: for ever\n"

@@ -30,6 +30,7 @@ static const struct {
     { "node", verb_node },
     { "shard", verb_shard },
     { "rebalance", verb_rebalance },
+    { "orphans", verb_orphans },
 #ifdef HOLDFAST_DEBUG_INJECT
     { "debug", verb_debug },
 #endif

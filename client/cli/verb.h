@@ -19,6 +19,7 @@ int verb_swap(const struct arguments *arguments);
 int verb_quarantine(const struct arguments *arguments);
 int verb_backup(const struct arguments *arguments);
 int verb_restore(const struct arguments *arguments);
+int verb_orphans(const struct arguments *arguments);
 int verb_debug(const struct arguments *arguments); /* With HOLDFAST_DEBUG_INJECT alone. */
 int verb_node(const struct arguments *arguments);
 int verb_shard(const struct arguments *arguments);

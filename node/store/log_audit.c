@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/base/check.h"
-#include "runtime/base/hash.h"
 
-#define AUDIT_MAGIC      0x524f4648u /* "HFOR" */
 #define AUDIT_NAME_BYTES 32u
 
 static void audit_name(uint32_t number, char ret_name[AUDIT_NAME_BYTES])
@@ -110,28 +108,14 @@ static err audit_write(struct log_audit *audit, struct slice bytes)
 
 err log_audit_add(struct log_audit *audit, const struct log_orphan *orphan)
 {
-    struct slice encoded = { 0 };
     struct buf bytes = { 0 };
     err e = ERR_OK;
 
-    if (orphan->entry != NULL)
-        encoded = orphan->entry->encoded;
-    if (audit->fd < 0 || audit->bytes + AUDIT_HEADER_BYTES + encoded.size > AUDIT_BYTES_MAX)
+    orphan_encode(orphan, &bytes);
+    if (audit->fd < 0 || audit->bytes + bytes.size > AUDIT_BYTES_MAX)
         e = audit_open(audit);
-    if (e != ERR_OK)
-        return e;
-    buf_put_u32(&bytes, AUDIT_MAGIC);
-    buf_put_u32(&bytes, 0);
-    buf_put_u32(&bytes, (uint32_t)encoded.size);
-    buf_put_u32(&bytes, orphan->shard);
-    buf_put_u64(&bytes, orphan->index);
-    buf_put_u64(&bytes, orphan->keep_index);
-    buf_put_u64(&bytes, orphan->unix_ms);
-    CHECK(bytes.size == AUDIT_HEADER_BYTES);
-    if (encoded.size > 0)
-        buf_append(&bytes, encoded.data, encoded.size);
-    store_u32(bytes.data + 4, (uint32_t)hash_u64((struct slice){ bytes.data + 8, bytes.size - 8 }));
-    e = audit_write(audit, buf_slice(&bytes));
+    if (e == ERR_OK)
+        e = audit_write(audit, buf_slice(&bytes));
     buf_deinit(&bytes);
     return e;
 }

@@ -3,9 +3,7 @@
  * segments, synced before the TRUNCATE record is written; they are never proposed again (DESIGN
  * section 4), only a person reads them. A crash between the two may write an orphan twice.
  *
- * The file is a run of records: u32 magic "HFOR", u32 XXH3-64 (low half) of all that follows the
- * checksum, u32 entry bytes, u32 shard, u64 index, u64 keep_index of the TRUNCATE, u64 unix_ms of
- * the truncation; then the encoded entry (node/core/entry.h), or none if it could not be read.
+ * The file is a run of records (orphan_record.h); `holdfast orphans` reads it.
  * A file is at most 16 MiB; the newest 64 are kept.
  */
 #ifndef NODE_STORE_LOG_AUDIT_H
@@ -13,12 +11,11 @@
 
 #include <stdint.h>
 
-#include "node/core/entry.h"
+#include "node/store/orphan_record.h"
 #include "runtime/base/log.h"
 
-#define AUDIT_FILES_MAX    64u
-#define AUDIT_BYTES_MAX    (16u * 1024u * 1024u)
-#define AUDIT_HEADER_BYTES 40u
+#define AUDIT_FILES_MAX 64u
+#define AUDIT_BYTES_MAX (16u * 1024u * 1024u)
 
 /* Zeroed plus dir_fd and log is valid. */
 struct log_audit {
@@ -32,13 +29,6 @@ struct log_audit {
 void log_audit_init(struct log_audit *audit, int dir_fd, const struct log *log);
 void log_audit_deinit(struct log_audit *audit);
 
-struct log_orphan {
-    uint32_t shard;
-    uint64_t index;
-    uint64_t keep_index;
-    uint64_t unix_ms;
-    const struct entry *entry; /* NULL: it could not be read. */
-};
 /* Adds to the file. ERR_FULL: the disk is; nothing was added. Any other failure aborts the process.
  */
 NODISCARD err log_audit_add(struct log_audit *audit, const struct log_orphan *orphan);

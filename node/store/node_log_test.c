@@ -190,7 +190,7 @@ static void a_range_is_clipped_to_what_is_there_and_to_its_size(void **state)
 static uint64_t count_orphans(const struct fixture *f, uint32_t shard, uint64_t keep_index)
 {
     char path[128];
-    uint8_t header[AUDIT_HEADER_BYTES];
+    uint8_t header[ORPHAN_HEADER_BYTES];
     uint64_t count = 0;
 
     snprintf(path, sizeof path, "%s/orphans-1.log", f->directory);
