@@ -78,14 +78,15 @@ class Pod:
     def translate(self, text, paths):
         for path in sorted(paths, key=len, reverse=True):
             text = text.replace(path, paths[path])
-        return text.replace("0.0.0.0", self.address)
+        return text.replace("/usr/local/bin", str(BIN)).replace("0.0.0.0", self.address)
 
     def environment(self):
         fields = {"metadata.name": self.name, "status.podIP": self.address}
         found = {}
         for entry in self.container.get("env", []):
             if "value" in entry:
-                found[entry["name"]] = re.sub(r"\$\((\w+)\)", lambda m: found[m[1]], entry["value"])
+                value = re.sub(r"\$\((\w+)\)", lambda m: found[m[1]], entry["value"])
+                found[entry["name"]] = self.translate(value, self.paths)
             else:
                 found[entry["name"]] = fields.get(entry["valueFrom"]["fieldRef"]["fieldPath"], "")
         return found
@@ -178,11 +179,26 @@ class Machine:
         settle()
         for pod in self.pods:
             wait_for(f"{pod.name} is ready", READY_S, pod.ready)
+        if any(each["kind"] == "Job" for each in self.objects):
+            self.register_keys()
+
+    def register_keys(self):
+        """The Job after an install."""
+        job = next(each for each in self.objects if each["kind"] == "Job")
+        pod = Pod(self, job, f"{job['metadata']['name']}-{time.monotonic_ns()}", "127.0.2.1")
+        pod.start()
+        code = pod.process.wait(READY_S)
+        if code != 0:
+            raise AssertionError((pod.directory / "log").read_text())
+
+    def secret_value(self, reference):
+        return base64.b64decode(self.find("Secret", reference["name"])["data"][reference["key"]]).decode()
 
     def helm_test(self):
         """The pod of `helm test`; returns what it printed. Its Service has one router here."""
         container = next(each for each in self.objects if each["kind"] == "Pod")["spec"]["containers"][0]
-        env = {entry["name"]: entry["value"] for entry in container["env"]}
+        env = {entry["name"]: entry["value"] if "value" in entry else
+               self.secret_value(entry["valueFrom"]["secretKeyRef"]) for entry in container["env"]}
         env["PATH"] = f"{BIN}:{os.environ['PATH']}"
         return subprocess.run(container["command"] + container["args"], env=env, timeout=120,
                               capture_output=True, text=True, check=False)
@@ -287,11 +303,25 @@ class Pods(unittest.TestCase):
 
     def test_one_node_serves_with_public_tls(self):
         self.machine.start(lambda: None)
+        self.machine.register_keys()  # As an upgrade does: nothing changes.
         self.call_passes()
         address = self.machine.of("router")[0].address
+        self.only_with_a_key(f"https://{address}:7400")
         plain = subprocess.run(["curl", "-s", f"http://{address}:7400/healthz"], check=False,
                                capture_output=True, timeout=30)
         self.assertNotIn(b"ok", plain.stdout)
+
+    def only_with_a_key(self, endpoint):
+        """The operator's key asks, and may not play; without one there is no answer."""
+        key = self.machine.secret_value({"name": f"{RELEASE}-holdfast-operator-key", "key": "key"})
+        for header, method, status in (("X-None: 1", "AdminService/GetCluster", b"401"),
+                                       (f"Authorization: Bearer {key}", "AdminService/GetCluster", b"200"),
+                                       (f"Authorization: Bearer {key}", "SessionService/RegisterServer", b"403")):
+            done = subprocess.run(
+                ["curl", "-sk", "-o", "/dev/null", "-w", "%{http_code}", "-H", header, "-H",
+                 "Content-Type: application/json", "-d", "{}", f"{endpoint}/holdfast.v1.{method}"],
+                check=False, capture_output=True, timeout=30)
+            self.assertEqual(done.stdout, status, (header[:14], method))
 
     def test_the_dashboard_has_data_and_no_alert_fires(self):
         machine = self.machine

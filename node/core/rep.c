@@ -288,6 +288,16 @@ uint64_t rep_commit_index(const struct rep *rep)
     return rep->commit_index;
 }
 
+uint64_t rep_owner_commit_index(const struct rep *rep)
+{
+    return rep->owner_commit_index;
+}
+
+uint64_t rep_verified_index(const struct rep *rep)
+{
+    return rep->verified_index;
+}
+
 struct dot rep_last_dot(const struct rep *rep)
 {
     return rep_log_last_dot(rep);

@@ -201,6 +201,12 @@ uint64_t rep_generation(const struct rep *rep);
 const struct membership *rep_membership(const struct rep *rep);
 uint64_t rep_last_index(const struct rep *rep);
 uint64_t rep_commit_index(const struct rep *rep);
+/* The highest that an owner said is committed, since this start; 0: none was heard, or we are it.
+ */
+uint64_t rep_owner_commit_index(const struct rep *rep);
+/* Up to it this log is known to be the present owner's; 0: it was not compared yet, or we are it.
+ */
+uint64_t rep_verified_index(const struct rep *rep);
 struct dot rep_last_dot(const struct rep *rep);
 const struct vector *rep_vector(const struct rep *rep);
 /* An entry above the applied index that is in memory: every committed, unapplied one is. Borrowed.

@@ -11,6 +11,7 @@
 #include "node/io/claims.h"
 #include "node/io/deliveries.h"
 #include "node/io/node_metrics.h"
+#include "node/io/node_ready.h"
 #include "node/io/node_status.h"
 #include "node/io/peers.h"
 #include "node/io/registry.h"
@@ -176,7 +177,7 @@ static bool on_ready(void *context, char ret_reason[128])
         snprintf(ret_reason, 128, "not registered in etcd");
         return false;
     }
-    return true;
+    return node_ready(node->views, node->self.replica_id, ret_reason);
 }
 
 /* ---- starting ---- */

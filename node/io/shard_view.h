@@ -33,6 +33,9 @@ struct shard_view {
     struct member_view members[MEMBERS_MAX]; /* As in membership.members. */
     struct dot last_dot;
     uint64_t last_index, commit_index, applied_index;
+    uint64_t owner_commit_index; /* What the owner said last; 0: it was not heard yet. */
+    bool follows;                /* Our log goes on from a part that is the owner's too. */
+    bool wants_snapshot;         /* The others' logs no longer reach back to ours. */
     struct hash128 outcome_hash;
     uint64_t sessions;
     uint64_t checkpoints; /* Written since the start. */

@@ -45,6 +45,7 @@ class Bench:
             cluster = Holdfast(self.directory, self.processes, players or self.arguments.players,
                                name)
             cluster.items = self.arguments.items
+            cluster.access = "keys" if self.arguments.keys else "open"
             cluster.settings = settings or {}
             cluster.start()
             cluster.fill()

@@ -26,6 +26,7 @@ class Holdfast:
         self.log = directory / f"{name}.log"
         self.port = free_port()
         self.dev, self.items, self.settings = None, 1, {}
+        self.access, self.key = "open", ""
         self.granted = self.unknown = 0
         self.made = self.transferred = 0  # Items of players "t0", "t1", ..
         self.long_ledger = {}             # See pages.py.
@@ -41,14 +42,17 @@ class Holdfast:
         settings = self.settings | settings
         env = os.environ | {f"HOLDFAST_{name.upper()}": value for name, value in settings.items()}
         self.dev = self.processes.start([BIN / "holdfast", "dev", "--data", self.home, "--port",
-                                         self.port], self.log, env=env)
+                                         self.port, "--access", self.access], self.log, env=env)
 
     def start(self):
         """Until cluster.json says ready; milliseconds."""
         begun = time.monotonic()
         self.launch()
         wait_for("Holdfast to be ready", self.ready_or_dead, every_s=0.005)
-        return round((time.monotonic() - begun) * 1000)
+        took_ms = round((time.monotonic() - begun) * 1000)
+        if self.access == "keys":
+            self.issue_key()
+        return took_ms
 
     def ready_or_dead(self):
         if self.dev.poll() is not None:
@@ -97,22 +101,33 @@ class Holdfast:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
             connection.request("POST", f"/holdfast.v1.{method}", json.dumps(body), {
-                "Content-Type": "application/json", "Connect-Timeout-Ms": str(deadline_ms)})
+                "Content-Type": "application/json", "Connect-Timeout-Ms": str(deadline_ms),
+                "Authorization": f"Bearer {self.key}"})
             return json.loads(connection.getresponse().read())
         finally:
             connection.close()
 
     # Load.
 
+    def issue_key(self):
+        """What every request brings from now on, as in production."""
+        self.key = subprocess.run(
+            [BIN / "holdfast", "key", "issue", "bench", "--scopes", "game,payments,admin",
+             "--etcd", self.state()["etcd"]], check=True, capture_output=True, text=True).stdout.strip()
+        wait_for("the key to be known", lambda: "nodes" in self.call("AdminService/GetCluster", {}))
+
+    def generate(self, **options):
+        return generate("loadgen", self.port, **options | {"api_key": self.key})
+
     def options(self, op, connections, seconds, more):
         return {"op": op, "connections": connections, "seconds": seconds,
                 "warm_up": min(0.7, seconds), "players": self.players, "repeat": REPEAT, "items": self.items,
                 "pids": ",".join(map(str, self.pids())),
-                "aside_pids": self.state()["etcdPid"]} | more
+                "aside_pids": self.state()["etcdPid"], "api_key": self.key} | more
 
     def load(self, op, connections, seconds, may_fail=False, **more):
         checkpoints = sum(self.metric("holdfast_node_checkpoints_total"))
-        result = generate("loadgen", self.port, **self.options(op, connections, seconds, more))
+        result = self.generate(**self.options(op, connections, seconds, more))
         result["checkpoints"] = round(
             sum(self.metric("holdfast_node_checkpoints_total")) - checkpoints)
         if result["errors"] and not may_fail:
@@ -141,7 +156,7 @@ class Holdfast:
         return result
 
     def fill(self):
-        result = generate("loadgen", self.port, op="fill", connections=8, batch=50,
+        result = self.generate(op="fill", connections=8, batch=50,
                           players=self.players)
         say(f"    {self.players:,} profiles of 1 KiB in {result['seconds']} s")
         if result["acknowledged"] != self.players:
@@ -193,8 +208,8 @@ class Holdfast:
 
     def verify(self):
         """[(check, holds, detail)]: every acknowledged grant is there once, on every replica."""
-        sums = generate("loadgen", self.port, op="audit", connections=8, players=self.players)
-        entries = generate("loadgen", self.port, op="ledger", players=self.players)["entries"]
+        sums = self.generate(op="audit", connections=8, players=self.players)
+        entries = self.generate(op="ledger", players=self.players)["entries"]
         gold, most = sums["balance"], self.granted + self.unknown
         checks = [(f"{self.name}: currency, items and ledger equal what was acknowledged",
                    gold == entries and gold * self.items == sums["items"]
@@ -202,7 +217,7 @@ class Holdfast:
                    f"{gold}, {sums['items']}, {entries}, {self.granted}"
                    + (f" to {most} (unknown outcomes)" if self.unknown else ""))]
         if self.made:
-            held = generate("loadgen", self.port, op="audit", connections=8, prefix="t",
+            held = self.generate(op="audit", connections=8, prefix="t",
                             players=max(self.players, TRADERS_MIN))["items"]
             checks.append((f"{self.name}: of all items made, those not sent are with a player",
                            held == self.made - self.transferred,

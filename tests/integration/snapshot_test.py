@@ -41,13 +41,18 @@ class Snapshots(ClusterTest):
         wait_for("grants meanwhile", lambda: load.acked_count > acked + 100)
         self.checkpoints(others, 300)
 
+    def start(self, victim):
+        """Until it is registered; it is not ready, which means caught up."""
+        already = len(victim.log())
+        victim.start()
+        wait_for("the node to be there", lambda: "node.started" in victim.log()[already:])
+
     def test_a_node_that_was_away_too_long_comes_back_by_snapshots(self):
         victim, others = self.cluster.nodes[0], self.cluster.nodes[1:]
         with Load(self.client, prefix="snap") as load:
             self.write("before")
             self.away(victim, others, load, "after")
-            victim.start()
-            wait_for("the node to be ready", victim.ready)
+            self.start(victim)
             installed = wait_for("snapshots", lambda: victim.metrics()[
                 "holdfast_node_snapshots_installed_total"])
             self.cut_short(victim, others, load)
@@ -69,8 +74,7 @@ class Snapshots(ClusterTest):
         """Killed while it is being brought up to date, again and again."""
         for turn in range(3):
             self.away(victim, others, load, f"after-{turn}")
-            victim.start()
-            wait_for("the node to be there", victim.ready)
+            self.start(victim)
             given = self.sum_of("holdfast_node_snapshots_given_total", others)
             wait_for("a snapshot to begin", lambda g=given: self.sum_of(
                 "holdfast_node_snapshots_given_total", others) > g)

@@ -35,7 +35,7 @@ peer_listen: 0.0.0.0:7402
 data_dir: /var/lib/holdfast/data
 {{- else if eq .component "router" }}
 listen: 0.0.0.0:7400
-access: open
+access: {{ .root.Values.apiKeys.access }}
 drain_timeout: {{ .values.drainTimeoutSeconds }}s
 {{- if .values.tls.enabled }}
 public_tls_cert: /etc/holdfast-public-tls/tls.crt

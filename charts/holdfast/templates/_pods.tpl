@@ -131,7 +131,7 @@ annotations:
 {{- end -}}
 
 {{/*
-Startup: the process answers at all. Readiness: /readyz, which asks for etcd and the cluster's record.
+Startup: the process answers at all. Readiness: /readyz, which asks for etcd, the cluster's record, and that replicas have caught up.
 Liveness: /healthz, which says that the loop turns and nothing else: who waits for etcd lives.
 dict liveness (failures, 10 s apart)
 */}}
