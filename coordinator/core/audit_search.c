@@ -290,8 +290,15 @@ static void suspect_holders(struct coord *coord, uint32_t first, uint32_t count)
         suspect_add(coord, found[i].shard, found[i].player, reason, "");
 }
 
+/* True: so many of an item with this hash are all that is wrong with the bucket. */
+static bool accounts_for(uint64_t hash, uint32_t count, const struct audit_bucket *bad)
+{
+    return count > 0 && count == bad->count && hash * count == bad->hashes;
+}
+
 /* True: what is held twice in this bucket accounts for all that is wrong with it; or one item of it
- * does, and the others only moved. Those who hold it are suspects. */
+ * does, and the others only moved. Of that one a copy may be right, or none: one may have been
+ * consumed meanwhile. Those who hold it are suspects. */
 static bool explain_bucket(struct coord *coord, uint32_t bucket, const struct audit_bucket *bad)
 {
     const struct audit_search *search = &coord->audit.search;
@@ -303,12 +310,12 @@ static bool explain_bucket(struct coord *coord, uint32_t bucket, const struct au
         for (uint32_t i = 0, count; i < search->found_count; i += count) {
             uint64_t hash = search->found[i].hash;
             count = holders_of(search, i);
-            if (hash % AUDIT_BUCKETS != bucket || count < 2)
+            if (hash % AUDIT_BUCKETS != bucket)
                 continue;
             all.count += pass == 0 ? count - 1 : 0;
             all.hashes += pass == 0 ? hash * (count - 1) : 0;
-            bool alone = count - 1 == bad->count && hash * (count - 1) == bad->hashes;
-            if (pass == 1 && (every || alone)) {
+            bool alone = accounts_for(hash, count - 1, bad) || accounts_for(hash, count, bad);
+            if (pass == 1 && ((every && count > 1) || alone)) {
                 suspect_holders(coord, i, count);
                 explained = true;
             }

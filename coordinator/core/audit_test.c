@@ -76,6 +76,21 @@ static void who_holds_an_item_twice_is_contained_once(void **state)
     world_free(world);
 }
 
+static void the_only_holder_of_what_was_consumed_is_contained(void **state)
+{
+    struct world *world = ready_world();
+    (void)state;
+
+    world_run(world, 3000);
+    world->holds[6] = true; /* The other copy is gone, as it should: this one is too many. */
+    world->items = 1;
+    world_run(world, 4000);
+    assert_true(world->contained[6]);
+    assert_int_equal(world_stats(world).audit_contained, 1);
+    assert_int_equal(world_stats(world).audit_unexplained, 0);
+    world_free(world);
+}
+
 static void holders_who_do_not_account_for_the_sums_are_left_alone(void **state)
 {
     struct world *world = ready_world();
@@ -83,7 +98,7 @@ static void holders_who_do_not_account_for_the_sums_are_left_alone(void **state)
 
     world_run(world, 3000);
     world->holds[1] = world->holds[6] = true;
-    world->items = 2; /* Twice too many, and only two are found. */
+    world->items = 3; /* Thrice too many, and only two are found. */
     world_run(world, 15000);
     struct coord_stats stats = world_stats(world);
     assert_int_equal(stats.audit_contained, 0);
@@ -195,6 +210,7 @@ int main(void)
         cmocka_unit_test(every_cut_is_counted_while_shards_answer),
         cmocka_unit_test(what_is_doubled_is_told_once),
         cmocka_unit_test(who_holds_an_item_twice_is_contained_once),
+        cmocka_unit_test(the_only_holder_of_what_was_consumed_is_contained),
         cmocka_unit_test(holders_who_do_not_account_for_the_sums_are_left_alone),
         cmocka_unit_test(a_wallet_that_is_not_its_ledger_is_contained),
         cmocka_unit_test(another_coordinator_searches_again_and_contains_nobody_twice),
