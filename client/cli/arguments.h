@@ -43,7 +43,7 @@
     X(etcd_ca,       "etcd-ca",         "FILE",    "",                      "key: CA of etcd's certificates; also HOLDFAST_ETCD_CA") \
     X(etcd_cert,     "etcd-cert",       "FILE",    "",                      "key: client certificate for etcd; also HOLDFAST_ETCD_CERT") \
     X(etcd_key,      "etcd-key",        "FILE",    "",                      "key: of etcd-cert; also HOLDFAST_ETCD_KEY") \
-    X(throttle,      "throttle",        "MIB",     "64",                    "backup, restore: at most so much a second") \
+    X(throttle,      "throttle",        "MIB",     "16",                    "backup, restore: at most so much a second") \
     X(number,        "number",          "N",       "0",                     "restore: which backup of the directory; 0: the newest")
 /* clang-format on */
 

@@ -1,6 +1,7 @@
 """Backups of a cluster at work, and restores into new ones. docs/backup.md."""
 
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -61,11 +62,23 @@ class Backups(Trades):
 
     def restored(self, directory=None, *more):
         """A new cluster with that backup in it."""
-        cluster = Cluster(shards=SHARDS, currencies="gold,silver")
-        self.enterContext(cluster) if hasattr(self, "enterContext") else (
-            cluster.__enter__(), self.addCleanup(cluster.__exit__, None, None, None))
+        cluster = self.new_cluster()
         self.done("restore", directory or self.dir, *more, cluster=cluster)
         return cluster
+
+    def new_cluster(self, **options):
+        cluster = Cluster(**{"shards": SHARDS, "currencies": "gold,silver"} | options)
+        self.addCleanup(lambda: cluster.stop(keep=type(self).failed))
+        return cluster.start()
+
+    def begun(self, *arguments):
+        """The command line at work, with a backup that is not complete yet."""
+        ran = subprocess.Popen([BIN / "holdfast", "backup", self.dir, "--endpoint",
+                                self.cluster.endpoint, *arguments],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(ran.kill)
+        wait_for("the backup to write", lambda: any(self.dir.glob("*/shard-0001.pack")))
+        return ran
 
 
 
@@ -87,8 +100,98 @@ class BackupsTest(Backups):
         self.assertEqual(len(json.loads(self.done("backup", "list", self.dir, "-o", "json"))), 2)
 
 
+class RefusalsTest(Backups):
+    def filled(self):
+        """So much that a backup of 1 MiB/s takes some seconds."""
+        for number in range(80):
+            self.client.update(f"filled-{number}", None, {
+                "name": "book", "schemaVersion": 1,
+                "replace": json.dumps({"text": os.urandom(50000).hex()})})
+
+    def both_refuse(self, *wanted):
+        for said in (self.refusal("backup", "verify", self.dir),
+                     self.refusal("restore", self.dir)):
+            for text in wanted:
+                self.assertIn(text, said)
+
+    def test_a_directory_that_holds_something_else(self):
+        (self.dir / "photo.jpg").write_text("x")
+        self.assertIn("photo.jpg", self.refusal("backup", self.dir))
+        self.assertIn("no directory of backups", self.refusal("restore", self.dir))
+        self.assertEqual([f.name for f in self.dir.iterdir()], ["photo.jpg"])
+
+    def test_one_flipped_byte_and_a_version_that_is_too_new(self):
+        self.client.grant("somebody", 5)
+        self.back_up()
+        pack = max((self.dir / "000001").glob("*.pack"), key=lambda f: f.stat().st_size)
+        data = bytearray(pack.read_bytes())
+        data[len(data) // 2] ^= 4
+        pack.write_bytes(data)
+        self.both_refuse(pack.name, "damaged")
+        data[len(data) // 2] ^= 4
+        pack.write_bytes(data)
+        self.done("backup", "verify", self.dir)
+        text = (self.dir / "000001/MANIFEST").read_text()
+        (self.dir / "000001/MANIFEST").write_text(text.replace("backup 1", "backup 2", 1))
+        self.both_refuse("MANIFEST", "newer version")
+
+    def test_an_interrupted_backup_counts_for_nothing(self):
+        self.filled()
+        self.back_up()
+        ran = self.begun("--throttle", "1")
+        wait_for("the second", (self.dir / "000002/shard-0001.pack").exists)
+        ran.kill()
+        ran.wait()
+        said = self.refusal("restore", self.dir)
+        self.assertIn("backup 2 was interrupted", said)
+        self.assertIn("--number 1", said)
+        self.assertIn("interrupted", self.refusal("restore", self.dir, "--number", "2"))
+        ran = holdfast(self.cluster, "backup", "verify", self.dir)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("backup 2 was interrupted", ran.stderr)
+        self.assertEqual(self.back_up()["number"], 2)
+        self.done("backup", "verify", self.dir)
+
+    def test_a_cluster_of_other_shards_and_one_that_is_in_use(self):
+        self.client.grant("somebody", 5)
+        self.back_up()
+        self.assertIn("in use", self.refusal("restore", self.dir))
+        other = self.new_cluster(shards=4)
+        self.assertIn("4 shards", self.refusal("restore", self.dir, cluster=other))
+        other.client.register("a server")
+        third = self.new_cluster()
+        third.client.register("a server")
+        self.assertIn("registered", self.refusal("restore", self.dir, cluster=third))
+
+    def test_a_backup_begins_anew_when_an_owner_dies(self):
+        self.filled()
+        ran = self.begun("--throttle", "1")
+        last = next(s for s in self.client.shards() if s.get("shard", 0) == SHARDS - 1)
+        victim = self.cluster.node_of(last["owner"])
+        victim.kill()
+        out, errors = ran.communicate(timeout=240)
+        victim.start()
+        self.assertEqual(ran.returncode, 0, errors + out)
+        self.assertIn("begins anew", errors)
+        self.done("backup", "verify", self.dir)
+        self.cluster.wait_converged()
+
+
 class RestoresTest(Backups):
     """What was cut while goods moved and transactions were open is whole in another cluster."""
+
+    def test_what_is_restored_is_what_was_cut_to_the_last_row(self):
+        with Load(self.client, threads=2, players=50) as load:
+            wait_for("some load", lambda: load.acked_count > 500)
+        self.back_up()
+        other = self.restored()
+        self.back_up(other, self.dir / "again")
+        self.assertEqual(manifest(self.dir), manifest(self.dir / "again"))
+        load.client = other.client
+        load.audit(self)
+        other.nodes[0].kill()
+        other.nodes[0].start()
+        other.wait_converged()
 
     def test_a_backup_under_load_is_restored_whole(self):
         for player in range(50):
