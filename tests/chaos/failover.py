@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """
-How long a player is not served when the owner of its shard dies, freezes or leaves: one node after the
-other, under a steady trickle of grants. From the moment of the fault until the first answer to a grant
-that was sent after it, for the player that waits longest.
+How long a player is not served when the owner of its shard dies, freezes, leaves or is drained: one node
+after the other, under a steady trickle of grants. From the moment of the fault until the first answer to a
+grant that was sent after it, for the player that waits longest; of a drain the slowest grant of all.
 
-  failover.py [--kills N] [--freezes N] [--stops N] [--seed S] [--json]
+  failover.py [--kills N] [--freezes N] [--stops N] [--drains N] [--seed S] [--json]
 """
 
 import collections
@@ -36,6 +36,7 @@ class Probe(threading.Thread):
         self.players = [f"probe-{number}-{n}" for n in range(PLAYERS)]
         self.owner = {}  # player -> replica id
         self.last = {}   # player -> (sent, answered), the newest
+        self.slowest = {}  # player -> seconds, retries included, since it was cleared
         self.errors = collections.Counter()
 
     def run(self):
@@ -46,12 +47,15 @@ class Probe(threading.Thread):
 
     def grant(self, player):
         request = grant_of(player, 1, uuid7())
+        begun = time.monotonic()
         while not self.stopping.is_set():
             sent = time.monotonic()
             try:
                 answer = self.client.call("LedgerService/Grant", request, 15000)
                 self.owner[player] = answer["write"]["dot"]["owner"]
                 self.last[player] = (sent, time.monotonic())
+                took = time.monotonic() - begun
+                self.slowest[player] = max(took, self.slowest.get(player, 0))
                 return
             except Unanswered:
                 self.errors["no answer"] += 1
@@ -97,6 +101,24 @@ class Measure:
             1000 * (probe.last[player][1] - begun) for probe, player in hit))
         mend(node)
 
+    def drain(self):
+        """A planned hand-over of all that a node owns; then it may own again."""
+        self.settle()
+        node = self.dice.choice(self.cluster.nodes)
+        replica = self.replicas[node.name]
+        hit = self.owned(replica)
+        for probe in self.probes:
+            probe.slowest.clear()
+        self.want(node, "drain")
+        wait_for("the players to be served elsewhere", lambda: all(
+            probe.owner[player] != replica for probe, player in hit), every_s=0.005)
+        time.sleep(0.1)
+        self.times["drained"].append(max(1000 * probe.slowest[player] for probe, player in hit))
+        self.want(node, "undrain")
+
+    def want(self, node, what):
+        self.cluster.client.call("AdminService/ChangeNode", {"node": node.name, "want": what})
+
     def kill(self, node):
         node.popen.kill()
 
@@ -125,6 +147,10 @@ class Measure:
             for _ in range(count):
                 self.once(kind, fault, mend)
             yield kind, self.times[kind], self.errors() - before
+        before = self.errors()
+        for _ in range(arguments.drains):
+            self.drain()
+        yield "drained", self.times["drained"], self.errors() - before
         self.stopping.set()
         for probe in self.probes:
             probe.join(60)
@@ -164,4 +190,5 @@ if __name__ == "__main__":
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--freezes", type=int, default=20)
     parser.add_argument("--stops", type=int, default=20)
+    parser.add_argument("--drains", type=int, default=20)
     sys.exit(main(run, parser))

@@ -2,7 +2,7 @@
 """
 Everything that happens to a cluster at night, again and again, under callers who write down what they
 were told: nodes, coordinators, router and etcd are killed, frozen, cut off, slowed and restarted, disks
-fail, clocks jump. What the callers wrote is then judged by holdfast-check.
+fail or are wiped, clocks jump, nodes are drained and replaced, shards moved. What the callers wrote is then judged by holdfast-check.
 
   faults.py [--minutes M] [--seed S] [--json] [--history FILE]
 """
@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
 
+from client import RpcError, Unanswered  # noqa: E402
 from cluster import BIN, die_with_parent, wait_for  # noqa: E402  (found beside this folder)
 from network import FRONT, NetworkCluster, enter  # noqa: E402
 from report import judged, main, parser_for  # noqa: E402
@@ -85,12 +87,15 @@ class Faults:
         self.hosts = [name for name in self.wire.hosts if name != FRONT]
         self.node_hosts = [node.name for node in cluster.nodes]
         self.counts = {}
+        self.after = []  # What an operator does when all is mended, until it is done.
+        self.lost = None  # The replica whose disk was wiped last.
         self.kinds = [
             (8, self.kill_nodes), (6, self.freeze_node), (5, self.isolate), (5, self.one_way),
             (4, self.split_pair), (4, self.lossy), (3, self.etcd_killed), (3, self.etcd_cut),
             (3, self.coordinator_killed), (2, self.coordinator_frozen), (3, self.disk_fails),
             (2, self.disk_slow), (3, self.disk_full), (3, self.clock_jumps), (2, self.router_restarted),
-            (2, self.rolling_restart),
+            (2, self.rolling_restart), (3, self.node_drained), (3, self.shard_moved),
+            (2, self.node_wiped),
         ]
 
     def round(self):
@@ -110,6 +115,9 @@ class Faults:
         for process in self.cluster.processes():
             if not process.running():
                 process.start()
+        while self.after:
+            wait_for("an operator to be heard", self.after[-1])
+            self.after.pop()
 
     def note(self, kind):
         self.counts[kind] = self.counts.get(kind, 0) + 1
@@ -229,6 +237,75 @@ class Faults:
             node.start()
             wait_for(f"{node.name} to be ready", node.ready)
 
+    # What operators do; while something else is broken they may not be heard.
+
+    def ask(self, method, request):
+        try:
+            self.cluster.client.call(f"AdminService/{method}", request, 2000)
+            return True
+        except (RpcError, Unanswered, OSError):
+            return False
+
+    def want(self, node, what, already):
+        """Whether that is so now: an earlier answer may have been lost."""
+        try:
+            self.cluster.client.call("AdminService/ChangeNode", {"node": node, "want": what}, 2000)
+            return True
+        except RpcError as error:
+            return already in str(error)
+        except (Unanswered, OSError):
+            return False
+
+    def node_drained(self):
+        name = self.dice.choice(self.node_hosts)
+        self.want(name, "drain", "is drained already")
+        self.pause(4)
+        self.after.append(lambda: self.want(name, "undrain", "neither drained nor removed"))
+
+    def shard_moved(self):
+        try:
+            shard = self.dice.choice(self.cluster.client.shards())
+            others = [n["replicaId"] for n in self.cluster.client.nodes()
+                      if n["replicaId"] not in shard["members"]]
+        except (RpcError, Unanswered, OSError):
+            return
+        if others:
+            self.ask("MoveShard", {"shard": shard.get("shard", 0), "to": self.dice.choice(others),
+                                   "from": self.dice.choice(shard["members"])})
+        self.pause(2)
+
+    def node_wiped(self):
+        """A node loses its disk and comes back as another replica; the old one is removed for good."""
+        node = self.dice.choice(self.cluster.nodes)
+        try:
+            held = any(self.lost in s["members"] for s in self.cluster.client.shards())
+            lost = next((n["replicaId"] for n in self.cluster.client.nodes()
+                         if n["name"] == node.name), None)
+        except (RpcError, Unanswered, OSError):
+            return
+        if held or lost is None or not node.running():
+            return  # A majority of each shard must keep its disks.
+        self.lost = lost
+        node.kill()
+        shutil.rmtree(self.cluster.dir / node.name)
+        self.pause(2)
+        # Backwards. In the end all hold something, so that every disk that fails is noticed.
+        self.after.append(self.all_hold)
+        self.after.append(lambda: self.ask("Rebalance", {}))
+        self.after.append(lambda: self.is_replaced(lost))
+        self.after.append(lambda: self.want(lost, "remove", "is removed already"))
+
+    def is_replaced(self, lost):
+        shards = self.cluster.client.shards()
+        return all(s["phase"] == "stable" and lost not in s["members"] for s in shards)
+
+    def all_hold(self):
+        shards = self.cluster.client.shards()
+        live = [n["replicaId"] for n in self.cluster.client.nodes() if n.get("live")]
+        return (len(live) == len(self.cluster.nodes) and
+                all(any(replica in s["members"] for s in shards) for replica in live) and
+                all(s["phase"] == "stable" for s in shards))
+
 
 def prepare(cluster):
     """Nodes get a disk and a clock that can be broken."""
@@ -314,7 +391,7 @@ def run(arguments):
     dice = random.Random(arguments.seed)
     subprocess.run(["npx", "buf", "generate", "--template", "buf.gen.yaml", "../../idl"],
                    cwd=HERE.parent / "conformance", check=True, stdout=subprocess.DEVNULL)
-    cluster = NetworkCluster(arguments.seed, shards=8, options={"node": NODE})
+    cluster = NetworkCluster(arguments.seed, nodes=4, shards=8, options={"node": NODE})
     prepare(cluster)
     history = History(arguments.history or cluster.dir / "history.jsonl", arguments.seed)
     free = [f"free-{n}" for n in range(24)]
@@ -337,6 +414,8 @@ def run(arguments):
         for caller in callers:
             caller.end()
         wait_for("every node to be ready", lambda: all(node.ready() for node in cluster.nodes))
+        wait_for("every change of members to end", lambda: all(
+            s["phase"] == "stable" and len(s["members"]) == 3 for s in cluster.client.shards()))
         cluster.wait_converged()
         finals(cluster, history, free + held)
         history.close()
