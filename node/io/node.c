@@ -10,6 +10,7 @@
 #include "node/io/caches.h"
 #include "node/io/claims.h"
 #include "node/io/deliveries.h"
+#include "node/io/etcd_note.h"
 #include "node/io/node_metrics.h"
 #include "node/io/node_ready.h"
 #include "node/io/node_status.h"
@@ -44,6 +45,7 @@ struct node {
     struct shard_views *views;
     struct incidents *incidents;
     struct space *space;
+    struct etcd_note *etcd_note;
     struct workers *workers;
     struct claims *claims;
     struct deliveries *deliveries;
@@ -169,6 +171,11 @@ static bool on_ready(void *context, char ret_reason[128])
 {
     struct node *node = context;
 
+    if (node->workers == NULL && node->registry != NULL &&
+        etcd_rolled_back(registry_etcd(node->registry))) {
+        snprintf(ret_reason, 128, "etcd is older than this node knows: restored from a backup?");
+        return false;
+    }
     if (node->workers == NULL) {
         snprintf(ret_reason, 128, "waiting for the cluster's record in etcd");
         return false;
@@ -464,6 +471,10 @@ static void start(void *user)
         .silent_ms = node->config->report_silent,
     });
     node->self.replica_id = datadir_identity_get(node->datadir)->replica_id;
+    node->etcd_note = etcd_note_new(&(struct etcd_note_options){ .loop = node->loop,
+                                                                 .log = node->log,
+                                                                 .registry = node->registry,
+                                                                 .datadir = node->datadir });
     learn_nodes(node);
     registry_replay(node->registry);
     announce(node);
@@ -548,7 +559,12 @@ static err find_caches(struct node *node)
 static err start_registry(struct node *node)
 {
     const struct node_config *config = node->config;
+    struct datadir_identity known = { .etcd_revision = 0 };
+
+    (void)datadir_peek(config->data_dir, &known);
     struct registry_options options = {
+        .etcd_cluster_id_known = known.etcd_cluster_id,
+        .etcd_revision_known = known.etcd_revision,
         .loop = node->loop,
         .log = node->log,
         .cluster = config->cluster,
@@ -572,6 +588,8 @@ static err start_registry(struct node *node)
     err e = registry_new(&options, &node->registry);
     if (e != ERR_OK)
         fail(node, "etcd", err_text(e));
+    else
+        node_metrics_set_etcd(node->node_metrics, registry_etcd(node->registry));
     return e;
 }
 
@@ -623,6 +641,8 @@ void node_free(struct node *node)
     loop_timer_stop(&node->start_timer);
     claims_free(node->claims);
     node->claims = NULL;
+    etcd_note_free(node->etcd_note);
+    node->etcd_note = NULL;
     registry_withdraw(node->registry);
     if (node->workers != NULL && !node->failed)
         workers_checkpoint_all(node->workers);

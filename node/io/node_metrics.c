@@ -21,6 +21,7 @@ struct node_metrics {
     struct node_log *store_log;
     struct incidents *incidents;
     const struct space *space;
+    const struct etcd *etcd;
     struct counter *calls[METHOD_ID_MAX + 1][STATUS_COUNT];
     struct histogram *latency[METHOD_ID_MAX + 1];
 };
@@ -196,6 +197,24 @@ void node_metrics_clear_sources(struct node_metrics *m)
     m->store_log = NULL;
     m->incidents = NULL;
     m->space = NULL;
+    m->etcd = NULL;
+}
+
+static double read_etcd_back(void *context)
+{
+    const struct node_metrics *m = context;
+
+    return m->etcd != NULL && etcd_rolled_back(m->etcd);
+}
+
+void node_metrics_set_etcd(struct node_metrics *m, const struct etcd *etcd)
+{
+    m->etcd = etcd;
+    metrics_gauge_callback(m->metrics,
+                           &(struct metric_info){ "holdfast_node_etcd_rolled_back",
+                                                  "1 when etcd is older than this node knows.",
+                                                  NULL },
+                           read_etcd_back, m);
 }
 
 static double read_disk_free(void *context)

@@ -6,6 +6,7 @@
 #include "node/io/shard_view.h"
 #include "node/io/space.h"
 #include "node/store/node_log.h"
+#include "runtime/etcd/etcd.h"
 #include "runtime/metrics/metrics.h"
 
 struct node_metrics;
@@ -17,6 +18,8 @@ void node_metrics_set_sources(struct node_metrics *metrics, struct shard_views *
                               struct node_log *store_log);
 /* Counters of what is out of the ordinary, by kind. Once. */
 void node_metrics_set_incidents(struct node_metrics *metrics, struct incidents *incidents);
+/* Whether etcd went back in time. Once. */
+void node_metrics_set_etcd(struct node_metrics *metrics, const struct etcd *etcd);
 /* Room on the disks. Once. */
 void node_metrics_set_space(struct node_metrics *metrics, const struct space *space);
 /* From here on they read zero. */

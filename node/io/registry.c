@@ -185,7 +185,8 @@ static void put_record(void *user)
         cluster_key_node(registry->options.cluster, registry->record.replica_id);
     struct buf value = { 0 };
 
-    if (registry->lease == NULL || etcd_lease_id(registry->lease) == 0)
+    if (registry->lease == NULL || etcd_lease_id(registry->lease) == 0 ||
+        etcd_rolled_back(registry->etcd))
         return;
     node_record_encode(&registry->record, &value);
     struct etcd_kv kv = { .key = cluster_key_slice(&key),
@@ -240,6 +241,8 @@ err registry_new(const struct registry_options *options, struct registry **ret_r
         .cert_file = options->cert_file,
         .key_file = options->key_file,
         .log = options->log,
+        .cluster_id_known = options->etcd_cluster_id_known,
+        .revision_known = (int64_t)options->etcd_revision_known,
         .rolled_back = on_rolled_back,
         .context = registry,
     };

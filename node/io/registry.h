@@ -21,6 +21,9 @@ struct registry_options {
     uint32_t endpoint_count;
     const char *ca_file, *cert_file, *key_file;
     uint64_t lease_ttl_ms;
+    /* Of etcd, from an earlier life; 0: nothing is known. If etcd is behind it, or another one, no
+     * record is followed and none is written: etcd was restored from a backup. */
+    uint64_t etcd_cluster_id_known, etcd_revision_known;
     /* Each is called on the loop's thread; records are borrowed. */
     void (*cluster_known)(void *user, const struct cluster_record *record);
     void (*node_changed)(void *user, const struct node_record *record);

@@ -204,6 +204,20 @@ static err identity_load(struct datadir *dir, const struct datadir_config *confi
     return identity_check(dir, config, ret_text);
 }
 
+bool datadir_peek(const char *path, struct datadir_identity *ret_identity)
+{
+    char text[IDENTITY_BYTES_MAX] = { 0 };
+    int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = dir_fd < 0 ? -1 : openat(dir_fd, "IDENTITY", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+
+    if (fd >= 0)
+        close(fd);
+    if (dir_fd >= 0)
+        close(dir_fd);
+    return n > 0 && identity_parse(text, ret_identity);
+}
+
 /* ---- the directory ------------------------------------------------------------------------ */
 
 static err config_check(const struct datadir_config *config, char ret_text[DATADIR_ERROR_BYTES])

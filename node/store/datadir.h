@@ -6,6 +6,7 @@
 #ifndef NODE_STORE_DATADIR_H
 #define NODE_STORE_DATADIR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "runtime/base/err.h"
@@ -44,6 +45,9 @@ struct datadir_config {
  */
 NODISCARD err datadir_open(const struct datadir_config *config, struct datadir **ret_dir,
                            char ret_text[DATADIR_ERROR_BYTES]);
+/* What IDENTITY says, without the lock: for what must be known before the directory is opened.
+ * False: there is none that can be read; datadir_open will say why. */
+bool datadir_peek(const char *path, struct datadir_identity *ret_identity);
 /* Unlocks and frees. */
 void datadir_close(struct datadir *dir);
 
