@@ -206,3 +206,16 @@ err gatekeeper_ask(struct gatekeeper *gatekeeper, const struct gatekeeper_visit 
     *ret_guest = (struct gatekeeper_guest){ .scopes = SCOPES_ALL };
     return ERR_OK;
 }
+
+bool gatekeeper_welcomes(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit)
+{
+    const struct gatekeeper_options *options = &gatekeeper->options;
+    struct key_entry *entry;
+
+    /* While the keys are read anew nobody who was let in is put out. */
+    if (options->keys == NULL || !key_feed_complete(options->keys))
+        return true;
+    return key_table_find(key_feed_table(options->keys), visit->api_key, visit->wall_ms, &entry) ==
+               KEY_FOUND &&
+           (visit->method->scopes & entry->record.scopes) != 0;
+}

@@ -49,6 +49,10 @@ NODISCARD err gatekeeper_ask(struct gatekeeper *gatekeeper, const struct gatekee
                              struct gatekeeper_guest *ret_guest,
                              Holdfast__V1__ErrorDetail *ret_detail);
 
+/* Whether the key that let a caller in still opens that method: for what lasts longer than a
+ * callback. Charges nothing. */
+bool gatekeeper_welcomes(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit);
+
 /* clang-format off */
 #define GATEKEEPER_REASONS(X)                                                         \
     X(NO_KEY,       "no_key")       X(UNKNOWN_KEY,  "unknown_key")                    \

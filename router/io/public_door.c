@@ -16,9 +16,16 @@ struct public_door {
     bool stopped;
 };
 
+/* A request and where it came from, in its arena. */
+struct visitor {
+    struct request request;
+    struct rpc_request *rpc;
+    struct public_door *door;
+};
+
 static struct rpc_request *origin_of(struct request *request)
 {
-    return request->origin;
+    return ((struct visitor *)request->origin)->rpc;
 }
 
 static void reply(struct request *request, const ProtobufCMessage *response)
@@ -41,22 +48,38 @@ static bool stream_send(struct request *request, const ProtobufCMessage *message
     return rpc_stream_send(origin_of(request), message);
 }
 
+static bool is_welcome(const struct request *request)
+{
+    const struct visitor *visitor = request->origin;
+    const struct gatekeeper_visit visit = {
+        .method = request->method,
+        .api_key = visitor->rpc->api_key,
+        .wall_ms = loop_wall_ms(),
+    };
+
+    return gatekeeper_welcomes(visitor->door->options.gatekeeper, &visit);
+}
+
 static const struct request_door door_ops = {
     .reply = reply,
     .reply_encoded = reply_encoded,
     .fail = fail,
     .stream_send = stream_send,
+    .is_welcome = is_welcome,
 };
 
 static void on_request(void *user, struct rpc_request *rpc)
 {
     struct public_door *door = user;
     const struct gatekeeper_guest *guest = rpc->user;
-    struct request *request = arena_alloc(rpc->arena, sizeof *request);
+    struct visitor *visitor = arena_alloc(rpc->arena, sizeof *visitor);
+    struct request *request = &visitor->request;
 
+    visitor->rpc = rpc;
+    visitor->door = door;
     *request = (struct request){
         .door = &door_ops,
-        .origin = rpc,
+        .origin = visitor,
         .method = rpc->method,
         .message = rpc->message,
         .encoded = rpc->encoded,

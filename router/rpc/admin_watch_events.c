@@ -272,6 +272,10 @@ static void on_timer(void *user)
         watch_end(watch, CODE(DEADLINE_EXCEEDED), "the stream's deadline has passed");
         return;
     }
+    if (!request_is_welcome(watch->request)) {
+        watch_end(watch, CODE(UNAUTHENTICATED), "the API key is not valid any more");
+        return;
+    }
     nodes_update(watch);
     for (uint32_t i = 0; i < watch->node_count && !watch->blocked; i++) {
         struct watched_node *node = watch->nodes[i];

@@ -33,6 +33,7 @@ struct watcher {
     char cursor[256];   /* Of the last message. */
     uint64_t numbers[64];
     bool full; /* Has no room. */
+    bool unwelcome;
     bool ended;
     Holdfast__V1__ErrorCode code;
 };
@@ -80,9 +81,15 @@ static bool stream_send(struct request *request, const ProtobufCMessage *message
     return !reader->full;
 }
 
+static bool is_welcome(const struct request *request)
+{
+    return !((const struct watcher *)request->origin)->unwelcome;
+}
+
 static const struct request_door door = { .reply = refuse_reply,
                                           .fail = fail_request,
-                                          .stream_send = stream_send };
+                                          .stream_send = stream_send,
+                                          .is_welcome = is_welcome };
 
 static int setup(void **state)
 {
@@ -327,6 +334,19 @@ static void a_deadline_ends_the_stream(void **state)
     assert_int_equal(f->reader.code, CODE(DEADLINE_EXCEEDED));
 }
 
+static void a_revoked_key_ends_the_stream(void **state)
+{
+    struct fixture *f = *state;
+
+    watch(f, &f->reader, "", 0);
+    await_calls(f, NODES);
+    f->reader.full = true; /* Also of one that reads nothing. */
+    answer(f, 0, LIFE, 1, 1);
+    f->reader.unwelcome = true;
+    assert_true(loop_run_until(f->loop, is_ended, f, PATIENCE));
+    assert_int_equal(f->reader.code, CODE(UNAUTHENTICATED));
+}
+
 static void too_many_streams_and_bad_requests_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -373,6 +393,7 @@ int main(void)
         TEST(heartbeats_come_when_nothing_happens),
         TEST(streams_end_when_the_router_stops_or_the_reader_goes),
         TEST(a_deadline_ends_the_stream),
+        TEST(a_revoked_key_ends_the_stream),
         TEST(too_many_streams_and_bad_requests_are_refused),
         TEST(a_door_without_streams_refuses),
     };

@@ -31,6 +31,11 @@ bool request_stream_send(struct request *request, const ProtobufCMessage *messag
     return request->door->stream_send(request, message);
 }
 
+bool request_is_welcome(const struct request *request)
+{
+    return request->door->is_welcome == NULL || request->door->is_welcome(request);
+}
+
 void request_fail_text(struct request *request, Holdfast__V1__ErrorCode code, const char *message)
 {
     Holdfast__V1__ErrorDetail detail;

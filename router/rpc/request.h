@@ -27,6 +27,8 @@ struct request_door {
     void (*fail)(struct request *request, const Holdfast__V1__ErrorDetail *detail);
     /* One message of a stream; does not end the request. NULL: this door has no streams. */
     bool (*stream_send)(struct request *request, const ProtobufCMessage *message);
+    /* Whether the caller may still call that method: its key may have been revoked. NULL: yes. */
+    bool (*is_welcome)(const struct request *request);
 };
 
 struct request {
@@ -65,6 +67,8 @@ void request_reply_encoded(struct request *request, struct slice response);
 void request_fail(struct request *request, const Holdfast__V1__ErrorDetail *detail);
 /* Streams: sends a message. False: enough waits to be read; send no more before `writable`. */
 bool request_stream_send(struct request *request, const ProtobufCMessage *message);
+/* For streams, now and then. */
+bool request_is_welcome(const struct request *request);
 /* The same as request_fail with a code and a static sentence. */
 void request_fail_text(struct request *request, Holdfast__V1__ErrorCode code, const char *message);
 

@@ -72,7 +72,9 @@ static void fail_request(struct request *request, const Holdfast__V1__ErrorDetai
     memcpy(f->field, detail->field, strlen(detail->field) + 1);
 }
 
-static const struct request_door door = { reply, reply_encoded, fail_request, NULL };
+static const struct request_door door = { .reply = reply,
+                                          .reply_encoded = reply_encoded,
+                                          .fail = fail_request };
 
 static void finished(void *context, const struct request *request, Holdfast__V1__ErrorCode code,
                      uint64_t latency_us)
