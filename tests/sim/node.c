@@ -608,6 +608,7 @@ void node_free(struct sim_node *node)
         db_deinit(&slot->flushed);
         db_deinit(&slot->view);
         db_deinit(&slot->staged);
+        free(slot->forgotten);
     }
     for (uint32_t i = 0; i < NODE_CALLS_MAX; i++)
         buf_deinit(&node->calls[i].request);

@@ -413,7 +413,8 @@ static void check_cut_against_owner(struct sim *sim, const struct sim_node *node
         sim_fail(sim, shard, "node %u cuts its log, which its owner's disk still lacks", node->id);
 }
 
-/* Whoever was heard lately, and is not behind already, finds what it lacks in the owner's log. */
+/* Whoever was heard lately, and is not behind already, finds what it lacks in the owner's log; but
+ * not who was removed since, and has dropped all: an owner that is cut off may not know it yet. */
 static void check_cut(struct sim *sim, const struct sim_node *node, uint32_t shard, uint64_t cut)
 {
     const struct rep *rep = shard_rep(node->slots[shard].shard);
@@ -422,7 +423,7 @@ static void check_cut(struct sim *sim, const struct sim_node *node, uint32_t sha
     for (uint32_t i = 0; i < sim->node_count; i++) {
         const struct sim_node *other = &sim->nodes[i];
         const struct slot *slot = &other->slots[shard];
-        if (other == node || slot->shard == NULL ||
+        if (other == node || slot->shard == NULL || rep_is_removed(shard_rep(slot->shard)) ||
             !rep_member_state(rep, other->id, &matched, &heard_ms) ||
             rep_member_needs_snapshot(rep, other->id) || heard_ms > sim->lag_ms_max / 2)
             continue;

@@ -52,6 +52,8 @@ void node_snapshot(struct sim *sim, struct sim_node *node, uint32_t shard,
         return;
     bool removed = rep_is_removed(shard_rep(slot->shard));
     sim->counts.replicas_dropped += removed;
+    if (removed)
+        oracle_forgets(sim, shard, slot);
     sim_say(sim, "node %u   s%u %s", node->id, shard,
             removed ? "drops what it held" : "installs a snapshot");
     buf_append(&slot->staged.meta, actions->meta_row.data, actions->meta_row.size);

@@ -52,9 +52,31 @@ static bool disk_holds(const struct slot *slot, const struct entry *entry)
 {
     const struct entry *held = sim_disk_entry(&slot->disk, entry->index);
 
+    for (uint32_t i = 0; i < slot->forgotten_count; i++) {
+        if (hash128_equal(slot->forgotten[i], entry->hash))
+            return true;
+    }
     if (held == NULL)
         return slot->disk.checkpoint.index >= entry->index;
     return hash128_equal(held->hash, entry->hash);
+}
+
+/* An owner of the joint phase may still hear, after the last record, that the old members had an
+ * entry. It commits that, and safely: the new members' majority has it too, and no later owner
+ * comes without theirs. */
+void oracle_forgets(struct sim *sim, uint32_t shard, struct slot *slot)
+{
+    uint64_t index = sim->oracle->shards[shard].count + 1;
+    uint64_t last = sim_disk_last_index(&slot->disk);
+
+    for (; index <= last; index++) {
+        const struct entry *entry = sim_disk_entry(&slot->disk, index);
+        if (entry == NULL)
+            continue;
+        slot->forgotten =
+            mem_realloc(slot->forgotten, sizeof *slot->forgotten * (slot->forgotten_count + 1));
+        slot->forgotten[slot->forgotten_count++] = entry->hash;
+    }
 }
 
 /* Counted on the disks, not by what anybody believes. */

@@ -205,11 +205,13 @@ struct slot {
     struct db_rows view;   /* What a snapshot is read from. */
     struct db_rows staged; /* What one is put together in. */
     uint64_t installs;     /* Of snapshots in this life: what was asked before is not answered. */
-    bool resumes;          /* The shard that takes the place may go on with its promotion. */
-    bool installing;       /* There is no shard meanwhile. */
-    bool reset_due;        /* Durable, with a switch to a snapshot: the log is to be emptied. */
-    uint64_t rotten_index; /* The entry in the log with a flipped bit; 0: none. */
-    bool damaged;          /* Found at a start: not loaded, not served. */
+    struct hash128 *forgotten; /* What a removed replica held beyond what was known as committed: */
+    uint32_t forgotten_count;  /* it may have said so, and what it said counts in a joint phase. */
+    bool resumes;              /* The shard that takes the place may go on with its promotion. */
+    bool installing;           /* There is no shard meanwhile. */
+    bool reset_due;            /* Durable, with a switch to a snapshot: the log is to be emptied. */
+    uint64_t rotten_index;     /* The entry in the log with a flipped bit; 0: none. */
+    bool damaged;              /* Found at a start: not loaded, not served. */
 };
 
 struct node_call {
@@ -568,6 +570,10 @@ void members_heal(struct sim *sim);
 bool members_settled(const struct sim *sim, uint32_t shard);
 /* The record names it. */
 bool members_hold(const struct sim *sim, uint32_t shard, const struct sim_node *node);
+
+/* ---- oracle.c ---- */
+/* The replica is about to drop all, since it was removed. */
+void oracle_forgets(struct sim *sim, uint32_t shard, struct slot *slot);
 
 /* ---- damage.c ---- */
 /* At the end of a run: in some of them an item is doubled, and must be contained in time. */
