@@ -5,7 +5,10 @@
  * it (apply), in batches as a shard does them. A checkpoint runs every CHECKPOINT_EVERY grants,
  * outside the clock.
  *
- *   apply_bench [operations] [players]
+ *   apply_bench [operations] [players] [gold | item] [totals | bare]
+ *
+ * "item": each grant mints an item too. "bare": without the running totals of the audit
+ * (node/core/audit.c), which a shard always keeps: what they cost is the difference.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,6 +39,7 @@ struct bench {
     uint64_t ids;
     uint64_t prepare_ns;
     uint64_t apply_ns;
+    bool items;
 };
 
 static uint64_t now_ns(void)
@@ -144,6 +148,8 @@ static struct slice grant_pack(struct bench *bench, struct arena *arena, uint64_
     Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
     Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
+    Holdfast__V1__ItemSpec item = HOLDFAST__V1__ITEM_SPEC__INIT;
+    Holdfast__V1__ItemSpec *items[] = { &item };
     Holdfast__V1__Authority authority = HOLDFAST__V1__AUTHORITY__INIT;
     Holdfast__V1__SessionAuthority session = HOLDFAST__V1__SESSION_AUTHORITY__INIT;
     char id[32];
@@ -160,6 +166,9 @@ static struct slice grant_pack(struct bench *bench, struct arena *arena, uint64_
     request.currencies = amounts;
     request.n_currencies = 1;
     request.reason = (char *)"match_reward";
+    item.kind = (char *)"sword";
+    request.items = items;
+    request.n_items = bench->items;
     return arena_pack(arena, &request.base);
 }
 
@@ -212,6 +221,9 @@ int main(int argc, char **argv)
     char token[TOKEN_TEXT_SIZE];
 
     begin(&bench);
+    bench.items = argc > 3 && strcmp(argv[3], "item") == 0;
+    if (argc > 4 && strcmp(argv[4], "bare") == 0)
+        state_observe(applier_state(bench.applier), (struct state_observer){ 0 });
     for (uint64_t i = 0; i < players; i++)
         start_session(&bench, i, token);
     for (uint64_t i = 0; i < operations; i += BATCH) {
