@@ -103,6 +103,7 @@ enum method_route {
     X(118, AUDIT_SEARCH,     internal__v1, NodeService, AuditSearch, METHOD_SHARD, NONE, 0, audit_search) \
     METHOD_TABLE_DEBUG(X) \
     X(120, WATCH_EVENTS,     v1, AdminService, WatchEvents, METHOD_STREAM, ANY, 112, watch_events) \
+    X(121, LIST_RESERVATIONS, v1, LedgerService, ListReservations, METHOD_READ, ANY, 0, list_reservations) \
     X(126, MEMBER_STATE,     internal__v1, NodeService, MemberState, METHOD_SHARD, NONE, 0, member_state) \
     X(127, MOVE_SHARD,       v1, AdminService, MoveShard, METHOD_ROUTER, ADMIN, 0, move_shard) \
     X(128, CHANGE_NODE,      v1, AdminService, ChangeNode, METHOD_ROUTER, ADMIN, 0, change_node) \

@@ -147,6 +147,7 @@ void arguments_print_help(void)
         "  holdfast ledger verify FILE         check an export's chains; needs no cluster\n"
         "  holdfast ledger reverse PLAYER OP_ID --reason TEXT   undo it, by a new entry\n"
         "  holdfast ledger reserve PLAYER CURRENCY=AMOUNT..     set aside for a time\n"
+        "  holdfast ledger reservations PLAYER what is set aside now\n"
         "  holdfast ledger post PLAYER OP_ID [CURRENCY=AMOUNT..] [--to PLAYER]   spend it\n"
         "  holdfast ledger void PLAYER OP_ID   give it back\n"
         "  holdfast item trace UID             every holder that an item ever had\n"

@@ -25,6 +25,20 @@ static const struct page_method list = {
     .columns = entry_columns,
 };
 
+static const struct column reservation_columns[] = {
+    { .title = "SEQ", .path = "reserveSeq" },         { .title = "AMOUNTS", .path = "currencies" },
+    { .title = "EXPIRES AT", .path = "expiresAtMs" }, { .title = "REASON", .path = "reason" },
+    { .title = "OPERATION", .path = "reserveOpId" },  { .title = NULL },
+};
+
+static const struct page_method reservations = {
+    .method = "LedgerService/ListReservations",
+    .key = "playerId",
+    .rows = "reservations",
+    .page_size_max = 64,
+    .columns = reservation_columns,
+};
+
 int verb_ledger(const struct arguments *arguments)
 {
     const char *what = arguments->word_count > 1 ? arguments->words[1] : "";
@@ -32,6 +46,8 @@ int verb_ledger(const struct arguments *arguments)
 
     if (arguments->word_count == 3 && strcmp(what, "list") == 0)
         return page_call(arguments, &list);
+    if (arguments->word_count == 3 && strcmp(what, "reservations") == 0)
+        return page_call(arguments, &reservations);
     if (arguments->word_count == 2 && strcmp(what, "export") == 0)
         return ledger_export(arguments);
     if (arguments->word_count == 3 && strcmp(what, "verify") == 0)
@@ -39,6 +55,7 @@ int verb_ledger(const struct arguments *arguments)
     if (ledger_change(arguments, &code))
         return code;
     fprintf(stderr, "usage: holdfast ledger list PLAYER [--page-size N] [--cursor CURSOR]\n"
+                    "       holdfast ledger reservations PLAYER [--page-size N] [--cursor CURSOR]\n"
                     "       holdfast ledger export --player PLAYER | --all > FILE\n"
                     "       holdfast ledger verify FILE\n");
     ledger_change_usage();

@@ -38,12 +38,12 @@ enum table {
     TABLE_INBOX = 'n',     /* source, seq (as above) -> decision                             */
     TABLE_REVERSAL = 'v',  /* entity, 0, seq (as in the ledger) -> seq of what undid or closed it */
     TABLE_HISTORY = 'k',   /* item uid, step (u32 big-endian) -> who held it. May be ranged. */
-    TABLE_RESERVATION =
-        'r',             /* entity, 0, seq (as in the ledger) -> what is set aside, until when. */
-    TABLE_INTENT = 'q',  /* entity -> the transaction that holds it, and its escrow        */
-    TABLE_TXN = 'z',     /* destination, seq (as above) -> a transaction of this home shard */
-    TABLE_RECEIPT = 'R', /* "receipt:<id>" -> whose it is. As long-lived as the ledger.       */
-    TABLE_NOTE = 'w',    /* No rows: what is told to the observer (state_note).             */
+    TABLE_RESERVATION = 'r', /* entity, 0, seq (as in the ledger) -> what is set aside, until when.
+                                May be ranged. */
+    TABLE_INTENT = 'q',      /* entity -> the transaction that holds it, and its escrow        */
+    TABLE_TXN = 'z',         /* destination, seq (as above) -> a transaction of this home shard */
+    TABLE_RECEIPT = 'R',     /* "receipt:<id>" -> whose it is. As long-lived as the ledger.       */
+    TABLE_NOTE = 'w',        /* No rows: what is told to the observer (state_note).             */
     TABLE_TIMER =
         't' /* due_ms (u64 big-endian), entity, or that, 0, seq -> kind. Always in memory.     */
 };

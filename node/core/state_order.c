@@ -8,16 +8,17 @@
  * Treaps (Seidel, Aragon 1996) whose priorities are the rows' hashes: their shapes depend on the
  * keys alone. Depth is logarithmic with high probability; nothing recurses.
  *
- * Items and mail are ranged for one entity at a time, and every grant may add some: those of a
- * group of entities have a tree, so that a row finds its place among few others. In one tree of
- * all, that was a fifth of what a node did for grants of an item.
+ * Items, mail and reservations are ranged for one entity at a time, and every grant may add some:
+ * those of a group of entities have a tree, so that a row finds its place among few others. In one
+ * tree of all, that was a fifth of what a node did for grants of an item.
  *
  * A new row waits beside its tree until the order is asked for: to be put in and taken out again
  * without that was another tenth.
  */
 static bool is_grouped(struct slice key)
 {
-    return key.data[0] == TABLE_ITEM || key.data[0] == TABLE_MAIL;
+    return key.data[0] == TABLE_ITEM || key.data[0] == TABLE_MAIL ||
+           key.data[0] == TABLE_RESERVATION;
 }
 
 /* By table and entity, which end with the first 0. */

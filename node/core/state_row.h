@@ -98,7 +98,7 @@ struct state {
     struct row_pool pool; /* Of rows and their values. */
     struct row_table table;
     struct order_tree order[4];              /* Histories, players, operations, timers. */
-    struct order_tree grouped[ORDER_GROUPS]; /* Items and mail, by entity. */
+    struct order_tree grouped[ORDER_GROUPS]; /* Items, mail, reservations, by entity. */
     bool players_ordered;                    /* Since somebody first asked for a range of them. */
     struct drop_list drops[DROP_KINDS];
     struct fresh fresh[FRESH_TABLES];

@@ -17,6 +17,7 @@ static const struct handler *const handlers[] = {
     [METHOD_VOID]              = &ledger_void_handler,
     [METHOD_REVERSE]           = &ledger_reverse_handler,
     [METHOD_GET_BALANCES]      = &ledger_get_balances_handler,
+    [METHOD_LIST_RESERVATIONS] = &ledger_list_reservations_handler,
     [METHOD_LIST_ENTRIES]      = &ledger_list_entries_handler,
     [METHOD_LEDGER_TRANSFER]   = &ledger_transfer_handler,
     [METHOD_MINT]              = &inventory_mint_handler,

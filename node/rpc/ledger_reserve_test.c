@@ -266,6 +266,60 @@ static void open_reservations_are_counted(void **state)
     assert_non_null(reserve(f, 1, "claim:again"));
 }
 
+static Holdfast__V1__ListReservationsResponse *list(struct fixture *f, const char *player,
+                                                    uint32_t page_size, const char *cursor)
+{
+    Holdfast__V1__ListReservationsRequest request = HOLDFAST__V1__LIST_RESERVATIONS_REQUEST__INIT;
+
+    request.player_id = (char *)(uintptr_t)player;
+    request.page_size = page_size;
+    request.cursor = (char *)(uintptr_t)cursor;
+    return fixture_read(f, METHOD_LIST_RESERVATIONS, &request.base);
+}
+
+static void open_reservations_are_listed_and_closed_ones_are_not(void **state)
+{
+    struct fixture *f = *state;
+
+    const Holdfast__V1__ReserveResponse *first = reserve(f, 70, "claim:bid");
+    assert_non_null(first);
+    assert_non_null(reserve(f, 20, "claim:other"));
+    assert_non_null(reserve(f, 5, "claim:last"));
+    Holdfast__V1__ListReservationsResponse *page = list(f, "ann", 2, "");
+    assert_int_equal(page->n_reservations, 2);
+    assert_string_equal(page->reservations[0]->reserve_op_id, "claim:bid");
+    assert_int_equal(page->reservations[0]->n_currencies, 1);
+    assert_string_equal(page->reservations[0]->currencies[0]->currency, "gold");
+    assert_int_equal(page->reservations[0]->currencies[0]->amount, 70);
+    assert_int_equal(page->reservations[0]->expires_at_ms, first->expires_at_ms);
+    assert_int_equal(page->reservations[0]->reserve_seq, first->ledger_seq);
+    assert_string_equal(page->reservations[0]->reason, "auction");
+    assert_string_equal(page->reservations[1]->reserve_op_id, "claim:other");
+    page = list(f, "ann", 2, page->next_cursor);
+    assert_int_equal(page->n_reservations, 1);
+    assert_string_equal(page->reservations[0]->reserve_op_id, "claim:last");
+    assert_string_equal(page->next_cursor, "");
+    assert_non_null(give_back(f, "claim:other", "unheld", "claim:no"));
+    assert_non_null(post(f, "claim:bid", 0, "", "claim:yes"));
+    page = list(f, "ann", 0, "");
+    assert_int_equal(page->n_reservations, 1);
+    assert_string_equal(page->reservations[0]->reserve_op_id, "claim:last");
+}
+
+static void lists_of_nothing_and_bad_pages(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(list(f, "ann", 0, "")->n_reservations, 0);
+    assert_int_equal(list(f, "nobody", 0, "")->n_reservations, 0);
+    for (uint32_t i = 0; i < RESERVATIONS_MAX; i++)
+        assert_non_null(reserve(f, 1, fixture_op_id(f)));
+    assert_int_equal(list(f, "ann", 0, "")->n_reservations, RESERVATIONS_MAX);
+    assert_string_equal(list(f, "ann", 0, "")->next_cursor, "");
+    check_refused(f, list(f, "ann", 65, ""), ERROR(INVALID_ARGUMENT), "page_size");
+    check_refused(f, list(f, "ann", 0, "x"), ERROR(INVALID_ARGUMENT), "cursor");
+}
+
 static void what_was_never_reserved_is_not_found(void **state)
 {
     struct fixture *f = *state;
@@ -362,6 +416,8 @@ int main(void)
         TEST(a_refund_fits_whatever_came_meanwhile),
         TEST(no_more_is_reserved_than_fits_back),
         TEST(open_reservations_are_counted),
+        TEST(open_reservations_are_listed_and_closed_ones_are_not),
+        TEST(lists_of_nothing_and_bad_pages),
         TEST(what_was_never_reserved_is_not_found),
         TEST(bad_requests_reserve_nothing),
         TEST(a_post_that_spent_is_reversed_and_a_reservation_is_not),

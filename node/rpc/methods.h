@@ -11,6 +11,7 @@ extern const struct handler profile_update_profile_handler;
 extern const struct handler ledger_grant_handler;
 extern const struct handler ledger_spend_handler;
 extern const struct handler ledger_reserve_handler;
+extern const struct handler ledger_list_reservations_handler;
 extern const struct handler ledger_post_handler;
 extern const struct handler ledger_void_handler;
 extern const struct handler ledger_reverse_handler;

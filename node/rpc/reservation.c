@@ -34,6 +34,16 @@ void reservation_open(struct apply_context *context, uint64_t expires_at_ms)
     state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
 }
 
+err reservation_row_decode(struct slice row, uint64_t *ret_expires_at_ms)
+{
+    struct reader reader = reader_from(row);
+
+    if (read_u8(&reader) != ROW_VERSION)
+        return ERR_CORRUPT;
+    *ret_expires_at_ms = read_u64(&reader);
+    return reader_finish(&reader);
+}
+
 /* *ret_open false: there is none, or no more. ERR_NEED. */
 static err row_find(struct apply_context *context, uint64_t seq, uint64_t *ret_expires_at_ms,
                     bool *ret_open)
@@ -50,10 +60,7 @@ static err row_find(struct apply_context *context, uint64_t seq, uint64_t *ret_e
     *ret_open = found == STATE_PRESENT;
     if (!*ret_open)
         return ERR_OK;
-    struct reader reader = reader_from(row);
-    CHECK(read_u8(&reader) == ROW_VERSION);
-    *ret_expires_at_ms = read_u64(&reader);
-    CHECK(reader_finish(&reader) == ERR_OK);
+    CHECK(reservation_row_decode(row, ret_expires_at_ms) == ERR_OK);
     return ERR_OK;
 }
 

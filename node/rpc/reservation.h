@@ -24,6 +24,9 @@ NODISCARD err reservation_find(struct apply_context *context, const struct entry
 NODISCARD err reservation_find_due(struct apply_context *context, uint64_t seq,
                                    struct reservation *ret_reservation, bool *ret_due);
 
+/* The row of an open one, from the database. ERR_CORRUPT. */
+NODISCARD err reservation_row_decode(struct slice row, uint64_t *ret_expires_at_ms);
+
 struct reservation_end {
     Holdfast__V1__LedgerKind kind;
     const char *reason;
