@@ -106,6 +106,12 @@ enum sim_kind {
     X(receipts_cancelled) X(receipts_paid) X(receipts_refused) X(receipts_put_off)                 \
     X(receipts_across_owners) X(receipts_told)                                                     \
     X(refused_full) X(evacuations)
+/* What a build without the means to damage records cannot do, it need not have done. */
+#ifdef HOLDFAST_DEBUG_INJECT
+#define SIM_INJECTED(X) X(damages)
+#else
+#define SIM_INJECTED(X)
+#endif
 /* Troubles made. */
 #define SIM_FAULTS(X)                                                                              \
     X(messages_lost) X(messages_doubled) X(packets_late) X(crashes) X(torn_crashes)                \
@@ -113,8 +119,8 @@ enum sim_kind {
     X(clock_jumps) X(etcd_outages) X(etcd_cuts) X(leases_revoked) X(watch_delays)                  \
     X(watch_resets) X(coordinators_killed) X(servers_killed) X(servers_paused) X(answers_lost)     \
     X(disk_stalls) X(duels) X(deposals) X(replicas_isolated) X(unseatings) X(stale_reads)          \
-    X(bits_flipped) X(servers_flapped) X(credits_late) X(damages) X(nodes_come) X(nodes_gone)      \
-    X(nodes_removed) X(nodes_drained) X(shards_moved) X(disks_filled)
+    X(bits_flipped) X(servers_flapped) X(credits_late) SIM_INJECTED(X) X(nodes_come)     \
+    X(nodes_gone) X(nodes_removed) X(nodes_drained) X(shards_moved) X(disks_filled)
 /* clang-format on */
 
 struct sim_counts {
