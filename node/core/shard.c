@@ -84,6 +84,7 @@ void shard_free(struct shard *shard)
     key_set_deinit(&shard->loading);
     arena_deinit(&shard->arena);
     buf_deinit(&shard->scratch);
+    buf_deinit(&shard->holds);
     need_deinit(&shard->need);
     free(shard);
 }
@@ -257,6 +258,7 @@ static void follow_role(struct shard *shard, const struct shard_event *event, st
 void shard_step(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
     CHECK(!shard->stopped);
+    shard_holds_progress(shard, event, out);
     event_step(shard, event, out);
     if (shard->stopped)
         return;

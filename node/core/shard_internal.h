@@ -73,6 +73,7 @@ struct shard {
     struct buf scratch;
     struct need need;            /* One apply's or read's, before `loading` is taken out. */
     char full[SHARD_FULL_BYTES]; /* Why nothing is proposed; empty: there is room. */
+    struct buf holds; /* SessionHolds that wait for room, length-prefixed; HOLDS_BYTES_MAX. */
     struct shard_stats stats;
 };
 
@@ -81,6 +82,11 @@ struct call *call_new(struct shard *shard, const struct shard_event *event);
 void call_free(struct shard *shard, struct call *call);
 void call_move(struct shard *shard, struct call *call, enum call_place place);
 struct call *call_find(struct shard *shard, uint64_t id);
+
+/* shard_read.c: once there is room, what was renewed meanwhile is logged before a timer can end it.
+ */
+void shard_holds_progress(struct shard *shard, const struct shard_event *event,
+                          struct shard_out *out);
 
 /* shard_reply.c: answers. Each ends the call it answers. */
 void reply_bytes(struct shard *shard, struct call *call, enum reply_status status,

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "idl/method.h"
 #include "node/core/read_options.h"
 #include "node/core/refusal.h"
@@ -89,15 +91,14 @@ void shard_read_begin(struct shard *shard, const struct shard_event *event, stru
     join_round(shard, call, event, out);
 }
 
-/* Tokens that RenewTokens named while GRANTED become HELD: the owner logs it. */
-static void propose_holds(struct shard *shard, struct call *call, const struct shard_event *event,
-                          struct shard_out *out)
-{
-    struct buf bodies = { 0 };
+#define HOLDS_BYTES_MAX 65536u
 
-    applier_renew_holds(shard->applier, buf_slice(&call->request), &bodies);
-    struct reader reader = reader_from(buf_slice(&bodies));
-    while (shard->full[0] == 0 && reader_left(&reader) > 0 && !reader.bad) {
+static void propose_all(struct shard *shard, struct slice bodies, const struct shard_event *event,
+                        struct shard_out *out)
+{
+    struct reader reader = reader_from(bodies);
+
+    while (reader_left(&reader) > 0 && !reader.bad) {
         struct rep_event proposal = {
             .type = REP_PROPOSE,
             .now_ms = event->now_ms,
@@ -109,6 +110,44 @@ static void propose_holds(struct shard *shard, struct call *call, const struct s
             break; /* The next renewal, some seconds later, asks again. */
         shard->flush_wanted = true;
     }
+}
+
+/* Each once: a session is renewed again and again while the disk is full. */
+static void keep_holds(struct shard *shard, struct slice bodies)
+{
+    struct reader reader = reader_from(bodies);
+
+    while (reader_left(&reader) > 0 && !reader.bad) {
+        struct slice body = read_bytes(&reader, ENTRY_BODY_BYTES_MAX);
+        if (shard->holds.size + body.size > HOLDS_BYTES_MAX)
+            return;
+        if (shard->holds.size == 0 ||
+            memmem(shard->holds.data, shard->holds.size, body.data, body.size) == NULL)
+            buf_put_bytes(&shard->holds, body);
+    }
+}
+
+void shard_holds_progress(struct shard *shard, const struct shard_event *event,
+                          struct shard_out *out)
+{
+    if (shard->full[0] != 0 || shard->holds.size == 0)
+        return;
+    if (shard_serves(shard))
+        propose_all(shard, buf_slice(&shard->holds), event, out);
+    buf_clear(&shard->holds);
+}
+
+/* Tokens that RenewTokens named while GRANTED become HELD: the owner logs it. */
+static void propose_holds(struct shard *shard, struct call *call, const struct shard_event *event,
+                          struct shard_out *out)
+{
+    struct buf bodies = { 0 };
+
+    applier_renew_holds(shard->applier, buf_slice(&call->request), &bodies);
+    if (shard->full[0] != 0)
+        keep_holds(shard, buf_slice(&bodies));
+    else
+        propose_all(shard, buf_slice(&bodies), event, out);
     buf_deinit(&bodies);
 }
 
