@@ -10,6 +10,9 @@ from cluster import Cluster, ClusterTest, wait_for
 from load import Load
 
 
+BLOCK, BATCH, INSIDE = 4096, b"HLFB", 64  # Where batches begin, and how (node/store/log_format.h).
+
+
 def flip(path, offset):
     with open(path, "r+b") as file:
         file.seek(offset)
@@ -46,8 +49,10 @@ class DamagedLog(Damage):
         size = written_bytes(segment)
         content = segment.read_bytes()
         for part in (3, 4, 5, 6):  # Well inside: what was synced long before it was killed.
-            # No padding between batches: a slow machine's batches are small.
-            flip(segment, next(n for n in range(size * part // 10, size) if content[n]))
+            # Inside a batch: what pads a small one up to its block nobody reads.
+            block = next(at for at in range(size * part // 10 // BLOCK * BLOCK, size, BLOCK)
+                         if content[at:at + len(BATCH)] == BATCH)
+            flip(segment, block + INSIDE)
         already = len(node.log())
         node.start()
         wait_for("the log's file to be named", lambda: segment.name in node.log()[already:])
