@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/hex.h"
 
 #define FIRST_LINE "holdfast-backup "
 
@@ -21,13 +22,7 @@ void backup_why(struct backup_error *why, const char *format, ...)
 
 void hash_print(struct hash128 hash, char ret_text[33])
 {
-    static const char digits[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < sizeof hash.bytes; i++) {
-        ret_text[2 * i] = digits[hash.bytes[i] >> 4];
-        ret_text[2 * i + 1] = digits[hash.bytes[i] & 15];
-    }
-    ret_text[32] = 0;
+    hex_print(hash.bytes, sizeof hash.bytes, ret_text);
 }
 
 void manifest_init(struct manifest *manifest, uint32_t shard_count)
@@ -161,28 +156,12 @@ static uint32_t small_number(struct text *text, uint32_t max)
     return text->bad ? 0 : (uint32_t)value;
 }
 
-static unsigned hex_digit(struct text *text, uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return (unsigned)c - '0';
-    if (c >= 'a' && c <= 'f')
-        return (unsigned)c - 'a' + 10u;
-    text->bad = true;
-    return 0;
-}
-
 static struct hash128 hash(struct text *text, char end)
 {
     struct slice digits = word(text, end);
     struct hash128 value = { { 0 } };
 
-    if (digits.size != 2 * sizeof value.bytes) {
-        text->bad = true;
-        return value;
-    }
-    for (size_t i = 0; i < sizeof value.bytes; i++)
-        value.bytes[i] = (uint8_t)(hex_digit(text, digits.data[2 * i]) << 4 |
-                                   hex_digit(text, digits.data[2 * i + 1]));
+    text->bad |= hex_parse(digits, sizeof value.bytes, value.bytes) != ERR_OK;
     return value;
 }
 

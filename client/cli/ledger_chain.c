@@ -9,6 +9,7 @@
 
 #include "holdfast/v1/ledger.pb-c.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hex.h"
 #include "runtime/codec/base64.h"
 
 #define ENTRY_VERSION          1u
@@ -128,26 +129,14 @@ static bool put_changes(const json_t *entry, bool extended, struct buf *out)
     return true;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool put_uid(const json_t *item, struct buf *out)
 {
     const char *text = read_text(item, "uid");
+    uint8_t uid[UID_BYTES];
 
-    if (text == NULL || strlen(text) != (size_t)2 * UID_BYTES)
+    if (text == NULL || hex_parse(slice_from_text(text), sizeof uid, uid) != ERR_OK)
         return false;
-    for (size_t i = 0; i < UID_BYTES; i++) {
-        int high = hex_digit(text[2 * i]);
-        int low = hex_digit(text[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        buf_put_u8(out, (uint8_t)(high << 4 | low));
-    }
+    buf_append(out, uid, sizeof uid);
     return true;
 }
 

@@ -16,6 +16,7 @@
 #include "idl/method.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/hex.h"
 
 typedef Holdfast__Internal__V1__AuditSearchResponse search_response;
 
@@ -228,26 +229,13 @@ static void suspect_add(struct coord *coord, uint32_t shard, const char *player,
     (void)snprintf(suspect->op_id, sizeof suspect->op_id, "%s", op_id);
 }
 
-static bool uid_parse(const char *text, uint8_t ret_uid[AUDIT_UID_BYTES])
-{
-    if (strlen(text) != (size_t)AUDIT_UID_BYTES * 2)
-        return false;
-    for (uint32_t i = 0; i < AUDIT_UID_BYTES; i++) {
-        char digits[3] = { text[i * 2], text[i * 2 + 1], 0 };
-        char *end;
-        ret_uid[i] = (uint8_t)strtoul(digits, &end, 16);
-        if (end != digits + 2)
-            return false;
-    }
-    return true;
-}
-
 static void found_add(struct audit_search *search, uint32_t shard,
                       const Holdfast__Internal__V1__FoundItem *item)
 {
     struct audit_found found = { .shard = shard };
 
-    if (search->found_count == AUDIT_FOUND_MAX || !uid_parse(item->item_uid, found.uid)) {
+    if (search->found_count == AUDIT_FOUND_MAX ||
+        hex_parse(slice_from_text(item->item_uid), sizeof found.uid, found.uid) != ERR_OK) {
         search->overflow = true;
         return;
     }
@@ -283,8 +271,7 @@ static void suspect_holders(struct coord *coord, uint32_t first, uint32_t count)
     char reason[AUDIT_REASON_SIZE + 32];
     char uid[AUDIT_UID_BYTES * 2 + 1];
 
-    for (uint32_t i = 0; i < AUDIT_UID_BYTES; i++)
-        (void)snprintf(uid + (size_t)i * 2, 3, "%02x", found->uid[i]);
+    hex_print(found->uid, sizeof found->uid, uid);
     (void)snprintf(reason, sizeof reason, "audit: item %s held %u times", uid, count);
     for (uint32_t i = 0; i < count; i++)
         suspect_add(coord, found[i].shard, found[i].player, reason, "");

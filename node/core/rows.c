@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/hex.h"
 
 #define ROW_VERSION       1u
 #define ROW_VERSION_STEPS 2u /* Items: made before their steps were counted, they have none. */
@@ -261,34 +262,12 @@ void item_uid_make(uint32_t shard, uint64_t epoch, uint64_t counter, uint32_t pl
 
 void item_uid_print(const uint8_t uid[ITEM_UID_BYTES], char ret_text[ITEM_UID_TEXT_SIZE])
 {
-    static const char digits[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < ITEM_UID_BYTES; i++) {
-        ret_text[2 * i] = digits[uid[i] >> 4];
-        ret_text[2 * i + 1] = digits[uid[i] & 15];
-    }
-    ret_text[ITEM_UID_TEXT_SIZE - 1] = 0;
+    hex_print(uid, ITEM_UID_BYTES, ret_text);
 }
 
 err item_uid_parse(struct slice text, uint8_t ret_uid[ITEM_UID_BYTES])
 {
-    uint8_t uid[ITEM_UID_BYTES] = { 0 };
-
-    if (text.size != ITEM_UID_TEXT_SIZE - 1)
-        return ERR_INVALID;
-    for (size_t i = 0; i < text.size; i++) {
-        uint8_t c = text.data[i];
-        uint8_t digit;
-        if (c >= '0' && c <= '9')
-            digit = (uint8_t)(c - '0');
-        else if (c >= 'a' && c <= 'f')
-            digit = (uint8_t)(c - 'a' + 10);
-        else
-            return ERR_INVALID;
-        uid[i / 2] = (uint8_t)(uid[i / 2] << 4 | digit);
-    }
-    memcpy(ret_uid, uid, ITEM_UID_BYTES);
-    return ERR_OK;
+    return hex_parse(text, ITEM_UID_BYTES, ret_uid);
 }
 
 static void put_short(struct buf *out, struct slice bytes)

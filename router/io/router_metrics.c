@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/hex.h"
 
 #define CODES_MAX     64 /* Above every ErrorCode; 0 is success. */
 #define CODE_TEXT_MAX 48
@@ -71,12 +72,7 @@ static void log_slow(const struct router_metrics *metrics, const struct request 
     char trace[2 * 16 + 1];
 
     code_text(code, text);
-    for (size_t i = 0; i < 16; i++) {
-        static const char digits[] = "0123456789abcdef";
-        trace[2 * i] = digits[request->trace[i] >> 4];
-        trace[2 * i + 1] = digits[request->trace[i] & 15];
-    }
-    trace[32] = 0;
+    hex_print(request->trace, 16, trace);
     log_event(metrics->options.log, LOG_WARN, "request.slow",
               LOG_S("method", request->method->name), LOG_N("ms", latency_us / 1000),
               LOG_S("code", text), LOG_N("attempts", request->attempts),

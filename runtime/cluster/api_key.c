@@ -1,7 +1,6 @@
 #include "runtime/cluster/api_key.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,43 +8,12 @@
 #include <mbedtls/md.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/hex.h"
 #include "runtime/cluster/record_fields.h"
 
 #define KEY_PREFIX     "hf_"
 #define DIGEST_CONTEXT "holdfast api key 1 "
 #define DIGEST_TEXT    (2 * API_KEY_DIGEST_BYTES + 1)
-
-static void hex_print(const uint8_t *bytes, size_t count, char *ret_text)
-{
-    static const char digits[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < count; i++) {
-        ret_text[2 * i] = digits[bytes[i] >> 4];
-        ret_text[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    ret_text[2 * count] = 0;
-}
-
-static int hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static bool hex_parse(struct slice text, uint8_t *ret_bytes, size_t count)
-{
-    if (text.size != 2 * count)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        int high = hex_digit(text.data[2 * i]);
-        int low = hex_digit(text.data[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        ret_bytes[i] = (uint8_t)(high << 4 | low);
-    }
-    return true;
-}
 
 void api_key_print(const uint8_t secret[API_KEY_SECRET_BYTES], char ret_text[API_KEY_TEXT_SIZE])
 {
@@ -58,8 +26,8 @@ bool api_key_parse(struct slice text, uint8_t ret_secret[API_KEY_SECRET_BYTES])
     const size_t prefix = sizeof KEY_PREFIX - 1;
 
     return text.size == API_KEY_TEXT_SIZE - 1 && memcmp(text.data, KEY_PREFIX, prefix) == 0 &&
-           hex_parse((struct slice){ text.data + prefix, text.size - prefix }, ret_secret,
-                     API_KEY_SECRET_BYTES);
+           hex_parse((struct slice){ text.data + prefix, text.size - prefix }, API_KEY_SECRET_BYTES,
+                     ret_secret) == ERR_OK;
 }
 
 void api_key_digest(const char *cluster, const uint8_t secret[API_KEY_SECRET_BYTES],
@@ -78,39 +46,30 @@ void api_key_id(const uint8_t digest[API_KEY_DIGEST_BYTES], char ret_id[API_KEY_
     hex_print(digest, (API_KEY_ID_SIZE - 1) / 2, ret_id);
 }
 
-__attribute__((format(printf, 2, 3))) static err refuse(struct record_error *ret_why,
-                                                        const char *format, ...)
-{
-    va_list args;
-
-    if (ret_why == NULL)
-        return ERR_INVALID;
-    va_start(args, format);
-    vsnprintf(ret_why->text, sizeof ret_why->text, format, args);
-    va_end(args);
-    return ERR_INVALID;
-}
-
 err api_key_record_validate(const struct api_key_record *record, struct record_error *ret_why)
 {
     char id[API_KEY_ID_SIZE];
 
     api_key_id(record->digest, id);
     if (strcmp(id, record->id) != 0)
-        return refuse(ret_why, "API key record: id: \"%s\" does not begin the digest", record->id);
+        return record_refuse(ERR_INVALID, ret_why,
+                             "API key record: id: \"%s\" does not begin the digest", record->id);
     if (record->name[0] == 0)
-        return refuse(ret_why, "API key record: name: empty");
+        return record_refuse(ERR_INVALID, ret_why, "API key record: name: empty");
     for (const char *c = record->name; *c != 0; c++) {
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return refuse(ret_why, "API key record: name: control character at byte %d",
-                          (int)(c - record->name));
+            return record_refuse(ERR_INVALID, ret_why,
+                                 "API key record: name: control character at byte %d",
+                                 (int)(c - record->name));
     }
     if (record->scopes == 0 || (record->scopes & ~SCOPES_ALL) != 0)
-        return refuse(ret_why, "API key record: scopes: %#" PRIx32 " is not within 1 to %#x",
-                      record->scopes, SCOPES_ALL);
+        return record_refuse(ERR_INVALID, ret_why,
+                             "API key record: scopes: %#" PRIx32 " is not within 1 to %#x",
+                             record->scopes, SCOPES_ALL);
     if (record->rate_per_s > API_KEY_RATE_MAX)
-        return refuse(ret_why, "API key record: rate_per_s: %" PRIu32 " is above %d",
-                      record->rate_per_s, (int)API_KEY_RATE_MAX);
+        return record_refuse(ERR_INVALID, ret_why,
+                             "API key record: rate_per_s: %" PRIu32 " is above %d",
+                             record->rate_per_s, (int)API_KEY_RATE_MAX);
     return ERR_OK;
 }
 
@@ -158,12 +117,13 @@ err api_key_record_decode(struct slice json, struct api_key_record *ret_record,
     err e = record_fields_close(&f, ret_why);
     if (e != ERR_OK)
         return e;
-    if (!hex_parse(slice_from_text(digest), record.digest, API_KEY_DIGEST_BYTES))
-        return refuse(ret_why, "API key record: digest: not %d hexadecimal digits",
-                      2 * API_KEY_DIGEST_BYTES);
+    if (hex_parse(slice_from_text(digest), sizeof record.digest, record.digest) != ERR_OK)
+        return record_refuse(ERR_INVALID, ret_why,
+                             "API key record: digest: not %d hexadecimal digits",
+                             2 * API_KEY_DIGEST_BYTES);
     if (scopes_parse(slice_from_text(scopes), &record.scopes, &bad) != ERR_OK)
-        return refuse(ret_why, "API key record: scopes: \"%.*s\" is none", (int)bad.size,
-                      (const char *)bad.data);
+        return record_refuse(ERR_INVALID, ret_why, "API key record: scopes: \"%.*s\" is none",
+                             (int)bad.size, (const char *)bad.data);
     e = api_key_record_validate(&record, ret_why);
     if (e == ERR_OK)
         *ret_record = record;

@@ -33,6 +33,10 @@ struct record_error {
     char text[192];
 };
 
+/* Says why, unless ret_why is NULL; returns `e`. */
+__attribute__((format(printf, 3, 4))) err record_refuse(err e, struct record_error *ret_why,
+                                                        const char *format, ...);
+
 /* Fixed when the cluster is created; only `generation` and `epoch_floor` rise (docs/backup.md). */
 struct cluster_record {
     char cluster_id[37];                           /* UUID text. */

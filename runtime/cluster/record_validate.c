@@ -8,17 +8,16 @@
 
 #include "runtime/base/id.h"
 
-__attribute__((format(printf, 2, 3))) static err refuse(struct record_error *ret_why,
-                                                        const char *format, ...)
+err record_refuse(err e, struct record_error *ret_why, const char *format, ...)
 {
     va_list args;
 
     if (ret_why == NULL)
-        return ERR_INVALID;
+        return e;
     va_start(args, format);
     vsnprintf(ret_why->text, sizeof ret_why->text, format, args);
     va_end(args);
-    return ERR_INVALID;
+    return e;
 }
 
 /* 1 to size - 1 bytes (or none, if it may be empty), without control characters. */
@@ -26,11 +25,11 @@ static err check_text(const char *field, const char *text, bool may_be_empty,
                       struct record_error *ret_why)
 {
     if (text[0] == '\0' && !may_be_empty)
-        return refuse(ret_why, "%s: empty", field);
+        return record_refuse(ERR_INVALID, ret_why, "%s: empty", field);
     for (const char *c = text; *c != '\0'; c++) {
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return refuse(ret_why, "%s: control character 0x%02x at byte %d", field, *c,
-                          (int)(c - text));
+            return record_refuse(ERR_INVALID, ret_why, "%s: control character 0x%02x at byte %d",
+                                 field, *c, (int)(c - text));
     }
     return ERR_OK;
 }
@@ -42,9 +41,10 @@ static err check_address(const char *field, const char *text, struct record_erro
     uint64_t port;
 
     if (colon == NULL || colon == text)
-        return refuse(ret_why, "%s: \"%.64s\" is not host:port", field, text);
+        return record_refuse(ERR_INVALID, ret_why, "%s: \"%.64s\" is not host:port", field, text);
     if (decimal_parse(slice_from_text(colon + 1), &port) != ERR_OK || port == 0 || port > 65535)
-        return refuse(ret_why, "%s: port \"%.16s\" is not within 1 to 65535", field, colon + 1);
+        return record_refuse(ERR_INVALID, ret_why, "%s: port \"%.16s\" is not within 1 to 65535",
+                             field, colon + 1);
     return check_text(field, text, false, ret_why);
 }
 
@@ -59,18 +59,21 @@ err cluster_record_validate(const struct cluster_record *record, struct record_e
     struct uuid uuid;
 
     if (uuid_parse(slice_from_text(record->cluster_id), &uuid) != ERR_OK)
-        return refuse(ret_why, "cluster record: cluster_id: \"%.40s\" is no UUID",
-                      record->cluster_id);
+        return record_refuse(ERR_INVALID, ret_why,
+                             "cluster record: cluster_id: \"%.40s\" is no UUID",
+                             record->cluster_id);
     if (record->generation == 0)
-        return refuse(ret_why, "cluster record: generation: 0, at least 1");
+        return record_refuse(ERR_INVALID, ret_why, "cluster record: generation: 0, at least 1");
     if (!shard_count_valid(record->shard_count))
-        return refuse(ret_why,
-                      "cluster record: shard_count: %" PRIu32 " is no power of two within 1 to %d",
-                      record->shard_count, (int)CLUSTER_SHARDS_MAX);
+        return record_refuse(ERR_INVALID, ret_why,
+                             "cluster record: shard_count: %" PRIu32
+                             " is no power of two within 1 to %d",
+                             record->shard_count, (int)CLUSTER_SHARDS_MAX);
     if (record->replication_factor == 0 || record->replication_factor > CLUSTER_MEMBERS_MAX)
-        return refuse(ret_why,
-                      "cluster record: replication_factor: %" PRIu32 " is not within 1 to %d",
-                      record->replication_factor, (int)CLUSTER_MEMBERS_MAX);
+        return record_refuse(ERR_INVALID, ret_why,
+                             "cluster record: replication_factor: %" PRIu32
+                             " is not within 1 to %d",
+                             record->replication_factor, (int)CLUSTER_MEMBERS_MAX);
     return check_text("cluster record: created_by", record->created_by, false, ret_why);
 }
 
@@ -79,7 +82,7 @@ err node_record_validate(const struct node_record *record, struct record_error *
     err e = ERR_OK;
 
     if (record->replica_id == 0)
-        return refuse(ret_why, "node record: replica_id: 0 is no replica");
+        return record_refuse(ERR_INVALID, ret_why, "node record: replica_id: 0 is no replica");
     e = check_text("node record: name", record->name, false, ret_why);
     if (e == ERR_OK)
         e = check_address("node record: address", record->address, ret_why);
@@ -105,13 +108,14 @@ static err check_members(const char *field, const uint64_t *ids, uint32_t count,
                          struct record_error *ret_why)
 {
     if (count > CLUSTER_MEMBERS_MAX)
-        return refuse(ret_why, "%s: %" PRIu32 " items, at most %d", field, count,
-                      (int)CLUSTER_MEMBERS_MAX);
+        return record_refuse(ERR_INVALID, ret_why, "%s: %" PRIu32 " items, at most %d", field,
+                             count, (int)CLUSTER_MEMBERS_MAX);
     for (uint32_t i = 0; i < count; i++) {
         if (ids[i] == 0)
-            return refuse(ret_why, "%s: 0 is no replica", field);
+            return record_refuse(ERR_INVALID, ret_why, "%s: 0 is no replica", field);
         if (has(ids, i, ids[i]))
-            return refuse(ret_why, "%s: %" PRIu64 " stands twice", field, ids[i]);
+            return record_refuse(ERR_INVALID, ret_why, "%s: %" PRIu64 " stands twice", field,
+                                 ids[i]);
     }
     return ERR_OK;
 }
@@ -130,49 +134,55 @@ static uint32_t count_missing(const uint64_t *a, uint32_t a_count, const uint64_
 static err check_phase(const struct shard_record *r, struct record_error *ret_why)
 {
     if (r->phase == SHARD_STABLE && r->new_member_count > 0)
-        return refuse(ret_why, "shard record: new_members: %" PRIu32 " items while stable",
-                      r->new_member_count);
+        return record_refuse(ERR_INVALID, ret_why,
+                             "shard record: new_members: %" PRIu32 " items while stable",
+                             r->new_member_count);
     if (r->phase == SHARD_STABLE)
         return ERR_OK;
     if (r->new_member_count == 0)
-        return refuse(ret_why, "shard record: new_members: empty while joint");
+        return record_refuse(ERR_INVALID, ret_why, "shard record: new_members: empty while joint");
     uint32_t added =
         count_missing(r->new_members, r->new_member_count, r->members, r->member_count);
     uint32_t removed =
         count_missing(r->members, r->member_count, r->new_members, r->new_member_count);
     if (added > 1 || removed > 1 || added + removed == 0)
-        return refuse(ret_why,
-                      "shard record: new_members: %" PRIu32 " added and %" PRIu32
-                      " removed, at most one each and not none",
-                      added, removed);
+        return record_refuse(ERR_INVALID, ret_why,
+                             "shard record: new_members: %" PRIu32 " added and %" PRIu32
+                             " removed, at most one each and not none",
+                             added, removed);
     return ERR_OK;
 }
 
 static err check_learner(const struct shard_record *r, struct record_error *ret_why)
 {
     if (r->learner != 0 && r->phase != SHARD_STABLE)
-        return refuse(ret_why, "shard record: learner: %" PRIu64 " while joint", r->learner);
+        return record_refuse(ERR_INVALID, ret_why, "shard record: learner: %" PRIu64 " while joint",
+                             r->learner);
     if (r->learner != 0 && has(r->members, r->member_count, r->learner))
-        return refuse(ret_why, "shard record: learner: %" PRIu64 " is a member", r->learner);
+        return record_refuse(ERR_INVALID, ret_why, "shard record: learner: %" PRIu64 " is a member",
+                             r->learner);
     if (r->leaving != 0 && r->learner == 0)
-        return refuse(ret_why, "shard record: leaving: %" PRIu64 " without a learner", r->leaving);
+        return record_refuse(ERR_INVALID, ret_why,
+                             "shard record: leaving: %" PRIu64 " without a learner", r->leaving);
     if (r->leaving != 0 && !has(r->members, r->member_count, r->leaving))
-        return refuse(ret_why, "shard record: leaving: %" PRIu64 " is no member", r->leaving);
+        return record_refuse(ERR_INVALID, ret_why,
+                             "shard record: leaving: %" PRIu64 " is no member", r->leaving);
     return ERR_OK;
 }
 
 err shard_record_validate(const struct shard_record *record, struct record_error *ret_why)
 {
     if (record->generation == 0)
-        return refuse(ret_why, "shard record: generation: 0, at least 1");
+        return record_refuse(ERR_INVALID, ret_why, "shard record: generation: 0, at least 1");
     if (record->epoch == 0)
-        return refuse(ret_why, "shard record: epoch: 0, at least 1");
+        return record_refuse(ERR_INVALID, ret_why, "shard record: epoch: 0, at least 1");
     if (record->config == 0)
-        return refuse(ret_why, "shard record: config: 0, at least 1");
+        return record_refuse(ERR_INVALID, ret_why, "shard record: config: 0, at least 1");
     if (record->phase != SHARD_STABLE && record->phase != SHARD_JOINT)
-        return refuse(ret_why, "shard record: phase: %d is unknown", (int)record->phase);
+        return record_refuse(ERR_INVALID, ret_why, "shard record: phase: %d is unknown",
+                             (int)record->phase);
     if (record->member_count == 0)
-        return refuse(ret_why, "shard record: members: empty");
+        return record_refuse(ERR_INVALID, ret_why, "shard record: members: empty");
     err e = check_members("shard record: members", record->members, record->member_count, ret_why);
     if (e == ERR_OK)
         e = check_members("shard record: new_members", record->new_members,
@@ -184,14 +194,15 @@ err shard_record_validate(const struct shard_record *record, struct record_error
     if (e != ERR_OK)
         return e;
     if (!shard_record_has_member(record, record->owner))
-        return refuse(ret_why, "shard record: owner: %" PRIu64 " is no member", record->owner);
+        return record_refuse(ERR_INVALID, ret_why, "shard record: owner: %" PRIu64 " is no member",
+                             record->owner);
     return ERR_OK;
 }
 
 err shard_wish_validate(const struct shard_wish *wish, struct record_error *ret_why)
 {
     if (wish->member_count == 0)
-        return refuse(ret_why, "shard wish: members: empty");
+        return record_refuse(ERR_INVALID, ret_why, "shard wish: members: empty");
     return check_members("shard wish: members", wish->members, wish->member_count, ret_why);
 }
 
@@ -204,13 +215,15 @@ bool shard_record_has_member(const struct shard_record *record, uint64_t replica
 err server_record_validate(const struct server_record *record, struct record_error *ret_why)
 {
     if (record->ttl_ms < SERVER_TTL_MS_MIN || record->ttl_ms > SERVER_TTL_MS_MAX)
-        return refuse(ret_why, "server record: ttl_ms: %" PRIu32 " is not within %d to %d",
-                      record->ttl_ms, (int)SERVER_TTL_MS_MIN, (int)SERVER_TTL_MS_MAX);
+        return record_refuse(ERR_INVALID, ret_why,
+                             "server record: ttl_ms: %" PRIu32 " is not within %d to %d",
+                             record->ttl_ms, (int)SERVER_TTL_MS_MIN, (int)SERVER_TTL_MS_MAX);
     if (record->state != SERVER_LIVE && record->state != SERVER_EXPIRING)
-        return refuse(ret_why, "server record: state: %d is unknown", (int)record->state);
+        return record_refuse(ERR_INVALID, ret_why, "server record: state: %d is unknown",
+                             (int)record->state);
     if (record->lease_id <= 0)
-        return refuse(ret_why, "server record: lease_id: %" PRId64 " is no lease",
-                      record->lease_id);
+        return record_refuse(ERR_INVALID, ret_why,
+                             "server record: lease_id: %" PRId64 " is no lease", record->lease_id);
     return check_text("server record: name", record->name, false, ret_why);
 }
 

@@ -1,22 +1,8 @@
 #include "runtime/cluster/shard_change.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-__attribute__((format(printf, 3, 4))) static err refuse(err e, struct record_error *ret_why,
-                                                        const char *format, ...)
-{
-    va_list args;
-
-    if (ret_why == NULL)
-        return e;
-    va_start(args, format);
-    vsnprintf(ret_why->text, sizeof ret_why->text, format, args);
-    va_end(args);
-    return e;
-}
 
 static bool has(const uint64_t *ids, uint32_t count, uint64_t id)
 {
@@ -50,17 +36,19 @@ static err check_change(const struct shard_record *now, uint64_t adding, uint64_
     uint32_t count = now->member_count;
 
     if (adding == 0 && removing == 0)
-        return refuse(ERR_INVALID, ret_why, "nobody comes and nobody goes");
+        return record_refuse(ERR_INVALID, ret_why, "nobody comes and nobody goes");
     if (adding != 0 && has(now->members, count, adding))
-        return refuse(ERR_INVALID, ret_why, "replica %" PRIu64 " is a member already", adding);
+        return record_refuse(ERR_INVALID, ret_why, "replica %" PRIu64 " is a member already",
+                             adding);
     if (removing != 0 && !has(now->members, count, removing))
-        return refuse(ERR_INVALID, ret_why, "replica %" PRIu64 " is no member", removing);
+        return record_refuse(ERR_INVALID, ret_why, "replica %" PRIu64 " is no member", removing);
     if (adding == 0 && count == 1)
-        return refuse(ERR_INVALID, ret_why,
-                      "replica %" PRIu64 " is the only member: nobody would be left", removing);
+        return record_refuse(ERR_INVALID, ret_why,
+                             "replica %" PRIu64 " is the only member: nobody would be left",
+                             removing);
     if (removing == 0 && count == CLUSTER_MEMBERS_MAX)
-        return refuse(ERR_INVALID, ret_why, "%" PRIu32 " members, at most %d", count + 1,
-                      (int)CLUSTER_MEMBERS_MAX);
+        return record_refuse(ERR_INVALID, ret_why, "%" PRIu32 " members, at most %d", count + 1,
+                             (int)CLUSTER_MEMBERS_MAX);
     return ERR_OK;
 }
 
@@ -70,9 +58,9 @@ err shard_change_begin(const struct shard_record *now, uint64_t adding, uint64_t
     struct shard_record next = *now;
 
     if (shard_change_is_open(now))
-        return refuse(ERR_CONFLICT, ret_why,
-                      "a change is under way already: epoch %" PRIu64 ", config %" PRIu64,
-                      now->epoch, now->config);
+        return record_refuse(ERR_CONFLICT, ret_why,
+                             "a change is under way already: epoch %" PRIu64 ", config %" PRIu64,
+                             now->epoch, now->config);
     err e = check_change(now, adding, removing, ret_why);
     if (e != ERR_OK)
         return e;
@@ -95,7 +83,7 @@ err shard_change_join(const struct shard_record *now, struct shard_record *ret_n
     struct shard_record next = *now;
 
     if (now->learner == 0)
-        return refuse(ERR_CONFLICT, ret_why, "nobody learns");
+        return record_refuse(ERR_CONFLICT, ret_why, "nobody learns");
     next.epoch++;
     next.config++;
     next.phase = SHARD_JOINT;
@@ -119,8 +107,9 @@ static err settle(struct shard_record *next, uint64_t heir, struct record_error 
     if (has(next->members, next->member_count, next->owner))
         return ERR_OK;
     if (!has(next->members, next->member_count, heir))
-        return refuse(ERR_INVALID, ret_why,
-                      "replica %" PRIu64 " would own the shard, and is no member then", heir);
+        return record_refuse(ERR_INVALID, ret_why,
+                             "replica %" PRIu64 " would own the shard, and is no member then",
+                             heir);
     next->owner = heir;
     return ERR_OK;
 }
@@ -131,7 +120,7 @@ err shard_change_leave(const struct shard_record *now, uint64_t heir, struct sha
     struct shard_record next = *now;
 
     if (now->phase != SHARD_JOINT)
-        return refuse(ERR_CONFLICT, ret_why, "no joint phase to leave");
+        return record_refuse(ERR_CONFLICT, ret_why, "no joint phase to leave");
     next.member_count = now->new_member_count;
     memcpy(next.members, now->new_members, sizeof next.members);
     err e = settle(&next, heir, ret_why);
@@ -146,7 +135,7 @@ err shard_change_abort(const struct shard_record *now, uint64_t heir, struct sha
     struct shard_record next = *now;
 
     if (!shard_change_is_open(now))
-        return refuse(ERR_CONFLICT, ret_why, "no change is under way");
+        return record_refuse(ERR_CONFLICT, ret_why, "no change is under way");
     err e = settle(&next, heir, ret_why);
     if (e == ERR_OK)
         *ret_next = next;
