@@ -7,20 +7,23 @@
 
 #include "runtime/base/check.h"
 
-static const struct option {
-    const char *flag;
-    const char *value;
-    const char *initial;
-    const char *meaning;
-    size_t offset;
-} options[] = {
-#define ARGUMENT_ROW(name, flag, value, initial, meaning)                                          \
-    { flag, value, initial, meaning, offsetof(struct arguments, name) },
-    ARGUMENT_TABLE(ARGUMENT_ROW)
+static const struct command_option options[] = {
+#define ARGUMENT_ROW(name, flag, value, initial, verbs, meaning)                                   \
+    { flag, value, initial, verbs, meaning, offsetof(struct arguments, name) },
+#define FLAG_ROW(name, flag, verbs, meaning)                                                       \
+    { flag, NULL, NULL, verbs, meaning, offsetof(struct arguments, name) },
+    ARGUMENT_TABLE(ARGUMENT_ROW) FLAG_TABLE(FLAG_ROW)
 #undef ARGUMENT_ROW
+#undef FLAG_ROW
 };
 
-static const char **field(struct arguments *arguments, const struct option *option)
+const struct command_option *command_option_all(size_t *ret_count)
+{
+    *ret_count = ARRAY_SIZE(options);
+    return options;
+}
+
+static const char **field(struct arguments *arguments, const struct command_option *option)
 {
     return (const char **)(void *)((char *)arguments + option->offset);
 }
@@ -36,8 +39,10 @@ static void take_environment(const char **text, const char *name)
 static void set_defaults(struct arguments *arguments)
 {
     *arguments = (struct arguments){ 0 };
-    for (size_t i = 0; i < ARRAY_SIZE(options); i++)
-        *field(arguments, &options[i]) = options[i].initial;
+    for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+        if (options[i].value != NULL)
+            *field(arguments, &options[i]) = options[i].initial;
+    }
     take_environment(&arguments->endpoint, "HOLDFAST_ENDPOINT");
     take_environment(&arguments->key, "HOLDFAST_KEY");
     take_environment(&arguments->ca_file, "HOLDFAST_CA");
@@ -48,7 +53,7 @@ static void set_defaults(struct arguments *arguments)
     take_environment(&arguments->etcd_key, "HOLDFAST_ETCD_KEY");
 }
 
-static const struct option *find(const char *flag, size_t size)
+static const struct command_option *find(const char *flag, size_t size)
 {
     for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
         if (strlen(options[i].flag) == size && strncmp(options[i].flag, flag, size) == 0)
@@ -63,11 +68,19 @@ static int take_option(struct arguments *arguments, const char *flag, const char
 {
     const char *equals = strchr(flag, '=');
     size_t size = equals != NULL ? (size_t)(equals - flag) : strlen(flag);
-    const struct option *option = find(flag, size);
+    const struct command_option *option = find(flag, size);
 
     if (option == NULL) {
         snprintf(ret_why, 256, "there is no option --%.*s", (int)(size < 64 ? size : 64), flag);
         return 0;
+    }
+    if (option->value == NULL && equals != NULL) {
+        snprintf(ret_why, 256, "--%s takes no value", option->flag);
+        return 0;
+    }
+    if (option->value == NULL) {
+        *(bool *)(void *)((char *)arguments + option->offset) = true;
+        return 1;
     }
     if (equals == NULL && next == NULL) {
         snprintf(ret_why, 256, "--%s wants a value: %s", option->flag, option->value);
@@ -90,14 +103,6 @@ err arguments_parse(int argc, char *const *argv, struct arguments *ret_arguments
             arguments.help = true;
         else if (strcmp(word, "--version") == 0)
             arguments.version = true;
-        else if (strcmp(word, "--seal") == 0)
-            arguments.seal = true;
-        else if (strcmp(word, "--follow") == 0)
-            arguments.follow = true;
-        else if (strcmp(word, "--dry-run") == 0)
-            arguments.dry_run = true;
-        else if (strcmp(word, "--all") == 0)
-            arguments.all = true;
         else if (strcmp(word, "-o") == 0)
             taken = take_option(&arguments, "output", next, ret_why);
         else if (strncmp(word, "--", 2) == 0)
@@ -134,52 +139,23 @@ err argument_number(const char *flag, const char *text, uint32_t min, uint32_t m
     return ERR_OK;
 }
 
-void arguments_print_help(void)
+static void print_option(const char *left, const char *verbs, const char *meaning)
 {
-    printf(
-        "holdfast: a player-state store for game servers\n\n"
-        "  holdfast dev                        start a whole local cluster with a real etcd\n"
-        "  holdfast certs                      make a development CA and certificates\n"
-        "  holdfast status                     the cluster, its nodes and shards\n"
-        "  holdfast player show PLAYER         profile, balances, items and session\n"
-        "  holdfast ledger list PLAYER         ledger entries, newest first\n"
-        "  holdfast ledger export --player PLAYER | --all   ledgers as lines of JSON\n"
-        "  holdfast ledger verify FILE         check an export's chains; needs no cluster\n"
-        "  holdfast ledger reverse PLAYER OP_ID --reason TEXT   undo it, by a new entry\n"
-        "  holdfast ledger reserve PLAYER CURRENCY=AMOUNT..     set aside for a time\n"
-        "  holdfast ledger reservations PLAYER what is set aside now\n"
-        "  holdfast ledger post PLAYER OP_ID [CURRENCY=AMOUNT..] [--to PLAYER]   spend it\n"
-        "  holdfast ledger void PLAYER OP_ID   give it back\n"
-        "  holdfast item trace UID             every holder that an item ever had\n"
-        "  holdfast item consume PLAYER UID..  take items out of the game\n"
-        "  holdfast mailbox list PLAYER        mail that waits to be claimed\n"
-        "  holdfast mailbox claim PLAYER MAIL  take it out; only while nobody holds the player\n"
-        "  holdfast swap OP_ID PLAYER GOODS PLAYER GOODS   both give, or neither; gold=30,<item "
-        "uid>\n"
-        "  holdfast transfers                  what is on its way between shards\n"
-        "  holdfast events [--follow]          what is out of the ordinary, on all nodes\n"
-        "  holdfast reconcile [--follow]       what a crash left half done, and how it ended\n"
-        "  holdfast quarantine list            players held back, and why; show PLAYER\n"
-        "  holdfast quarantine release PLAYER --reason TEXT [--made GOODS]\n"
-        "  holdfast backup DIR                 all players as of one moment, into a directory\n"
-        "  holdfast backup verify DIR          check every byte of it; needs no cluster; list DIR\n"
-        "  holdfast restore DIR                a backup into a new, empty cluster\n"
-        "  holdfast node drain|undrain|remove NODE    it owns nothing; or holds nothing at all\n"
-        "  holdfast shard move SHARD --from NODE --to NODE   another node holds it\n"
-        "  holdfast rebalance [--dry-run]      spread replicas evenly over nodes\n"
-        "  holdfast orphans PATH..             entries of deposed owners that a node set aside\n"
-        "  holdfast op new                     a fresh op_id, a UUIDv7\n"
-        "  holdfast op get ENTITY OP_ID        what became of an operation\n"
-        "  holdfast op resolve ENTITY OP_ID [--seal]   settle it; --seal: for ever\n"
-        "  holdfast key issue NAME --scopes LIST   an API key; list, revoke ID\n"
-        "  holdfast call SERVICE/METHOD JSON   any method of the API\n\n"
-        "Options:\n");
+    printf("  %-24s %s%s%s", left, verbs, verbs[0] != 0 ? ": " : "", meaning);
+}
+
+void arguments_print_options(void)
+{
     for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
-        char flag[64];
-        snprintf(flag, sizeof flag, "--%s %s", options[i].flag, options[i].value);
-        printf("  %-24s %s%s%s%s\n", flag, options[i].meaning, options[i].initial[0] ? " [" : "",
-               options[i].initial, options[i].initial[0] ? "]" : "");
+        const struct command_option *option = &options[i];
+        char left[64];
+
+        snprintf(left, sizeof left, "--%s%s%s", option->flag, option->value != NULL ? " " : "",
+                 option->value != NULL ? option->value : "");
+        print_option(left, option->verbs, option->meaning);
+        if (option->initial != NULL && option->initial[0] != 0)
+            printf(" [%s]", option->initial);
+        putchar('\n');
     }
     printf("  %-24s %s\n  %-24s %s\n", "--help, -h", "this text", "--version", "print the version");
-    printf("\nExit codes: 0 done, 1 refused or failed, 2 used wrongly, 3 outcome unknown.\n");
 }

@@ -1,0 +1,89 @@
+#include "client/cli/verb_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/verb.h"
+#include "runtime/base/check.h"
+
+#define USAGE_WIDTH 35
+
+/* clang-format off */
+static const struct verb verbs[] = {
+    { "dev", "", "start a whole local cluster with a real etcd", verb_dev },
+    { "certs", "", "make a development CA and certificates", verb_certs },
+    { "status", "", "the cluster, its nodes and shards", verb_status },
+    { "player show", "PLAYER", "profile, balances, items and session", verb_player },
+    { "ledger list", "PLAYER", "ledger entries, newest first", verb_ledger },
+    { "ledger export", "--player PLAYER | --all", "ledgers as lines of JSON", verb_ledger },
+    { "ledger verify", "FILE", "check an export's chains; needs no cluster", verb_ledger },
+    { "ledger reverse", "PLAYER OP_ID --reason TEXT", "undo it, by a new entry", verb_ledger },
+    { "ledger reserve", "PLAYER CURRENCY=AMOUNT..", "set aside for a time", verb_ledger },
+    { "ledger reservations", "PLAYER", "what is set aside now", verb_ledger },
+    { "ledger post", "PLAYER OP_ID [CURRENCY=AMOUNT..] [--to PLAYER]", "spend it", verb_ledger },
+    { "ledger void", "PLAYER OP_ID", "give it back", verb_ledger },
+    { "item trace", "UID", "every holder that an item ever had", verb_item },
+    { "item consume", "PLAYER UID..", "take items out of the game", verb_item },
+    { "mailbox list", "PLAYER", "mail that waits to be claimed", verb_mailbox },
+    { "mailbox claim", "PLAYER MAIL", "take it out; only while nobody holds the player", verb_mailbox },
+    { "swap", "OP_ID PLAYER GOODS PLAYER GOODS", "both give, or neither; gold=30,<item uid>", verb_swap },
+    { "transfers", "", "what is on its way between shards", verb_transfers },
+    { "events", "[--follow]", "what is out of the ordinary, on all nodes", verb_events },
+    { "reconcile", "[--follow]", "what a crash left half done, and how it ended", verb_reconcile },
+    { "quarantine list", "", "players held back, and why", verb_quarantine },
+    { "quarantine show", "PLAYER", "whether and why one is", verb_quarantine },
+    { "quarantine release", "PLAYER --reason TEXT [--made GOODS]", "let it go on", verb_quarantine },
+    { "backup", "DIR", "all players as of one moment, into a directory", verb_backup },
+    { "backup verify", "DIR", "check every byte of it; needs no cluster", verb_backup },
+    { "backup list", "DIR", "which backups there are", verb_backup },
+    { "restore", "DIR", "a backup into a new, empty cluster", verb_restore },
+    { "node drain|undrain|remove", "NODE", "it owns nothing; or holds nothing at all", verb_node },
+    { "shard move", "SHARD --from NODE --to NODE", "another node holds it", verb_shard },
+    { "rebalance", "[--dry-run]", "spread replicas evenly over nodes", verb_rebalance },
+    { "orphans", "PATH..", "entries of deposed owners that a node set aside", verb_orphans },
+    { "op new", "", "a fresh op_id, a UUIDv7", verb_op },
+    { "op get", "ENTITY OP_ID", "what became of an operation", verb_op },
+    { "op resolve", "ENTITY OP_ID [--seal]", "settle it; --seal: for ever", verb_op },
+    { "key issue", "NAME --scopes LIST", "an API key for the public port", verb_key },
+    { "key list", "", "the keys, without their secrets", verb_key },
+    { "key revoke", "ID", "no router takes it any more", verb_key },
+    { "call", "SERVICE/METHOD JSON", "any method of the API", verb_call },
+    { "completion bash|zsh", "", "a script that lets the shell complete verbs and options", verb_completion },
+#ifdef HOLDFAST_DEBUG_INJECT
+    { "debug inject", "PLAYER UID | CURRENCY=AMOUNT", "damage a record, for tests", verb_debug },
+#endif
+};
+/* clang-format on */
+
+const struct verb *verb_all(size_t *ret_count)
+{
+    *ret_count = ARRAY_SIZE(verbs);
+    return verbs;
+}
+
+const struct verb *verb_find(const char *word)
+{
+    size_t size = strlen(word);
+
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+        if (strcspn(verbs[i].words, " ") == size && strncmp(verbs[i].words, word, size) == 0)
+            return &verbs[i];
+    }
+    return NULL;
+}
+
+void verb_print_help(void)
+{
+    printf("holdfast: a player-state store for game servers\n\n");
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+        char usage[128];
+
+        snprintf(usage, sizeof usage, "holdfast %s%s%s", verbs[i].words,
+                 verbs[i].arguments[0] != 0 ? " " : "", verbs[i].arguments);
+        printf("  %-*s%s%s\n", USAGE_WIDTH, usage, strlen(usage) < USAGE_WIDTH ? " " : "   ",
+               verbs[i].meaning);
+    }
+    printf("\nOptions:\n");
+    arguments_print_options();
+    printf("\nExit codes: 0 done, 1 refused or failed, 2 used wrongly, 3 outcome unknown.\n");
+}
