@@ -13,7 +13,7 @@
 /* clang-format off */
 /*    name           flag            value       default         of which verbs ("": all), meaning */
 #define ARGUMENT_TABLE(X) \
-    X(endpoint,      "endpoint",     "URL",      "http://127.0.0.1:7400", "", "router to call; also HOLDFAST_ENDPOINT") \
+    X(endpoint,      "endpoint",     "URL",      "http://127.0.0.1:7400", "", "router to call; doctor: several, with commas; also HOLDFAST_ENDPOINT") \
     X(key,           "key",          "KEY",      "",             "", "API key; also HOLDFAST_KEY") \
     X(output,        "output",       "FORMAT",   "table",        "", "table or json (short: -o)") \
     X(deadline_ms,   "deadline-ms",  "MS",       "10000",        "", "of a call, retries included") \

@@ -1,0 +1,93 @@
+/*
+ * doctor_facts: what `holdfast doctor` found out about a cluster, before anything is judged. What
+ * could not be found out is said to be so in each place: never a zero that looks like a fact.
+ */
+#ifndef CLIENT_CLI_DOCTOR_FACTS_H
+#define CLIENT_CLI_DOCTOR_FACTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DOCTOR_ROUTERS_MAX   16u
+#define DOCTOR_PROCESSES_MAX 640u
+#define DOCTOR_SHARDS_MAX    4096u
+#define DOCTOR_ETCD_MAX      16u
+#define DOCTOR_NAME_BYTES    64u
+#define DOCTOR_URL_BYTES     256u
+#define DOCTOR_WHY_BYTES     256u
+
+/* An endpoint of --endpoint. */
+struct router_facts {
+    char endpoint[DOCTOR_URL_BYTES];
+    bool answered;
+    uint32_t answer_ms;         /* The better of two calls of GetCluster. */
+    char why[DOCTOR_WHY_BYTES]; /* If it did not answer. */
+};
+
+enum process_role { PROCESS_ROUTER, PROCESS_NODE, PROCESS_COORDINATOR };
+enum disk_state { DISK_UNKNOWN, DISK_OK, DISK_LOW, DISK_FULL };
+
+struct process_facts {
+    enum process_role role;
+    char name[DOCTOR_NAME_BYTES];
+    uint64_t replica_id; /* Of a node. */
+    bool live;           /* A node's lease lives; others that are known at all do. */
+    bool answered;       /* It told of itself; nothing below is known else but the version. */
+    char version[DOCTOR_NAME_BYTES]; /* Empty: unknown. */
+    bool clock_known;
+    int64_t clock_ahead_ms;     /* Of this machine's clock; */
+    uint32_t clock_error_ms;    /* by so much more or less: half of the round trips. */
+    enum disk_state disk_state; /* Of a node. */
+    uint64_t disk_free_bytes, disk_free_min_bytes;
+    bool certificates_known;
+    uint64_t cluster_certificate_ms; /* When it expires, since 1970; 0: it has none. */
+    uint64_t public_certificate_ms;  /* A router's. */
+    uint32_t damaged, quarantined;   /* Replicas of a node. */
+};
+
+struct shard_facts {
+    uint32_t shard;
+    uint64_t owner;
+    bool serving;
+    uint32_t members, unreachable, catching_up; /* Replicas by the record, and those of them. */
+    bool diverged;                              /* Outcomes differ at one index. */
+    uint64_t learner;                           /* 0: none. */
+    uint64_t transfers_open, transfers_oldest_ms;
+};
+
+struct etcd_facts {
+    char endpoint[DOCTOR_URL_BYTES];
+    bool answered;
+    char version[DOCTOR_NAME_BYTES];
+    bool has_leader;
+    uint64_t database_bytes;
+    uint64_t quota_bytes; /* 0: it does not tell; etcd's default is 2 GiB. */
+    char alarms[128];     /* "NOSPACE", "CORRUPT"; empty: none. */
+    uint32_t answer_ms;
+};
+
+struct doctor_facts {
+    uint64_t now_ms; /* This machine's clock, since 1970. */
+    struct router_facts routers[DOCTOR_ROUTERS_MAX];
+    uint32_t router_count;
+    /* ---- the rest as the first router that answered tells it ---- */
+    bool cluster_known;
+    char coordinator[DOCTOR_NAME_BYTES]; /* Empty: nobody is elected. */
+    uint32_t replication_factor;
+    uint32_t shard_count;
+    struct process_facts *processes; /* DOCTOR_PROCESSES_MAX; as are the others. */
+    uint32_t process_count;
+    bool shards_known;
+    struct shard_facts *shards;
+    uint32_t shards_listed;
+    bool quarantine_known;
+    uint32_t players_quarantined;
+    bool etcd_known;
+    struct etcd_facts etcd[DOCTOR_ETCD_MAX];
+    uint32_t etcd_count;
+    bool audit_known;
+    bool audit_imbalance;
+    bool coordinator_halted;
+};
+
+#endif

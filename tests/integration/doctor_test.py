@@ -1,0 +1,96 @@
+"""holdfast doctor: nothing fails in a healthy cluster; what is broken is named, with what to do."""
+
+import json
+import subprocess
+import unittest
+
+from cluster import BIN, ROOT, Cluster, ClusterTest, free_port, wait_for
+
+UNKNOWN = {"clocks", "disks", "certificates", "etcd", "audit"}  # Not told by the admin API.
+
+
+class DoctorTest(ClusterTest):
+    @classmethod
+    def plan(cls):
+        return Cluster(shards=8)
+
+    def doctor(self, *words, endpoint=None):
+        """(exit code, report)"""
+        done = subprocess.run([BIN / "holdfast", "doctor", "-o", "json", "--endpoint",
+                               endpoint or self.cluster.endpoint, *words], capture_output=True, text=True,
+                              check=False, timeout=300)
+        self.assertEqual(done.stderr, "")
+        report = json.loads(done.stdout)
+        self.assertEqual(done.returncode, 1 if report["failed"] else 0, report)
+        for check in report["checks"]:
+            if check["level"] != "ok":
+                self.assertTrue(check["todo"], check)
+            if "runbook" in check:
+                self.assertTrue((ROOT / "docs/runbooks" / f"{check['runbook']}.md").exists(), check)
+        return done.returncode, report
+
+    @staticmethod
+    def levels(report, level):
+        return {c["check"] for c in report["checks"] if c["level"] == level}
+
+    @staticmethod
+    def texts(report, check, level):
+        return [c["what"] for c in report["checks"] if (c["check"], c["level"]) == (check, level)]
+
+    def settled(self):
+        code, report = self.doctor()
+        return report if code == 0 and not self.levels(report, "warn") - {"etcd"} else None
+
+    def test_a_healthy_cluster_passes_and_each_fault_is_named(self):
+        for player in range(20):
+            self.client.grant(f"d{player}", 1)
+        report = wait_for("nothing to complain of", self.settled)
+        self.assertEqual(self.levels(report, "unknown"), UNKNOWN, report)
+        self.assertEqual(self.levels(report, "ok"), {
+            "router", "coordinator", "nodes", "versions", "shards", "replicas", "learners",
+            "transfers", "players"} | self.levels(report, "ok"))
+
+        with self.subTest("a router that is not there"):
+            gone = f"http://127.0.0.1:{free_port()}"
+            code, report = self.doctor("--deadline-ms", "1500", endpoint=gone)
+            self.assertEqual((code, self.levels(report, "fail")), (1, {"router"}))
+            code, report = self.doctor("--deadline-ms", "1500",
+                                       endpoint=f"{gone},{self.cluster.endpoint}")
+            self.assertEqual((code, self.levels(report, "fail")), (1, {"router"}))
+            self.assertEqual(len(self.texts(report, "router", "ok")), 1)
+
+        with self.subTest("one node is dead"):
+            node = self.cluster.nodes[1]
+            node.kill()
+            report = wait_for("the node to be missed", lambda: self.misses(node.name))
+            self.assertIn("replicas", self.levels(report, "warn"))
+
+        with self.subTest("two of three are dead"):
+            self.cluster.nodes[2].kill()
+            report = wait_for("the shards to be missed", lambda: (
+                lambda code, r: r if code == 1 and "without a majority" in
+                " ".join(self.texts(r, "shards", "fail")) else None)(*self.doctor()))
+            self.assertIn("HoldfastShardsUnserved", {c.get("runbook") for c in report["checks"]})
+            self.assertIn("players", self.levels(report, "unknown"))
+
+        for node in self.cluster.nodes[1:]:
+            node.start()
+        wait_for("nothing to complain of", self.settled)
+
+    def misses(self, name):
+        code, report = self.doctor()
+        named = any(name in what or "has no lease" in what for what in self.texts(report, "nodes", "warn"))
+        return report if code == 0 and named else None
+
+    def test_it_is_read_by_people_too(self):
+        done = subprocess.run([BIN / "holdfast", "doctor", "--endpoint", self.cluster.endpoint],
+                              capture_output=True, text=True, check=False, timeout=300)
+        self.assertIn("coordinator", done.stdout)
+        self.assertRegex(done.stdout, r"\d+ ok, \d+ warnings, \d+ failed, \d+ unknown\n$")
+        used = subprocess.run([BIN / "holdfast", "doctor", "now"], capture_output=True, text=True,
+                              check=False, timeout=300)
+        self.assertEqual(used.returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
