@@ -14,7 +14,6 @@ struct native_request {
     struct native_door *door;
     struct call_reply reply;
     struct arena arena;
-    uint8_t trace[FRAME_TRACE_SIZE];
     struct slice body; /* A copy: the frame's is gone after the callback. */
     uint32_t method;
     struct native_request *next; /* In the pool, or among the open ones. */
@@ -191,7 +190,7 @@ void native_door_request(void *user, struct link *link, const struct frame *fram
         refuse(native, CODE(UNAVAILABLE), stopping);
         return;
     }
-    memcpy(native->trace, frame->trace, sizeof native->trace);
+    memcpy(native->request.trace.trace_id, frame->trace, FRAME_TRACE_SIZE);
     native->body = arena_copy(&native->arena, frame->body);
     if (proto_decode(method->request, native->body, &scope, &message) != ERR_OK) {
         refuse(native, CODE(INVALID_ARGUMENT), scope.error.message);
@@ -201,7 +200,6 @@ void native_door_request(void *user, struct link *link, const struct frame *fram
     native->request.encoded = native->body;
     native->request.arena = &native->arena;
     native->request.deadline_ms = deadline_of(door, frame);
-    native->request.trace = native->trace;
     /* A certificate of the cluster's CA is membership (DESIGN section 11). */
     native->request.scopes = SCOPES_ALL;
     native->request.peer =

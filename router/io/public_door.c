@@ -85,7 +85,7 @@ static void on_request(void *user, struct rpc_request *rpc)
         .encoded = rpc->encoded,
         .arena = rpc->arena,
         .deadline_ms = rpc->deadline_ms,
-        .trace = rpc->trace_id,
+        .trace = rpc->trace,
         .scopes = guest->scopes,
         .peer = rpc->peer,
         .allowance = guest->bucket,

@@ -35,7 +35,7 @@
     X(idle_timeout,        DURATION, "60s",                   100, 3600000,  "ms",        "a connection without a request for so long is closed") \
     X(deadline_default,    DURATION, "10s",                   100, 60000,    "ms",        "deadline of a request that names none") \
     X(deadline_max,        DURATION, "60s",                   100, 60000,    "ms",        "longest deadline a request may name") \
-    X(slow_request,        DURATION, "1s",                    1,   3600000,  "ms",        "requests slower than this are logged") \
+    X(slow_request,        DURATION, "1s",                    1,   3600000,  "ms",        "requests slower than this are logged, with where their time went") \
     X(drain_timeout,       DURATION, "15s",                   0,   300000,   "ms",        "on SIGTERM: how long open requests may take") \
     PROCESS_LOG_CONFIG(X)
 /* clang-format on */

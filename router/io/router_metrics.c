@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "router/io/slow_log.h"
 #include "runtime/base/check.h"
-#include "runtime/base/hex.h"
 
 #define CODES_MAX     64 /* Above every ErrorCode; 0 is success. */
 #define CODE_TEXT_MAX 48
@@ -18,6 +18,7 @@ struct refusal_reader {
 
 struct router_metrics {
     struct router_metrics_options options;
+    struct slow_log slow;
     const struct public_door *door;
     const struct gatekeeper *gatekeeper;
     struct refusal_reader refusals[GATEKEEPER_REASON_COUNT];
@@ -65,32 +66,21 @@ static struct counter *requests_counter(struct router_metrics *metrics,
     return *counter;
 }
 
-static void log_slow(const struct router_metrics *metrics, const struct request *request,
-                     Holdfast__V1__ErrorCode code, uint64_t latency_us)
-{
-    char text[CODE_TEXT_MAX];
-    char trace[2 * 16 + 1];
-
-    code_text(code, text);
-    hex_print(request->trace, 16, trace);
-    log_event(metrics->options.log, LOG_WARN, "request.slow",
-              LOG_S("method", request->method->name), LOG_N("ms", latency_us / 1000),
-              LOG_S("code", text), LOG_N("attempts", request->attempts),
-              LOG_S("peer", request->peer), LOG_S("trace", trace));
-}
-
 void router_metrics_finished(void *context, const struct request *request,
                              Holdfast__V1__ErrorCode code, uint64_t latency_us)
 {
     struct router_metrics *metrics = context;
+    char text[CODE_TEXT_MAX];
 
     counter_add_owned(requests_counter(metrics, request->method, code), 1);
     if (request->method->route == METHOD_STREAM) /* How long somebody listened is no latency. */
         return;
     if (metrics->latency[request->method->id] != NULL) /* NULL: an internal method was asked for. */
         histogram_observe_owned(metrics->latency[request->method->id], latency_us);
-    if (latency_us / 1000 >= metrics->options.slow_ms)
-        log_slow(metrics, request, code, latency_us);
+    if (latency_us / 1000 < metrics->options.slow_ms)
+        return;
+    code_text(code, text);
+    slow_log_request(&metrics->slow, request, text, latency_us * 1000);
 }
 
 /* ---- read at each scrape ---- */
@@ -205,6 +195,8 @@ struct router_metrics *router_metrics_new(const struct router_metrics_options *o
     const struct method_info *methods = method_all(&count);
 
     metrics->options = *options;
+    metrics->slow = (struct slow_log){ .log = options->log,
+                                       .gate = { .slow_ns = options->slow_ms * 1000000u } };
     for (size_t i = 0; i < count; i++) {
         const struct metric_label labels[] = { { "method", methods[i].name }, { NULL, NULL } };
 

@@ -354,6 +354,8 @@ static void make_dispatcher(struct router_process *process)
     };
 
     CHECK(getrandom(&caller.seed, sizeof caller.seed, 0) == (ssize_t)sizeof caller.seed);
+    CHECK(getrandom(&router.trace_seed, sizeof router.trace_seed, 0) ==
+          (ssize_t)sizeof router.trace_seed);
     process->caller = caller_new(&caller);
     process->servers = servers_new(&(struct servers_options){ .loop = process->loop,
                                                               .etcd = process->etcd,

@@ -85,7 +85,7 @@ static void start_part(struct policy_change *change, uint32_t shard)
         .mutation = true,
         .shard = shard,
         .deadline_ms = request->answer_by_ms,
-        .trace = request->trace,
+        .trace = request->trace.trace_id,
         .body = { data, size },
         .done = part_done,
     };

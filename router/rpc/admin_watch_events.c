@@ -217,7 +217,7 @@ static void node_ask(struct watched_node *node)
         .method = METHOD_LIST_NODE_EVENTS,
         .priority = (uint8_t)request->priority,
         .deadline_ms = WAIT_MS + MARGIN_MS,
-        .trace = request->trace,
+        .trace = request->trace.trace_id,
         .body = { body, protobuf_c_message_pack(&message.base, body) },
         .done = node_answered,
         .user = node,

@@ -21,8 +21,6 @@
 #define LIFE       9u
 
 static const struct log silent = { .level_min = LOG_ERROR };
-static const uint8_t no_trace[16];
-
 /* One stream's end, as a client sees it. */
 struct watcher {
     struct request request;
@@ -137,7 +135,6 @@ static void watch(struct fixture *f, struct watcher *reader, const char *cursor,
         .message = &message.base, /* Read before the stream begins. */
         .arena = &reader->arena,
         .deadline_ms = UINT64_MAX,
-        .trace = no_trace,
         .scopes = SCOPES_ALL,
         .peer = "test",
     };

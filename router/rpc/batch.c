@@ -39,7 +39,7 @@ static void part_done(struct caller_call *call, const struct caller_result *resu
     struct arena *arena = batch->request->arena;
 
     part->open = false;
-    batch->request->attempts += call->retry.sent;
+    forward_count(batch->request, call);
     outcome->failed = result->detail != NULL;
     if (outcome->failed && result->body.size == 0)
         outcome->bytes = refusal_bytes(arena, result->detail);
@@ -67,6 +67,7 @@ static void start_part(struct batch *batch, uint32_t place, const ProtobufCMessa
         return;
     }
     part->call.done = part_done;
+    part->call.at_once = true;
     part->open = true;
     batch->open++;
     caller_start(request->router->options.caller, &part->call);

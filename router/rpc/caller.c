@@ -103,6 +103,25 @@ static void end_given_up(struct caller_call *call, const struct retry_action *ac
 
 static void response_arrived(void *user, err result, const struct frame *response);
 
+/* What is sent while its request is being taken went at the request's own time. */
+static void note_attempt(struct caller_call *call, bool at_once)
+{
+    struct caller_trail *trail = &call->trail;
+    uint64_t since_ns = at_once ? 0 : loop_clock_ns() - call->started_ns;
+    uint32_t number = call->retry.sent - 1;
+
+    trail->sent_ns = since_ns;
+    trail->number = call->sent;
+    trail->node_us = 0;
+    trail->answered = false;
+    if (number == 0)
+        trail->first_ns = since_ns;
+    if (number < CALLER_ATTEMPTS_TOLD) {
+        trail->nodes[number] = call->retry.target.owner;
+        trail->at_ms[number] = (uint32_t)(since_ns / 1000000u);
+    }
+}
+
 static err send_call(struct caller_call *call, const struct retry_action *action)
 {
     struct caller *caller = call->caller;
@@ -135,6 +154,7 @@ static void fill_event(struct caller_call *call, struct retry_event *event)
 static struct retry_action drive(struct caller_call *call, struct retry_event *event)
 {
     struct caller *caller = call->caller;
+    bool at_once = event->type == RETRY_EVENT_START && call->at_once;
     struct retry_action action;
 
     fill_event(call, event);
@@ -146,6 +166,7 @@ static struct retry_action drive(struct caller_call *call, struct retry_event *e
         not_sent.failure = send_call(call, &action);
         if (not_sent.failure == ERR_OK) {
             caller->stats.attempts++;
+            note_attempt(call, at_once);
             return (struct retry_action){ .type = RETRY_ACTION_NONE };
         }
         call->sent = 0;
@@ -235,10 +256,13 @@ static void response_arrived(void *user, err result, const struct frame *respons
     struct caller_call *call = user;
 
     call->sent = 0;
-    if (result == ERR_OK)
+    if (result == ERR_OK) {
+        call->trail.answered = true;
+        call->trail.node_us = response->took_us;
         take_response(call, response);
-    else
+    } else {
         drive_and_end(call, &(struct retry_event){ .type = RETRY_EVENT_FAILED, .failure = result });
+    }
 }
 
 void caller_start(struct caller *caller, struct caller_call *call)
@@ -248,6 +272,7 @@ void caller_start(struct caller *caller, struct caller_call *call)
     CHECK(call->shard < CLUSTER_SHARDS_MAX);
     call->caller = caller;
     call->sent = 0;
+    call->trail = (struct caller_trail){ 0 };
     retry_init(&call->retry, call->mutation, call->deadline_ms);
     loop_timer_init(&call->timer, caller->loop, timer_fired, call);
     list_append(&caller->shards[call->shard], &call->place);

@@ -41,6 +41,19 @@ struct caller_place {
     struct caller_place *previous;
 };
 
+/* Where a call's time went, for the log of slow requests. `sent_ns` and at_ms are measured from
+ * started_ns; the clock is read for repeats alone. */
+#define CALLER_ATTEMPTS_TOLD 4u
+struct caller_trail {
+    uint64_t sent_ns;                     /* Of the last attempt. */
+    uint64_t first_ns;                    /* Of the first. */
+    uint64_t number;                      /* Of the last attempt's frame: its span. */
+    uint64_t nodes[CALLER_ATTEMPTS_TOLD]; /* Whom the first attempts went to, */
+    uint32_t at_ms[CALLER_ATTEMPTS_TOLD]; /* and when. */
+    uint32_t node_us;                     /* What the node says that it spent; 0: it did not. */
+    bool answered;
+};
+
 struct caller_call {
     /* ---- the user fills in ---- */
     uint16_t method;
@@ -48,6 +61,8 @@ struct caller_call {
     bool mutation; /* See struct retry_call. */
     uint32_t shard;
     uint64_t deadline_ms; /* On the loop's clock. */
+    uint64_t started_ns;  /* loop_clock_ns of its request; what the trail is measured from. */
+    bool at_once;         /* That is now. */
     const uint8_t *trace; /* FRAME_TRACE_SIZE bytes, or NULL. */
     struct slice body;    /* Encoded request; must stay until done. */
     /* Never called from inside caller_start or caller_cancel. May start other calls. */
@@ -60,6 +75,7 @@ struct caller_call {
     uint64_t sent;              /* Of node_port.start; 0: none open. */
     struct retry_action ending; /* What to tell from the timer; see caller_start. */
     struct caller_place place;
+    struct caller_trail trail;
 };
 
 /* call->shard < CLUSTER_SHARDS_MAX (CHECK). */

@@ -36,17 +36,25 @@ err forward_prepare(struct request *request, const struct forward_message *messa
     call->priority = (uint8_t)request->priority;
     call->mutation = message->method->route == METHOD_MUTATION;
     call->deadline_ms = request->answer_by_ms;
-    call->trace = request->trace;
+    call->trace = request->trace.trace_id;
+    call->started_ns = request->started_ns;
+    call->at_once = false;
     call->body = message->encoded.size > 0 ? message->encoded
                                            : encode_in_arena(request->arena, message->message);
     return ERR_OK;
+}
+
+void forward_count(struct request *request, const struct caller_call *call)
+{
+    request->attempts += call->retry.sent;
+    request->last_call = call;
 }
 
 static void forward_done(struct caller_call *call, const struct caller_result *result)
 {
     struct request *request = call->user;
 
-    request->attempts += call->retry.sent;
+    forward_count(request, call);
     if (result->detail != NULL)
         request_fail(request, result->detail);
     else
@@ -58,6 +66,7 @@ static void forward_cancel(struct request *request)
 {
     struct caller_call *call = request->state;
 
+    forward_count(request, call);
     caller_cancel(call);
     request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OUTCOME_UNKNOWN,
                       "the caller has gone");
@@ -67,6 +76,7 @@ static void forward_start(struct request *request, struct caller_call *call)
 {
     call->done = forward_done;
     call->user = request;
+    call->at_once = true;
     request->state = call;
     request->cancel = forward_cancel;
     caller_start(request->router->options.caller, call);
@@ -118,7 +128,8 @@ void forward_shard_handle(struct request *request)
         .mutation = request->method->route == METHOD_SHARD_WRITE,
         .shard = shard,
         .deadline_ms = request->answer_by_ms,
-        .trace = request->trace,
+        .trace = request->trace.trace_id,
+        .started_ns = request->started_ns,
         .body = request->encoded.size > 0 ? request->encoded
                                           : encode_in_arena(request->arena, request->message),
     };

@@ -23,4 +23,7 @@ struct forward_message {
 NODISCARD err forward_prepare(struct request *request, const struct forward_message *message,
                               struct caller_call *call, Holdfast__V1__ErrorDetail *ret_detail);
 
+/* From `done`, or before caller_cancel: what the request's slow line tells of that call. */
+void forward_count(struct request *request, const struct caller_call *call);
+
 #endif

@@ -6,6 +6,7 @@
 #include "router/core/refusal.h"
 #include "router/core/route.h"
 #include "router/core/trace_cursor.h"
+#include "router/rpc/forward.h"
 #include "router/rpc/handlers.h"
 #include "runtime/cluster/shard_map.h"
 #include "runtime/codec/proto_codec.h"
@@ -100,7 +101,7 @@ static void shard_answered(struct caller_call *call, const struct caller_result 
     struct codec_scope scope = { .arena = trace->request->arena };
     ProtobufCMessage *history;
 
-    trace->request->attempts += call->retry.sent;
+    forward_count(trace->request, call);
     if (result->detail != NULL) {
         request_fail(trace->request, result->detail);
         return;
@@ -135,7 +136,8 @@ static void trace_call(struct trace *trace)
         .priority = (uint8_t)request->priority,
         .shard = trace->at.shard,
         .deadline_ms = request->answer_by_ms,
-        .trace = request->trace,
+        .trace = request->trace.trace_id,
+        .started_ns = request->started_ns,
         .body = { body, size },
         .done = shard_answered,
         .user = trace,

@@ -41,7 +41,7 @@ static void ask(struct node_survey *survey, struct node_answer *answer)
         .method = (uint16_t)survey->question->method,
         .priority = (uint8_t)request->priority,
         .deadline_ms = ROUTER_STATUS_MS_MAX,
-        .trace = request->trace,
+        .trace = request->trace.trace_id,
         .body = survey->question->body(survey, answer->replica_id),
         .done = answered,
         .user = answer,

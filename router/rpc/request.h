@@ -16,7 +16,9 @@
 #include "router/core/admission.h"
 #include "router/core/rate_limit.h"
 #include "runtime/base/arena.h"
+#include "runtime/trace/trace_context.h"
 
+struct caller_call;
 struct request;
 struct router;
 
@@ -39,10 +41,10 @@ struct request {
     const ProtobufCMessage *message; /* Of method->request, in `arena`. */
     struct slice encoded;            /* The same in protobuf, if it came so; else empty. */
     struct arena *arena;
-    uint64_t deadline_ms; /* On the loop's clock. */
-    const uint8_t *trace; /* 16 bytes. */
-    uint32_t scopes;      /* Of enum scope: what the caller's key is for. */
-    const char *peer;     /* "10.0.0.1:5123", for logs. */
+    uint64_t deadline_ms;      /* On the loop's clock. */
+    struct trace_parent trace; /* Zeros: the dispatcher begins one. */
+    uint32_t scopes;           /* Of enum scope: what the caller's key is for. */
+    const char *peer;          /* "10.0.0.1:5123", for logs. */
     /* What the caller's key may do a second, of which the door took one call: the others that a
      * batch stands for are taken inside router_dispatch, where alone it is good. NULL: no limit. */
     struct rate_bucket *allowance;
@@ -54,6 +56,8 @@ struct request {
     enum admission_priority priority;
     uint32_t weight;   /* Calls it stands for in admission; 0: not admitted. */
     uint32_t attempts; /* Sent to nodes, for the slow log. */
+    /* Of the call to a node that ended last; NULL: there was none. Lives in `arena`. */
+    const struct caller_call *last_call;
     /* ---- the handler's ---- */
     void *state;
     /* The caller has gone: ends the request. Every handler that answers later sets it. */

@@ -7,7 +7,7 @@
 
 void router_init(struct router *router, const struct router_options *options)
 {
-    *router = (struct router){ .options = *options };
+    *router = (struct router){ .options = *options, .random = options->trace_seed | 1 };
     admission_init(&router->admission, options->in_flight_max);
 }
 
@@ -151,6 +151,9 @@ void router_dispatch(struct router *router, struct request *request)
     request->started_ns = loop_clock_ns();
     request->weight = 0;
     request->attempts = 0;
+    request->last_call = NULL;
+    if (!trace_is_set(request->trace.trace_id))
+        trace_id_init(request->trace.trace_id, &router->random);
     request->state = NULL;
     request->cancel = NULL;
     request->writable = NULL;

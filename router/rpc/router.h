@@ -38,12 +38,14 @@ struct router_options {
     struct etcd *etcd;
     struct servers *servers;
     uint32_t in_flight_max;
+    uint64_t trace_seed; /* Where the ids of traces that begin here come from; any number. */
     struct router_observer observer; /* `finished` may be NULL. */
 };
 
 struct router {
     struct router_options options;
     struct admission admission;
+    uint64_t random;             /* For traces. */
     struct buf scratch;          /* For one encoding at a time, within one callback. */
     struct event_watch *watches; /* Streams of events: admin_watch_events.c. */
     uint32_t watch_count;

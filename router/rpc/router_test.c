@@ -24,8 +24,6 @@
 #define SHARDS     4u
 
 static const struct log silent = { .level_min = LOG_ERROR };
-static const uint8_t no_trace[16];
-
 struct fixture {
     struct loop *loop;
     struct etcd *etcd;
@@ -152,7 +150,6 @@ static void dispatch(struct fixture *f, uint32_t method, const ProtobufCMessage 
         .message = message,
         .arena = &f->arena,
         .deadline_ms = loop_now_ms(f->loop) + 5000,
-        .trace = no_trace,
         .peer = "test",
         .scopes = SCOPES_ALL,
     };

@@ -93,7 +93,7 @@ static void start_part(struct renewal *renewal, uint32_t group, uint64_t deadlin
         .priority = (uint8_t)request->priority,
         .shard = renewal->plan.groups[group].shard,
         .deadline_ms = deadline_ms,
-        .trace = request->trace,
+        .trace = request->trace.trace_id,
         .body = { data, size },
         .done = part_done,
     };

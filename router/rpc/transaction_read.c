@@ -94,7 +94,7 @@ static void part_done(struct caller_call *call, const struct caller_result *resu
     ProtobufCMessage *message;
 
     part->open = false;
-    reading->request->attempts += call->retry.sent;
+    forward_count(reading->request, call);
     if (result->detail != NULL) {
         fail(reading, result->detail);
         return;

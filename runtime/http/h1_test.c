@@ -82,6 +82,38 @@ static void pipelined_answers_keep_their_order(void **state)
     buf_deinit(&out);
 }
 
+static void a_trace_is_taken_from_one_valid_header_alone(void **state)
+{
+#define PARENT "traceparent: 00-0123456789abcdef0123456789abcdef-00000000000000aa-01\r\n"
+    static const char *const headers[] = {
+        PARENT "tracestate: a=b\r\n",
+        PARENT PARENT,
+        "traceparent: 00-00000000000000000000000000000000-00000000000000aa-01\r\n",
+    };
+    struct fixture *f = *state;
+    struct buf out = { 0 };
+
+    f->keep = true;
+    fixture_start(f);
+    struct client client = client_connect(f);
+    for (size_t i = 0; i < ARRAY_SIZE(headers); i++)
+        buf_printf(&out,
+                   "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n%s"
+                   "Content-Length: 2\r\n\r\n{}",
+                   PATH_BALANCES, headers[i]);
+    client_send(&client, out.data, out.size);
+    assert_true(fixture_await(f, &f->requests, 3));
+    assert_int_equal(f->kept[0]->trace.trace_id[15], 0xef);
+    assert_int_equal(f->kept[0]->trace.span, 0xaa);
+    assert_false(trace_is_set(f->kept[1]->trace.trace_id));
+    assert_false(trace_is_set(f->kept[2]->trace.trace_id));
+    while (f->kept_count > 0)
+        fixture_answer(f->kept[--f->kept_count]);
+    client_close(&client);
+    buf_deinit(&out);
+#undef PARENT
+}
+
 static void reading_stops_when_enough_requests_wait(void **state)
 {
     struct fixture *f = *state;
@@ -475,6 +507,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_call_is_answered_and_the_connection_lives_on),
         TEST(pipelined_answers_keep_their_order),
+        TEST(a_trace_is_taken_from_one_valid_header_alone),
         TEST(reading_stops_when_enough_requests_wait),
         TEST(bytes_may_come_one_by_one_and_in_chunks),
         TEST(ambiguous_requests_are_refused),

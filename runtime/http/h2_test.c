@@ -342,8 +342,8 @@ static void deadline_key_and_trace_reach_the_handler(void **state)
     peer_call(&peer, PATH_BALANCES, "application/grpc", BALANCES_ABC, timeout);
     peer_call(&peer, PATH_BALANCES, "application/grpc", BALANCES_ABC, key);
     assert_true(fixture_await(f, &f->requests, 3));
-    assert_int_equal(f->kept[0]->trace_id[0], 0x01);
-    assert_int_equal(f->kept[0]->trace_id[15], 0xEF);
+    assert_int_equal(f->kept[0]->trace.trace_id[0], 0x01);
+    assert_int_equal(f->kept[0]->trace.trace_id[15], 0xEF);
     assert_true(f->kept[1]->deadline_ms <= loop_now_ms(f->loop) + 250);
     assert_true(f->kept[0]->deadline_ms > loop_now_ms(f->loop) + 5000);
     assert_true(slice_equal(f->kept[2]->api_key, SLICE_LITERAL("secret")));

@@ -17,6 +17,22 @@ struct slice http_header_find(const struct http_exchange *exchange, const char *
     return (struct slice){ 0 };
 }
 
+bool http_header_find_sole(const struct http_exchange *exchange, const char *name,
+                           struct slice *ret_value)
+{
+    size_t size = strlen(name);
+    size_t count = 0;
+
+    for (size_t i = 0; i < exchange->header_count; i++) {
+        struct slice given = exchange->headers[i].name;
+        if (given.size != size || memcmp(given.data, name, size) != 0)
+            continue;
+        *ret_value = exchange->headers[i].value;
+        count++;
+    }
+    return count == 1;
+}
+
 bool http_text_equal(struct slice text, const char *expected)
 {
     return strlen(expected) == text.size &&

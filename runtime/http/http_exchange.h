@@ -89,6 +89,9 @@ struct http_handlers {
 
 /* A header's value; empty when it is not there. */
 struct slice http_header_find(const struct http_exchange *exchange, const char *name);
+/* False: it is not there exactly once. */
+bool http_header_find_sole(const struct http_exchange *exchange, const char *name,
+                           struct slice *ret_value);
 /* ASCII case does not matter. */
 bool http_text_equal(struct slice text, const char *expected);
 const char *http_peer(const struct http_exchange *exchange);

@@ -99,36 +99,6 @@ bool rpc_grpc_timeout_parse(struct slice value, uint64_t *ret_ms)
     }
 }
 
-/* Lower case only, as the specification demands. */
-static int hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* "00-" trace id "-" parent id "-" flags */
-bool rpc_traceparent_parse(struct slice value, uint8_t ret_trace_id[16])
-{
-    uint8_t id[16];
-    uint8_t any = 0;
-
-    if (value.size < 55 || value.data[2] != '-' || value.data[35] != '-' || value.data[52] != '-')
-        return false;
-    for (size_t i = 0; i < sizeof id; i++) {
-        int high = hex_digit(value.data[3 + 2 * i]);
-        int low = hex_digit(value.data[4 + 2 * i]);
-        if (high < 0 || low < 0)
-            return false;
-        id[i] = (uint8_t)(high << 4 | low);
-        any |= id[i];
-    }
-    if (any == 0)
-        return false;
-    memcpy(ret_trace_id, id, sizeof id);
-    return true;
-}
-
 struct slice rpc_bearer_parse(struct slice authorization)
 {
     static const char scheme[] = "bearer ";

@@ -14,8 +14,6 @@ const char *rpc_content_type(enum rpc_protocol protocol, bool json);
 bool rpc_connect_timeout_parse(struct slice value, uint64_t *ret_ms);
 /* grpc-timeout: 1 to 8 digits and a unit of H M S m u n; rounded up to milliseconds. */
 bool rpc_grpc_timeout_parse(struct slice value, uint64_t *ret_ms);
-/* W3C Trace Context: the trace id of `traceparent`. False: malformed or all zeros. */
-bool rpc_traceparent_parse(struct slice value, uint8_t ret_trace_id[16]);
 /* What follows "Bearer "; empty when it is another scheme. */
 struct slice rpc_bearer_parse(struct slice authorization);
 /* Whether `origin` is in the comma-separated list, or the list is "*". NULL allows none. */

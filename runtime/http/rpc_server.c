@@ -149,6 +149,16 @@ static bool check_version(struct rpc_call *call)
     return false;
 }
 
+/* Two of them are as good as none (Trace Context, section 3.2); `tracestate` is dropped, as whoever
+ * takes no part in a trace by spans of its own may do. */
+static void read_trace(struct rpc_call *call)
+{
+    struct slice parent;
+
+    if (http_header_find_sole(call->exchange, "traceparent", &parent))
+        (void)trace_parent_parse(parent, &call->request.trace);
+}
+
 static void read_identity(struct rpc_call *call)
 {
     const struct http_exchange *exchange = call->exchange;
@@ -157,9 +167,7 @@ static void read_identity(struct rpc_call *call)
     request->api_key = rpc_bearer_parse(http_header_find(exchange, "authorization"));
     request->peer =
         (const char *)arena_copy(&call->arena, slice_from_text(http_peer(exchange))).data;
-    struct slice parent = http_header_find(exchange, "traceparent");
-    if (parent.size > 0)
-        (void)rpc_traceparent_parse(parent, request->trace_id);
+    read_trace(call);
 }
 
 /* ---- the message of a call ---- */

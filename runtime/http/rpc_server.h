@@ -23,6 +23,7 @@
 #include "runtime/base/log.h"
 #include "runtime/http/http_limits.h"
 #include "runtime/loop/loop.h"
+#include "runtime/trace/trace_context.h"
 
 struct rpc_server;
 struct tls_config;
@@ -40,7 +41,7 @@ struct rpc_request {
                                 * may be any; UINT64_MAX when the caller names none.         */
     struct slice api_key;      /* "Authorization: Bearer <this>"; empty without one.         */
     const char *peer;          /* "10.0.0.1:5123"                                            */
-    uint8_t trace_id[16];      /* From `traceparent`; zeros without one.                     */
+    struct trace_parent trace; /* From `traceparent`; zeros without one that is valid.       */
     enum rpc_protocol protocol;
     bool json;      /* The caller speaks JSON.                                    */
     bool cancelled; /* The caller is gone.                                        */

@@ -76,19 +76,9 @@ static void content_types_name_protocol_and_encoding(void **state)
     assert_false(rpc_content_type_parse(SLICE_LITERAL(""), &protocol, &json));
 }
 
-static void trace_key_and_origin_are_parsed(void **state)
+static void key_and_origin_are_parsed(void **state)
 {
-    uint8_t id[16] = { 0 };
-
     (void)state;
-    assert_true(rpc_traceparent_parse(
-        SLICE_LITERAL("00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"), id));
-    assert_int_equal(id[7], 0xEF);
-    assert_false(rpc_traceparent_parse(
-        SLICE_LITERAL("00-00000000000000000000000000000000-0123456789abcdef-01"), id));
-    assert_false(rpc_traceparent_parse(
-        SLICE_LITERAL("00-0123456789ABCDEF0123456789abcdef-0123456789abcdef-01"), id));
-    assert_false(rpc_traceparent_parse(SLICE_LITERAL("00-01"), id));
     assert_true(slice_equal(rpc_bearer_parse(SLICE_LITERAL("bearer  k1")), SLICE_LITERAL("k1")));
     assert_int_equal(rpc_bearer_parse(SLICE_LITERAL("Basic k1")).size, 0);
     assert_int_equal(rpc_bearer_parse(SLICE_LITERAL("Bearer ")).size, 0);
@@ -395,7 +385,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(timeouts_are_read_in_every_unit),
         cmocka_unit_test(content_types_name_protocol_and_encoding),
-        cmocka_unit_test(trace_key_and_origin_are_parsed),
+        cmocka_unit_test(key_and_origin_are_parsed),
         cmocka_unit_test(every_error_code_has_a_status),
         TEST(bad_json_is_answered_with_the_field),
         TEST(who_may_not_enter_is_refused_unread),

@@ -327,7 +327,11 @@ err call_answer(struct calls *calls, const struct call_reply *reply, uint16_t st
 {
     struct link *link = link_find(calls->options.hub, reply->link);
     struct frame frame = {
-        .kind = FRAME_RESPONSE, .request_id = reply->request_id, .status = status, .body = body
+        .kind = FRAME_RESPONSE,
+        .request_id = reply->request_id,
+        .took_us = reply->took_us,
+        .status = status,
+        .body = body,
     };
 
     memcpy(frame.trace, reply->trace, FRAME_TRACE_SIZE);

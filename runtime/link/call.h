@@ -33,6 +33,7 @@ struct call_reply {
     struct link_ref link;
     uint64_t request_id;
     uint8_t trace[FRAME_TRACE_SIZE];
+    uint32_t took_us; /* Ours to fill in before call_answer, or 0: what we spent on it. */
 };
 
 struct calls_options {

@@ -2,7 +2,7 @@
  * frame: the one wire format between processes (DESIGN section 9). Pure: encodes into a buffer
  * and decodes from one; no I/O, safe on any bytes whatever.
  *
- *   offset 0 u32 length of all that follows     16 u32 deadline_ms      20 u16 status
+ *   offset 0 u32 length of all that follows     16 u32 deadline_ms or took_us   20 u16 status
  *          4 u8 kind   5 u8 priority            22 u16 0 (reserved, must be 0)
  *          6 u16 method   8 u64 request_id      24 16 bytes trace id    40 body
  * Integers are little-endian.
@@ -39,8 +39,13 @@ struct frame {
     uint8_t priority; /* 0 is ordinary; greater is more urgent. For the user's queues. */
     uint16_t method;
     uint16_t status;
-    uint32_t deadline_ms; /* What is left of the caller's time; 0: no deadline. */
+    union {
+        uint32_t deadline_ms; /* REQUEST: what is left of the caller's time; 0: no deadline. */
+        uint32_t took_us;     /* RESPONSE: from the request's arrival to this; 0: not told. */
+    };
     uint64_t request_id;
+    /* REQUEST, and of the RESPONSE to it; a MESSAGE may name that of one request it is about.
+     * Zeros: none. Nobody decides anything by it. */
     uint8_t trace[FRAME_TRACE_SIZE];
     struct slice body; /* Decoded: borrowed from the decoder until its next call. */
 };
