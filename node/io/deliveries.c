@@ -131,8 +131,14 @@ static err start_local(struct delivery *delivery)
     if (d->workers == NULL)
         return ERR_UNAVAILABLE;
     delivery->call = CALL_BIT | (++d->calls_made << PLACE_BITS & ~CALL_BIT) | delivery->place;
-    return workers_call(d->workers, delivery->destination, delivery->call, METHOD_CHANNEL_DELIVER,
-                        buf_slice(&delivery->bytes), loop_now_ms(d->options.loop) + DEADLINE_MS);
+    const struct worker_request request = {
+        .shard = delivery->destination,
+        .method = METHOD_CHANNEL_DELIVER,
+        .call = delivery->call,
+        .deadline_ms = loop_now_ms(d->options.loop) + DEADLINE_MS,
+        .bytes = buf_slice(&delivery->bytes),
+    };
+    return workers_call(d->workers, &request);
 }
 
 static void start(struct delivery *delivery)

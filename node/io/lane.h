@@ -12,9 +12,10 @@
 #define LANE_BYTES_MAX (64u * 1024u * 1024u)
 
 enum parcel_kind {
-    PARCEL_CALL,      /* shard, id: call, method, deadline_ms, bytes: request */
+    PARCEL_CALL,      /* shard, id: call, method, deadline_ms, bytes: request,
+                         arrived_ns, number, trace                            */
     PARCEL_CANCEL,    /* shard, id: call                                      */
-    PARCEL_MESSAGE,   /* id: replica it is from or for, bytes                 */
+    PARCEL_MESSAGE,   /* id: replica it is from or for, bytes, trace          */
     PARCEL_RECORD,    /* shard, record                                        */
     PARCEL_ANSWER,    /* id: call, reply, bytes: body                         */
     PARCEL_ROLE,      /* shard                                                */
@@ -34,7 +35,10 @@ struct parcel {
     struct rep_record record;
     struct shard_reply reply;
     struct shard_delivery delivery;
-    struct slice bytes; /* Copied by lane_send. */
+    struct slice bytes;  /* Copied by lane_send. */
+    uint64_t arrived_ns; /* CALL, as in worker_request, */
+    uint64_t number;
+    uint8_t trace[16]; /* and MESSAGE; zeros: none. */
 };
 
 struct lane {

@@ -62,16 +62,17 @@ static void fail(struct node *node, const char *what, const char *why)
 
 /* ---- what the parts tell each other ---- */
 
-static void on_send(void *user, uint64_t replica, const struct rep_message *message)
+static void on_send(void *user, uint64_t replica, const struct rep_message *message,
+                    const uint8_t *trace)
 {
     struct node *node = user;
-    peers_send(node->peers, replica, message);
+    peers_send(node->peers, replica, message, trace);
 }
 
-static void on_send_encoded(void *user, uint64_t replica, struct slice bytes)
+static void on_send_encoded(void *user, uint64_t replica, struct slice bytes, const uint8_t *trace)
 {
     struct node *node = user;
-    peers_send_encoded(node->peers, replica, bytes);
+    peers_send_encoded(node->peers, replica, bytes, trace);
 }
 
 static void on_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
@@ -108,11 +109,13 @@ static void on_damaged(void *user, uint32_t shard, const char *text)
     fail(node, "damaged disk", text);
 }
 
-static void on_peer_message(void *user, uint64_t from, struct slice bytes)
+static void on_peer_message(void *user, uint64_t from, struct slice bytes, const uint8_t *trace)
 {
     struct node *node = user;
 
-    if (node->workers != NULL && workers_message(node->workers, from, bytes) != ERR_OK)
+    if (!trace_is_set(trace))
+        trace = NULL;
+    if (node->workers != NULL && workers_message(node->workers, from, bytes, trace) != ERR_OK)
         log_event(node->log, LOG_ERROR, "peer.malformed_message", LOG_N("replica", from));
 }
 
@@ -357,6 +360,7 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
         .checkpoint_interval_ms = node->config->checkpoint_interval,
         .tick_ms = (uint32_t)node->config->tick,
         .loads_max = node->config->loads_max,
+        .slow_ms = node->config->slow_request,
         .ops = { .send = on_send,
                  .answer = on_answer,
                  .deliver = on_deliver,

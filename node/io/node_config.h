@@ -33,6 +33,7 @@
     X(calls_max,           U32,      "65536",                 16,      1048575,       "",          "calls of routers waiting for an answer") \
     X(bulk_calls_max,      U32,      "512",                   16,     65536,         "",          "bulk calls on their way at once; more wait, lest purchases wait behind them") \
     X(loads_max,           U32,      "64",                    1,       65536,         "",          "batches of cold rows being read at once") \
+    X(slow_request,        DURATION, "1s",                    1,       3600000,       "ms",        "calls slower than this are logged, with where their time went; log writes, too") \
     X(workers,             U32,      "1",                     1,       64,            "",          "threads that own shards; shard n belongs to worker n % workers") \
     PROCESS_LOG_CONFIG(X)
 /* clang-format on */

@@ -66,7 +66,7 @@ static void on_frame(void *user, struct link *link, const struct frame *frame)
 
     if (frame->kind == FRAME_MESSAGE)
         peers->options.message(peers->options.user, (uint64_t)(uintptr_t)link_data(link),
-                               frame->body);
+                               frame->body, frame->trace);
     else
         (void)calls_frame(peers->options.calls, link, frame);
 }
@@ -148,10 +148,13 @@ void peers_set_address(struct peers *peers, uint64_t replica, const char *addres
                   LOG_S("address", address));
 }
 
-static void send_to(struct peers *peers, struct link *link, struct slice bytes)
+static void send_to(struct peers *peers, struct link *link, struct slice bytes,
+                    const uint8_t *trace)
 {
     struct frame frame = { .kind = FRAME_MESSAGE, .body = bytes };
 
+    if (trace != NULL)
+        memcpy(frame.trace, trace, sizeof frame.trace);
     /* A full queue loses the message, as the network might: replication repeats it. */
     err e = link_send(link, &frame);
     if (e == ERR_TOO_LARGE)
@@ -165,7 +168,8 @@ static struct link *link_to(struct peers *peers, uint64_t replica)
     return peer != NULL ? link_find(peers->options.hub, peer->ref) : NULL;
 }
 
-void peers_send(struct peers *peers, uint64_t replica, const struct rep_message *message)
+void peers_send(struct peers *peers, uint64_t replica, const struct rep_message *message,
+                const uint8_t *trace)
 {
     struct link *link = link_to(peers, replica);
 
@@ -173,15 +177,16 @@ void peers_send(struct peers *peers, uint64_t replica, const struct rep_message 
         return;
     buf_clear(&peers->scratch);
     rep_message_encode(message, &peers->scratch);
-    send_to(peers, link, buf_slice(&peers->scratch));
+    send_to(peers, link, buf_slice(&peers->scratch), trace);
 }
 
-void peers_send_encoded(struct peers *peers, uint64_t replica, struct slice bytes)
+void peers_send_encoded(struct peers *peers, uint64_t replica, struct slice bytes,
+                        const uint8_t *trace)
 {
     struct link *link = link_to(peers, replica);
 
     if (link != NULL)
-        send_to(peers, link, bytes);
+        send_to(peers, link, bytes, trace);
 }
 
 struct link *peers_link(struct peers *peers, uint64_t replica)

@@ -20,8 +20,9 @@ struct peers_options {
     const char *listen;
     /* Gets every other frame, and the end of each link; of the same hub. */
     struct calls *calls;
-    /* A MESSAGE frame from a replica; bytes are borrowed. */
-    void (*message)(void *user, uint64_t from, struct slice bytes);
+    /* A MESSAGE frame from a replica; bytes are borrowed, and the trace that came along (zeros:
+     * none). */
+    void (*message)(void *user, uint64_t from, struct slice bytes, const uint8_t *trace);
     void *user;
 };
 
@@ -31,10 +32,13 @@ uint16_t peers_port(const struct peers *peers);
 
 /* Learns or changes where a replica is; dials it if that is this side's part. */
 void peers_set_address(struct peers *peers, uint64_t replica, const char *address);
-/* Encodes and sends; dropped when the replica is not reachable or its queue is full. */
-void peers_send(struct peers *peers, uint64_t replica, const struct rep_message *message);
+/* Encodes and sends; dropped when the replica is not reachable or its queue is full. `trace`:
+ * FRAME_TRACE_SIZE bytes, for the other's log; NULL: none. */
+void peers_send(struct peers *peers, uint64_t replica, const struct rep_message *message,
+                const uint8_t *trace);
 /* The same, encoded already. */
-void peers_send_encoded(struct peers *peers, uint64_t replica, struct slice bytes);
+void peers_send_encoded(struct peers *peers, uint64_t replica, struct slice bytes,
+                        const uint8_t *trace);
 /* For calls to a replica, by the calls object given. NULL: not reachable now. */
 struct link *peers_link(struct peers *peers, uint64_t replica);
 /* How a replica seems from here, in milliseconds; zeros when it is well. False: never heard of. */

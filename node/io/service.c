@@ -22,6 +22,7 @@ struct open_call {
     uint32_t next_free;
     bool waits; /* In `bulk`, not at its shard yet. */
     bool bulk;  /* Passed from there. */
+    bool waited;
 };
 
 /* Callers' calls by priority (router/core/admission.h): of all places, bulk may fill 60 %, ordinary
@@ -104,6 +105,7 @@ static void open_end(struct service *service, struct open_call *open)
     }
     open->bulk = false;
     open->waits = false;
+    open->waited = false;
     open->id = 0;
     service->open_count--;
     open->next_free = service->first_free;
@@ -141,8 +143,9 @@ void service_answer(void *user, uint64_t call, const struct shard_reply *reply, 
         memcpy(hint_bytes, service->scratch.data, sizeof hint_bytes);
         body = (struct slice){ hint_bytes, sizeof hint_bytes };
     }
-    node_metrics_call(service->options.metrics, open->method, reply->status,
-                      (loop_clock_ns() - open->begun_ns) / 1000);
+    uint64_t took_us = (loop_clock_ns() - open->begun_ns) / 1000;
+    node_metrics_call(service->options.metrics, open->method, reply->status, took_us);
+    open->reply.took_us = took_us < UINT32_MAX ? (uint32_t)took_us : UINT32_MAX;
     answer(service, &open->reply, wire_status_of(reply->status), body);
     open_end(service, open);
 }
@@ -203,9 +206,19 @@ static void call_begin(struct service *service, struct open_call *open,
                        const struct bulk_call *call, struct slice request)
 {
     struct call_reply reply = open->reply;
+    struct worker_request asked = {
+        .shard = call->shard,
+        .method = call->method,
+        .call = call->id,
+        .deadline_ms = call->deadline_ms,
+        .bytes = request,
+        .arrived_ns = open->begun_ns,
+        .begun_ns = open->waited ? 0 : open->begun_ns,
+        .number = reply.request_id,
+    };
 
-    err e = workers_call(service->workers, call->shard, call->id, call->method, request,
-                         call->deadline_ms);
+    memcpy(asked.trace, reply.trace, sizeof asked.trace);
+    err e = workers_call(service->workers, &asked);
     if (e == ERR_OK)
         return;
     open_end(service, open);
@@ -240,6 +253,7 @@ static void bulk_begin(struct service *service, const struct bulk_call *call, ui
         return;
     }
     open->waits = false;
+    open->waited = true;
     open->bulk = true;
     if (now_ms < call->deadline_ms) {
         call_begin(service, open, call, (struct slice){ call->bytes, call->size });

@@ -1,6 +1,7 @@
 #include "node/io/worker.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "idl/method.h"
 #include "node/io/worker_internal.h"
@@ -53,6 +54,17 @@ static void publish(struct worker *worker, uint32_t shard)
     shard_views_publish(worker->options.views, slot->shard, slot->checkpoints, slot->replayed);
 }
 
+static void send_message(struct worker *worker, const struct rep_send *send)
+{
+    const struct rep_message *message = &send->message;
+    const uint8_t *trace = NULL;
+
+    if (message->type == REP_MSG_APPEND && message->entry_count > 0)
+        trace = spans_trace(worker->spans, message->shard, message->entries[0]->index,
+                            message->entries[message->entry_count - 1]->index);
+    worker->options.ops.send(worker->options.user, send->to, message, trace);
+}
+
 static void carry_out(struct worker *worker, uint32_t shard)
 {
     struct shard_out *out = &worker->out;
@@ -61,12 +73,13 @@ static void carry_out(struct worker *worker, uint32_t shard)
     if (out->rep.write_count > 0)
         worker_write_submit(worker, shard, &out->rep);
     for (uint32_t i = 0; i < out->rep.send_count; i++)
-        ops->send(worker->options.user, out->rep.sends[i].to, &out->rep.sends[i].message);
+        send_message(worker, &out->rep.sends[i]);
     for (uint32_t i = 0; i < out->rep.log_read_count; i++)
         worker_load_log(worker, shard, &out->rep.log_reads[i]);
     for (uint32_t i = 0; i < out->reply_count; i++) {
         const struct shard_reply *reply = &out->replies[i];
         struct slice body = { out->bytes.data + reply->offset, reply->size };
+        worker_slow_answer(worker, reply->call, reply->status);
         ops->answer(worker->options.user, reply->call, reply, body);
     }
     for (uint32_t i = 0; i < out->delivery_count; i++) {
@@ -103,7 +116,9 @@ void worker_step(struct worker *worker, uint32_t shard, struct shard_event *even
     event->now_ms = loop_now_ms(worker->options.loop);
     event->unix_ms = loop_wall_ms();
     shard_step(slot->shard, event, &worker->out);
+    worker_slow_step(worker, shard, event);
     carry_out(worker, shard);
+    worker->clock_ns = 0;
     pace_follow(worker, slot, flush_list_add(worker, shard));
     if (shard_at_cut(slot->shard))
         worker_backup_freeze(worker, shard);
@@ -123,7 +138,9 @@ static void flush_shard(struct worker *worker, uint32_t shard)
             .unix_ms = loop_wall_ms(),
         };
         shard_step(flushed, &flush, &worker->out);
+        worker_slow_step(worker, shard, &flush);
         carry_out(worker, shard);
+        worker->clock_ns = 0;
         pace_follow(worker, &worker->slots[shard], false);
     }
     if (shard_at_cut(flushed))
@@ -231,6 +248,7 @@ static void on_tick(void *user)
 {
     struct worker *worker = user;
 
+    worker_slow_tick(worker);
     follow_space(worker);
     for (uint32_t i = 0; i < worker->options.shard_count; i++) {
         struct shard_event tick = { .type = SHARD_TICK };
@@ -251,6 +269,8 @@ err worker_new(const struct worker_options *options, struct worker **ret_worker)
 
     worker->options = *options;
     worker->slots = mem_zalloc(sizeof *worker->slots * options->shard_count);
+    worker->spans = spans_new(options->shard_count);
+    worker->slow.slow_ns = options->slow_ms * 1000000u;
     worker->flush_list = mem_zalloc(sizeof *worker->flush_list * options->shard_count);
     worker->checkpoint.flush_indexes =
         mem_zalloc(sizeof *worker->checkpoint.flush_indexes * options->shard_count);
@@ -289,6 +309,7 @@ void worker_free(struct worker *worker)
     worker_snapshot_deinit(worker);
     for (uint32_t i = 0; i < worker->options.shard_count; i++)
         shard_free(worker->slots[i].shard);
+    spans_free(worker->spans);
     arena_pool_deinit(&worker->arenas);
     shard_out_deinit(&worker->out);
     free(worker->checkpoint.flush_indexes);
@@ -484,37 +505,58 @@ void worker_record(struct worker *worker, uint32_t shard, const struct rep_recor
     worker_step(worker, shard, &(struct shard_event){ .type = SHARD_RECORD, .record = record });
 }
 
-err worker_message(struct worker *worker, uint64_t from, struct slice bytes)
+err worker_message(struct worker *worker, uint64_t from, struct slice bytes, const uint8_t *trace)
 {
     struct rep_message message;
     err e = rep_message_decode(bytes, &message);
 
     if (e != ERR_OK)
         return e;
+    worker->incoming.from = from;
+    worker->incoming.trace = trace;
     if (message.shard < worker->options.shard_count && worker->slots[message.shard].shard != NULL)
         worker_step(
             worker, message.shard,
             &(struct shard_event){ .type = SHARD_RECEIVE, .from = from, .message = &message });
+    worker->incoming.trace = NULL;
     rep_message_deinit(&message);
     return ERR_OK;
 }
 
-err worker_call(struct worker *worker, uint32_t shard, uint64_t call, uint32_t method,
-                struct slice request, uint64_t deadline_ms)
+static void begin_spans(struct worker *worker, const struct worker_request *request)
 {
+    struct span_call call = {
+        .call = request->call,
+        .number = request->number,
+        .arrived_ns = request->arrived_ns,
+        .begun_ns = request->begun_ns != 0 ? request->begun_ns : worker_clock(worker),
+        .shard = request->shard,
+        .method = request->method,
+    };
+
+    memcpy(call.trace, request->trace, TRACE_ID_SIZE);
+    spans_begin(worker->spans, &call);
+}
+
+err worker_call(struct worker *worker, const struct worker_request *request)
+{
+    uint32_t shard = request->shard;
+
     if (shard >= worker->options.shard_count || worker->slots[shard].shard == NULL ||
         worker->slots[shard].install != INSTALL_NONE)
         return ERR_NOT_FOUND;
-    if (method_find(method)->route == METHOD_SHARD_VIEW) {
-        worker_backup_call(worker, shard, call, method, request);
+    if (method_find(request->method)->route == METHOD_SHARD_VIEW) {
+        worker_backup_call(worker, shard, request->call, request->method, request->bytes);
         return ERR_OK;
     }
+    if (request->arrived_ns != 0)
+        begin_spans(worker, request);
     worker_step(worker, shard,
                 &(struct shard_event){ .type = SHARD_CALL,
-                                       .call = call,
-                                       .method = method,
-                                       .request = request,
-                                       .deadline_ms = deadline_ms });
+                                       .call = request->call,
+                                       .method = request->method,
+                                       .request = request->bytes,
+                                       .deadline_ms = request->deadline_ms });
     return ERR_OK;
 }
 

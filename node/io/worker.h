@@ -13,12 +13,15 @@
 #include "node/store/node_log.h"
 #include "runtime/base/log.h"
 #include "runtime/loop/loop.h"
+#include "runtime/trace/trace_context.h"
 
 struct worker;
 
 struct worker_ops {
-    /* To another replica; lost if it is not reachable. `message` is borrowed. */
-    void (*send)(void *user, uint64_t replica, const struct rep_message *message);
+    /* To another replica; lost if it is not reachable. `message` is borrowed, and `trace`: of a
+     * call among its entries, for the other's log; NULL: none. */
+    void (*send)(void *user, uint64_t replica, const struct rep_message *message,
+                 const uint8_t *trace);
     /* Ends a call that worker_call began. */
     void (*answer)(void *user, uint64_t call, const struct shard_reply *reply, struct slice body);
     /* A batch from shard `from` for another shard; answered by worker_delivered, never from inside
@@ -49,6 +52,7 @@ struct worker_options {
     uint64_t checkpoint_interval_ms;
     uint32_t tick_ms;
     uint32_t loads_max; /* Reads of rows or log at once. */
+    uint64_t slow_ms;   /* Calls and writes that take so long are logged; 0: none. */
     struct worker_ops ops;
     void *user;
 };
@@ -62,12 +66,26 @@ NODISCARD err worker_recover(struct worker *worker);
 
 /* The ownership record as read or watched. Makes the shard if this replica is a member of it. */
 void worker_record(struct worker *worker, uint32_t shard, const struct rep_record *record);
-/* A replica's message, encoded. ERR_CORRUPT: malformed. */
-NODISCARD err worker_message(struct worker *worker, uint64_t from, struct slice bytes);
+/* A replica's message, encoded, with the trace that came with it or NULL. ERR_CORRUPT: malformed.
+ */
+NODISCARD err worker_message(struct worker *worker, uint64_t from, struct slice bytes,
+                             const uint8_t *trace);
+
+/* What a caller asks of a shard. */
+struct worker_request {
+    uint32_t shard;
+    uint32_t method;
+    uint64_t call;
+    uint64_t deadline_ms; /* On the loop's clock. */
+    struct slice bytes;
+    uint64_t arrived_ns; /* loop_clock_ns when it came to this node; 0: it is not measured. */
+    uint64_t begun_ns;   /* The same when it leaves for its shard; 0: when it gets there. */
+    uint64_t number;     /* Of the call in its trace, see trace_span. */
+    uint8_t trace[TRACE_ID_SIZE];
+};
 /* ERR_NOT_FOUND: this replica does not hold the shard; nothing was begun. Answered by ops.answer,
  * perhaps before this returns. */
-NODISCARD err worker_call(struct worker *worker, uint32_t shard, uint64_t call, uint32_t method,
-                          struct slice request, uint64_t deadline_ms);
+NODISCARD err worker_call(struct worker *worker, const struct worker_request *request);
 void worker_cancel(struct worker *worker, uint32_t shard, uint64_t call);
 
 /* What became of a batch that a shard of this worker sent. */

@@ -4,8 +4,10 @@
 
 #include <uv.h>
 
+#include "node/io/spans.h"
 #include "node/io/worker.h"
 #include "runtime/loop/mailbox.h"
+#include "runtime/trace/slow_gate.h"
 
 /* A snapshot takes a shard's place: the shard takes no step meanwhile. */
 enum install {
@@ -68,6 +70,21 @@ struct pace {
     bool urgent;   /* Something committed, or a read asks for a round. */
 };
 
+/* Of a write, for its line if it is slow. */
+struct slow_write {
+    uint64_t handed_ns;
+    uint64_t stalled_ns; /* Nothing ran here for so long, just before it came. */
+    uint64_t last_index; /* 0: it has no entries. */
+    uint64_t from;       /* The replica that sent it; 0: it is our own. */
+    uint8_t trace[TRACE_ID_SIZE];
+};
+
+/* Fields of one line, in order. */
+struct slow_line {
+    struct log_field fields[16];
+    uint32_t count;
+};
+
 /* Writes on their way to the log; kept in a pool. */
 struct write_job {
     struct mailbox_node node;
@@ -75,6 +92,7 @@ struct write_job {
     struct write_job *next_free;
     struct rep_write *writes;
     uint32_t write_capacity;
+    struct slow_write slow;
 };
 
 /* Rows or log entries being read by the pool. */
@@ -170,7 +188,15 @@ struct worker {
     uint64_t checkpoint_full_ms; /* The database had no room: none before then. */
     uint64_t checkpoint_rounds;
     uint32_t backup_reads_open;
-    bool full; /* The shards were told that the disk is. */
+    struct spans *spans;
+    struct slow_gate slow;
+    uint64_t clock_ns; /* As of this step; 0: not read in it. */
+    uint64_t ticked_ns, stalled_ns, stall_over_ns;
+    struct {
+        uint64_t from;
+        const uint8_t *trace;
+    } incoming; /* During a replica's message; trace NULL: none. */
+    bool full;  /* The shards were told that the disk is. */
     bool stopping;
 };
 
@@ -184,6 +210,17 @@ NODISCARD err worker_recovery_read(struct worker *worker, uint32_t shard,
 NODISCARD err worker_recovery_adopt(struct worker *worker, uint32_t shard,
                                     struct recovery *recovery);
 void worker_recovery_deinit(struct recovery *recovery);
+
+/* worker_slow.c: what is told of slow calls and writes, docs/operating.md. */
+/* The time, read at most once a step. */
+uint64_t worker_clock(struct worker *worker);
+/* After a step and before what it asked for is carried out: which entry a call became, what has
+ * committed. */
+void worker_slow_step(struct worker *worker, uint32_t shard, const struct shard_event *event);
+void worker_slow_answer(struct worker *worker, uint64_t call, enum reply_status status);
+void worker_slow_begin_write(struct worker *worker, struct write_job *job);
+void worker_slow_end_write(struct worker *worker, const struct write_job *job);
+void worker_slow_tick(struct worker *worker);
 
 /* worker_write.c */
 void worker_write_init(struct worker *worker);

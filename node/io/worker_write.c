@@ -40,11 +40,14 @@ static void on_persisted(void *user, struct mailbox_node *node)
     bool reset = job->request.type == NODE_LOG_RESET;
     struct shard_event event = { .type = SHARD_PERSISTED, .ticket = job->request.ticket };
 
+    if (!reset)
+        worker_slow_end_write(worker, job);
     job_free(worker, job);
     if (reset && !worker->stopping)
         worker_snapshot_reset_done(worker, shard);
     else if (!worker->stopping)
         worker_step(worker, shard, &event);
+    worker->clock_ns = 0;
 }
 
 void worker_write_init(struct worker *worker)
@@ -119,6 +122,7 @@ void worker_write_submit(struct worker *worker, uint32_t shard, struct rep_out *
         .write_count = out->write_count,
     };
     out->write_count = 0;
+    worker_slow_begin_write(worker, job);
     job_submit(worker, job);
 }
 

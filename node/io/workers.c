@@ -36,13 +36,16 @@ struct workers {
 
 /* ---- on a member's thread: what its worker does, told to the main thread ---- */
 
-static void on_send(void *user, uint64_t replica, const struct rep_message *message)
+static void on_send(void *user, uint64_t replica, const struct rep_message *message,
+                    const uint8_t *trace)
 {
     struct member *member = user;
     struct parcel parcel = { .kind = PARCEL_MESSAGE, .id = replica };
 
     buf_clear(&member->scratch);
     rep_message_encode(message, &member->scratch);
+    if (trace != NULL)
+        memcpy(parcel.trace, trace, sizeof parcel.trace);
     parcel.bytes = buf_slice(&member->scratch);
     if (lane_has_room(&member->out, parcel.bytes.size))
         lane_send(&member->out, &parcel);
@@ -90,10 +93,25 @@ static void on_damaged(void *user, uint32_t shard, const char *text)
 static void take_call(struct member *member, const struct parcel *parcel)
 {
     static const struct shard_reply not_held = { .status = REPLY_NOT_OWNER };
+    struct worker_request request = {
+        .shard = parcel->shard,
+        .method = parcel->method,
+        .call = parcel->id,
+        .deadline_ms = parcel->deadline_ms,
+        .bytes = parcel->bytes,
+        .arrived_ns = parcel->arrived_ns,
+        .number = parcel->number,
+    };
 
-    if (worker_call(member->worker, parcel->shard, parcel->id, parcel->method, parcel->bytes,
-                    parcel->deadline_ms) != ERR_OK)
+    memcpy(request.trace, parcel->trace, sizeof request.trace);
+    if (worker_call(member->worker, &request) != ERR_OK)
         on_answer(member, parcel->id, &not_held, (struct slice){ 0 });
+}
+
+/* NULL: none. */
+static const uint8_t *trace_of(const struct parcel *parcel)
+{
+    return trace_is_set(parcel->trace) ? parcel->trace : NULL;
 }
 
 static void on_parcel_in(void *user, const struct parcel *parcel)
@@ -110,7 +128,7 @@ static void on_parcel_in(void *user, const struct parcel *parcel)
         worker_cancel(member->worker, parcel->shard, parcel->id);
         break;
     case PARCEL_MESSAGE:
-        if (worker_message(member->worker, parcel->id, parcel->bytes) != ERR_OK)
+        if (worker_message(member->worker, parcel->id, parcel->bytes, trace_of(parcel)) != ERR_OK)
             log_event(member->workers->options.worker.log, LOG_ERROR, "peer.malformed_message",
                       LOG_N("replica", parcel->id));
         break;
@@ -169,7 +187,7 @@ static void on_parcel_out(void *user, const struct parcel *parcel)
         return;
     switch (parcel->kind) {
     case PARCEL_MESSAGE:
-        workers->options.send_encoded(owner, parcel->id, parcel->bytes);
+        workers->options.send_encoded(owner, parcel->id, parcel->bytes, trace_of(parcel));
         break;
     case PARCEL_ANSWER:
         ops->answer(owner, parcel->id, &parcel->reply, parcel->bytes);
@@ -317,42 +335,57 @@ void workers_record(struct workers *workers, uint32_t shard, const struct rep_re
                   &(struct parcel){ .kind = PARCEL_RECORD, .shard = shard, .record = *record });
 }
 
-err workers_message(struct workers *workers, uint64_t from, struct slice bytes)
+static void message_to_member(struct member *member, uint64_t from, struct slice bytes,
+                              const uint8_t *trace)
+{
+    struct parcel parcel = { .kind = PARCEL_MESSAGE, .id = from, .bytes = bytes };
+
+    if (trace != NULL)
+        memcpy(parcel.trace, trace, sizeof parcel.trace);
+    lane_send(&member->in, &parcel);
+}
+
+err workers_message(struct workers *workers, uint64_t from, struct slice bytes,
+                    const uint8_t *trace)
 {
     uint32_t shard;
     struct member *member;
 
     if (workers->options.count == 1)
-        return worker_message(workers->first, from, bytes);
+        return worker_message(workers->first, from, bytes, trace);
     err e = rep_message_peek_shard(bytes, &shard);
     if (e != ERR_OK)
         return e;
     member = member_of(workers, shard);
     if (member == NULL)
-        return worker_message(workers->first, from, bytes);
+        return worker_message(workers->first, from, bytes, trace);
     if (!workers->stopping && lane_has_room(&member->in, bytes.size))
-        lane_send(&member->in,
-                  &(struct parcel){ .kind = PARCEL_MESSAGE, .id = from, .bytes = bytes });
+        message_to_member(member, from, bytes, trace);
     return ERR_OK;
 }
 
-err workers_call(struct workers *workers, uint32_t shard, uint64_t call, uint32_t method,
-                 struct slice request, uint64_t deadline_ms)
+err workers_call(struct workers *workers, const struct worker_request *request)
 {
-    struct member *member = member_of(workers, shard);
+    struct member *member = member_of(workers, request->shard);
+    struct parcel parcel = {
+        .kind = PARCEL_CALL,
+        .shard = request->shard,
+        .id = request->call,
+        .method = request->method,
+        .deadline_ms = request->deadline_ms,
+        .bytes = request->bytes,
+        .arrived_ns = request->arrived_ns,
+        .number = request->number,
+    };
 
     if (member == NULL)
-        return worker_call(workers->first, shard, call, method, request, deadline_ms);
+        return worker_call(workers->first, request);
     if (workers->stopping)
         return ERR_NOT_FOUND;
-    if (!lane_has_room(&member->in, request.size))
+    if (!lane_has_room(&member->in, request->bytes.size))
         return ERR_FULL;
-    lane_send(&member->in, &(struct parcel){ .kind = PARCEL_CALL,
-                                             .shard = shard,
-                                             .id = call,
-                                             .method = method,
-                                             .deadline_ms = deadline_ms,
-                                             .bytes = request });
+    memcpy(parcel.trace, request->trace, sizeof parcel.trace);
+    lane_send(&member->in, &parcel);
     return ERR_OK;
 }
 

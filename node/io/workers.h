@@ -17,7 +17,7 @@ struct workers_options {
     /* Of the whole node: loop is the main one; cache_bytes and loads_max are shared out. */
     struct worker_options worker;
     /* As ops.send, with the message encoded: from workers that have a thread. Borrowed. */
-    void (*send_encoded)(void *user, uint64_t replica, struct slice bytes);
+    void (*send_encoded)(void *user, uint64_t replica, struct slice bytes, const uint8_t *trace);
     uint32_t count;     /* 1 to WORKERS_MAX */
     uint32_t calls_max; /* Calls under way to one worker; beyond it they are ERR_FULL. */
 };
@@ -33,11 +33,11 @@ void workers_free(struct workers *workers);
 /* As the functions of worker.h. What is for another thread is copied. */
 void workers_record(struct workers *workers, uint32_t shard, const struct rep_record *record);
 /* ERR_CORRUPT: malformed. Lost when its worker has too much to do, as the network might. */
-NODISCARD err workers_message(struct workers *workers, uint64_t from, struct slice bytes);
+NODISCARD err workers_message(struct workers *workers, uint64_t from, struct slice bytes,
+                              const uint8_t *trace);
 /* ERR_NOT_FOUND: not held here. ERR_FULL: see calls_max. Nothing was begun then. A shard that a
  * worker on another thread does not hold is answered REPLY_NOT_OWNER instead. */
-NODISCARD err workers_call(struct workers *workers, uint32_t shard, uint64_t call, uint32_t method,
-                           struct slice request, uint64_t deadline_ms);
+NODISCARD err workers_call(struct workers *workers, const struct worker_request *request);
 /* Its answer may be on its way already, and still arrives. NULL is allowed. */
 void workers_cancel(struct workers *workers, uint32_t shard, uint64_t call);
 void workers_delivered(struct workers *workers, const struct worker_delivered *delivered);

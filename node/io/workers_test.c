@@ -59,15 +59,18 @@ static void log_nothing(void *sink, enum log_level level, const char *event,
 
 /* ---- callbacks: all on the test's thread ---- */
 
-static void on_send(void *user, uint64_t replica, const struct rep_message *message)
+static void on_send(void *user, uint64_t replica, const struct rep_message *message,
+                    const uint8_t *trace)
 {
+    (void)trace;
     (void)user;
     (void)replica;
     (void)message;
 }
 
-static void on_send_encoded(void *user, uint64_t replica, struct slice bytes)
+static void on_send_encoded(void *user, uint64_t replica, struct slice bytes, const uint8_t *trace)
 {
+    (void)trace;
     (void)user;
     (void)replica;
     (void)bytes;
@@ -190,6 +193,21 @@ static bool all_answered(void *user)
     return f->answers >= f->answers_wanted;
 }
 
+static err ask(struct fixture *f, uint64_t number, uint32_t method, struct slice bytes)
+{
+    const struct worker_request request = {
+        .shard = (uint32_t)(number % 1000),
+        .method = method,
+        .call = number,
+        .deadline_ms = loop_now_ms(f->loop) + WAIT_MS,
+        .bytes = bytes,
+        .arrived_ns = loop_clock_ns(),
+        .trace = { 0xab, 0xcd },
+    };
+
+    return workers_call(f->workers, &request);
+}
+
 static void call(struct fixture *f, uint64_t number, uint32_t method,
                  const ProtobufCMessage *request)
 {
@@ -199,9 +217,7 @@ static void call(struct fixture *f, uint64_t number, uint32_t method,
     protobuf_c_message_pack(request, buf_reserve(&bytes, size));
     bytes.size = size;
     f->answers_wanted++;
-    assert_int_equal(workers_call(f->workers, (uint32_t)(number % 1000), number, method,
-                                  buf_slice(&bytes), loop_now_ms(f->loop) + WAIT_MS),
-                     ERR_OK);
+    assert_int_equal(ask(f, number, method, buf_slice(&bytes)), ERR_OK);
     buf_deinit(&bytes);
 }
 
@@ -386,11 +402,9 @@ static void a_shard_that_is_not_held_is_answered_not_owner_or_refused_at_once(vo
         assert_int_equal(mkdir(path, 0700), 0);
     }
     start(f);
-    assert_int_equal(workers_call(f->workers, 0, 1000, METHOD_GRANT, (struct slice){ 0 }, 0),
-                     ERR_NOT_FOUND);
+    assert_int_equal(ask(f, 1000, METHOD_GRANT, (struct slice){ 0 }), ERR_NOT_FOUND);
     f->answers_wanted = 1;
-    assert_int_equal(workers_call(f->workers, 1, 1001, METHOD_GRANT, (struct slice){ 0 }, 0),
-                     ERR_OK);
+    assert_int_equal(ask(f, 1001, METHOD_GRANT, (struct slice){ 0 }), ERR_OK);
     wait_answers(f);
     assert_int_equal(f->not_owner, 1);
 }
@@ -402,13 +416,12 @@ static void calls_beyond_the_limit_are_refused_and_the_others_answered(void **st
     uint32_t taken = 0;
 
     f->answers_wanted = f->answers;
-    while (workers_call(f->workers, 1, (2 + taken) * 1000ull + 1, METHOD_GRANT, nonsense,
-                        loop_now_ms(f->loop) + WAIT_MS) == ERR_OK)
+    while (ask(f, (2 + taken) * 1000ull + 1, METHOD_GRANT, nonsense) == ERR_OK)
         taken++;
     assert_int_equal(taken, CALLS_MAX);
     f->answers_wanted += taken;
     wait_answers(f);
-    assert_int_equal(workers_message(f->workers, 3, nonsense), ERR_CORRUPT);
+    assert_int_equal(workers_message(f->workers, 3, nonsense, NULL), ERR_CORRUPT);
 }
 
 int main(void)
