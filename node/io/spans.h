@@ -14,7 +14,7 @@
 
 #include "runtime/trace/trace_context.h"
 
-#define SPAN_CALLS      4096u /* Remembered at once; by the call's number, so that newer ones win. */
+#define SPAN_CALLS      4096u /* Remembered at once; by number, so newer ones win. */
 #define SPAN_WRITES_MAX 32u   /* Of one shard; when all are open, newer entries join the last. */
 
 struct spans;
