@@ -22,6 +22,7 @@ struct applier *applier_new(uint32_t shard, const struct handler_table *handlers
 
     CHECK(shard <= UINT16_MAX);
     applier->shard = shard;
+    applier->version_max = APPLY_VERSION;
     applier->handlers = handlers;
     applier->state = state_new(shard);
     meta_init(&applier->meta);
@@ -46,6 +47,11 @@ void applier_free(struct applier *applier)
 void applier_set_shard_count(struct applier *applier, uint32_t shard_count)
 {
     applier->shard_count = shard_count;
+}
+
+void applier_set_version_max(struct applier *applier, uint32_t version_max)
+{
+    applier->version_max = version_max;
 }
 
 void applier_set_members(struct applier *applier, const struct member_state *members)
@@ -325,6 +331,24 @@ static void player_store(struct step *step)
     state_put(step->applier->state, row_key_slice(&key), buf_slice(row));
 }
 
+/* Of the START in force. */
+static uint32_t version_in_force(const struct applier *applier)
+{
+    uint32_t version = applier->meta.apply_version;
+
+    return version < applier->version_max ? version : applier->version_max;
+}
+
+static uint64_t decided_at_ms(const struct step *step)
+{
+    uint64_t at_ms = step->entry->owner_ms;
+
+#ifdef HOLDFAST_DEBUG_INJECT
+    at_ms += version_in_force(step->applier) >= APPLY_VERSION_TEST;
+#endif
+    return at_ms;
+}
+
 static void outcome_store(struct step *step, enum outcome_state state, struct slice body)
 {
     struct outcome_row row = {
@@ -334,7 +358,7 @@ static void outcome_store(struct step *step, enum outcome_state state, struct sl
         .payload = step->op.payload,
         .dot = step->entry->dot,
         .version = step->outcome->version,
-        .decided_at_ms = step->entry->owner_ms,
+        .decided_at_ms = decided_at_ms(step),
         .body = body,
     };
 
@@ -614,7 +638,7 @@ static void apply_cut(struct applier *applier, const struct entry *entry)
 }
 
 /* Where replicas' outcomes differ, this differs from here on. */
-static struct hash128 fold(struct hash128 running, const struct outcome *outcome)
+static struct hash128 fold(struct hash128 running, const struct outcome *outcome, uint32_t version)
 {
     uint8_t head[64] = { 0 };
 
@@ -629,6 +653,7 @@ static struct hash128 fold(struct hash128 running, const struct outcome *outcome
     store_u64(head + 40, outcome->decided_version);
     store_u64(head + 48, outcome->body.size);
     store_u32(head + 56, outcome->method);
+    store_u32(head + 60, version - 1);
     struct hash128 hash = hash_chain(running, (struct slice){ head, sizeof head }, outcome->body);
     if (outcome->decided_op_id.size > 0)
         hash = hash_chain(hash, outcome->decided_op_id, outcome->decided_body);
@@ -650,7 +675,7 @@ static void advance(struct applier *applier, const struct entry *entry,
     meta->applied_dot = entry->dot;
     meta->applied_hash = entry->hash;
     meta->owner_ms = entry->owner_ms;
-    meta->outcome_hash = fold(meta->outcome_hash, outcome);
+    meta->outcome_hash = fold(meta->outcome_hash, outcome, version_in_force(applier));
 }
 
 err applier_apply(struct applier *applier, const struct entry *entry, struct need *need,

@@ -14,6 +14,9 @@
 /* What this program can apply; raised with every change of what an entry does. A binary applies
  * this version and the one before (DESIGN section 4, Determinism). */
 #define APPLY_VERSION 1u
+/* With HOLDFAST_DEBUG_INJECT alone, for tests of upgrades: it dates the outcomes that it keeps a
+ * millisecond later. */
+#define APPLY_VERSION_TEST (APPLY_VERSION + 1u)
 
 struct applier;
 
@@ -21,6 +24,8 @@ struct applier *applier_new(uint32_t shard, const struct handler_table *handlers
 void applier_free(struct applier *applier);
 /* Of the cluster, for ever the same (DESIGN section 3); before anything is sent between shards. */
 void applier_set_shard_count(struct applier *applier, uint32_t shard_count);
+/* What this program can apply, if not APPLY_VERSION. */
+void applier_set_version_max(struct applier *applier, uint32_t version_max);
 /* What reads are told of the replicas until it is set anew. */
 void applier_set_members(struct applier *applier, const struct member_state *members);
 /* Where its memory for a step comes from; borrowed. */

@@ -14,6 +14,7 @@
 struct applier {
     uint32_t shard;
     uint32_t shard_count; /* 0: not told. */
+    uint32_t version_max; /* Entries of a greater apply version never come (rep.h). */
     const struct handler_table *handlers;
     struct state *state;
     struct meta meta;

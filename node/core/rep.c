@@ -273,6 +273,11 @@ uint64_t rep_generation(const struct rep *rep)
     return rep->generation;
 }
 
+uint32_t rep_apply_version(const struct rep *rep)
+{
+    return rep->apply_version;
+}
+
 const struct membership *rep_membership(const struct rep *rep)
 {
     return &rep->membership;

@@ -154,7 +154,8 @@ struct rep_out {
     uint64_t rounds_index; /* ... and may be answered once this index is applied. */
     bool committed;        /* rep_commit_index rose. */
     bool role_changed;
-    bool diverged;    /* A peer's outcome hash differs at the same index. */
+    bool too_new;  /* The owner's log is of an apply version above ours: this process must end. */
+    bool diverged; /* A peer's outcome hash differs at the same index. */
     bool quarantined; /* ... and a majority says that it is ours that is wrong. */
     /* Entries of a deposed owner that were truncated, the last first; REP_ORPHANS_MAX at most. */
     struct entry **orphans;
@@ -198,6 +199,9 @@ void rep_set_cut_id(struct rep *rep, uint64_t cut_id);
 uint64_t rep_owner(const struct rep *rep);
 uint64_t rep_epoch(const struct rep *rep);
 uint64_t rep_generation(const struct rep *rep);
+/* The greatest of any START in the log. Above apply_version_max only after rep_new: such a replica
+ * must not be used. */
+uint32_t rep_apply_version(const struct rep *rep);
 const struct membership *rep_membership(const struct rep *rep);
 uint64_t rep_last_index(const struct rep *rep);
 uint64_t rep_commit_index(const struct rep *rep);

@@ -11,6 +11,16 @@ static bool prev_matches(const struct rep *rep, const struct rep_message *m)
     return hash128_equal(m->prev_hash, rep_log_hash(rep, m->prev_index));
 }
 
+/* A START of an apply version that this program does not know, and so all that follows: whoever
+ * made it took us for a later program, which we were before (DESIGN section 4, Determinism). */
+static bool is_too_new(const struct rep *rep, const struct entry *entry)
+{
+    struct start start;
+
+    return entry->kind == ENTRY_START && start_decode(entry->body, &start) == ERR_OK &&
+           start.apply_version > rep->apply_version_max;
+}
+
 /* True when our log holds `entry` afterwards. `entry` is at most one past the last. */
 static bool accept_entry(struct rep *rep, struct entry *entry, uint64_t unix_ms_max,
                          struct rep_out *out)
@@ -30,6 +40,10 @@ static bool accept_entry(struct rep *rep, struct entry *entry, uint64_t unix_ms_
         return false;
     if (!rep_log_has_room(rep) || !rep_log_follows(rep, entry))
         return false;
+    if (is_too_new(rep, entry)) {
+        out->too_new = true;
+        return false;
+    }
     rep_log_push(rep, entry);
     return true;
 }

@@ -107,6 +107,58 @@ static void followers_commit_no_more_than_is_durable_here(void **state)
     end(sim);
 }
 
+/* The first entry of owner 2's epoch 1, to replica 1. */
+static struct entry *start_of_version(uint32_t apply_version, const struct membership *membership)
+{
+    struct start start = { .membership = *membership,
+                           .generation = 1,
+                           .apply_version = apply_version };
+    struct buf body = { 0 };
+
+    start_encode(&start, &body);
+    struct entry *entry = entry_new(ENTRY_START, 1, (struct dot){ 1, 2, 1 }, 0,
+                                    (struct hash128){ { 0 } }, buf_slice(&body));
+    buf_deinit(&body);
+    return entry;
+}
+
+static void entries_of_rules_that_the_program_does_not_know_are_not_taken(void **state)
+{
+    struct membership membership = { .config = 1, .count = 3, .members = { 1, 2, 3 } };
+    struct rep_limits limits = rep_limits_default();
+    (void)state;
+
+    for (uint32_t version = 1; version <= 2; version++) {
+        struct rep_image image = { .votes = true, .log_first_index = 1, .apply_version_max = 1 };
+        struct rep *rep = rep_new(5, 1, &limits, &image);
+        struct entry *entry = start_of_version(version, &membership);
+        struct rep_message message = { .type = REP_MSG_APPEND,
+                                       .shard = 5,
+                                       .generation = 1,
+                                       .config = 1,
+                                       .epoch = 1,
+                                       .owner = 2,
+                                       .apply_version = version,
+                                       .entries = &entry,
+                                       .entry_count = 1 };
+        struct rep_out out = { 0 };
+        assert_int_equal(rep_step(rep,
+                                  &(struct rep_event){ .type = REP_RECEIVE,
+                                                       .now_ms = 1000,
+                                                       .unix_ms = 1000,
+                                                       .from = 2,
+                                                       .message = &message },
+                                  &out),
+                         ERR_OK);
+        assert_true(out.too_new == (version == 2));
+        assert_int_equal(rep_last_index(rep), version == 1 ? 1 : 0);
+        assert_int_equal(rep_apply_version(rep), version == 1 ? 1 : 0);
+        entry_unref(entry);
+        rep_out_deinit(&out);
+        rep_free(rep);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +167,7 @@ int main(void)
         cmocka_unit_test(repeated_and_reordered_messages_are_harmless),
         cmocka_unit_test(entries_dated_ahead_wait_for_the_clock),
         cmocka_unit_test(followers_commit_no_more_than_is_durable_here),
+        cmocka_unit_test(entries_of_rules_that_the_program_does_not_know_are_not_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

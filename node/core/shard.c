@@ -13,7 +13,8 @@ struct shard_limits shard_limits_default(void)
 #define SHARD_DEFAULT(name, def, min, max, doc) .name = (def),
         SHARD_LIMITS(SHARD_DEFAULT)
 #undef SHARD_DEFAULT
-            .rep = rep_limits_default(),
+            .apply_version_max = APPLY_VERSION,
+        .rep = rep_limits_default(),
     };
 }
 
@@ -46,6 +47,7 @@ err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
     shard->applier = applier_new(number, handlers);
     applier_set_arenas(shard->applier, image->arenas);
     applier_set_shard_count(shard->applier, limits->shard_count);
+    applier_set_version_max(shard->applier, limits->apply_version_max);
     err e = restore(shard, image);
     if (e != ERR_OK) {
         applier_free(shard->applier);
@@ -55,8 +57,12 @@ err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
     struct rep_image rep = image->rep;
     rep.generation = applier_meta(shard->applier)->generation;
     rep.apply_version = applier_meta(shard->applier)->apply_version;
-    rep.apply_version_max = APPLY_VERSION;
+    rep.apply_version_max = limits->apply_version_max;
     shard->rep = rep_new(number, self, &limits->rep, &rep);
+    if (rep_apply_version(shard->rep) > limits->apply_version_max) {
+        shard_free(shard);
+        return ERR_TOO_NEW;
+    }
     shard->clean_index = image->rep.applied_index;
     *ret_shard = shard;
     return ERR_OK;

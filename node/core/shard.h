@@ -32,6 +32,7 @@
 struct shard_limits {
     SHARD_LIMITS(SHARD_FIELD)
     uint32_t shard_count; /* Of the cluster, for ever the same; 0: nothing is sent to others. */
+    uint32_t apply_version_max; /* What this program applies: APPLY_VERSION, but in tests. */
     struct rep_limits rep;
 };
 #undef SHARD_FIELD
@@ -145,7 +146,8 @@ struct shard_image {
     struct arena_pool *arenas;      /* Borrowed for the shard's life; NULL: memory of its own. */
 };
 
-/* ERR_CORRUPT: the meta row or an entry contradicts the image. */
+/* ERR_CORRUPT: the meta row or an entry contradicts the image. ERR_TOO_NEW: they are of an apply
+ * version that this program does not know. */
 NODISCARD err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
                         const struct handler_table *handlers, const struct shard_image *image,
                         struct shard **ret_shard);

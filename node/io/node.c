@@ -106,7 +106,7 @@ static void on_damaged(void *user, uint32_t shard, const char *text)
     struct node *node = user;
 
     (void)shard;
-    fail(node, "damaged disk", text);
+    fail(node, "storage", text);
 }
 
 static void on_peer_message(void *user, uint64_t from, struct slice bytes, const uint8_t *trace)
@@ -377,6 +377,9 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
     bool damaged = false;
 
     options.limits.shard_count = cluster->shard_count;
+#ifdef HOLDFAST_DEBUG_INJECT
+    options.limits.apply_version_max = node->config->apply_version_max;
+#endif
     options.limits.rep.lag_ms_max = (uint32_t)node->config->log_lag_max;
     options.limits.snapshot_bytes_per_s = (uint32_t)node->config->snapshot_rate;
     node->views = shard_views_new(cluster->shard_count);

@@ -4,6 +4,13 @@
 
 #include "runtime/config/process_config.h"
 
+/* For tests of upgrades alone: stands for a program that knows one apply version more. */
+#ifdef HOLDFAST_DEBUG_INJECT
+#define NODE_DEBUG_CONFIG(X) X(apply_version_max, U32, "1", 1, 2, "", "greatest apply version")
+#else
+#define NODE_DEBUG_CONFIG(X)
+#endif
+
 /* clang-format off */
 /*    field                type      default                  min      max            unit         doc */
 #define NODE_CONFIG(X)                                                                                     \
@@ -35,6 +42,7 @@
     X(loads_max,           U32,      "64",                    1,       65536,         "",          "batches of cold rows being read at once") \
     X(slow_request,        DURATION, "1s",                    1,       3600000,       "ms",        "calls slower than this are logged, with where their time went; log writes, too") \
     X(workers,             U32,      "1",                     1,       64,            "",          "threads that own shards; shard n belongs to worker n % workers") \
+    NODE_DEBUG_CONFIG(X) \
     PROCESS_LOG_CONFIG(X)
 /* clang-format on */
 

@@ -92,6 +92,7 @@ static Holdfast__V1__ShardStatus *shard_status(struct arena *arena, const struct
     status->phase = text(membership->new_count > 0 ? "joint" : "stable");
     status->serving = view->serving;
     status->sessions = view->sessions;
+    status->apply_version = view->apply_version;
     status->transfers_open = view->stats.transfers_open;
     if (view->serving) {
         status->transfers_oldest_ms = view->stats.transfers_oldest_ms;

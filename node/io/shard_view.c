@@ -48,6 +48,7 @@ static struct shard_view view_of(const struct shard *shard)
         .owner_silent_ms = rep_owner_silent_ms(rep),
         .epoch = rep_epoch(rep),
         .generation = rep_generation(rep),
+        .apply_version = shard_meta(shard)->apply_version,
         .membership = *rep_membership(rep),
         .last_dot = rep_last_dot(rep),
         .last_index = rep_last_index(rep),

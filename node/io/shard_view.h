@@ -29,6 +29,7 @@ struct shard_view {
     uint64_t owner_silent_ms; /* Since the owner was heard of this shard; 0 for the owner itself. */
     uint64_t epoch;
     uint64_t generation;
+    uint32_t apply_version; /* Of what it applied last. */
     struct membership membership;
     struct member_view members[MEMBERS_MAX]; /* As in membership.members. */
     struct dot last_dot;

@@ -1,5 +1,6 @@
 #include "node/io/worker.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,9 @@
 #define FLUSHES_MAX 4u
 /* However large the cache is: what is dirty is replayed at the next start. */
 #define DIRTY_BYTES_MAX (72u * 1024u * 1024u)
+
+static const char too_new_text[] = "of a later apply version than this program knows: start the "
+                                   "newer holdfast-node again (docs/operating.md, Upgrades)";
 
 static bool flush_list_add(struct worker *worker, uint32_t shard)
 {
@@ -97,6 +101,8 @@ static void carry_out(struct worker *worker, uint32_t shard)
         if (ops->role_changed != NULL)
             ops->role_changed(worker->options.user, shard);
     }
+    if (out->rep.too_new)
+        ops->damaged(worker->options.user, shard, too_new_text);
     if (out->rep.diverged)
         log_event(worker->options.log, LOG_ERROR, "shard.diverged", LOG_N("shard", shard),
                   LOG_N("applied", shard_applied_index(worker->slots[shard].shard)));
@@ -227,20 +233,26 @@ static void publish_all(struct worker *worker)
     }
 }
 
-/* Told again at every tick while it lasts: a shard may have come since. */
+static void tell_space(const struct worker *worker, struct shard *shard)
+{
+    char why[SHARD_FULL_BYTES];
+
+    if (worker->full)
+        space_why(worker->options.space, why);
+    shard_set_full(shard, worker->full ? why : NULL);
+}
+
+/* Why it is full may change while it lasts. */
 static void follow_space(struct worker *worker)
 {
     bool full = space_state(worker->options.space) == SPACE_FULL;
-    char why[SHARD_FULL_BYTES];
 
     if (!full && !worker->full)
         return;
     worker->full = full;
-    if (full)
-        space_why(worker->options.space, why);
     for (uint32_t i = 0; i < worker->options.shard_count; i++) {
         if (worker->slots[i].shard != NULL)
-            shard_set_full(worker->slots[i].shard, full ? why : NULL);
+            tell_space(worker, worker->slots[i].shard);
     }
 }
 
@@ -329,6 +341,8 @@ static err adopt(struct worker *worker, uint32_t shard, const struct shard_image
 
     if (e != ERR_OK)
         return e;
+    if (worker->full)
+        tell_space(worker, slot->shard);
     slot->durable_index = image->rep.applied_index;
     slot->written_index = image->rep.applied_index;
     slot->replayed = image->rep.entry_count;
@@ -403,7 +417,9 @@ static void report_damage(struct worker *worker, uint32_t shard, err e)
 {
     char text[NODE_LOG_TEXT_BYTES] = "";
 
-    if (!node_log_damage(worker->options.store_log, shard, text))
+    if (e == ERR_TOO_NEW)
+        snprintf(text, sizeof text, "%s", too_new_text);
+    else if (!node_log_damage(worker->options.store_log, shard, text))
         (void)db_damage(worker->options.db, text);
     log_event(worker->options.log, LOG_ERROR, "shard.damaged", LOG_N("shard", shard),
               LOG_S("error", err_text(e)), LOG_S("what", text));
@@ -422,6 +438,8 @@ err worker_recovery_adopt(struct worker *worker, uint32_t shard, struct recovery
 
     if (e != ERR_OK)
         give_up(worker, shard, e);
+    if (e == ERR_TOO_NEW)
+        worker->options.ops.damaged(worker->options.user, shard, too_new_text);
     return e;
 }
 
@@ -477,7 +495,7 @@ err worker_recover(struct worker *worker)
             e = recovery_adopt(worker, list[i].shard, &recoveries[i]);
         if (e != ERR_OK) {
             give_up(worker, list[i].shard, e);
-            worst = e;
+            worst = worst == ERR_TOO_NEW ? worst : e;
         }
         worker_recovery_deinit(&recoveries[i]);
     }

@@ -30,7 +30,8 @@ struct worker_ops {
                     struct slice request);
     /* A shard's owner or state changed; its view is published. May be NULL. */
     void (*role_changed)(void *user, uint32_t shard);
-    /* The database gave no answer for rows of this shard: it must not be served from here. */
+    /* The database gave no answer for rows of this shard, or its log is of a later apply version:
+     * it must not be served from here. */
     void (*damaged)(void *user, uint32_t shard, const char *text);
 };
 

@@ -278,9 +278,15 @@ err workers_new(const struct workers_options *options, struct workers **ret_work
         workers_free(workers);
         return e;
     }
-    *ret_damaged = worker_recover(workers->first) != ERR_OK;
-    for (uint32_t i = 1; i < options->count; i++)
-        *ret_damaged |= worker_recover(workers->members[i].worker) != ERR_OK;
+    for (uint32_t i = 0; i < options->count && e != ERR_TOO_NEW; i++) {
+        err found = worker_recover(i == 0 ? workers->first : workers->members[i].worker);
+        e = e == ERR_OK || found == ERR_TOO_NEW ? found : e;
+    }
+    *ret_damaged = e != ERR_OK;
+    if (e == ERR_TOO_NEW) {
+        workers_free(workers);
+        return e;
+    }
     for (uint32_t i = 1; i < options->count; i++)
         member_start(&workers->members[i], i);
     *ret_workers = workers;

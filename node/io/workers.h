@@ -23,7 +23,8 @@ struct workers_options {
 };
 
 /* Makes the workers, recovers their shards one after the other, then starts the threads. A damaged
- * shard is logged and not served, and *ret_damaged is set. ERR_IO: no descriptors for a loop. */
+ * shard is logged and not served, and *ret_damaged is set. ERR_IO: no descriptors for a loop.
+ * ERR_TOO_NEW: a shard was served by a later version of this program; nothing is served. */
 NODISCARD err workers_new(const struct workers_options *options, struct workers **ret_workers,
                           bool *ret_damaged);
 /* Stops the threads in order, each when its blocking work is done. No callbacks; calls under way

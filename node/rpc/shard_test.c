@@ -500,6 +500,28 @@ static void deposed_owner_says_where_to_go(void **state)
     assert_int_equal(f->last_status, REPLY_NOT_OWNER);
 }
 
+static void data_of_a_later_apply_version_is_refused(void **state)
+{
+    struct shard_limits limits = shard_limits_default();
+    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 } };
+    struct meta meta;
+    struct buf row = { 0 };
+    struct shard *shard = NULL;
+    (void)state;
+
+    meta_init(&meta);
+    meta.apply_version = APPLY_VERSION + 1;
+    meta_encode(&meta, &row);
+    image.meta_row = buf_slice(&row);
+    assert_int_equal(shard_new(3, 7, &limits, node_handlers(), &image, &shard), ERR_TOO_NEW);
+    assert_null(shard);
+    limits.apply_version_max = APPLY_VERSION + 1;
+    assert_int_equal(shard_new(3, 7, &limits, node_handlers(), &image, &shard), ERR_OK);
+    shard_free(shard);
+    buf_deinit(&row);
+    meta_deinit(&meta);
+}
+
 int main(void)
 {
 #define SHARD_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -516,6 +538,7 @@ int main(void)
         SHARD_TEST(an_armed_shard_stops_before_the_entry_that_takes_the_cut),
         SHARD_TEST(a_cut_that_comes_with_goods_stops_an_armed_shard_too),
         SHARD_TEST(deposed_owner_says_where_to_go),
+        cmocka_unit_test(data_of_a_later_apply_version_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,6 +93,7 @@ static Holdfast__V1__ShardStatus *make_shard(struct shard_page *page, uint32_t s
     if (said != NULL) {
         status->serving = said->serving;
         status->sessions = said->sessions;
+        status->apply_version = said->apply_version;
         status->transfers_open = said->transfers_open;
         status->transfers_oldest_ms = said->transfers_oldest_ms;
         status->transfers_retried = said->transfers_retried;

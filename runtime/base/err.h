@@ -19,6 +19,7 @@ enum retry { RETRY_NEVER, RETRY_SAME, RETRY_OTHER_NODE, RETRY_UNKNOWN_OUTCOME };
     X(ERR_NOT_FOUND,     RETRY_NEVER,           "not found")                                 \
     X(ERR_EXISTS,        RETRY_NEVER,           "exists already")                            \
     X(ERR_CONFLICT,      RETRY_NEVER,           "a compared value differs")                  \
+    X(ERR_TOO_NEW,       RETRY_NEVER,           "written by a newer version of this program") \
     X(ERR_PERMISSION,    RETRY_NEVER,           "not permitted")                             \
     X(ERR_IO,            RETRY_NEVER,           "input or output failed")                    \
     X(ERR_FULL,          RETRY_SAME,            "a bounded queue is full")                   \

@@ -213,6 +213,10 @@ static void carry_out(struct sim *sim, struct sim_node *node, uint32_t shard)
     if (out->role_changed && shard_serves(slot->shard) &&
         rep_membership(shard_rep(slot->shard))->new_count > 0)
         sim->counts.joint_promotions++;
+    if (out->role_changed && shard_serves(slot->shard))
+        program_look(sim, slot);
+    if (out->rep.too_new)
+        program_meets_later(sim, node, shard);
     oracle_look(sim, node, shard);
     if (out->rep.diverged)
         sim_fail(sim, shard, "node %u sees that outcomes differ", node->id);
@@ -308,10 +312,11 @@ static struct rep_record rep_record_of(const struct shard_record *record)
 static void make_shard(struct sim *sim, struct sim_node *node, uint32_t shard)
 {
     struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 } };
-    struct shard_limits limits = node_limits(sim);
+    struct shard_limits limits = node_limits(sim, node);
 
     CHECK(shard_new(shard, node->id, &limits, node_handlers(), &image, &node->slots[shard].shard) ==
           ERR_OK);
+    shard_set_full(node->slots[shard].shard, node->full ? SIM_FULL_TEXT : NULL);
     node->slots[shard].commit_seen = 0;
     node->slots[shard].applied_seen = 0;
 }
@@ -417,7 +422,7 @@ static void look_at_space(struct sim *sim, struct sim_node *node)
 
     for (uint32_t i = 0; i < sim->shard_count && (full || node->full); i++) {
         if (node->slots[i].shard != NULL)
-            shard_set_full(node->slots[i].shard, full ? "the disk is full" : NULL);
+            shard_set_full(node->slots[i].shard, full ? SIM_FULL_TEXT : NULL);
     }
     node->full = full;
     if (!full || sim->now_ms < node->reported_ms[0] + CLAIM_AGAIN_MS)
@@ -552,6 +557,9 @@ void node_event(struct sim *sim, struct sim_event *event)
         node->broken = true;
         node_crash(sim, node);
         break;
+    case EV_TOO_OLD:
+        program_too_old(sim, node);
+        break;
     default:
         CHECK(false); /* an event for a node */
     }
@@ -573,6 +581,7 @@ void node_start(struct sim *sim, struct sim_node *node)
     for (uint32_t i = 0; i < sim->node_count; i++)
         sim->nodes[i].closed_ms[node->id] = 0;
     sim_say(sim, "node %u   starts", node->id);
+    program_choose(sim, node);
     node_recover(sim, node);
     etcd_mirror_forget(sim, node->id);
     node_later(sim, node, sim_between(sim, 1, TICK_MS), (struct sim_event){ .kind = EV_NODE_TICK });

@@ -582,10 +582,11 @@ bool node_disk_rot(struct sim *sim, struct sim_node *node)
     return true;
 }
 
-struct shard_limits node_limits(const struct sim *sim)
+struct shard_limits node_limits(const struct sim *sim, const struct sim_node *node)
 {
     struct shard_limits limits = shard_limits_default();
 
+    limits.apply_version_max = node->apply_version_max;
     limits.shard_count = sim->shard_count;
     limits.watermark_tell_ms = SIM_TELL_MS;
     limits.rep.lag_ms_max = sim->lag_ms_max;
@@ -600,21 +601,21 @@ uint64_t slot_number(const struct slot *slot, uint32_t shard)
     return slot->installs << 16 | shard;
 }
 
-void node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard)
+bool node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard)
 {
-    struct shard_limits limits = node_limits(sim);
+    struct shard_limits limits = node_limits(sim, node);
     struct slot *slot = &node->slots[shard];
 
     if (slot->reset_due)
         node_log_reset(slot);
     slot->reset_due = false; /* Durably, before the shard takes its first step. */
     if (slot->db.meta.size == 0 && slot->disk.count == 0 && slot->disk.promise.epoch == 0)
-        return;
+        return true;
     if (log_is_damaged(sim, slot) || timers_are_damaged(&slot->db)) {
         slot->damaged = true;
         sim->counts.shards_damaged++;
         sim_say(sim, "node %u   s%u is damaged: it is not served from here", node->id, shard);
-        return;
+        return true;
     }
     struct shard_row *timers = mem_zalloc(sizeof *timers * (slot->db.count + 1u));
     struct shard_image image = {
@@ -628,14 +629,29 @@ void node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard)
     sim->counts.promotions_resumed += image.rep.resumes;
     if (slot->disk.count == 0)
         image.rep.log_first_index = slot->disk.checkpoint.index + 1;
-    CHECK(shard_new(shard, node->id, &limits, node_handlers(), &image, &slot->shard) == ERR_OK);
+    err e = shard_new(shard, node->id, &limits, node_handlers(), &image, &slot->shard);
     free(timers);
+    if (e == ERR_TOO_NEW)
+        return false;
+    CHECK(e == ERR_OK);
+    shard_set_full(slot->shard, node->full ? SIM_FULL_TEXT : NULL);
     slot->commit_seen = image.rep.applied_index;
     slot->applied_seen = image.rep.applied_index;
+    return true;
 }
 
+/* The program refuses as a whole, and the later one is started in its stead. */
 void node_recover(struct sim *sim, struct sim_node *node)
 {
-    for (uint32_t i = 0; i < sim->shard_count; i++)
-        node_recover_slot(sim, node, i);
+    for (uint32_t i = 0; i < sim->shard_count; i++) {
+        if (node_recover_slot(sim, node, i))
+            continue;
+        program_refused(sim, node);
+        for (uint32_t n = 0; n < i; n++) {
+            shard_free(node->slots[n].shard);
+            node->slots[n].shard = NULL;
+        }
+        node_recover(sim, node);
+        return;
+    }
 }

@@ -162,7 +162,8 @@ void node_install(struct sim *sim, struct sim_node *node, uint32_t shard,
     case INSTALL_START:
         sim->counts.snapshots++;
         slot->installing = false;
-        node_recover_slot(sim, node, shard);
+        if (!node_recover_slot(sim, node, shard))
+            program_stop(sim, node);
         if (slot->shard != NULL)
             etcd_mirror_reset(sim, node->id); /* It reads the record again. */
         return;

@@ -19,6 +19,7 @@ struct oracle *oracle_new(struct sim *sim)
     for (uint32_t i = 0; i < sim->shard_count; i++) {
         oracle->shards[i].applier = applier_new(i, node_handlers());
         applier_set_shard_count(oracle->shards[i].applier, sim->shard_count);
+        applier_set_version_max(oracle->shards[i].applier, SIM_APPLY_VERSION_MAX);
     }
     for (uint32_t i = 0; i < sim->player_count; i++)
         oracle->players[i].shard = sim->player_shard[i];

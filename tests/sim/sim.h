@@ -56,6 +56,7 @@ enum sim_kind {
     EV_CHECKPOINT,  /* a checkpoint's rows are in the database; number: shard  */
     EV_RESTART,     /*                                                         */
     EV_DAMAGE,      /* a row that cannot be read: the node stops for good      */
+    EV_TOO_OLD,     /* its program cannot apply what its owner sends: it stops */
     EV_MIRROR,      /* changes of etcd reach a process                         */
     EV_ETCD_TICK,   /* leases lapse                                            */
     EV_TXN,         /* a coordinator's transaction reaches etcd                */
@@ -105,7 +106,8 @@ enum sim_kind {
     X(receipts_local) X(receipts_asked) X(receipts_bound) X(receipts_rejected)                     \
     X(receipts_cancelled) X(receipts_paid) X(receipts_refused) X(receipts_put_off)                 \
     X(receipts_across_owners) X(receipts_told)                                                     \
-    X(refused_full) X(evacuations)
+    X(refused_full) X(evacuations)                                                                 \
+    X(promotions_upgraded) X(programs_refused) X(programs_stopped)
 /* What a build without the means to damage records cannot do, it need not have done. */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define SIM_INJECTED(X) X(damages)
@@ -120,7 +122,8 @@ enum sim_kind {
     X(watch_resets) X(coordinators_killed) X(servers_killed) X(servers_paused) X(answers_lost)     \
     X(disk_stalls) X(duels) X(deposals) X(replicas_isolated) X(unseatings) X(stale_reads)          \
     X(bits_flipped) X(servers_flapped) X(credits_late) SIM_INJECTED(X) X(nodes_come)     \
-    X(nodes_gone) X(nodes_removed) X(nodes_drained) X(shards_moved) X(disks_filled)
+    X(nodes_gone) X(nodes_removed) X(nodes_drained) X(shards_moved) X(disks_filled)                        \
+    X(upgrades) X(programs_taken_back)
 /* clang-format on */
 
 struct sim_counts {
@@ -244,6 +247,9 @@ struct sim_node {
     bool full;                 /* Its shards were told so. */
     uint64_t slow_until_ms;    /* What other nodes send it comes late. */
     int64_t skew_ms;
+    uint32_t apply_version_max; /* Of its program (program.c). */
+    bool refused_program;       /* The earlier one stopped: it starts with the later one. */
+    bool ran_later;             /* In some life. */
     struct slot slots[SIM_SHARDS_MAX];
     struct node_call calls[NODE_CALLS_MAX];
     uint64_t heard_ms[PROCS];
@@ -472,7 +478,8 @@ void node_checkpoint_done(struct sim *sim, struct sim_node *node, uint32_t shard
 void node_db_flush(struct sim *sim, struct sim_node *node);
 void node_checkpoint_of(const struct db_rows *db, struct sim_checkpoint *ret_checkpoint);
 void node_stop_on_damage(struct sim *sim, const struct sim_node *node);
-void node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard);
+/* False: its program is too old for what it finds. */
+bool node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard);
 void node_recover(struct sim *sim, struct sim_node *node);
 /* Flips a bit of the log or of the database; false: there was nothing to flip. */
 bool node_disk_rot(struct sim *sim, struct sim_node *node);
@@ -482,7 +489,17 @@ void db_copy(struct db_rows *to, const struct db_rows *from);
 void db_put(struct db_rows *db, struct slice key, const struct blob *value);
 /* Place of the first row above `key`. */
 uint32_t db_place_after(const struct db_rows *db, struct slice key);
-struct shard_limits node_limits(const struct sim *sim);
+#define SIM_FULL_TEXT         "the disk is full"
+#define SIM_APPLY_VERSION_MAX (APPLY_VERSION + 1u) /* Of the later program. */
+/* program.c: at a start; when the chosen one refuses what it finds; when it meets what it cannot
+ * apply: it stops; when a shard serves. */
+void program_choose(struct sim *sim, struct sim_node *node);
+void program_refused(struct sim *sim, struct sim_node *node);
+void program_too_old(struct sim *sim, struct sim_node *node);
+void program_look(struct sim *sim, const struct slot *slot);
+void program_meets_later(struct sim *sim, const struct sim_node *node, uint32_t shard);
+void program_stop(struct sim *sim, const struct sim_node *node);
+struct shard_limits node_limits(const struct sim *sim, const struct sim_node *node);
 /* An event's number: the shard, and which of its installations it belongs to. */
 uint64_t slot_number(const struct slot *slot, uint32_t shard);
 /* ---- node_snapshot.c ---- */

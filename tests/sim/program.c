@@ -1,0 +1,81 @@
+/* Which program a node runs: from some life on a later one, which applies one version more, and
+ * seldom the earlier one again. That refuses what the later one served. Chosen without a draw of
+ * the run's chance, so that kept seeds stay as they were. */
+#include "node/core/apply.h"
+#include "runtime/base/check.h"
+#include "runtime/base/hash.h"
+#include "tests/sim/oracle.h"
+
+#define UPGRADED   300u /* Of a thousand starts. */
+#define TAKEN_BACK 150u
+#define OF         1000u
+
+static uint32_t chance(const struct sim *sim, const struct sim_node *node)
+{
+    uint8_t bytes[24];
+
+    store_u64(bytes, sim->seed);
+    store_u64(bytes + 8, node->id);
+    store_u64(bytes + 16, node->life);
+    return (uint32_t)(hash_u64((struct slice){ bytes, sizeof bytes }) % OF);
+}
+
+void program_choose(struct sim *sim, struct sim_node *node)
+{
+    uint32_t drawn = chance(sim, node);
+
+    if (node->apply_version_max == 0)
+        node->apply_version_max = APPLY_VERSION;
+    if (node->apply_version_max == APPLY_VERSION && (node->refused_program || drawn < UPGRADED)) {
+        node->apply_version_max = SIM_APPLY_VERSION_MAX;
+        node->ran_later = true;
+        sim->counts.upgrades++;
+        sim_say(sim, "node %u   runs the later program", node->id);
+    } else if (node->apply_version_max == SIM_APPLY_VERSION_MAX && drawn >= OF - TAKEN_BACK) {
+        node->apply_version_max = APPLY_VERSION;
+        sim->counts.programs_taken_back++;
+        sim_say(sim, "node %u   runs the earlier program again", node->id);
+    }
+    node->refused_program = false;
+}
+
+void program_refused(struct sim *sim, struct sim_node *node)
+{
+    CHECK(node->apply_version_max == APPLY_VERSION && node->ran_later);
+    sim->counts.programs_refused++;
+    sim_say(sim, "node %u   has been served by the later program: the earlier one refuses",
+            node->id);
+    node->apply_version_max = SIM_APPLY_VERSION_MAX;
+}
+
+void program_stop(struct sim *sim, const struct sim_node *node)
+{
+    sim_later(sim, 0,
+              &(struct sim_event){ .kind = EV_TOO_OLD, .node = node->id, .life = node->life });
+}
+
+/* A member's version counts: only one that was taken for a later program may meet more. */
+void program_meets_later(struct sim *sim, const struct sim_node *node, uint32_t shard)
+{
+    const struct rep *rep = shard_rep(node->slots[shard].shard);
+
+    if (!node->ran_later && membership_has(rep_membership(rep), node->id))
+        sim_fail(sim, shard, "node %u is a member, and is sent entries that it cannot apply",
+                 node->id);
+    program_stop(sim, node);
+}
+
+void program_too_old(struct sim *sim, struct sim_node *node)
+{
+    sim->counts.programs_stopped++;
+    sim_say(sim, "node %u   stops: its log goes on with the later program", node->id);
+    node->refused_program = true;
+    node_crash(sim, node);
+    sim_later(sim, 100, &(struct sim_event){ .kind = EV_RESTART, .node = node->id });
+}
+
+void program_look(struct sim *sim, const struct slot *slot)
+{
+    if (rep_apply_version(shard_rep(slot->shard)) == SIM_APPLY_VERSION_MAX)
+        sim->counts.promotions_upgraded++;
+}
