@@ -115,7 +115,9 @@ enum method_route {
     X(144, PREPARE_RESTORE,  v1, BackupService, PrepareRestore, METHOD_ROUTER, ADMIN, 0, prepare_restore) \
     X(145, BEGIN_RESTORE,    v1, BackupService, BeginRestore, METHOD_SHARD_WRITE, ADMIN, 0, begin_restore) \
     X(146, RESTORE_ROWS,     v1, BackupService, RestoreRows, METHOD_SHARD_WRITE, ADMIN, 0, restore_rows) \
-    X(147, FINISH_RESTORE,   v1, BackupService, FinishRestore, METHOD_SHARD_WRITE, ADMIN, 0, finish_restore)
+    X(147, FINISH_RESTORE,   v1, BackupService, FinishRestore, METHOD_SHARD_WRITE, ADMIN, 0, finish_restore) \
+    X(157, GET_LOAD,         v1, AdminService, GetLoad, METHOD_ROUTER, ANY, 158, get_load) \
+    X(158, GET_NODE_LOAD,    internal__v1, NodeService, GetNodeLoad, METHOD_NODE, NONE, 0, get_node_load)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, DebugService, Inject, METHOD_MUTATION, ADMIN, 0, inject)

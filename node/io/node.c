@@ -11,6 +11,7 @@
 #include "node/io/claims.h"
 #include "node/io/deliveries.h"
 #include "node/io/etcd_note.h"
+#include "node/io/node_load.h"
 #include "node/io/node_metrics.h"
 #include "node/io/node_ready.h"
 #include "node/io/node_status.h"
@@ -50,6 +51,7 @@ struct node {
     struct claims *claims;
     struct deliveries *deliveries;
     struct node_record self;
+    uint64_t life; /* Another one after each start. */
     bool failed;
 };
 
@@ -127,6 +129,19 @@ static void on_status(void *user, struct slice request, struct buf *out)
     (void)proto_scan_varint(request, 1, &shards);
     node_status_append(node->views, &node->self, registry_is_registered(node->registry),
                        shards != 0, out);
+}
+
+static void on_load(void *user, struct buf *out)
+{
+    struct node *node = user;
+
+    node_load_append(&(struct node_load_sources){ .replica_id = node->self.replica_id,
+                                                  .life = node->life,
+                                                  .metrics = node->node_metrics,
+                                                  .views = node->views,
+                                                  .store_log = node->store_log,
+                                                  .space = node->space },
+                     out);
 }
 
 static bool on_events(void *user, struct slice request, struct buf *out)
@@ -295,6 +310,7 @@ static err open_links(struct node *node, const struct cluster_record *cluster)
                                                    .calls_max = node->config->calls_max,
                                                    .bulk_max = node->config->bulk_calls_max,
                                                    .status = on_status,
+                                                   .load = on_load,
                                                    .events = on_events,
                                                    .user = node },
                         &node->service);
@@ -361,6 +377,7 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
         .tick_ms = (uint32_t)node->config->tick,
         .loads_max = node->config->loads_max,
         .slow_ms = node->config->slow_request,
+        .commits = node_metrics_commits(node->node_metrics),
         .ops = { .send = on_send,
                  .answer = on_answer,
                  .deliver = on_deliver,
@@ -613,6 +630,7 @@ err node_new(const struct node_options *options, struct node **ret_node)
 
     node->options = *options;
     node->config = options->config;
+    node->life = loop_wall_ms();
     node->log = options->log;
     node->loop = options->loop;
     loop_timer_init(&node->start_timer, node->loop, start, node);

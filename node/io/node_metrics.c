@@ -24,6 +24,7 @@ struct node_metrics {
     const struct etcd *etcd;
     struct counter *calls[METHOD_ID_MAX + 1][STATUS_COUNT];
     struct histogram *latency[METHOD_ID_MAX + 1];
+    struct histogram *commits;
 };
 
 static void register_method(struct node_metrics *m, const struct method_info *method)
@@ -57,6 +58,13 @@ struct node_metrics *node_metrics_new(struct metrics *metrics)
         if (methods[i].route >= METHOD_MUTATION && methods[i].route <= METHOD_SHARD_VIEW)
             register_method(m, &methods[i]);
     }
+    m->commits = metrics_histogram(
+        metrics,
+        &(struct metric_info){ "holdfast_node_commit_duration_seconds",
+                               "Time from the hand-over of a write to the log until a majority of "
+                               "replicas had it.",
+                               NULL },
+        &histogram_latency_us);
     return m;
 }
 
@@ -72,6 +80,33 @@ void node_metrics_call(struct node_metrics *metrics, uint32_t method, enum reply
         return;
     counter_add_owned(metrics->calls[method][status], 1);
     histogram_observe_owned(metrics->latency[method], latency_us);
+}
+
+struct histogram *node_metrics_commits(const struct node_metrics *metrics)
+{
+    return metrics->commits;
+}
+
+void node_metrics_visit(const struct node_metrics *metrics,
+                        void (*visit)(void *user, const struct node_calls *calls), void *user)
+{
+    size_t count;
+    const struct method_info *methods = method_all(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct node_calls calls = { .method = &methods[i],
+                                    .latency = metrics->latency[methods[i].id] };
+        uint64_t all = 0;
+
+        if (calls.latency == NULL)
+            continue;
+        for (int status = 0; status < STATUS_COUNT; status++) {
+            calls.answered[status] = counter_get(metrics->calls[methods[i].id][status]);
+            all += calls.answered[status];
+        }
+        if (all > 0)
+            visit(user, &calls);
+    }
 }
 
 /* ---- sums over the shards, read at each scrape ---- */

@@ -2,6 +2,7 @@
 #ifndef NODE_IO_NODE_METRICS_H
 #define NODE_IO_NODE_METRICS_H
 
+#include "idl/method.h"
 #include "node/io/incidents.h"
 #include "node/io/shard_view.h"
 #include "node/io/space.h"
@@ -24,6 +25,18 @@ void node_metrics_set_etcd(struct node_metrics *metrics, const struct etcd *etcd
 void node_metrics_set_space(struct node_metrics *metrics, const struct space *space);
 /* From here on they read zero. */
 void node_metrics_clear_sources(struct node_metrics *metrics);
+/* Of calls of one method, since the start. */
+struct node_calls {
+    const struct method_info *method;
+    uint64_t answered[4]; /* By enum reply_status. */
+    const struct histogram *latency;
+};
+/* Every method that was called. */
+void node_metrics_visit(const struct node_metrics *metrics,
+                        void (*visit)(void *user, const struct node_calls *calls), void *user);
+/* In microseconds, from the hand-over of a write to the log until a majority had it. Any thread may
+ * observe. */
+struct histogram *node_metrics_commits(const struct node_metrics *metrics);
 /* One call answered. */
 void node_metrics_call(struct node_metrics *metrics, uint32_t method, enum reply_status status,
                        uint64_t latency_us);

@@ -8,7 +8,7 @@
 #include "runtime/base/arena.h"
 #include "runtime/base/check.h"
 
-static uint64_t resident_bytes(void)
+uint64_t node_resident_bytes(void)
 {
     unsigned long long total = 0, resident = 0;
     FILE *file = fopen("/proc/self/statm", "r");
@@ -145,7 +145,7 @@ void node_status_append(struct shard_views *views, const struct node_record *sel
     status.node.zone = text(self->zone);
     status.node.version = text(self->version);
     status.node.live = live;
-    status.node.resident_bytes = resident_bytes();
+    status.node.resident_bytes = node_resident_bytes();
     status.response.node = &status.node;
     status.response.shards =
         arena_alloc(&status.arena, sizeof *status.response.shards * (count + 1));

@@ -8,5 +8,7 @@
 /* Appends a GetNodeStatusResponse. `views` may be NULL while the node starts. */
 void node_status_append(struct shard_views *views, const struct node_record *self, bool live,
                         bool with_shards, struct buf *out);
+/* Of this process; 0: unknown. */
+uint64_t node_resident_bytes(void);
 
 #endif

@@ -355,7 +355,10 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
             break;
         }
         buf_clear(&service->scratch);
-        service->options.status(service->options.user, frame->body, &service->scratch);
+        if (frame->method == METHOD_GET_NODE_LOAD)
+            service->options.load(service->options.user, &service->scratch);
+        else
+            service->options.status(service->options.user, frame->body, &service->scratch);
         answer(service, reply, WIRE_OK, buf_slice(&service->scratch));
         break;
     case METHOD_ROUTER:

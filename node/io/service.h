@@ -24,6 +24,8 @@ struct service_options {
     uint32_t bulk_max; /* Calls of low priority at the shards at once; more wait at the door. */
     /* GetNodeStatus: appends the response's bytes. */
     void (*status)(void *user, struct slice request, struct buf *out);
+    /* GetNodeLoad: the same. */
+    void (*load)(void *user, struct buf *out);
     /* ListNodeEvents: the same. False: there is nothing to tell yet, and service_events_added will
      * be called when there is. */
     bool (*events)(void *user, struct slice request, struct buf *out);

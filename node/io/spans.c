@@ -138,17 +138,23 @@ bool spans_awaits(const struct spans *spans, uint32_t number, uint64_t commit_in
     return false;
 }
 
-void spans_committed(struct spans *spans, uint32_t number, uint64_t commit_index, uint64_t now_ns)
+uint64_t spans_committed(struct spans *spans, uint32_t number, uint64_t commit_index,
+                         uint64_t now_ns)
 {
     struct span_shard *shard = spans->shards[number];
+    uint64_t took_ns = 0;
 
     for (uint32_t i = 0; shard != NULL && i < shard->count; i++) {
         struct span_write *write = write_at(shard, i);
         if (write->committed_ns != 0)
-            return;
-        if (write->last <= commit_index)
-            write->committed_ns = now_ns;
+            break;
+        if (write->last > commit_index)
+            continue;
+        write->committed_ns = now_ns;
+        if (took_ns == 0)
+            took_ns = now_ns - write->handed_ns;
     }
+    return took_ns;
 }
 
 void spans_forget(struct spans *spans, uint32_t number)

@@ -55,7 +55,9 @@ void spans_handed(struct spans *spans, uint32_t shard, uint64_t index, uint64_t 
 void spans_persisted(struct spans *spans, uint32_t shard, uint64_t index, uint64_t now_ns);
 /* Whether spans_committed would learn anything. */
 bool spans_awaits(const struct spans *spans, uint32_t shard, uint64_t commit_index);
-void spans_committed(struct spans *spans, uint32_t shard, uint64_t commit_index, uint64_t now_ns);
+/* How long the newest of the writes that it covers took, since it was handed over; 0: none. */
+uint64_t spans_committed(struct spans *spans, uint32_t shard, uint64_t commit_index,
+                         uint64_t now_ns);
 /* The shard's owner changed: entries not committed may be others from now on. */
 void spans_forget(struct spans *spans, uint32_t shard);
 

@@ -13,6 +13,7 @@
 #include "node/store/node_log.h"
 #include "runtime/base/log.h"
 #include "runtime/loop/loop.h"
+#include "runtime/metrics/metrics.h"
 #include "runtime/trace/trace_context.h"
 
 struct worker;
@@ -52,8 +53,9 @@ struct worker_options {
     uint64_t resident_max_bytes; /* Of the process: above it, free heap goes back to the system. */
     uint64_t checkpoint_interval_ms;
     uint32_t tick_ms;
-    uint32_t loads_max; /* Reads of rows or log at once. */
-    uint64_t slow_ms;   /* Calls and writes that take so long are logged; 0: none. */
+    uint32_t loads_max;        /* Reads of rows or log at once. */
+    uint64_t slow_ms;          /* Calls and writes that take so long are logged; 0: none. */
+    struct histogram *commits; /* Where commit times are counted, in us; NULL: nowhere. */
     struct worker_ops ops;
     void *user;
 };

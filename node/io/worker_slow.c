@@ -168,6 +168,9 @@ void worker_slow_step(struct worker *worker, uint32_t shard, const struct shard_
         spans_forget(worker->spans, shard);
     if (event->type == SHARD_CALL && worker->out.rep.proposed_index != 0)
         spans_proposed(worker->spans, event->call, worker->out.rep.proposed_index);
-    if (spans_awaits(worker->spans, shard, commit))
-        spans_committed(worker->spans, shard, commit, worker_clock(worker));
+    if (!spans_awaits(worker->spans, shard, commit))
+        return;
+    uint64_t took_ns = spans_committed(worker->spans, shard, commit, worker_clock(worker));
+    if (worker->options.commits != NULL)
+        histogram_observe(worker->options.commits, took_ns / 1000);
 }

@@ -19,6 +19,7 @@ struct refusal_reader {
 struct router_metrics {
     struct router_metrics_options options;
     struct slow_log slow;
+    uint64_t life; /* Another one after each start. */
     const struct public_door *door;
     const struct gatekeeper *gatekeeper;
     struct refusal_reader refusals[GATEKEEPER_REASON_COUNT];
@@ -81,6 +82,49 @@ void router_metrics_finished(void *context, const struct request *request,
         return;
     code_text(code, text);
     slow_log_request(&metrics->slow, request, text, latency_us * 1000);
+}
+
+/* The alert HoldfastRequestsFailing counts the same. */
+static bool is_failure(uint32_t code)
+{
+    return code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OUTCOME_UNKNOWN ||
+           code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE ||
+           code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INTERNAL;
+}
+
+static void add_method(const struct router_metrics *metrics, uint32_t method,
+                       Holdfast__V1__RouterLoad *load)
+{
+    uint64_t buckets[METRICS_BUCKETS_MAX + 1];
+
+    for (uint32_t code = 0; code < CODES_MAX; code++) {
+        const struct counter *counter = metrics->requests[method][code];
+        uint64_t count = counter != NULL ? counter_get(counter) : 0;
+
+        load->answered += count;
+        if (is_failure(code))
+            load->failed += count;
+    }
+    if (metrics->latency[method] == NULL)
+        return;
+    size_t used = histogram_copy(metrics->latency[method], buckets, ARRAY_SIZE(buckets));
+    for (size_t i = 0; i < used; i++)
+        load->buckets[i] += buckets[i];
+    if (used > load->n_buckets)
+        load->n_buckets = used;
+}
+
+void router_metrics_load(void *context, struct arena *arena, Holdfast__V1__RouterLoad *load)
+{
+    const struct router_metrics *metrics = context;
+
+    load->name = (char *)(uintptr_t)metrics->options.name;
+    load->life = metrics->life;
+    load->at_us = loop_clock_ns() / 1000;
+    load->in_flight = router_in_flight(metrics->options.router);
+    load->buckets = arena_zalloc(arena, (METRICS_BUCKETS_MAX + 1) * sizeof *load->buckets);
+    for (uint32_t method = 0; method <= METHOD_ID_MAX; method++)
+        add_method(metrics, method, load);
 }
 
 /* ---- read at each scrape ---- */
@@ -195,6 +239,7 @@ struct router_metrics *router_metrics_new(const struct router_metrics_options *o
     const struct method_info *methods = method_all(&count);
 
     metrics->options = *options;
+    metrics->life = loop_wall_ms();
     metrics->slow = (struct slow_log){ .log = options->log,
                                        .gate = { .slow_ns = options->slow_ms * 1000000u } };
     for (size_t i = 0; i < count; i++) {

@@ -16,6 +16,7 @@ struct router_metrics_options {
     const struct log *log;
     const struct router *router;
     uint64_t slow_ms; /* Requests slower than this are logged. */
+    const char *name; /* The router's. */
 };
 
 struct router_metrics *router_metrics_new(const struct router_metrics_options *options);
@@ -28,5 +29,8 @@ void router_metrics_watch_links(struct router_metrics *metrics, const struct nod
 /* struct router_observer's `finished`, with a router_metrics as its context. */
 void router_metrics_finished(void *context, const struct request *request,
                              Holdfast__V1__ErrorCode code, uint64_t latency_us);
+
+/* struct router_load's `fill`, likewise. */
+void router_metrics_load(void *context, struct arena *arena, Holdfast__V1__RouterLoad *load);
 
 #endif

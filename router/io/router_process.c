@@ -351,6 +351,7 @@ static void make_dispatcher(struct router_process *process)
         .etcd = process->etcd,
         .in_flight_max = config->in_flight_max,
         .observer = { router_metrics_finished, process->router_metrics },
+        .load = { router_metrics_load, process->router_metrics },
     };
 
     CHECK(getrandom(&caller.seed, sizeof caller.seed, 0) == (ssize_t)sizeof caller.seed);
@@ -427,7 +428,8 @@ err router_process_new(const struct router_process_options *options,
         &(struct router_metrics_options){ .metrics = process->metrics,
                                           .log = process->log,
                                           .router = &process->router,
-                                          .slow_ms = options->config->slow_request });
+                                          .slow_ms = options->config->slow_request,
+                                          .name = options->config->name });
     e = find_transport(process);
     if (e == ERR_OK)
         e = watch_tls(process);

@@ -20,6 +20,7 @@ void session_register_server_handle(struct request *request);
 void session_unregister_server_handle(struct request *request);
 void session_renew_sessions_handle(struct request *request);
 void admin_get_cluster_handle(struct request *request);
+void admin_get_load_handle(struct request *request);
 void admin_list_shards_handle(struct request *request);
 void admin_list_servers_handle(struct request *request);
 void admin_list_events_handle(struct request *request);

@@ -70,6 +70,8 @@ static handle_fn *find_handler(const struct method_info *method)
         return admin_change_node_handle;
     case METHOD_REBALANCE:
         return admin_rebalance_handle;
+    case METHOD_GET_LOAD:
+        return admin_get_load_handle;
     case METHOD_TRANSACTION_READ:
         return transaction_read_handle;
     default:

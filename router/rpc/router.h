@@ -12,6 +12,7 @@
 #ifndef ROUTER_RPC_ROUTER_H
 #define ROUTER_RPC_ROUTER_H
 
+#include "holdfast/v1/admin.pb-c.h"
 #include "router/rpc/caller.h"
 #include "router/rpc/request.h"
 #include "router/rpc/servers.h"
@@ -28,6 +29,12 @@ struct router_observer {
     void *context;
 };
 
+/* Fills in what the router counts of itself; its memory comes from the arena. NULL: nothing. */
+struct router_load {
+    void (*fill)(void *context, struct arena *arena, Holdfast__V1__RouterLoad *load);
+    void *context;
+};
+
 struct router_options {
     struct loop *loop;
     const struct log *log;
@@ -40,6 +47,7 @@ struct router_options {
     uint32_t in_flight_max;
     uint64_t trace_seed; /* Where the ids of traces that begin here come from; any number. */
     struct router_observer observer; /* `finished` may be NULL. */
+    struct router_load load;
 };
 
 struct router {

@@ -573,6 +573,46 @@ static void the_cluster_is_told_from_the_map_and_the_nodes_without_etcd(void **s
     holdfast__v1__get_cluster_response__free_unpacked(answer, NULL);
 }
 
+static void fill_load(void *context, struct arena *arena, Holdfast__V1__RouterLoad *load)
+{
+    (void)context;
+    (void)arena;
+    load->answered = 7;
+}
+
+static void the_load_of_nodes_that_answer_is_told_and_the_others_are_named(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GetLoadRequest get;
+    Holdfast__V1__GetLoadResponse *answer;
+    Holdfast__Internal__V1__GetNodeLoadResponse said;
+    Holdfast__V1__NodeLoad node;
+    uint8_t packed[64];
+
+    holdfast__v1__get_load_request__init(&get);
+    f->router.options.load.fill = fill_load;
+    dispatch(f, METHOD_GET_LOAD, &get.base);
+    assert_int_equal(f->fake->call_count, 3);
+    assert_int_equal(f->fake->calls[0].method, METHOD_GET_NODE_LOAD);
+    holdfast__internal__v1__get_node_load_response__init(&said);
+    holdfast__v1__node_load__init(&node);
+    node.replica_id = 1;
+    node.sessions = 4;
+    said.load = &node;
+    size_t size = holdfast__internal__v1__get_node_load_response__pack(&said, packed);
+    fake_cluster_answer(f->fake, 0, WIRE_OK, (struct slice){ packed, size });
+    fake_cluster_fail(f->fake, 1, ERR_TIMEOUT);
+    fake_cluster_answer(f->fake, 2, WIRE_REFUSED, (struct slice){ 0 }); /* An older node. */
+    assert_true(loop_run_until(f->loop, is_answered, f, 10000));
+    answer = holdfast__v1__get_load_response__unpack(NULL, f->response.size, f->response.data);
+    assert_int_equal(answer->router->answered, 7);
+    assert_int_equal(answer->n_nodes, 1);
+    assert_int_equal(answer->nodes[0]->sessions, 4);
+    assert_int_equal(answer->n_unreachable, 2);
+    assert_int_equal(answer->unreachable[0], 2);
+    holdfast__v1__get_load_response__free_unpacked(answer, NULL);
+}
+
 static void shards_are_listed_in_pages(void **state)
 {
     struct fixture *f = *state;
@@ -734,6 +774,7 @@ int main(void)
         TEST(a_heartbeat_is_answered_from_the_shards_when_etcd_is_down),
         TEST(a_shard_that_does_not_answer_leaves_its_tokens_unknown),
         TEST(the_cluster_is_told_from_the_map_and_the_nodes_without_etcd),
+        TEST(the_load_of_nodes_that_answer_is_told_and_the_others_are_named),
         TEST(shards_are_listed_in_pages),
         TEST(registering_without_etcd_is_unavailable),
         TEST(players_are_read_again_until_none_has_changed_between),

@@ -139,6 +139,20 @@ static inline void histogram_observe(struct histogram *histogram, uint64_t value
     atomic_fetch_add_explicit(&histogram->sum, value, memory_order_relaxed);
 }
 
+/* The count in each bucket, up to the last that is not 0; how many those are. `room` is enough with
+ * bucket_count + 1. */
+static inline size_t histogram_copy(const struct histogram *histogram, uint64_t *ret_buckets,
+                                    size_t room)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i <= histogram->bucket_count && i < room; i++) {
+        ret_buckets[i] = atomic_load_explicit(&histogram->buckets[i], memory_order_relaxed);
+        used = ret_buckets[i] != 0 ? i + 1 : used;
+    }
+    return used;
+}
+
 /* Only if no other thread ever writes this histogram. */
 static inline void histogram_observe_owned(struct histogram *histogram, uint64_t value)
 {
