@@ -159,7 +159,7 @@ class Machine:
 
     def __init__(self, directory, *settings, values=None):
         self.directory, self.values = pathlib.Path(directory), values
-        self.objects, self.pods, self.addresses = [], [], 0
+        self.objects, self.pods, self.leaving, self.addresses, self.surged = [], [], [], 0, 99
         self.upgrade(*settings)
         for workload in self.workloads():
             for number in range(workload["spec"].get("replicas", 2)):
@@ -194,6 +194,17 @@ class Machine:
         workload = next(each for each in self.workloads() if pod.name.startswith(f"{each['metadata']['name']}-"))
         after = self.new_pod(workload, int(pod.name.rsplit("-", 1)[1]))
         self.pods[self.pods.index(pod)] = after
+        self.write_hosts()
+        after.start()
+        return after
+
+    def successor_beside(self, pod):
+        """As a Deployment has it: another name, and the old one still runs, which the caller ends."""
+        workload = self.find("Deployment", pod.name.rsplit("-", 1)[0])
+        self.surged += 1
+        after = self.new_pod(workload, self.surged)
+        self.pods[self.pods.index(pod)] = after
+        self.leaving.append(pod)
         self.write_hosts()
         after.start()
         return after
@@ -257,7 +268,7 @@ class Machine:
                               capture_output=True, text=True, check=False)
 
     def kill(self):
-        for pod in self.pods:
+        for pod in self.pods + self.leaving:
             pod.kill()
         subprocess.run(["umount", "/etc/hosts"], check=True)
 
@@ -301,4 +312,4 @@ def main(file):
         user = [] if os.geteuid() == 0 else ["--map-root-user"]
         os.execvp("unshare", ["unshare", *user, "--mount", "--net", sys.executable, file, *sys.argv[1:]])
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    unittest.main(verbosity=2)
+    unittest.main(verbosity=2, warnings="ignore")  # Connections of threads that ended.
