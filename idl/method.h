@@ -89,6 +89,7 @@ enum method_route {
     X(73, RESERVATION_DUE,   internal__v1, NodeService, ReservationDue, METHOD_OWNER, NONE, 0, reservation_due) \
     X(74, ITEM_HISTORY,      internal__v1, NodeService, ItemHistory, METHOD_SHARD, NONE, 0, item_history) \
     X(80, REPORT_OWNER,      internal__v1, CoordinatorService, ReportOwner, METHOD_COORDINATOR, NONE, 0, report_owner) \
+    X(81, GET_COORDINATOR_STATUS, internal__v1, CoordinatorService, GetCoordinatorStatus, METHOD_COORDINATOR, NONE, 0, get_coordinator_status) \
     X(90, EXECUTE,           v1, TransactionService, Execute, METHOD_MUTATION, WRITE, 0, execute) \
     X(91, SWAP,              v1, TransactionService, Swap, METHOD_MUTATION, WRITE, 0, swap) \
     X(92, TRANSACTION_READ,  v1, TransactionService, Read, METHOD_ROUTER, ANY, 10, transaction_service_read) \
@@ -116,6 +117,7 @@ enum method_route {
     X(145, BEGIN_RESTORE,    v1, BackupService, BeginRestore, METHOD_SHARD_WRITE, ADMIN, 0, begin_restore) \
     X(146, RESTORE_ROWS,     v1, BackupService, RestoreRows, METHOD_SHARD_WRITE, ADMIN, 0, restore_rows) \
     X(147, FINISH_RESTORE,   v1, BackupService, FinishRestore, METHOD_SHARD_WRITE, ADMIN, 0, finish_restore) \
+    X(156, LIST_PROCESSES,   v1, AdminService, ListProcesses, METHOD_ROUTER, ANY, 67, list_processes) \
     X(157, GET_LOAD,         v1, AdminService, GetLoad, METHOD_ROUTER, ANY, 158, get_load) \
     X(158, GET_NODE_LOAD,    internal__v1, NodeService, GetNodeLoad, METHOD_NODE, NONE, 0, get_node_load)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */

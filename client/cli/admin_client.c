@@ -126,6 +126,15 @@ uint64_t admin_number(const json_t *object, const char *key)
     return json_is_integer(value) ? (uint64_t)json_integer_value(value) : 0;
 }
 
+int64_t admin_signed(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (json_is_string(value))
+        return strtoll(json_string_value(value), NULL, 10);
+    return json_is_integer(value) ? (int64_t)json_integer_value(value) : 0;
+}
+
 const char *admin_text(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));

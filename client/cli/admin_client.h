@@ -33,6 +33,8 @@ json_t *admin_list(struct admin_client *client, const char *method, const char *
 
 /* A number of the JSON form of protobuf: a number, or a string of one; 0 if it is absent. */
 uint64_t admin_number(const json_t *object, const char *key);
+/* The same of one that may be below zero. */
+int64_t admin_signed(const json_t *object, const char *key);
 /* A text; empty if it is absent. */
 const char *admin_text(const json_t *object, const char *key);
 

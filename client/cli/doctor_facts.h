@@ -25,7 +25,7 @@ struct router_facts {
 };
 
 enum process_role { PROCESS_ROUTER, PROCESS_NODE, PROCESS_COORDINATOR };
-enum disk_state { DISK_UNKNOWN, DISK_OK, DISK_LOW, DISK_FULL };
+enum disk_state { DISK_UNKNOWN, DISK_OK, DISK_LOW, DISK_FULL, DISK_LOG_FULL };
 
 struct process_facts {
     enum process_role role;

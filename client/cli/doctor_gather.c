@@ -49,11 +49,131 @@ static void take_cluster(struct doctor_facts *facts, const json_t *cluster)
         process->role = PROCESS_NODE;
         process->replica_id = admin_number(node, "replicaId");
         process->live = json_is_true(json_object_get(node, "live"));
-        /* A node that answers has memory in use. */
+        /* A node that answers has memory in use. ListProcesses says more. */
         process->answered = admin_number(node, "residentBytes") > 0;
         copy_text(process->name, sizeof process->name, admin_text(node, "name"));
         copy_text(process->version, sizeof process->version, admin_text(node, "version"));
     }
+}
+
+/* ---- processes and etcd ---- */
+
+static enum disk_state disk_state_of(const char *text)
+{
+    static const char *const names[] = { "", "ok", "low", "full", "log_full" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        if (strcmp(text, names[i]) == 0)
+            return (enum disk_state)i;
+    }
+    return DISK_UNKNOWN;
+}
+
+/* How the router's clock stands to ours: its answer was made `half_ms` ago, or less. */
+struct router_clock {
+    int64_t ahead_ms;
+    uint32_t half_ms;
+};
+
+static void take_status(const json_t *status, const struct router_clock *router,
+                        struct process_facts *to)
+{
+    copy_text(to->name, sizeof to->name, admin_text(status, "name"));
+    copy_text(to->version, sizeof to->version, admin_text(status, "version"));
+    to->live = true;
+    to->answered = json_is_true(json_object_get(status, "answered"));
+    if (!to->answered)
+        return;
+    to->clock_known = admin_number(status, "clockMs") > 0;
+    to->clock_ahead_ms = router->ahead_ms + admin_signed(status, "clockAheadMs");
+    to->clock_error_ms =
+        router->half_ms + (uint32_t)((admin_number(status, "roundTripMs") + 1) / 2);
+    to->disk_state = disk_state_of(admin_text(status, "diskState"));
+    to->disk_free_bytes = admin_number(status, "diskFreeBytes");
+    to->disk_free_min_bytes = admin_number(status, "diskFreeMinBytes");
+    to->certificates_known = true;
+    to->cluster_certificate_ms = admin_number(status, "clusterCertificateExpiresMs");
+    to->public_certificate_ms = admin_number(status, "publicCertificateExpiresMs");
+}
+
+static void take_coordinator(struct doctor_facts *facts, const json_t *status)
+{
+    const char *audit = admin_text(status, "audit");
+
+    facts->coordinator_halted = json_is_true(json_object_get(status, "halted"));
+    facts->audit_known = audit[0] != 0;
+    facts->audit_imbalance = strcmp(audit, "imbalanced") == 0;
+}
+
+/* Where it belongs; NULL: there is no room. */
+static struct process_facts *place_of(struct doctor_facts *facts, const json_t *status)
+{
+    const char *role = admin_text(status, "role");
+    struct process_facts *found = NULL;
+
+    if (strcmp(role, "node") == 0)
+        found = find_node(facts, admin_number(status, "replicaId"));
+    if (found != NULL || facts->process_count == DOCTOR_PROCESSES_MAX)
+        return found;
+    found = &facts->processes[facts->process_count++];
+    found->role = strcmp(role, "node") == 0     ? PROCESS_NODE
+                  : strcmp(role, "router") == 0 ? PROCESS_ROUTER
+                                                : PROCESS_COORDINATOR;
+    found->replica_id = admin_number(status, "replicaId");
+    return found;
+}
+
+static void take_etcd(struct doctor_facts *facts, const json_t *list)
+{
+    size_t i;
+    const json_t *status;
+
+    facts->etcd_known = true;
+    json_array_foreach(list, i, status)
+    {
+        if (facts->etcd_count == DOCTOR_ETCD_MAX)
+            return;
+        struct etcd_facts *to = &facts->etcd[facts->etcd_count++];
+        copy_text(to->endpoint, sizeof to->endpoint, admin_text(status, "endpoint"));
+        copy_text(to->version, sizeof to->version, admin_text(status, "version"));
+        copy_text(to->alarms, sizeof to->alarms, admin_text(status, "errors"));
+        to->answered = json_is_true(json_object_get(status, "answered"));
+        to->has_leader = json_is_true(json_object_get(status, "hasLeader"));
+        to->database_bytes = admin_number(status, "databaseBytes");
+        to->quota_bytes = admin_number(status, "quotaBytes");
+        to->answer_ms = (uint32_t)admin_number(status, "answerMs");
+    }
+}
+
+/* Of the first router all, of others themselves alone. */
+static void ask_processes(struct doctor_facts *facts, struct admin_client *client, bool first)
+{
+    json_t *answer = admin_call(client, "AdminService/ListProcesses", json_object());
+    const json_t *processes = json_object_get(answer, "processes");
+    const json_t *self = json_array_get(processes, 0);
+    int64_t now_ms = (int64_t)wall_ms();
+    uint32_t took_ms = admin_client_took_ms(client);
+    uint32_t worked_ms = (uint32_t)admin_number(answer, "tookMs");
+    size_t i;
+    const json_t *status;
+
+    if (answer == NULL)
+        return; /* One of before: what it does not tell is unknown. */
+    struct router_clock clock = { .half_ms =
+                                      took_ms > worked_ms ? (took_ms - worked_ms + 1) / 2 : 0 };
+    clock.ahead_ms = admin_signed(self, "clockMs") + clock.half_ms - now_ms;
+    json_array_foreach(processes, i, status)
+    {
+        struct process_facts *to = i == 0 || first ? place_of(facts, status) : NULL;
+        if (to == NULL)
+            continue;
+        take_status(status, &clock, to);
+        if (to->role == PROCESS_COORDINATOR)
+            take_coordinator(facts, status);
+    }
+    if (first)
+        take_etcd(facts, json_object_get(answer, "etcd"));
+    json_decref(answer);
 }
 
 /* ---- shards ---- */
@@ -168,8 +288,11 @@ static void ask_all(struct doctor_facts *facts, struct admin_client *client,
 {
     json_t *cluster = ask_router(router, client);
 
-    if (cluster != NULL && !facts->cluster_known) {
+    if (cluster != NULL && facts->cluster_known) {
+        ask_processes(facts, client, false);
+    } else if (cluster != NULL) {
         take_cluster(facts, cluster);
+        ask_processes(facts, client, true);
         ask_shards(facts, client);
         ask_quarantine(facts, client);
     }

@@ -198,6 +198,14 @@ static void judge_disk(const struct process_facts *node, struct findings *out, s
     if (node->disk_state == DISK_OK)
         return;
     tally->bad++;
+    if (node->disk_state == DISK_LOG_FULL) {
+        finding_add(out,
+                    (struct verdict){ FINDING_FAIL, "disks",
+                                      "It is read-only until a checkpoint lets its log be cut.",
+                                      "HoldfastLogFull" },
+                    "the log of %s has reached --log-size-max", node->name);
+        return;
+    }
     finding_add(out, node->disk_state == DISK_FULL ? full : low,
                 "%s is %s: %" PRIu64 " MiB are free, --disk-free-min is %" PRIu64 " MiB",
                 node->name, node->disk_state == DISK_FULL ? "full" : "low",

@@ -213,6 +213,11 @@ static void disk_full(struct doctor_facts *f)
     of_node(f)->disk_state = DISK_FULL;
 }
 
+static void disk_log_full(struct doctor_facts *f)
+{
+    of_node(f)->disk_state = DISK_LOG_FULL;
+}
+
 static void disk_unknown(struct doctor_facts *f)
 {
     of_node(f)->disk_state = DISK_UNKNOWN;
@@ -394,6 +399,7 @@ static const struct {
     { clock_unknown, FINDING_UNKNOWN, "clocks", "1 of 5", NULL, NULL },
     { disk_low, FINDING_WARN, "disks", "node-2 is low: 341 MiB", "HoldfastDiskLow", NULL },
     { disk_full, FINDING_FAIL, "disks", "node-2 is full", "HoldfastDiskFull", NULL },
+    { disk_log_full, FINDING_FAIL, "disks", "--log-size-max", "HoldfastLogFull", NULL },
     { disk_unknown, FINDING_UNKNOWN, "disks", "1 of 3", NULL, NULL },
     { certificate_soon, FINDING_WARN, "certificates", "13 days", "HoldfastCertificateExpires",
       NULL },

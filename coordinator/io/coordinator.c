@@ -9,6 +9,7 @@
 #include "coordinator/io/nodes.h"
 #include "coordinator/io/registry.h"
 #include "coordinator/io/seed.h"
+#include "holdfast/internal/v1/node.pb-c.h"
 #include "runtime/base/check.h"
 #include "runtime/metrics_http/metrics_http.h"
 #include "runtime/tls_watch/tls_watch.h"
@@ -20,6 +21,7 @@
 struct coordinator {
     const struct coordinator_config *config;
     const struct log *log;
+    const char *version;
     struct loop *loop;
     struct metrics *metrics;
     struct coordinator_metrics *core_metrics;
@@ -60,6 +62,35 @@ static void on_event(void *user, struct coord_event *event)
     coord_out_clear(&c->out);
 }
 
+static void on_status(void *user, struct buf *out)
+{
+    const struct coordinator *c = user;
+    Holdfast__Internal__V1__GetCoordinatorStatusResponse response =
+        HOLDFAST__INTERNAL__V1__GET_COORDINATOR_STATUS_RESPONSE__INIT;
+    Holdfast__V1__ProcessStatus process = HOLDFAST__V1__PROCESS_STATUS__INIT;
+    char role[] = "coordinator", balanced[] = "balanced", imbalanced[] = "imbalanced";
+    struct coord_stats stats;
+
+    coord_stats_get(c->core, &stats);
+    process.role = role;
+    process.name = (char *)(uintptr_t)c->config->name;
+    process.answered = true;
+    process.version = (char *)(uintptr_t)c->version;
+    process.clock_ms = (int64_t)loop_wall_ms();
+    process.cluster_certificate_expires_ms = (int64_t)tls_watch_expires_ms(c->tls);
+    process.halted = coord_is_halted(c->core);
+    if (stats.audit_imbalance != 0)
+        process.audit = imbalanced;
+    else if (stats.audit_cuts > 0)
+        process.audit = balanced;
+    response.process = &process;
+    size_t size =
+        holdfast__internal__v1__get_coordinator_status_response__get_packed_size(&response);
+    holdfast__internal__v1__get_coordinator_status_response__pack(&response,
+                                                                  buf_reserve(out, size));
+    out->size += size;
+}
+
 /* "host:port" of the listener with the port it really has. */
 static void advertised(const struct coordinator *c, char *ret_address, size_t size)
 {
@@ -88,6 +119,7 @@ static void begin_work(struct coordinator *c)
                                            .tls_client = tls != NULL ? tls_watch_client(tls) : NULL,
                                            .tls_server = tls != NULL ? tls_watch_server(tls) : NULL,
                                            .event = on_event,
+                                           .status = on_status,
                                            .user = c },
                   &c->nodes);
 
@@ -276,6 +308,7 @@ err coordinator_new(const struct coordinator_options *options, struct coordinato
 
     c->config = options->config;
     c->log = options->log;
+    c->version = options->version;
     c->loop = options->loop;
     loop_timer_init(&c->tick, c->loop, on_tick, c);
     err e = make_core(c);

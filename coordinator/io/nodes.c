@@ -245,6 +245,15 @@ static void take_report(struct nodes *nodes, const struct frame *frame,
     holdfast__internal__v1__report_owner_request__free_unpacked(report, NULL);
 }
 
+static void tell_status(struct nodes *nodes, const struct call_reply *reply)
+{
+    struct buf body = { 0 };
+
+    nodes->options.status(nodes->options.user, &body);
+    answer(nodes, reply, WIRE_OK, buf_slice(&body));
+    buf_deinit(&body);
+}
+
 static void on_request(void *user, struct link *link, const struct frame *frame,
                        const struct call_reply *reply)
 {
@@ -253,6 +262,9 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
 
     if (frame->method == METHOD_REPORT_OWNER && peer != NULL && peer->role == ROLE_NODE)
         take_report(nodes, frame, reply);
+    else if (frame->method == METHOD_GET_COORDINATOR_STATUS && peer != NULL &&
+             peer->role == ROLE_ROUTER)
+        tell_status(nodes, reply);
     else
         answer(nodes, reply, FRAME_STATUS_NO_METHOD, (struct slice){ NULL, 0 });
 }

@@ -1,7 +1,7 @@
 /*
  * nodes: the links between this coordinator and the nodes. Dials every live node for ExpireServer
- * and ApplyPolicy; listens for their ReportOwner. Turns answers and reports into the core's
- * events and decides nothing.
+ * and ApplyPolicy; listens for their ReportOwner, and for routers who ask how it is. Turns answers
+ * and reports into the core's events and decides nothing.
  */
 #ifndef COORDINATOR_IO_NODES_H
 #define COORDINATOR_IO_NODES_H
@@ -22,6 +22,8 @@ struct nodes_options {
     struct tls_config *tls_server;
     /* now_ms is for the receiver to fill. Never called from within a call into nodes. */
     void (*event)(void *user, struct coord_event *event);
+    /* Appends a GetCoordinatorStatusResponse, for a router that asks. */
+    void (*status)(void *user, struct buf *out);
     void *user;
 };
 

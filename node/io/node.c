@@ -127,8 +127,16 @@ static void on_status(void *user, struct slice request, struct buf *out)
     uint64_t shards = 0;
 
     (void)proto_scan_varint(request, 1, &shards);
-    node_status_append(node->views, &node->self, registry_is_registered(node->registry),
-                       shards != 0, out);
+    node_status_append(
+        &(struct node_status_sources){
+            .self = &node->self,
+            .views = node->views,
+            .space = node->space,
+            .disk_free_min_bytes = node->config->disk_free_min,
+            .certificate_expires_ms = tls_watch_expires_ms(node->tls),
+            .live = registry_is_registered(node->registry),
+        },
+        shards != 0, out);
 }
 
 static void on_load(void *user, struct buf *out)

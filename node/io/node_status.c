@@ -114,6 +114,7 @@ static Holdfast__V1__ShardStatus *shard_status(struct arena *arena, const struct
 struct status {
     struct arena arena;
     Holdfast__V1__NodeStatus node;
+    Holdfast__V1__ProcessStatus process;
     Holdfast__Internal__V1__GetNodeStatusResponse response;
     bool with_shards;
 };
@@ -129,11 +130,44 @@ static void add_shard(void *user, const struct shard_view *view)
             shard_status(&status->arena, view, status->node.replica_id);
 }
 
-void node_status_append(struct shard_views *views, const struct node_record *self, bool live,
-                        bool with_shards, struct buf *out)
+static const char *disk_state(const struct space *space)
 {
+    switch (space_state(space)) {
+    case SPACE_OK:
+        return "ok";
+    case SPACE_LOW:
+        return "low";
+    case SPACE_FULL:
+        break;
+    }
+    return space_disk_full(space) ? "full" : "log_full";
+}
+
+static void tell_process(const struct node_status_sources *sources,
+                         Holdfast__V1__ProcessStatus *ret_process)
+{
+    ret_process->role = text("node");
+    ret_process->name = text(sources->self->name);
+    ret_process->replica_id = sources->self->replica_id;
+    ret_process->answered = true;
+    ret_process->version = text(sources->self->version);
+    ret_process->clock_ms = (int64_t)loop_wall_ms();
+    ret_process->cluster_certificate_expires_ms = (int64_t)sources->certificate_expires_ms;
+    if (sources->space == NULL || space_free_bytes(sources->space) == UINT64_MAX)
+        return;
+    ret_process->disk_state = text(disk_state(sources->space));
+    ret_process->disk_free_bytes = space_free_bytes(sources->space);
+    ret_process->disk_free_min_bytes = sources->disk_free_min_bytes;
+}
+
+void node_status_append(const struct node_status_sources *sources, bool with_shards,
+                        struct buf *out)
+{
+    const struct node_record *self = sources->self;
+    struct shard_views *views = sources->views;
     struct status status = {
         .node = HOLDFAST__V1__NODE_STATUS__INIT,
+        .process = HOLDFAST__V1__PROCESS_STATUS__INIT,
         .response = HOLDFAST__INTERNAL__V1__GET_NODE_STATUS_RESPONSE__INIT,
         .with_shards = with_shards,
     };
@@ -144,9 +178,11 @@ void node_status_append(struct shard_views *views, const struct node_record *sel
     status.node.address = text(self->address);
     status.node.zone = text(self->zone);
     status.node.version = text(self->version);
-    status.node.live = live;
+    status.node.live = sources->live;
     status.node.resident_bytes = node_resident_bytes();
+    tell_process(sources, &status.process);
     status.response.node = &status.node;
+    status.response.process = &status.process;
     status.response.shards =
         arena_alloc(&status.arena, sizeof *status.response.shards * (count + 1));
     if (views != NULL)

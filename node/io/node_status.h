@@ -3,11 +3,22 @@
 #define NODE_IO_NODE_STATUS_H
 
 #include "node/io/shard_view.h"
+#include "node/io/space.h"
 #include "runtime/cluster/cluster_record.h"
 
-/* Appends a GetNodeStatusResponse. `views` may be NULL while the node starts. */
-void node_status_append(struct shard_views *views, const struct node_record *self, bool live,
-                        bool with_shards, struct buf *out);
+/* Whom to ask; NULL while the node starts, but for `self`. All borrowed. */
+struct node_status_sources {
+    const struct node_record *self;
+    struct shard_views *views;
+    const struct space *space;
+    uint64_t disk_free_min_bytes;
+    uint64_t certificate_expires_ms; /* Since 1970; 0: it has none. */
+    bool live;                       /* Its lease is. */
+};
+
+/* Appends a GetNodeStatusResponse. */
+void node_status_append(const struct node_status_sources *sources, bool with_shards,
+                        struct buf *out);
 /* Of this process; 0: unknown. */
 uint64_t node_resident_bytes(void);
 

@@ -248,6 +248,11 @@ double public_door_expires_s(const struct public_door *door)
     return tls_watch_expires_s(door->tls);
 }
 
+uint64_t public_door_expires_ms(const struct public_door *door)
+{
+    return tls_watch_expires_ms(door->tls);
+}
+
 void public_door_drain(struct public_door *door)
 {
     rpc_server_drain(door->server);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "router/io/coordinator_link.h"
 #include "router/io/gatekeeper.h"
 #include "router/io/map_feed.h"
 #include "router/io/native_door.h"
@@ -38,6 +39,7 @@ struct router_process {
     struct link_hub *hub; /* From here on: once the cluster is known. */
     struct calls *calls;
     struct node_links *links;
+    struct coordinator_link *coordinator;
     struct public_door *door;
     struct loop_timer start_timer;
     struct loop_timer drain_timer;
@@ -68,6 +70,8 @@ static err start_call(void *context, uint64_t replica_id, const struct call_requ
 
     if (process->links == NULL)
         return ERR_UNAVAILABLE;
+    if (replica_id == NODE_PORT_COORDINATOR)
+        return coordinator_link_call(process->coordinator, request, ret_call);
     port = node_links_port(process->links);
     return port.start(port.context, replica_id, request, ret_call);
 }
@@ -197,6 +201,12 @@ static err open_links(struct router_process *process, const struct cluster_recor
     links.hub = process->hub;
     links.calls = process->calls;
     process->links = node_links_new(&links);
+    process->coordinator = coordinator_link_new(
+        &(struct coordinator_link_options){ .loop = process->loop,
+                                            .hub = process->hub,
+                                            .calls = process->calls,
+                                            .log = process->log,
+                                            .map = map_feed_map(process->feed) });
     router_metrics_watch_links(process->router_metrics, process->links);
     return ERR_OK;
 }
@@ -335,6 +345,20 @@ static err start_gatekeeper(struct router_process *process)
     return ERR_OK;
 }
 
+static uint64_t cluster_certificate_ms(void *context)
+{
+    const struct router_process *process = context;
+
+    return tls_watch_expires_ms(process->tls);
+}
+
+static uint64_t public_certificate_ms(void *context)
+{
+    const struct router_process *process = context;
+
+    return process->door != NULL ? public_door_expires_ms(process->door) : 0;
+}
+
 static void make_dispatcher(struct router_process *process)
 {
     const struct node_port port = { start_call, cancel_call, process };
@@ -350,6 +374,8 @@ static void make_dispatcher(struct router_process *process)
         .port = port,
         .etcd = process->etcd,
         .in_flight_max = config->in_flight_max,
+        .self = { config->name, process->options.version, cluster_certificate_ms,
+                  public_certificate_ms, process },
         .observer = { router_metrics_finished, process->router_metrics },
         .load = { router_metrics_load, process->router_metrics },
     };
@@ -502,6 +528,7 @@ void router_process_free(struct router_process *process)
         etcd_free(process->etcd);
     if (process->metrics_http != NULL)
         metrics_http_stop(process->metrics_http);
+    coordinator_link_free(process->coordinator);
     node_links_free(process->links);
     process->links = NULL;
     link_hub_free(process->hub);

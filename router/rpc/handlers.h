@@ -23,6 +23,7 @@ void admin_get_cluster_handle(struct request *request);
 void admin_get_load_handle(struct request *request);
 void admin_list_shards_handle(struct request *request);
 void admin_list_servers_handle(struct request *request);
+void admin_list_processes_handle(struct request *request);
 void admin_list_events_handle(struct request *request);
 void backup_prepare_restore_handle(struct request *request);
 void admin_watch_events_handle(struct request *request);

@@ -7,9 +7,11 @@
 
 #include "runtime/link/call.h"
 
+#define NODE_PORT_COORDINATOR 0u /* No node's replica id: the elected coordinator. */
+
 struct node_port {
-    /* As call_start (runtime/link/call.h), to the node of that replica id. ERR_UNAVAILABLE: no
-     * link to it is ready. */
+    /* As call_start (runtime/link/call.h), to the node of that replica id, or to the coordinator.
+     * ERR_UNAVAILABLE: no link to it is ready. */
     err (*start)(void *context, uint64_t replica_id, const struct call_request *request,
                  uint64_t *ret_call);
     /* As call_cancel. */

@@ -12,6 +12,8 @@ static void answered(void *user, err result, const struct frame *response)
     ProtobufCMessage *message;
 
     answer->call = 0;
+    answer->took_ms = (loop_clock_ns() - answer->begun_ns) / 1000000;
+    answer->answered_wall_ms = loop_wall_ms();
     if (result == ERR_OK && response->status == WIRE_OK &&
         proto_decode(survey->question->response, response->body, &scope, &message) == ERR_OK)
         answer->message = message;
@@ -47,6 +49,7 @@ static void ask(struct node_survey *survey, struct node_answer *answer)
         .user = answer,
     };
 
+    answer->begun_ns = loop_clock_ns();
     if (port->start(port->context, answer->replica_id, &call, &answer->call) == ERR_OK)
         survey->open++;
     else

@@ -23,6 +23,9 @@ struct node_answer {
     struct node_survey *survey;
     uint64_t replica_id;
     uint64_t call;                   /* 0: none open. */
+    uint64_t begun_ns;               /* Of loop_clock_ns. */
+    uint64_t took_ms;                /* Until the answer came, */
+    uint64_t answered_wall_ms;       /* which was then. */
     const ProtobufCMessage *message; /* NULL: no answer. */
 };
 

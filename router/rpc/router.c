@@ -56,6 +56,8 @@ static handle_fn *find_handler(const struct method_info *method)
         return admin_list_shards_handle;
     case METHOD_LIST_SERVERS:
         return admin_list_servers_handle;
+    case METHOD_LIST_PROCESSES:
+        return admin_list_processes_handle;
     case METHOD_LIST_EVENTS:
         return admin_list_events_handle;
     case METHOD_PREPARE_RESTORE:

@@ -35,6 +35,15 @@ struct router_load {
     void *context;
 };
 
+/* What the process around the dispatcher knows of itself. */
+struct router_self {
+    const char *name, *version; /* NULL: not known. */
+    /* When its certificates expire, in milliseconds since 1970; 0: it has none. NULL: none. */
+    uint64_t (*cluster_certificate_ms)(void *context);
+    uint64_t (*public_certificate_ms)(void *context);
+    void *context;
+};
+
 struct router_options {
     struct loop *loop;
     const struct log *log;
@@ -46,6 +55,7 @@ struct router_options {
     struct servers *servers;
     uint32_t in_flight_max;
     uint64_t trace_seed; /* Where the ids of traces that begin here come from; any number. */
+    struct router_self self;
     struct router_observer observer; /* `finished` may be NULL. */
     struct router_load load;
 };

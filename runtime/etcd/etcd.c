@@ -152,6 +152,17 @@ void etcd_observe(struct etcd *etcd, const struct etcd_header *header, int64_t r
         etcd->revision = header->revision;
 }
 
+uint32_t etcd_endpoint_count(const struct etcd *etcd)
+{
+    return etcd->endpoint_count;
+}
+
+const char *etcd_endpoint(const struct etcd *etcd, uint32_t endpoint)
+{
+    CHECK(endpoint < etcd->endpoint_count);
+    return etcd->endpoints[endpoint];
+}
+
 void etcd_rotate(struct etcd *etcd, uint32_t endpoint)
 {
     if (etcd->endpoint == endpoint)

@@ -138,7 +138,12 @@ NODISCARD err etcd_lease_keep_alive(struct etcd *etcd, int64_t lease_id, uint64_
 /* ERR_NOT_FOUND: was gone already. */
 NODISCARD err etcd_lease_revoke(struct etcd *etcd, int64_t lease_id, uint64_t timeout_ms,
                                 etcd_lease_done done, void *context);
-NODISCARD err etcd_status(struct etcd *etcd, uint64_t timeout_ms, etcd_status_done done,
-                          void *context);
+/* Of that endpoint, 0 to etcd_endpoint_count - 1, and no other: asked once. */
+NODISCARD err etcd_status(struct etcd *etcd, uint32_t endpoint, uint64_t timeout_ms,
+                          etcd_status_done done, void *context, struct etcd_call **ret_call);
+
+uint32_t etcd_endpoint_count(const struct etcd *etcd);
+/* Its URL as it was given. */
+const char *etcd_endpoint(const struct etcd *etcd, uint32_t endpoint);
 
 #endif

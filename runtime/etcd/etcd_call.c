@@ -120,9 +120,10 @@ static void call_send(struct etcd_call *call)
         (!call->until_definite || call->deadline_ms - now_ms < timeout_ms))
         timeout_ms = call->deadline_ms - now_ms;
     /* Leaves time to ask the other endpoints when this one hangs. */
-    if (call->reads_only && call->endpoints_tried < etcd->endpoint_count)
+    if (call->reads_only && !call->pinned && call->endpoints_tried < etcd->endpoint_count)
         timeout_ms = timeout_ms / (etcd->endpoint_count - call->endpoints_tried) + 1;
-    call->endpoint = etcd->endpoint;
+    if (!call->pinned)
+        call->endpoint = etcd->endpoint;
     call->endpoints_tried++;
     call->revision_at_send = etcd->revision;
     call->request.timeout_ms = timeout_ms;
@@ -254,7 +255,7 @@ static bool may_try_another(const struct etcd_call *call, err e)
 {
     bool harmless = e == ERR_UNAVAILABLE || (call->reads_only && is_transient(e));
 
-    return harmless && call->endpoints_tried < call->etcd->endpoint_count &&
+    return harmless && !call->pinned && call->endpoints_tried < call->etcd->endpoint_count &&
            (call->deadline_ms == 0 || etcd_now_ms() < call->deadline_ms);
 }
 

@@ -102,10 +102,15 @@ struct etcd_lease_result {
     int64_t ttl_s; /* 0 from keep-alive: the lease is gone. */
 };
 
+#define ETCD_ERRORS_BYTES 256u
+
 struct etcd_status_result {
     struct etcd_header header;
     uint64_t leader; /* 0: no leader. */
     char version[32];
+    uint64_t database_bytes;
+    uint64_t quota_bytes;           /* 0: it does not tell, as those before 3.6. */
+    char errors[ETCD_ERRORS_BYTES]; /* Alarms and the like, with "; " between; may be cut. */
 };
 
 struct etcd_event {

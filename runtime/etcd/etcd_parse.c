@@ -285,6 +285,21 @@ static void copy_text(char *to, size_t size, const json_t *value)
     to[length] = '\0';
 }
 
+static void join_texts(const json_t *list, char *to, size_t size)
+{
+    size_t used = 0;
+
+    to[0] = '\0';
+    for (size_t i = 0; i < json_array_size(list) && used + 3 < size; i++) {
+        if (i > 0) {
+            memcpy(to + used, "; ", 2);
+            used += 2;
+        }
+        copy_text(to + used, size - used, json_array_get(list, i));
+        used += strlen(to + used);
+    }
+}
+
 err etcd_parse_status(struct slice json, struct etcd_status_result *ret_result)
 {
     struct parse p = { 0 };
@@ -295,6 +310,9 @@ err etcd_parse_status(struct slice json, struct etcd_status_result *ret_result)
     struct etcd_status_result status = { .header = get_header(&p, object),
                                          .leader = get_u64(&p, object, "leader") };
     copy_text(status.version, sizeof status.version, json_object_get(object, "version"));
+    status.database_bytes = get_u64(&p, object, "dbSize");
+    status.quota_bytes = get_u64(&p, object, "dbSizeQuota");
+    join_texts(json_object_get(object, "errors"), status.errors, sizeof status.errors);
     json_decref(object);
     if (p.bad || status.header.cluster_id == 0)
         return ERR_CORRUPT;

@@ -173,6 +173,33 @@ static void failures_are_classified(void **state)
     }
 }
 
+static void status_tells_sizes_and_what_is_wrong(void **state)
+{
+    struct etcd_status_result status;
+    (void)state;
+
+    assert_int_equal(etcd_parse_status(
+                         SLICE_LITERAL("{\"header\":{\"cluster_id\":\"7\"},\"version\":\"3.6.9\","
+                                       "\"dbSize\":\"20480\",\"dbSizeQuota\":\"2147483648\","
+                                       "\"leader\":\"9\",\"errors\":[\"memberID:9 alarm:NOSPACE \","
+                                       "\"etcdserver: no leader\"]}"),
+                         &status),
+                     ERR_OK);
+    assert_int_equal(status.database_bytes, 20480);
+    assert_int_equal(status.quota_bytes, 2147483648u);
+    assert_string_equal(status.errors, "memberID:9 alarm:NOSPACE ; etcdserver: no leader");
+
+    struct buf many = { 0 };
+    buf_printf(&many, "{\"header\":{\"cluster_id\":\"7\"},\"errors\":[\"x\"");
+    for (int i = 0; i < 200; i++)
+        buf_printf(&many, ",\"alarm %d\"", i);
+    buf_printf(&many, "]}");
+    assert_int_equal(etcd_parse_status(buf_slice(&many), &status), ERR_OK);
+    assert_true(strlen(status.errors) < sizeof status.errors);
+    assert_int_equal(strncmp(status.errors, "x; alarm 0; ", 12), 0);
+    buf_deinit(&many);
+}
+
 static void lease_ids_above_two_to_the_53_are_exact(void **state)
 {
     struct etcd_lease_result lease;
@@ -269,6 +296,7 @@ int main(void)
         cmocka_unit_test(too_deep_a_transaction_is_corrupt),
         cmocka_unit_test(watch_events_and_compaction),
         cmocka_unit_test(failures_are_classified),
+        cmocka_unit_test(status_tells_sizes_and_what_is_wrong),
         cmocka_unit_test(lease_ids_above_two_to_the_53_are_exact),
         cmocka_unit_test(stream_is_split_into_objects),
         cmocka_unit_test(damaged_answers_do_no_harm),

@@ -51,6 +51,7 @@ struct etcd_call {
     enum etcd_call_state state;
     const char *path;
     bool reads_only;
+    bool pinned;       /* To `endpoint`; no other will do. */
     bool linearizable; /* Its answer may not be older than what was seen when it was sent. */
     bool until_definite;
     bool keep_alive;       /* A TTL of zero means that the lease is gone. */

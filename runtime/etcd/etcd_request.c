@@ -99,14 +99,18 @@ err etcd_lease_revoke(struct etcd *etcd, int64_t lease_id, uint64_t timeout_ms,
     return etcd_call_submit(call, NULL);
 }
 
-err etcd_status(struct etcd *etcd, uint64_t timeout_ms, etcd_status_done done, void *context)
+err etcd_status(struct etcd *etcd, uint32_t endpoint, uint64_t timeout_ms, etcd_status_done done,
+                void *context, struct etcd_call **ret_call)
 {
     struct etcd_call *call =
         etcd_call_new(etcd, ETCD_CALL_STATUS, "/v3/maintenance/status", timeout_ms);
 
+    CHECK(endpoint < etcd->endpoint_count);
     call->reads_only = true;
+    call->pinned = true;
+    call->endpoint = endpoint;
     call->done.status = done;
     call->context = context;
     buf_append(&call->request.body, "{}", 2);
-    return etcd_call_submit(call, NULL);
+    return etcd_call_submit(call, ret_call);
 }

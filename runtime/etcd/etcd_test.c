@@ -241,6 +241,49 @@ static void dead_endpoint_is_passed_over(void **state)
     world_deinit(&world);
 }
 
+struct told {
+    bool done;
+    err e;
+    struct etcd_status_result status;
+};
+
+static void status_done(void *context, err e, const struct etcd_status_result *result)
+{
+    struct told *told = context;
+
+    told->done = true;
+    told->e = e;
+    if (e == ERR_OK)
+        told->status = *result;
+}
+
+/* Unlike any other call: the question is how that endpoint is. */
+static void status_is_asked_of_one_endpoint_and_no_other(void **state)
+{
+    struct world world;
+    struct etcd *etcd;
+    const char *endpoints[] = { "http://127.0.0.1:1", server.endpoint };
+    struct etcd_options options = { .endpoints = endpoints, .endpoint_count = 2 };
+    struct told dead = { 0 }, live = { 0 };
+    (void)state;
+
+    world_init(&world);
+    options.loop = &world.loop;
+    assert_int_equal(etcd_new(&options, &etcd), ERR_OK);
+    assert_int_equal(etcd_endpoint_count(etcd), 2);
+    assert_string_equal(etcd_endpoint(etcd, 0), endpoints[0]);
+    assert_int_equal(etcd_status(etcd, 0, 0, status_done, &dead, NULL), ERR_OK);
+    assert_int_equal(etcd_status(etcd, 1, 0, status_done, &live, NULL), ERR_OK);
+    RUN_UNTIL(&world, dead.done && live.done);
+    assert_int_equal(dead.e, ERR_UNAVAILABLE);
+    assert_int_equal(live.e, ERR_OK);
+    assert_true(live.status.leader != 0 && live.status.database_bytes > 0);
+    assert_true(live.status.version[0] == '3');
+    assert_string_equal(live.status.errors, "");
+    etcd_free(etcd);
+    world_deinit(&world);
+}
+
 /* Frozen, then killed, then started again: repeats recognise an attempt that got through. */
 static void repeated_transaction_reaches_a_definite_answer(void **state)
 {
@@ -327,6 +370,7 @@ int main(void)
         cmocka_unit_test(timeout_is_an_unknown_outcome),
         cmocka_unit_test(refused_connection_is_definite),
         cmocka_unit_test(dead_endpoint_is_passed_over),
+        cmocka_unit_test(status_is_asked_of_one_endpoint_and_no_other),
         cmocka_unit_test(repeated_transaction_reaches_a_definite_answer),
         cmocka_unit_test(cancelled_call_says_nothing),
         cmocka_unit_test(queue_is_bounded),

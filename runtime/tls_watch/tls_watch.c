@@ -162,12 +162,16 @@ struct tls_config *tls_watch_server(const struct tls_watch *watch)
     return watch->server;
 }
 
-double tls_watch_expires_s(const struct tls_watch *watch)
+uint64_t tls_watch_expires_ms(const struct tls_watch *watch)
 {
     if (watch == NULL)
         return 0;
-    return (double)(tls_config_expires_ms(watch->server != NULL ? watch->server : watch->client) /
-                    1000);
+    return tls_config_expires_ms(watch->server != NULL ? watch->server : watch->client);
+}
+
+double tls_watch_expires_s(const struct tls_watch *watch)
+{
+    return (double)(tls_watch_expires_ms(watch) / 1000);
 }
 
 static double read_expiry(void *user)

@@ -39,6 +39,8 @@ struct tls_config *tls_watch_client(const struct tls_watch *watch);
 struct tls_config *tls_watch_server(const struct tls_watch *watch);
 /* Seconds since 1970 at which the certificate in use expires; 0 for NULL. */
 double tls_watch_expires_s(const struct tls_watch *watch);
+/* The same in milliseconds. */
+uint64_t tls_watch_expires_ms(const struct tls_watch *watch);
 /* holdfast_certificate_expires_seconds; must not be read once the watch is freed. */
 void tls_watch_register(struct tls_watch *watch, struct metrics *metrics);
 
