@@ -44,6 +44,7 @@
     X(etcd_ca,       "etcd-ca",      "FILE",     "",             "key", "CA of etcd's certificates; also HOLDFAST_ETCD_CA") \
     X(etcd_cert,     "etcd-cert",    "FILE",     "",             "key", "client certificate for etcd; also HOLDFAST_ETCD_CERT") \
     X(etcd_key,      "etcd-key",     "FILE",     "",             "key", "of etcd-cert; also HOLDFAST_ETCD_KEY") \
+    X(interval,      "interval",     "S",        "1",            "top", "seconds from one page to the next") \
     X(throttle,      "throttle",     "MIB",      "16",           "backup, restore", "at most so much a second") \
     X(number,        "number",       "N",        "0",            "restore", "which backup of the directory; 0: the newest")
 /*    name     flag       of which verbs, meaning */
@@ -51,6 +52,7 @@
     X(seal,    "seal",    "op resolve", "what has not been carried out never will be") \
     X(all,     "all",     "ledger export", "of all players") \
     X(follow,  "follow",  "events, reconcile", "go on with what happens") \
+    X(once,    "once",    "top", "one page, of what happens within one interval") \
     X(dry_run, "dry-run", "rebalance", "tell what would be moved, and move nothing")
 /* clang-format on */
 

@@ -26,6 +26,7 @@ int verb_shard(const struct arguments *arguments);
 int verb_rebalance(const struct arguments *arguments);
 int verb_op(const struct arguments *arguments);
 int verb_key(const struct arguments *arguments);
+int verb_top(const struct arguments *arguments);
 int verb_doctor(const struct arguments *arguments);
 int verb_completion(const struct arguments *arguments);
 int verb_call(const struct arguments *arguments);

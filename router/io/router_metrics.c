@@ -105,7 +105,9 @@ static void add_method(const struct router_metrics *metrics, uint32_t method,
         if (is_failure(code))
             load->failed += count;
     }
-    if (metrics->latency[method] == NULL)
+    /* Joins may wait for whoever holds the player: the alert on slow requests leaves them out. */
+    if (metrics->latency[method] == NULL || method == METHOD_START_SESSION ||
+        method == METHOD_BATCH_START_SESSION)
         return;
     size_t used = histogram_copy(metrics->latency[method], buckets, ARRAY_SIZE(buckets));
     for (size_t i = 0; i < used; i++)
