@@ -31,7 +31,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests/integra
 from client import Client, RpcError, Unanswered, grant_of  # noqa: E402
 from load import Load  # noqa: E402
 
-SHARDS, PACE_S = 64, 0.01
+SHARDS, PACE_S = 16, 0.01
 CONNECTION_LOST = (ConnectionError, BrokenPipeError)  # RemoteDisconnected is a ConnectionResetError.
 
 
@@ -117,6 +117,7 @@ class Changes(PodsCase):
         self.directory, self.key = directory, f"hf_{secrets.token_hex(32)}"
         values = directory / "values.yaml"
         values.write_text(yaml.safe_dump({
+            "cluster": {"shardCount": SHARDS},
             "router": {"preStopSleepSeconds": 1, "autoscaling": {"enabled": False}},
             "node": {"config": {"checkpoint_interval": "1s"}},  # Snapshots, also of a short history.
             "apiKeys": {"register": [{"name": "load", "secret": "load", "scopes": ["admin", "read", "payments"]}]},
@@ -178,7 +179,7 @@ class Changes(PodsCase):
         after.wait_ready()
         return after
 
-    def test_three_nodes_become_five(self):
+    def test_three_nodes_become_five_and_three_again(self):
         zones = {node["replicaId"]: node["zone"] for node in self.client.nodes()}
         self.assertEqual(set(zones.values()), {"eu-1a", "eu-1b", "eu-1c"})
         load = self.loaded("five")
@@ -199,8 +200,22 @@ class Changes(PodsCase):
         for shard in self.client.shards():
             self.assertEqual(len({zones[member] for member in shard["members"]}), 3, shard)
         print("replicas held:", [self.held(replica) for replica in replicas], file=sys.stderr)
+        self.fewer(load, new, replicas[3:])
         self.finish(load)
         self.call_passes()
+
+    def fewer(self, load, pods, replicas):
+        """UPGRADING.md, "Fewer nodes": first they hold nothing, then they end."""
+        for pod in pods:
+            self.cli("node", "remove", pod.name)
+        wait_for("they hold nothing", 3 * READY_S, lambda: self.settled() and not any(
+            self.held(replica) for replica in replicas))
+        self.more(load)
+        self.machine.upgrade()
+        for pod in pods:
+            self.assertEqual(pod.stop(), 0, pod.name)
+            self.machine.pods.remove(pod)
+        self.machine.write_hosts()
 
     def test_a_rolling_upgrade_of_everything_fails_no_request(self):
         load = self.loaded("roll")

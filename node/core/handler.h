@@ -122,7 +122,7 @@ struct apply_context {
 struct member_state {
     uint64_t epoch, config; /* Of the owner's START, which is committed. */
     uint64_t learner;       /* 0: none. */
-    uint64_t learner_lag;   /* Committed entries that it has not acknowledged. */
+    uint64_t learner_lag;   /* rep_learner_lag. */
     uint64_t learner_silent_ms;
 };
 

@@ -396,6 +396,16 @@ bool rep_member_needs_snapshot(const struct rep *rep, uint64_t replica)
     return peer != NULL && peer->needs_snapshot;
 }
 
+uint64_t rep_learner_lag(const struct rep *rep)
+{
+    const struct rep_peer *peer = rep_peer_find(rep, rep->membership.learner);
+
+    CHECK(peer != NULL && rep->role == REP_OWNER);
+    if (peer->matched_index < rep->start_index || peer->needs_snapshot)
+        return UINT64_MAX;
+    return rep->commit_index > peer->matched_index ? rep->commit_index - peer->matched_index : 0;
+}
+
 uint64_t rep_owner_heard_ms(const struct rep *rep)
 {
     return leads(rep) ? rep->now_ms : rep->owner_heard_ms;

@@ -244,6 +244,9 @@ bool rep_member_state(const struct rep *rep, uint64_t replica, uint64_t *ret_mat
 /* REP_STARTING and REP_OWNER: the log no longer holds what this member needs; it must get a
  * snapshot. While STARTING too: START may need this member's majority to commit. */
 bool rep_member_needs_snapshot(const struct rep *rep, uint64_t replica);
+/* Owner only, of the record's learner: committed entries that it has not made durable. UINT64_MAX
+ * until it has this epoch's START, and all before it: a short log is no proof that it holds any. */
+uint64_t rep_learner_lag(const struct rep *rep);
 /* Milliseconds (event clock) at which the current owner was last heard; for early claims. */
 uint64_t rep_owner_heard_ms(const struct rep *rep);
 /* Milliseconds since then, at the last event; 0 for the owner itself. */

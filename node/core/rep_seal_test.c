@@ -242,6 +242,34 @@ static void learner_gets_entries_and_counts_nowhere(void **state)
     end(sim);
 }
 
+static void learner_without_the_log_is_not_near_however_short_that_is(void **state)
+{
+    struct rep_sim *sim = begin(4);
+    struct membership m = rep_sim_members(1, 3);
+    (void)state;
+
+    sim->limits.recent_bytes_max = 4096;
+    for (uint64_t id = 1; id <= 4; id++) {
+        rep_sim_crash(sim, id);
+        rep_sim_restart(sim, id);
+    }
+    rep_sim_record(sim, 1, &m);
+    rep_sim_run(sim, 50);
+    propose(sim, 1, 200);
+    rep_sim_run(sim, 100);
+    sim_disk_checkpoint(&sim->nodes[0].disk, 190);
+    sim_disk_cut(&sim->nodes[0].disk, 190);
+    m.learner = 4;
+    rep_sim_record(sim, 1, &m);
+    rep_sim_run(sim, 200);
+    assert_true(rep_member_needs_snapshot(rep_sim_rep(sim, 1), 4));
+    assert_true(rep_learner_lag(rep_sim_rep(sim, 1)) == UINT64_MAX);
+    rep_sim_snapshot(sim, 1, 4);
+    rep_sim_run(sim, 300);
+    assert_true(rep_learner_lag(rep_sim_rep(sim, 1)) == 0);
+    end(sim);
+}
+
 static void learner_is_not_asked_for_a_promise(void **state)
 {
     struct rep_sim *sim = begin_learning();
@@ -301,6 +329,7 @@ int main(void)
         cmocka_unit_test(joint_phase_seals_and_commits_with_both_majorities),
         cmocka_unit_test(wiped_replica_does_not_vote_but_learns),
         cmocka_unit_test(learner_gets_entries_and_counts_nowhere),
+        cmocka_unit_test(learner_without_the_log_is_not_near_however_short_that_is),
         cmocka_unit_test(learner_is_not_asked_for_a_promise),
         cmocka_unit_test(removed_replica_refuses_earlier_owners_for_ever),
     };

@@ -167,12 +167,11 @@ static void tell_members(struct shard *shard)
     struct member_state state = { .epoch = rep_epoch(shard->rep),
                                   .config = membership->config,
                                   .learner = membership->learner };
-    uint64_t commit = rep_commit_index(shard->rep);
     uint64_t matched = 0;
 
     if (state.learner != 0) {
         CHECK(rep_member_state(shard->rep, state.learner, &matched, &state.learner_silent_ms));
-        state.learner_lag = commit > matched ? commit - matched : 0;
+        state.learner_lag = rep_learner_lag(shard->rep);
     }
     applier_set_members(shard->applier, &state);
 }
