@@ -13,7 +13,7 @@
 /* clang-format off */
 /*    name           flag            value       default         of which verbs ("": all), meaning */
 #define ARGUMENT_TABLE(X) \
-    X(endpoint,      "endpoint",     "URL",      "http://127.0.0.1:7400", "", "router to call; doctor: several, with commas; also HOLDFAST_ENDPOINT") \
+    X(endpoint,      "endpoint",     "URL",      "http://127.0.0.1:7400", "", "router to call; doctor, debug zip: several, with commas; also HOLDFAST_ENDPOINT") \
     X(key,           "key",          "KEY",      "",             "", "API key; also HOLDFAST_KEY") \
     X(output,        "output",       "FORMAT",   "table",        "", "table or json (short: -o)") \
     X(deadline_ms,   "deadline-ms",  "MS",       "10000",        "", "of a call, retries included") \
@@ -46,14 +46,17 @@
     X(etcd_key,      "etcd-key",     "FILE",     "",             "key", "of etcd-cert; also HOLDFAST_ETCD_KEY") \
     X(interval,      "interval",     "S",        "1",            "top", "seconds from one page to the next") \
     X(throttle,      "throttle",     "MIB",      "16",           "backup, restore", "at most so much a second") \
-    X(number,        "number",       "N",        "0",            "restore", "which backup of the directory; 0: the newest")
+    X(number,        "number",       "N",        "0",            "restore", "which backup of the directory; 0: the newest") \
+    X(metrics,       "metrics",      "URLS",     "",             "debug zip", "of processes, http://host:7409, with commas between") \
+    X(log,           "log",          "FILES",    "",             "debug zip", "logs of processes, of which the end is taken")
 /*    name     flag       of which verbs, meaning */
 #define FLAG_TABLE(X) \
     X(seal,    "seal",    "op resolve", "what has not been carried out never will be") \
     X(all,     "all",     "ledger export", "of all players") \
     X(follow,  "follow",  "events, reconcile", "go on with what happens") \
     X(once,    "once",    "top", "one page, of what happens within one interval") \
-    X(dry_run, "dry-run", "rebalance", "tell what would be moved, and move nothing")
+    X(dry_run, "dry-run", "rebalance", "tell what would be moved, and move nothing") \
+    X(redact,  "redact",  "debug zip", "replace ids of players and operations by hashes")
 /* clang-format on */
 
 #define ARGUMENT_FIELD(name, flag, value, initial, verbs, meaning) const char *name;

@@ -20,7 +20,8 @@ int verb_quarantine(const struct arguments *arguments);
 int verb_backup(const struct arguments *arguments);
 int verb_restore(const struct arguments *arguments);
 int verb_orphans(const struct arguments *arguments);
-int verb_debug(const struct arguments *arguments); /* With HOLDFAST_DEBUG_INJECT alone. */
+int verb_debug(const struct arguments *arguments);
+int debug_inject(const struct arguments *arguments); /* With HOLDFAST_DEBUG_INJECT alone. */
 int verb_node(const struct arguments *arguments);
 int verb_shard(const struct arguments *arguments);
 int verb_rebalance(const struct arguments *arguments);

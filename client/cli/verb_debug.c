@@ -1,40 +1,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/output.h"
+#include "client/cli/debug_zip.h"
 #include "client/cli/verb.h"
-#include "client/sdk/client.h"
-
-/* "gold=5", or an item's UID. */
-static void add_damage(json_t *request, const char *what)
-{
-    const char *equals = strchr(what, '=');
-
-    if (equals == NULL) {
-        json_object_set_new(request, "itemUid", json_string(what));
-        return;
-    }
-    json_object_set_new(request, "currency", json_stringn(what, (size_t)(equals - what)));
-    json_object_set_new(request, "amount", json_string(equals + 1));
-}
 
 int verb_debug(const struct arguments *arguments)
 {
-    char op_id[37];
-    int code;
+    const char *what = arguments->word_count > 1 ? arguments->words[1] : "";
 
-    if (arguments->word_count != 4 || strcmp(arguments->words[1], "inject") != 0) {
-        fprintf(stderr, "usage: holdfast debug inject PLAYER UID | CURRENCY=AMOUNT\n"
-                        "It damages the player's record on purpose, for tests.\n");
-        return 2;
-    }
-    client_op_id(op_id);
-    json_t *request = json_pack("{s:s, s:s, s:{s:{s:s}}}", "playerId", arguments->words[2], "opId",
-                                op_id, "authority", "system", "scope", "admin");
-    add_damage(request, arguments->words[3]);
-    json_t *answer = call_json(arguments, "holdfast.debug.v1.DebugService/Inject", request, &code);
-    if (answer != NULL)
-        printf("%s is damaged by operation %s\n", arguments->words[2], op_id);
-    json_decref(answer);
-    return code;
+    if (strcmp(what, "zip") == 0 && arguments->word_count == 3)
+        return debug_zip(arguments, arguments->words[2]);
+#ifdef HOLDFAST_DEBUG_INJECT
+    if (strcmp(what, "inject") == 0)
+        return debug_inject(arguments);
+#endif
+    fprintf(stderr, "usage: holdfast debug zip FILE.zip [--endpoint URL,..] [--metrics URL,..] "
+                    "[--log FILE,..] [--redact]\n");
+    return 2;
 }

@@ -51,6 +51,7 @@ static const struct verb verbs[] = {
     { "key revoke", "ID", "no router takes it any more", verb_key },
     { "call", "SERVICE/METHOD JSON", "any method of the API", verb_call },
     { "completion bash|zsh", "", "a script that lets the shell complete verbs and options", verb_completion },
+    { "debug zip", "FILE.zip", "an archive for a support case, without secrets", verb_debug },
 #ifdef HOLDFAST_DEBUG_INJECT
     { "debug inject", "PLAYER UID | CURRENCY=AMOUNT", "damage a record, for tests", verb_debug },
 #endif

@@ -1,0 +1,95 @@
+#include "client/cli/debug_zip.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "client/cli/debug_bundle.h"
+#include "client/cli/doctor_gather.h"
+#include "client/cli/doctor_report.h"
+#include "runtime/base/check.h"
+
+static err take_doctor(struct bundle *bundle)
+{
+    struct doctor_facts *facts = mem_zalloc(sizeof *facts);
+    struct findings *findings = mem_zalloc(sizeof *findings);
+    struct buf text = { 0 };
+    err e = doctor_gather(bundle->arguments, facts);
+
+    if (e == ERR_OK) {
+        doctor_judge(facts, findings);
+        doctor_report_text(findings, &text);
+        bundle_add(bundle, "doctor.txt", &text);
+        bundle_add_json(bundle, "doctor.json", doctor_report_json(findings));
+    }
+    doctor_facts_deinit(facts);
+    free(findings);
+    free(facts);
+    return e;
+}
+
+static void take_about(struct bundle *bundle)
+{
+    json_t *players = json_array();
+    time_t now_s = time(NULL);
+    struct tm tm;
+    char when[32];
+    const char *id;
+    json_t *value;
+
+    json_object_foreach(bundle->scrub.players, id, value)
+        json_array_append_new(players, json_string(id));
+    gmtime_r(&now_s, &tm);
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    bundle_add_json(bundle, "about.json",
+                    json_pack("{s:s, s:s, s:s, s:b, s:o, s:s}", "made", when, "version",
+                              HOLDFAST_VERSION, "endpoint", bundle->arguments->endpoint, "redacted",
+                              bundle->scrub.redact, "players", players, "note",
+                              "Players whose ids occur in these parts; of their documents there is "
+                              "nothing here. What is missing stands in errors.txt."));
+}
+
+static err fill(struct bundle *bundle)
+{
+    err e = take_doctor(bundle);
+
+    if (e != ERR_OK)
+        return e;
+    bundle_take_cluster(bundle);
+    bundle_take_metrics(bundle);
+    bundle_take_logs(bundle);
+    take_about(bundle);
+    bundle_add(bundle, "errors.txt", &bundle->errors);
+    return bundle->broken ? ERR_IO : zip_writer_finish(bundle->zip);
+}
+
+int debug_zip(const struct arguments *arguments, const char *path)
+{
+    struct bundle bundle = { .arguments = arguments,
+                             .scrub = { .redact = arguments->redact,
+                                        .api_key = arguments->key,
+                                        .players = json_object() } };
+
+    CHECK(getrandom(bundle.scrub.salt, sizeof bundle.scrub.salt, 0) ==
+          (ssize_t)sizeof bundle.scrub.salt);
+    err e = zip_writer_new(path, (int64_t)time(NULL), &bundle.zip);
+    if (e == ERR_OK)
+        e = fill(&bundle);
+    if (e == ERR_IO)
+        fprintf(stderr, "holdfast: %s: %s\n", path, strerror(errno));
+    zip_writer_free(bundle.zip);
+    if (e == ERR_OK && bundle.errors_count > 0)
+        fprintf(stderr, "holdfast: %u things are missing: see errors.txt in it\n",
+                bundle.errors_count);
+    if (e == ERR_OK)
+        printf("%s: %llu players' ids occur in it%s\n", path,
+               (unsigned long long)json_object_size(bundle.scrub.players),
+               arguments->redact ? ", as hashes" : "; --redact replaces them by hashes");
+    json_decref(bundle.scrub.players);
+    buf_deinit(&bundle.errors);
+    explicit_bzero(&bundle.scrub, sizeof bundle.scrub);
+    return e == ERR_OK ? 0 : e == ERR_INVALID ? 2 : 1;
+}
