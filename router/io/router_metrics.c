@@ -78,10 +78,12 @@ void router_metrics_finished(void *context, const struct request *request,
         return;
     if (metrics->latency[request->method->id] != NULL) /* NULL: an internal method was asked for. */
         histogram_observe_owned(metrics->latency[request->method->id], latency_us);
-    if (latency_us / 1000 < metrics->options.slow_ms)
+    bool failed = request_is_failure(code);
+    if (latency_us / 1000 < metrics->options.slow_ms && !failed)
         return;
     code_text(code, text);
-    slow_log_request(&metrics->slow, request, text, latency_us * 1000);
+    slow_log_request(&metrics->slow, request,
+                     &(struct slow_end){ text, failed, latency_us * 1000 });
 }
 
 /* The alert HoldfastRequestsFailing counts the same. */
@@ -243,7 +245,8 @@ struct router_metrics *router_metrics_new(const struct router_metrics_options *o
     metrics->options = *options;
     metrics->life = loop_wall_ms();
     metrics->slow = (struct slow_log){ .log = options->log,
-                                       .gate = { .slow_ns = options->slow_ms * 1000000u } };
+                                       .slow = { .slow_ns = options->slow_ms * 1000000u },
+                                       .failed = { .slow_ns = 1 } };
     for (size_t i = 0; i < count; i++) {
         const struct metric_label labels[] = { { "method", methods[i].name }, { NULL, NULL } };
 

@@ -31,8 +31,22 @@ static void put_call(struct line *line, const struct caller_call *call, uint64_t
     }
 }
 
-void slow_log_request(struct slow_log *slow, const struct request *request, const char *code,
-                      uint64_t took_ns)
+/* NULL: it has no line. */
+static const char *pass(struct slow_log *log, const struct request *request,
+                        const struct slow_end *end, uint32_t *ret_withheld)
+{
+    uint64_t now_ns = request->started_ns + end->took_ns;
+
+    if (slow_gate_pass(&log->slow, end->took_ns, now_ns, ret_withheld))
+        return "request.slow";
+    if (end->failed && end->took_ns < log->slow.slow_ns &&
+        slow_gate_pass(&log->failed, log->failed.slow_ns, now_ns, ret_withheld))
+        return "request.failed";
+    return NULL;
+}
+
+void slow_log_request(struct slow_log *log, const struct request *request,
+                      const struct slow_end *end)
 {
     const struct caller_call *call = request->last_call;
     char trace[TRACE_TEXT_SIZE], span[SPAN_TEXT_SIZE], parent[SPAN_TEXT_SIZE];
@@ -40,13 +54,14 @@ void slow_log_request(struct slow_log *slow, const struct request *request, cons
     struct line line = { .count = 0 };
     uint32_t withheld;
 
-    if (!slow_gate_pass(&slow->gate, took_ns, request->started_ns + took_ns, &withheld))
+    const char *event = pass(log, request, end, &withheld);
+    if (event == NULL)
         return;
     trace_print(request->trace.trace_id, trace);
     trace_span_print(trace_span(request->trace.trace_id, request->started_ns), span);
     put(&line, (struct log_field)LOG_S("method", request->method->name));
-    put(&line, (struct log_field)LOG_N("ms", took_ns / 1000000u));
-    put(&line, (struct log_field)LOG_S("code", code));
+    put(&line, (struct log_field)LOG_N("ms", end->took_ns / 1000000u));
+    put(&line, (struct log_field)LOG_S("code", end->code));
     put(&line, (struct log_field)LOG_N("attempts", request->attempts));
     if (request->peer != NULL)
         put(&line, (struct log_field)LOG_S("peer", request->peer));
@@ -57,7 +72,7 @@ void slow_log_request(struct slow_log *slow, const struct request *request, cons
         put(&line, (struct log_field)LOG_S("parent", parent));
     }
     if (call != NULL) {
-        put_call(&line, call, took_ns);
+        put_call(&line, call, end->took_ns);
         request_route_print(call, route);
         put(&line, (struct log_field)LOG_S("route", route));
     }
@@ -67,5 +82,5 @@ void slow_log_request(struct slow_log *slow, const struct request *request, cons
     }
     if (withheld > 0)
         put(&line, (struct log_field)LOG_N("withheld", withheld));
-    log_emit(slow->log, LOG_WARN, "request.slow", line.fields);
+    log_emit(log->log, LOG_WARN, event, line.fields);
 }

@@ -1,4 +1,4 @@
-/* slow_log: the line of a slow request, with its spans (docs/operating.md). */
+/* slow_log: the line of a request that was slow or failed, with its spans (docs/operating.md). */
 #ifndef ROUTER_IO_SLOW_LOG_H
 #define ROUTER_IO_SLOW_LOG_H
 
@@ -8,11 +8,19 @@
 
 struct slow_log {
     const struct log *log;
-    struct slow_gate gate;
+    struct slow_gate slow;
+    struct slow_gate failed; /* Whatever it took: slow_ns is 1. */
 };
 
-/* `code` as text. Does nothing unless the request was slow. */
-void slow_log_request(struct slow_log *slow, const struct request *request, const char *code,
-                      uint64_t took_ns);
+/* How a request ended. */
+struct slow_end {
+    const char *code; /* As text. */
+    bool failed;      /* See request_is_failure. */
+    uint64_t took_ns;
+};
+
+/* Does nothing unless the request was slow or failed. */
+void slow_log_request(struct slow_log *log, const struct request *request,
+                      const struct slow_end *end);
 
 #endif

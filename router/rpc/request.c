@@ -20,10 +20,25 @@ void request_reply_encoded(struct request *request, struct slice response)
     request->door->reply_encoded(request, response);
 }
 
+bool request_is_failure(Holdfast__V1__ErrorCode code)
+{
+    return code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OUTCOME_UNKNOWN ||
+           code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE ||
+           code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INTERNAL ||
+           code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_DEADLINE_EXCEEDED;
+}
+
 void request_fail(struct request *request, const Holdfast__V1__ErrorDetail *detail)
 {
+    Holdfast__V1__ErrorDetail traced = *detail;
+    char trace[TRACE_TEXT_SIZE];
+
+    if (request_is_failure(detail->code)) {
+        trace_print(request->trace.trace_id, trace);
+        traced.trace_id = trace;
+    }
     finish(request, detail->code);
-    request->door->fail(request, detail);
+    request->door->fail(request, &traced);
 }
 
 bool request_stream_send(struct request *request, const ProtobufCMessage *message)

@@ -69,6 +69,9 @@ struct request {
 void request_reply(struct request *request, const ProtobufCMessage *response);
 void request_reply_encoded(struct request *request, struct slice response);
 void request_fail(struct request *request, const Holdfast__V1__ErrorDetail *detail);
+/* Whether the cluster did not do what it should, rather than refuse by the rules: such an error
+ * names its trace, and has a line in the log. */
+bool request_is_failure(Holdfast__V1__ErrorCode code);
 /* Streams: sends a message. False: enough waits to be read; send no more before `writable`. */
 bool request_stream_send(struct request *request, const ProtobufCMessage *message);
 /* For streams, now and then. */

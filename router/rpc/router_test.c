@@ -35,6 +35,7 @@ struct fixture {
     uint32_t finished;
     Holdfast__V1__ErrorCode code; /* Of the answer; UNSPECIFIED: success. */
     char field[64];
+    char trace[TRACE_TEXT_SIZE];
     struct buf response; /* Encoded. */
 };
 
@@ -68,6 +69,8 @@ static void fail_request(struct request *request, const Holdfast__V1__ErrorDetai
     f->code = detail->code;
     CHECK(strlen(detail->field) < sizeof f->field);
     memcpy(f->field, detail->field, strlen(detail->field) + 1);
+    CHECK(strlen(detail->trace_id) < sizeof f->trace);
+    memcpy(f->trace, detail->trace_id, strlen(detail->trace_id) + 1);
 }
 
 static const struct request_door door = { .reply = reply,
@@ -468,6 +471,13 @@ static void a_draining_router_takes_nothing_new(void **state)
     dispatch(f, METHOD_GRANT, &grant.base);
     assert_int_equal(f->code, CODE(UNAVAILABLE));
     assert_int_equal(f->fake->call_count, 0);
+    /* What fails names its trace; what is refused does not. */
+    assert_int_equal(strlen(f->trace), 32);
+    f->router.draining = false;
+    player[0] = 0;
+    dispatch(f, METHOD_GRANT, &grant.base);
+    assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
+    assert_string_equal(f->trace, "");
 }
 
 /* etcd's outage must not kill sessions: the tokens are still answered. */

@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from client import grant_of, uuid7
+from client import RpcError, grant_of, uuid7
 from cluster import Cluster, ClusterTest, wait_for
 
 SLOW_MS = 100
@@ -104,6 +104,29 @@ class Tracing(ClusterTest):
         at_router = self.one_line(self.cluster.router, "request.slow", line["trace"])
         self.assertNotIn("parent", at_router)
         self.assertEqual(at_router["node_span"], line["span"])
+
+    def test_an_error_of_ours_names_the_trace_and_has_a_line(self):
+        player = f"player-{uuid7()}"
+        owner, _ = self.cluster.owner_of(player)
+        others = [node for node in self.cluster.nodes if node is not owner]
+        trace = secrets.token_hex(16)
+        for node in others:
+            node.signal(signal.SIGSTOP)
+        try:
+            status, _, body = self.client.post(
+                "/holdfast.v1.LedgerService/Grant", json.dumps(grant_of(player, 1)),
+                {"traceparent": f"00-{trace}-{secrets.token_hex(8)}-00", "connect-timeout-ms": "50"})
+        finally:
+            for node in others:
+                node.signal(signal.SIGCONT)
+        error = RpcError(status, json.loads(body))
+        self.assertIn(error.code, ("OUTCOME_UNKNOWN", "DEADLINE_EXCEEDED"))
+        self.assertEqual(error.detail["traceId"], trace)
+        # It took 50 ms, or longer on a machine that is busy.
+        said = wait_for("the router's line", lambda: [
+            line for event in ("request.failed", "request.slow")
+            for line in lines_of(self.cluster.router, event, trace)])[0]
+        self.assertEqual(said["code"], error.code.lower())
 
     def test_quick_requests_leave_no_lines(self):
         trace = secrets.token_hex(16)
