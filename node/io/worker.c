@@ -14,7 +14,7 @@
 #define DIRTY_BYTES_MAX (72u * 1024u * 1024u)
 
 static const char too_new_text[] = "of a later apply version than this program knows: start the "
-                                   "newer holdfast-node again (docs/operating.md, Upgrades)";
+                                   "newer holdfast-node again (docs/nodes.md, Upgrades)";
 
 static bool flush_list_add(struct worker *worker, uint32_t shard)
 {
