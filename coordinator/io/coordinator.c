@@ -228,16 +228,13 @@ static void on_tls_changed(void *user)
 static err watch_tls(struct coordinator *c)
 {
     struct tls_error why = { "" };
-    const struct tls_watch_options options = {
+    const struct tls_watch_cluster options = {
         .loop = c->loop,
         .log = c->log,
-        .what = "cluster",
-        .files = { .ca.path = c->config->tls_ca,
-                   .cert.path = c->config->tls_cert,
-                   .key.path = c->config->tls_key,
-                   .verify_peer = true },
-        .client = true,
-        .server = true,
+        .metrics = c->metrics,
+        .ca = c->config->tls_ca,
+        .cert = c->config->tls_cert,
+        .key = c->config->tls_key,
         .changed = on_tls_changed,
         .user = c,
     };
@@ -247,9 +244,9 @@ static err watch_tls(struct coordinator *c)
                   LOG_S("what", "plain TCP between processes; for tests only"));
         return ERR_OK;
     }
-    err e = tls_watch_new(&options, &c->tls, &why);
+    err e = tls_watch_new_cluster(&options, &c->tls, &why);
     if (e != ERR_OK)
-        fail(c, "tls_ca, tls_cert, tls_key", why.text);
+        fail(c, "TLS", why.text);
     return e;
 }
 
@@ -281,10 +278,7 @@ static err connect_etcd(struct coordinator *c)
 
 static err serve_metrics(struct coordinator *c, const char *version)
 {
-    c->metrics = metrics_new();
     metrics_process_register(c->metrics, version);
-    if (c->tls != NULL)
-        tls_watch_register(c->tls, c->metrics);
     c->core_metrics = coordinator_metrics_new(c->metrics, c->core, c->loop);
     err e = metrics_http_start(
         &(struct metrics_http_options){ .loop = loop_uv(c->loop),
@@ -310,6 +304,7 @@ err coordinator_new(const struct coordinator_options *options, struct coordinato
     c->log = options->log;
     c->version = options->version;
     c->loop = options->loop;
+    c->metrics = metrics_new();
     loop_timer_init(&c->tick, c->loop, on_tick, c);
     err e = make_core(c);
     if (e == ERR_OK)

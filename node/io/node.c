@@ -524,33 +524,23 @@ static void on_tls_changed(void *user)
 
 static err watch_tls(struct node *node)
 {
-    const struct node_config *config = node->config;
     struct tls_error why = { "" };
-    const struct tls_watch_options options = {
+    const struct tls_watch_cluster options = {
         .loop = node->loop,
         .log = node->log,
-        .what = "cluster",
-        .files = { .ca.path = config->tls_ca,
-                   .cert.path = config->tls_cert,
-                   .key.path = config->tls_key,
-                   .verify_peer = true },
-        .client = true,
-        .server = true,
+        .metrics = node->metrics,
+        .ca = node->config->tls_ca,
+        .cert = node->config->tls_cert,
+        .key = node->config->tls_key,
         .changed = on_tls_changed,
         .user = node,
     };
 
-    if (config->insecure)
+    if (node->config->insecure)
         return ERR_OK;
-    if (config->tls_ca[0] == 0 || config->tls_cert[0] == 0 || config->tls_key[0] == 0) {
-        fail(node, "TLS", "tls_ca, tls_cert and tls_key are needed (or insecure, for tests)");
-        return ERR_INVALID;
-    }
-    err e = tls_watch_new(&options, &node->tls, &why);
+    err e = tls_watch_new_cluster(&options, &node->tls, &why);
     if (e != ERR_OK)
         fail(node, "TLS", why.text);
-    else
-        tls_watch_register(node->tls, node->metrics);
     return e;
 }
 

@@ -243,34 +243,23 @@ static void on_tls_changed(void *user)
 
 static err watch_tls(struct router_process *process)
 {
-    const struct router_config *config = process->config;
     struct tls_error why = { "" };
-    const struct tls_watch_options options = {
+    const struct tls_watch_cluster options = {
         .loop = process->loop,
         .log = process->log,
-        .what = "cluster",
-        .files = { .ca.path = config->tls_ca,
-                   .cert.path = config->tls_cert,
-                   .key.path = config->tls_key,
-                   .verify_peer = true },
-        .client = true,
-        .server = true,
+        .metrics = process->metrics,
+        .ca = process->config->tls_ca,
+        .cert = process->config->tls_cert,
+        .key = process->config->tls_key,
         .changed = on_tls_changed,
         .user = process,
     };
-    err e;
 
-    if (config->insecure)
+    if (process->config->insecure)
         return ERR_OK;
-    if (config->tls_ca[0] == 0 || config->tls_cert[0] == 0 || config->tls_key[0] == 0) {
-        fail(process, "TLS", "tls_ca, tls_cert and tls_key are needed (or insecure, for tests)");
-        return ERR_INVALID;
-    }
-    e = tls_watch_new(&options, &process->tls, &why);
+    err e = tls_watch_new_cluster(&options, &process->tls, &why);
     if (e != ERR_OK)
         fail(process, "TLS", why.text);
-    else
-        tls_watch_register(process->tls, process->metrics);
     return e;
 }
 

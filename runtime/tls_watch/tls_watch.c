@@ -1,5 +1,6 @@
 #include "runtime/tls_watch/tls_watch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -140,6 +141,34 @@ err tls_watch_new(const struct tls_watch_options *options, struct tls_watch **re
     loop_timer_start_repeating(&watch->timer, TLS_WATCH_PERIOD_MS);
     *ret_watch = watch;
     return ERR_OK;
+}
+
+err tls_watch_new_cluster(const struct tls_watch_cluster *cluster, struct tls_watch **ret_watch,
+                          struct tls_error *ret_error)
+{
+    const struct tls_watch_options options = {
+        .loop = cluster->loop,
+        .log = cluster->log,
+        .what = "cluster",
+        .files = { .ca.path = cluster->ca,
+                   .cert.path = cluster->cert,
+                   .key.path = cluster->key,
+                   .verify_peer = true },
+        .client = true,
+        .server = true,
+        .changed = cluster->changed,
+        .user = cluster->user,
+    };
+
+    if (cluster->ca[0] == 0 || cluster->cert[0] == 0 || cluster->key[0] == 0) {
+        (void)snprintf(ret_error->text, sizeof ret_error->text,
+                       "tls_ca, tls_cert and tls_key are needed (or insecure, for tests)");
+        return ERR_INVALID;
+    }
+    err e = tls_watch_new(&options, ret_watch, ret_error);
+    if (e == ERR_OK)
+        tls_watch_register(*ret_watch, cluster->metrics);
+    return e;
 }
 
 void tls_watch_free(struct tls_watch *watch)

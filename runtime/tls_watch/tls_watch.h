@@ -31,6 +31,20 @@ struct tls_watch_options {
 /* Reads the files. On error, as of tls_config_new, *ret_error says why. */
 NODISCARD err tls_watch_new(const struct tls_watch_options *options, struct tls_watch **ret_watch,
                             struct tls_error *ret_error);
+/* What the processes of a cluster prove to each other who they are by: paths of the options tls_ca,
+ * tls_cert and tls_key, which outlive the watch. */
+struct tls_watch_cluster {
+    struct loop *loop;
+    const struct log *log;
+    struct metrics *metrics; /* The certificate's expiry is registered there. */
+    const char *ca, *cert, *key;
+    void (*changed)(void *user);
+    void *user;
+};
+
+/* Both sides, each proving itself. ERR_INVALID: a path is empty. */
+NODISCARD err tls_watch_new_cluster(const struct tls_watch_cluster *cluster,
+                                    struct tls_watch **ret_watch, struct tls_error *ret_error);
 /* NULL is allowed. */
 void tls_watch_free(struct tls_watch *watch);
 
