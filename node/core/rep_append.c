@@ -1,32 +1,28 @@
 #include "node/core/rep_internal.h"
 #include "runtime/base/check.h"
 
+/* What every program of a rolling upgrade applies: each knows its newest version and the one
+ * before. */
+static uint32_t apply_version_safe(const struct rep *rep)
+{
+    return rep->apply_version_max > 1 ? rep->apply_version_max - 1 : 1;
+}
+
 /* The least of all members', so an entry is never of a version that one of them cannot apply.
- * Those who have not answered are as the last owner told. It never falls. */
+ * Those who have not answered are as the last owner told, or of a new shard the program before.
+ * What is in force never falls: it was everybody's. */
 static uint32_t apply_version_min(const struct rep *rep)
 {
     uint32_t version = rep->apply_version_max;
+    uint32_t told = rep->members_version != 0 ? rep->members_version : apply_version_safe(rep);
 
     for (uint32_t i = 0; i < rep->peer_count; i++) {
         uint32_t theirs = rep->peers[i].apply_version;
         if (theirs == 0 && rep->peers[i].learner)
             continue; /* It becomes a member when it has caught up: its version is known then. */
         if (theirs == 0)
-            return rep->members_version;
+            theirs = told;
         if (theirs < version)
-            version = theirs;
-    }
-    return version;
-}
-
-/* Nobody knows the members' yet (a new shard): the least of those who answered. */
-static uint32_t apply_version_known(const struct rep *rep)
-{
-    uint32_t version = rep->apply_version_max;
-
-    for (uint32_t i = 0; i < rep->peer_count; i++) {
-        uint32_t theirs = rep->peers[i].apply_version;
-        if (theirs != 0 && theirs < version)
             version = theirs;
     }
     return version;
@@ -36,10 +32,6 @@ static uint32_t start_version(const struct rep *rep)
 {
     uint32_t version = apply_version_min(rep);
 
-    if (version == 0 && rep->apply_version == 0)
-        version = apply_version_known(rep);
-    if (version > rep->apply_version_max)
-        version = rep->apply_version_max;
     return version > rep->apply_version ? version : rep->apply_version;
 }
 

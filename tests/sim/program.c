@@ -41,7 +41,7 @@ void program_choose(struct sim *sim, struct sim_node *node)
 
 void program_refused(struct sim *sim, struct sim_node *node)
 {
-    CHECK(node->apply_version_max == APPLY_VERSION && node->ran_later);
+    CHECK(node->apply_version_max == APPLY_VERSION);
     sim->counts.programs_refused++;
     sim_say(sim, "node %u   has been served by the later program: the earlier one refuses",
             node->id);
