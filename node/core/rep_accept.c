@@ -117,6 +117,7 @@ static void hear_owner(struct rep *rep, const struct rep_message *m, struct rep_
     rep->retain_index = m->retain_index;
     rep->snapshot_source = m->behind ? rep->promise.owner : 0;
     rep->members_version = m->apply_version;
+    rep->members_config = m->config;
     if (m->generation > rep->generation)
         rep->generation = m->generation;
     if (m->commit_index > rep->owner_commit_index)

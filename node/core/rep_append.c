@@ -1,36 +1,38 @@
 #include "node/core/rep_internal.h"
 #include "runtime/base/check.h"
 
-/* What every program of a rolling upgrade applies: each knows its newest version and the one
- * before. */
-static uint32_t apply_version_safe(const struct rep *rep)
+/* Of a member that has not answered: as the last owner told under the same members, or else of the
+ * program that applies no more than what is in force, and of a new shard of the one before ours
+ * (every program of a rolling upgrade applies its newest version and the one before). */
+static uint32_t apply_version_silent(const struct rep *rep)
 {
+    if (rep->members_version != 0 && rep->members_config == rep->membership.config)
+        return rep->members_version;
+    if (rep->apply_version != 0)
+        return rep->apply_version;
     return rep->apply_version_max > 1 ? rep->apply_version_max - 1 : 1;
 }
 
-/* The least of all members', so an entry is never of a version that one of them cannot apply.
- * Those who have not answered are as the last owner told, or of a new shard the program before.
- * What is in force never falls: it was everybody's. */
-static uint32_t apply_version_min(const struct rep *rep)
+uint32_t rep_apply_version_min(const struct rep *rep)
 {
     uint32_t version = rep->apply_version_max;
-    uint32_t told = rep->members_version != 0 ? rep->members_version : apply_version_safe(rep);
 
     for (uint32_t i = 0; i < rep->peer_count; i++) {
         uint32_t theirs = rep->peers[i].apply_version;
         if (theirs == 0 && rep->peers[i].learner)
             continue; /* It becomes a member when it has caught up: its version is known then. */
         if (theirs == 0)
-            theirs = told;
+            theirs = apply_version_silent(rep);
         if (theirs < version)
             version = theirs;
     }
     return version;
 }
 
+/* What is in force never falls: every member could apply it. */
 static uint32_t start_version(const struct rep *rep)
 {
-    uint32_t version = apply_version_min(rep);
+    uint32_t version = rep_apply_version_min(rep);
 
     return version > rep->apply_version ? version : rep->apply_version;
 }
@@ -120,7 +122,7 @@ static struct rep_message append_make(const struct rep *rep)
     struct rep_message m = rep_message_make(rep, REP_MSG_APPEND);
 
     m.retain_index = rep_retain_index(rep);
-    m.apply_version = apply_version_min(rep);
+    m.apply_version = rep_apply_version_min(rep);
     m.round = rep->round_open ? rep->round_started : 0;
     return m;
 }

@@ -120,6 +120,7 @@ struct rep {
     uint32_t apply_version;     /* In force: the greatest of any START seen. */
     uint32_t apply_version_max; /* Of this program. */
     uint32_t members_version;   /* Least of all members', as the last owner told; 0: unknown. */
+    uint64_t members_config;    /* Who they were. */
     uint64_t owner_heard_ms;
 
     struct rep_window window;
@@ -237,6 +238,8 @@ void rep_log_read(struct rep *rep, const struct rep_event *event, struct rep_out
 
 /* rep_append.c */
 NODISCARD err rep_propose(struct rep *rep, const struct rep_event *event, struct rep_out *out);
+/* The least of all members', so an entry is never of a version that one of them cannot apply. */
+uint32_t rep_apply_version_min(const struct rep *rep);
 /* Appends START and begins to replicate. */
 void rep_start(struct rep *rep, struct rep_out *out);
 void rep_append_ack(struct rep *rep, uint64_t from, const struct rep_message *m,

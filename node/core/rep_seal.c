@@ -36,6 +36,8 @@ void rep_step_down(struct rep *rep, struct rep_out *out)
     if (rep->role == REP_FOLLOWER || rep->role == REP_DAMAGED)
         return;
     rep_log_write(rep, out); /* What was proposed stays in the log until it is overruled. */
+    rep->members_version = rep_apply_version_min(rep);
+    rep->members_config = rep->membership.config;
     free(rep->peers);
     rep->peers = NULL;
     rep->peer_count = 0;
