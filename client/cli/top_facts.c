@@ -88,14 +88,14 @@ static void take_cluster(struct top_facts *facts, const json_t *cluster)
 
 static void take_method(struct top_node *node, const json_t *said)
 {
-    static const char package[] = "holdfast.v1.";
     const char *name = admin_text(said, "method");
 
     if (node->method_count == TOP_METHODS_MAX)
         return;
     struct top_method *method = &node->methods[node->method_count++];
-    if (strncmp(name, package, sizeof package - 1) == 0)
-        name += sizeof package - 1;
+    /* Without the package: services are told apart by their names alone. */
+    for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(name, '.'))
+        name = dot + 1;
     copy(method->name, sizeof method->name, name);
     method->ok = admin_number(said, "ok");
     method->refused = admin_number(said, "refused");

@@ -109,8 +109,8 @@ static void two_looks(struct fixture *f)
              "'methods':[" GRANT(
                  "300", "9", "2",
                  "'0','150','160','1'") ","
-                                        "{'method':'holdfast.v1.ProfileService/"
-                                        "GetProfile','ok':'20','buckets':['20']}],"
+                                        "{'method':'holdfast.internal.v1.NodeService/"
+                                        "TakeCut','ok':'20','buckets':['20']}],"
                                         "'logSyncs':'110','logSyncUs':'151000','commitBuckets':['0'"
                                         ",'0','100','10'],"
                                         "'replicasLag':'12','transfersOpen':'3','transfersOldestMs'"
@@ -177,7 +177,7 @@ static void rows_are_put_in_the_order_that_was_asked_for(void **state)
     assert_string_equal(f->view.methods[0].name, "LedgerService/Grant");
     top_view_make(f->before, f->after, TOP_BY_NAME, &f->view);
     assert_string_equal(f->view.nodes[0].node->name, "node-a");
-    assert_string_equal(f->view.methods[1].name, "ProfileService/GetProfile");
+    assert_string_equal(f->view.methods[1].name, "NodeService/TakeCut");
 }
 
 static void a_page_is_what_people_see(void **state)
@@ -197,7 +197,7 @@ static void a_page_is_what_people_see(void **state)
         "\n"
         "METHOD AT THE NODES                   CALLS/S      P50      P99  REFUSED/S  UNKNOWN/S\n"
         "LedgerService/Grant                       103   0.13ms   0.25ms        2.0        1.0\n"
-        "ProfileService/GetProfile                  10   0.03ms   0.06ms        0.0        0.0\n"
+        "NodeService/TakeCut                        10   0.03ms   0.06ms        0.0        0.0\n"
         "\n"
         "SHARD   OWNER             WRITES/S   READS/S\n"
         "2       node-a                  50        50\n"
