@@ -180,7 +180,8 @@ class Options(unittest.TestCase):
     def test_help_documents_every_option(self):
         for kind, header in PROGRAMS.items():
             table = (ROOT / header).read_text()
-            rows = re.findall(r'X\((\w+),\s*\w+,.*"((?:[^"\\]|\\.)*)"\)', table)
+            # Rows of their own lines: what test builds alone have stands behind a #define.
+            rows = re.findall(r'^\s+X\((\w+),\s*\w+,.*"((?:[^"\\]|\\.)*)"\)', table, re.M)
             self.assertGreater(len(rows), 15, header)
             text = self.run_program(kind, "--help").stdout
             for name, doc in rows:
