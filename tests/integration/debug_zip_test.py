@@ -51,9 +51,13 @@ class DebugZipTest(ClusterTest):
                 "--log", ",".join(str(p.log_path) for p in processes)]
 
     def test_it_has_every_part_and_programs_can_read_it(self):
-        path, errors = self.take("whole.zip", *self.everything())
+        def whole():
+            taken, errors = self.take("whole.zip", *self.everything())
+            return None if errors else taken  # A node may be late on a busy machine.
+
+        path = wait_for("an archive that lacks nothing", whole)
         parts = self.parts_of(path)
-        self.assertEqual((errors, parts["errors.txt"]), ("", ""))
+        self.assertEqual(parts["errors.txt"], "")
         self.assertEqual({name for name in parts if "/" not in name}, PARTS)
         self.assertEqual(sum(name.startswith("metrics/") for name in parts), 5)
         self.assertEqual(sum(name.startswith("logs/") for name in parts), 5)
@@ -62,7 +66,8 @@ class DebugZipTest(ClusterTest):
         self.assertEqual(len(json.loads(parts["processes.json"])["processes"]), 5)
         self.assertEqual({e["playerId"] for e in json.loads(parts["events.json"])
                           if e["kind"] == "EVENT_KIND_DUPLICATE_ATTEMPT"}, {f"zoe-{n}" for n in range(5)})
-        self.assertEqual(json.loads(parts["about.json"])["players"], [f"zoe-{n}" for n in range(5)])
+        self.assertEqual(sorted(json.loads(parts["about.json"])["players"]),
+                         [f"zoe-{n}" for n in range(5)])
         self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
         self.assertEqual(list(path.parent.glob("whole.zip.*")), [])
 
