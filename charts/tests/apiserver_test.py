@@ -25,7 +25,7 @@ CHART = CHARTS / "holdfast"
 FIRST = CHARTS / "tests/first_version.yaml"
 RELEASE, NAMESPACE, FULL = "players", "game", "players-holdfast"
 COMPONENT, ZONE = "app.kubernetes.io/component", "topology.kubernetes.io/zone"
-SOON = ("--set", "node.minReadySeconds=1")
+SOON = ("--set", "node.minReadySeconds=1", "--set", "node.topologySpread.zones=DoNotSchedule")
 plane = None
 
 
@@ -165,7 +165,7 @@ class Reconciled(unittest.TestCase):
     @staticmethod
     def helm(verb, *words):
         """All values that are not given are the chart's own."""
-        code, said = plane.helm(verb, RELEASE, str(CHART), "--namespace", NAMESPACE, "--wait", "--timeout", "180s",
+        code, said = plane.helm(verb, RELEASE, str(CHART), "--namespace", NAMESPACE, "--wait", "--timeout", "300s",
                                 *SOON, *words)
         if code != 0:
             raise AssertionError(f"helm {verb}: {said}\n{plane.tails()}")
@@ -198,7 +198,7 @@ class Reconciled(unittest.TestCase):
         self.assertEqual(self.claims("node"), {f"data-{FULL}-node-{n}": "Bound" for n in range(3)})
         self.assertEqual(self.claims("etcd"), {f"data-{FULL}-etcd-{n}": "Bound" for n in range(3)})
         for component in ("router", "coordinator"):
-            self.assertEqual(len(self.pods(component)), 2)
+            wait_for(f"two of {component}", lambda c=component: len(self.pods(c)) == 2)
             owners = {pod["metadata"]["ownerReferences"][0]["name"] for pod in self.pods(component).values()}
             sets = plane.list(f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets", **{COMPONENT: component})
             self.assertLessEqual(owners, {each["metadata"]["name"] for each in sets})
@@ -237,12 +237,13 @@ class Reconciled(unittest.TestCase):
                                          ("etcd", f"{FULL}-etcd-0", f"{FULL}-etcd-1")):
             uid = self.pods(component)[first]["metadata"]["uid"]
             self.kubelet.hold(first)
+            self.addCleanup(self.kubelet.let_go, NAMESPACE, first)
             self.evict(first)
             with self.assertRaises(Refused) as refused:
                 self.evict(second)
             self.assertEqual(refused.exception.status, 429)
-            wait_for("its successor runs", lambda f=first, u=uid, c=component: f in self.pods(c) and self.pods(c)[f][
-                "metadata"]["uid"] != u and self.pods(c)[f]["status"]["phase"] == "Running")
+            wait_for("its successor runs", lambda f=first, u=uid: (pod := self.of("api/v1", "pods", f))
+                     and pod["metadata"]["uid"] != u and pod["status"]["phase"] == "Running")
             with self.assertRaises(Refused) as refused:  # Running is not ready.
                 self.evict(second)
             self.assertEqual(refused.exception.status, 429)
@@ -256,10 +257,10 @@ class Reconciled(unittest.TestCase):
 
     def test_three_nodes_become_five_and_three_and_volumes_stay(self):
         self.helm("upgrade", "--set", "node.replicas=5")
-        self.assertTrue(self.nodes_ready(5))
+        wait_for("five nodes", lambda: self.nodes_ready(5))
         nodes = self.pods("node")
         self.assertEqual(len({pod["spec"]["nodeName"] for pod in nodes.values()}), 5)  # hosts: DoNotSchedule.
-        self.assertEqual(self.budget("node")["expectedPods"], 5)
+        wait_for("the budget counts them", lambda: self.budget("node").get("expectedPods") == 5)
         self.helm("upgrade")
         wait_for("three nodes", lambda: set(self.pods("node")) == {f"{FULL}-node-{n}" for n in range(3)})
         self.assertEqual(self.claims("node"), {f"data-{FULL}-node-{n}": "Bound" for n in range(5)})
@@ -276,6 +277,7 @@ class Reconciled(unittest.TestCase):
         begun = len(self.kubelet.history)
         last = f"{FULL}-node-2"
         self.kubelet.hold(last)
+        self.addCleanup(self.kubelet.let_go, NAMESPACE, last)
         code, said = plane.helm("upgrade", RELEASE, str(CHART), "--namespace", NAMESPACE, *SOON, "--set",
                                 "node.config.cache_size=64MiB", "--no-hooks")
         self.assertEqual(code, 0, said)
@@ -308,19 +310,21 @@ class Reconciled(unittest.TestCase):
 
         def condition(name):
             return next((each for each in status().get("conditions") or [] if each["type"] == name), {})
+        def use():
+            metrics = status().get("currentMetrics") or [{}]
+            return metrics[0].get("resource", {}).get("current", {}).get("averageUtilization")
         wait_for("it is active", lambda: condition("ScalingActive").get("status") == "True")
-        self.assertEqual(condition("AbleToScale")["status"], "True")
+        self.assertEqual(condition("AbleToScale").get("status"), "True")
         self.metrics.millicores = 1400  # Twice what it aims for, 70 % of one core.
         wait_for("four routers", lambda: len(self.pods("router")) >= 4 and status().get("desiredReplicas", 0) >= 4)
         self.metrics.millicores = 700  # As it should be: nothing changes.
-        wait_for("their use is what was aimed for", lambda: status()["currentMetrics"][0]["resource"][
-            "current"].get("averageUtilization") == 70)
+        wait_for("their use is what was aimed for", lambda: use() == 70)
         count = status()["desiredReplicas"]
         self.helm("upgrade", "--set", "router.podAnnotations.changed=yes")
         deployment = self.of("apis/apps/v1", "deployments", f"{FULL}-router")
         self.assertEqual(deployment["spec"]["replicas"], count)
         self.metrics.millicores = 0
-        wait_for("it waits before it goes down", lambda: condition("AbleToScale")["reason"] == "ScaleDownStabilized")
+        wait_for("it waits before it goes down", lambda: condition("AbleToScale").get("reason") == "ScaleDownStabilized")
         self.helm("upgrade")
 
     def test_certificates_stay_with_an_upgrade_and_a_deleted_one_is_made_anew(self):
@@ -376,7 +380,7 @@ class Removed(unittest.TestCase):
                                                                "--set", "etcd.persistence.retention.whenDeleted=Delete"), 0)):
             with self.subTest(values=values):
                 plane.create_namespace(name)
-                code, said = plane.helm("install", RELEASE, str(CHART), "--namespace", name, "--wait", "--timeout", "180s",
+                code, said = plane.helm("install", RELEASE, str(CHART), "--namespace", name, "--wait", "--timeout", "300s",
                                         "--values", str(CHART / "ci/small-values.yaml"), *SOON,
                                         *(values or ("--set", "node.persistence.retention.whenDeleted=Retain")))
                 self.assertEqual(code, 0, said)

@@ -24,7 +24,7 @@ import urllib.request
 import yaml
 
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "build/tools"
-TOKEN, ADDRESS, PATIENCE_S = "of-the-test", "192.0.2.1", 120
+TOKEN, ADDRESS, PATIENCE_S = "of-the-test", "192.0.2.1", 180
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 # A machine has a zone; three zones, and more machines than there are nodes of Holdfast.
