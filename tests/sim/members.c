@@ -210,6 +210,20 @@ void members_heal(struct sim *sim)
         ;
 }
 
+void members_again(struct sim *sim)
+{
+    if (sim->members_ms == 0)
+        return;
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        struct sim_node *node = &sim->nodes[i];
+        struct cluster_key key = cluster_key_node_wish(SIM_CLUSTER, node->id);
+        if (node->removed)
+            wish_node(sim, node, NODE_REMOVE);
+        else if (sim->healing && etcd_find(sim, cluster_key_slice(&key)) != NULL)
+            etcd_remove(sim, cluster_key_slice(&key)); /* A drain that the backup had. */
+    }
+}
+
 /* ---- how it must end ---- */
 static bool slot_is_empty(const struct slot *slot)
 {
