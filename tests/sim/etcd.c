@@ -308,8 +308,8 @@ bool etcd_heard(struct sim *sim, uint32_t proc)
         mirror->restores = sim->etcd.restores;
         mirror->fresh = true; /* The watch broke, with the connection. */
     }
-    if (mirror->rolled_back && generation > mirror->generation && mirror->generation > 0)
-        begin_anew(sim, proc);
+    if (generation > mirror->generation && mirror->generation > 0)
+        begin_anew(sim, proc); /* Be it that it had not noticed. */
     if (mirror->rolled_back)
         return false;
     mirror->revision_seen = sim->etcd.revision;
