@@ -124,6 +124,8 @@ static bool may_go(const struct sim *sim, const struct sim_node *node)
 {
     struct shard_record record;
 
+    if (sim->restored) /* Nobody knows by etcd who holds what. */
+        return false;
     if (sim->rotten_node != 0 || !node->up || !is_kept(node) || kept_count(sim) <= sim->replicas)
         return false;
     for (uint32_t i = 0; i < sim->node_count; i++) {
