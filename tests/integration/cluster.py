@@ -276,9 +276,9 @@ class Cluster:
         """The shard, found by whose log grows; costs a grant of one."""
         before = {s.get("shard", 0): max_index(s) for s in self.client.shards()}
         self.client.grant(player, 1)
-        return wait_for("the grant's log entry", lambda: next(
-            (s.get("shard", 0) for s in self.client.shards()
-             if max_index(s) > before[s.get("shard", 0)]), "") or None)
+        return wait_for("the grant's log entry", lambda: [
+            s.get("shard", 0) for s in self.client.shards()
+            if max_index(s) > before[s.get("shard", 0)]])[0]
 
     def owner_of(self, player):
         """(node process, dot) that owns the player, by a write of 1 gold."""
