@@ -225,7 +225,7 @@ static void on_read(void *context, err e, const struct etcd_range_result *result
         .key_count = result->kv_count,
         .answers = answers,
         .answer_count = answers_of(acceptance, answers),
-        .force = wanted->force || etcd_rolled_back(request->router->options.etcd),
+        .force = wanted->force,
         .arena = request->arena,
     };
 

@@ -139,7 +139,10 @@ class Accepted(Restoring):
     def settled(self):
         return self.cluster.all_serving() and all(s["phase"] == "stable" for s in self.client.shards())
 
-    def check_after(self, players, members):
+    def check_after(self, players, members, generation):
+        for process in [self.cluster.router, *self.cluster.nodes]:
+            wait_for(f"{process.name} to take etcd as it is", lambda p=process:
+                     f"etcd.restore_accepted generation={generation} " in p.log())
         wait_for("all shards to be served", self.settled)
         self.assertEqual({p: self.client.balance(p) for p in players}, players)
         if members:
@@ -193,7 +196,7 @@ class Accepted(Restoring):
         code, out, errors = self.accept("--yes")
         self.assertEqual(code, 0, errors)
         self.assertIn("generation 2", out)
-        self.check_after(players, members)
+        self.check_after(players, members, 2)
         # Game servers of before are told so, and their players are free.
         for incarnation, player, token in ((before, "held", held), (after, "late", late)):
             wait_for("the session to be lost", lambda i=incarnation, p=player, t=token:
@@ -232,7 +235,7 @@ class Accepted(Restoring):
             at = load.acked_count
             wait_for("grants afterwards", lambda: load.acked_count > at + 50)
         load.audit(self)
-        self.check_after({}, None)
+        self.check_after({}, None, 3)
 
     def accepted(self, *words):
         """Some node may be late to register with the restored etcd, or the router to reach it."""
