@@ -27,6 +27,7 @@ struct shunned {
 struct word {
     uint64_t replica_id; /* 0: free. */
     bool told;
+    bool again; /* Of some shard it could not tell. */
     bool calling;
     uint64_t next_ms; /* Not asked earlier. */
 };

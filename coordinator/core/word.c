@@ -113,6 +113,21 @@ static void look_at(struct coord *coord, uint32_t number, bool everybody)
     shard->doubted_logged_ms = coord->now_ms;
 }
 
+/* It may be whole again, or a member again, since it was asked. */
+static void mute_set(struct shard *shard, uint64_t replica_id, bool mute)
+{
+    if (mute == is_mute(shard, replica_id))
+        return;
+    if (mute && shard->mute_count < REPLICAS_MAX) {
+        shard->mute[shard->mute_count++] = replica_id;
+        return;
+    }
+    for (uint32_t i = 0; i < shard->mute_count; i++) {
+        if (shard->mute[i] == replica_id)
+            shard->mute[i] = shard->mute[--shard->mute_count];
+    }
+}
+
 static void take(struct coord *coord, uint64_t replica_id,
                  const Holdfast__Internal__V1__KnownShard *known)
 {
@@ -122,8 +137,7 @@ static void take(struct coord *coord, uint64_t replica_id,
 
     if (known->epoch > shard->epoch_known)
         shard->epoch_known = known->epoch;
-    if (known->mute && !is_mute(shard, replica_id) && shard->mute_count < REPLICAS_MAX)
-        shard->mute[shard->mute_count++] = replica_id;
+    mute_set(shard, replica_id, known->mute);
 }
 
 void word_told(struct coord *coord, const struct open_call *call, const struct coord_event *event)
@@ -141,9 +155,12 @@ void word_told(struct coord *coord, const struct open_call *call, const struct c
                                                                  event->body.data);
     if (told == NULL)
         return;
+    for (uint32_t i = 0; i < coord->shard_count; i++)
+        mute_set(&coord->shards[i], call->node, false);
     for (size_t i = 0; i < told->n_known; i++)
         take(coord, call->node, told->known[i]);
     word->told = true;
+    word->again = false;
     holdfast__internal__v1__get_node_status_response__free_unpacked(told, NULL);
 }
 
@@ -151,6 +168,17 @@ void word_drop(struct coord *coord)
 {
     for (uint32_t i = 0; i < CLUSTER_NODES_MAX; i++)
         coord->words[i].calling = false;
+}
+
+/* Whoever could not tell of a shard is asked again, as long as its word is missing. */
+static void ask_mutes_again(struct coord *coord, const struct shard *shard)
+{
+    for (uint32_t i = 0; i < shard->mute_count && !shard->heard; i++) {
+        struct word *word = word_find(coord, shard->mute[i]);
+
+        if (word != NULL && word->told && coord->now_ms >= word->next_ms)
+            word->again = true;
+    }
 }
 
 /* ---- asking ---- */
@@ -173,7 +201,8 @@ void word_run(struct coord *coord, struct coord_out *out)
         struct word *word = word_get(coord, coord->nodes[i].record.replica_id);
         struct open_call *open = NULL;
 
-        if (word == NULL || word->told || word->calling || coord->now_ms < word->next_ms)
+        if (word == NULL || (word->told && !word->again) || word->calling ||
+            coord->now_ms < word->next_ms)
             continue;
         struct coord_call *call = delivery_call(coord, 0, out, &open);
 
@@ -188,6 +217,8 @@ void word_run(struct coord *coord, struct coord_out *out)
     }
     bool everybody = all_spoke(coord);
 
-    for (uint32_t i = 0; i < coord->shard_count; i++)
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
         look_at(coord, i, everybody);
+        ask_mutes_again(coord, &coord->shards[i]);
+    }
 }
