@@ -18,6 +18,7 @@
 #include "node/io/peers.h"
 #include "node/io/registry.h"
 #include "node/io/service.h"
+#include "node/io/state_metrics.h"
 #include "node/io/workers.h"
 #include "node/store/datadir.h"
 #include "runtime/base/check.h"
@@ -32,6 +33,7 @@ struct node {
     struct loop *loop;
     struct metrics *metrics;
     struct node_metrics *node_metrics;
+    struct state_metrics *state_metrics;
     struct metrics_http *http;
     struct tls_watch *tls;         /* NULL: plain. */
     enum link_transport transport; /* Of what routers dial. */
@@ -491,6 +493,7 @@ static void start(void *user)
     service_set_workers(node->service, node->workers);
     deliveries_set_workers(node->deliveries, node->workers);
     node_metrics_set_sources(node->node_metrics, node->views, node->store_log);
+    node->state_metrics = state_metrics_new(node->metrics, node->views, node->db);
     node_metrics_set_space(node->node_metrics, node->space);
     node_metrics_set_incidents(node->node_metrics, node->incidents);
     node->claims = claims_new(&(struct claims_options){
@@ -678,6 +681,7 @@ void node_free(struct node *node)
     if (node->deliveries != NULL)
         deliveries_set_workers(node->deliveries, NULL);
     node_metrics_clear_sources(node->node_metrics);
+    state_metrics_clear(node->state_metrics);
     workers_free(node->workers);
     space_free(node->space);
     shard_views_free(node->views);
@@ -697,6 +701,7 @@ void node_free(struct node *node)
         metrics_http_stop(node->http);
     tls_watch_free(node->tls);
     node_metrics_free(node->node_metrics);
+    state_metrics_free(node->state_metrics);
     metrics_free(node->metrics);
     free(node);
 }

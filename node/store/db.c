@@ -317,7 +317,7 @@ void db_rest(struct db *db, bool rests)
     rocksdb_free(error);
 }
 
-static uint64_t property(struct db *db, const char *name)
+uint64_t db_property(struct db *db, const char *name)
 {
     uint64_t value = 0;
 
@@ -336,10 +336,10 @@ static uint64_t file_count(struct db *db)
 void db_stats_get(struct db *db, struct db_stats *ret_stats)
 {
     *ret_stats = (struct db_stats){
-        .memtable_bytes = property(db, "rocksdb.cur-size-all-mem-tables"),
+        .memtable_bytes = db_property(db, "rocksdb.cur-size-all-mem-tables"),
         .cache_bytes = rocksdb_cache_get_usage(db->cache),
-        .table_reader_bytes = property(db, "rocksdb.estimate-table-readers-mem"),
-        .live_bytes = property(db, "rocksdb.live-sst-files-size"),
+        .table_reader_bytes = db_property(db, "rocksdb.estimate-table-readers-mem"),
+        .live_bytes = db_property(db, "rocksdb.live-sst-files-size"),
         .files = file_count(db),
         .checkpoints = atomic_load(&db->checkpoints),
         .checkpoint_rows = atomic_load(&db->checkpoint_rows),

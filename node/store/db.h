@@ -130,5 +130,8 @@ struct db_stats {
     uint64_t checkpoints, checkpoint_rows, checkpoint_bytes, flushes, gets, cached_gets, ranges;
 };
 void db_stats_get(struct db *db, struct db_stats *ret_stats);
+/* One of RocksDB's own figures, such as "rocksdb.is-write-stopped"; 0 if it has none of that name.
+ */
+uint64_t db_property(struct db *db, const char *name);
 
 #endif

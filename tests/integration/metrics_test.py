@@ -24,6 +24,23 @@ class Metrics(ClusterTest):
                                "process_open_fds", "process_start_time_seconds"):
                     self.assertGreater(process.metrics()[series], 0)
 
+    def test_each_shard_has_one_owner_in_the_metrics_and_the_database_is_told_of(self):
+        self.cluster.wait_converged()
+        told = {node.name: node.metrics() for node in self.cluster.nodes}
+        for shard in self.client.shards():
+            series = f'{{shard="{shard.get("shard", 0)}"}}'
+            epochs = {name: metrics["holdfast_node_shard_epoch" + series]
+                      for name, metrics in told.items()}
+            owner = self.cluster.node_of(shard["owner"]).name
+            self.assertEqual(epochs.pop(owner), int(shard["epoch"]))
+            self.assertEqual(set(epochs.values()), {0})
+            wait_for("its last member to lack nothing", lambda o=owner, s=series: next(
+                n for n in self.cluster.nodes if n.name == o).metrics()[
+                    "holdfast_node_shard_lag_entries" + s] == 0)
+        for metrics in told.values():
+            self.assertGreater(metrics["holdfast_node_db_write_buffer_bytes"], 0)
+            self.assertEqual(metrics["holdfast_node_db_write_stopped"], 0)
+
     def nodes_sum(self, series):
         return sum(node.metrics().get(series, 0) for node in self.cluster.nodes)
 
