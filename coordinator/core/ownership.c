@@ -12,8 +12,7 @@
 
 bool shard_is_settled(const struct shard *shard)
 {
-    return !shard->in_txn && shard->mod_revision > shard->stale_revision && shard->heard &&
-           !shard->doubted;
+    return !shard->in_txn && shard->mod_revision > shard->stale_revision;
 }
 
 static bool is_shunned(const struct coord *coord, uint64_t replica_id)
@@ -86,9 +85,7 @@ static bool name_owner(struct coord *coord, uint32_t number, uint64_t owner, con
     struct node *to = node_find(coord, owner);
 
     CHECK(to != NULL);
-    /* An acceptance of a restored etcd that was cut short has raised those of some shards. */
-    if (record.generation < coord->cluster.generation)
-        record.generation = coord->cluster.generation;
+    record.generation = coord->cluster.generation;
     record.epoch = epoch_after(coord, shard);
     record.owner = owner;
     if (!flight_put_shard(coord, number, &record))

@@ -476,80 +476,6 @@ static void a_halted_coordinator_never_acts_again(void **state)
     world_free(world);
 }
 
-static void nothing_is_written_while_a_replica_knows_a_later_epoch(void **state)
-{
-    struct world *world = world_new();
-
-    (void)state;
-    world_start(world);
-    world->epochs_known[2][3] = world_shard(world, 3).epoch + 5;
-    world_replace_coordinator(world);
-    world_elect(world);
-    world_node_down(world, 1);
-    world_run(world, 3000);
-    for (uint32_t i = 0; i < SHARDS; i++)
-        assert_true(world_shard(world, i).owner != 1 || i == 3);
-    struct coord_stats stats = world_stats(world);
-
-    assert_int_equal(stats.shards_doubted, 1);
-    world_free(world);
-}
-
-static void a_majority_is_heard_before_a_record_is_written(void **state)
-{
-    struct world *world = world_new();
-
-    (void)state;
-    world_start(world);
-    world_node_down(world, 1);
-    world->mute_node = 2;
-    world_replace_coordinator(world);
-    world_elect(world);
-    uint64_t txns = world->txns;
-    world_run(world, 3000);
-    assert_int_equal(world->txns, txns); /* One of three may tell. */
-    world->mute_node = 0;                /* It is whole again, and is asked again. */
-    world_run(world, 3000);
-    assert_int_equal(world_owned(world, 1), 0);
-    world_free(world);
-}
-
-static void a_doubting_node_halts_a_coordinator_without_memory(void **state)
-{
-    struct world *world = world_new();
-    struct node_record record = { .replica_id = 9,
-                                  .name = "n",
-                                  .address = "a:1",
-                                  .peer_address = "a:2",
-                                  .version = "v",
-                                  .doubts = 1 };
-    struct cluster_key key = cluster_key_node("test", 9);
-    struct buf value = { 0 };
-
-    (void)state;
-    world_start(world);
-    node_record_encode(&record, &value);
-    world->revision++;
-    world_step(world, (struct coord_event){ .type = COORD_PUT,
-                                            .key = cluster_key_slice(&key),
-                                            .value = buf_slice(&value),
-                                            .create_revision = world->revision,
-                                            .mod_revision = world->revision });
-    world_run(world, 100);
-    uint64_t txns = world->txns;
-
-    assert_true(coord_is_halted(world->coord));
-    world_node_down(world, 1);
-    world_run(world, 3000);
-    assert_int_equal(world->txns, txns);
-    world_raise_epochs(world, 500); /* With the generation. */
-    world_run(world, 3000);
-    assert_false(coord_is_halted(world->coord));
-    assert_int_equal(world_owned(world, 1), 0);
-    buf_deinit(&value);
-    world_free(world);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -573,9 +499,6 @@ int main(void)
         cmocka_unit_test(a_deleted_ownership_record_is_not_made_anew),
         cmocka_unit_test(epochs_rise_above_those_of_a_backup_once),
         cmocka_unit_test(a_halted_coordinator_never_acts_again),
-        cmocka_unit_test(nothing_is_written_while_a_replica_knows_a_later_epoch),
-        cmocka_unit_test(a_majority_is_heard_before_a_record_is_written),
-        cmocka_unit_test(a_doubting_node_halts_a_coordinator_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

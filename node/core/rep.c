@@ -278,15 +278,6 @@ uint32_t rep_apply_version(const struct rep *rep)
     return rep->apply_version;
 }
 
-uint64_t rep_config(const struct rep *rep)
-{
-    uint64_t config = rep->known.config;
-
-    if (rep->promise.config > config)
-        config = rep->promise.config;
-    return rep->membership.config > config ? rep->membership.config : config;
-}
-
 const struct membership *rep_membership(const struct rep *rep)
 {
     return &rep->membership;

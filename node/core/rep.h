@@ -202,8 +202,6 @@ uint64_t rep_generation(const struct rep *rep);
 /* The greatest of any START in the log. Above apply_version_max only after rep_new: such a replica
  * must not be used. */
 uint32_t rep_apply_version(const struct rep *rep);
-/* The greatest number of a configuration that was promised or read in a record. */
-uint64_t rep_config(const struct rep *rep);
 const struct membership *rep_membership(const struct rep *rep);
 uint64_t rep_last_index(const struct rep *rep);
 uint64_t rep_commit_index(const struct rep *rep);

@@ -49,7 +49,6 @@ static struct shard_view view_of(const struct shard *shard)
         .epoch = rep_epoch(rep),
         .generation = rep_generation(rep),
         .apply_version = shard_meta(shard)->apply_version,
-        .config = rep_config(rep),
         .membership = *rep_membership(rep),
         .last_dot = rep_last_dot(rep),
         .last_index = rep_last_index(rep),

@@ -30,7 +30,6 @@ struct shard_view {
     uint64_t epoch;
     uint64_t generation;
     uint32_t apply_version; /* Of what it applied last. */
-    uint64_t config;        /* The greatest that it knows of (rep_config). */
     struct membership membership;
     struct member_view members[MEMBERS_MAX]; /* As in membership.members. */
     struct dot last_dot;

@@ -96,8 +96,6 @@ void node_record_encode(const struct node_record *record, struct buf *out)
     put(object, "version", json_string(record->version));
     put(object, "started_at_ms", decimal(record->started_at_ms));
     put(object, "damaged_shards", json_integer(record->damaged_shards));
-    if (record->doubts != 0)
-        put(object, "doubts", decimal(record->doubts));
     print(object, out);
 }
 
@@ -115,7 +113,6 @@ err node_record_decode(struct slice json, struct node_record *ret_record,
     record_text(&f, "version", record.version, sizeof record.version);
     record.started_at_ms = record_u64(&f, "started_at_ms");
     record.damaged_shards = record_u32(&f, "damaged_shards");
-    record.doubts = record_u64_or_zero(&f, "doubts");
     err e = record_fields_close(&f, ret_why);
     if (e == ERR_OK)
         e = node_record_validate(&record, ret_why);

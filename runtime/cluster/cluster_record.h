@@ -58,9 +58,6 @@ struct node_record {
     char version[64];        /* Of the binary; 1 to 63 bytes. */
     uint64_t started_at_ms;  /* Unix time. */
     uint32_t damaged_shards; /* Found at its start: it cannot serve them. */
-    /* It knows an etcd of this generation that was newer than this one; 0: it does not. Void under
-     * a later generation of the cluster (docs/etcd-restore.md). */
-    uint64_t doubts;
 };
 
 enum shard_phase { SHARD_STABLE, SHARD_JOINT };

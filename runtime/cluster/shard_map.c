@@ -316,18 +316,6 @@ const struct node_record *shard_map_nodes(const struct shard_map *map, uint32_t 
     return map->nodes;
 }
 
-uint32_t shard_map_doubts(const struct shard_map *map)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < map->node_count; i++) {
-        uint64_t doubts = map->nodes[i].doubts;
-
-        count += doubts != 0 && doubts >= map->cluster.generation;
-    }
-    return count;
-}
-
 const struct coordinator_record *shard_map_find_coordinator(const struct shard_map *map)
 {
     const struct candidate *best = NULL;

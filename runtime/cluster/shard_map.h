@@ -64,9 +64,6 @@ const struct node_record *shard_map_find_owner(const struct shard_map *map, uint
                                                uint64_t *ret_epoch);
 /* Live nodes by rising replica id; *ret_count of them. */
 const struct node_record *shard_map_nodes(const struct shard_map *map, uint32_t *ret_count);
-/* Live nodes that know a newer etcd than this one, which was restored from a backup that nobody has
- * accepted yet (docs/etcd-restore.md). */
-uint32_t shard_map_doubts(const struct shard_map *map);
 /* The leading coordinator; NULL when there is none. */
 const struct coordinator_record *shard_map_find_coordinator(const struct shard_map *map);
 

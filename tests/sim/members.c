@@ -124,8 +124,6 @@ static bool may_go(const struct sim *sim, const struct sim_node *node)
 {
     struct shard_record record;
 
-    if (sim->restored) /* Nobody knows by etcd who holds what. */
-        return false;
     if (sim->rotten_node != 0 || !node->up || !is_kept(node) || kept_count(sim) <= sim->replicas)
         return false;
     for (uint32_t i = 0; i < sim->node_count; i++) {
@@ -210,20 +208,6 @@ void members_heal(struct sim *sim)
     }
     while (kept_count(sim) < sim->replicas + 1 && come(sim))
         ;
-}
-
-void members_again(struct sim *sim)
-{
-    if (sim->members_ms == 0)
-        return;
-    for (uint32_t i = 0; i < sim->node_count; i++) {
-        struct sim_node *node = &sim->nodes[i];
-        struct cluster_key key = cluster_key_node_wish(SIM_CLUSTER, node->id);
-        if (node->removed)
-            wish_node(sim, node, NODE_REMOVE);
-        else if (sim->healing && etcd_find(sim, cluster_key_slice(&key)) != NULL)
-            etcd_remove(sim, cluster_key_slice(&key)); /* A drain that the backup had. */
-    }
 }
 
 /* ---- how it must end ---- */
