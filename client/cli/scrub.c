@@ -7,6 +7,7 @@
 #include <mbedtls/sha256.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/hex.h"
 
 #define DEPTH_MAX     16u
 #define KEY_DIGITS    64u
@@ -33,8 +34,8 @@ static void hashed(const struct scrub *scrub, const char *kind, struct slice id,
     CHECK(mbedtls_sha256_ret(input.data, input.size, digest, 0) == 0);
     buf_deinit(&input);
     size = (size_t)snprintf(ret_name, NAME_SIZE, "%s-", kind);
-    for (size_t i = 0; i < HASH_BYTES; i++)
-        snprintf(ret_name + size + 2 * i, NAME_SIZE - size - 2 * i, "%02x", digest[i]);
+    CHECK(size + 2 * HASH_BYTES < NAME_SIZE);
+    hex_print(digest, HASH_BYTES, ret_name + size);
 }
 
 static const char *at(const struct buf *text, size_t place)

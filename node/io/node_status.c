@@ -7,6 +7,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "runtime/base/arena.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hex.h"
 
 uint64_t node_resident_bytes(void)
 {
@@ -30,8 +31,7 @@ static char *hash_text(struct arena *arena, struct hash128 hash)
 {
     char *hex = arena_alloc(arena, 2 * sizeof hash.bytes + 1);
 
-    for (size_t i = 0; i < sizeof hash.bytes; i++)
-        snprintf(hex + 2 * i, 3, "%02x", hash.bytes[i]);
+    hex_print(hash.bytes, sizeof hash.bytes, hex);
     return hex;
 }
 
