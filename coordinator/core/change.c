@@ -246,7 +246,7 @@ static void abort_change(struct coord *coord, uint32_t number)
         coord->stats.changes_aborted++;
 }
 
-static void ask_owner(struct coord *coord, uint32_t number, struct coord_out *out)
+void change_ask(struct coord *coord, uint32_t number, struct coord_out *out)
 {
     Holdfast__Internal__V1__MemberStateRequest request =
         HOLDFAST__INTERNAL__V1__MEMBER_STATE_REQUEST__INIT;
@@ -288,6 +288,7 @@ void change_told(struct coord *coord, const struct open_call *call, const struct
                                         .learner = told->learner,
                                         .learner_lag = told->learner_lag,
                                         .silent_ms = told->learner_silent_ms };
+    load_told(coord, shard, told);
     holdfast__internal__v1__member_state_response__free_unpacked(told, NULL);
 }
 
@@ -316,7 +317,7 @@ static void go_on(struct coord *coord, uint32_t number, struct coord_out *out)
         return;
     }
     if (!started || (now->learner != 0 && !learner_is_near(coord, shard))) {
-        ask_owner(coord, number, out);
+        change_ask(coord, number, out);
         return;
     }
     if (now->learner != 0) {

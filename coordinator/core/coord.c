@@ -105,6 +105,7 @@ static void reconcile(struct coord *coord, struct coord_out *out)
             (void)flight_put_cluster(coord);
     } else if (coord->elected) {
         ownership_run(coord);
+        spread_run(coord, out);
         change_run(coord, out);
         expiry_run(coord);
         delivery_run(coord, out);

@@ -15,8 +15,10 @@
  *   closed or silent
  *   it says that its disk is full      -> a live member that has room, if there is one
  *   ownership is uneven                -> a live member, one shard per rebalance_period_ms
- *   it is drained or removed           -> a live member, one shard per drain_period_ms
- *   the shard's members change         -> the same node, unless it is the one who goes (change.c)
+ *   owners have unevenly much to do    -> a busy shard for one that is less so, per
+ * load_exchange_ms it is drained or removed           -> a live member, one shard per
+ * drain_period_ms the shard's members change         -> the same node, unless it is the one who
+ * goes (change.c)
  *
  * Nothing here is trusted for safety beyond the compares of its transactions: replicas fence.
  */
@@ -50,6 +52,11 @@
     X(report_valid_ms,           3000,   10,   60000, "a report counts for so long")               \
     X(rebalance,                    1,    0,       1, "spread ownership over the nodes (0: off)")  \
     X(rebalance_period_ms,        200,    1,  600000, "one hand-over in this time")                \
+    X(load_ask_ms,               5000,  100,  600000, "an owner is asked so often what it did")    \
+    X(load_exchange_ms,         10000,    0, 3600000, "one exchange of shards for their load in "  \
+                                                      "this time (0: by number alone)")            \
+    X(load_floor,                2000,    1, 1000000, "operations/s that nodes may differ by")     \
+    X(load_percent,                25,    1,    1000, "the same, of the mean of all nodes")        \
     X(rebalance_up_ms,          10000,    0,  600000, "only to nodes up for so long")              \
     X(rebalance_shun_ms,        60000,    0, 3600000, "not to nodes claimed against so recently")  \
     X(server_wait_ms,           10000,    0,  600000, "a new coordinator expires nobody before")   \
@@ -205,6 +212,7 @@ const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t 
     X(claims,                 "shards moved by an early claim")                                    \
     X(restarts,               "shards given a new epoch because their owner restarted")            \
     X(handovers,              "shards moved to spread ownership")                                  \
+    X(exchanges,              "times shards were exchanged to spread what they have to do")        \
     X(changes_begun,          "changes of a shard's members begun")                                \
     X(changes_done,           "changes of a shard's members carried out")                          \
     X(changes_aborted,        "changes of a shard's members given up")                             \

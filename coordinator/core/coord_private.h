@@ -37,6 +37,16 @@ struct told_state {
     uint64_t learner, learner_lag, silent_ms;
 };
 
+/* What a shard has to do: writes and strict reads, as its owner counts them. */
+struct shard_load {
+    uint64_t epoch;      /* Of the owner who told it last; 0: nobody did. */
+    uint64_t operations; /* It had done by then. */
+    uint64_t at_ms;
+    uint64_t ask_at_ms; /* Not asked earlier. */
+    bool known;         /* `rate` is. */
+    uint64_t rate;      /* A second, an average in which the last ones count most. */
+};
+
 struct report {
     uint64_t reporter; /* 0: none. */
     uint64_t at_ms;
@@ -63,6 +73,7 @@ struct shard {
     uint32_t state_calls;   /* In flight. */
     uint64_t state_next_ms; /* The owner is not asked earlier. */
     uint64_t comer_gone_ms; /* Since when whoever comes is gone; 0: it is not. */
+    struct shard_load load;
 };
 
 enum { ACK_WANTED, ACK_CALLING, ACK_DONE };
@@ -259,6 +270,7 @@ struct coord {
     uint32_t owned[CLUSTER_NODES_MAX]; /* Shards owned by nodes[i]; counted anew in each step. */
     uint64_t reported_ms;              /* When a report was last taken; 0: never. */
     uint64_t handover_at_ms;           /* No hand-over earlier. */
+    uint64_t exchange_at_ms;           /* Nor one for what shards have to do. */
     uint64_t placement_logged_ms;
     uint64_t marks_ms[MARKS_MAX]; /* Ring of the times at which servers were marked. */
     uint32_t mark_count;
@@ -309,11 +321,29 @@ bool shard_is_settled(const struct shard *shard);
 
 /* False: too much is in flight. */
 bool ownership_hand_over(struct coord *coord, uint32_t number, uint64_t owner, const char *reason);
+/* Not an owner if anybody else can be. */
+bool node_is_avoided(const struct coord *coord, const struct node *node);
+/* Its record did not change lately: what may wait leaves it alone until then. */
+bool shard_is_calm(const struct coord *coord, const struct shard *shard);
+/* Every shard as it is or, where it has no record, as it would be placed. To be freed. */
+struct placement_shard *ownership_proposals_new(struct coord *coord);
+
+/* ---- spread.c: every node owns as many ---- */
+void spread_run(struct coord *coord, struct coord_out *out);
+
+/* ---- load.c: and has as much to do ---- */
+void load_ask(struct coord *coord, struct coord_out *out);
+void load_told(struct coord *coord, struct shard *shard,
+               const Holdfast__Internal__V1__MemberStateResponse *told);
+/* One exchange, if any is worth it. `owners`: who may be handed shards. */
+void load_exchange(struct coord *coord, const uint64_t *owners, uint32_t owner_count);
 
 /* ---- change.c: who holds which shard ---- */
 void change_run(struct coord *coord, struct coord_out *out);
 void change_told(struct coord *coord, const struct open_call *call,
                  const struct coord_event *event);
+/* Asks the owner (MemberState), unless it was asked just now: change_told. */
+void change_ask(struct coord *coord, uint32_t number, struct coord_out *out);
 void change_drop(struct coord *coord);
 /* It is drained or removed: it is to own nothing. */
 bool node_is_leaving(const struct coord *coord, uint64_t replica_id);

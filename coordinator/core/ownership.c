@@ -7,8 +7,7 @@
 #include "runtime/cluster/placement.h"
 #include "runtime/cluster/shard_change.h"
 
-#define PLACEMENT_LOG_MS  10000u
-#define BALANCED_PAUSE_MS 2000u /* Nothing to hand over: look again after it. */
+#define PLACEMENT_LOG_MS 10000u
 
 bool shard_is_settled(const struct shard *shard)
 {
@@ -29,9 +28,8 @@ bool node_is_full(const struct coord *coord, const struct node *node)
     return coord->now_ms < node->full_until_ms;
 }
 
-/* Not an owner if anybody else can be. A node does not say which of its shards are damaged, and
- * need not: it is to be replaced. */
-static bool is_avoided(const struct coord *coord, const struct node *node)
+/* A node does not say which of its shards are damaged, and need not: it is to be replaced. */
+bool node_is_avoided(const struct coord *coord, const struct node *node)
 {
     return node->record.damaged_shards > 0 || node_is_full(coord, node) ||
            is_shunned(coord, node->record.replica_id) ||
@@ -203,7 +201,7 @@ static bool majority_reports(const struct coord *coord, const struct shard *shar
     return count > member_count / 2;
 }
 
-static bool is_calm(const struct coord *coord, const struct shard *shard)
+bool shard_is_calm(const struct coord *coord, const struct shard *shard)
 {
     return shard->changed_ms == 0 ||
            coord->now_ms - shard->changed_ms >= coord->limits.claim_calm_ms;
@@ -216,7 +214,7 @@ static bool is_claimed(const struct coord *coord, const struct shard *shard)
 
     if (coord->reported_ms == 0 ||
         coord->now_ms - coord->reported_ms > coord->limits.report_valid_ms ||
-        !is_calm(coord, shard) ||
+        !shard_is_calm(coord, shard) ||
         !majority_reports(coord, shard, record->members, record->member_count))
         return false;
     return record->phase == SHARD_STABLE ||
@@ -256,7 +254,7 @@ static struct rank rank_of(const struct coord *coord, const struct shard *shard,
         .writable = !node_is_full(coord, node),
         .dot_epoch = report != NULL ? report->dot_epoch : 0,
         .dot_counter = report != NULL ? report->dot_counter : 0,
-        .trusted = !is_avoided(coord, node),
+        .trusted = !node_is_avoided(coord, node),
         .room = CLUSTER_SHARDS_MAX - coord->owned[node - coord->nodes],
     };
 }
@@ -292,7 +290,7 @@ static bool relieve_owner(struct coord *coord, uint32_t number)
     struct shard *shard = &coord->shards[number];
     struct node *heir = node_find(coord, best_replica(coord, shard, false));
 
-    if (!is_calm(coord, shard) || heir == NULL || node_is_full(coord, heir))
+    if (!shard_is_calm(coord, shard) || heir == NULL || node_is_full(coord, heir))
         return true;
     coord->stats.evacuations++;
     return name_owner(coord, number, heir->record.replica_id, "owner's disk is full");
@@ -361,8 +359,7 @@ static bool is_unplaced(const struct shard *shard)
     return shard->mod_revision == 0 && !shard->seen && shard_is_settled(shard);
 }
 
-/* Every shard as it is or, where it has no record, as it would be placed. To be freed. */
-static struct placement_shard *proposals_new(struct coord *coord)
+struct placement_shard *ownership_proposals_new(struct coord *coord)
 {
     struct placement_shard *proposals = mem_zalloc(coord->shard_count * sizeof *proposals);
     struct placement_node nodes[CLUSTER_NODES_MAX];
@@ -414,7 +411,7 @@ static void place_shards(struct coord *coord)
         unplaced += is_unplaced(&coord->shards[i]);
     if (unplaced == 0 || !placement_is_due(coord))
         return;
-    struct placement_shard *proposals = proposals_new(coord);
+    struct placement_shard *proposals = ownership_proposals_new(coord);
 
     for (uint32_t i = 0; i < coord->node_count; i++)
         owners[i] = coord->nodes[i].record.replica_id;
@@ -428,99 +425,6 @@ static void place_shards(struct coord *coord)
     free(proposals);
 }
 
-/* ---- spreading ownership ---- */
-
-/* Nodes that may be handed shards, or 0 while some node is too young: ownership is about to move
- * anyway, and a node that comes and goes must not draw shards to it. */
-static uint32_t steady_nodes(const struct coord *coord, uint64_t ret_owners[CLUSTER_NODES_MAX])
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < coord->node_count; i++) {
-        const struct node *node = &coord->nodes[i];
-
-        if (coord->now_ms - node->since_ms < coord->limits.rebalance_up_ms)
-            return 0;
-        if (!is_avoided(coord, node))
-            ret_owners[count++] = node->record.replica_id;
-    }
-    return count;
-}
-
-static bool ownership_is_quiet(struct coord *coord)
-{
-    for (uint32_t i = 0; i < coord->shard_count; i++) {
-        const struct shard *shard = &coord->shards[i];
-
-        if (shard->mod_revision == 0 || !shard_is_settled(shard))
-            return false;
-    }
-    return true;
-}
-
-static bool ownership_is_even(const struct coord *coord)
-{
-    uint32_t least = UINT32_MAX, most = 0;
-
-    for (uint32_t i = 0; i < coord->node_count; i++) {
-        least = coord->owned[i] < least ? coord->owned[i] : least;
-        most = coord->owned[i] > most ? coord->owned[i] : most;
-    }
-    return coord->node_count == 0 || most - least <= 1;
-}
-
-/* How much a hand-over evens out: how many more shards the giver owns than the taker. */
-static int32_t relief(struct coord *coord, uint64_t from, uint64_t to)
-{
-    const struct node *giver = node_find(coord, from);
-    const struct node *taker = node_find(coord, to);
-
-    if (giver == NULL || taker == NULL)
-        return INT32_MIN;
-    return (int32_t)coord->owned[giver - coord->nodes] -
-           (int32_t)coord->owned[taker - coord->nodes];
-}
-
-/* Hands over one shard of those which placement_balance would move: the one that helps most, so
- * that no chain of moves makes a loaded node more so for longer than it must. */
-static void hand_over_one(struct coord *coord, const uint64_t *owners, uint32_t owner_count)
-{
-    struct placement_shard *proposals = proposals_new(coord);
-    uint32_t moves = placement_balance(proposals, coord->shard_count, owners, owner_count);
-    uint32_t chosen = UINT32_MAX;
-    int32_t most = INT32_MIN;
-
-    coord->handover_at_ms =
-        coord->now_ms + (moves > 0 ? coord->limits.rebalance_period_ms : BALANCED_PAUSE_MS);
-    for (uint32_t i = 0; i < coord->shard_count; i++) {
-        uint64_t from = coord->shards[i].record.owner;
-        uint64_t to = proposals[i].owner;
-
-        if (to == 0 || to == from || shard_change_is_open(&coord->shards[i].record) ||
-            !is_calm(coord, &coord->shards[i]) || relief(coord, from, to) <= most)
-            continue;
-        chosen = i;
-        most = relief(coord, from, to);
-    }
-    if (chosen != UINT32_MAX &&
-        name_owner(coord, chosen, proposals[chosen].owner, "spread ownership"))
-        coord->stats.handovers++;
-    free(proposals);
-}
-
-static void rebalance(struct coord *coord)
-{
-    uint64_t owners[CLUSTER_NODES_MAX];
-
-    if (coord->limits.rebalance == 0 || coord->now_ms < coord->handover_at_ms ||
-        ownership_is_even(coord) || !ownership_is_quiet(coord))
-        return;
-    uint32_t owner_count = steady_nodes(coord, owners);
-
-    if (owner_count > 0)
-        hand_over_one(coord, owners, owner_count);
-}
-
 void ownership_run(struct coord *coord)
 {
     place_shards(coord);
@@ -531,5 +435,4 @@ void ownership_run(struct coord *coord)
         if (shard->mod_revision > 0 && shard_is_settled(shard) && !check_owner(coord, i))
             break;
     }
-    rebalance(coord);
 }

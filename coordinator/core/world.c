@@ -286,6 +286,7 @@ static size_t tell_members(struct world *world, const struct coord_call *call, u
     response.config = record.config;
     response.learner = record.learner;
     response.learner_lag = world->learner_lag;
+    response.operations = world->done_milli[call->shard] / 1000;
     return holdfast__internal__v1__member_state_response__pack(&response, bytes);
 }
 
@@ -345,6 +346,8 @@ void world_run(struct world *world, uint64_t ms)
 {
     for (uint64_t end_ms = world->now_ms + ms; world->now_ms < end_ms;) {
         world->now_ms += 20;
+        for (uint32_t i = 0; i < SHARDS; i++)
+            world->done_milli[i] += world->rates[i] * 20;
         world_step(world, (struct coord_event){ .type = COORD_TICK });
         answer_all(world);
     }

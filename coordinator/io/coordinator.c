@@ -178,6 +178,10 @@ static struct coord_limits limits_from(const struct coordinator_config *config)
     limits.rebalance = config->rebalance;
     limits.rebalance_period_ms = (uint32_t)config->rebalance_period;
     limits.rebalance_up_ms = (uint32_t)config->rebalance_up;
+    limits.load_exchange_ms = (uint32_t)config->rebalance_load;
+    limits.load_floor = config->rebalance_load_floor;
+    if (limits.load_exchange_ms > 0 && limits.load_exchange_ms < limits.load_ask_ms)
+        limits.load_ask_ms = limits.load_exchange_ms < 100 ? 100 : limits.load_exchange_ms;
     limits.claim_closed_ms = (uint32_t)config->claim_closed;
     limits.claim_silent_ms = (uint32_t)config->claim_silent;
     limits.audit_interval_ms = (uint32_t)config->audit_interval;

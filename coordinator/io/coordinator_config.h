@@ -21,6 +21,8 @@
     X(rebalance,            BOOL,     "true",                  0,    1,        "",          "spread ownership over the nodes") \
     X(rebalance_period,     DURATION, "200ms",                 1,    600000,   "ms",        "one shard changes hands in this time, at most") \
     X(rebalance_up,         DURATION, "10s",                   0,    600000,   "ms",        "only when every node is up for so long") \
+    X(rebalance_load,       DURATION, "10s",                   0,    3600000,  "ms",        "one exchange of shards by what they have to do in this time, at most; 0: by number alone") \
+    X(rebalance_load_floor, U32,      "2000",                  1,    1000000,  "operations/s", "owners that differ by less exchange nothing") \
     X(claim_closed,         DURATION, "300ms",                 10,   60000,    "ms",        "early claim: owner closed for so long") \
     X(claim_silent,         DURATION, "1500ms",                10,   60000,    "ms",        "early claim: owner silent for so long") \
     X(claim_calm,           DURATION, "5s",                    0,    600000,   "ms",        "no claim or hand-over of a shard so soon after a change") \

@@ -237,6 +237,8 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
         assert_non_null(request);
         shard = request->shard;
         holdfast__internal__v1__take_cut_request__free_unpacked(request, NULL);
+    } else if (frame->method == METHOD_MEMBER_STATE) {
+        shard = 0; /* Whichever: nothing is told. */
     }
     assert_in_range(shard, 0, SHARDS - 1);
     assert_int_equal(call_answer(node->calls, reply, WIRE_OK, (struct slice){ NULL, 0 }), ERR_OK);

@@ -124,6 +124,7 @@ struct member_state {
     uint64_t learner;       /* 0: none. */
     uint64_t learner_lag;   /* rep_learner_lag. */
     uint64_t learner_silent_ms;
+    uint64_t operations; /* Writes proposed and strict reads taken since the start. */
 };
 
 struct read_context {

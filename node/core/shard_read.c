@@ -166,7 +166,8 @@ static void tell_members(struct shard *shard)
     const struct membership *membership = rep_membership(shard->rep);
     struct member_state state = { .epoch = rep_epoch(shard->rep),
                                   .config = membership->config,
-                                  .learner = membership->learner };
+                                  .learner = membership->learner,
+                                  .operations = shard->stats.proposed + shard->stats.reads };
     uint64_t matched = 0;
 
     if (state.learner != 0) {

@@ -13,6 +13,7 @@ static err node_member_state_read(struct read_context *context, const ProtobufCM
     response->learner = context->members.learner;
     response->learner_lag = context->members.learner_lag;
     response->learner_silent_ms = context->members.learner_silent_ms;
+    response->operations = context->members.operations;
     return ERR_OK;
 }
 

@@ -345,6 +345,9 @@ static struct coord_limits limits(void)
     l.call_timeout_ms = 600;
     l.call_refused_ms = 500;
     l.rebalance_up_ms = 2500;
+    l.load_ask_ms = 400;
+    l.load_exchange_ms = 800;
+    l.load_floor = 5;
     l.rebalance_shun_ms = 4000;
     l.server_wait_ms = 1500;
     l.server_settle_ms = 200;
@@ -420,6 +423,7 @@ static void count_up(struct sim *sim, const struct sim_coord *c)
     sim->counts.changes_done += stats.changes_done;
     sim->counts.changes_aborted += stats.changes_aborted;
     sim->counts.drained += stats.drained;
+    sim->counts.exchanges += stats.exchanges;
 }
 
 void coord_kill(struct sim *sim, uint32_t place)

@@ -89,7 +89,7 @@ enum sim_kind {
     X(get_operations) X(policies) X(deposed_calls) X(late_packets_applied) X(shards_damaged)       \
     X(damage_stops) X(snapshots) X(snapshot_views) X(snapshot_parts) X(snapshots_abandoned)        \
     X(installs_cut) X(promotions_resumed) X(changes_begun) X(changes_done) X(changes_aborted)      \
-    X(drained) X(replicas_dropped) X(joint_promotions)                                                                            \
+    X(drained) X(exchanges) X(replicas_dropped) X(joint_promotions)                                                                            \
     X(transfers_local) X(transfers_opened) X(transfers_settled) X(transfers_refunded)              \
     X(transfers_cancelled) X(transfers_across_owners) X(credits_repeated)                          \
     X(told_at_decision) X(settles_of_several)                                                      \
