@@ -49,7 +49,7 @@
     X(claim_silent_ms,           1500,   10,   60000, "early claim: owner silent for so long")     \
     X(claim_calm_ms,             5000,    0,  600000, "no early claim or hand-over of a shard so " \
                                                       "soon after it changed")                     \
-    X(report_valid_ms,           3000,   10,   60000, "a report counts for so long")               \
+    X(report_valid_ms,           1500,   10,   60000, "a report counts for so long")               \
     X(rebalance,                    1,    0,       1, "spread ownership over the nodes (0: off)")  \
     X(rebalance_period_ms,        200,    1,  600000, "one hand-over in this time")                \
     X(load_ask_ms,               5000,  100,  600000, "an owner is asked so often what it did")    \

@@ -18,8 +18,10 @@ struct claims {
     struct link *coordinator;
     char address[LINK_ADDRESS_SIZE];
     struct loop_timer timer;
-    uint64_t reported_owner;
-    uint64_t reported_ms;
+    struct told {
+        uint64_t owner; /* 0: free. */
+        uint64_t ms;
+    } told[PEERS_MAX]; /* When each was reported last. */
     uint64_t full_told_ms;
     struct buf scratch;
 };
@@ -120,6 +122,20 @@ static void report_fill(const struct claims *claims, struct report *report)
     report->message.shards = report->pointers;
 }
 
+/* Its place, or else that of whoever was reported longest ago. */
+static struct told *told_of(struct claims *claims, uint64_t owner)
+{
+    struct told *oldest = &claims->told[0];
+
+    for (uint32_t i = 0; i < PEERS_MAX; i++) {
+        if (claims->told[i].owner == owner)
+            return &claims->told[i];
+        if (claims->told[i].ms < oldest->ms)
+            oldest = &claims->told[i];
+    }
+    return oldest;
+}
+
 static void send_report(struct claims *claims, const struct complaint *complaint)
 {
     struct report report = { .complaint = complaint,
@@ -151,8 +167,8 @@ static void send_report(struct claims *claims, const struct complaint *complaint
             if (complaint->owner == claims->options.self) {
                 claims->full_told_ms = loop_now_ms(claims->options.loop) + REPORT_AGAIN_MS;
             } else {
-                claims->reported_owner = complaint->owner;
-                claims->reported_ms = loop_now_ms(claims->options.loop);
+                *told_of(claims, complaint->owner) =
+                    (struct told){ complaint->owner, loop_now_ms(claims->options.loop) };
             }
             log_event(claims->options.log, LOG_WARN, "owner.reported",
                       LOG_N("owner", complaint->owner), LOG_S("reason", complaint->reason),
@@ -174,8 +190,8 @@ static void look_at(struct claims *claims, uint64_t replica, uint64_t stuck_ms)
     if (replica == claims->options.self ||
         !peers_health(claims->options.peers, replica, &closed_ms, &silent_ms))
         return;
-    if (claims->reported_owner == replica &&
-        loop_now_ms(claims->options.loop) < claims->reported_ms + REPORT_AGAIN_MS)
+    if (told_of(claims, replica)->owner == replica &&
+        loop_now_ms(claims->options.loop) < told_of(claims, replica)->ms + REPORT_AGAIN_MS)
         return;
     if (closed_ms >= claims->options.closed_ms)
         send_report(claims, &(struct complaint){ replica, "closed", closed_ms, 0 });

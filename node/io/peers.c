@@ -12,6 +12,7 @@ struct peer {
     struct link *dialled;  /* Ours to close; NULL when the other side dials. */
     struct link_ref ref;   /* The connection in use; zeroed when there is none. */
     uint64_t closed_at_ms; /* Since when there is none. */
+    bool met;              /* There was one. */
 };
 
 struct peers {
@@ -55,6 +56,7 @@ static void on_ready(void *user, struct link *link, const struct hello *hello)
         return;
     }
     peer->ref = link_ref(link);
+    peer->met = true;
     link_set_data(link, (void *)(uintptr_t)hello->replica_id);
     log_event(peers->options.log, LOG_INFO, "peer.connected", LOG_N("replica", peer->replica),
               LOG_S("address", link_address(link)));
@@ -207,7 +209,10 @@ bool peers_health(const struct peers *peers, uint64_t replica, uint64_t *ret_clo
     if (peer == NULL)
         return false;
     struct link *link = link_find(peers->options.hub, peer->ref);
-    *ret_closed_ms = link == NULL ? loop_now_ms(peers->loop) - peer->closed_at_ms : 0;
+    uint64_t without_ms = loop_now_ms(peers->loop) - peer->closed_at_ms;
+    *ret_closed_ms = link == NULL && peer->met ? without_ms : 0;
     *ret_silent_ms = link != NULL ? link_idle_ms(link) : 0;
+    if (link == NULL && !peer->met)
+        *ret_silent_ms = without_ms;
     return true;
 }

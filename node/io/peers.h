@@ -41,7 +41,9 @@ void peers_send_encoded(struct peers *peers, uint64_t replica, struct slice byte
                         const uint8_t *trace);
 /* For calls to a replica, by the calls object given. NULL: not reachable now. */
 struct link *peers_link(struct peers *peers, uint64_t replica);
-/* How a replica seems from here, in milliseconds; zeros when it is well. False: never heard of. */
+/* How a replica seems from here, in milliseconds; zeros when it is well. One that was never met is
+ * silent, not closed: a node that has just started must not take others for dead who have not come
+ * to dial it yet. False: never heard of. */
 bool peers_health(const struct peers *peers, uint64_t replica, uint64_t *ret_closed_ms,
                   uint64_t *ret_silent_ms);
 
