@@ -86,14 +86,20 @@ class Measure:
         wait_for("every node to own players", lambda: all(
             len(self.owned(replica)) >= 3 for replica in self.replicas.values()))
 
+    def choose(self):
+        """A node, and those whose players it serves: at least one."""
+        hit = []
+        while not hit:
+            self.settle()
+            node = self.dice.choice(self.cluster.nodes)
+            time.sleep(self.dice.random() * 0.3)  # Ownership may move meanwhile.
+            hit = self.owned(self.replicas[node.name])
+        return node, hit
+
     def once(self, kind, fault, mend):
         """One fault. `fault(node)` breaks it; `mend(node)` when its players are served elsewhere."""
-        self.settle()
-        node = self.dice.choice(self.cluster.nodes)
-        replica = self.replicas[node.name]
-        time.sleep(self.dice.random() * 0.3)
+        node, hit = self.choose()
         begun = time.monotonic()
-        hit = self.owned(replica)
         fault(node)
         wait_for("the players to be served", lambda: all(
             probe.last[player][0] >= begun for probe, player in hit), every_s=0.005)
@@ -103,10 +109,8 @@ class Measure:
 
     def drain(self):
         """A planned hand-over of all that a node owns; then it may own again."""
-        self.settle()
-        node = self.dice.choice(self.cluster.nodes)
+        node, hit = self.choose()
         replica = self.replicas[node.name]
-        hit = self.owned(replica)
         for probe in self.probes:
             probe.slowest.clear()
         self.want(node, "drain")
