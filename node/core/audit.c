@@ -20,7 +20,7 @@ static void settled_told(struct auditor *auditor, struct slice note, int sign)
         CHECK(sign < 0 || cut->open > 0);
         cut->open = sign > 0 ? cut->open - 1 : cut->open + 1;
         if (applied && decided_cut < cut->id)
-            (void)totals_record(&cut->totals, &auditor->arena, record, -sign);
+            (void)totals_record(&cut->totals, record, -sign);
     }
 }
 
@@ -37,18 +37,22 @@ void audit_row(void *context, struct slice key, struct slice before, struct slic
         arena_reset(&auditor->arena);
 }
 
-void audit_cut(struct meta *meta, uint64_t cut)
+static void take_cut(struct meta *meta, uint64_t cut)
 {
     struct totals kept = meta->cuts[CUTS_KEPT - 1].totals;
 
-    if (cut <= meta->cut_id)
-        return;
     /* The oldest copy's memory becomes that of the newest. */
     for (uint32_t i = CUTS_KEPT - 1; i > 0; i--)
         meta->cuts[i] = meta->cuts[i - 1];
     meta->cuts[0] = (struct cut){ .id = cut, .open = meta->outbox_open, .totals = kept };
     totals_copy(&meta->cuts[0].totals, &meta->totals);
     meta->cut_id = cut;
+}
+
+void audit_cut(struct meta *meta, uint64_t cut)
+{
+    if (cut > meta->cut_id)
+        take_cut(meta, cut);
 }
 
 void audit_settled(struct apply_context *context, const Holdfast__Internal__V1__OutboxRow *row,

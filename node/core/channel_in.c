@@ -22,18 +22,14 @@ void channel_deliver_footprint(const Holdfast__Internal__V1__DeliverRequest *req
 
     row_key_channel(&key, false, request->source);
     need_add_key(keys, row_key_slice(&key));
+    /* The inbox is left out: what comes for the first time, which is nearly all, has no row there,
+     * and the channel's row says so. */
     for (size_t i = 0; i < request->n_credits; i++) {
-        row_key_inbox(&key, request->source, request->credits[i]->seq);
-        need_add_key(keys, row_key_slice(&key));
         txn_member_footprint(request->credits[i], keys);
         receipt_footprint(request->credits[i], keys);
         if (request->credits[i]->mail == NULL)
             continue;
         row_key_mailbox(&key, entity_of_player(&arena, request->credits[i]->to_player_id));
-        need_add_key(keys, row_key_slice(&key));
-    }
-    for (size_t i = 0; i < request->n_cancels; i++) {
-        row_key_inbox(&key, request->source, request->cancels[i]);
         need_add_key(keys, row_key_slice(&key));
     }
     arena_deinit(&arena);
@@ -44,6 +40,7 @@ struct delivery {
     struct apply_context *context;
     uint32_t source;
     uint64_t watermark;
+    uint64_t decided; /* The greatest seq decided so far. */
     Holdfast__Internal__V1__DeliverResponse *response;
 };
 
@@ -77,6 +74,18 @@ static void record(struct delivery *d, const ProtobufCBinaryData *payload_hash,
     if (payload_hash != NULL)
         row.payload_hash = *payload_hash;
     inbox_store(d->context, d->source, &row);
+    if (result->seq > d->decided)
+        d->decided = result->seq;
+}
+
+/* What was decided before. What is above all that was is new: no row is looked for. */
+static enum state_found stored_find(struct delivery *d, uint64_t seq,
+                                    Holdfast__Internal__V1__InboxRow **ret_row)
+{
+    if (d->context->meta->inboxes_told && seq > d->decided)
+        return STATE_ABSENT;
+    return inbox_find(d->context->state, d->context->arena, d->source, seq, d->context->need,
+                      ret_row);
 }
 
 static err mail_decide(struct delivery *d, uint32_t place,
@@ -134,8 +143,7 @@ static err decide(struct delivery *d, uint64_t seq, uint32_t place,
         result->decision = DECISION(SETTLED);
         return ERR_OK;
     }
-    switch (inbox_find(d->context->state, d->context->arena, d->source, seq, d->context->need,
-                       &stored)) {
+    switch (stored_find(d, seq, &stored)) {
     case STATE_MISSING:
         return ERR_NEED;
     case STATE_PRESENT:
@@ -164,11 +172,25 @@ static void watermark_take(struct delivery *d, uint64_t watermark,
         row_key_inbox(&key, d->source, seq);
         state_delete(d->context->state, row_key_slice(&key));
     }
-    if (end > stands->watermark) {
-        stands->watermark = end;
-        channel_in_store(d->context, d->source, stands);
+    stands->watermark = end;
+    d->watermark = end;
+}
+
+static err decide_all(struct delivery *d, const Holdfast__Internal__V1__DeliverRequest *request)
+{
+    err result = ERR_OK;
+
+    for (size_t i = 0; i < request->n_credits; i++) {
+        err e = decide(d, request->credits[i]->seq, (uint32_t)i, request->credits[i]);
+        if (e != ERR_OK)
+            result = e; /* Go on, so that every missing row is noted. */
     }
-    d->watermark = stands->watermark;
+    for (size_t i = 0; i < request->n_cancels; i++) {
+        err e = decide(d, request->cancels[i], 0, NULL);
+        if (e != ERR_OK)
+            result = e;
+    }
+    return result;
 }
 
 err channel_deliver(struct apply_context *context,
@@ -178,27 +200,24 @@ err channel_deliver(struct apply_context *context,
     Holdfast__Internal__V1__ChannelInRow fresh = HOLDFAST__INTERNAL__V1__CHANNEL_IN_ROW__INIT;
     Holdfast__Internal__V1__ChannelInRow *stands = NULL;
     struct delivery d = { .context = context, .source = request->source, .response = response };
-    err result = ERR_OK;
 
     audit_cut(context->meta, request->cut);
     enum state_found found =
         channel_in_find(context->state, context->arena, d.source, context->need, &stands);
     if (found == STATE_MISSING)
         return ERR_NEED;
-    watermark_take(&d, request->watermark, found == STATE_PRESENT ? stands : &fresh);
+    if (found == STATE_ABSENT)
+        stands = &fresh;
+    const Holdfast__Internal__V1__ChannelInRow before = *stands;
+    d.decided = stands->decided;
+    watermark_take(&d, request->watermark, stands);
     response->results =
         arena_messages(context->arena, &holdfast__internal__v1__channel_result__descriptor,
                        request->n_credits + request->n_cancels);
-    for (size_t i = 0; i < request->n_credits; i++) {
-        err e = decide(&d, request->credits[i]->seq, (uint32_t)i, request->credits[i]);
-        if (e != ERR_OK)
-            result = e; /* Go on, so that every missing row is noted. */
-    }
-    for (size_t i = 0; i < request->n_cancels; i++) {
-        err e = decide(&d, request->cancels[i], 0, NULL);
-        if (e != ERR_OK)
-            result = e;
-    }
+    err result = decide_all(&d, request);
+    stands->decided = d.decided;
+    if (stands->watermark != before.watermark || stands->decided != before.decided)
+        channel_in_store(context, d.source, stands);
     response->cut = context->meta->cut_id;
     response->watermark = d.watermark;
     return result;

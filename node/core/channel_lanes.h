@@ -38,6 +38,9 @@ struct channel_lanes {
     struct channel_lane *list; /* By destination. */
     struct channel_settles settles;
     uint32_t count, capacity;
+    uint64_t *woken; /* One bit for each destination: its lane is to be looked at. */
+    uint32_t woken_words;
+    uint32_t blocked;  /* Lanes that wait for rows. */
     uint32_t scanned;  /* Destinations looked at since this replica serves. */
     bool scan_blocked; /* Rows are on their way. */
     bool wanted;       /* Some lane has something to look at. */
@@ -49,12 +52,17 @@ struct channel_lanes {
 void channel_lanes_deinit(struct channel_lanes *lanes);
 /* Forgets every lane; tokens and counts go on. */
 void channel_lanes_clear(struct channel_lanes *lanes);
-/* Lanes move when one is added. */
+/* Lanes move when one is added, which is woken. */
 struct channel_lane *channel_lanes_get(struct channel_lanes *lanes, uint32_t destination);
+/* A token for the lane's batch that was never given out before. */
+uint64_t channel_lanes_token(struct channel_lanes *lanes, const struct channel_lane *lane);
 /* NULL: no lane waits for this token. */
 struct channel_lane *channel_lanes_find_token(struct channel_lanes *lanes, uint64_t token);
-/* Something happened to the channel. */
-void channel_lane_wake(struct channel_lane *lane);
+/* Something happened to the channel: it is looked at with the next pass. */
+void channel_lane_wake(struct channel_lanes *lanes, struct channel_lane *lane);
+/* Takes the first that was woken, by destination; NULL: none is left. */
+struct channel_lane *channel_lanes_take_woken(struct channel_lanes *lanes);
+void channel_lane_set_blocked(struct channel_lanes *lanes, struct channel_lane *lane, bool blocked);
 /* Its watermark has moved, and leaves alone at tell_ms; nothing else happened. */
 void channel_lane_tell(struct channel_lane *lane, uint64_t tell_ms);
 /* The same of every lane that has nothing on its way: watermarks may have moved. */

@@ -65,6 +65,19 @@ enum state_found outbox_find(struct state *state, struct arena *arena, uint32_t 
     return found;
 }
 
+enum state_found outbox_look(struct state *state, uint32_t destination, uint64_t seq,
+                             struct need *need)
+{
+    struct row_key key;
+    struct slice value;
+
+    row_key_outbox(&key, destination, seq);
+    enum state_found found = state_find(state, row_key_slice(&key), &value);
+    if (found == STATE_MISSING && need != NULL)
+        need_add_key(need, row_key_slice(&key));
+    return found;
+}
+
 enum state_found inbox_find(struct state *state, struct arena *arena, uint32_t source, uint64_t seq,
                             struct need *need, Holdfast__Internal__V1__InboxRow **ret)
 {

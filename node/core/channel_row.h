@@ -24,6 +24,9 @@ enum state_found channel_in_find(struct state *state, struct arena *arena, uint3
 enum state_found outbox_find(struct state *state, struct arena *arena, uint32_t destination,
                              uint64_t seq, struct need *need,
                              Holdfast__Internal__V1__OutboxRow **ret);
+/* Whether it is there, without reading it. */
+enum state_found outbox_look(struct state *state, uint32_t destination, uint64_t seq,
+                             struct need *need);
 enum state_found inbox_find(struct state *state, struct arena *arena, uint32_t source, uint64_t seq,
                             struct need *need, Holdfast__Internal__V1__InboxRow **ret);
 

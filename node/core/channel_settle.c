@@ -231,18 +231,15 @@ bool channel_result_decides(const Holdfast__Internal__V1__ChannelResult *result)
 static err watermark_follow(struct apply_context *context, uint32_t destination,
                             Holdfast__Internal__V1__ChannelOutRow *stands)
 {
-    Holdfast__Internal__V1__OutboxRow *row;
-
     while (stands->watermark < stands->last_seq) {
-        enum state_found found = outbox_find(context->state, context->arena, destination,
-                                             stands->watermark + 1, NULL, &row);
+        enum state_found found =
+            outbox_look(context->state, destination, stands->watermark + 1, NULL);
         if (found == STATE_PRESENT)
             break;
         if (found == STATE_MISSING) {
             uint64_t end = stands->watermark + LOOK_AHEAD;
             for (uint64_t seq = stands->watermark + 1; seq <= end && seq <= stands->last_seq; seq++)
-                (void)outbox_find(context->state, context->arena, destination, seq, context->need,
-                                  &row);
+                (void)outbox_look(context->state, destination, seq, context->need);
             return ERR_NEED;
         }
         stands->watermark++;

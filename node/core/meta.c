@@ -5,7 +5,8 @@
 
 #include "runtime/base/check.h"
 
-#define META_VERSION                5u
+#define META_VERSION                6u
+#define META_VERSION_WITHOUT_TOLD   5u
 #define META_VERSION_WITHOUT_USE    4u
 #define OPERATION_WINDOW_MS_DEFAULT (24ull * 3600u * 1000u)
 #define OPERATIONS_MAX_DEFAULT      2000000u
@@ -27,6 +28,7 @@ void meta_init(struct meta *meta)
     memset(meta, 0, sizeof *meta);
     meta->policy = policy_default();
     meta->apply_version = 1;
+    meta->inboxes_told = true;
 }
 
 void meta_deinit(struct meta *meta)
@@ -223,6 +225,7 @@ void meta_encode(const struct meta *meta, struct buf *out)
     buf_put_u64(out, meta->use.rows.count);
     buf_put_u64(out, meta->use.rows.sums[0]);
     buf_put_u64(out, meta->use.rows.sums[1]);
+    buf_put_u8(out, meta->inboxes_told);
 }
 
 static void read_use(struct reader *reader, struct shard_use *use)
@@ -236,6 +239,14 @@ static void read_use(struct reader *reader, struct shard_use *use)
     use->rows.count = read_u64(reader);
     use->rows.sums[0] = read_u64(reader);
     use->rows.sums[1] = read_u64(reader);
+}
+
+static bool read_told(struct reader *reader)
+{
+    uint8_t told = read_u8(reader);
+
+    reader->bad |= told > 1;
+    return told != 0;
 }
 
 static void read_expired(struct reader *reader, struct meta *meta)
@@ -329,13 +340,15 @@ err meta_decode(struct slice bytes, struct meta *meta)
 
     memset(&read, 0, sizeof read);
     uint8_t version = read_u8(&reader);
-    if (version != META_VERSION && version != META_VERSION_WITHOUT_USE)
+    if (version < META_VERSION_WITHOUT_USE || version > META_VERSION)
         return ERR_CORRUPT;
     read_meta(&reader, &read);
     /* Of an older one it was not noted: it must not pass for empty. */
     read.use.kind = USE_SERVING;
-    if (version >= META_VERSION)
+    if (version > META_VERSION_WITHOUT_USE)
         read_use(&reader, &read.use);
+    if (version > META_VERSION_WITHOUT_TOLD)
+        read.inboxes_told = read_told(&reader);
     if (reader_finish(&reader) != ERR_OK) {
         meta_deinit(&read);
         return ERR_CORRUPT;

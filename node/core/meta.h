@@ -91,6 +91,8 @@ struct meta {
     struct cut cuts[CUTS_KEPT]; /* The newest first. */
     struct policy policy;
     struct shard_use use;
+    bool inboxes_told; /* Each channel's row knows the greatest seq that it decided. Not of shards
+                        * that builds before this one began. */
 };
 
 void meta_init(struct meta *meta);

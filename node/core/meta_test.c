@@ -41,7 +41,8 @@ static void fill(struct meta *meta)
     row_digest_add(&meta->use.rows, SLICE_LITERAL("key"), SLICE_LITERAL("value"));
 }
 
-#define USE_BYTES (1u + 16u + 4u * 8u)
+#define USE_BYTES  (1u + 16u + 4u * 8u)
+#define TOLD_BYTES 1u
 
 static void a_row_of_before_restores_is_not_of_an_empty_shard(void **state)
 {
@@ -52,12 +53,40 @@ static void a_row_of_before_restores_is_not_of_an_empty_shard(void **state)
 
     fill(&meta);
     meta_encode(&meta, &bytes);
-    assert_int_equal(bytes.data[0], 5);
+    assert_int_equal(bytes.data[0], 6);
     bytes.data[0] = 4;
-    bytes.size -= USE_BYTES;
+    bytes.size -= USE_BYTES + TOLD_BYTES;
     assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_OK);
     assert_int_equal(read.use.kind, USE_SERVING);
     assert_int_equal(read.use.parts, 0);
+    assert_false(read.inboxes_told);
+    buf_deinit(&bytes);
+    meta_deinit(&meta);
+    meta_deinit(&read);
+}
+
+/* Its channels never noted what they decided: none of it may be taken for new. */
+static void a_row_of_an_earlier_build_knows_nothing_of_its_inboxes(void **state)
+{
+    struct meta meta = { 0 };
+    struct meta read = { 0 };
+    struct buf bytes = { 0 };
+    (void)state;
+
+    fill(&meta);
+    assert_true(meta.inboxes_told);
+    meta_encode(&meta, &bytes);
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_OK);
+    assert_true(read.inboxes_told);
+    bytes.data[0] = 5;
+    bytes.size -= TOLD_BYTES;
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_OK);
+    assert_int_equal(read.use.kind, USE_RESTORING);
+    assert_false(read.inboxes_told);
+    buf_clear(&bytes);
+    meta_encode(&read, &bytes);
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_OK);
+    assert_false(read.inboxes_told);
     buf_deinit(&bytes);
     meta_deinit(&meta);
     meta_deinit(&read);
@@ -146,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(meta_reads_back_as_it_was_written_and_no_prefix_of_it_does),
         cmocka_unit_test(a_row_of_before_restores_is_not_of_an_empty_shard),
+        cmocka_unit_test(a_row_of_an_earlier_build_knows_nothing_of_its_inboxes),
         cmocka_unit_test(servers_are_expired_below_the_lowest_live_or_one_by_one),
         cmocka_unit_test(the_quarantined_are_found_released_and_bounded),
         cmocka_unit_test(currencies_are_found_by_their_whole_name),

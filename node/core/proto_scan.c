@@ -2,12 +2,6 @@
 
 enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 
-struct found {
-    bool any;
-    struct slice bytes;
-    uint64_t number;
-};
-
 static uint64_t read_varint(struct reader *reader)
 {
     uint64_t value = 0;
@@ -22,52 +16,74 @@ static uint64_t read_varint(struct reader *reader)
     return 0;
 }
 
-static bool scan(struct slice message, uint32_t field, enum wire wire, struct found *found)
+bool proto_scan_next(struct reader *message, struct proto_field *ret_field)
 {
-    struct reader reader = reader_from(message);
-
-    while (reader_left(&reader) > 0 && !reader.bad) {
-        uint64_t tag = read_varint(&reader);
-        uint64_t number = 0;
-        struct slice bytes = { 0 };
-        switch (tag & 7) {
-        case WIRE_VARINT:
-            number = read_varint(&reader);
-            break;
-        case WIRE_FIXED64:
-            read_raw(&reader, 8);
-            break;
-        case WIRE_FIXED32:
-            read_raw(&reader, 4);
-            break;
-        case WIRE_BYTES:
-            bytes = read_raw(&reader, (size_t)read_varint(&reader));
-            break;
-        default:
-            reader.bad = true;
-        }
-        if (tag == ((uint64_t)field << 3 | wire))
-            *found = (struct found){ true, bytes, number };
+    if (message->bad || reader_left(message) == 0)
+        return false;
+    uint64_t tag = read_varint(message);
+    struct proto_field field = { .number = (uint32_t)(tag >> 3) };
+    switch (tag & 7) {
+    case WIRE_VARINT:
+        field.is_varint = true;
+        field.varint = read_varint(message);
+        break;
+    case WIRE_FIXED64:
+        read_raw(message, 8);
+        break;
+    case WIRE_FIXED32:
+        read_raw(message, 4);
+        break;
+    case WIRE_BYTES:
+        field.is_bytes = true;
+        field.bytes = read_raw(message, (size_t)read_varint(message));
+        break;
+    default:
+        message->bad = true;
     }
-    return found->any && !reader.bad;
+    message->bad |= tag >> 3 > UINT32_MAX;
+    *ret_field = field;
+    return !message->bad;
 }
 
-bool proto_scan_bytes(struct slice message, uint32_t field, struct slice *ret_bytes)
+bool proto_scan_ended(const struct reader *message)
 {
-    struct found found = { 0 };
+    return !message->bad && reader_left(message) == 0;
+}
 
-    if (!scan(message, field, WIRE_BYTES, &found))
+bool proto_scan_bytes(struct slice message, uint32_t number, struct slice *ret_bytes)
+{
+    struct reader reader = reader_from(message);
+    struct proto_field field;
+    struct slice bytes = { 0 };
+    bool found = false;
+
+    while (proto_scan_next(&reader, &field)) {
+        if (field.number != number || !field.is_bytes)
+            continue;
+        bytes = field.bytes;
+        found = true;
+    }
+    if (!found || !proto_scan_ended(&reader))
         return false;
-    *ret_bytes = found.bytes;
+    *ret_bytes = bytes;
     return true;
 }
 
-bool proto_scan_varint(struct slice message, uint32_t field, uint64_t *ret_number)
+bool proto_scan_varint(struct slice message, uint32_t number, uint64_t *ret_number)
 {
-    struct found found = { 0 };
+    struct reader reader = reader_from(message);
+    struct proto_field field;
+    uint64_t varint = 0;
+    bool found = false;
 
-    if (!scan(message, field, WIRE_VARINT, &found))
+    while (proto_scan_next(&reader, &field)) {
+        if (field.number != number || !field.is_varint)
+            continue;
+        varint = field.varint;
+        found = true;
+    }
+    if (!found || !proto_scan_ended(&reader))
         return false;
-    *ret_number = found.number;
+    *ret_number = varint;
     return true;
 }

@@ -225,6 +225,7 @@ static void take_over(struct meta *meta, struct meta *backup)
     meta->session_count = backup->session_count;
     meta->outbox_open = backup->outbox_open;
     meta->unread_rows = backup->unread_rows;
+    meta->inboxes_told &= backup->inboxes_told;
     totals_copy(&meta->totals, &backup->totals);
     for (uint32_t i = 0; i < CUTS_KEPT; i++) {
         totals_deinit(&meta->cuts[i].totals);

@@ -31,26 +31,27 @@ typedef Holdfast__Internal__V1__OutboxRow outbox_row;
 struct batch {
     deliver_request deliver;
     settle_request settle; /* Items: those of credits, then those of cancels. */
-    settle_item *cancelled[CHANNEL_BATCH_MAX];
+    settle_item **cancelled;
     uint64_t last_seq, watermark, end; /* end: records up to here were looked at. */
     size_t bytes;
     bool missing;
 };
 
-static void batch_init(struct shard *shard, struct batch *batch)
+/* `records`: at most so many are looked at. */
+static void batch_init(struct shard *shard, uint64_t records, struct batch *batch)
 {
+    size_t count = records < CHANNEL_BATCH_MAX ? (size_t)records : CHANNEL_BATCH_MAX;
+
     *batch = (struct batch){
         .deliver = HOLDFAST__INTERNAL__V1__DELIVER_REQUEST__INIT,
         .settle = HOLDFAST__INTERNAL__V1__SETTLE_REQUEST__INIT,
     };
     batch->deliver.source = shard->number;
     batch->deliver.cut = shard_meta(shard)->cut_id;
-    batch->deliver.credits =
-        arena_alloc(&shard->arena, sizeof *batch->deliver.credits * CHANNEL_BATCH_MAX);
-    batch->deliver.cancels =
-        arena_alloc(&shard->arena, sizeof *batch->deliver.cancels * CHANNEL_BATCH_MAX);
-    batch->settle.items =
-        arena_alloc(&shard->arena, sizeof *batch->settle.items * 2 * CHANNEL_BATCH_MAX);
+    batch->deliver.credits = arena_alloc(&shard->arena, sizeof *batch->deliver.credits * count);
+    batch->deliver.cancels = arena_alloc(&shard->arena, sizeof *batch->deliver.cancels * count);
+    batch->cancelled = arena_alloc(&shard->arena, sizeof(settle_item *) * count);
+    batch->settle.items = arena_alloc(&shard->arena, sizeof(settle_item *) * 2 * count);
 }
 
 static settle_item *settle_item_of(struct arena *arena, const outbox_row *row)
@@ -128,11 +129,13 @@ static err batch_collect(struct shard *shard, const struct channel_lane *lane, s
         channel_out_find(state, &shard->arena, lane->destination, &shard->need, &stands);
     if (found == STATE_MISSING)
         return ERR_NEED;
-    if (found == STATE_PRESENT) {
-        batch->last_seq = stands->last_seq;
-        batch->watermark = stands->watermark;
-    }
-    batch->end = lane->sent_to > batch->watermark ? lane->sent_to : batch->watermark;
+    uint64_t last_seq = found == STATE_PRESENT ? stands->last_seq : 0;
+    uint64_t watermark = found == STATE_PRESENT ? stands->watermark : 0;
+    uint64_t from = lane->sent_to > watermark ? lane->sent_to : watermark;
+    batch_init(shard, last_seq > from ? last_seq - from : 0, batch);
+    batch->last_seq = last_seq;
+    batch->watermark = watermark;
+    batch->end = from;
     for (uint32_t i = 0; i < LOOKED_AT_MAX && batch->end < batch->last_seq; i++) {
         if (batch_is_full(batch) || shard->need.key_count >= SCAN_NEED_MAX)
             break;
@@ -175,7 +178,7 @@ static void lane_send(struct shard *shard, struct channel_lane *lane, struct bat
 {
     struct shard_delivery *delivery = delivery_add(out);
 
-    lane->token = ++shard->lanes.tokens;
+    lane->token = channel_lanes_token(&shard->lanes, lane);
     lane->lost_ms = event->now_ms + LOST_MS;
     lane->sent_to = batch->end;
     lane->idle = batch->end == batch->last_seq;
@@ -212,9 +215,9 @@ static void lane_step(struct shard *shard, struct channel_lane *lane,
         (lane->telling && event->now_ms < lane->tell_ms) ||
         (lane->blocked && event->type != SHARD_ROWS))
         return;
-    batch_init(shard, &batch);
-    lane->blocked = batch_collect(shard, lane, &batch) == ERR_NEED;
-    if (lane->blocked) {
+    bool blocked = batch_collect(shard, lane, &batch) == ERR_NEED;
+    channel_lane_set_blocked(&shard->lanes, lane, blocked);
+    if (blocked) {
         shard_ask_rows(shard, out);
         return;
     }
@@ -225,6 +228,19 @@ static void lane_step(struct shard *shard, struct channel_lane *lane,
     lane->sent_to = batch.end;
     lane->telling = batch.end == batch.last_seq;
     lane->idle = lane->telling && batch.watermark <= lane->told;
+}
+
+/* What only time changes is looked at with the ticks. */
+static void lanes_step(struct shard *shard, const struct shard_event *event, struct shard_out *out)
+{
+    struct channel_lanes *lanes = &shard->lanes;
+    bool all = event->type == SHARD_TICK || (event->type == SHARD_ROWS && lanes->blocked > 0);
+    struct channel_lane *lane;
+
+    for (uint32_t i = 0; all && i < lanes->count; i++)
+        lane_step(shard, &lanes->list[i], event, out);
+    while ((lane = channel_lanes_take_woken(lanes)) != NULL)
+        lane_step(shard, lane, event, out);
 }
 
 /* ---- a new owner looks at every channel there may be ---- */
@@ -296,8 +312,7 @@ void shard_channel_progress(struct shard *shard, const struct shard_event *event
         return;
     shard_settles_progress(shard, event, out);
     lanes->wanted = false;
-    for (uint32_t i = 0; i < lanes->count; i++)
-        lane_step(shard, &lanes->list[i], event, out);
+    lanes_step(shard, event, out);
     if (event->type == SHARD_TICK)
         oldest_find(shard, event);
 }
@@ -383,6 +398,8 @@ void shard_channel_delivered(struct shard *shard, const struct shard_event *even
     lane->failures = 0;
     if (lane->idle) /* It took all there was, and nothing was opened since. */
         channel_lane_tell(lane, event->now_ms + shard->limits.watermark_tell_ms);
+    else
+        channel_lane_wake(&shard->lanes, lane);
 }
 
 /* ---- entries about the channel were applied ---- */
@@ -454,7 +471,7 @@ static void resend_from(struct shard *shard, uint32_t destination, uint64_t seq,
 
     if (lane->sent_to >= seq)
         lane->sent_to = seq - 1;
-    channel_lane_wake(lane);
+    channel_lane_wake(&shard->lanes, lane);
     shard->lanes.settles.due_ms = event->now_ms;
 }
 
@@ -474,7 +491,7 @@ void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
     if (effect->cancelled_seq != 0)
         resend_from(shard, effect->destination, effect->cancelled_seq, event);
     for (uint32_t i = 0; i < effect->opened_count; i++)
-        channel_lane_wake(channel_lanes_get(&shard->lanes, effect->opened[i]));
+        channel_lane_wake(&shard->lanes, channel_lanes_get(&shard->lanes, effect->opened[i]));
     if (outcome->method == METHOD_CHANNEL_SETTLE)
         channel_lanes_settled(&shard->lanes, event->now_ms + shard->limits.watermark_tell_ms);
     if (effect->several)

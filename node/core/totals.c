@@ -3,12 +3,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "holdfast/internal/v1/channel.pb-c.h"
-#include "holdfast/internal/v1/transaction.pb-c.h"
-#include "node/core/arena_proto.h"
 #include "node/core/ledger.h"
+#include "node/core/proto_scan.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
+
+/* Field numbers of idl/: CurrencyAmount, Item, Mail; TxnDelta, TxnPart, TxnTaken, TxnIntent;
+ * ChannelCredit, OutboxRow. */
+#define FIELD_AMOUNT_CURRENCY 1u
+#define FIELD_AMOUNT_AMOUNT   2u
+#define FIELD_ITEM_UID        1u
+#define FIELD_MAIL_CURRENCIES 3u
+#define FIELD_MAIL_ITEMS      4u
+#define FIELD_DELTA_AMOUNTS   1u
+#define FIELD_DELTA_ADDED     2u
+#define FIELD_DELTA_REMOVED   3u
+#define FIELD_PART_TAKE       4u
+#define FIELD_TAKEN_ITEMS     2u
+#define FIELD_INTENT_PART     5u
+#define FIELD_INTENT_TAKEN    6u
+#define FIELD_CREDIT_MAIL     5u
+#define FIELD_OUTBOX_CREDIT   1u
+#define FIELD_OUTBOX_DELTA    121u
 
 #define KIND(name) HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_##name
 
@@ -101,56 +117,118 @@ void totals_add(struct totals *to, const struct totals *from)
     }
 }
 
-static bool add_uid_text(struct totals *totals, const char *text, int sign)
+static bool add_uid_text(struct totals *totals, struct slice text, int sign)
 {
     uint8_t uid[ITEM_UID_BYTES];
 
-    if (item_uid_parse(slice_from_text(text), uid) != ERR_OK)
+    if (item_uid_parse(text, uid) != ERR_OK)
         return false;
     add_uid(totals, uid, sign);
     return true;
 }
 
-static bool add_mail(struct totals *totals, const Holdfast__V1__Mail *mail, int sign)
-{
-    bool good = true;
+/* ---- protobuf rows: their goods are read where they stand, since decoding all of a record cost
+ * more than what is counted of it ---- */
 
-    for (size_t i = 0; i < mail->n_currencies; i++)
-        add_amount(totals, slice_from_text(mail->currencies[i]->currency),
-                   mail->currencies[i]->amount, sign);
-    for (size_t i = 0; i < mail->n_items; i++)
-        good &= add_uid_text(totals, mail->items[i]->uid, sign);
-    return good;
+/* A CurrencyAmount. */
+static bool add_amount_message(struct totals *totals, struct slice message, int sign)
+{
+    struct reader reader = reader_from(message);
+    struct proto_field field;
+    struct slice currency = { 0 };
+    int64_t amount = 0;
+
+    while (proto_scan_next(&reader, &field)) {
+        if (field.number == FIELD_AMOUNT_CURRENCY && field.is_bytes)
+            currency = field.bytes;
+        else if (field.number == FIELD_AMOUNT_AMOUNT && field.is_varint)
+            amount = (int64_t)field.varint;
+    }
+    if (!proto_scan_ended(&reader) || currency.size >= TOTALS_NAME_SIZE)
+        return false;
+    add_amount(totals, currency, amount, sign);
+    return true;
 }
 
-static bool add_delta(struct totals *totals, const Holdfast__Internal__V1__TxnDelta *delta,
-                      int sign)
+static bool add_item(struct totals *totals, struct slice item, int sign)
 {
+    struct slice uid;
+
+    return proto_scan_bytes(item, FIELD_ITEM_UID, &uid) && add_uid_text(totals, uid, sign);
+}
+
+static bool add_mail(struct totals *totals, struct slice mail, int sign)
+{
+    struct reader reader = reader_from(mail);
+    struct proto_field field;
     bool good = true;
 
-    for (size_t i = 0; i < delta->n_amounts; i++)
-        add_amount(totals, slice_from_text(delta->amounts[i]->currency), delta->amounts[i]->amount,
-                   sign);
-    for (size_t i = 0; i < delta->n_added; i++)
-        good &= add_uid_text(totals, delta->added[i], sign);
-    for (size_t i = 0; i < delta->n_removed; i++)
-        good &= add_uid_text(totals, delta->removed[i], -sign);
-    return good;
+    while (proto_scan_next(&reader, &field)) {
+        if (field.number == FIELD_MAIL_CURRENCIES && field.is_bytes)
+            good &= add_amount_message(totals, field.bytes, sign);
+        else if (field.number == FIELD_MAIL_ITEMS && field.is_bytes)
+            good &= add_item(totals, field.bytes, sign);
+    }
+    return good && proto_scan_ended(&reader);
+}
+
+/* A TxnDelta. */
+static bool add_delta(struct totals *totals, struct slice delta, int sign)
+{
+    struct reader reader = reader_from(delta);
+    struct proto_field field;
+    bool good = true;
+
+    while (proto_scan_next(&reader, &field)) {
+        if (field.number == FIELD_DELTA_AMOUNTS && field.is_bytes)
+            good &= add_amount_message(totals, field.bytes, sign);
+        else if (field.number == FIELD_DELTA_ADDED && field.is_bytes)
+            good &= add_uid_text(totals, field.bytes, sign);
+        else if (field.number == FIELD_DELTA_REMOVED && field.is_bytes)
+            good &= add_uid_text(totals, field.bytes, -sign);
+    }
+    return good && proto_scan_ended(&reader);
+}
+
+/* What a TxnPart takes of currencies. */
+static bool add_part(struct totals *totals, struct slice part, int sign)
+{
+    struct reader reader = reader_from(part);
+    struct proto_field field;
+    bool good = true;
+
+    while (proto_scan_next(&reader, &field)) {
+        if (field.number == FIELD_PART_TAKE && field.is_bytes)
+            good &= add_amount_message(totals, field.bytes, sign);
+    }
+    return good && proto_scan_ended(&reader);
+}
+
+/* The items of a TxnTaken. */
+static bool add_taken(struct totals *totals, struct slice taken, int sign)
+{
+    struct reader reader = reader_from(taken);
+    struct proto_field field;
+    bool good = true;
+
+    while (proto_scan_next(&reader, &field)) {
+        if (field.number == FIELD_TAKEN_ITEMS && field.is_bytes)
+            good &= add_item(totals, field.bytes, sign);
+    }
+    return good && proto_scan_ended(&reader);
 }
 
 /* A transaction's escrow counts until FINISH; what comes then is in the record that says so. */
-static bool add_intent(struct totals *totals, const Holdfast__Internal__V1__TxnIntent *intent,
-                       int sign)
+static bool add_intent(struct totals *totals, struct slice intent, int sign)
 {
-    bool good = true;
+    struct slice part, taken;
 
-    for (size_t i = 0; i < intent->part->n_take; i++)
-        add_amount(totals, slice_from_text(intent->part->take[i]->currency),
-                   intent->part->take[i]->amount, sign);
-    for (size_t i = 0; i < intent->taken->n_items; i++)
-        good &= add_uid_text(totals, intent->taken->items[i]->uid, sign);
-    return good;
+    return proto_scan_bytes(intent, FIELD_INTENT_PART, &part) &&
+           proto_scan_bytes(intent, FIELD_INTENT_TAKEN, &taken) && add_part(totals, part, sign) &&
+           add_taken(totals, taken, sign);
 }
+
+/* ---- rows of bytes of their own ---- */
 
 static bool player_of(struct slice row, struct arena *arena, struct player *ret_player)
 {
@@ -235,40 +313,48 @@ static bool add_entry(struct totals *totals, struct slice row, int sign)
     return !makes(made.kind) || ledger_row_visit(row, &visitor) == ERR_OK;
 }
 
-bool totals_record(struct totals *totals, struct arena *arena, struct slice row, int sign)
+/* False: malformed. ret_bytes->data is NULL if there is no such field. */
+static bool find_field(struct slice message, uint32_t number, struct slice *ret_bytes)
 {
-    const Holdfast__Internal__V1__OutboxRow *outbox =
-        (const void *)arena_unpack(arena, &holdfast__internal__v1__outbox_row__descriptor, row);
-    bool good = outbox != NULL && outbox->credit != NULL;
+    struct reader reader = reader_from(message);
+    struct proto_field field;
 
-    if (good && outbox->credit->mail != NULL)
-        good = add_mail(totals, outbox->credit->mail, sign);
-    if (good && outbox->delta != NULL)
-        good &= add_delta(totals, outbox->delta, sign);
-    return good;
+    *ret_bytes = (struct slice){ 0 };
+    while (proto_scan_next(&reader, &field)) {
+        if (field.number == number && field.is_bytes)
+            *ret_bytes = field.bytes;
+    }
+    return proto_scan_ended(&reader);
 }
 
-static bool add_row(struct totals *totals, struct arena *arena, struct slice key, struct slice row,
-                    int sign)
+bool totals_record(struct totals *totals, struct slice row, int sign)
 {
-    const ProtobufCMessage *message;
+    struct slice credit, mail, delta;
 
+    if (!find_field(row, FIELD_OUTBOX_CREDIT, &credit) || credit.data == NULL ||
+        !find_field(row, FIELD_OUTBOX_DELTA, &delta) ||
+        !find_field(credit, FIELD_CREDIT_MAIL, &mail))
+        return false;
+    if (mail.data != NULL && !add_mail(totals, mail, sign))
+        return false;
+    return delta.data == NULL || add_delta(totals, delta, sign);
+}
+
+static bool add_row(struct totals *totals, struct slice key, struct slice row, int sign)
+{
     if (row.size == 0)
         return true;
     switch (key.data[0]) {
     case TABLE_MAIL:
-        message = arena_unpack(arena, &holdfast__v1__mail__descriptor, row);
-        return message != NULL && add_mail(totals, (const void *)message, sign);
+        return add_mail(totals, row, sign);
     case TABLE_OUTBOX:
-        return totals_record(totals, arena, row, sign);
+        return totals_record(totals, row, sign);
     case TABLE_INTENT:
-        message = arena_unpack(arena, &holdfast__internal__v1__txn_intent__descriptor, row);
-        return message != NULL && add_intent(totals, (const void *)message, sign);
+        return add_intent(totals, row, sign);
     case TABLE_LEDGER:
         return add_entry(totals, row, sign);
     case TABLE_NOTE:
-        message = arena_unpack(arena, &holdfast__internal__v1__txn_delta__descriptor, row);
-        return message != NULL && add_delta(totals, (const void *)message, -sign);
+        return add_delta(totals, row, -sign);
     default:
         return true;
     }
@@ -289,8 +375,8 @@ bool totals_row(struct totals *totals, struct arena *arena, struct slice key, st
     default:
         break;
     }
-    bool old = add_row(totals, arena, key, before, -1);
-    bool new = add_row(totals, arena, key, after, 1);
+    bool old = add_row(totals, key, before, -1);
+    bool new = add_row(totals, key, after, 1);
 
     return old && new;
 }

@@ -51,11 +51,11 @@ uint32_t totals_bucket_of(const uint8_t uid[ITEM_UID_BYTES]);
 
 /* A row changed: `before` and `after` are its values, size 0 where there was none. Other tables
  * than those above are ignored. `arena` is for decoding; what is left in it means nothing. False: a
- * row could not be decoded, and was not counted. */
+ * row could not be decoded, and was not counted, or not all of it. */
 bool totals_row(struct totals *totals, struct arena *arena, struct slice key, struct slice before,
                 struct slice after);
-/* The goods of one record of an outbox; `sign` 1 or -1. False: not decoded, not counted. */
-bool totals_record(struct totals *totals, struct arena *arena, struct slice row, int sign);
+/* The goods of one record of an outbox; `sign` 1 or -1. False: as above. */
+bool totals_record(struct totals *totals, struct slice row, int sign);
 bool totals_are_zero(const struct totals *totals);
 
 /* Of each bucket that is not zero: place and count (u32), hashes (u64). */

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "holdfast/internal/v1/channel.pb-c.h"
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
 #include "node/core/player.h"
 
@@ -141,6 +143,95 @@ static void totals_read_back_as_they_were_written(void **state)
     buf_deinit(&again);
 }
 
+static bool change(struct totals *totals, enum table table, const ProtobufCMessage *message,
+                   bool there)
+{
+    const uint8_t key[] = { (uint8_t)table, 'k' };
+    uint8_t bytes[1024];
+    struct arena arena = { 0 };
+
+    assert_true(protobuf_c_message_get_packed_size(message) <= sizeof bytes);
+    struct slice row = { bytes, protobuf_c_message_pack(message, bytes) };
+    bool read = totals_row(totals, &arena, (struct slice){ key, sizeof key }, there ? none : row,
+                           there ? row : none);
+    arena_deinit(&arena);
+    return read;
+}
+
+/* A record with what its FINISH will do, and the escrow of a player. */
+static void what_a_transaction_moves_is_counted_from_its_rows(void **state)
+{
+    Holdfast__Internal__V1__OutboxRow outbox = HOLDFAST__INTERNAL__V1__OUTBOX_ROW__INIT;
+    Holdfast__Internal__V1__ChannelCredit credit = HOLDFAST__INTERNAL__V1__CHANNEL_CREDIT__INIT;
+    Holdfast__Internal__V1__TxnDelta delta = HOLDFAST__INTERNAL__V1__TXN_DELTA__INIT;
+    Holdfast__Internal__V1__TxnIntent intent = HOLDFAST__INTERNAL__V1__TXN_INTENT__INIT;
+    Holdfast__Internal__V1__TxnPart part = HOLDFAST__INTERNAL__V1__TXN_PART__INIT;
+    Holdfast__Internal__V1__TxnTaken taken = HOLDFAST__INTERNAL__V1__TXN_TAKEN__INIT;
+    Holdfast__V1__CurrencyAmount amount = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &amount };
+    Holdfast__V1__Item item = HOLDFAST__V1__ITEM__INIT;
+    Holdfast__V1__Item *items[] = { &item };
+    struct totals totals = { 0 };
+    char texts[2][ITEM_UID_TEXT_SIZE];
+    char *uids[] = { texts[0], texts[1] };
+    uint8_t uid[ITEM_UID_BYTES];
+    (void)state;
+
+    for (uint8_t i = 0; i < 2; i++) {
+        uid_of((uint8_t)(i + 1), uid);
+        item_uid_print(uid, texts[i]);
+    }
+    amount.currency = (char *)"gold";
+    amount.amount = -7;
+    item.uid = texts[0];
+    delta.n_amounts = part.n_take = 1;
+    delta.amounts = part.take = amounts;
+    delta.n_added = delta.n_removed = 1;
+    delta.added = &uids[0];
+    delta.removed = &uids[1];
+    taken.n_items = 1;
+    taken.items = items;
+    intent.part = &part;
+    intent.taken = &taken;
+    outbox.credit = &credit;
+    outbox.delta = &delta;
+    assert_true(change(&totals, TABLE_OUTBOX, &outbox.base, true));
+    assert_int_equal(totals.currencies[0].net, -7);
+    assert_int_equal(totals.count, 0);
+    assert_false(totals_are_zero(&totals));
+    assert_true(change(&totals, TABLE_INTENT, &intent.base, true));
+    assert_int_equal(totals.currencies[0].net, -14);
+    assert_int_equal(totals.count, 1);
+    assert_true(change(&totals, TABLE_INTENT, &intent.base, false));
+    assert_true(change(&totals, TABLE_NOTE, &delta.base, true));
+    assert_true(all_zero(&totals));
+    totals_deinit(&totals);
+}
+
+static void goods_that_cannot_be_read_are_told(void **state)
+{
+    Holdfast__Internal__V1__OutboxRow outbox = HOLDFAST__INTERNAL__V1__OUTBOX_ROW__INIT;
+    Holdfast__Internal__V1__TxnIntent intent = HOLDFAST__INTERNAL__V1__TXN_INTENT__INIT;
+    Holdfast__V1__Mail message = HOLDFAST__V1__MAIL__INIT;
+    Holdfast__V1__Item item = HOLDFAST__V1__ITEM__INIT;
+    Holdfast__V1__Item *items[] = { &item };
+    struct totals totals = { 0 };
+    (void)state;
+
+    outbox.player_id = (char *)"ann"; /* But no credit. */
+    assert_false(change(&totals, TABLE_OUTBOX, &outbox.base, true));
+    intent.op_id = (char *)"claim:a"; /* But no part. */
+    assert_false(change(&totals, TABLE_INTENT, &intent.base, true));
+    message.n_items = 1;
+    message.items = items;
+    item.uid = (char *)"no uid";
+    assert_false(change(&totals, TABLE_MAIL, &message.base, true));
+    item.uid = (char *)"";
+    assert_false(change(&totals, TABLE_MAIL, &message.base, true));
+    assert_true(all_zero(&totals));
+    totals_deinit(&totals);
+}
+
 static void a_row_that_cannot_be_read_is_told(void **state)
 {
     struct totals totals = { 0 };
@@ -161,6 +252,8 @@ int main(void)
         cmocka_unit_test(what_moves_is_counted_once_wherever_it_is),
         cmocka_unit_test(an_item_does_not_stand_in_for_another),
         cmocka_unit_test(totals_read_back_as_they_were_written),
+        cmocka_unit_test(what_a_transaction_moves_is_counted_from_its_rows),
+        cmocka_unit_test(goods_that_cannot_be_read_are_told),
         cmocka_unit_test(a_row_that_cannot_be_read_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,6 +241,66 @@ static void a_credit_that_comes_twice_is_applied_once(void **state)
     assert_int_equal(gold_of_ann(p), 70);
 }
 
+static void what_comes_for_the_first_time_is_not_looked_for(void **state)
+{
+    struct pair *p = *state;
+
+    pay(p, 10, "claim:a");
+    settle(p, deliver(p, batch(p)));
+    uint64_t rounds = p->second.need_rounds;
+    pay(p, 20, "claim:b");
+    deliver_request *request = batch(p);
+    assert_int_equal(deliver(p, request)->results[0]->decision, DECISION(APPLIED));
+    assert_int_equal(p->second.need_rounds, rounds);
+    fixture_restart(&p->second);
+    assert_int_equal(deliver(p, request)->results[0]->decision, DECISION(APPLIED));
+    assert_true(p->second.need_rounds > rounds);
+    assert_int_equal(mail_count(p), 2);
+}
+
+/* A record that could not be read for a while comes after later ones. */
+static void what_is_new_below_what_was_decided_is_applied_once(void **state)
+{
+    struct pair *p = *state;
+
+    pay(p, 1, "claim:a");
+    pay(p, 2, "claim:b");
+    pay(p, 3, "claim:c");
+    deliver_request *all = batch(p);
+    deliver_request last = *all;
+    last.credits = &all->credits[1];
+    last.n_credits = 2;
+    deliver(p, &last);
+    fixture_restart(&p->second);
+    deliver_response *response = deliver(p, all);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(response->results[i]->decision, DECISION(APPLIED));
+    assert_int_equal(mail_count(p), 3);
+    deliver(p, all);
+    assert_int_equal(mail_count(p), 3);
+}
+
+/* It has decisions of which the channel's row says nothing. */
+static void nothing_is_taken_for_new_in_data_of_an_earlier_build(void **state)
+{
+    struct pair *p = *state;
+    struct fixture *second = &p->second;
+
+    pay(p, 10, "claim:a");
+    deliver_request *request = batch(p);
+    deliver(p, request);
+    fixture_checkpoint(second);
+    for (uint32_t i = 0; i < second->row_count; i++) {
+        if (second->rows[i].key.data[0] == TABLE_CHANNEL)
+            buf_clear(&second->rows[i].value);
+    }
+    second->meta_row.data[0] = 5;
+    second->meta_row.size--;
+    fixture_reopen(second);
+    assert_int_equal(deliver(p, request)->results[0]->decision, DECISION(APPLIED));
+    assert_int_equal(mail_count(p), 1);
+}
+
 static void a_credit_below_the_watermark_is_ignored(void **state)
 {
     struct pair *p = *state;
@@ -548,6 +608,9 @@ int main(void)
         PAIR_TEST(a_transfer_is_pending_until_it_is_decided_where_it_goes),
         PAIR_TEST(a_retry_of_a_pending_transfer_opens_no_second_record),
         PAIR_TEST(a_credit_that_comes_twice_is_applied_once),
+        PAIR_TEST(what_comes_for_the_first_time_is_not_looked_for),
+        PAIR_TEST(what_is_new_below_what_was_decided_is_applied_once),
+        PAIR_TEST(nothing_is_taken_for_new_in_data_of_an_earlier_build),
         PAIR_TEST(a_credit_below_the_watermark_is_ignored),
         PAIR_TEST(the_watermark_never_passes_an_open_record),
         PAIR_TEST(what_is_rejected_is_refunded),

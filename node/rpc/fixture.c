@@ -410,6 +410,11 @@ void fixture_evict(struct fixture *f, size_t bytes_max)
 void fixture_restart(struct fixture *f)
 {
     fixture_checkpoint(f);
+    fixture_reopen(f);
+}
+
+void fixture_reopen(struct fixture *f)
+{
     applier_free(f->applier);
     f->applier = applier_new(f->shard, node_handlers());
     applier_set_shard_count(f->applier, f->shard_count);

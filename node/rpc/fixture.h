@@ -95,6 +95,8 @@ void fixture_checkpoint(struct fixture *f);
 void fixture_evict(struct fixture *f, size_t bytes_max);
 /* A checkpoint, then a new process that has only the database. */
 void fixture_restart(struct fixture *f);
+/* The same without the checkpoint: what was not written is lost. */
+void fixture_reopen(struct fixture *f);
 /* The database after a checkpoint, as one hash. */
 struct hash128 fixture_digest(struct fixture *f);
 

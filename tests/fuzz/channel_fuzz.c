@@ -210,10 +210,12 @@ static void target_open(struct target *t)
     apply_policy(t);
     open_transfers(t);
     /* The first left alone; its answer is lost, so all of them go together. */
-    CHECK(t->token == 1);
-    step(t, (struct shard_event){ .type = SHARD_DELIVERED, .call = 1, .status = REPLY_UNKNOWN });
+    uint64_t first = t->token;
+    CHECK(first != 0);
+    step(t,
+         (struct shard_event){ .type = SHARD_DELIVERED, .call = first, .status = REPLY_UNKNOWN });
     tick(t, 200);
-    CHECK(t->token == 2);
+    CHECK(t->token != first);
 }
 
 static void target_close(struct target *t)

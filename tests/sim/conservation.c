@@ -106,7 +106,7 @@ static void add_outbox(struct sum *sum, uint32_t shard, struct slice key, struct
 
     CHECK(row != NULL);
     if (has_arrived(sum, shard, destination, row->credit->seq)) {
-        CHECK(totals_record(&sum->totals, &sum->arena, value, -1));
+        CHECK(totals_record(&sum->totals, value, -1));
         return;
     }
     sum->in_flight++;
