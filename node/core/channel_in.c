@@ -73,7 +73,7 @@ static void record(struct delivery *d, const ProtobufCBinaryData *payload_hash,
     row.result = result;
     if (payload_hash != NULL)
         row.payload_hash = *payload_hash;
-    inbox_store(d->context, d->source, &row);
+    inbox_add(d->context, d->source, &row);
     if (result->seq > d->decided)
         d->decided = result->seq;
 }
@@ -170,7 +170,7 @@ static void watermark_take(struct delivery *d, uint64_t watermark,
         end = watermark - end > CHANNEL_DROP_MAX ? end + CHANNEL_DROP_MAX : watermark;
     for (uint64_t seq = stands->watermark + 1; seq <= end; seq++) {
         row_key_inbox(&key, d->source, seq);
-        state_delete(d->context->state, row_key_slice(&key));
+        state_forget(d->context->state, row_key_slice(&key));
     }
     stands->watermark = end;
     d->watermark = end;

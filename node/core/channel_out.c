@@ -85,7 +85,7 @@ static void record_store(struct apply_context *context, uint32_t destination,
                                            (uint8_t *)(uintptr_t)record->operation.data };
     row.opened_cut = context->meta->cut_id;
     row.delta = record->delta;
-    outbox_store(context, destination, &row);
+    outbox_add(context, destination, &row);
 }
 
 /* ERR_NEED. In the arena; fresh when there is none. */

@@ -108,6 +108,15 @@ void channel_in_store(struct apply_context *context, uint32_t source,
     store(context, &key, &row->base);
 }
 
+void outbox_add(struct apply_context *context, uint32_t destination,
+                const Holdfast__Internal__V1__OutboxRow *row)
+{
+    struct row_key key;
+
+    row_key_outbox(&key, destination, row->credit->seq);
+    state_put_new(context->state, row_key_slice(&key), arena_pack(context->arena, &row->base));
+}
+
 void outbox_store(struct apply_context *context, uint32_t destination,
                   const Holdfast__Internal__V1__OutboxRow *row)
 {
@@ -116,12 +125,13 @@ void outbox_store(struct apply_context *context, uint32_t destination,
     store(context, &key, &row->base);
 }
 
-void inbox_store(struct apply_context *context, uint32_t source,
-                 const Holdfast__Internal__V1__InboxRow *row)
+void inbox_add(struct apply_context *context, uint32_t source,
+               const Holdfast__Internal__V1__InboxRow *row)
 {
     struct row_key key;
+
     row_key_inbox(&key, source, row->result->seq);
-    store(context, &key, &row->base);
+    state_put_new(context->state, row_key_slice(&key), arena_pack(context->arena, &row->base));
 }
 
 struct slice channel_ref_encode(struct arena *arena, uint32_t destination, uint64_t seq)

@@ -35,10 +35,15 @@ void channel_out_store(struct apply_context *context, uint32_t destination,
                        const Holdfast__Internal__V1__ChannelOutRow *row);
 void channel_in_store(struct apply_context *context, uint32_t source,
                       const Holdfast__Internal__V1__ChannelInRow *row);
+/* A new record; ... */
+void outbox_add(struct apply_context *context, uint32_t destination,
+                const Holdfast__Internal__V1__OutboxRow *row);
+/* ... one that stands, and has changed. */
 void outbox_store(struct apply_context *context, uint32_t destination,
                   const Holdfast__Internal__V1__OutboxRow *row);
-void inbox_store(struct apply_context *context, uint32_t source,
-                 const Holdfast__Internal__V1__InboxRow *row);
+/* Nothing was decided of it before. */
+void inbox_add(struct apply_context *context, uint32_t source,
+               const Holdfast__Internal__V1__InboxRow *row);
 
 /* What a PENDING operation's row says: which record of the outbox it waits for. */
 struct slice channel_ref_encode(struct arena *arena, uint32_t destination, uint64_t seq);

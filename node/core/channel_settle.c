@@ -247,14 +247,33 @@ static err watermark_follow(struct apply_context *context, uint32_t destination,
     return ERR_OK;
 }
 
-static err settle_item(struct apply_context *context, uint32_t destination, uint32_t place,
-                       const Holdfast__Internal__V1__SettleItem *item)
+/* It leaves the outbox. The watermark passes the first of those that were open without looking for
+ * it again; of later ones it must be seen that they are gone. */
+static void record_remove(struct apply_context *context, uint32_t destination, uint64_t seq,
+                          Holdfast__Internal__V1__ChannelOutRow *stands)
 {
-    Holdfast__Internal__V1__OutboxRow *row = NULL;
-    struct channel_effect *effect = context->channel;
     struct row_key key;
 
-    if (!channel_result_decides(item->result))
+    row_key_outbox(&key, destination, seq);
+    if (seq == stands->watermark + 1) {
+        state_forget(context->state, row_key_slice(&key));
+        stands->watermark++;
+    } else {
+        state_delete(context->state, row_key_slice(&key));
+    }
+    CHECK(context->meta->outbox_open > 0);
+    context->meta->outbox_open--;
+}
+
+static err settle_item(struct apply_context *context, uint32_t place,
+                       Holdfast__Internal__V1__ChannelOutRow *stands,
+                       const Holdfast__Internal__V1__SettleItem *item)
+{
+    uint32_t destination = context->channel->destination;
+    Holdfast__Internal__V1__OutboxRow *row = NULL;
+    struct channel_effect *effect = context->channel;
+
+    if (!channel_result_decides(item->result) || item->result->seq <= stands->watermark)
         return ERR_OK;
     enum state_found found = outbox_find(context->state, context->arena, destination,
                                          item->result->seq, context->need, &row);
@@ -274,10 +293,7 @@ static err settle_item(struct apply_context *context, uint32_t destination, uint
         return e;
     effect->settled_count += s.told;
     audit_settled(context, row, item->result);
-    row_key_outbox(&key, destination, item->result->seq);
-    state_delete(context->state, row_key_slice(&key));
-    CHECK(context->meta->outbox_open > 0);
-    context->meta->outbox_open--;
+    record_remove(context, destination, item->result->seq, stands);
     return ERR_OK;
 }
 
@@ -296,14 +312,16 @@ static err settle_one(struct apply_context *context, uint32_t *place,
     CHECK(found == STATE_PRESENT);
     context->channel->destination = destination;
     for (size_t i = 0; i < request->n_items; i++) {
-        err e = settle_item(context, destination, (*place)++, request->items[i]);
+        err e = settle_item(context, (*place)++, stands, request->items[i]);
         if (e != ERR_OK)
             result = e; /* Go on, so that every missing row is noted. */
     }
     /* A decision opens records, to this destination too. */
+    uint64_t watermark = stands->watermark;
     if (result == ERR_OK)
         CHECK(channel_out_find(context->state, context->arena, destination, NULL, &stands) ==
               STATE_PRESENT);
+    stands->watermark = watermark;
     if (result == ERR_OK)
         result = watermark_follow(context, destination, stands);
     if (result == ERR_OK)

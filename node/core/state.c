@@ -284,6 +284,8 @@ struct fresh *state_fresh(struct state *state, struct slice key)
         return &state->fresh[1];
     case TABLE_ITEM:
         return &state->fresh[2];
+    case TABLE_MAIL:
+        return &state->fresh[3];
     default:
         return NULL;
     }
@@ -387,7 +389,7 @@ static struct undo *undo_add(struct state *state)
     return &state->undo[state->undo_count++];
 }
 
-static void change(struct state *state, struct slice key, struct blob *value)
+static struct row *change(struct state *state, struct slice key, struct blob *value)
 {
     bool made;
     struct row *row = state_row_make(state, key, &made);
@@ -401,6 +403,7 @@ static void change(struct state *state, struct slice key, struct blob *value)
     };
     state_row_set_dirty(state, row);
     state_row_set_value(state, row, value);
+    return row;
 }
 
 /* False: a row of this key is there, and changes like any other. */
@@ -422,13 +425,51 @@ static bool put_fresh(struct state *state, struct slice key, struct slice value)
 void state_put(struct state *state, struct slice key, struct slice value)
 {
     if (!put_fresh(state, key, value))
-        change(state, key, value_new(state, value));
+        (void)change(state, key, value_new(state, value));
 }
 
 void state_delete(struct state *state, struct slice key)
 {
     state_unpack(state, key);
-    change(state, key, NULL);
+    (void)change(state, key, NULL);
+}
+
+/* A row that memory has may be a deletion that the database lacks yet: only one that it does not
+ * know is in neither. */
+void state_put_new(struct state *state, struct slice key, struct slice value)
+{
+    uint64_t row_count = state->table.row_count;
+    struct row *row = change(state, key, value_new(state, value));
+
+    if (state->table.row_count > row_count)
+        row->unwritten = true;
+}
+
+void state_forget(struct state *state, struct slice key)
+{
+    struct row *row = change(state, key, NULL);
+
+    row->forgotten = row->unwritten;
+}
+
+/* Rows put and forgotten leave memory: the database never had them. A row may have been changed
+ * more than once. */
+static void drop_forgotten(struct state *state)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < state->undo_count; i++) {
+        struct row *row = state->undo[i].row;
+        if (row == NULL || !row->forgotten)
+            continue;
+        row->forgotten = false;
+        if (row->value == NULL)
+            state->undo[count++].row = row;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        state_row_set_clean(state, state->undo[i].row);
+        state_row_drop(state, state->undo[i].row);
+    }
 }
 
 void state_note(struct state *state, struct slice key, struct slice value)
@@ -454,6 +495,7 @@ void state_commit(struct state *state)
     CHECK(state->transaction_open);
     for (uint32_t i = 0; i < state->undo_count; i++)
         state_value_unref(state, state->undo[i].value);
+    drop_forgotten(state);
     state->undo_count = 0;
     state->transaction_open = false;
 }

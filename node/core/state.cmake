@@ -13,6 +13,7 @@ component(node_state LAYER 4
     DEPENDS base cluster idl_proto idl node_rep
     EXTERNAL PkgConfig::JANSSON external::mbedtls)
 unit_test(state_test node_state)
+unit_test(state_forget_test node_state)
 unit_test(row_pool_test node_state)
 unit_test(op_test node_state)
 unit_test(meta_test node_state)

@@ -104,6 +104,11 @@ void state_prefetch(const struct state *state, struct slice key);
 void state_begin(struct state *state);
 void state_put(struct state *state, struct slice key, struct slice value);
 void state_delete(struct state *state, struct slice key);
+/* Of a row that is known not to stand, neither here nor in the database... */
+void state_put_new(struct state *state, struct slice key, struct slice value);
+/* ... and of one that nobody looks for any more: if it was put as new and no checkpoint saw it,
+ * nothing is left of it once the transaction is committed; else it is a deletion like any other. */
+void state_forget(struct state *state, struct slice key);
 /* Tells the observer as if a row of TABLE_NOTE were put: undone with the transaction, kept nowhere.
  */
 void state_note(struct state *state, struct slice key, struct slice value);

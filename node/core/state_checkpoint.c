@@ -13,6 +13,7 @@ static void freeze_rows(struct state *state)
             .value = row->value != NULL ? blob_ref(row->value) : NULL,
         };
         row->frozen = true;
+        row->unwritten = false;
         row->dirty_place = DIRTY_NONE;
     }
     state->dirty_count = 0;

@@ -18,6 +18,8 @@ struct row {
     struct row *left, *right; /* In key order, or of those that wait for it; ordered tables only. */
     uint32_t dirty_place;     /* In state->dirty; DIRTY_NONE: as in the database. */
     bool frozen;              /* In the open checkpoint. */
+    bool unwritten;           /* Put as new, and no checkpoint saw it: not in the database. */
+    bool forgotten;           /* Goes with the transaction's commit, if it is deleted then. */
     uint8_t listed;           /* enum drop_kind: where it waits to be dropped. */
     bool ordered;             /* In a tree, or waiting for a place in it. */
     bool waiting;
@@ -75,7 +77,7 @@ struct fresh {
     bool frozen_unpacked; /* ... which are dirty rows, too. */
     uint64_t row_count;   /* Of this table among the rows that are found by key. */
 };
-#define FRESH_TABLES 3u
+#define FRESH_TABLES 4u
 
 #define ORDER_GROUPS 2048u
 

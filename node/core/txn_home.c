@@ -256,7 +256,7 @@ static err send_prepares(struct execution *x)
             txn_player_store(x->players[i]);
     }
     x->row.state = STATE(OPEN);
-    txn_store(context, x->terms.ref, &x->row);
+    txn_add(context, x->terms.ref, &x->row);
     context->pending = true;
     context->channel->destination = x->terms.ref.destination;
     context->channel->opened_seq = x->terms.ref.seq;

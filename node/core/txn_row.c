@@ -52,7 +52,7 @@ void intent_store(struct apply_context *context, struct slice entity,
     struct row_key key;
 
     row_key_intent(&key, entity);
-    state_put(context->state, row_key_slice(&key), arena_pack(context->arena, &row->base));
+    state_put_new(context->state, row_key_slice(&key), arena_pack(context->arena, &row->base));
 }
 
 void intent_delete(struct apply_context *context, struct slice entity)
@@ -60,7 +60,16 @@ void intent_delete(struct apply_context *context, struct slice entity)
     struct row_key key;
 
     row_key_intent(&key, entity);
-    state_delete(context->state, row_key_slice(&key));
+    state_forget(context->state, row_key_slice(&key));
+}
+
+void txn_add(struct apply_context *context, struct txn_ref ref,
+             const Holdfast__Internal__V1__TxnRow *row)
+{
+    struct row_key key;
+
+    row_key_txn(&key, ref.destination, ref.seq);
+    state_put_new(context->state, row_key_slice(&key), arena_pack(context->arena, &row->base));
 }
 
 void txn_store(struct apply_context *context, struct txn_ref ref,
@@ -77,7 +86,7 @@ void txn_delete(struct apply_context *context, struct txn_ref ref)
     struct row_key key;
 
     row_key_txn(&key, ref.destination, ref.seq);
-    state_delete(context->state, row_key_slice(&key));
+    state_forget(context->state, row_key_slice(&key));
 }
 
 struct txn_ref txn_ref_of(const Holdfast__Internal__V1__TxnRef *message)

@@ -23,6 +23,10 @@ enum state_found txn_find(struct state *state, struct arena *arena, struct txn_r
 void intent_store(struct apply_context *context, struct slice entity,
                   const Holdfast__Internal__V1__TxnIntent *row);
 void intent_delete(struct apply_context *context, struct slice entity);
+/* A new one; ... */
+void txn_add(struct apply_context *context, struct txn_ref ref,
+             const Holdfast__Internal__V1__TxnRow *row);
+/* ... one that stands. */
 void txn_store(struct apply_context *context, struct txn_ref ref,
                const Holdfast__Internal__V1__TxnRow *row);
 void txn_delete(struct apply_context *context, struct txn_ref ref);
