@@ -3,10 +3,10 @@
  * stands in etcd as wishes; each step of a change is one write of the shard's record, compared with
  * the one it follows from. So any coordinator goes on where the last one stopped.
  *
- *   a wish, a removed node, too few members -> begin: LEARNING (or JOINT when only one goes)
- *   the owner of this epoch says that the learner is near -> join
- *   the owner of this epoch says that its START is committed -> leave
- *   whoever comes is gone for too long, or is itself to be removed -> abort
+ *   a wish (of repair.c, too), a removed node, too few members -> begin: LEARNING (or JOINT when
+ * only one goes) the owner of this epoch says that the learner is near -> join the owner of this
+ * epoch says that its START is committed -> leave whoever comes is gone for too long, or is itself
+ * to be removed -> abort
  */
 #include "coordinator/core/coord_private.h"
 #include "idl/method.h"
@@ -37,7 +37,7 @@ bool node_is_leaving(const struct coord *coord, uint64_t replica_id)
     return wanted_find(coord, replica_id) != NULL;
 }
 
-static bool is_removed(const struct coord *coord, uint64_t replica_id)
+bool node_is_removed(const struct coord *coord, uint64_t replica_id)
 {
     const struct wanted_node *wanted = wanted_find(coord, replica_id);
 
@@ -45,10 +45,6 @@ static bool is_removed(const struct coord *coord, uint64_t replica_id)
 }
 
 /* ---- what is wanted ---- */
-
-struct change {
-    uint64_t adding, removing; /* 0: nobody. */
-};
 
 /* Live, whole, and not on its way out. */
 static bool may_join(struct coord *coord, uint64_t replica_id)
@@ -99,7 +95,8 @@ static bool follow_wish(struct coord *coord, const struct shard *shard, struct c
     return change->adding != 0 || change->removing != 0;
 }
 
-static void wanted_change(struct coord *coord, uint32_t number, struct change *change)
+static void wanted_change(struct coord *coord, uint32_t number, struct change *change,
+                          struct coord_out *out)
 {
     struct shard *shard = &coord->shards[number];
     const struct shard_record *record = &shard->record;
@@ -107,13 +104,16 @@ static void wanted_change(struct coord *coord, uint32_t number, struct change *c
 
     *change = (struct change){ 0 };
     if (shard->wish_revision > 0 && !shard->wish_in_txn) {
-        if (follow_wish(coord, shard, change))
+        if (shard->wish.repair != 0 ? repair_follow(coord, number, change, out)
+                                    : follow_wish(coord, shard, change))
             return;
         *change = (struct change){ 0 };
         shard->wish_in_txn = flight_remove_shard_wish(coord, number);
+        if (shard->wish_in_txn && shard->wish.repair != 0)
+            repair_over(coord, number);
     }
     for (uint32_t i = 0; i < record->member_count && change->removing == 0; i++) {
-        if (is_removed(coord, record->members[i]))
+        if (node_is_removed(coord, record->members[i]))
             change->removing = record->members[i];
     }
     if (change->removing == 0 && record->member_count >= replicas)
@@ -126,38 +126,40 @@ static void wanted_change(struct coord *coord, uint32_t number, struct change *c
 }
 
 /* ---- whether a change can end ---- */
-static bool majority_lives(struct coord *coord, const uint64_t *ids, uint32_t count)
+static bool majority_votes(struct coord *coord, uint32_t number, const uint64_t *ids,
+                           uint32_t count)
 {
-    uint32_t live = 0;
+    uint32_t voters = 0;
 
     for (uint32_t i = 0; i < count; i++)
-        live += node_find(coord, ids[i]) != NULL;
-    return live > count / 2;
+        voters += replica_is_whole(coord, number, ids[i]);
+    return voters > count / 2;
 }
 
 /* A joint START needs both majorities: without them the shard would stand still. */
-static bool joint_can_start(struct coord *coord, const struct shard_record *joint)
+static bool joint_can_start(struct coord *coord, uint32_t number, const struct shard_record *joint)
 {
-    return majority_lives(coord, joint->members, joint->member_count) &&
-           majority_lives(coord, joint->new_members, joint->new_member_count);
+    return majority_votes(coord, number, joint->members, joint->member_count) &&
+           majority_votes(coord, number, joint->new_members, joint->new_member_count);
 }
 
-static bool change_can_start(struct coord *coord, const struct shard_record *next)
+static bool change_can_start(struct coord *coord, uint32_t number, const struct shard_record *next)
 {
     struct shard_record joint = *next;
 
     if (next->learner != 0 && shard_change_join(next, &joint, NULL) != ERR_OK)
         return false;
-    return joint_can_start(coord, &joint) && node_find(coord, next->owner) != NULL;
+    return joint_can_start(coord, number, &joint) && node_find(coord, next->owner) != NULL;
 }
 
-/* The live one that owns least; those on their way out only if there is nobody else. 0: nobody
- * lives. */
-static uint64_t heir_among(struct coord *coord, const uint64_t *ids, uint32_t count)
+/* The live one that owns least; those on their way out, and then those that are damaged, only if
+ * there is nobody else. 0: nobody lives. */
+static uint64_t heir_among(struct coord *coord, uint32_t number, const uint64_t *ids,
+                           uint32_t count)
 {
     uint64_t best = 0;
     uint32_t best_owned = UINT32_MAX;
-    bool best_leaves = true;
+    uint32_t best_flaw = UINT32_MAX;
 
     for (uint32_t i = 0; i < count; i++) {
         const struct node *node = node_find(coord, ids[i]);
@@ -165,13 +167,15 @@ static uint64_t heir_among(struct coord *coord, const uint64_t *ids, uint32_t co
         if (node == NULL)
             continue;
         uint32_t owned = coord->owned[node - coord->nodes];
-        bool leaves = node_is_leaving(coord, ids[i]) || node->record.damaged_shards > 0;
+        uint32_t flaw = node_is_leaving(coord, ids[i]) || node->record.damaged_shards > 0;
 
-        if (best != 0 && (leaves > best_leaves || (leaves == best_leaves && owned >= best_owned)))
+        if (replica_is_damaged(coord, number, ids[i]))
+            flaw = 2;
+        if (best != 0 && (flaw > best_flaw || (flaw == best_flaw && owned >= best_owned)))
             continue;
         best = ids[i];
         best_owned = owned;
-        best_leaves = leaves;
+        best_flaw = flaw;
     }
     return best;
 }
@@ -198,11 +202,13 @@ static bool begin(struct coord *coord, uint32_t number, const struct change *cha
     struct record_error why;
 
     err e = shard_change_begin(&shard->record, change->adding, change->removing, &next, &why);
-    if (e != ERR_OK || !change_can_start(coord, &next))
+    if (e != ERR_OK || !change_can_start(coord, number, &next))
         return false;
     if (!write_step(coord, number, &next, next.learner != 0 ? "learn" : "join"))
         return false;
     coord->stats.changes_begun++;
+    coord->stats.repairs_begun +=
+        shard->wish_revision > 0 && change->removing != 0 && shard->wish.repair == change->removing;
     return true;
 }
 
@@ -218,14 +224,15 @@ static uint64_t who_comes(const struct shard_record *record)
     return 0;
 }
 
-static bool must_abort(struct coord *coord, struct shard *shard)
+static bool must_abort(struct coord *coord, uint32_t number)
 {
+    struct shard *shard = &coord->shards[number];
     uint64_t comer = who_comes(&shard->record);
 
     if (comer == 0)
         return false;
-    if (is_removed(coord, comer))
-        return true;
+    if (node_is_removed(coord, comer) || replica_is_damaged(coord, number, comer))
+        return true; /* A damaged one learns nothing before it has dropped what it has. */
     if (node_find(coord, comer) != NULL) {
         shard->comer_gone_ms = 0;
         return false;
@@ -238,7 +245,7 @@ static bool must_abort(struct coord *coord, struct shard *shard)
 static void abort_change(struct coord *coord, uint32_t number)
 {
     const struct shard_record *now = &coord->shards[number].record;
-    uint64_t heir = heir_among(coord, now->members, now->member_count);
+    uint64_t heir = heir_among(coord, number, now->members, now->member_count);
     struct shard_record next;
 
     if (shard_change_abort(now, heir, &next, NULL) == ERR_OK &&
@@ -285,10 +292,15 @@ void change_told(struct coord *coord, const struct open_call *call, const struct
     if (told == NULL)
         return;
     shard->state = (struct told_state){ .epoch = told->epoch,
+                                        .told_ms = coord->now_ms,
                                         .learner = told->learner,
                                         .learner_lag = told->learner_lag,
                                         .silent_ms = told->learner_silent_ms };
     load_told(coord, shard, told);
+    for (size_t i = 0; i < told->n_members && i < CLUSTER_MEMBERS_MAX; i++)
+        shard->state.members[shard->state.member_count++] =
+            (struct told_member){ told->members[i]->replica_id, told->members[i]->lag,
+                                  told->members[i]->silent_ms };
     holdfast__internal__v1__member_state_response__free_unpacked(told, NULL);
 }
 
@@ -312,7 +324,7 @@ static void go_on(struct coord *coord, uint32_t number, struct coord_out *out)
     struct shard_record next;
     bool started = shard->state.epoch == now->epoch;
 
-    if (must_abort(coord, shard)) {
+    if (must_abort(coord, number)) {
         abort_change(coord, number);
         return;
     }
@@ -322,12 +334,12 @@ static void go_on(struct coord *coord, uint32_t number, struct coord_out *out)
     }
     if (now->learner != 0) {
         CHECK(shard_change_join(now, &next, NULL) == ERR_OK);
-        if (joint_can_start(coord, &next))
+        if (joint_can_start(coord, number, &next))
             (void)write_step(coord, number, &next, "join");
         shard->state.epoch = 0; /* Should the write be lost: of this record it is asked anew. */
         return;
     }
-    uint64_t heir = heir_among(coord, now->new_members, now->new_member_count);
+    uint64_t heir = heir_among(coord, number, now->new_members, now->new_member_count);
 
     if (shard_change_leave(now, heir, &next, NULL) == ERR_OK &&
         write_step(coord, number, &next, "leave"))
@@ -378,9 +390,9 @@ static void drain(struct coord *coord)
         if (shard->mod_revision == 0 || !shard_is_settled(shard) ||
             shard->record.phase != SHARD_STABLE || !node_is_leaving(coord, shard->record.owner))
             continue;
-        uint64_t heir = heir_among(coord, shard->record.members, shard->record.member_count);
+        uint64_t heir = heir_among(coord, i, shard->record.members, shard->record.member_count);
 
-        if (heir == 0 || node_is_leaving(coord, heir) ||
+        if (!replica_is_whole(coord, i, heir) || node_is_leaving(coord, heir) ||
             node_is_full(coord, node_find(coord, heir)))
             continue;
         if (ownership_hand_over(coord, i, heir, "drain"))
@@ -415,9 +427,12 @@ void change_run(struct coord *coord, struct coord_out *out)
         if (shard->mod_revision == 0 || !shard_is_settled(shard) ||
             shard_change_is_open(&shard->record))
             continue;
-        shard->comer_gone_ms = 0;
-        wanted_change(coord, i, &change);
-        if ((change.adding != 0 || change.removing != 0) && begin(coord, i, &change))
+        if (shard->wish_revision == 0 || shard->wish.repair == 0)
+            shard->comer_gone_ms = 0;
+        wanted_change(coord, i, &change, out);
+        if (change.adding == 0 && change.removing == 0)
+            repair_look(coord, i, out);
+        else if (begin(coord, i, &change))
             open++;
     }
     coord->change_from = coord->shard_count > 0 ? (coord->change_from + 1) % coord->shard_count : 0;

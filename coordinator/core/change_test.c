@@ -41,7 +41,7 @@ static uint32_t open_count(struct world *world)
 }
 
 /* Node 4 takes the place of node 1. */
-static const struct shard_wish moved = { 3, { 4, 2, 3 } };
+static const struct shard_wish moved = { .member_count = 3, .members = { 4, 2, 3 } };
 
 static struct world *world_of_four(void)
 {

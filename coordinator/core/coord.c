@@ -223,6 +223,8 @@ void coord_stats_get(const struct coord *coord, struct coord_stats *ret_stats)
         const struct shard *shard = &coord->shards[i];
 
         stats.shards_placed_now += shard->mod_revision > 0;
+        stats.repairs_open += shard->wish_revision > 0 && shard->wish.repair != 0;
+        stats.replicas_damaged += repair_damaged_count(coord, i);
         stats.shards_unowned +=
             shard->mod_revision > 0 && coord_find_node(coord, shard->record.owner) == NULL;
     }

@@ -20,6 +20,8 @@
  * drain_period_ms the shard's members change         -> the same node, unless it is the one who
  * goes (change.c)
  *
+ * A replica that its own node found damaged leaves its shard and comes back empty (repair.c).
+ *
  * Nothing here is trusted for safety beyond the compares of its transactions: replicas fence.
  */
 #ifndef COORDINATOR_CORE_COORD_H
@@ -71,6 +73,10 @@
     X(change_lag_entries,         256,    0, 1048576, "a learner this near may join")               \
     X(change_silent_ms,          2000,   10,   60000, "and heard within it")                        \
     X(change_abort_ms,          30000,   10, 3600000, "who comes may be gone for so long")          \
+    X(repair_wait_ms,            5000,    0,  600000, "all members are up for so long before a "    \
+                                                      "damaged one is repaired")                   \
+    X(repair_upgrade_ms,      600000,    0, 86400000, "an upgrade is waited for so long, since the " \
+                                                      "damaged one's node came up")                \
     X(removed_kept,                64,    0,     128, "removed nodes that are remembered when gone")  \
     X(drain_period_ms,             20,    1,   60000, "one hand-over of a drain in this time")      \
     X(audit_interval_ms,         1000,    0, 3600000, "a cut of all shards in this time; 0: none") \
@@ -216,6 +222,9 @@ const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t 
     X(changes_begun,          "changes of a shard's members begun")                                \
     X(changes_done,           "changes of a shard's members carried out")                          \
     X(changes_aborted,        "changes of a shard's members given up")                             \
+    X(repairs_begun,          "damaged replicas that left their shard to come back empty")         \
+    X(repairs_done,           "replicas that came back whole")                                     \
+    X(repairs_given_up,       "repairs given up: the replica's node is gone, or does not drop it")  \
     X(drained,                "shards moved because their owner is drained or removed")            \
     X(evacuations,            "shards moved because their owner's disk is full")                   \
     X(reports,                "owner reports received")                                            \
@@ -234,6 +243,8 @@ const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t 
     X(shards_placed_now,      "shards that have a record")                                         \
     X(shards_unowned,         "shards whose owner has no live lease")                              \
     X(changes_open,           "shards whose members change just now")                              \
+    X(replicas_damaged,       "members of shards that their live nodes found damaged")             \
+    X(repairs_open,           "shards that are repaired just now")                                 \
     X(nodes_leaving,          "nodes that are drained or removed")                                 \
     X(servers_known,          "registered game servers")                                           \
     X(servers_gone,           "registered game servers whose lease is gone")                       \

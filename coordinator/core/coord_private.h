@@ -31,10 +31,19 @@ struct wanted_node {
     bool in_txn; /* Its removal is on its way. */
 };
 
+struct told_member {
+    uint64_t replica_id;
+    uint64_t lag; /* Committed entries that it has not acknowledged. */
+    uint64_t silent_ms;
+};
+
 /* What an owner said of its shard last; its START of that epoch is committed. */
 struct told_state {
     uint64_t epoch; /* 0: nothing. */
+    uint64_t told_ms;
     uint64_t learner, learner_lag, silent_ms;
+    struct told_member members[CLUSTER_MEMBERS_MAX]; /* All but the owner. */
+    uint32_t member_count;
 };
 
 /* What a shard has to do: writes and strict reads, as its owner counts them. */
@@ -68,11 +77,11 @@ struct shard {
     struct report reports[REPLICAS_MAX];
     struct shard_wish wish; /* Meaningful while wish_revision > 0. */
     int64_t wish_revision;
-    bool wish_in_txn; /* Its removal is on its way. */
+    bool wish_in_txn; /* Its removal is on its way, or `wish` itself. */
     struct told_state state;
     uint32_t state_calls;   /* In flight. */
     uint64_t state_next_ms; /* The owner is not asked earlier. */
-    uint64_t comer_gone_ms; /* Since when whoever comes is gone; 0: it is not. */
+    uint64_t comer_gone_ms; /* Since when whoever comes is gone, or a repair waits; 0: not. */
     struct shard_load load;
 };
 
@@ -302,6 +311,8 @@ bool flight_put_server(struct coord *coord, struct server *server,
 bool flight_remove_server(struct coord *coord, struct server *server);
 bool flight_remove_node_wish(struct coord *coord, uint64_t replica_id);
 bool flight_remove_shard_wish(struct coord *coord, uint32_t number);
+/* Only where there is none. */
+bool flight_put_shard_wish(struct coord *coord, uint32_t number, const struct shard_wish *wish);
 void flights_done(struct coord *coord, const struct coord_event *event);
 /* Sends what is filled and repeats what is due. */
 void flights_send(struct coord *coord, struct coord_out *out);
@@ -347,6 +358,26 @@ void change_ask(struct coord *coord, uint32_t number, struct coord_out *out);
 void change_drop(struct coord *coord);
 /* It is drained or removed: it is to own nothing. */
 bool node_is_leaving(const struct coord *coord, uint64_t replica_id);
+bool node_is_removed(const struct coord *coord, uint64_t replica_id);
+
+/* ---- change.c and repair.c ---- */
+struct change {
+    uint64_t adding, removing; /* 0: nobody. */
+};
+
+/* ---- repair.c: damaged replicas leave and come back ---- */
+/* It lives, and did not find this shard damaged. */
+bool replica_is_whole(struct coord *coord, uint32_t number, uint64_t replica_id);
+bool replica_is_damaged(struct coord *coord, uint32_t number, uint64_t replica_id);
+/* Of members, as far as their nodes live. */
+uint32_t repair_damaged_count(const struct coord *coord, uint32_t number);
+/* The next step of the repair that the shard's wish is; none while it waits. False: it is over. */
+bool repair_follow(struct coord *coord, uint32_t number, struct change *ret_change,
+                   struct coord_out *out);
+/* Its wish is taken away. */
+void repair_over(struct coord *coord, uint32_t number);
+/* Wishes the repair of a damaged member, if the others can do without it. */
+void repair_look(struct coord *coord, uint32_t number, struct coord_out *out);
 
 /* ---- expiry.c: game servers ---- */
 void expiry_run(struct coord *coord);

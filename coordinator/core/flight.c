@@ -178,7 +178,28 @@ bool flight_remove_shard_wish(struct coord *coord, uint32_t number)
                        &(struct target){ .kind = TARGET_SHARD_WISH, .shard = number });
 }
 
-/* Left in_txn until etcd's delete comes, unless somebody wished anew. */
+bool flight_put_shard_wish(struct coord *coord, uint32_t number, const struct shard_wish *wish)
+{
+    struct shard *shard = &coord->shards[number];
+    struct flight *flight = open_flight(coord, 1);
+    struct buf value = { 0 };
+
+    CHECK(!shard->wish_in_txn && shard->wish_revision == 0);
+    if (flight == NULL)
+        return false;
+    struct coord_write *write =
+        add(flight, &(struct target){ .kind = TARGET_SHARD_WISH, .shard = number });
+
+    shard_wish_encode(wish, &value);
+    write->key = keep(flight, cluster_key_shard_wish(coord->cluster_name, number));
+    write->value = arena_copy(&flight->arena, buf_slice(&value));
+    shard->wish = *wish;
+    shard->wish_in_txn = true;
+    buf_deinit(&value);
+    return true;
+}
+
+/* Left in_txn until etcd's change comes, unless somebody wished anew. */
 static void wish_done(struct coord *coord, const struct target *target, bool written)
 {
     if (written)

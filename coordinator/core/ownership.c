@@ -28,7 +28,7 @@ bool node_is_full(const struct coord *coord, const struct node *node)
     return coord->now_ms < node->full_until_ms;
 }
 
-/* A node does not say which of its shards are damaged, and need not: it is to be replaced. */
+/* Not an owner if anybody else can be: a node with damage, too, until all of it is repaired. */
 bool node_is_avoided(const struct coord *coord, const struct node *node)
 {
     return node->record.damaged_shards > 0 || node_is_full(coord, node) ||
@@ -225,6 +225,7 @@ static bool is_claimed(const struct coord *coord, const struct shard *shard)
 
 /* A candidate's rank; compared field by field, the greatest wins, the first of equals. */
 struct rank {
+    uint64_t whole;       /* 1: its replica is not damaged. */
     uint64_t writable;    /* 1: its disk has room. */
     uint64_t dot_epoch;   /* 0: it did not report. Promotion adopts the greatest log anyway, this */
     uint64_t dot_counter; /* saves fetching it. */
@@ -234,6 +235,8 @@ struct rank {
 
 static bool rank_above(const struct rank *a, const struct rank *b)
 {
+    if (a->whole != b->whole)
+        return a->whole > b->whole;
     if (a->writable != b->writable)
         return a->writable > b->writable;
     if (a->dot_epoch != b->dot_epoch)
@@ -251,6 +254,7 @@ static struct rank rank_of(const struct coord *coord, const struct shard *shard,
     const struct report *report = find_report(coord, shard, node->record.replica_id);
 
     return (struct rank){
+        .whole = !node_record_is_damaged(&node->record, (uint32_t)(shard - coord->shards)),
         .writable = !node_is_full(coord, node),
         .dot_epoch = report != NULL ? report->dot_epoch : 0,
         .dot_counter = report != NULL ? report->dot_counter : 0,
@@ -290,7 +294,8 @@ static bool relieve_owner(struct coord *coord, uint32_t number)
     struct shard *shard = &coord->shards[number];
     struct node *heir = node_find(coord, best_replica(coord, shard, false));
 
-    if (!shard_is_calm(coord, shard) || heir == NULL || node_is_full(coord, heir))
+    if (!shard_is_calm(coord, shard) || heir == NULL || node_is_full(coord, heir) ||
+        node_record_is_damaged(&heir->record, number))
         return true;
     coord->stats.evacuations++;
     return name_owner(coord, number, heir->record.replica_id, "owner's disk is full");
@@ -317,7 +322,9 @@ static bool check_owner(struct coord *coord, uint32_t number)
         if (owner->record.damaged_shards > 0) {
             const struct node *heir = node_find(coord, best_replica(coord, shard, false));
 
-            if (heir != NULL && heir->record.damaged_shards == 0)
+            if (heir != NULL && !node_record_is_damaged(&heir->record, number) &&
+                (heir->record.damaged_shards == 0 ||
+                 node_record_is_damaged(&owner->record, number)))
                 return name_owner(coord, number, heir->record.replica_id,
                                   "owner restarted with damage");
         }

@@ -280,7 +280,18 @@ static size_t tell_members(struct world *world, const struct coord_call *call, u
     Holdfast__Internal__V1__MemberStateResponse response =
         HOLDFAST__INTERNAL__V1__MEMBER_STATE_RESPONSE__INIT;
     struct shard_record record = world_shard(world, call->shard);
+    Holdfast__Internal__V1__MemberLag lags[CLUSTER_MEMBERS_MAX];
+    Holdfast__Internal__V1__MemberLag *list[CLUSTER_MEMBERS_MAX];
 
+    response.members = list;
+    for (uint32_t i = 0; i < record.member_count; i++) {
+        if (record.members[i] == record.owner)
+            continue;
+        list[response.n_members] = &lags[response.n_members];
+        holdfast__internal__v1__member_lag__init(list[response.n_members]);
+        list[response.n_members]->replica_id = record.members[i];
+        list[response.n_members++]->lag = world->member_lag;
+    }
     world->states++;
     response.epoch = record.epoch;
     response.config = record.config;
@@ -480,19 +491,35 @@ void world_wish_shard(struct world *world, uint32_t shard, const struct shard_wi
     put_now(world, cluster_key_shard_wish(CLUSTER, shard), &value);
 }
 
+static void put_node(struct world *world, struct node_record *record)
+{
+    struct buf value = { 0 };
+    uint64_t replica_id = record->replica_id;
+
+    snprintf(record->name, sizeof record->name, "node-%u", (unsigned)replica_id);
+    snprintf(record->address, sizeof record->address, "127.0.0.1:%u", 7000 + (unsigned)replica_id);
+    snprintf(record->peer_address, sizeof record->peer_address, "127.0.0.1:%u",
+             8000 + (unsigned)replica_id);
+    snprintf(record->version, sizeof record->version, "test");
+    node_record_encode(record, &value);
+    put_now(world, cluster_key_node(CLUSTER, replica_id), &value);
+}
+
+void world_node_damaged(struct world *world, uint64_t replica_id, uint64_t life, uint32_t shard)
+{
+    struct node_record record = { .replica_id = replica_id, .started_at_ms = life };
+
+    if (shard != UINT32_MAX)
+        node_record_mark_damaged(&record, shard);
+    put_node(world, &record);
+}
+
 void world_node_up_in(struct world *world, uint64_t replica_id, uint64_t life, const char *zone)
 {
     struct node_record record = { .replica_id = replica_id, .started_at_ms = life };
-    struct buf value = { 0 };
 
-    snprintf(record.name, sizeof record.name, "node-%u", (unsigned)replica_id);
-    snprintf(record.address, sizeof record.address, "127.0.0.1:%u", 7000 + (unsigned)replica_id);
-    snprintf(record.peer_address, sizeof record.peer_address, "127.0.0.1:%u",
-             8000 + (unsigned)replica_id);
-    snprintf(record.version, sizeof record.version, "test");
     snprintf(record.zone, sizeof record.zone, "%s", zone);
-    node_record_encode(&record, &value);
-    put_now(world, cluster_key_node(CLUSTER, replica_id), &value);
+    put_node(world, &record);
 }
 
 void world_node_down(struct world *world, uint64_t replica_id)
@@ -602,6 +629,14 @@ struct shard_record world_shard(struct world *world, uint32_t shard)
     CHECK(kv != NULL);
     CHECK(shard_record_decode(buf_slice(&kv->value), &record, NULL) == ERR_OK);
     return record;
+}
+
+bool world_shard_wish(struct world *world, uint32_t shard, struct shard_wish *ret_wish)
+{
+    struct cluster_key key = cluster_key_shard_wish(CLUSTER, shard);
+    const struct world_kv *kv = find(world, cluster_key_slice(&key));
+
+    return kv != NULL && shard_wish_decode(buf_slice(&kv->value), ret_wish, NULL) == ERR_OK;
 }
 
 uint32_t world_owned(struct world *world, uint64_t replica_id)

@@ -48,6 +48,7 @@ struct world {
     uint64_t searches, containments;       /* Calls. */
     bool unstarted;                        /* No owner has its START committed. */
     uint64_t learner_lag;                  /* What owners say of it. */
+    uint64_t member_lag;                   /* And of members. */
     uint64_t states;                       /* Calls. */
     uint64_t rates[WORLD_CUT_SHARDS];      /* What each has to do, operations a second. */
     uint64_t done_milli[WORLD_CUT_SHARDS]; /* And did, in thousandths. */
@@ -91,6 +92,9 @@ void world_report(struct world *world, uint64_t reporter, uint32_t shard, const 
 void world_wish_node(struct world *world, uint64_t replica_id, enum node_wish_kind kind);
 void world_unwish_node(struct world *world, uint64_t replica_id);
 void world_wish_shard(struct world *world, uint32_t shard, const struct shard_wish *wish);
+/* Registers, or says so in the same life: `shard` is damaged there; UINT32_MAX: none is. */
+void world_node_damaged(struct world *world, uint64_t replica_id, uint64_t life, uint32_t shard);
+bool world_shard_wish(struct world *world, uint32_t shard, struct shard_wish *ret_wish);
 /* Registers in a zone. */
 void world_node_up_in(struct world *world, uint64_t replica_id, uint64_t life, const char *zone);
 

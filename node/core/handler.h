@@ -118,6 +118,12 @@ struct apply_context {
     uint32_t uid_place; /* In the entry, of the first UID that a handler makes. */
 };
 
+struct member_lag {
+    uint64_t replica;
+    uint64_t lag; /* rep_member_lag. */
+    uint64_t silent_ms;
+};
+
 /* How far the replicas are, as the owner knows (docs/membership.md). */
 struct member_state {
     uint64_t epoch, config; /* Of the owner's START, which is committed. */
@@ -125,6 +131,8 @@ struct member_state {
     uint64_t learner_lag;   /* rep_learner_lag. */
     uint64_t learner_silent_ms;
     uint64_t operations; /* Writes proposed and strict reads taken since the start. */
+    struct member_lag members[MEMBERS_MAX]; /* But the owner. */
+    uint32_t member_count;
 };
 
 struct read_context {

@@ -374,6 +374,7 @@ bool rep_snapshot_fits(const struct rep *rep, uint64_t index, struct hash128 has
 bool rep_is_removed(const struct rep *rep)
 {
     return rep->promise.epoch > 0 && rep->promise.owner == 0 &&
+           (rep->role != REP_DAMAGED || rep->buried) &&
            rep->ticket_persisted >= rep->promise_ticket;
 }
 
@@ -398,7 +399,12 @@ bool rep_member_needs_snapshot(const struct rep *rep, uint64_t replica)
 
 uint64_t rep_learner_lag(const struct rep *rep)
 {
-    const struct rep_peer *peer = rep_peer_find(rep, rep->membership.learner);
+    return rep_member_lag(rep, rep->membership.learner);
+}
+
+uint64_t rep_member_lag(const struct rep *rep, uint64_t replica)
+{
+    const struct rep_peer *peer = rep_peer_find(rep, replica);
 
     CHECK(peer != NULL && rep->role == REP_OWNER);
     if (peer->matched_index < rep->start_index || peer->needs_snapshot)

@@ -50,6 +50,10 @@ struct rep_record {
     uint64_t epoch;
     uint64_t owner;
     struct membership membership;
+    /* None that was written before this process began is newer: nothing that an earlier life of
+     * this replica promised came from a later one, and what a damaged log forgot, this one covers.
+     */
+    bool confirmed;
 };
 
 /* What recovery found in log and database. Entries run from applied_index + 1 to the end, and
@@ -236,8 +240,13 @@ uint64_t rep_snapshot_source(const struct rep *rep);
  * are orphans at most (docs/membership.md, step 5). */
 bool rep_snapshot_fits(const struct rep *rep, uint64_t index, struct hash128 hash);
 /* A record named neither a member nor a learner of this id, and that is promised durably: whoever
- * owned the shard before it is refused for ever, so rows and log may go, all but the promise. */
+ * owned the shard before it is refused for ever, so rows and log may go, all but the promise. A
+ * damaged replica may have lost promises, and takes the word of no tombstone: it must have seen a
+ * confirmed record in this life. */
 bool rep_is_removed(const struct rep *rep);
+/* Owner only, of another member: committed entries that it has not made durable; UINT64_MAX until
+ * it has this epoch's START. */
+uint64_t rep_member_lag(const struct rep *rep, uint64_t replica);
 /* Per member or learner: last matched index (owner only; 0 unknown) and ms since it was heard. */
 bool rep_member_state(const struct rep *rep, uint64_t replica, uint64_t *ret_matched_index,
                       uint64_t *ret_heard_ms);

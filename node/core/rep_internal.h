@@ -142,6 +142,7 @@ struct rep {
     uint64_t retain_index;
     uint64_t snapshot_source;
     bool resumes; /* See rep_image. */
+    bool buried;  /* REP_DAMAGED: a confirmed record does not name it, and that is promised. */
     struct rep_seal_answer seal_answer;
     struct rep_fetch_answer fetch_answer;
 

@@ -156,6 +156,17 @@ static void bury(struct rep *rep, const struct rep_record *record, struct rep_ou
         rep_promise(rep, &tombstone, out);
 }
 
+/* It is to be removed, and nothing else: what is left of its promises is no proof of anything. */
+static void record_damaged(struct rep *rep, const struct rep_record *record, struct rep_out *out)
+{
+    struct promise tombstone = { record->membership.config, record->epoch, 0 };
+
+    if (!record->confirmed || membership_names(&record->membership, rep->self))
+        return;
+    bury(rep, record, out);
+    rep->buried = rep_promise_order(rep, &tombstone) == REP_SAME;
+}
+
 void rep_record(struct rep *rep, const struct rep_record *record, struct rep_out *out)
 {
     const struct membership *m = &record->membership;
@@ -164,6 +175,10 @@ void rep_record(struct rep *rep, const struct rep_record *record, struct rep_out
     if (record->generation < rep->generation || record->epoch < rep->known.epoch)
         return; /* An old one, read late. */
     rep->generation = record->generation;
+    if (rep->role == REP_DAMAGED) {
+        record_damaged(rep, record, out);
+        return;
+    }
     rep_know(rep, &asked);
     enum rep_order order = rep_promise_order(rep, &asked);
     bool resumes = rep->resumes && order == REP_SAME;
@@ -177,7 +192,7 @@ void rep_record(struct rep *rep, const struct rep_record *record, struct rep_out
         bury(rep, record, out);
         return;
     }
-    if (record->owner != rep->self || !rep->votes || rep->role == REP_DAMAGED || rep->quarantined)
+    if (record->owner != rep->self || !rep->votes || rep->quarantined)
         return;
     if ((order != REP_GREATER && !resumes) || !membership_has(m, rep->self))
         return;

@@ -200,6 +200,8 @@ static void event_step(struct shard *shard, const struct shard_event *event, str
         pass_to_rep(shard, REP_RECORD, event, out);
         break;
     case SHARD_RECEIVE:
+        if (rep_role(shard->rep) == REP_DAMAGED)
+            break; /* Whatever it answered would claim that something is absent. */
         if (event->message->type >= REP_MSG_SNAPSHOT_PULL)
             shard_snapshot_message(shard, event, out);
         else

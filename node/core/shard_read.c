@@ -174,6 +174,16 @@ static void tell_members(struct shard *shard)
         CHECK(rep_member_state(shard->rep, state.learner, &matched, &state.learner_silent_ms));
         state.learner_lag = rep_learner_lag(shard->rep);
     }
+    for (uint32_t i = 0; i < membership->count; i++) {
+        struct member_lag *member = &state.members[state.member_count];
+
+        member->replica = membership->members[i];
+        if (!rep_member_state(shard->rep, member->replica, &matched, &member->silent_ms) ||
+            member->replica == shard->self)
+            continue;
+        member->lag = rep_member_lag(shard->rep, member->replica);
+        state.member_count++;
+    }
     applier_set_members(shard->applier, &state);
 }
 

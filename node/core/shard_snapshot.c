@@ -327,7 +327,8 @@ static void drop_removed(struct shard *shard, struct shard_out *out)
 {
     struct meta empty;
 
-    if (!rep_is_removed(shard->rep) || rep_last_index(shard->rep) == 0)
+    bool empty_already = rep_last_index(shard->rep) == 0 && rep_role(shard->rep) != REP_DAMAGED;
+    if (!rep_is_removed(shard->rep) || empty_already)
         return;
     shard->snapshot.dropped++;
     shard->stopped = true;

@@ -94,11 +94,33 @@ static void on_deliver(void *user, uint32_t from, const struct shard_delivery *d
     deliveries_send(node->deliveries, from, delivery, request);
 }
 
+static void mark_damaged(void *user, const struct shard_view *view)
+{
+    struct node_record *record = user;
+
+    if (view->role == REP_DAMAGED)
+        node_record_mark_damaged(record, view->shard);
+}
+
+/* What was damaged and is repaired now is not named any more. */
+static void follow_damage(struct node *node)
+{
+    uint32_t known = node->self.damaged_shards;
+
+    node->self.damaged_shards = 0;
+    memset(node->self.damaged, 0, sizeof node->self.damaged);
+    shard_views_visit(node->views, mark_damaged, &node->self);
+    if (node->self.damaged_shards != known)
+        registry_update(node->registry, &node->self);
+}
+
 static void on_role_changed(void *user, uint32_t shard)
 {
     struct node *node = user;
     struct shard_view changed;
 
+    if (node->self.damaged_shards > 0)
+        follow_damage(node);
     if (shard_views_find(node->views, shard, &changed))
         log_event(node->log, LOG_INFO, "shard.role", LOG_N("shard", shard),
                   LOG_N("epoch", changed.epoch), LOG_N("owner", changed.owner),
@@ -444,13 +466,6 @@ static void address_of(const char *advertise, const char *listen, uint16_t port,
         snprintf(ret, 256, "%.*s:%u", (int)(colon - listen), listen, port);
 }
 
-static void count_damaged(void *user, const struct shard_view *view)
-{
-    uint32_t *count = user;
-
-    *count += view->role == REP_DAMAGED;
-}
-
 static void announce(struct node *node)
 {
     struct node_record *self = &node->self;
@@ -464,7 +479,7 @@ static void announce(struct node *node)
     address_of(node->config->peer_advertise, node->config->peer_listen, peers_port(node->peers),
                self->peer_address);
     self->started_at_ms = loop_wall_ms();
-    shard_views_visit(node->views, count_damaged, &self->damaged_shards);
+    shard_views_visit(node->views, mark_damaged, self);
     registry_announce(node->registry, self);
 }
 

@@ -1,6 +1,7 @@
 #include "node/io/registry.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/base/check.h"
 #include "runtime/etcd/etcd_lease.h"
@@ -21,8 +22,14 @@ struct registry {
     struct node_record record;
     bool announced;
     bool registered;
+    int64_t announced_revision; /* Of etcd when this process first registered; 0: it did not yet. */
+    int64_t synced_revision;    /* As of which the shards' records are all known. */
+    bool putting;               /* The record; `changed` since then: once more. */
+    bool changed;
     bool cluster_told;
 };
+
+static void put_record(void *user);
 
 static int compare_ids(const void *a, const void *b)
 {
@@ -52,6 +59,14 @@ static struct rep_record rep_record_of(const struct shard_record *record)
     return out;
 }
 
+/* As of the registration the record was this one, or an earlier one than this. */
+static bool is_confirmed(const struct registry *registry, const struct shard_entry *entry)
+{
+    int64_t begun = registry->announced_revision;
+
+    return begun > 0 && (entry->mod_revision > begun || registry->synced_revision >= begun);
+}
+
 static void tell_shard(struct registry *registry, uint32_t shard)
 {
     const struct shard_entry *entry = shard_map_find(registry->map, shard);
@@ -59,7 +74,18 @@ static void tell_shard(struct registry *registry, uint32_t shard)
     if (entry == NULL)
         return;
     struct rep_record record = rep_record_of(&entry->record);
+    record.confirmed = is_confirmed(registry, entry);
     registry->options.shard_changed(registry->options.user, shard, &record);
+}
+
+/* A put without an answer may come later than one that was sent after it. */
+static void look_at_own(struct registry *registry, const struct node_record *own)
+{
+    bool same_life = own->started_at_ms == registry->record.started_at_ms;
+
+    if (registry->registered && same_life &&
+        memcmp(own->damaged, registry->record.damaged, sizeof own->damaged) != 0)
+        loop_timer_start(&registry->put_timer, PUT_RETRY_MS);
 }
 
 static void tell(struct registry *registry, const struct cluster_key_parts *changed)
@@ -76,6 +102,8 @@ static void tell(struct registry *registry, const struct cluster_key_parts *chan
         break;
     case CLUSTER_KEY_NODE:
         node = shard_map_find_node(registry->map, changed->replica_id);
+        if (node != NULL && node->replica_id == registry->record.replica_id)
+            look_at_own(registry, node);
         if (node != NULL)
             registry->options.node_changed(registry->options.user, node);
         break;
@@ -114,7 +142,20 @@ static void on_deleted(void *context, struct slice key, int64_t revision)
           &(struct shard_map_event){ .deleted = true, .key = key, .mod_revision = revision });
 }
 
+/* What a damaged replica may trust is told once more (rep_record). */
 static void on_synced(void *context, int64_t revision)
+{
+    struct registry *registry = context;
+    bool news = registry->announced_revision > 0 &&
+                registry->synced_revision < registry->announced_revision &&
+                revision >= registry->announced_revision;
+
+    registry->synced_revision = revision;
+    if (news)
+        registry_replay(registry);
+}
+
+static void on_other_synced(void *context, int64_t revision)
 {
     (void)context;
     (void)revision;
@@ -145,7 +186,7 @@ static err start_mirrors(struct registry *registry)
             .prefix = cluster_key_slice(&keys[i]),
             .put = on_put,
             .deleted = on_deleted,
-            .synced = on_synced,
+            .synced = i == MIRROR_SHARDS ? on_synced : on_other_synced,
             .context = registry,
         };
         err e = etcd_mirror_start(registry->etcd, &options, &registry->mirrors[i]);
@@ -170,11 +211,13 @@ static void on_record_put(void *context, err e, const struct etcd_txn_result *re
 {
     struct registry *registry = context;
 
-    (void)result;
+    registry->putting = false;
+    if (e == ERR_OK && registry->announced_revision == 0)
+        registry->announced_revision = result->header.revision;
     if (e == ERR_OK)
         set_registered(registry, true);
-    else
-        loop_timer_start(&registry->put_timer, PUT_RETRY_MS);
+    if (e != ERR_OK || registry->changed)
+        loop_timer_start(&registry->put_timer, e != ERR_OK ? PUT_RETRY_MS : 0);
 }
 
 /* A put of the same record under the same lease: repeating it does no harm. */
@@ -188,11 +231,17 @@ static void put_record(void *user)
     if (registry->lease == NULL || etcd_lease_id(registry->lease) == 0 ||
         etcd_rolled_back(registry->etcd))
         return;
+    if (registry->putting) {
+        registry->changed = true;
+        return;
+    }
     node_record_encode(&registry->record, &value);
     struct etcd_kv kv = { .key = cluster_key_slice(&key),
                           .value = buf_slice(&value),
                           .lease = etcd_lease_id(registry->lease) };
-    if (etcd_put(registry->etcd, &kv, 0, on_record_put, registry, NULL) != ERR_OK)
+    registry->changed = false;
+    registry->putting = etcd_put(registry->etcd, &kv, 0, on_record_put, registry, NULL) == ERR_OK;
+    if (!registry->putting)
         loop_timer_start(&registry->put_timer, PUT_RETRY_MS);
     buf_deinit(&value);
 }
@@ -300,6 +349,13 @@ void registry_announce(struct registry *registry, const struct node_record *reco
     registry->announced = true;
     registry->record = *record;
     start_lease(registry);
+}
+
+void registry_update(struct registry *registry, const struct node_record *record)
+{
+    CHECK(registry->announced && record->replica_id == registry->record.replica_id);
+    registry->record = *record;
+    put_record(registry);
 }
 
 void registry_replay(struct registry *registry)

@@ -41,6 +41,8 @@ void registry_withdraw(struct registry *registry);
 void registry_free(struct registry *registry);
 /* Puts this node's record under a lease, and keeps it there. Once. */
 void registry_announce(struct registry *registry, const struct node_record *record);
+/* What it says changed: it is put again, under the same lease. */
+void registry_update(struct registry *registry, const struct node_record *record);
 /* Tells shard_changed about every shard again, as when the worker has just been made. */
 void registry_replay(struct registry *registry);
 

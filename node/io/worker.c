@@ -55,6 +55,11 @@ static bool pace_holds(const struct pace *pace)
 static void publish(struct worker *worker, uint32_t shard)
 {
     const struct slot *slot = &worker->slots[shard];
+
+    if (slot->damaged) {
+        shard_views_publish_damaged(worker->options.views, shard);
+        return;
+    }
     shard_views_publish(worker->options.views, slot->shard, slot->checkpoints, slot->replayed);
 }
 
@@ -425,11 +430,19 @@ static void report_damage(struct worker *worker, uint32_t shard, err e)
               LOG_S("error", err_text(e)), LOG_S("what", text));
 }
 
+/* Nothing of it is used, and nobody gets an answer from it: what is left is to find out whether it
+ * was removed, and then to be dropped (rep_is_removed). */
 static void give_up(struct worker *worker, uint32_t shard, err e)
 {
+    struct node_log_shard known;
+
     report_damage(worker, shard, e);
+    node_log_shard_get(worker->options.store_log, shard, &known);
     worker->slots[shard].damaged = true;
-    shard_views_publish_damaged(worker->options.views, shard);
+    struct shard_image husk = {
+        .rep = { .damaged = true, .promise = known.promise, .log_first_index = 1 }
+    };
+    CHECK(adopt(worker, shard, &husk) == ERR_OK);
 }
 
 err worker_recovery_adopt(struct worker *worker, uint32_t shard, struct recovery *recovery)
@@ -511,7 +524,7 @@ void worker_record(struct worker *worker, uint32_t shard, const struct rep_recor
 
     if (slot->shard == NULL) {
         struct shard_image image = { 0 };
-        if (slot->damaged || !membership_names(&record->membership, worker->options.self))
+        if (!membership_names(&record->membership, worker->options.self))
             return;
         /* Nothing was ever promised here: an empty log says the truth. */
         image.rep.log_first_index = 1;
@@ -561,7 +574,7 @@ err worker_call(struct worker *worker, const struct worker_request *request)
     uint32_t shard = request->shard;
 
     if (shard >= worker->options.shard_count || worker->slots[shard].shard == NULL ||
-        worker->slots[shard].install != INSTALL_NONE)
+        worker->slots[shard].damaged || worker->slots[shard].install != INSTALL_NONE)
         return ERR_NOT_FOUND;
     if (method_find(request->method)->route == METHOD_SHARD_VIEW) {
         worker_backup_call(worker, shard, request->call, request->method, request->bytes);

@@ -40,7 +40,7 @@ struct backup {
 /* One shard at this node. */
 struct slot {
     struct shard *shard; /* NULL: not held here. */
-    bool damaged;        /* Not recovered: must not be made anew. */
+    bool damaged;        /* Not recovered; `shard` waits to be removed, with nothing in it. */
     bool flush_listed;
     uint32_t open_entries;  /* Proposed here and not yet committed. */
     uint64_t durable_index; /* Covered by a finished db_flush. */

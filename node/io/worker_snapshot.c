@@ -149,8 +149,12 @@ static void start_anew(struct worker *worker, struct snapshot_job *job)
     worker->held--;
     slot->install = INSTALL_NONE;
     job->recovery.image.rep.resumes = slot->resumes;
+    bool repaired = slot->damaged;
+    slot->damaged = false;
     if (worker_recovery_adopt(worker, job->shard, &job->recovery) != ERR_OK)
         return;
+    if (repaired && worker->options.ops.role_changed != NULL)
+        worker->options.ops.role_changed(worker->options.user, job->shard);
     log_event(worker->options.log, LOG_INFO,
               job->recovery.image.rep.applied_index > 0 ? "shard.snapshot_installed"
                                                         : "shard.dropped",

@@ -108,7 +108,9 @@ static int set_up(void **state)
     node_up(f, 2, "b");
     node_up(f, 3, "c");
     for (uint32_t i = 0; i < SHARDS; i++)
-        place(f, i, &(struct shard_wish){ 3, { 1 + i % 3, 1 + (i + 1) % 3, 1 + (i + 2) % 3 } });
+        place(f, i,
+              &(struct shard_wish){ .member_count = 3,
+                                    .members = { 1 + i % 3, 1 + (i + 1) % 3, 1 + (i + 2) % 3 } });
     *state = f;
     return 0;
 }
@@ -235,7 +237,7 @@ static void a_rebalance_separates_replicas_of_one_zone(void **state)
 
     node_up(f, 4, "a");
     for (uint32_t i = 0; i < SHARDS; i++)
-        place(f, i, &(struct shard_wish){ 3, { 1, 4, 2 } });
+        place(f, i, &(struct shard_wish){ .member_count = 3, .members = { 1, 4, 2 } });
     assert_int_equal(member_plan_rebalance(&f->plan, &moves, &count), ERR_OK);
     assert_int_equal(count, SHARDS);
     for (uint32_t i = 0; i < SHARDS; i++) {

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/hex.h"
 #include "runtime/cluster/record_fields.h"
 
 static const char *const phase_words[] = { [SHARD_STABLE] = "stable", [SHARD_JOINT] = "joint" };
@@ -33,6 +34,20 @@ static json_t *decimal_list(const uint64_t *numbers, uint32_t count)
     for (uint32_t i = 0; i < count; i++)
         CHECK(json_array_append_new(list, decimal(numbers[i])) == 0);
     return list;
+}
+
+/* As far as there are any. */
+static void put_bytes(json_t *object, const char *name, const uint8_t *bytes, size_t size)
+{
+    char text[2 * sizeof((struct node_record *)NULL)->damaged + 1];
+
+    while (size > 0 && bytes[size - 1] == 0)
+        size--;
+    if (size == 0)
+        return;
+    CHECK(2 * size < sizeof text);
+    hex_print(bytes, size, text);
+    put(object, name, json_string(text));
 }
 
 /* Appends and frees `object`. */
@@ -96,6 +111,7 @@ void node_record_encode(const struct node_record *record, struct buf *out)
     put(object, "version", json_string(record->version));
     put(object, "started_at_ms", decimal(record->started_at_ms));
     put(object, "damaged_shards", json_integer(record->damaged_shards));
+    put_bytes(object, "damaged", record->damaged, sizeof record->damaged);
     print(object, out);
 }
 
@@ -113,6 +129,7 @@ err node_record_decode(struct slice json, struct node_record *ret_record,
     record_text(&f, "version", record.version, sizeof record.version);
     record.started_at_ms = record_u64(&f, "started_at_ms");
     record.damaged_shards = record_u32(&f, "damaged_shards");
+    record_bytes_or_zero(&f, "damaged", record.damaged, sizeof record.damaged);
     err e = record_fields_close(&f, ret_why);
     if (e == ERR_OK)
         e = node_record_validate(&record, ret_why);
@@ -220,6 +237,8 @@ void shard_wish_encode(const struct shard_wish *wish, struct buf *out)
 
     CHECK(shard_wish_validate(wish, NULL) == ERR_OK);
     put(object, "members", decimal_list(wish->members, wish->member_count));
+    if (wish->repair != 0)
+        put(object, "repair", decimal(wish->repair));
     print(object, out);
 }
 
@@ -229,6 +248,7 @@ err shard_wish_decode(struct slice json, struct shard_wish *ret_wish, struct rec
     struct shard_wish wish = { 0 };
 
     wish.member_count = record_u64_list(&f, "members", wish.members, CLUSTER_MEMBERS_MAX);
+    wish.repair = record_u64_or_zero(&f, "repair");
     err e = record_fields_close(&f, ret_why);
     if (e == ERR_OK)
         e = shard_wish_validate(&wish, ret_why);

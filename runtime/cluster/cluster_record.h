@@ -57,7 +57,8 @@ struct node_record {
     char zone[64];           /* May be empty: every such node counts as one zone. */
     char version[64];        /* Of the binary; 1 to 63 bytes. */
     uint64_t started_at_ms;  /* Unix time. */
-    uint32_t damaged_shards; /* Found at its start: it cannot serve them. */
+    uint32_t damaged_shards; /* Found at its start, not repaired yet: it cannot serve them. */
+    uint8_t damaged[CLUSTER_SHARDS_MAX / 8]; /* Which: a bit each. None: an older program's. */
 };
 
 enum shard_phase { SHARD_STABLE, SHARD_JOINT };
@@ -88,10 +89,12 @@ struct node_wish {
     enum node_wish_kind kind;
 };
 
-/* Who an operator wants to hold a shard. In etcd until it is so, or cannot be. */
+/* Who is to hold a shard. In etcd until it is so, or cannot be. */
 struct shard_wish {
     uint32_t member_count; /* 1 to CLUSTER_MEMBERS_MAX, no id twice. */
     uint64_t members[CLUSTER_MEMBERS_MAX];
+    uint64_t repair; /* The one of them that is damaged: it leaves and comes back. 0: an operator's
+                      * wish. */
 };
 
 enum server_state { SERVER_LIVE, SERVER_EXPIRING };
@@ -144,6 +147,8 @@ NODISCARD err shard_wish_validate(const struct shard_wish *wish, struct record_e
 NODISCARD err coordinator_record_validate(const struct coordinator_record *record,
                                           struct record_error *ret_why);
 
+void node_record_mark_damaged(struct node_record *record, uint32_t shard);
+bool node_record_is_damaged(const struct node_record *record, uint32_t shard);
 /* A member or a new member. */
 bool shard_record_has_member(const struct shard_record *record, uint64_t replica_id);
 /* 1 to 4096 and a power of two. */

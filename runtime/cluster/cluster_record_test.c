@@ -74,6 +74,11 @@ static void other_records_come_back_as_written(void **state)
     struct buf json = { 0 };
     (void)state;
 
+    node_record_mark_damaged(&node, 0);
+    node_record_mark_damaged(&node, 13);
+    node_record_mark_damaged(&node, 13);
+    assert_int_equal(node.damaged_shards, 2);
+
     cluster_record_encode(&cluster, &json);
     assert_int_equal(cluster_record_decode(buf_slice(&json), &cluster_out, NULL), ERR_OK);
     assert_memory_equal(&cluster, &cluster_out, sizeof cluster);

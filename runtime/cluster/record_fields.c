@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/hex.h"
 
 __attribute__((format(printf, 2, 3))) static void refuse(struct record_fields *fields,
                                                          const char *format, ...)
@@ -109,6 +110,21 @@ uint64_t record_u64_or_zero(struct record_fields *fields, const char *name)
     bool there = fields->object != NULL && json_object_get(fields->object, name) != NULL;
 
     return there ? record_u64(fields, name) : 0;
+}
+
+void record_bytes_or_zero(struct record_fields *fields, const char *name, uint8_t *ret_bytes,
+                          size_t size)
+{
+    const json_t *value = fields->object != NULL ? json_object_get(fields->object, name) : NULL;
+
+    memset(ret_bytes, 0, size);
+    if (value == NULL)
+        return;
+    struct slice text = { (const uint8_t *)json_string_value(value), json_string_length(value) };
+
+    if (!json_is_string(value) || text.size > 2 * size ||
+        hex_parse(text, text.size / 2, ret_bytes) != ERR_OK)
+        refuse(fields, "%s: not hexadecimal text of at most %zu bytes", name, size);
 }
 
 int64_t record_i64(struct record_fields *fields, const char *name)

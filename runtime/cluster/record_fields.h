@@ -34,6 +34,10 @@ uint32_t record_u32(struct record_fields *fields, const char *name);
 /* An array of decimal strings; returns how many. */
 uint32_t record_u64_list(struct record_fields *fields, const char *name, uint64_t *ret_numbers,
                          uint32_t count_max);
+/* Hexadecimal text of at most `size` bytes; what it leaves out, or all when there is no such field,
+ * is 0. */
+void record_bytes_or_zero(struct record_fields *fields, const char *name, uint8_t *ret_bytes,
+                          size_t size);
 /* One of `words`; its index. */
 uint32_t record_word(struct record_fields *fields, const char *name, const char *const *words,
                      uint32_t word_count);

@@ -1,4 +1,5 @@
 /* What a record must satisfy, whether it was built here or read from etcd. */
+#include "runtime/base/check.h"
 #include "runtime/cluster/cluster_record.h"
 
 #include <inttypes.h>
@@ -203,7 +204,24 @@ err shard_wish_validate(const struct shard_wish *wish, struct record_error *ret_
 {
     if (wish->member_count == 0)
         return record_refuse(ERR_INVALID, ret_why, "shard wish: members: empty");
+    if (wish->repair != 0 && !has(wish->members, wish->member_count, wish->repair))
+        return record_refuse(ERR_INVALID, ret_why, "shard wish: repair: %" PRIu64 " is no member",
+                             wish->repair);
     return check_members("shard wish: members", wish->members, wish->member_count, ret_why);
+}
+
+void node_record_mark_damaged(struct node_record *record, uint32_t shard)
+{
+    CHECK(shard < CLUSTER_SHARDS_MAX);
+    if (node_record_is_damaged(record, shard))
+        return;
+    record->damaged[shard / 8] |= (uint8_t)(1u << shard % 8);
+    record->damaged_shards++;
+}
+
+bool node_record_is_damaged(const struct node_record *record, uint32_t shard)
+{
+    return (record->damaged[shard / 8] >> shard % 8 & 1) != 0;
 }
 
 bool shard_record_has_member(const struct shard_record *record, uint64_t replica_id)

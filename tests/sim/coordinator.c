@@ -39,6 +39,67 @@ static void step(struct sim *sim, uint32_t place, struct coord_event event)
         look_at_audit(sim, c);
 }
 
+/* ---- repairs ---- */
+/* Of a change in which somebody leaves and nobody comes; 0: it is no such record. */
+static uint64_t who_leaves(const struct shard_record *record)
+{
+    if (record->phase != SHARD_JOINT || record->new_member_count >= record->member_count)
+        return 0;
+    for (uint32_t i = 0; i < record->member_count; i++) {
+        bool stays = false;
+        for (uint32_t j = 0; j < record->new_member_count; j++)
+            stays |= record->new_members[j] == record->members[i];
+        if (!stays)
+            return record->members[i];
+    }
+    return 0;
+}
+
+/* Who is damaged leaves only while all others are there and whole, as far as its coordinator knows
+ * when it first says so. */
+static void check_repair(struct sim *sim, uint32_t place, const struct coord_write *write)
+{
+    struct cluster_key_parts parts = cluster_key_parse(SIM_CLUSTER, write->key);
+    const struct coord *core = sim->coords[place].core;
+    struct shard_record record;
+
+    if (parts.kind != CLUSTER_KEY_SHARD || write->remove ||
+        shard_record_decode(write->value, &record, NULL) != ERR_OK || who_leaves(&record) == 0)
+        return;
+    const struct node_record *leaver = coord_find_node(core, who_leaves(&record));
+    const struct shard_record *now = coord_find_shard(core, parts.shard);
+
+    if (now == NULL || now->phase != SHARD_STABLE || leaver == NULL ||
+        !node_record_is_damaged(leaver, parts.shard))
+        return;
+    for (uint32_t i = 0; i < record.new_member_count; i++) {
+        const struct node_record *node = coord_find_node(core, record.new_members[i]);
+        if (node == NULL || node_record_is_damaged(node, parts.shard))
+            sim_fail(sim, parts.shard, "a repair begins while node %u is away or damaged",
+                     (uint32_t)record.new_members[i]);
+    }
+}
+
+/* It dies between the two halves of a repair: the next one must bring the replica back. */
+static void look_at_repairs(struct sim *sim, const struct sim_coord *c)
+{
+    for (uint32_t i = 0; i < sim->shard_count && c->elected; i++) {
+        struct cluster_key wish_key = cluster_key_shard_wish(SIM_CLUSTER, i);
+        struct cluster_key key = cluster_key_shard(SIM_CLUSTER, i);
+        const struct etcd_kv *wish_kv = etcd_find(sim, cluster_key_slice(&wish_key));
+        const struct etcd_kv *kv = etcd_find(sim, cluster_key_slice(&key));
+        struct shard_wish wish;
+        struct shard_record record;
+
+        if (wish_kv == NULL || kv == NULL ||
+            shard_wish_decode(buf_slice(&wish_kv->value), &wish, NULL) != ERR_OK ||
+            shard_record_decode(buf_slice(&kv->value), &record, NULL) != ERR_OK)
+            continue;
+        sim->counts.repairs_resumed +=
+            wish.repair != 0 && !shard_record_has_member(&record, wish.repair);
+    }
+}
+
 /* ---- transactions ---- */
 static void txn_encode(const struct coord_txn *txn, struct buf *out)
 {
@@ -87,6 +148,10 @@ static void txn_send(struct sim *sim, uint32_t place, const struct coord_txn *tx
     bool reached = net_etcd_reachable(sim, proc);
     bool faulty = !sim->healing && sim_chance(sim, 120) && !sim_without(sim, WITHOUT_txns);
 
+    for (uint32_t i = 0; i < txn->write_count && txn->ticket > sim->coords[place].ticket; i++)
+        check_repair(sim, place, &txn->writes[i]);
+    if (txn->ticket > sim->coords[place].ticket)
+        sim->coords[place].ticket = txn->ticket;
     txn_encode(txn, &event.bytes);
     if (reached && !faulty) {
         sim_later(sim, delay_ms, &event);
@@ -357,6 +422,8 @@ static struct coord_limits limits(void)
     l.change_lag_entries = 20;
     l.change_silent_ms = 1000;
     l.change_abort_ms = 1200;
+    l.repair_wait_ms = 400;
+    l.repair_upgrade_ms = 1500;
     l.audit_interval_ms = 400;
     l.audit_timeout_ms = 2000;
     return l;
@@ -403,6 +470,7 @@ void coord_start(struct sim *sim, uint32_t place)
     c->key[0] = '\0';
     c->elected = false;
     c->audit_cuts = 0;
+    c->ticket = 0;
     c->down_until_ms = 0;
     etcd_mirror_forget(sim, PROC_COORD + place);
     sim_later(
@@ -424,6 +492,8 @@ static void count_up(struct sim *sim, const struct sim_coord *c)
     sim->counts.changes_aborted += stats.changes_aborted;
     sim->counts.drained += stats.drained;
     sim->counts.exchanges += stats.exchanges;
+    sim->counts.repairs_begun += stats.repairs_begun;
+    sim->counts.repairs_done += stats.repairs_done;
 }
 
 void coord_kill(struct sim *sim, uint32_t place)
@@ -434,6 +504,7 @@ void coord_kill(struct sim *sim, uint32_t place)
         return;
     sim_say(sim, "coord %u  dies", place);
     count_up(sim, c);
+    look_at_repairs(sim, c);
     c->life++;
     c->paused_until_ms = 0;
     coord_free(c->core);

@@ -119,12 +119,33 @@ static void move_shard(struct sim *sim, uint32_t shard, const struct sim_node *t
     buf_deinit(&value);
 }
 
+/* Nobody who holds the shard has a flipped bit or is gone, and no member changes; but it may be
+ * that very node that learns. */
+bool members_spare(const struct sim *sim, uint32_t shard, const struct sim_node *node)
+{
+    struct shard_record record;
+
+    if (sim->rotten_node != 0 || sim->node_count < 3 || !find_record(sim, shard, &record) ||
+        record.phase != SHARD_STABLE || record.member_count < sim->replicas)
+        return false;
+    if (record.learner != 0 ? record.learner != node->id
+                            : !shard_record_has_member(&record, node->id))
+        return false;
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        const struct sim_node *other = &sim->nodes[i];
+        if (shard_record_has_member(&record, other->id) &&
+            (other->gone || slot_rots(&other->slots[shard])))
+            return false;
+    }
+    return true;
+}
+
 /* A majority of every shard must stay, disks intact: one at a time, and nobody else is damaged. */
 static bool may_go(const struct sim *sim, const struct sim_node *node)
 {
     struct shard_record record;
 
-    if (sim->rotten_node != 0 || !node->up || !is_kept(node) || kept_count(sim) <= sim->replicas)
+    if (rot_anywhere(sim) || !node->up || !is_kept(node) || kept_count(sim) <= sim->replicas)
         return false;
     for (uint32_t i = 0; i < sim->node_count; i++) {
         const struct sim_node *other = &sim->nodes[i];
@@ -161,7 +182,7 @@ static void make_one(struct sim *sim)
         (void)come(sim);
         break;
     case 1:
-        if (is_kept(node) && sim->rotten_node == 0 && kept_count(sim) > sim->replicas)
+        if (is_kept(node) && kept_count(sim) > sim->replicas)
             remove_node(sim, node);
         break;
     case 2:
@@ -213,9 +234,7 @@ void members_heal(struct sim *sim)
 /* ---- how it must end ---- */
 static bool slot_is_empty(const struct slot *slot)
 {
-    if (slot->damaged)
-        return true;
-    return !slot->installing && slot->db.count == 0 &&
+    return !slot->damaged && !slot->installing && slot->db.count == 0 &&
            (slot->shard == NULL || rep_last_index(shard_rep(slot->shard)) == 0);
 }
 
@@ -226,8 +245,6 @@ bool members_settled(const struct sim *sim, uint32_t shard)
 
     if (!find_record(sim, shard, &record))
         return false;
-    if (sim->members_ms == 0)
-        return true;
     if (record.phase != SHARD_STABLE || record.learner != 0 ||
         record.member_count != sim->replicas || etcd_find(sim, cluster_key_slice(&key)) != NULL)
         return false;

@@ -114,7 +114,7 @@ static void on_call(struct sim *sim, struct sim_node *node, struct sim_event *ev
     call->number = event->number;
     buf_append(&call->request, body.data, body.size);
     CHECK(request_shard(call->method, body, sim->shard_count, &call->shard, &refusal) == ERR_OK);
-    if (node->slots[call->shard].shard == NULL) {
+    if (node->slots[call->shard].shard == NULL || node->slots[call->shard].damaged) {
         send_reply(sim, node, call, &(struct shard_reply){ .status = REPLY_NOT_OWNER },
                    (struct slice){ 0 });
         call_end(call);
@@ -252,7 +252,7 @@ void node_step(struct sim *sim, struct sim_node *node, uint32_t shard, struct sh
 }
 
 /* ---- etcd ---- */
-static void put_record(struct sim *sim, struct sim_node *node)
+static void put_record(struct sim *sim, struct sim_node *node, int64_t lease)
 {
     struct node_record record = { .replica_id = node->id, .started_at_ms = node->started_ms };
     struct cluster_key key = cluster_key_node(SIM_CLUSTER, node->id);
@@ -261,12 +261,17 @@ static void put_record(struct sim *sim, struct sim_node *node)
     snprintf(record.name, sizeof record.name, "node-%u", node->id);
     snprintf(record.address, sizeof record.address, "10.0.0.%u:7000", node->id);
     snprintf(record.peer_address, sizeof record.peer_address, "10.0.0.%u:7001", node->id);
-    snprintf(record.version, sizeof record.version, "sim");
-    for (uint32_t i = 0; i < sim->shard_count; i++)
-        record.damaged_shards += node->slots[i].damaged;
+    snprintf(record.version, sizeof record.version, "sim-%u", node->apply_version_max);
+    for (uint32_t i = 0; i < sim->shard_count; i++) {
+        if (node->slots[i].damaged)
+            node_record_mark_damaged(&record, i);
+    }
     node_record_encode(&record, &value);
-    node->lease = etcd_lease_grant(sim, LEASE_TTL_MS);
-    etcd_put(sim, cluster_key_slice(&key), buf_slice(&value), node->lease);
+    node->lease = lease;
+    node->record_changed = false;
+    etcd_put(sim, cluster_key_slice(&key), buf_slice(&value), lease);
+    if (node->registered_revision == 0)
+        node->registered_revision = sim->etcd.revision;
     buf_deinit(&value);
     sim_say(sim, "node %u   registers", node->id);
 }
@@ -277,7 +282,9 @@ static void keep_lease(struct sim *sim, struct sim_node *node)
         return;
     node->renew_next_ms = sim->now_ms + LEASE_KEEP_MS;
     if (node->lease == 0 || !etcd_lease_keep(sim, node->lease))
-        put_record(sim, node);
+        put_record(sim, node, etcd_lease_grant(sim, LEASE_TTL_MS));
+    else if (node->record_changed)
+        put_record(sim, node, node->lease);
 }
 
 static void sort_ids(const uint64_t *ids, uint32_t count, uint64_t *ret_ids)
@@ -321,6 +328,23 @@ static void make_shard(struct sim *sim, struct sim_node *node, uint32_t shard)
     node->slots[shard].applied_seen = 0;
 }
 
+/* As the registry's range of all that comes after the registration, some time. */
+static void confirm_records(struct sim *sim, struct sim_node *node)
+{
+    for (uint32_t i = 0; i < sim->shard_count; i++) {
+        struct cluster_key key = cluster_key_shard(SIM_CLUSTER, i);
+        const struct etcd_kv *kv = etcd_find(sim, cluster_key_slice(&key));
+        struct shard_record record;
+
+        if (!node->slots[i].damaged || node->slots[i].shard == NULL || kv == NULL)
+            continue;
+        CHECK(shard_record_decode(buf_slice(&kv->value), &record, NULL) == ERR_OK);
+        struct rep_record rep = rep_record_of(&record);
+        rep.confirmed = true;
+        node_step(sim, node, i, &(struct shard_event){ .type = SHARD_RECORD, .record = &rep });
+    }
+}
+
 void node_changed(struct sim *sim, struct sim_node *node, const struct etcd_change *change)
 {
     struct cluster_key_parts parts = cluster_key_parse(SIM_CLUSTER, buf_slice(&change->key));
@@ -330,8 +354,10 @@ void node_changed(struct sim *sim, struct sim_node *node, const struct etcd_chan
         return;
     CHECK(shard_record_decode(buf_slice(&change->value), &record, NULL) == ERR_OK);
     struct rep_record rep = rep_record_of(&record);
+    rep.confirmed =
+        node->registered_revision > 0 && change->mod_revision > node->registered_revision;
     node->owners[parts.shard] = (uint32_t)record.owner;
-    if (node->slots[parts.shard].damaged || node->slots[parts.shard].installing)
+    if (node->slots[parts.shard].installing)
         return;
     if (node->slots[parts.shard].shard == NULL) {
         if (!membership_names(&rep.membership, node->id))
@@ -360,7 +386,8 @@ static void send_report(struct sim *sim, struct sim_node *node, const struct com
 
     for (uint32_t i = 0; i < sim->shard_count; i++) {
         const struct shard *shard = node->slots[i].shard;
-        if (shard == NULL || rep_owner(shard_rep(shard)) != complaint->owner ||
+        if (shard == NULL || node->slots[i].damaged ||
+            rep_owner(shard_rep(shard)) != complaint->owner ||
             rep_owner_silent_ms(shard_rep(shard)) < complaint->silent_ms_min)
             continue;
         size_t n = request.n_shards++;
@@ -395,7 +422,7 @@ static void look_at_owners(struct sim *sim, struct sim_node *node)
     for (uint32_t i = 0; i < sim->shard_count; i++) {
         const struct shard *shard = node->slots[i].shard;
         uint64_t owner = shard != NULL ? rep_owner(shard_rep(shard)) : 0;
-        if (owner == 0 || owner == node->id ||
+        if (owner == 0 || owner == node->id || node->slots[i].damaged ||
             sim->now_ms < node->reported_ms[owner] + CLAIM_AGAIN_MS)
             continue;
         uint64_t closed = node->closed_ms[owner];
@@ -455,6 +482,8 @@ static void on_tick(struct sim *sim, struct sim_node *node)
     if (sim_chance(sim, 8 + sim->checkpoint / 2))
         node_db_flush(sim, node);
     keep_lease(sim, node);
+    if (node->registered_revision > 0 && net_etcd_reachable(sim, node->id) && sim_chance(sim, 30))
+        confirm_records(sim, node);
     look_at_owners(sim, node);
     node_later(sim, node, TICK_MS, (struct sim_event){ .kind = EV_NODE_TICK });
 }
@@ -473,12 +502,24 @@ static void on_message(struct sim *sim, struct sim_node *node, const struct sim_
     rep_message_deinit(&message);
 }
 
+/* The last few, in no order: see rot_promise. */
+static void note_promise(struct slot *slot)
+{
+    const struct promise *last = &slot->disk.promise;
+
+    if (last->epoch > slot->promised.epoch)
+        slot->promised = *last;
+    if (last->epoch > slot->promises[(slot->promise_count + SIM_PROMISES - 1) % SIM_PROMISES].epoch)
+        slot->promises[slot->promise_count++ % SIM_PROMISES] = *last;
+}
+
 static void on_synced(struct sim *sim, struct sim_node *node, uint32_t shard,
                       const struct sim_event *event)
 {
     struct slot *slot = &node->slots[shard];
 
     sim_disk_sync(&slot->disk, event->from);
+    note_promise(slot);
     slot->syncing = false;
     node_step(sim, node, shard,
               &(struct shard_event){ .type = SHARD_PERSISTED, .ticket = event->from });
@@ -554,8 +595,10 @@ void node_event(struct sim *sim, struct sim_event *event)
     case EV_DAMAGE:
         sim->counts.damage_stops++;
         sim_say(sim, "node %u   stops: its disk is damaged", node->id);
-        node->broken = true;
+        node->broken = event->from == 0;
         node_crash(sim, node);
+        if (!node->broken)
+            sim_later(sim, 100, &(struct sim_event){ .kind = EV_RESTART, .node = node->id });
         break;
     case EV_TOO_OLD:
         program_too_old(sim, node);
@@ -572,6 +615,8 @@ void node_start(struct sim *sim, struct sim_node *node)
     node->up = true;
     node->started_ms = SIM_UNIX_MS + sim->now_ms;
     node->lease = 0;
+    node->registered_revision = 0;
+    node->record_changed = false;
     node->renew_next_ms = 0;
     for (uint32_t i = 0; i < PROCS; i++) {
         node->heard_ms[i] = sim->now_ms;

@@ -197,10 +197,11 @@ static bool read_rows(const struct db_rows *db, struct slice wanted, struct buf 
 }
 
 /* RocksDB or the log says which file; the node says so and stops (node/io/worker_load.c). */
-void node_stop_on_damage(struct sim *sim, const struct sim_node *node)
+void node_stop_on_damage(struct sim *sim, const struct sim_node *node, bool of_log)
 {
     sim_later(sim, 0,
-              &(struct sim_event){ .kind = EV_DAMAGE, .node = node->id, .life = node->life });
+              &(struct sim_event){
+                  .kind = EV_DAMAGE, .node = node->id, .life = node->life, .from = of_log });
 }
 
 void node_load(struct sim *sim, struct sim_node *node, uint32_t shard, const struct need *need)
@@ -225,7 +226,7 @@ void node_load(struct sim *sim, struct sim_node *node, uint32_t shard, const str
         event.bytes = rows;
         if (!readable) {
             buf_deinit(&event.bytes);
-            node_stop_on_damage(sim, node);
+            node_stop_on_damage(sim, node, false);
             return;
         }
         event.kind = EV_ROWS;
@@ -285,7 +286,7 @@ void node_rows_arrive(struct sim *sim, struct sim_node *node, struct sim_event *
     if (read_rows(&node->slots[shard].db, buf_slice(&event->bytes), &rows))
         give_rows(sim, node, shard, buf_slice(&rows));
     else
-        node_stop_on_damage(sim, node);
+        node_stop_on_damage(sim, node, false);
     buf_deinit(&rows);
 }
 
@@ -317,7 +318,8 @@ void node_log_arrives(struct sim *sim, struct sim_node *node, struct sim_event *
 
     while (from + count <= to && count < count_max && sim_disk_entry(disk, from + count) != NULL) {
         if (from + count == node->slots[shard].rotten_index) {
-            node_stop_on_damage(sim, node);
+            node->slots[shard].marked = true;
+            node_stop_on_damage(sim, node, true);
             return;
         }
         count++;
@@ -423,7 +425,8 @@ static void check_cut(struct sim *sim, const struct sim_node *node, uint32_t sha
     for (uint32_t i = 0; i < sim->node_count; i++) {
         const struct sim_node *other = &sim->nodes[i];
         const struct slot *slot = &other->slots[shard];
-        if (other == node || slot->shard == NULL || rep_is_removed(shard_rep(slot->shard)) ||
+        if (other == node || slot->shard == NULL || slot->damaged ||
+            rep_is_removed(shard_rep(slot->shard)) ||
             !rep_member_state(rep, other->id, &matched, &heard_ms) ||
             rep_member_needs_snapshot(rep, other->id) || heard_ms > sim->lag_ms_max / 2)
             continue;
@@ -522,66 +525,6 @@ static uint32_t timers_of(const struct db_rows *db, struct shard_row *ret_rows)
     return count;
 }
 
-/* Reads the rotten entry as a start does, with one bit flipped: its checksum must tell. */
-static bool log_is_damaged(struct sim *sim, struct slot *slot)
-{
-    const struct entry *entry = sim_disk_entry(&slot->disk, slot->rotten_index);
-    struct entry *decoded = NULL;
-    struct buf bytes = { 0 };
-
-    if (slot->rotten_index == 0 || entry == NULL)
-        return false; /* Cut since. */
-    buf_append(&bytes, entry->encoded.data, entry->encoded.size);
-    uint64_t bit = sim_between(sim, 0, bytes.size * 8 - 1);
-    bytes.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-    if (entry_decode(buf_slice(&bytes), &decoded) == ERR_OK) {
-        sim_fail(sim, 0, "a flipped bit of entry %llu is not noticed",
-                 (unsigned long long)slot->rotten_index);
-        entry_unref(decoded);
-    }
-    buf_deinit(&bytes);
-    return true;
-}
-
-/* All timers are read at a start. */
-static bool timers_are_damaged(const struct db_rows *db)
-{
-    for (uint32_t i = 0; i < db->count; i++) {
-        if (db->rows[i]->rotten && db->rows[i]->key[0] == TABLE_TIMER)
-            return true;
-    }
-    return false;
-}
-
-static bool rot_log(struct sim *sim, struct slot *slot)
-{
-    if (slot->disk.count == 0)
-        return false;
-    slot->rotten_index = sim_between(sim, slot->disk.first_index, sim_disk_last_index(&slot->disk));
-    return true;
-}
-
-static bool rot_database(struct sim *sim, struct slot *slot)
-{
-    if (slot->db.count == 0)
-        return false;
-    slot->db.rows[sim_between(sim, 0, slot->db.count - 1)]->rotten = true;
-    return true;
-}
-
-bool node_disk_rot(struct sim *sim, struct sim_node *node)
-{
-    uint32_t shard = (uint32_t)sim_between(sim, 0, sim->shard_count - 1);
-    bool log = sim_chance(sim, 500);
-    struct slot *slot = &node->slots[shard];
-
-    if (log ? !rot_log(sim, slot) : !rot_database(sim, slot))
-        return false;
-    sim_say(sim, "node %u   has a bit flipped in the %s of s%u", node->id, log ? "log" : "database",
-            shard);
-    return true;
-}
-
 struct shard_limits node_limits(const struct sim *sim, const struct sim_node *node)
 {
     struct shard_limits limits = shard_limits_default();
@@ -601,6 +544,27 @@ uint64_t slot_number(const struct slot *slot, uint32_t shard)
     return slot->installs << 16 | shard;
 }
 
+/* Nothing of it is used: as node/io/worker.c. */
+static void make_husk(struct sim *sim, struct sim_node *node, uint32_t shard)
+{
+    struct shard_limits limits = node_limits(sim, node);
+    struct slot *slot = &node->slots[shard];
+
+    if (!slot->marked) {
+        sim->counts.shards_damaged++;
+        rot_promise(sim, slot);
+    }
+    slot->marked = true;
+    slot->damaged = true;
+    slot->commit_seen = 0;
+    slot->applied_seen = 0;
+    struct shard_image husk = {
+        .rep = { .damaged = true, .promise = slot->disk.promise, .log_first_index = 1 }
+    };
+    CHECK(shard_new(shard, node->id, &limits, node_handlers(), &husk, &slot->shard) == ERR_OK);
+    sim_say(sim, "node %u   s%u is damaged: it is not served from here", node->id, shard);
+}
+
 bool node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard)
 {
     struct shard_limits limits = node_limits(sim, node);
@@ -609,12 +573,11 @@ bool node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard)
     if (slot->reset_due)
         node_log_reset(slot);
     slot->reset_due = false; /* Durably, before the shard takes its first step. */
+    slot->damaged = false;
     if (slot->db.meta.size == 0 && slot->disk.count == 0 && slot->disk.promise.epoch == 0)
         return true;
-    if (log_is_damaged(sim, slot) || timers_are_damaged(&slot->db)) {
-        slot->damaged = true;
-        sim->counts.shards_damaged++;
-        sim_say(sim, "node %u   s%u is damaged: it is not served from here", node->id, shard);
+    if (slot->marked || rot_in_log(sim, slot) || rot_in_timers(&slot->db)) {
+        make_husk(sim, node, shard);
         return true;
     }
     struct shard_row *timers = mem_zalloc(sizeof *timers * (slot->db.count + 1u));

@@ -90,7 +90,7 @@ void node_page_arrives(struct sim *sim, struct sim_node *node, uint32_t shard,
     while (place + count < view->count && count < 64 && bytes < bytes_max) {
         const struct db_row *row = view->rows[place + count];
         if (row->rotten) {
-            node_stop_on_damage(sim, node);
+            node_stop_on_damage(sim, node, false);
             return;
         }
         bytes += row->key_size + row->value->size;
@@ -141,6 +141,20 @@ void node_log_reset(struct slot *slot)
 {
     sim_disk_reset(&slot->disk);
     slot->rotten_index = 0;
+    slot->marked = false;
+}
+
+/* Whoever it promised in any life may not find it without that promise. */
+static void repair_look(struct sim *sim, struct sim_node *node, uint32_t shard)
+{
+    const struct slot *slot = &node->slots[shard];
+    const struct promise *now = &slot->disk.promise;
+
+    sim->counts.damaged_dropped++;
+    node->record_changed = true;
+    if (now->epoch < slot->promised.epoch || now->config < slot->promised.config)
+        sim_fail(sim, shard, "node %u comes back and has forgotten what it promised", node->id);
+    trouble_amid_repair(sim, node);
 }
 
 void node_install(struct sim *sim, struct sim_node *node, uint32_t shard,
@@ -162,6 +176,8 @@ void node_install(struct sim *sim, struct sim_node *node, uint32_t shard,
     case INSTALL_START:
         sim->counts.snapshots++;
         slot->installing = false;
+        if (slot->damaged)
+            repair_look(sim, node, shard);
         if (!node_recover_slot(sim, node, shard))
             program_stop(sim, node);
         if (slot->shard != NULL)

@@ -7,7 +7,8 @@
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 
-#define UNUSED_SLACK_MS 500u /* Clocks differ. */
+#define REPAIR_MS_MIN   1000u /* Less than what coordinators wait (coordinator.c). */
+#define UNUSED_SLACK_MS 500u  /* Clocks differ. */
 #define WINDOW_MS_MIN   (15u * 60u * 1000u)
 
 struct oracle *oracle_new(struct sim *sim)
@@ -301,10 +302,32 @@ uint64_t oracle_committed(const struct sim *sim, uint32_t shard)
     return sim->oracle->shards[shard].count;
 }
 
+/* A repair whose replica has left is given up only when that does not come for a while, or is not
+ * wanted any more. */
+static void look_at_wish(struct sim *sim, uint32_t shard, bool remove)
+{
+    struct cluster_key key = cluster_key_shard_wish(SIM_CLUSTER, shard);
+    const struct etcd_kv *kv = etcd_find(sim, cluster_key_slice(&key));
+    struct shard_wish wish;
+
+    if (!remove) {
+        sim->repair_ms[shard] = sim->now_ms;
+        return;
+    }
+    if (kv == NULL || shard_wish_decode(buf_slice(&kv->value), &wish, NULL) != ERR_OK ||
+        wish.repair == 0 || members_hold(sim, shard, &sim->nodes[wish.repair - PROC_NODE]))
+        return;
+    if (sim->now_ms - sim->repair_ms[shard] < REPAIR_MS_MIN &&
+        !sim->nodes[wish.repair - PROC_NODE].removed)
+        sim_fail(sim, shard, "the repair of node %u is forgotten half way", (uint32_t)wish.repair);
+}
+
 void oracle_coord_write(struct sim *sim, struct slice key, bool remove)
 {
     struct cluster_key_parts parts = cluster_key_parse(SIM_CLUSTER, key);
 
+    if (parts.kind == CLUSTER_KEY_SHARD_WISH)
+        look_at_wish(sim, parts.shard, remove);
     if (parts.kind != CLUSTER_KEY_SERVER_KNOWN || sim->damaged)
         return;
     struct cluster_key live = cluster_key_server_live(SIM_CLUSTER, parts.incarnation);
@@ -353,11 +376,11 @@ static bool shard_converged(const struct sim *sim, uint32_t number)
         return false;
     for (uint32_t n = 0; n < sim->node_count; n++) {
         const struct slot *slot = &sim->nodes[n].slots[number];
-        if (sim->nodes[n].broken || slot->damaged)
-            continue; /* Repair is not there yet. */
+        if (sim->nodes[n].broken)
+            continue; /* What it holds is not repaired yet. */
         if (!members_hold(sim, number, &sim->nodes[n]))
             continue;
-        if (!slot_converged(sim, number, slot))
+        if (slot->damaged || !slot_converged(sim, number, slot))
             return false;
         serving += shard_serves(slot->shard);
     }
@@ -447,8 +470,7 @@ void oracle_check_end(struct sim *sim)
         uint32_t count;
         CHECK(state_checkpoint_begin(state, &writes, &count));
         for (uint32_t n = 0; n < sim->node_count; n++) {
-            if (!sim->nodes[n].broken && !sim->nodes[n].slots[i].damaged &&
-                members_hold(sim, i, &sim->nodes[n]))
+            if (!sim->nodes[n].broken && members_hold(sim, i, &sim->nodes[n]))
                 check_slot(sim, &sim->nodes[n], i, writes, count);
         }
         state_checkpoint_end(state, false);

@@ -54,12 +54,14 @@ void program_stop(struct sim *sim, const struct sim_node *node)
               &(struct sim_event){ .kind = EV_TOO_OLD, .node = node->id, .life = node->life });
 }
 
-/* A member's version counts: only one that was taken for a later program may meet more. */
+/* A member's version counts: only one that was taken for a later program may meet more, or one that
+ * left and comes back. */
 void program_meets_later(struct sim *sim, const struct sim_node *node, uint32_t shard)
 {
     const struct rep *rep = shard_rep(node->slots[shard].shard);
 
-    if (!node->ran_later && membership_has(rep_membership(rep), node->id))
+    if (!node->ran_later && membership_has(rep_membership(rep), node->id) &&
+        members_hold(sim, shard, node))
         sim_fail(sim, shard, "node %u is a member, and is sent entries that it cannot apply",
                  node->id);
     program_stop(sim, node);

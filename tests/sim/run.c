@@ -206,6 +206,9 @@ static void etcd_side(struct sim *sim, struct sim_event *event)
     case EV_MEMBERS:
         members_event(sim);
         break;
+    case EV_ROT:
+        rot_event(sim);
+        break;
     case EV_TROUBLE:
         trouble_event(sim, event);
         break;

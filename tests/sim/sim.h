@@ -29,6 +29,7 @@
 #define SIM_TELL_MS     500u /* Of watermarks: runs are short. */
 #define SIM_CURRENCIES  2u
 #define SIM_TEXT_BYTES  640u
+#define SIM_PROMISES    4u
 
 /* Processes by number: nodes are their replica ids. */
 enum {
@@ -55,7 +56,7 @@ enum sim_kind {
     EV_INSTALL,     /* a step of a snapshot's installation; number: shard      */
     EV_CHECKPOINT,  /* a checkpoint's rows are in the database; number: shard  */
     EV_RESTART,     /*                                                         */
-    EV_DAMAGE,      /* a row that cannot be read: the node stops for good      */
+    EV_DAMAGE,      /* what cannot be read; from: an entry of the log. The node stops */
     EV_TOO_OLD,     /* its program cannot apply what its owner sends: it stops */
     EV_MIRROR,      /* changes of etcd reach a process                         */
     EV_ETCD_TICK,   /* leases lapse                                            */
@@ -72,6 +73,7 @@ enum sim_kind {
     EV_RENEW,       /* game server's heartbeat                                 */
     EV_ATTACH,      /* a late (re)registration reaches etcd                    */
     EV_MEMBERS,     /* an operator, or a node that comes or goes for good       */
+    EV_ROT,         /* a bit flips on some disk                                */
     EV_TROUBLE,     /* number: a node that crashes, or PROC_COORD; 0: anything */
     EV_KINDS
 };
@@ -89,7 +91,8 @@ enum sim_kind {
     X(get_operations) X(policies) X(deposed_calls) X(late_packets_applied) X(shards_damaged)       \
     X(damage_stops) X(snapshots) X(snapshot_views) X(snapshot_parts) X(snapshots_abandoned)        \
     X(installs_cut) X(promotions_resumed) X(changes_begun) X(changes_done) X(changes_aborted)      \
-    X(drained) X(exchanges) X(replicas_dropped) X(joint_promotions)                                                                            \
+    X(drained) X(exchanges) X(replicas_dropped) X(joint_promotions)                                \
+    X(repairs_begun) X(repairs_done) X(repairs_resumed) X(damaged_dropped) X(promises_rotten)      \
     X(transfers_local) X(transfers_opened) X(transfers_settled) X(transfers_refunded)              \
     X(transfers_cancelled) X(transfers_across_owners) X(credits_repeated)                          \
     X(told_at_decision) X(settles_of_several)                                                      \
@@ -220,7 +223,11 @@ struct slot {
     bool installing;           /* There is no shard meanwhile. */
     bool reset_due;            /* Durable, with a switch to a snapshot: the log is to be emptied. */
     uint64_t rotten_index;     /* The entry in the log with a flipped bit; 0: none. */
-    bool damaged;              /* Found at a start: not loaded, not served. */
+    bool marked;               /* Durable, until the log is emptied: damage was found. */
+    bool damaged;              /* Found at a start: `shard` waits to be removed. */
+    struct promise promises[SIM_PROMISES]; /* Made before; what rot may leave of them. */
+    uint32_t promise_count;
+    struct promise promised; /* The greatest that was ever durable. */
 };
 
 struct node_call {
@@ -259,6 +266,8 @@ struct sim_node {
     uint64_t renewed_ms;
     uint64_t renew_next_ms;
     uint64_t started_ms;
+    int64_t registered_revision;     /* Of etcd, when this life registered first; 0: it did not. */
+    bool record_changed;             /* It is to be put again. */
     uint32_t owners[SIM_SHARDS_MAX]; /* Of shards, as it has heard from etcd; 0: never. */
 };
 
@@ -274,6 +283,7 @@ struct sim_coord {
     uint64_t renewed_ms;
     bool elected;
     uint64_t audit_cuts; /* Counted by this life, as of the last look. */
+    uint64_t ticket;     /* The last one sent; one that is not above it is sent again. */
 };
 
 /* ---- routers ---- */
@@ -401,7 +411,10 @@ struct sim {
     uint32_t replicas, first_nodes; /* Of node_count nodes the others may come later. */
     uint32_t members_ms;            /* Members change about so often; 0: never. */
     uint32_t members_made;
-    uint32_t rotten_node; /* At most one, so that a majority stays; 0: none. */
+    uint32_t rot_ms; /* Bits flip about so often, more than otherwise; 0: they do not. */
+    uint64_t rots_made;
+    uint64_t repair_ms[SIM_SHARDS_MAX]; /* When a coordinator last wished a repair. */
+    uint32_t rotten_node; /* Its database is damaged: at most one, for good; 0: none. */
     uint64_t duel_next_ms;
     uint32_t duel_voter, duel_claimant; /* Of the last duel. */
     uint64_t deadline_ms;
@@ -477,12 +490,11 @@ void node_checkpoint(struct sim *sim, struct sim_node *node, uint32_t shard);
 void node_checkpoint_done(struct sim *sim, struct sim_node *node, uint32_t shard);
 void node_db_flush(struct sim *sim, struct sim_node *node);
 void node_checkpoint_of(const struct db_rows *db, struct sim_checkpoint *ret_checkpoint);
-void node_stop_on_damage(struct sim *sim, const struct sim_node *node);
+/* Of its log or its database. */
+void node_stop_on_damage(struct sim *sim, const struct sim_node *node, bool of_log);
 /* False: its program is too old for what it finds. */
 bool node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard);
 void node_recover(struct sim *sim, struct sim_node *node);
-/* Flips a bit of the log or of the database; false: there was nothing to flip. */
-bool node_disk_rot(struct sim *sim, struct sim_node *node);
 /* What a crash leaves on the disk. */
 void node_disk_crash(struct sim *sim, struct sim_node *node);
 void db_copy(struct db_rows *to, const struct db_rows *from);
@@ -513,6 +525,19 @@ void node_install(struct sim *sim, struct sim_node *node, uint32_t shard,
                   const struct sim_event *event);
 /* Step 7 of an installation; at a start too, if a crash came before it. */
 void node_log_reset(struct slot *slot);
+/* ---- rot.c ---- */
+void rot_choose(struct sim *sim);
+void rot_event(struct sim *sim);
+/* Flips a bit of the node's log or database, if any may be, and perhaps lets it start anew. */
+void rot_flip(struct sim *sim, struct sim_node *node);
+/* The replica has a flipped bit, found or not; some has. */
+bool slot_rots(const struct slot *slot);
+bool rot_anywhere(const struct sim *sim);
+/* What a start finds: an entry whose checksum is wrong; a timer's row that cannot be read. */
+bool rot_in_log(struct sim *sim, struct slot *slot);
+bool rot_in_timers(const struct db_rows *db);
+/* What is left of the promises in a log that was found damaged. */
+void rot_promise(struct sim *sim, struct slot *slot);
 /* ---- node_delivery.c ---- */
 struct delivery_packet {
     uint32_t to, shard;
@@ -584,6 +609,10 @@ void trouble_event(struct sim *sim, const struct sim_event *event);
 /* Leaves one who wants to own a shard with one voter, before the others hear of it. */
 void trouble_duel(struct sim *sim, uint32_t claimant);
 void trouble_heal(struct sim *sim);
+/* The node stops, and comes back. */
+void trouble_crash(struct sim *sim, struct sim_node *node);
+/* A damaged replica has just dropped what it had: whoever leads may die, or the node. */
+void trouble_amid_repair(struct sim *sim, struct sim_node *node);
 
 /* ---- members.c ---- */
 void members_choose(struct sim *sim);
@@ -591,6 +620,8 @@ void members_event(struct sim *sim);
 void members_heal(struct sim *sim);
 /* The record is as it must be in the end, and whoever it does not name holds nothing. */
 bool members_settled(const struct sim *sim, uint32_t shard);
+/* A bit of the replica there may be flipped: a majority of the others stays. */
+bool members_spare(const struct sim *sim, uint32_t shard, const struct sim_node *node);
 /* The record names it. */
 bool members_hold(const struct sim *sim, uint32_t shard, const struct sim_node *node);
 

@@ -64,6 +64,7 @@ void trouble_choose(struct sim *sim)
     sim->part_bytes = (uint32_t)sim_between(sim, 256, 4096);
     leave_out(sim);
     members_choose(sim);
+    rot_choose(sim);
 }
 
 static void later(struct sim *sim, uint32_t proc, uint64_t low, uint64_t high)
@@ -78,7 +79,7 @@ static struct sim_node *any_node(struct sim *sim)
 }
 
 /* ---- nodes ---- */
-static void crash(struct sim *sim, struct sim_node *node)
+void trouble_crash(struct sim *sim, struct sim_node *node)
 {
     if (!node->up)
         return;
@@ -90,12 +91,12 @@ static void crash(struct sim *sim, struct sim_node *node)
 static void crash_some(struct sim *sim)
 {
     if (!sim_chance(sim, 120)) {
-        crash(sim, any_node(sim));
+        trouble_crash(sim, any_node(sim));
         return;
     }
     for (uint32_t i = 0; i < sim->node_count; i++) {
         if (sim_chance(sim, 700))
-            crash(sim, &sim->nodes[i]);
+            trouble_crash(sim, &sim->nodes[i]);
     }
 }
 
@@ -383,18 +384,31 @@ static void unseat(struct sim *sim)
     }
 }
 
-/* At most one node a run: repair is not there yet, and a majority must stay. */
+/* On any node, as long as a majority of every shard stays: found at the next start, and repaired.
+ */
 static void flip_bit(struct sim *sim)
 {
     struct sim_node *node = any_node(sim);
 
-    if (sim->rotten_node != 0 || sim->members_ms > 0 || sim->node_count < 3 ||
-        !sim_chance(sim, 300) || !node_disk_rot(sim, node))
+    if (sim_chance(sim, 600))
+        rot_flip(sim, node);
+}
+
+void trouble_amid_repair(struct sim *sim, struct sim_node *node)
+{
+    if (sim->healing)
         return;
-    sim->rotten_node = node->id;
-    sim->counts.bits_flipped++;
-    if (sim_chance(sim, 700))
-        crash(sim, node);
+    for (uint32_t i = 0; i < sim->coord_count; i++) {
+        if (sim->coords[i].core == NULL || !sim->coords[i].elected || !sim_chance(sim, 300) ||
+            sim_without(sim, WITHOUT_coordinators))
+            continue;
+        sim->counts.coordinators_killed++;
+        coord_kill(sim, i);
+        later(sim, PROC_COORD + i, 1, 1500);
+    }
+    if (sim_chance(sim, 100) && !sim_without(sim, WITHOUT_crashes))
+        sim_later(sim, sim_between(sim, 0, 200),
+                  &(struct sim_event){ .kind = EV_TROUBLE, .number = node->id });
 }
 
 /* A game server's lease ends early; it is back at its next heartbeat, which the coordinators hear
@@ -497,9 +511,9 @@ void trouble_heal(struct sim *sim)
         sim->nodes[i].skew_ms = sim->nodes[i].skew_ms > 0 ? 100 : -100;
     }
     /* In some runs one disk stays full: the others carry on, and get its shards. Not where nodes
-     * are replaced: it may be the only one that could take a replica. */
-    if (sim->node_count >= 3 && sim->members_ms == 0 && sim_chance(sim, 250) &&
-        !sim_without(sim, WITHOUT_fulls)) {
+     * are replaced, or replicas repaired: it may be the only one that could take a replica. */
+    if (sim->node_count >= 3 && sim->members_ms == 0 && sim->counts.bits_flipped == 0 &&
+        sim_chance(sim, 250) && !sim_without(sim, WITHOUT_fulls)) {
         struct sim_node *node = any_node(sim);
         node->full_until_ms = UINT64_MAX;
         sim_say(sim, "node %u   has no disk left for good", node->id);

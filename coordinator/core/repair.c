@@ -1,0 +1,221 @@
+/*
+ * repair: a replica that its own node found damaged leaves its shard and comes back empty, to be
+ * filled by the others (docs/membership.md, "Repair"). It is wished in etcd, like an operator's
+ * move, and the record says which half is done: while it names the replica, and that is damaged, it
+ * is to leave; once it does not, it is to come. So any coordinator goes on where the last one
+ * stopped. A node says what it found damaged in its record, and takes it out once it dropped it.
+ *
+ * A replica leaves only while all others are there, whole and near: three with one damaged need
+ * both others already, so for the time being nothing is lost. Two damaged ones are left alone.
+ */
+#include <string.h>
+
+#include "coordinator/core/coord_private.h"
+
+#define MEMBERS_MIN 3u  /* Of two, the one that is left is no majority. */
+#define ASK_FACTOR  10u /* Nobody waits: owners are asked more rarely than about a learner. */
+
+static bool has(const uint64_t *ids, uint32_t count, uint64_t id)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (ids[i] == id)
+            return true;
+    }
+    return false;
+}
+
+bool replica_is_damaged(struct coord *coord, uint32_t number, uint64_t replica_id)
+{
+    const struct node *node = node_find(coord, replica_id);
+
+    return node != NULL && node_record_is_damaged(&node->record, number);
+}
+
+bool replica_is_whole(struct coord *coord, uint32_t number, uint64_t replica_id)
+{
+    const struct node *node = node_find(coord, replica_id);
+
+    return node != NULL && !node_record_is_damaged(&node->record, number);
+}
+
+uint32_t repair_damaged_count(const struct coord *coord, uint32_t number)
+{
+    const struct shard *shard = &coord->shards[number];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < coord->node_count && shard->mod_revision > 0; i++) {
+        const struct node_record *node = &coord->nodes[i].record;
+
+        count += node_record_is_damaged(node, number) &&
+                 shard_record_has_member(&shard->record, node->replica_id);
+    }
+    return count;
+}
+
+/* ---- who ---- */
+/* The one member that is damaged, as long as it is the only one; 0: nobody. */
+static uint64_t find_damaged(struct coord *coord, uint32_t number)
+{
+    const struct shard_record *record = &coord->shards[number].record;
+
+    if (repair_damaged_count(coord, number) != 1)
+        return 0;
+    for (uint32_t i = 0; i < record->member_count; i++) {
+        if (replica_is_damaged(coord, number, record->members[i]))
+            return record->members[i];
+    }
+    return 0;
+}
+
+static bool is_up_long(struct coord *coord, uint64_t replica_id)
+{
+    const struct node *node = node_find(coord, replica_id);
+
+    return node != NULL && coord->now_ms - node->since_ms >= coord->limits.repair_wait_ms;
+}
+
+/* As the owner of this epoch said a moment ago. */
+static bool is_near(const struct coord *coord, const struct shard *shard, uint64_t replica_id)
+{
+    const struct told_state *state = &shard->state;
+
+    if (state->epoch != shard->record.epoch ||
+        coord->now_ms - state->told_ms > coord->limits.report_valid_ms)
+        return false;
+    if (replica_id == shard->record.owner)
+        return true;
+    for (uint32_t i = 0; i < state->member_count; i++) {
+        const struct told_member *member = &state->members[i];
+
+        if (member->replica_id == replica_id)
+            return member->lag <= coord->limits.change_lag_entries &&
+                   member->silent_ms <= coord->limits.change_silent_ms;
+    }
+    return false;
+}
+
+/* An upgrade is under way: the others might go on to entries that the damaged one's program cannot
+ * apply, were it away. Not for ever: at worst that node stops until it is upgraded too. */
+static bool waits_for_upgrade(struct coord *coord, uint64_t damaged, uint64_t other)
+{
+    const struct node *node = node_find(coord, damaged);
+
+    return strcmp(node->record.version, node_find(coord, other)->record.version) != 0 &&
+           coord->now_ms - node->since_ms < coord->limits.repair_upgrade_ms;
+}
+
+/* All others are there, whole, and near. Asks the owner if only that is not known. */
+static bool can_do_without(struct coord *coord, uint32_t number, uint64_t damaged,
+                           struct coord_out *out)
+{
+    struct shard *shard = &coord->shards[number];
+    const struct shard_record *record = &shard->record;
+    bool near = true;
+
+    if (record->member_count < MEMBERS_MIN || !is_up_long(coord, damaged))
+        return false;
+    for (uint32_t i = 0; i < record->member_count; i++) {
+        uint64_t other = record->members[i];
+
+        if (other == damaged)
+            continue;
+        if (!replica_is_whole(coord, number, other) || !is_up_long(coord, other) ||
+            waits_for_upgrade(coord, damaged, other))
+            return false;
+        near = near && is_near(coord, shard, other);
+    }
+    if (!near && shard->state_calls == 0 && coord->now_ms >= shard->state_next_ms) {
+        change_ask(coord, number, out);
+        shard->state_next_ms = coord->now_ms + ASK_FACTOR * coord->limits.change_ask_ms;
+    }
+    return near;
+}
+
+/* One shard of a node after the other, and no more of them all than change members at a time. */
+static bool may_begin(const struct coord *coord, uint64_t damaged)
+{
+    uint32_t open = 0;
+
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
+        const struct shard *shard = &coord->shards[i];
+
+        if ((shard->wish_revision == 0 && !shard->wish_in_txn) || shard->wish.repair == 0)
+            continue;
+        open++;
+        if (shard->wish.repair == damaged)
+            return false;
+    }
+    return open < coord->limits.changes_max;
+}
+
+void repair_look(struct coord *coord, uint32_t number, struct coord_out *out)
+{
+    struct shard *shard = &coord->shards[number];
+    const struct shard_record *record = &shard->record;
+    struct shard_wish wish = { .member_count = record->member_count };
+
+    if (shard->wish_revision > 0 || shard->wish_in_txn)
+        return;
+    wish.repair = find_damaged(coord, number);
+    if (wish.repair == 0 || node_is_removed(coord, wish.repair) || !may_begin(coord, wish.repair))
+        return;
+    if (!can_do_without(coord, number, wish.repair, out))
+        return;
+    for (uint32_t i = 0; i < record->member_count; i++)
+        wish.members[i] = record->members[i];
+    if (flight_put_shard_wish(coord, number, &wish))
+        log_event(coord->log, LOG_WARN, "coordinator.repair_begun", LOG_N("shard", number),
+                  LOG_N("replica", wish.repair));
+}
+
+/* ---- how ---- */
+/* Whether a repair that stands still is to be waited for. */
+static bool waits(struct coord *coord, struct shard *shard)
+{
+    if (shard->comer_gone_ms == 0)
+        shard->comer_gone_ms = coord->now_ms;
+    return coord->now_ms - shard->comer_gone_ms < coord->limits.change_abort_ms;
+}
+
+static bool may_come_back(struct coord *coord, uint32_t number, uint64_t replica_id)
+{
+    const struct node *node = node_find(coord, replica_id);
+
+    return node != NULL && !node_record_is_damaged(&node->record, number) &&
+           !node_is_full(coord, node) && !node_is_leaving(coord, replica_id);
+}
+
+void repair_over(struct coord *coord, uint32_t number)
+{
+    const struct shard *shard = &coord->shards[number];
+    uint64_t replica = shard->wish.repair;
+    bool done = has(shard->record.members, shard->record.member_count, replica) &&
+                replica_is_whole(coord, number, replica);
+
+    coord->stats.repairs_done += done;
+    coord->stats.repairs_given_up += !done;
+    log_event(coord->log, done ? LOG_INFO : LOG_WARN,
+              done ? "coordinator.repair_done" : "coordinator.repair_given_up",
+              LOG_N("shard", number), LOG_N("replica", replica));
+}
+
+bool repair_follow(struct coord *coord, uint32_t number, struct change *ret_change,
+                   struct coord_out *out)
+{
+    struct shard *shard = &coord->shards[number];
+    uint64_t replica = shard->wish.repair;
+    bool is_member = has(shard->record.members, shard->record.member_count, replica);
+
+    if (node_is_removed(coord, replica) || (is_member && replica_is_whole(coord, number, replica)))
+        return false;
+    if (is_member && find_damaged(coord, number) == replica &&
+        can_do_without(coord, number, replica, out))
+        ret_change->removing = replica;
+    if (!is_member && may_come_back(coord, number, replica))
+        ret_change->adding = replica;
+    if (ret_change->adding != 0 || ret_change->removing != 0) {
+        shard->comer_gone_ms = 0;
+        return true;
+    }
+    return waits(coord, shard);
+}

@@ -1,0 +1,268 @@
+#include "coordinator/core/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "runtime/cluster/shard_change.h"
+
+#define SHARDS 8u
+#define WAIT   20000u /* More than every pause of a repair. */
+
+static bool names(struct world *world, uint32_t shard, uint64_t id)
+{
+    struct shard_record record = world_shard(world, shard);
+
+    return shard_record_has_member(&record, id) || record.learner == id;
+}
+
+static uint32_t members(struct world *world, uint32_t shard)
+{
+    return world_shard(world, shard).member_count;
+}
+
+/* Node 3 restarted, and found its replica of shard 5 damaged. */
+static struct world *world_damaged(void)
+{
+    struct world *world = world_new();
+
+    world_start(world);
+    world_run(world, WAIT);
+    world_node_damaged(world, 3, 2, 5);
+    return world;
+}
+
+static void a_damaged_replica_leaves_and_comes_back(void **state)
+{
+    struct world *world = world_damaged();
+    struct shard_wish wish;
+
+    (void)state;
+    world_run(world, WAIT);
+    assert_int_equal(members(world, 5), 2);
+    assert_false(names(world, 5, 3));
+    assert_true(world_shard_wish(world, 5, &wish) && wish.repair == 3);
+    assert_int_equal(world_stats(world).repairs_begun, 1);
+    assert_int_equal(world_stats(world).repairs_open, 1);
+    world_node_damaged(world, 3, 2, UINT32_MAX);
+    world_run(world, 2000);
+    assert_int_equal(members(world, 5), 3);
+    assert_true(names(world, 5, 3));
+    assert_int_equal(world_shard(world, 5).phase, SHARD_STABLE);
+    assert_false(world_shard_wish(world, 5, &wish));
+    assert_int_equal(world_stats(world).repairs_done, 1);
+    assert_int_equal(world_stats(world).repairs_given_up, 0);
+    world_free(world);
+}
+
+static void a_moment_passes_first(void **state)
+{
+    struct world *world = world_damaged();
+
+    (void)state;
+    world_run(world, world->limits.repair_wait_ms - 500);
+    assert_int_equal(members(world, 5), 3);
+    assert_int_equal(world_stats(world).replicas_damaged, 1);
+    world_free(world);
+}
+
+static void it_owns_nothing_meanwhile(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_run(world, WAIT);
+    uint64_t owner = world_shard(world, 5).owner;
+
+    world_node_damaged(world, owner, 2, 5);
+    for (uint32_t i = 0; i < 500; i++) {
+        world_run(world, 20);
+        assert_true(world_shard(world, 5).owner != owner);
+    }
+    world_free(world);
+}
+
+static void nobody_leaves_while_another_is_away(void **state)
+{
+    struct world *world = world_damaged();
+
+    (void)state;
+    world_node_down(world, 1);
+    world_run(world, WAIT);
+    assert_int_equal(members(world, 5), 3);
+    assert_int_equal(world_shard(world, 5).phase, SHARD_STABLE);
+    world_node_up(world, 1, 2);
+    world_run(world, WAIT);
+    assert_int_equal(members(world, 5), 2);
+    world_free(world);
+}
+
+static void two_damaged_ones_are_left_alone(void **state)
+{
+    struct world *world = world_damaged();
+
+    (void)state;
+    world_node_damaged(world, 2, 2, 5);
+    world_run(world, 3 * WAIT);
+    assert_int_equal(members(world, 5), 3);
+    assert_int_equal(world_stats(world).changes_begun, 0);
+    assert_int_equal(world_stats(world).replicas_damaged, 2);
+    assert_int_equal(world_shard(world, 5).owner, 1);
+    world_free(world);
+}
+
+static void nobody_leaves_while_another_is_behind(void **state)
+{
+    struct world *world = world_damaged();
+
+    (void)state;
+    world->member_lag = 1000;
+    world_run(world, WAIT);
+    assert_int_equal(members(world, 5), 3);
+    assert_in_range(world->states, 10, 30); /* Owners are not asked all the time. */
+    world->member_lag = 3;
+    world_run(world, 5000);
+    assert_int_equal(members(world, 5), 2);
+    world_free(world);
+}
+
+static void two_members_cannot_be_repaired(void **state)
+{
+    static const struct shard_wish two = { .member_count = 2, .members = { 1, 3 } };
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_wish_shard(world, 5, &two);
+    for (uint32_t i = 0; i < 500 && members(world, 5) != 2; i++)
+        world_run(world, 20);
+    world_node_down(world, 2); /* Or it would be made a third. */
+    world_node_damaged(world, 3, 2, 5);
+    world_run(world, 3 * WAIT);
+    assert_int_equal(members(world, 5), 2);
+    assert_int_equal(world_stats(world).repairs_begun, 0);
+    world_free(world);
+}
+
+static void another_coordinator_knows_which_half_is_done(void **state)
+{
+    struct world *world = world_damaged();
+    struct shard_wish wish;
+
+    (void)state;
+    world_node_up(world, 4, 1); /* Would take the place, were the wish forgotten. */
+    for (uint32_t i = 0; i < 1000 && members(world, 5) != 2; i++)
+        world_run(world, 20);
+    world_depose(world);
+    world_replace_coordinator(world);
+    world_elect(world);
+    world_run(world, 2000);
+    assert_true(world_shard_wish(world, 5, &wish));
+    assert_false(names(world, 5, 4));
+    world_node_damaged(world, 3, 2, UINT32_MAX);
+    world_run(world, 3000);
+    assert_true(names(world, 5, 3));
+    assert_false(names(world, 5, 4));
+    assert_int_equal(members(world, 5), 3);
+    assert_int_equal(world_stats(world).repairs_done, 1);
+    world_free(world);
+}
+
+static void another_takes_the_place_of_one_who_does_not_come_back(void **state)
+{
+    struct world *world = world_damaged();
+    struct shard_wish wish;
+
+    (void)state;
+    for (uint32_t i = 0; i < 1000 && members(world, 5) != 2; i++)
+        world_run(world, 20);
+    world_node_down(world, 3);
+    world_node_up(world, 4, 1);
+    world_run(world, world->limits.change_abort_ms - 1000);
+    assert_int_equal(members(world, 5), 2);
+    world_run(world, 5000);
+    assert_true(names(world, 5, 4));
+    assert_int_equal(members(world, 5), 3);
+    assert_false(world_shard_wish(world, 5, &wish));
+    assert_int_equal(world_stats(world).repairs_given_up, 1);
+    world_free(world);
+}
+
+static void a_learner_that_is_damaged_learns_nothing(void **state)
+{
+    static const struct shard_wish moved = { .member_count = 3, .members = { 4, 2, 3 } };
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_node_up(world, 4, 1);
+    world->learner_lag = 1000;
+    world_run(world, 200);
+    world_wish_shard(world, 5, &moved);
+    world_run(world, 1000);
+    assert_int_equal(world_shard(world, 5).learner, 4);
+    world_node_damaged(world, 4, 2, 5);
+    world_run(world, 1000);
+    assert_int_equal(world_shard(world, 5).learner, 0);
+    assert_true(names(world, 5, 1));
+    world_free(world);
+}
+
+static void lost_answers_change_nothing(void **state)
+{
+    struct world *world = world_damaged();
+
+    (void)state;
+    world->fault = WORLD_ANSWER_LOST;
+    world_run(world, WAIT);
+    world->fault = WORLD_WELL;
+    world_run(world, 3000);
+    assert_int_equal(members(world, 5), 2);
+    world_node_damaged(world, 3, 2, UINT32_MAX);
+    world->fault = WORLD_ANSWER_LOST;
+    world_run(world, 2000);
+    world->fault = WORLD_WELL;
+    world_run(world, 3000);
+    assert_int_equal(members(world, 5), 3);
+    assert_true(names(world, 5, 3));
+    world_free(world);
+}
+
+static void a_removed_node_is_not_brought_back(void **state)
+{
+    struct world *world = world_damaged();
+
+    (void)state;
+    world_node_up(world, 4, 1);
+    for (uint32_t i = 0; i < 1000 && members(world, 5) != 2; i++)
+        world_run(world, 20);
+    world_wish_node(world, 3, NODE_REMOVE);
+    world_run(world, WAIT);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        assert_false(names(world, i, 3));
+    assert_true(names(world, 5, 4));
+    world_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_damaged_replica_leaves_and_comes_back),
+        cmocka_unit_test(a_moment_passes_first),
+        cmocka_unit_test(it_owns_nothing_meanwhile),
+        cmocka_unit_test(nobody_leaves_while_another_is_away),
+        cmocka_unit_test(two_damaged_ones_are_left_alone),
+        cmocka_unit_test(nobody_leaves_while_another_is_behind),
+        cmocka_unit_test(two_members_cannot_be_repaired),
+        cmocka_unit_test(another_coordinator_knows_which_half_is_done),
+        cmocka_unit_test(another_takes_the_place_of_one_who_does_not_come_back),
+        cmocka_unit_test(a_learner_that_is_damaged_learns_nothing),
+        cmocka_unit_test(lost_answers_change_nothing),
+        cmocka_unit_test(a_removed_node_is_not_brought_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/* Bits that flip on disks: where, and what a start finds. A majority of every shard stays. */
+#include "runtime/base/check.h"
+#include "tests/sim/sim.h"
+
+#define ROT_RUNS 80u /* Of 256, in which more flip than elsewhere. */
+
+/* ---- what a start finds ---- */
+/* Reads the rotten entry as a start does, with one bit flipped: its checksum must tell. */
+bool rot_in_log(struct sim *sim, struct slot *slot)
+{
+    const struct entry *entry = sim_disk_entry(&slot->disk, slot->rotten_index);
+    struct entry *decoded = NULL;
+    struct buf bytes = { 0 };
+
+    if (slot->rotten_index == 0 || entry == NULL)
+        return false; /* Cut since. */
+    buf_append(&bytes, entry->encoded.data, entry->encoded.size);
+    uint64_t bit = sim_between(sim, 0, bytes.size * 8 - 1);
+    bytes.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    if (entry_decode(buf_slice(&bytes), &decoded) == ERR_OK) {
+        sim_fail(sim, 0, "a flipped bit of entry %llu is not noticed",
+                 (unsigned long long)slot->rotten_index);
+        entry_unref(decoded);
+    }
+    buf_deinit(&bytes);
+    return true;
+}
+
+/* All timers are read at a start. */
+bool rot_in_timers(const struct db_rows *db)
+{
+    for (uint32_t i = 0; i < db->count; i++) {
+        if (db->rows[i]->rotten && db->rows[i]->key[0] == TABLE_TIMER)
+            return true;
+    }
+    return false;
+}
+
+/* Of the promises in the damaged part of the log an earlier one is left, or none. */
+void rot_promise(struct sim *sim, struct slot *slot)
+{
+    uint32_t kept = (uint32_t)sim_between(sim, 0, SIM_PROMISES);
+
+    if (sim_chance(sim, 400) || slot->disk.promise.epoch == 0)
+        return;
+    sim->counts.promises_rotten++;
+    slot->disk.promise = kept < slot->promise_count ? slot->promises[kept] : (struct promise){ 0 };
+}
+
+/* ---- where ---- */
+static bool db_rots(const struct db_rows *db)
+{
+    for (uint32_t i = 0; i < db->count; i++) {
+        if (db->rows[i]->rotten)
+            return true;
+    }
+    return false;
+}
+
+bool slot_rots(const struct slot *slot)
+{
+    return slot->damaged || slot->marked || db_rots(&slot->db) || db_rots(&slot->flushed) ||
+           (slot->rotten_index != 0 && sim_disk_entry(&slot->disk, slot->rotten_index) != NULL);
+}
+
+bool rot_anywhere(const struct sim *sim)
+{
+    for (uint32_t n = 0; n < sim->node_count; n++) {
+        for (uint32_t i = 0; i < sim->shard_count; i++) {
+            if (slot_rots(&sim->nodes[n].slots[i]))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool rot_log(struct sim *sim, struct slot *slot)
+{
+    if (slot->disk.count == 0)
+        return false;
+    slot->rotten_index = sim_between(sim, slot->disk.first_index, sim_disk_last_index(&slot->disk));
+    return true;
+}
+
+/* The node stops at the first read of it, for good: no other may be damaged in such a run. */
+static bool rot_database(struct sim *sim, struct sim_node *node, struct slot *slot)
+{
+    if (slot->db.count == 0 || sim->counts.bits_flipped > 0 || sim->members_ms > 0)
+        return false;
+    sim->rotten_node = node->id;
+    slot->db.rows[sim_between(sim, 0, slot->db.count - 1)]->rotten = true;
+    return true;
+}
+
+static bool flip(struct sim *sim, struct sim_node *node, uint32_t shard, bool log)
+{
+    struct slot *slot = &node->slots[shard];
+
+    if (!members_spare(sim, shard, node) ||
+        (log ? !rot_log(sim, slot) : !rot_database(sim, node, slot)))
+        return false;
+    sim_say(sim, "node %u   has a bit flipped in the %s of s%u", node->id, log ? "log" : "database",
+            shard);
+    return true;
+}
+
+void rot_flip(struct sim *sim, struct sim_node *node)
+{
+    uint32_t shard = (uint32_t)sim_between(sim, 0, sim->shard_count - 1);
+
+    if (!flip(sim, node, shard, sim_chance(sim, 800)))
+        return;
+    sim->counts.bits_flipped++;
+    if (sim_chance(sim, 700))
+        trouble_crash(sim, node);
+}
+
+/* ---- runs in which many do ---- */
+void rot_choose(struct sim *sim)
+{
+    if (sim->node_count < 3 || sim_without(sim, WITHOUT_rot) ||
+        (sim->seed * 0xd1342543de82ef95u) >> 56 >= ROT_RUNS)
+        return;
+    sim->rot_ms = 400 + (uint32_t)(sim->seed % 1500);
+    sim_later(sim, sim->rot_ms, &(struct sim_event){ .kind = EV_ROT });
+}
+
+/* Only logs: of the database's rows one in a run is enough, and stops the node for good. */
+void rot_event(struct sim *sim)
+{
+    struct sim_random kept = sim->random;
+
+    if (sim->healing)
+        return;
+    sim->random.state =
+        (sim->seed * 0x9e3779b97f4a7c15u) ^ (sim->rots_made++ * 0xd1342543de82ef95u);
+    sim_later(sim, sim_between(sim, 1, sim->rot_ms), &(struct sim_event){ .kind = EV_ROT });
+    struct sim_node *node = &sim->nodes[sim_between(sim, 0, sim->node_count - 1)];
+    uint32_t shard = (uint32_t)sim_between(sim, 0, sim->shard_count - 1);
+
+    if (flip(sim, node, shard, true)) {
+        sim->counts.bits_flipped++;
+        if (sim_chance(sim, 800) && !sim_without(sim, WITHOUT_crashes))
+            trouble_crash(sim, node);
+    }
+    sim->random = kept;
+}
