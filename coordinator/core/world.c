@@ -500,7 +500,8 @@ static void put_node(struct world *world, struct node_record *record)
     snprintf(record->address, sizeof record->address, "127.0.0.1:%u", 7000 + (unsigned)replica_id);
     snprintf(record->peer_address, sizeof record->peer_address, "127.0.0.1:%u",
              8000 + (unsigned)replica_id);
-    snprintf(record->version, sizeof record->version, "test");
+    snprintf(record->version, sizeof record->version, "%s",
+             world->version != NULL ? world->version : "test");
     node_record_encode(record, &value);
     put_now(world, cluster_key_node(CLUSTER, replica_id), &value);
 }

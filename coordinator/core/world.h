@@ -52,6 +52,7 @@ struct world {
     uint64_t states;                       /* Calls. */
     uint64_t rates[WORLD_CUT_SHARDS];      /* What each has to do, operations a second. */
     uint64_t done_milli[WORLD_CUT_SHARDS]; /* And did, in thousandths. */
+    const char *version;                   /* Of nodes that register; NULL: "test". */
     uint32_t term;
     char lowest_live[INCARNATION_TEXT_SIZE]; /* Of the last ExpireServer. */
     uint64_t policy_version;                 /* Of the last ApplyPolicy. */

@@ -50,6 +50,84 @@ static void damaged_replica_stores_but_neither_votes_nor_serves(void **state)
     rep_free(rep);
 }
 
+static struct rep_record record_of(uint64_t epoch, uint64_t config, uint64_t third)
+{
+    return (struct rep_record){ .generation = 1,
+                                .epoch = epoch,
+                                .owner = 1,
+                                .membership = { .config = config,
+                                                .count = 3,
+                                                .members = { 1, third < 3 ? third : 3,
+                                                             third < 3 ? 3 : third } } };
+}
+
+/* Told of a record, and all is durable that it asks for. */
+static void tell(struct rep *rep, const struct rep_record *record, struct rep_out *out)
+{
+    assert_int_equal(
+        rep_step(rep, &(struct rep_event){ .type = REP_RECORD, .now_ms = 10, .record = record },
+                 out),
+        ERR_OK);
+    for (uint32_t i = 0; i < out->write_count; i++)
+        assert_int_equal(rep_step(rep,
+                                  &(struct rep_event){ .type = REP_PERSISTED,
+                                                       .now_ms = 11,
+                                                       .ticket = out->writes[i].ticket },
+                                  out),
+                         ERR_OK);
+}
+
+/* What is left of its promises says that it was removed; it came back since. */
+static void damaged_replica_trusts_a_confirmed_record_alone(void **state)
+{
+    struct rep_image image = { .damaged = true, .promise = { 3, 7, 0 } };
+    struct rep_limits limits = rep_limits_default();
+    struct rep *rep = rep_new(1, 2, &limits, &image);
+    struct rep_record old = record_of(8, 3, 4);
+    struct rep_record member = record_of(12, 5, 2);
+    struct rep_record removed = record_of(14, 7, 4);
+    struct rep_out out = { 0 };
+    (void)state;
+
+    assert_false(rep_is_removed(rep));
+    tell(rep, &old, &out);
+    member.confirmed = true;
+    tell(rep, &member, &out);
+    assert_false(rep_is_removed(rep));
+    assert_int_equal(out.write_count, 0);
+    tell(rep, &removed, &out);
+    assert_false(rep_is_removed(rep));
+    removed.confirmed = true;
+    tell(rep, &removed, &out);
+    assert_true(rep_is_removed(rep));
+    assert_int_equal(out.write_count, 1);
+    assert_int_equal(out.writes[0].promise.config, 7);
+    assert_int_equal(out.writes[0].promise.epoch, 14);
+    assert_int_equal(out.writes[0].promise.owner, 0);
+    assert_int_equal(rep_role(rep), REP_DAMAGED);
+    rep_out_deinit(&out);
+    rep_free(rep);
+}
+
+/* A crash came between its tombstone and the loss of what it had. */
+static void damaged_replica_that_was_buried_already_is_told_once_more(void **state)
+{
+    struct rep_image image = { .damaged = true, .promise = { 7, 14, 0 } };
+    struct rep_limits limits = rep_limits_default();
+    struct rep *rep = rep_new(1, 2, &limits, &image);
+    struct rep_record removed = record_of(14, 7, 4);
+    struct rep_out out = { 0 };
+    (void)state;
+
+    assert_false(rep_is_removed(rep));
+    removed.confirmed = true;
+    tell(rep, &removed, &out);
+    assert_true(rep_is_removed(rep));
+    assert_int_equal(out.write_count, 0);
+    rep_out_deinit(&out);
+    rep_free(rep);
+}
+
 /* Whoever sends it: a message must not stop the process, nor be believed. */
 static void messages_of_strangers_are_ignored(void **state)
 {
@@ -233,6 +311,8 @@ int main(void)
         cmocka_unit_test(owner_that_differs_from_a_majority_steps_down),
         cmocka_unit_test(two_replicas_that_differ_are_told_and_left_alone),
         cmocka_unit_test(damaged_replica_stores_but_neither_votes_nor_serves),
+        cmocka_unit_test(damaged_replica_trusts_a_confirmed_record_alone),
+        cmocka_unit_test(damaged_replica_that_was_buried_already_is_told_once_more),
         cmocka_unit_test(messages_of_strangers_are_ignored),
         cmocka_unit_test(owner_is_heard_by_its_heartbeats),
         cmocka_unit_test(replica_that_starts_counts_its_owners_silence_from_there),
