@@ -44,7 +44,7 @@ void rot_promise(struct sim *sim, struct slot *slot)
     if (sim_chance(sim, 400) || slot->disk.promise.epoch == 0)
         return;
     sim->counts.promises_rotten++;
-    slot->disk.promise = kept < slot->promise_count ? slot->promises[kept] : (struct promise){ 0 };
+    slot->disk.promise = kept < SIM_PROMISES ? slot->promises[kept] : (struct promise){ 0 };
 }
 
 /* ---- where ---- */
