@@ -151,6 +151,8 @@ static void repair_look(struct sim *sim, struct sim_node *node, uint32_t shard)
     const struct promise *now = &slot->disk.promise;
 
     sim->counts.damaged_dropped++;
+    sim->repaired_node = node->id;
+    sim->repaired_shard = shard;
     node->record_changed = true;
     if (now->epoch < slot->promised.epoch || now->config < slot->promised.config)
         sim_fail(sim, shard, "node %u comes back and has forgotten what it promised", node->id);

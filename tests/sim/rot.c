@@ -138,6 +138,11 @@ void rot_event(struct sim *sim)
     struct sim_node *node = &sim->nodes[sim_between(sim, 0, sim->node_count - 1)];
     uint32_t shard = (uint32_t)sim_between(sim, 0, sim->shard_count - 1);
 
+    /* Often the one that has just come back: records without it are not old yet. */
+    if (sim->repaired_node != 0 && sim_chance(sim, 500)) {
+        node = node_get(sim, sim->repaired_node);
+        shard = sim->repaired_shard;
+    }
     if (flip(sim, node, shard, true)) {
         sim->counts.bits_flipped++;
         if (sim_chance(sim, 800) && !sim_without(sim, WITHOUT_crashes))

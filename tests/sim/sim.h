@@ -413,6 +413,8 @@ struct sim {
     uint32_t members_made;
     uint32_t rot_ms; /* Bits flip about so often, more than otherwise; 0: they do not. */
     uint64_t rots_made;
+    uint32_t repaired_node,
+        repaired_shard;                 /* The last one that dropped a damaged replica; 0: none. */
     uint64_t repair_ms[SIM_SHARDS_MAX]; /* When a coordinator last wished a repair. */
     uint32_t rotten_node; /* Its database is damaged: at most one, for good; 0: none. */
     uint64_t duel_next_ms;
