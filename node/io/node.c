@@ -19,6 +19,7 @@
 #include "node/io/registry.h"
 #include "node/io/service.h"
 #include "node/io/state_metrics.h"
+#include "node/io/stores.h"
 #include "node/io/workers.h"
 #include "node/store/datadir.h"
 #include "runtime/base/check.h"
@@ -127,11 +128,24 @@ static void on_role_changed(void *user, uint32_t shard)
                   LOG_N("serving", changed.serving));
 }
 
+/* What the database cannot read: the next start salvages the rest of it. */
+static bool note_damage(struct node *node)
+{
+    char text[DB_TEXT_BYTES];
+
+    if (!db_damage(node->db, text))
+        return false;
+    if (datadir_note_damage(node->datadir) != ERR_OK)
+        log_event(node->log, LOG_ERROR, "node.damage_not_noted", LOG_S("damage", text));
+    return true;
+}
+
 static void on_damaged(void *user, uint32_t shard, const char *text)
 {
     struct node *node = user;
 
     (void)shard;
+    note_damage(node);
     fail(node, "storage", text);
 }
 
@@ -259,62 +273,22 @@ static err open_datadir(struct node *node, const struct cluster_record *cluster)
     return e;
 }
 
-/* Of every shard, what the database has; where that cannot be read, the worker says so later. To be
- * freed. */
-static uint64_t *applied_indexes_new(struct db *db, uint32_t shard_count)
-{
-    uint64_t *indexes = mem_zalloc(shard_count * sizeof *indexes);
-    struct buf row = { 0 };
-
-    for (uint32_t shard = 0; shard < shard_count; shard++) {
-        struct meta meta;
-
-        buf_clear(&row);
-        meta_init(&meta);
-        if (db_load_meta(db, shard, &row) == ERR_OK &&
-            meta_decode(buf_slice(&row), &meta) == ERR_OK)
-            indexes[shard] = meta.applied_index;
-        meta_deinit(&meta);
-    }
-    buf_deinit(&row);
-    return indexes;
-}
-
-static err open_log(struct node *node, const struct cluster_record *cluster)
-{
-    struct node_log_config log = node_log_config_default();
-    uint64_t *applied = applied_indexes_new(node->db, cluster->shard_count);
-
-    log.directory = datadir_log_path(node->datadir);
-    log.replica_id = datadir_identity_get(node->datadir)->replica_id;
-    log.shard_count = cluster->shard_count;
-    log.segment_bytes = (uint32_t)node->config->log_segment_size;
-    log.bytes_max = node->config->log_size_max;
-    log.log = node->log;
-    log.applied_indexes = applied;
-    err e = node_log_open(&log, &node->store_log);
-
-    free(applied);
-    if (e != ERR_OK)
-        fail(node, "log", err_text(e));
-    return e;
-}
-
 static err open_store(struct node *node, const struct cluster_record *cluster)
 {
-    char text[DB_TEXT_BYTES] = "";
-    struct db_config db = db_config_default();
+    struct stores stores = { 0 };
+    char text[STORES_TEXT_BYTES] = "";
+    err e = stores_open(&(struct stores_options){ .config = node->config,
+                                                  .log = node->log,
+                                                  .datadir = node->datadir,
+                                                  .shard_count = cluster->shard_count,
+                                                  .block_cache_bytes = node->caches.block_bytes },
+                        &stores, text);
 
-    db.directory = datadir_db_path(node->datadir);
-    db.cache_bytes = node->caches.block_bytes;
-    db.write_buffer_bytes = node->config->write_buffer_size;
-    db.log = node->log;
-    err e = db_open(&db, &node->db, text);
-    if (e != ERR_OK) {
-        fail(node, "database", text);
-        return e;
-    }
-    return open_log(node, cluster);
+    node->db = stores.db;
+    node->store_log = stores.log;
+    if (e != ERR_OK)
+        fail(node, "storage", text);
+    return e;
 }
 
 static err open_links(struct node *node, const struct cluster_record *cluster)
@@ -447,9 +421,12 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
     options.space = node->space;
     pool.worker = options;
     err e = workers_new(&pool, &node->workers, &damaged);
-    if (e != ERR_OK)
+    if (e == ERR_OK && note_damage(node)) {
+        fail(node, "storage", "the database is damaged: the next start salvages what it can");
+        e = ERR_CORRUPT;
+    } else if (e != ERR_OK) {
         fail(node, "workers", err_text(e));
-    else if (damaged)
+    } else if (damaged)
         log_event(node->log, LOG_ERROR, "node.shards_damaged",
                   LOG_S("what", "damaged shards are not served from here"));
     return e;

@@ -24,6 +24,8 @@ struct datadir {
     char path[DATADIR_PATH_BYTES];
     char log_path[DATADIR_PATH_BYTES + 8];
     char db_path[DATADIR_PATH_BYTES + 8];
+    char salvage_path[DATADIR_PATH_BYTES + 16];
+    enum datadir_damage damage;
     int dir_fd;
     int lock_fd;
     pthread_mutex_t lock; /* datadir_note_etcd. */
@@ -114,9 +116,9 @@ static bool identity_parse(const char *text, struct datadir_identity *ret_identi
     return true;
 }
 
-static bool write_whole(int dir_fd, const char *text, size_t size)
+static bool write_whole(int dir_fd, const char *name, const char *text, size_t size)
 {
-    int fd = openat(dir_fd, "IDENTITY.tmp", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
     if (fd < 0)
         return false;
@@ -132,7 +134,7 @@ static bool identity_write(const struct datadir *dir, const struct datadir_ident
     char text[IDENTITY_BYTES_MAX];
     size_t size = identity_print(identity, text);
 
-    return write_whole(dir->dir_fd, text, size) &&
+    return write_whole(dir->dir_fd, "IDENTITY.tmp", text, size) &&
            renameat(dir->dir_fd, "IDENTITY.tmp", dir->dir_fd, "IDENTITY") == 0 &&
            fsync(dir->dir_fd) == 0;
 }
@@ -218,6 +220,119 @@ bool datadir_peek(const char *path, struct datadir_identity *ret_identity)
     return n > 0 && identity_parse(text, ret_identity);
 }
 
+/* ---- a damaged database -------------------------------------------------------------------
+ * DAMAGE says "damaged" until all that can be read is durable in db.salvage/, then "salvaged" until
+ * that is db/. */
+
+static const char damaged_text[] = "damaged\n";
+static const char salvaged_text[] = "salvaged\n";
+
+static bool damage_write(const struct datadir *dir, const char *text)
+{
+    return write_whole(dir->dir_fd, "DAMAGE.tmp", text, strlen(text)) &&
+           renameat(dir->dir_fd, "DAMAGE.tmp", dir->dir_fd, "DAMAGE") == 0 &&
+           fsync(dir->dir_fd) == 0;
+}
+
+/* A database has files and nothing else. */
+static bool remove_directory(int dir_fd, const char *name)
+{
+    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    bool ok = dir != NULL;
+
+    if (fd < 0)
+        return errno == ENOENT;
+    if (dir == NULL) {
+        close(fd);
+        return false;
+    }
+    for (struct dirent *item = readdir(dir); item != NULL && ok; item = readdir(dir)) {
+        if (strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0)
+            ok = unlinkat(fd, item->d_name, 0) == 0;
+    }
+    int failure = errno;
+    closedir(dir);
+    errno = failure;
+    return ok && unlinkat(dir_fd, name, AT_REMOVEDIR) == 0;
+}
+
+static bool exists(int dir_fd, const char *name)
+{
+    return faccessat(dir_fd, name, F_OK, 0) == 0;
+}
+
+/* DAMAGE says "salvaged". Removing what is there comes first, so that no part of it can pass for
+ * the new one. */
+static err end_switch(struct datadir *dir, char ret_text[DATADIR_ERROR_BYTES])
+{
+    if (exists(dir->dir_fd, "db.salvage")) {
+        if (!remove_directory(dir->dir_fd, "db"))
+            return fail_io(dir, ret_text, "the damaged db/ cannot be removed");
+        if (renameat(dir->dir_fd, "db.salvage", dir->dir_fd, "db") != 0 || fsync(dir->dir_fd) != 0)
+            return fail_io(dir, ret_text, "db.salvage/ cannot be renamed");
+    }
+    if (unlinkat(dir->dir_fd, "DAMAGE", 0) != 0 || fsync(dir->dir_fd) != 0)
+        return fail_io(dir, ret_text, "DAMAGE cannot be removed");
+    dir->damage = DATADIR_WHOLE;
+    return ERR_OK;
+}
+
+static err damage_load(struct datadir *dir, char ret_text[DATADIR_ERROR_BYTES])
+{
+    char text[32] = { 0 };
+    int fd = openat(dir->dir_fd, "DAMAGE", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return errno == ENOENT ? ERR_OK : fail_io(dir, ret_text, "DAMAGE cannot be opened");
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n < 0)
+        return fail_io(dir, ret_text, "DAMAGE cannot be read");
+    if (strcmp(text, salvaged_text) == 0)
+        return end_switch(dir, ret_text);
+    dir->damage = DATADIR_DAMAGED; /* Whatever else it says. */
+    return ERR_OK;
+}
+
+enum datadir_damage datadir_damage_get(const struct datadir *dir)
+{
+    return dir->damage;
+}
+
+err datadir_note_damage(struct datadir *dir)
+{
+    if (dir->damage == DATADIR_DAMAGED)
+        return ERR_OK;
+    if (!damage_write(dir, damaged_text))
+        return ERR_IO;
+    dir->damage = DATADIR_DAMAGED;
+    return ERR_OK;
+}
+
+const char *datadir_salvage_path(const struct datadir *dir)
+{
+    return dir->salvage_path;
+}
+
+err datadir_salvage_begin(struct datadir *dir, char ret_text[DATADIR_ERROR_BYTES])
+{
+    CHECK(dir->damage == DATADIR_DAMAGED);
+    if (!remove_directory(dir->dir_fd, "db.salvage"))
+        return fail_io(dir, ret_text, "an earlier db.salvage/ cannot be removed");
+    if (mkdirat(dir->dir_fd, "db.salvage", 0700) != 0 || fsync(dir->dir_fd) != 0)
+        return fail_io(dir, ret_text, "db.salvage/ cannot be made");
+    return ERR_OK;
+}
+
+err datadir_salvage_switch(struct datadir *dir, char ret_text[DATADIR_ERROR_BYTES])
+{
+    CHECK(dir->damage == DATADIR_DAMAGED);
+    if (!damage_write(dir, salvaged_text))
+        return fail_io(dir, ret_text, "DAMAGE cannot be written");
+    return end_switch(dir, ret_text);
+}
+
 /* ---- the directory ------------------------------------------------------------------------ */
 
 static err config_check(const struct datadir_config *config, char ret_text[DATADIR_ERROR_BYTES])
@@ -277,12 +392,15 @@ err datadir_open(const struct datadir_config *config, struct datadir **ret_dir,
     snprintf(dir->path, sizeof dir->path, "%s", config->path);
     snprintf(dir->log_path, sizeof dir->log_path, "%s/log", config->path);
     snprintf(dir->db_path, sizeof dir->db_path, "%s/db", config->path);
+    snprintf(dir->salvage_path, sizeof dir->salvage_path, "%s/db.salvage", config->path);
 
     e = open_directory(dir, ret_text);
     if (e == ERR_OK)
         e = take_lock(dir, ret_text);
     if (e == ERR_OK)
         e = identity_load(dir, config, ret_text);
+    if (e == ERR_OK)
+        e = damage_load(dir, ret_text);
     if (e == ERR_OK)
         e = make_parts(dir, ret_text);
     if (e != ERR_OK) {

@@ -1,7 +1,8 @@
 /*
  * datadir: a node's directory: who it belongs to, and that only one process uses it.
  * Holds `LOCK` (flock, with the owner's pid), `IDENTITY` (text, replaced atomically), `log/` and
- * `db/`. DESIGN section 4: a wiped disk is a new replica, and nodes persist what they saw of etcd.
+ * `db/`, and while the database is damaged `DAMAGE` and `db.salvage/`. DESIGN section 4: a wiped
+ * disk is a new replica, and nodes persist what they saw of etcd.
  */
 #ifndef NODE_STORE_DATADIR_H
 #define NODE_STORE_DATADIR_H
@@ -55,6 +56,26 @@ void datadir_close(struct datadir *dir);
 const struct datadir_identity *datadir_identity_get(const struct datadir *dir);
 const char *datadir_log_path(const struct datadir *dir);
 const char *datadir_db_path(const struct datadir *dir);
+
+/* What is known of the database, over restarts. */
+enum datadir_damage {
+    DATADIR_WHOLE,
+    DATADIR_DAMAGED /* It is to be salvaged before it is used again. */
+};
+enum datadir_damage datadir_damage_get(const struct datadir *dir);
+/* Makes durable that the database is damaged: some milliseconds. ERR_IO: nothing is known to have
+ * been changed. */
+NODISCARD err datadir_note_damage(struct datadir *dir);
+/* Where what is salvaged goes. */
+const char *datadir_salvage_path(const struct datadir *dir);
+/* Makes that directory, empty. ERR_IO, with ret_text. */
+NODISCARD err datadir_salvage_begin(struct datadir *dir, char ret_text[DATADIR_ERROR_BYTES]);
+/*
+ * It takes the place of the database, which is removed, and nothing is damaged any more. Both are
+ * closed, and all that is in it is durable. A crash at any step: the next datadir_open ends it.
+ * ERR_IO, with ret_text.
+ */
+NODISCARD err datadir_salvage_switch(struct datadir *dir, char ret_text[DATADIR_ERROR_BYTES]);
 
 /*
  * Makes durable what was seen of etcd and of the cluster's generation (temporary file, fsync,

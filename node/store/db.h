@@ -120,6 +120,14 @@ NODISCARD err db_view_page(const struct db_view *view, struct slice after, uint3
 /* Appended to ret_row; ERR_NOT_FOUND: no checkpoint was written yet. */
 NODISCARD err db_view_meta(const struct db_view *view, struct buf *ret_row);
 
+/*
+ * Copies every shard of `damaged` (NULL: it cannot be opened) that can be read whole to `to`, which
+ * is new, and makes it durable; long. ret_lost[i]: shard i could not be read, or a snapshot was
+ * being put in its place; `to` has nothing of it. A shard that has no rows is not lost, unless
+ * nothing could be read. ERR_FULL: `to` is of no use.
+ */
+NODISCARD err db_salvage(struct db *damaged, struct db *to, uint32_t shard_count, bool *ret_lost);
+
 /* Reads everything and verifies every checksum; long. ERR_CORRUPT: see db_damage. */
 NODISCARD err db_verify(struct db *db);
 /* The first damage found since open; false when there was none. */

@@ -105,6 +105,16 @@ static err open_segments(struct node_log *log, struct log_tail *ret_tail)
     return e == ERR_OK ? log_scan(log, ret_tail) : e;
 }
 
+static void mark_lost(struct node_log *log, const bool *lost)
+{
+    for (uint32_t i = 0; i < log->config.shard_count && lost != NULL; i++) {
+        const struct log_shard *shard = &log->shards[i];
+
+        if (lost[i] && (shard->promise.epoch > 0 || shard->last_index > 0))
+            log_shard_damage(log, i, "what the database had of it is lost");
+    }
+}
+
 err node_log_open(const struct node_log_config *config, struct node_log **ret_log)
 {
     struct log_tail tail = { 0 };
@@ -120,7 +130,13 @@ err node_log_open(const struct node_log_config *config, struct node_log **ret_lo
         return e;
     }
     log->config.applied_indexes = NULL; /* The caller's, and used. */
+    mark_lost(log, config->lost);
+    log->config.lost = NULL;
     log_writer_init(log, &tail);
+    if (config->lost != NULL && atomic_load(&log->damage_found)) {
+        log_free(log);
+        return ERR_FULL;
+    }
     log_event(config->log, LOG_INFO, "log.opened", LOG_S("directory", config->directory),
               LOG_N("segments", log->segments.used.count), LOG_N("sequence", tail.last_sequence),
               LOG_N("torn", tail.torn), LOG_N("direct_io", log->segments.direct_io));

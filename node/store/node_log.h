@@ -36,6 +36,9 @@ struct node_log_config {
     /* What the database has of each shard: the scan keeps the entries above it in memory for
      * node_log_recover. Only for the time of node_log_open. NULL: keep none. */
     const uint64_t *applied_indexes;
+    /* By shard: what the database had of it is lost, so it is damaged, like one whose log is, if
+     * the log knows it at all. Durable when node_log_open returns. NULL: of none. */
+    const bool *lost;
 };
 /* 64 MiB segments, 4 GiB in all, 2 spare, batches of 256 records or 1 MiB, O_DIRECT. */
 struct node_log_config node_log_config_default(void);
@@ -44,7 +47,8 @@ struct node_log_config node_log_config_default(void);
  * Opens or creates the log, scans it, rewrites and syncs what is not known to be durable at its
  * tail, and starts the writer. Returns when a first spare segment is ready. A torn tail is cut off;
  * damage does not fail the call (see node_log_damage), so that the node can serve its other shards.
- * ERR_INVALID: config. ERR_IO: the directory cannot be read or written. Both are logged.
+ * ERR_INVALID: config. ERR_IO: the directory cannot be read or written. Both are logged. ERR_FULL:
+ * there is no room to say which shards are `lost`.
  */
 NODISCARD err node_log_open(const struct node_log_config *config, struct node_log **ret_log);
 /* Writes what was submitted, completes it, stops the threads, frees. No reader may be inside. */

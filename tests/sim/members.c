@@ -125,8 +125,8 @@ bool members_spare(const struct sim *sim, uint32_t shard, const struct sim_node 
 {
     struct shard_record record;
 
-    if (sim->rotten_node != 0 || sim->node_count < 3 || !find_record(sim, shard, &record) ||
-        record.phase != SHARD_STABLE || record.member_count < sim->replicas)
+    if (sim->node_count < 3 || !find_record(sim, shard, &record) || record.phase != SHARD_STABLE ||
+        record.member_count < sim->replicas)
         return false;
     if (record.learner != 0 ? record.learner != node->id
                             : !shard_record_has_member(&record, node->id))

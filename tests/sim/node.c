@@ -595,10 +595,9 @@ void node_event(struct sim *sim, struct sim_event *event)
     case EV_DAMAGE:
         sim->counts.damage_stops++;
         sim_say(sim, "node %u   stops: its disk is damaged", node->id);
-        node->broken = event->from == 0;
+        node->salvage |= event->from == 0;
         node_crash(sim, node);
-        if (!node->broken)
-            sim_later(sim, 100, &(struct sim_event){ .kind = EV_RESTART, .node = node->id });
+        sim_later(sim, 100, &(struct sim_event){ .kind = EV_RESTART, .node = node->id });
         break;
     case EV_TOO_OLD:
         program_too_old(sim, node);
@@ -627,6 +626,9 @@ void node_start(struct sim *sim, struct sim_node *node)
         sim->nodes[i].closed_ms[node->id] = 0;
     sim_say(sim, "node %u   starts", node->id);
     program_choose(sim, node);
+    for (uint32_t i = 0; i < sim->shard_count; i++)
+        node->salvage |= rot_in_timers(&node->slots[i].db);
+    rot_salvage(sim, node);
     node_recover(sim, node);
     etcd_mirror_forget(sim, node->id);
     node_later(sim, node, sim_between(sim, 1, TICK_MS), (struct sim_event){ .kind = EV_NODE_TICK });

@@ -576,7 +576,7 @@ bool node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard)
     slot->damaged = false;
     if (slot->db.meta.size == 0 && slot->disk.count == 0 && slot->disk.promise.epoch == 0)
         return true;
-    if (slot->marked || rot_in_log(sim, slot) || rot_in_timers(&slot->db)) {
+    if (slot->marked || rot_in_log(sim, slot)) {
         make_husk(sim, node, shard);
         return true;
     }

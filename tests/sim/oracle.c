@@ -376,8 +376,6 @@ static bool shard_converged(const struct sim *sim, uint32_t number)
         return false;
     for (uint32_t n = 0; n < sim->node_count; n++) {
         const struct slot *slot = &sim->nodes[n].slots[number];
-        if (sim->nodes[n].broken)
-            continue; /* What it holds is not repaired yet. */
         if (!members_hold(sim, number, &sim->nodes[n]))
             continue;
         if (slot->damaged || !slot_converged(sim, number, slot))
@@ -470,7 +468,7 @@ void oracle_check_end(struct sim *sim)
         uint32_t count;
         CHECK(state_checkpoint_begin(state, &writes, &count));
         for (uint32_t n = 0; n < sim->node_count; n++) {
-            if (!sim->nodes[n].broken && members_hold(sim, i, &sim->nodes[n]))
+            if (members_hold(sim, i, &sim->nodes[n]))
                 check_slot(sim, &sim->nodes[n], i, writes, count);
         }
         state_checkpoint_end(state, false);

@@ -47,7 +47,6 @@ void rot_promise(struct sim *sim, struct slot *slot)
     slot->disk.promise = kept < SIM_PROMISES ? slot->promises[kept] : (struct promise){ 0 };
 }
 
-/* ---- where ---- */
 static bool db_rots(const struct db_rows *db)
 {
     for (uint32_t i = 0; i < db->count; i++) {
@@ -57,6 +56,27 @@ static bool db_rots(const struct db_rows *db)
     return false;
 }
 
+void rot_salvage(struct sim *sim, struct sim_node *node)
+{
+    for (uint32_t i = 0; i < sim->shard_count && node->salvage; i++) {
+        struct slot *slot = &node->slots[i];
+        if (!db_rots(&slot->db) && !slot->reset_due)
+            continue;
+        sim->counts.shards_damaged++;
+        sim_say(sim, "node %u   s%u is lost with its database", node->id, i);
+        db_deinit(&slot->db);
+        slot->db.version = ++sim->db_versions;
+        db_deinit(&slot->flushed);
+        db_copy(&slot->flushed, &slot->db);
+        node_checkpoint_of(&slot->db, &slot->disk.checkpoint);
+        slot->marked = true;
+        slot->reset_due = false;
+    }
+    sim->counts.salvages += node->salvage;
+    node->salvage = false;
+}
+
+/* ---- where ---- */
 bool slot_rots(const struct slot *slot)
 {
     return slot->damaged || slot->marked || db_rots(&slot->db) || db_rots(&slot->flushed) ||
@@ -82,12 +102,10 @@ static bool rot_log(struct sim *sim, struct slot *slot)
     return true;
 }
 
-/* The node stops at the first read of it, for good: no other may be damaged in such a run. */
-static bool rot_database(struct sim *sim, struct sim_node *node, struct slot *slot)
+static bool rot_database(struct sim *sim, struct slot *slot)
 {
-    if (slot->db.count == 0 || sim->counts.bits_flipped > 0 || sim->members_ms > 0)
+    if (slot->db.count == 0)
         return false;
-    sim->rotten_node = node->id;
     slot->db.rows[sim_between(sim, 0, slot->db.count - 1)]->rotten = true;
     return true;
 }
@@ -96,8 +114,7 @@ static bool flip(struct sim *sim, struct sim_node *node, uint32_t shard, bool lo
 {
     struct slot *slot = &node->slots[shard];
 
-    if (!members_spare(sim, shard, node) ||
-        (log ? !rot_log(sim, slot) : !rot_database(sim, node, slot)))
+    if (!members_spare(sim, shard, node) || (log ? !rot_log(sim, slot) : !rot_database(sim, slot)))
         return false;
     sim_say(sim, "node %u   has a bit flipped in the %s of s%u", node->id, log ? "log" : "database",
             shard);
@@ -125,7 +142,6 @@ void rot_choose(struct sim *sim)
     sim_later(sim, sim->rot_ms, &(struct sim_event){ .kind = EV_ROT });
 }
 
-/* Only logs: of the database's rows one in a run is enough, and stops the node for good. */
 void rot_event(struct sim *sim)
 {
     struct sim_random kept = sim->random;
@@ -143,7 +159,7 @@ void rot_event(struct sim *sim)
         node = node_get(sim, sim->repaired_node);
         shard = sim->repaired_shard;
     }
-    if (flip(sim, node, shard, true)) {
+    if (flip(sim, node, shard, sim_chance(sim, 700))) {
         sim->counts.bits_flipped++;
         if (sim_chance(sim, 800) && !sim_without(sim, WITHOUT_crashes))
             trouble_crash(sim, node);

@@ -93,6 +93,7 @@ enum sim_kind {
     X(installs_cut) X(promotions_resumed) X(changes_begun) X(changes_done) X(changes_aborted)      \
     X(drained) X(exchanges) X(replicas_dropped) X(joint_promotions)                                \
     X(repairs_begun) X(repairs_done) X(repairs_resumed) X(damaged_dropped) X(promises_rotten)      \
+    X(salvages)                                                                                    \
     X(transfers_local) X(transfers_opened) X(transfers_settled) X(transfers_refunded)              \
     X(transfers_cancelled) X(transfers_across_owners) X(credits_repeated)                          \
     X(told_at_decision) X(settles_of_several)                                                      \
@@ -190,7 +191,7 @@ struct etcd_mirror {
 /* Shared by the copies of a table; never changed. */
 struct db_row {
     uint32_t refs;
-    bool rotten; /* A bit of it is flipped: reading it stops the node. */
+    bool rotten; /* A bit of it is flipped: reading it stops the node, which then salvages. */
     struct blob *value;
     uint32_t key_size;
     uint8_t key[];
@@ -247,7 +248,7 @@ struct sim_node {
     uint64_t life;
     bool up;
     bool came, gone, removed; /* For good. */
-    bool broken;              /* Stopped on damage: it does not come back. */
+    bool salvage;             /* Durable: its database was found damaged. */
     uint64_t paused_until_ms;
     uint64_t stalled_until_ms; /* Its disk. */
     uint64_t full_until_ms;    /* The same: it has no room. */
@@ -416,7 +417,6 @@ struct sim {
     uint32_t repaired_node,
         repaired_shard;                 /* The last one that dropped a damaged replica; 0: none. */
     uint64_t repair_ms[SIM_SHARDS_MAX]; /* When a coordinator last wished a repair. */
-    uint32_t rotten_node; /* Its database is damaged: at most one, for good; 0: none. */
     uint64_t duel_next_ms;
     uint32_t duel_voter, duel_claimant; /* Of the last duel. */
     uint64_t deadline_ms;
@@ -538,6 +538,9 @@ bool rot_anywhere(const struct sim *sim);
 /* What a start finds: an entry whose checksum is wrong; a timer's row that cannot be read. */
 bool rot_in_log(struct sim *sim, struct slot *slot);
 bool rot_in_timers(const struct db_rows *db);
+/* A start after the database was found damaged: shards whose rows cannot all be read are lost, and
+ * marked so; also those in whose place a snapshot was put just then. */
+void rot_salvage(struct sim *sim, struct sim_node *node);
 /* What is left of the promises in a log that was found damaged. */
 void rot_promise(struct sim *sim, struct slot *slot);
 /* ---- node_delivery.c ---- */
