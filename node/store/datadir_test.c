@@ -218,6 +218,71 @@ static void what_was_seen_of_etcd_survives_and_never_goes_back(void **state)
     datadir_close(dir);
 }
 
+static void put_file(const struct test *test, const char *name, const char *text)
+{
+    char path[160];
+
+    snprintf(path, sizeof path, "%s/%s", test->path, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fputs(text, file) < 0, 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static bool has_file(const struct test *test, const char *name)
+{
+    char path[160];
+
+    snprintf(path, sizeof path, "%s/%s", test->path, name);
+    return access(path, F_OK) == 0;
+}
+
+static void a_damaged_database_is_remembered_until_another_takes_its_place(void **state)
+{
+    struct test *test = *state;
+    struct datadir *dir = must_open(test);
+
+    put_file(test, "db/1.sst", "damaged");
+    assert_int_equal(datadir_damage_get(dir), DATADIR_WHOLE);
+    assert_int_equal(datadir_note_damage(dir), ERR_OK);
+    datadir_close(dir);
+    dir = must_open(test);
+    assert_int_equal(datadir_damage_get(dir), DATADIR_DAMAGED);
+    assert_int_equal(datadir_salvage_begin(dir, test->text), ERR_OK);
+    put_file(test, "db.salvage/1.sst", "half");
+    assert_int_equal(datadir_salvage_begin(dir, test->text), ERR_OK);
+    assert_false(has_file(test, "db.salvage/1.sst"));
+    put_file(test, "db.salvage/2.sst", "whole");
+    assert_int_equal(datadir_salvage_switch(dir, test->text), ERR_OK);
+    assert_int_equal(datadir_damage_get(dir), DATADIR_WHOLE);
+    assert_false(has_file(test, "db/1.sst") || has_file(test, "DAMAGE"));
+    assert_false(has_file(test, "db.salvage"));
+    assert_true(has_file(test, "db/2.sst"));
+    datadir_close(dir);
+}
+
+/* A crash came while the new database took the place of the old one. */
+static void what_was_salvaged_takes_the_place_at_the_next_open(void **state)
+{
+    struct test *test = *state;
+    struct datadir *dir = must_open(test);
+
+    assert_int_equal(datadir_note_damage(dir), ERR_OK);
+    assert_int_equal(datadir_salvage_begin(dir, test->text), ERR_OK);
+    datadir_close(dir);
+    put_file(test, "db/1.sst", "damaged");
+    put_file(test, "db.salvage/2.sst", "whole");
+    put_file(test, "DAMAGE", "salvaged\n");
+    dir = must_open(test); /* Nothing was done yet. */
+    assert_true(has_file(test, "db/2.sst") && !has_file(test, "db/1.sst"));
+    assert_int_equal(datadir_damage_get(dir), DATADIR_WHOLE);
+    datadir_close(dir);
+    put_file(test, "DAMAGE", "salvaged\n");
+    dir = must_open(test); /* All was done but to say so. */
+    assert_true(has_file(test, "db/2.sst") && !has_file(test, "DAMAGE"));
+    datadir_close(dir);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -229,6 +294,8 @@ int main(void)
         TEST(any_changed_byte_of_the_identity_is_refused),
         TEST(a_lost_identity_beside_data_is_not_minted_anew),
         TEST(what_was_seen_of_etcd_survives_and_never_goes_back),
+        TEST(a_damaged_database_is_remembered_until_another_takes_its_place),
+        TEST(what_was_salvaged_takes_the_place_at_the_next_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -432,6 +432,35 @@ static void a_missing_segment_is_damage(void **state)
     fixture_close(f);
 }
 
+/* What the database had of a shard is lost: it counts as damaged until the log is emptied. */
+static void lost_rows_are_marked_durably(void **state)
+{
+    struct small *small = *state;
+    struct fixture *f = &small->fixture;
+    bool lost[FIXTURE_SHARDS] = { false };
+    char text[NODE_LOG_TEXT_BYTES];
+
+    fixture_open(f);
+    fixture_promise(f, 1, 3);
+    fixture_append(f, 1, 4, 100);
+    fixture_append(f, 2, 4, 100);
+    fixture_close(f);
+    lost[1] = lost[3] = true; /* Of 3 the log knows nothing: it was never here. */
+    f->config.lost = lost;
+    fixture_open(f);
+    f->config.lost = NULL;
+    fixture_close(f);
+    fixture_open(f);
+    assert_true(node_log_damage(f->log, 1, text));
+    assert_false(node_log_damage(f->log, 2, text));
+    assert_false(node_log_damage(f->log, 3, text));
+    fixture_reset(f, 1);
+    fixture_close(f);
+    fixture_open(f);
+    assert_false(node_log_damage(f->log, 1, text));
+    fixture_close(f);
+}
+
 int main(void)
 {
 #define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -449,6 +478,7 @@ int main(void)
         TEST(only_the_shards_of_what_was_lost_are_damaged, setup_plain),
         TEST(damage_under_a_running_log_is_found_by_the_read, setup_plain),
         TEST(a_missing_segment_is_damage, setup_plain),
+        TEST(lost_rows_are_marked_durably, setup_plain),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
