@@ -6,8 +6,9 @@
 #include "node/core/meta.h"
 #include "runtime/base/check.h"
 
-static err open_db(const struct stores_options *options, const char *directory, struct db **ret_db,
-                   char ret_text[STORES_TEXT_BYTES])
+/* `hurry`: it writes as fast as the disk takes it, since nobody is served meanwhile. */
+static err open_db(const struct stores_options *options, const char *directory, bool hurry,
+                   struct db **ret_db, char ret_text[STORES_TEXT_BYTES])
 {
     struct db_config db = db_config_default();
     char text[DB_TEXT_BYTES] = "";
@@ -16,6 +17,8 @@ static err open_db(const struct stores_options *options, const char *directory, 
     db.cache_bytes = options->block_cache_bytes;
     db.write_buffer_bytes = options->config->write_buffer_size;
     db.log = options->log;
+    if (hurry)
+        db.rate_bytes_per_s = 0;
     err e = db_open(&db, ret_db, text);
     if (e != ERR_OK)
         snprintf(ret_text, STORES_TEXT_BYTES, "database: %s", text);
@@ -85,7 +88,7 @@ static err salvage(const struct stores_options *options, struct stores *stores, 
               LOG_N("opens", stores->db != NULL));
     err e = datadir_salvage_begin(options->datadir, ret_text);
     if (e == ERR_OK)
-        e = open_db(options, datadir_salvage_path(options->datadir), &salvaged, ret_text);
+        e = open_db(options, datadir_salvage_path(options->datadir), true, &salvaged, ret_text);
     if (e != ERR_OK)
         return e;
     e = db_salvage(stores->db, salvaged, options->shard_count, lost);
@@ -103,15 +106,16 @@ static err end_salvage(const struct stores_options *options, struct stores *stor
     close_db(stores);
     err e = datadir_salvage_switch(options->datadir, ret_text);
 
-    return e == ERR_OK ? open_db(options, datadir_db_path(options->datadir), &stores->db, ret_text)
-                       : e;
+    if (e == ERR_OK)
+        e = open_db(options, datadir_db_path(options->datadir), false, &stores->db, ret_text);
+    return e;
 }
 
 err stores_open(const struct stores_options *options, struct stores *ret_stores,
                 char ret_text[STORES_TEXT_BYTES])
 {
     bool *lost = NULL;
-    err e = open_db(options, datadir_db_path(options->datadir), &ret_stores->db, ret_text);
+    err e = open_db(options, datadir_db_path(options->datadir), false, &ret_stores->db, ret_text);
 
     if (e == ERR_CORRUPT)
         e = datadir_note_damage(options->datadir);
