@@ -312,9 +312,14 @@ static err settle_one(struct apply_context *context, uint32_t *place,
     CHECK(found == STATE_PRESENT);
     context->channel->destination = destination;
     for (size_t i = 0; i < request->n_items; i++) {
+        uint32_t mark = state_mark(context->state);
         err e = settle_item(context, (*place)++, stands, request->items[i]);
-        if (e != ERR_OK)
-            result = e; /* Go on, so that every missing row is noted. */
+        if (e == ERR_OK)
+            continue;
+        /* Go on, so that every missing row is noted; but not with half of this one: the next item
+         * may be another vote on the same transaction. */
+        state_rollback_to(context->state, mark);
+        result = e;
     }
     /* A decision opens records, to this destination too. */
     uint64_t watermark = stands->watermark;
