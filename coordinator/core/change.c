@@ -415,7 +415,7 @@ void change_run(struct coord *coord, struct coord_out *out)
         if (shard->mod_revision == 0 || !shard_change_is_open(&shard->record))
             continue;
         open++;
-        if (shard_may_change(shard))
+        if (shard_is_settled(shard))
             go_on(coord, i, out);
     }
     coord->changes_open = open;
@@ -424,7 +424,7 @@ void change_run(struct coord *coord, struct coord_out *out)
         struct shard *shard = &coord->shards[i];
         struct change change;
 
-        if (shard->mod_revision == 0 || !shard_may_change(shard) ||
+        if (shard->mod_revision == 0 || !shard_is_settled(shard) ||
             shard_change_is_open(&shard->record))
             continue;
         if (shard->wish_revision == 0 || shard->wish.repair == 0)

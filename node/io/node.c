@@ -162,10 +162,9 @@ static void on_peer_message(void *user, uint64_t from, struct slice bytes, const
 static void on_status(void *user, struct slice request, struct buf *out)
 {
     struct node *node = user;
-    uint64_t shards = 0, known = 0;
+    uint64_t shards = 0;
 
     (void)proto_scan_varint(request, 1, &shards);
-    (void)proto_scan_varint(request, 2, &known);
     node_status_append(
         &(struct node_status_sources){
             .self = &node->self,
@@ -174,9 +173,8 @@ static void on_status(void *user, struct slice request, struct buf *out)
             .disk_free_min_bytes = node->config->disk_free_min,
             .certificate_expires_ms = tls_watch_expires_ms(node->tls),
             .live = registry_is_registered(node->registry),
-            .generation = registry_generation(node->registry),
         },
-        &(struct node_status_wanted){ .shards = shards != 0, .known = known != 0 }, out);
+        shards != 0, out);
 }
 
 static void on_load(void *user, struct buf *out)
@@ -237,10 +235,9 @@ static bool on_ready(void *context, char ret_reason[128])
 {
     struct node *node = context;
 
-    if (node->registry != NULL && etcd_rolled_back(registry_etcd(node->registry))) {
-        snprintf(ret_reason, 128,
-                 "etcd is older than this node knows: restored from a backup? "
-                 "holdfast admin accept-etcd-restore");
+    if (node->workers == NULL && node->registry != NULL &&
+        etcd_rolled_back(registry_etcd(node->registry))) {
+        snprintf(ret_reason, 128, "etcd is older than this node knows: restored from a backup?");
         return false;
     }
     if (node->workers == NULL) {
@@ -585,7 +582,6 @@ static err start_registry(struct node *node)
     struct registry_options options = {
         .etcd_cluster_id_known = known.etcd_cluster_id,
         .etcd_revision_known = known.etcd_revision,
-        .generation_known = known.generation,
         .loop = node->loop,
         .log = node->log,
         .cluster = config->cluster,

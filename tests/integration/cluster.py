@@ -292,8 +292,7 @@ class Cluster:
                  patience_s)
 
     def all_serving(self):
-        shards = self.client.shards()  # None before the router knows the cluster.
-        return len(shards) > 0 and all(s.get("serving") for s in shards)
+        return all(s.get("serving") for s in self.client.shards())
 
 
 def max_index(shard):
