@@ -3,10 +3,11 @@
  * stands in etcd as wishes; each step of a change is one write of the shard's record, compared with
  * the one it follows from. So any coordinator goes on where the last one stopped.
  *
- *   a wish (of repair.c, too), a removed node, too few members -> begin: LEARNING (or JOINT when
- * only one goes) the owner of this epoch says that the learner is near -> join the owner of this
- * epoch says that its START is committed -> leave whoever comes is gone for too long, or is itself
- * to be removed -> abort
+ *   a wish (of repair.c, too), a removed node, too few members
+ *                                  -> begin: LEARNING (or JOINT when only one goes)
+ *   the owner of this epoch says that the learner is near -> join
+ *   the owner of this epoch says that its START is committed -> leave
+ *   whoever comes is gone for too long, or is itself to be removed -> abort
  */
 #include "coordinator/core/coord_private.h"
 #include "idl/method.h"

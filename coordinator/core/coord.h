@@ -15,10 +15,9 @@
  *   closed or silent
  *   it says that its disk is full      -> a live member that has room, if there is one
  *   ownership is uneven                -> a live member, one shard per rebalance_period_ms
- *   owners have unevenly much to do    -> a busy shard for one that is less so, per
- * load_exchange_ms it is drained or removed           -> a live member, one shard per
- * drain_period_ms the shard's members change         -> the same node, unless it is the one who
- * goes (change.c)
+ *   owners have unevenly much to do    -> a live member, in exchange for a less busy shard (load.c)
+ *   it is drained or removed           -> a live member, one shard per drain_period_ms
+ *   the shard's members change         -> the same node, unless it is the one who goes (change.c)
  *
  * A replica that its own node found damaged leaves its shard and comes back empty (repair.c).
  *

@@ -10,15 +10,20 @@
 #include "runtime/cluster/shard_change.h"
 
 #define RATE_WEIGHT 4u /* One in so many of the average is the newest rate. */
+#define CALL_SHARE  4u /* One in so many of the calls in flight may be for this. */
 #define NO_SHARD    UINT32_MAX
 
 void load_ask(struct coord *coord, struct coord_out *out)
 {
+    uint32_t calls_max = (coord->limits.calls_max + CALL_SHARE - 1) / CALL_SHARE;
+
     if (coord->limits.load_exchange_ms == 0 || coord->node_count < 2)
         return;
     for (uint32_t i = 0; i < coord->shard_count; i++) {
         struct shard_load *load = &coord->shards[i].load;
 
+        if (coord->call_count >= calls_max)
+            return; /* Whoever is not asked now is the first to be asked later. */
         if (coord->now_ms < load->ask_at_ms || coord->shards[i].mod_revision == 0)
             continue;
         load->ask_at_ms = coord->now_ms + coord->limits.load_ask_ms;

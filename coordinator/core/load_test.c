@@ -118,6 +118,19 @@ static void nothing_goes_to_a_node_that_is_drained(void **state)
     world_free(world);
 }
 
+static void every_shard_is_asked_though_calls_are_few(void **state)
+{
+    struct world *world = world_where_one_is_busy(10000, 100);
+
+    (void)state;
+    world->limits.calls_max = 4;
+    world_replace_coordinator(world);
+    world_elect(world);
+    world_run(world, 60000);
+    assert_in_range(world_stats(world).exchanges, 1, 3);
+    world_free(world);
+}
+
 static void it_can_be_switched_off(void **state)
 {
     struct world *world = world_where_one_is_busy(10000, 100);
@@ -142,6 +155,7 @@ int main(void)
         cmocka_unit_test(one_shard_that_is_busier_than_all_others_is_not_sent_round),
         cmocka_unit_test(a_busy_shard_ends_with_few_others_beside_it),
         cmocka_unit_test(nothing_goes_to_a_node_that_is_drained),
+        cmocka_unit_test(every_shard_is_asked_though_calls_are_few),
         cmocka_unit_test(it_can_be_switched_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
