@@ -15,15 +15,6 @@
 #include "runtime/cluster/placement.h"
 #include "runtime/cluster/shard_change.h"
 
-static bool has(const uint64_t *ids, uint32_t count, uint64_t id)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (ids[i] == id)
-            return true;
-    }
-    return false;
-}
-
 static const struct wanted_node *wanted_find(const struct coord *coord, uint64_t replica_id)
 {
     for (uint32_t i = 0; i < coord->wanted_count; i++) {
@@ -83,12 +74,16 @@ static bool follow_wish(struct coord *coord, const struct shard *shard, struct c
     const struct shard_record *record = &shard->record;
     const struct shard_wish *wish = &shard->wish;
 
+    for (uint32_t i = 0; i < wish->member_count; i++) {
+        if (node_is_removed(coord, wish->members[i]))
+            return false; /* Wished before it was: with it there may never be a majority. */
+    }
     for (uint32_t i = 0; i < wish->member_count && change->adding == 0; i++) {
-        if (!has(record->members, record->member_count, wish->members[i]))
+        if (!replica_is_among(record->members, record->member_count, wish->members[i]))
             change->adding = wish->members[i];
     }
     for (uint32_t i = 0; i < record->member_count && change->removing == 0; i++) {
-        if (!has(wish->members, wish->member_count, record->members[i]))
+        if (!replica_is_among(wish->members, wish->member_count, record->members[i]))
             change->removing = record->members[i];
     }
     if (change->adding != 0 && !may_join(coord, change->adding))
@@ -219,7 +214,7 @@ static uint64_t who_comes(const struct shard_record *record)
     if (record->learner != 0)
         return record->learner;
     for (uint32_t i = 0; i < record->new_member_count; i++) {
-        if (!has(record->members, record->member_count, record->new_members[i]))
+        if (!replica_is_among(record->members, record->member_count, record->new_members[i]))
             return record->new_members[i];
     }
     return 0;

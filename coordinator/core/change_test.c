@@ -175,6 +175,23 @@ static void a_change_waits_for_both_majorities(void **state)
     world_free(world);
 }
 
+static void a_wish_that_keeps_a_node_removed_since_keeps_nobody_waiting(void **state)
+{
+    static const struct shard_wish fewer = { .member_count = 2, .members = { 1, 2 } };
+    struct world *world = world_of_four();
+
+    (void)state;
+    world_node_down(world, 1);
+    world_wish_shard(world, 5, &fewer);
+    world_wish_node(world, 1, NODE_REMOVE);
+    world_run(world, 3000);
+    struct shard_record record = world_shard(world, 5);
+    assert_false(names(&record, 1));
+    assert_int_equal(record.member_count, 3);
+    assert_false(world_has(world, cluster_key_shard_wish("test", 5)));
+    world_free(world);
+}
+
 static void a_change_is_given_up_when_who_comes_is_gone(void **state)
 {
     struct world *world = world_of_four();
@@ -265,6 +282,7 @@ int main(void)
         cmocka_unit_test(a_dead_node_is_replaced),
         cmocka_unit_test(nobody_goes_while_nobody_can_come),
         cmocka_unit_test(a_change_waits_for_both_majorities),
+        cmocka_unit_test(a_wish_that_keeps_a_node_removed_since_keeps_nobody_waiting),
         cmocka_unit_test(a_change_is_given_up_when_who_comes_is_gone),
         cmocka_unit_test(another_coordinator_goes_on_and_lost_answers_change_nothing),
         cmocka_unit_test(a_drained_node_owns_nothing_and_holds_all_until_it_is_undrained),

@@ -15,15 +15,6 @@
 #define MEMBERS_MIN 3u  /* Of two, the one that is left is no majority. */
 #define ASK_FACTOR  10u /* Nobody waits: owners are asked more rarely than about a learner. */
 
-static bool has(const uint64_t *ids, uint32_t count, uint64_t id)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (ids[i] == id)
-            return true;
-    }
-    return false;
-}
-
 bool replica_is_damaged(struct coord *coord, uint32_t number, uint64_t replica_id)
 {
     const struct node *node = node_find(coord, replica_id);
@@ -189,7 +180,7 @@ void repair_over(struct coord *coord, uint32_t number)
 {
     const struct shard *shard = &coord->shards[number];
     uint64_t replica = shard->wish.repair;
-    bool done = has(shard->record.members, shard->record.member_count, replica) &&
+    bool done = replica_is_among(shard->record.members, shard->record.member_count, replica) &&
                 replica_is_whole(coord, number, replica);
 
     coord->stats.repairs_done += done;
@@ -203,9 +194,12 @@ bool repair_follow(struct coord *coord, uint32_t number, struct change *ret_chan
                    struct coord_out *out)
 {
     struct shard *shard = &coord->shards[number];
+    const struct shard_record *record = &shard->record;
     uint64_t replica = shard->wish.repair;
-    bool is_member = has(shard->record.members, shard->record.member_count, replica);
+    bool is_member = replica_is_among(record->members, record->member_count, replica);
 
+    if (!is_member && record->member_count >= shard->wish.member_count)
+        return false; /* Another came in its place: an operator moved the shard. */
     if (node_is_removed(coord, replica) || (is_member && replica_is_whole(coord, number, replica)))
         return false;
     if (is_member && find_damaged(coord, number) == replica &&

@@ -210,6 +210,29 @@ static void another_takes_the_place_of_one_who_does_not_come_back(void **state)
     world_free(world);
 }
 
+static void nobody_comes_back_whose_place_is_taken(void **state)
+{
+    static const struct shard_wish moved = { .member_count = 3, .members = { 1, 2, 4 } };
+    struct world *world = world_damaged();
+    struct shard_wish repair;
+
+    (void)state;
+    world_node_up(world, 4, 1);
+    for (uint32_t i = 0; i < 1000 && members(world, 5) != 2; i++)
+        world_run(world, 20);
+    assert_true(world_shard_wish(world, 5, &repair));
+    world_wish_shard(world, 5, &moved);
+    world_run(world, 3000);
+    assert_true(names(world, 5, 4));
+    world_wish_shard(world, 5, &repair); /* By a coordinator that had not heard of it. */
+    world_node_damaged(world, 3, 2, UINT32_MAX);
+    world_run(world, 3000);
+    assert_int_equal(members(world, 5), 3);
+    assert_false(names(world, 5, 3));
+    assert_false(world_shard_wish(world, 5, &repair));
+    world_free(world);
+}
+
 static void a_learner_that_is_damaged_learns_nothing(void **state)
 {
     static const struct shard_wish moved = { .member_count = 3, .members = { 4, 2, 3 } };
@@ -279,6 +302,7 @@ int main(void)
         cmocka_unit_test(two_members_cannot_be_repaired),
         cmocka_unit_test(another_coordinator_knows_which_half_is_done),
         cmocka_unit_test(another_takes_the_place_of_one_who_does_not_come_back),
+        cmocka_unit_test(nobody_comes_back_whose_place_is_taken),
         cmocka_unit_test(a_learner_that_is_damaged_learns_nothing),
         cmocka_unit_test(lost_answers_change_nothing),
         cmocka_unit_test(a_removed_node_is_not_brought_back),

@@ -219,11 +219,7 @@ static uint32_t sharing(const struct member_plan *plan, const struct shard_wish 
 
 static bool has(const struct shard_wish *wish, uint64_t replica_id)
 {
-    for (uint32_t i = 0; i < wish->member_count; i++) {
-        if (wish->members[i] == replica_id)
-            return true;
-    }
-    return false;
+    return replica_is_among(wish->members, wish->member_count, replica_id);
 }
 
 /* The fewest that any node which may hold the shard would share its zone with. */

@@ -149,6 +149,7 @@ NODISCARD err coordinator_record_validate(const struct coordinator_record *recor
 
 void node_record_mark_damaged(struct node_record *record, uint32_t shard);
 bool node_record_is_damaged(const struct node_record *record, uint32_t shard);
+bool replica_is_among(const uint64_t *replica_ids, uint32_t count, uint64_t replica_id);
 /* A member or a new member. */
 bool shard_record_has_member(const struct shard_record *record, uint64_t replica_id);
 /* 1 to 4096 and a power of two. */

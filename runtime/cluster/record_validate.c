@@ -96,15 +96,6 @@ err node_record_validate(const struct node_record *record, struct record_error *
     return e;
 }
 
-static bool has(const uint64_t *ids, uint32_t count, uint64_t id)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (ids[i] == id)
-            return true;
-    }
-    return false;
-}
-
 static err check_members(const char *field, const uint64_t *ids, uint32_t count,
                          struct record_error *ret_why)
 {
@@ -114,7 +105,7 @@ static err check_members(const char *field, const uint64_t *ids, uint32_t count,
     for (uint32_t i = 0; i < count; i++) {
         if (ids[i] == 0)
             return record_refuse(ERR_INVALID, ret_why, "%s: 0 is no replica", field);
-        if (has(ids, i, ids[i]))
+        if (replica_is_among(ids, i, ids[i]))
             return record_refuse(ERR_INVALID, ret_why, "%s: %" PRIu64 " stands twice", field,
                                  ids[i]);
     }
@@ -128,7 +119,7 @@ static uint32_t count_missing(const uint64_t *a, uint32_t a_count, const uint64_
     uint32_t missing = 0;
 
     for (uint32_t i = 0; i < a_count; i++)
-        missing += has(b, b_count, a[i]) ? 0u : 1u;
+        missing += replica_is_among(b, b_count, a[i]) ? 0u : 1u;
     return missing;
 }
 
@@ -159,13 +150,13 @@ static err check_learner(const struct shard_record *r, struct record_error *ret_
     if (r->learner != 0 && r->phase != SHARD_STABLE)
         return record_refuse(ERR_INVALID, ret_why, "shard record: learner: %" PRIu64 " while joint",
                              r->learner);
-    if (r->learner != 0 && has(r->members, r->member_count, r->learner))
+    if (r->learner != 0 && replica_is_among(r->members, r->member_count, r->learner))
         return record_refuse(ERR_INVALID, ret_why, "shard record: learner: %" PRIu64 " is a member",
                              r->learner);
     if (r->leaving != 0 && r->learner == 0)
         return record_refuse(ERR_INVALID, ret_why,
                              "shard record: leaving: %" PRIu64 " without a learner", r->leaving);
-    if (r->leaving != 0 && !has(r->members, r->member_count, r->leaving))
+    if (r->leaving != 0 && !replica_is_among(r->members, r->member_count, r->leaving))
         return record_refuse(ERR_INVALID, ret_why,
                              "shard record: leaving: %" PRIu64 " is no member", r->leaving);
     return ERR_OK;
@@ -204,7 +195,7 @@ err shard_wish_validate(const struct shard_wish *wish, struct record_error *ret_
 {
     if (wish->member_count == 0)
         return record_refuse(ERR_INVALID, ret_why, "shard wish: members: empty");
-    if (wish->repair != 0 && !has(wish->members, wish->member_count, wish->repair))
+    if (wish->repair != 0 && !replica_is_among(wish->members, wish->member_count, wish->repair))
         return record_refuse(ERR_INVALID, ret_why, "shard wish: repair: %" PRIu64 " is no member",
                              wish->repair);
     return check_members("shard wish: members", wish->members, wish->member_count, ret_why);
@@ -224,10 +215,19 @@ bool node_record_is_damaged(const struct node_record *record, uint32_t shard)
     return (record->damaged[shard / 8] >> shard % 8 & 1) != 0;
 }
 
+bool replica_is_among(const uint64_t *replica_ids, uint32_t count, uint64_t replica_id)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (replica_ids[i] == replica_id)
+            return true;
+    }
+    return false;
+}
+
 bool shard_record_has_member(const struct shard_record *record, uint64_t replica_id)
 {
-    return has(record->members, record->member_count, replica_id) ||
-           has(record->new_members, record->new_member_count, replica_id);
+    return replica_is_among(record->members, record->member_count, replica_id) ||
+           replica_is_among(record->new_members, record->new_member_count, replica_id);
 }
 
 err server_record_validate(const struct server_record *record, struct record_error *ret_why)

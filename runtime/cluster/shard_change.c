@@ -4,15 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool has(const uint64_t *ids, uint32_t count, uint64_t id)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (ids[i] == id)
-            return true;
-    }
-    return false;
-}
-
 bool shard_change_is_open(const struct shard_record *record)
 {
     return record->phase == SHARD_JOINT || record->learner != 0;
@@ -37,10 +28,10 @@ static err check_change(const struct shard_record *now, uint64_t adding, uint64_
 
     if (adding == 0 && removing == 0)
         return record_refuse(ERR_INVALID, ret_why, "nobody comes and nobody goes");
-    if (adding != 0 && has(now->members, count, adding))
+    if (adding != 0 && replica_is_among(now->members, count, adding))
         return record_refuse(ERR_INVALID, ret_why, "replica %" PRIu64 " is a member already",
                              adding);
-    if (removing != 0 && !has(now->members, count, removing))
+    if (removing != 0 && !replica_is_among(now->members, count, removing))
         return record_refuse(ERR_INVALID, ret_why, "replica %" PRIu64 " is no member", removing);
     if (adding == 0 && count == 1)
         return record_refuse(ERR_INVALID, ret_why,
@@ -104,9 +95,9 @@ static err settle(struct shard_record *next, uint64_t heir, struct record_error 
     memset(next->new_members, 0, sizeof next->new_members);
     next->learner = 0;
     next->leaving = 0;
-    if (has(next->members, next->member_count, next->owner))
+    if (replica_is_among(next->members, next->member_count, next->owner))
         return ERR_OK;
-    if (!has(next->members, next->member_count, heir))
+    if (!replica_is_among(next->members, next->member_count, heir))
         return record_refuse(ERR_INVALID, ret_why,
                              "replica %" PRIu64 " would own the shard, and is no member then",
                              heir);
