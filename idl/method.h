@@ -109,6 +109,7 @@ enum method_route {
     X(127, MOVE_SHARD,       v1, AdminService, MoveShard, METHOD_ROUTER, ADMIN, 0, move_shard) \
     X(128, CHANGE_NODE,      v1, AdminService, ChangeNode, METHOD_ROUTER, ADMIN, 0, change_node) \
     X(129, REBALANCE,        v1, AdminService, Rebalance, METHOD_ROUTER, ADMIN, 0, rebalance) \
+    X(130, ACCEPT_ETCD_RESTORE, v1, AdminService, AcceptEtcdRestore, METHOD_ROUTER, ADMIN, 67, accept_etcd_restore) \
     X(140, GET_BACKUP_STATE, v1, BackupService, GetBackupState, METHOD_SHARD, ADMIN, 0, get_backup_state) \
     X(141, ARM_BACKUP,       v1, BackupService, ArmBackup, METHOD_SHARD_VIEW, ADMIN, 0, arm_backup) \
     X(142, CUT_BACKUP,       v1, BackupService, CutBackup, METHOD_SHARD_WRITE, ADMIN, 0, cut_backup) \

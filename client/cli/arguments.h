@@ -55,7 +55,9 @@
     X(all,     "all",     "ledger export", "of all players") \
     X(follow,  "follow",  "events, reconcile", "go on with what happens") \
     X(once,    "once",    "top", "one page, of what happens within one interval") \
-    X(dry_run, "dry-run", "rebalance", "tell what would be moved, and move nothing") \
+    X(yes,     "yes",     "admin", "do not ask") \
+    X(force,   "force",   "admin", "although no node says that etcd is older than it knows") \
+    X(dry_run, "dry-run", "rebalance, admin", "tell what would be done, and do nothing") \
     X(redact,  "redact",  "debug zip", "replace ids of players and operations by hashes")
 /* clang-format on */
 

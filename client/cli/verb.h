@@ -24,6 +24,7 @@ int verb_debug(const struct arguments *arguments);
 int debug_inject(const struct arguments *arguments); /* With HOLDFAST_DEBUG_INJECT alone. */
 int verb_node(const struct arguments *arguments);
 int verb_shard(const struct arguments *arguments);
+int verb_admin(const struct arguments *arguments);
 int verb_rebalance(const struct arguments *arguments);
 int verb_op(const struct arguments *arguments);
 int verb_key(const struct arguments *arguments);

@@ -39,6 +39,12 @@ static void print_people(const json_t *cluster, const json_t *shards, const json
     const json_t *count = json_object_get(cluster, "shardCount");
     const char *coordinator = json_string_value(json_object_get(cluster, "coordinator"));
 
+    long long doubting = json_integer_value(json_object_get(cluster, "nodesDoubting"));
+
+    if (doubting > 0)
+        printf("ETCD WAS RESTORED FROM A BACKUP: %lld nodes know a newer one. No shard moves, and "
+               "no game server registers, until:\n  holdfast admin accept-etcd-restore\n\n",
+               doubting);
     printf("cluster %s   coordinator %s   shards serving %lld of %lld\n\n",
            json_string_value(json_object_get(cluster, "clusterId")),
            coordinator != NULL ? coordinator : "(none)", (long long)json_integer_value(serving),

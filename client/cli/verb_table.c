@@ -42,6 +42,7 @@ static const struct verb verbs[] = {
     { "node drain|undrain|remove", "NODE", "it owns nothing; or holds nothing at all", verb_node },
     { "shard move", "SHARD --from NODE --to NODE", "another node holds it", verb_shard },
     { "rebalance", "[--dry-run]", "spread replicas evenly over nodes", verb_rebalance },
+    { "admin accept-etcd-restore", "[--dry-run] [--yes] [--force]", "go on with an etcd restored from a backup", verb_admin },
     { "orphans", "PATH..", "entries of deposed owners that a node set aside", verb_orphans },
     { "op new", "", "a fresh op_id, a UUIDv7", verb_op },
     { "op get", "ENTITY OP_ID", "what became of an operation", verb_op },

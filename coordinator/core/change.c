@@ -411,7 +411,7 @@ void change_run(struct coord *coord, struct coord_out *out)
         if (shard->mod_revision == 0 || !shard_change_is_open(&shard->record))
             continue;
         open++;
-        if (shard_is_settled(shard))
+        if (shard_may_change(shard))
             go_on(coord, i, out);
     }
     coord->changes_open = open;
@@ -420,7 +420,7 @@ void change_run(struct coord *coord, struct coord_out *out)
         struct shard *shard = &coord->shards[i];
         struct change change;
 
-        if (shard->mod_revision == 0 || !shard_is_settled(shard) ||
+        if (shard->mod_revision == 0 || !shard_may_change(shard) ||
             shard_change_is_open(&shard->record))
             continue;
         if (shard->wish_revision == 0 || shard->wish.repair == 0)

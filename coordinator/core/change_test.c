@@ -78,6 +78,37 @@ static void a_shard_is_moved_step_by_step_and_the_wish_is_taken_away(void **stat
     world_free(world);
 }
 
+/* Numbers of configurations are not given twice, be it that etcd was restored from a backup. */
+static void members_change_once_a_majority_has_said_what_it_knows(void **state)
+{
+    struct world *world = world_of_four();
+
+    (void)state;
+    world->mute_node = 2;
+    world->unstarted = true;
+    world_node_down(world, 1);
+    world_replace_coordinator(world);
+    world_elect(world);
+    world_wish_shard(world, 5, &moved);
+    world_run(world, 2000);
+    assert_int_equal(world_shard(world, 5).learner, 0); /* One of three can tell. */
+    assert_int_equal(world_owned(world, 1), 0);
+    world->mute_node = 0; /* It is whole again, and is asked again. */
+    world_run(world, 2000);
+    assert_int_equal(world_shard(world, 5).learner, 4);
+
+    world->mute_node = 2; /* The next coordinator goes on with it as carefully. */
+    world->unstarted = false;
+    world_replace_coordinator(world);
+    world_elect(world);
+    world_run(world, 2000);
+    assert_int_equal(world_shard(world, 5).learner, 4);
+    world->mute_node = 0;
+    world_run(world, 2000);
+    assert_int_equal(world_shard(world, 5).config, 3);
+    world_free(world);
+}
+
 static void nothing_goes_on_before_the_owner_of_this_epoch_has_started(void **state)
 {
     struct world *world = world_of_four();
@@ -277,6 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shard_is_moved_step_by_step_and_the_wish_is_taken_away),
+        cmocka_unit_test(members_change_once_a_majority_has_said_what_it_knows),
         cmocka_unit_test(nothing_goes_on_before_the_owner_of_this_epoch_has_started),
         cmocka_unit_test(a_removed_node_gives_up_every_place_few_at_a_time),
         cmocka_unit_test(a_dead_node_is_replaced),

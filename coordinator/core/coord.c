@@ -59,15 +59,21 @@ void coord_free(struct coord *coord)
     free(coord);
 }
 
+static void drop_work(struct coord *coord)
+{
+    flights_drop(coord);
+    delivery_drop(coord);
+    word_drop(coord);
+    change_drop(coord);
+    audit_drop(coord);
+}
+
 static void stop_acting(struct coord *coord, const char *event)
 {
     if (!coord->elected)
         return;
     coord->elected = false;
-    flights_drop(coord);
-    delivery_drop(coord);
-    change_drop(coord);
-    audit_drop(coord);
+    drop_work(coord);
     log_event(coord->log, LOG_WARN, event, LOG_N("election_revision", coord->election_revision));
 }
 
@@ -82,17 +88,61 @@ static void on_elected(struct coord *coord, const struct coord_event *event)
     coord->holding = false;
     coord->hold_over = false;
     coord->audit.counted_ms = coord->now_ms;
+    word_begin(coord);
     log_event(coord->log, LOG_INFO, "coordinator.elected",
               LOG_N("election_revision", event->create_revision));
 }
 
 static void on_halt(struct coord *coord)
 {
-    stop_acting(coord, "coordinator.deposed");
-    flights_drop(coord);
+    drop_work(coord); /* It may lead: it goes on, elected, once the restore is accepted. */
     coord->halted = true;
     log_event(coord->log, LOG_ERROR, "coordinator.halted",
-              LOG_S("reason", "etcd went back to an earlier state; nothing is written any more"));
+              LOG_S("reason", "etcd went back to an earlier state; nothing is written until "
+                              "holdfast admin accept-etcd-restore"));
+}
+
+/* Records come anew, under revisions that begin anew. Whoever leads is still to be heard from the
+ * election, which knows by itself. */
+static void on_reset(struct coord *coord)
+{
+    drop_work(coord);
+    while (coord->server_count > 0)
+        server_remove(coord, coord->servers[coord->server_count - 1]);
+    audit_free(coord);
+    memset(&coord->audit, 0, sizeof coord->audit);
+    coord->audit.counted_ms = coord->now_ms;
+    free(coord->shards);
+    coord->shards = NULL;
+    coord->shard_count = 0;
+    coord->node_count = coord->wanted_count = 0;
+    memset(coord->words, 0, sizeof coord->words);
+    coord->cluster_revision = coord->policy_revision = 0;
+    buf_clear(&coord->policy);
+    coord->elected_ms = coord->now_ms;
+    coord->synced = coord->halted = false;
+    coord->held_back = false;
+    log_event(coord->log, LOG_WARN, "coordinator.restore_accepted",
+              LOG_N("election_revision", coord->election_revision));
+}
+
+/* Whoever knows a newer etcd says so in its own record. */
+static bool is_held_back(struct coord *coord)
+{
+    uint32_t nodes = word_doubting_nodes(coord);
+
+    if ((nodes > 0) == coord->held_back)
+        return coord->held_back;
+    coord->held_back = nodes > 0;
+    drop_work(coord);
+    if (coord->held_back)
+        log_event(coord->log, LOG_ERROR, "coordinator.halted", LOG_N("nodes", nodes),
+                  LOG_S("reason", "nodes know a newer etcd than this one: was it restored from a "
+                                  "backup? holdfast admin accept-etcd-restore"));
+    else
+        log_event(coord->log, LOG_WARN, "coordinator.goes_on",
+                  LOG_N("generation", coord->cluster.generation));
+    return coord->held_back;
 }
 
 /* Everything that follows from the records as they stand. */
@@ -103,7 +153,10 @@ static void reconcile(struct coord *coord, struct coord_out *out)
     if (coord->cluster_revision == 0) {
         if (flights_open(coord) == 0 && coord->now_ms >= coord->cluster_retry_ms)
             (void)flight_put_cluster(coord);
+    } else if (is_held_back(coord)) {
+        return;
     } else if (coord->elected) {
+        word_run(coord, out);
         ownership_run(coord);
         spread_run(coord, out);
         change_run(coord, out);
@@ -138,6 +191,9 @@ void coord_step(struct coord *coord, const struct coord_event *event, struct coo
     case COORD_HALT:
         on_halt(coord);
         break;
+    case COORD_RESET:
+        on_reset(coord);
+        return;
     case COORD_TXN_DONE:
         flights_done(coord, event);
         break;
@@ -170,12 +226,13 @@ void coord_out_deinit(struct coord_out *out)
 
 bool coord_is_active(const struct coord *coord)
 {
-    return coord->elected && coord->synced && !coord->halted && coord->cluster_revision > 0;
+    return coord->elected && coord->synced && !coord_is_halted(coord) &&
+           coord->cluster_revision > 0;
 }
 
 bool coord_is_halted(const struct coord *coord)
 {
-    return coord->halted;
+    return coord->halted || coord->held_back;
 }
 
 const struct cluster_record *coord_cluster(const struct coord *coord)
@@ -215,14 +272,17 @@ void coord_stats_get(const struct coord *coord, struct coord_stats *ret_stats)
     struct coord_stats stats = coord->stats;
 
     stats.active = coord_is_active(coord);
-    stats.halted = coord->halted;
+    stats.halted = coord_is_halted(coord);
     stats.nodes_live = coord->node_count;
+    stats.nodes_doubting = word_doubting_nodes(coord);
     for (uint32_t i = 0; i < coord->node_count; i++)
         stats.nodes_full += coord->now_ms < coord->nodes[i].full_until_ms;
     for (uint32_t i = 0; i < coord->shard_count; i++) {
         const struct shard *shard = &coord->shards[i];
 
         stats.shards_placed_now += shard->mod_revision > 0;
+        stats.shards_doubted += shard->doubted;
+        stats.shards_unheard += shard->mod_revision > 0 && !shard->heard;
         stats.repairs_open += shard->wish_revision > 0 && shard->wish.repair != 0;
         stats.replicas_damaged += repair_damaged_count(coord, i);
         stats.shards_unowned +=

@@ -21,7 +21,10 @@
  *
  * A replica that its own node found damaged leaves its shard and comes back empty (repair.c).
  *
- * Nothing here is trusted for safety beyond the compares of its transactions: replicas fence.
+ * Nothing here is trusted for safety beyond the compares of its transactions: replicas fence. But
+ * for one thing: numbers of configurations must not be given twice. So before a shard's members
+ * change (or are chosen) a majority of them has to be heard, and nobody may know a later record:
+ * etcd may have been restored from a backup (word.c).
  */
 #ifndef COORDINATOR_CORE_COORD_H
 #define COORDINATOR_CORE_COORD_H
@@ -71,6 +74,7 @@
     X(change_ask_ms,              100,   10,   60000, "an owner is asked so often how a change is") \
     X(change_lag_entries,         256,    0, 1048576, "a learner this near may join")               \
     X(change_silent_ms,          2000,   10,   60000, "and heard within it")                        \
+    X(word_retry_ms,             500,   10,   60000, "pause before a node is asked again what it knows") \
     X(change_abort_ms,          30000,   10, 3600000, "who comes may be gone for so long")          \
     X(repair_wait_ms,            5000,    0,  600000, "all members are up for so long before a "    \
                                                       "damaged one is repaired")                   \
@@ -109,7 +113,8 @@ enum coord_event_type {
     COORD_SYNCED,   /*                                              the copy is complete          */
     COORD_ELECTED,  /* key, create_revision                         own election key              */
     COORD_LOST,     /*                                              or perhaps lost: stop acting  */
-    COORD_HALT,     /*                                              etcd went back: never act     */
+    COORD_HALT,     /*                                              etcd went back: do not act    */
+    COORD_RESET,    /*                                              it was accepted: begin anew   */
     COORD_TXN_DONE, /* ticket, outcome, written, mod_revision       one for each txn action       */
     COORD_CALL_DONE, /* call, status, body                           one for each call action */
     COORD_REPORT, /* report                                       borrowed for the step         */
@@ -167,7 +172,7 @@ struct coord_call {
     uint64_t node;
     uint32_t shard;
     uint16_t method; /* EXPIRE_SERVER, APPLY_POLICY, TAKE_CUT, AUDIT_SEARCH, CONTAIN_PLAYER,
-                      * MEMBER_STATE. */
+                      * MEMBER_STATE; GET_NODE_STATUS goes to any node, about all shards. */
     uint32_t timeout_ms;
     struct slice body;
 };
@@ -195,6 +200,7 @@ void coord_out_deinit(struct coord_out *out);
 
 /* Elected, synced, not halted: it decides. */
 bool coord_is_active(const struct coord *coord);
+/* etcd went back under it, or a live node says that etcd is older than it knows. */
 bool coord_is_halted(const struct coord *coord);
 /* NULL until the cluster has a record. */
 const struct cluster_record *coord_cluster(const struct coord *coord);
@@ -238,6 +244,9 @@ const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t 
     X(active,                 "1 while this coordinator decides")                                  \
     X(halted,                 "1 when etcd went back and writing stopped")                         \
     X(nodes_live,             "nodes with a live lease")                                           \
+    X(nodes_doubting,         "live nodes that know a newer etcd than this one")                   \
+    X(shards_doubted,         "shards of which a replica knows a later record than etcd")          \
+    X(shards_unheard,         "shards whose members may not change: too few said what they know")  \
     X(nodes_full,             "live nodes whose disk is full or nearly so")                        \
     X(shards_placed_now,      "shards that have a record")                                         \
     X(shards_unowned,         "shards whose owner has no live lease")                              \

@@ -23,6 +23,15 @@ struct shunned {
     uint64_t until_ms;
 };
 
+/* Who was asked what it knows of all shards; outlives its record. */
+struct word {
+    uint64_t replica_id; /* 0: free. */
+    bool told;
+    bool again; /* Of some shard it could not tell. */
+    bool calling;
+    uint64_t next_ms; /* Not asked earlier. */
+};
+
 /* What an operator wants of a node. */
 struct wanted_node {
     uint64_t replica_id;
@@ -83,6 +92,16 @@ struct shard {
     uint64_t state_next_ms; /* The owner is not asked earlier. */
     uint64_t comer_gone_ms; /* Since when whoever comes is gone, or a repair waits; 0: not. */
     struct shard_load load;
+    uint64_t epoch_known;        /* The greatest that any replica said it knows. */
+    uint64_t owner_known;        /* Under that epoch; 0: nobody said. */
+    uint64_t rival_epoch;        /* Replicas named two owners under it; 0: none. */
+    uint64_t config_known;       /* As epoch_known. */
+    bool held;                   /* A replica said whom some record named. */
+    uint64_t mute[REPLICAS_MAX]; /* Replicas that cannot say what they knew of it. */
+    uint32_t mute_count;
+    bool heard;   /* A majority of its members said what they know. */
+    bool doubted; /* A replica knows a later epoch or configuration than the record has. */
+    uint64_t doubted_logged_ms;
 };
 
 enum { ACK_WANTED, ACK_CALLING, ACK_DONE };
@@ -140,6 +159,7 @@ struct open_call {
     int64_t policy_revision;
     uint64_t cut;     /* TakeCut: which. AuditSearch and ContainPlayer: which search. */
     uint32_t suspect; /* ContainPlayer: whom. */
+    uint64_t node;    /* GetNodeStatus: whom. */
 };
 
 #define AUDIT_CURRENCIES_MAX 256u
@@ -246,6 +266,7 @@ struct coord {
     uint64_t now_ms;
 
     bool synced, elected, halted;
+    bool held_back; /* Nodes doubt this etcd. */
     uint64_t elected_ms;
     struct buf election_key;
     int64_t election_revision;
@@ -259,6 +280,7 @@ struct coord {
     struct node nodes[CLUSTER_NODES_MAX]; /* By rising replica id. */
     uint32_t node_count;
     uint64_t node_added_ms;
+    struct word words[CLUSTER_NODES_MAX];
     struct shunned shunned[CLUSTER_NODES_MAX];
     struct wanted_node wanted[CLUSTER_NODES_MAX];
     uint32_t wanted_count;
@@ -327,8 +349,11 @@ void ownership_report(struct coord *coord,
 bool node_is_full(const struct coord *coord, const struct node *node);
 /* Whatever was held against an earlier life is forgotten. */
 void ownership_new_life(struct coord *coord, uint64_t replica_id);
-/* False: a write is on its way, or was refused and the record that says why has not come yet. */
+/* False: a write is on its way, or was refused and the record that says why has not come yet; or a
+ * replica knows a later record. */
 bool shard_is_settled(const struct shard *shard);
+/* It may also get a new number of a configuration: a majority said that nobody has that number. */
+bool shard_may_change(const struct shard *shard);
 
 /* False: too much is in flight. */
 bool ownership_hand_over(struct coord *coord, uint32_t number, uint64_t owner, const char *reason);
@@ -348,6 +373,16 @@ void load_told(struct coord *coord, struct shard *shard,
                const Holdfast__Internal__V1__MemberStateResponse *told);
 /* One exchange, if any is worth it. `owners`: who may be handed shards. */
 void load_exchange(struct coord *coord, const uint64_t *owners, uint32_t owner_count);
+
+/* ---- word.c: whether etcd is as new as what replicas know ---- */
+/* A live node says that etcd is older than it knows. */
+uint32_t word_doubting_nodes(const struct coord *coord);
+/* A term begins: others may have written since the last one. Everybody is asked anew. */
+void word_begin(struct coord *coord);
+/* Looks at every shard, and asks who has not been asked. */
+void word_run(struct coord *coord, struct coord_out *out);
+void word_told(struct coord *coord, const struct open_call *call, const struct coord_event *event);
+void word_drop(struct coord *coord);
 
 /* ---- change.c: who holds which shard ---- */
 void change_run(struct coord *coord, struct coord_out *out);

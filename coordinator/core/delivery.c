@@ -191,6 +191,12 @@ void delivery_done(struct coord *coord, const struct coord_event *event)
 
     if (event->call == 0 || open->call != event->call)
         return; /* Of an earlier term. */
+    if (open->method == METHOD_GET_NODE_STATUS) {
+        word_told(coord, open, event);
+        *open = (struct open_call){ 0 };
+        coord->call_count--;
+        return;
+    }
     struct shard *shard = &coord->shards[open->shard];
     bool ok = event->status == WIRE_OK;
 

@@ -304,6 +304,7 @@ void flights_done(struct coord *coord, const struct coord_event *event)
         coord->elected = false;
         flights_drop(coord);
         delivery_drop(coord);
+        word_drop(coord);
         change_drop(coord);
         break;
     case COORD_TXN_ANSWERED:

@@ -11,7 +11,12 @@
 
 bool shard_is_settled(const struct shard *shard)
 {
-    return !shard->in_txn && shard->mod_revision > shard->stale_revision;
+    return !shard->in_txn && shard->mod_revision > shard->stale_revision && !shard->doubted;
+}
+
+bool shard_may_change(const struct shard *shard)
+{
+    return shard_is_settled(shard) && shard->heard;
 }
 
 static bool is_shunned(const struct coord *coord, uint64_t replica_id)
@@ -83,7 +88,9 @@ static bool name_owner(struct coord *coord, uint32_t number, uint64_t owner, con
     struct node *to = node_find(coord, owner);
 
     CHECK(to != NULL);
-    record.generation = coord->cluster.generation;
+    /* An acceptance of a restored etcd that was cut short has raised those of some shards. */
+    if (record.generation < coord->cluster.generation)
+        record.generation = coord->cluster.generation;
     record.epoch = epoch_after(coord, shard);
     record.owner = owner;
     if (!flight_put_shard(coord, number, &record))
@@ -363,7 +370,7 @@ static bool placement_is_due(struct coord *coord)
 
 static bool is_unplaced(const struct shard *shard)
 {
-    return shard->mod_revision == 0 && !shard->seen && shard_is_settled(shard);
+    return shard->mod_revision == 0 && !shard->seen && shard_may_change(shard);
 }
 
 struct placement_shard *ownership_proposals_new(struct coord *coord)

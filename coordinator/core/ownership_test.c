@@ -476,6 +476,100 @@ static void a_halted_coordinator_never_acts_again(void **state)
     world_free(world);
 }
 
+static void nothing_is_written_while_a_replica_knows_a_later_record(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world->epochs_known[2][3] = world_shard(world, 3).epoch + 5;
+    world->configs_known[3][4] = world_shard(world, 4).config + 1;
+    uint64_t epochs[] = { world_shard(world, 3).epoch, world_shard(world, 4).epoch };
+
+    world_replace_coordinator(world);
+    world_elect(world);
+    world_node_down(world, 1);
+    world_run(world, 3000);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        assert_true(world_shard(world, i).owner != 1 || i == 3 || i == 4);
+    assert_int_equal(world_shard(world, 3).epoch, epochs[0]);
+    assert_int_equal(world_shard(world, 4).epoch, epochs[1]);
+    struct coord_stats stats = world_stats(world);
+
+    assert_int_equal(stats.shards_doubted, 2);
+    world_free(world);
+}
+
+/* etcd is as of before the first record of any shard; who held them has to be asked. */
+static void no_shard_is_placed_that_somebody_holds(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world->holder = 2;
+    for (uint64_t id = 1; id <= 3; id++)
+        world_node_up(world, id, 1);
+    world_elect(world);
+    world_run(world, 3000);
+    assert_int_equal(world_stats(world).shards_doubted, SHARDS);
+    assert_int_equal(world_stats(world).shards_placed_now, 0);
+    world_free(world);
+}
+
+/* Replicas fence an owner whom a later record does not name, so nobody has to be asked. */
+static void a_failover_waits_for_nobodys_word(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_node_down(world, 1);
+    world_node_down(world, 2);
+    world->deaf_node = 3;
+    world_replace_coordinator(world);
+    world_elect(world);
+    world_run(world, 3000);
+    assert_int_equal(world_owned(world, 3), SHARDS);
+    assert_int_equal(world_stats(world).shards_unheard, SHARDS);
+    world_free(world);
+}
+
+static void a_doubting_node_halts_a_coordinator_without_memory(void **state)
+{
+    struct world *world = world_new();
+    struct node_record record = { .replica_id = 9,
+                                  .name = "n",
+                                  .address = "a:1",
+                                  .peer_address = "a:2",
+                                  .version = "v",
+                                  .doubts = 1 };
+    struct cluster_key key = cluster_key_node("test", 9);
+    struct buf value = { 0 };
+
+    (void)state;
+    world_start(world);
+    node_record_encode(&record, &value);
+    world->revision++;
+    world_step(world, (struct coord_event){ .type = COORD_PUT,
+                                            .key = cluster_key_slice(&key),
+                                            .value = buf_slice(&value),
+                                            .create_revision = world->revision,
+                                            .mod_revision = world->revision });
+    world_run(world, 100);
+    uint64_t txns = world->txns;
+
+    assert_true(coord_is_halted(world->coord));
+    world_node_down(world, 1);
+    world_run(world, 3000);
+    assert_int_equal(world->txns, txns);
+    world_raise_epochs(world, 500); /* With the generation. */
+    world_run(world, 3000);
+    assert_false(coord_is_halted(world->coord));
+    assert_int_equal(world_owned(world, 1), 0);
+    buf_deinit(&value);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -499,6 +593,10 @@ int main(void)
         cmocka_unit_test(a_deleted_ownership_record_is_not_made_anew),
         cmocka_unit_test(epochs_rise_above_those_of_a_backup_once),
         cmocka_unit_test(a_halted_coordinator_never_acts_again),
+        cmocka_unit_test(nothing_is_written_while_a_replica_knows_a_later_record),
+        cmocka_unit_test(no_shard_is_placed_that_somebody_holds),
+        cmocka_unit_test(a_failover_waits_for_nobodys_word),
+        cmocka_unit_test(a_doubting_node_halts_a_coordinator_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -301,11 +301,47 @@ static size_t tell_members(struct world *world, const struct coord_call *call, u
     return holdfast__internal__v1__member_state_response__pack(&response, bytes);
 }
 
+/* A replica knows the records that stand, unless a test has it know later ones. */
+static size_t tell_known(struct world *world, const struct coord_call *call, uint8_t *bytes)
+{
+    Holdfast__Internal__V1__GetNodeStatusResponse response =
+        HOLDFAST__INTERNAL__V1__GET_NODE_STATUS_RESPONSE__INIT;
+    Holdfast__Internal__V1__KnownShard known[SHARDS];
+    Holdfast__Internal__V1__KnownShard *list[SHARDS];
+
+    world->words++;
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        holdfast__internal__v1__known_shard__init(&known[i]);
+        known[i].shard = i;
+        known[i].epoch = world->epochs_known[call->node % 16][i];
+        known[i].config = world->configs_known[call->node % 16][i];
+        known[i].mute = world->mute_node == call->node;
+        known[i].members = &world->holder;
+        known[i].n_members = world->holder == call->node;
+        if (known[i].epoch > 0 || known[i].config > 0 || known[i].mute || known[i].n_members > 0)
+            list[response.n_known++] = &known[i];
+    }
+    response.known = list;
+    return holdfast__internal__v1__get_node_status_response__pack(&response, bytes);
+}
+
 static void answer_call(struct world *world, const struct coord_call *call)
 {
     enum wire_status status = WIRE_OK;
     uint8_t bytes[256];
     size_t size = 0;
+
+    if (call->method == METHOD_GET_NODE_STATUS) {
+        if (call->node == world->deaf_node)
+            status = WIRE_UNKNOWN;
+        else
+            size = tell_known(world, call, bytes);
+        world_step(world, (struct coord_event){ .type = COORD_CALL_DONE,
+                                                .call = call->call,
+                                                .status = status,
+                                                .body = { bytes, size } });
+        return;
+    }
 
     if (call->node == world->deaf_node)
         status = WIRE_UNKNOWN;

@@ -37,22 +37,27 @@ struct world {
     uint32_t since_ms;   /* Of reports; 0: just enough. */
     uint64_t deaf_node;  /* Its shards never answer calls. */
     uint64_t txns, calls_expire, calls_policy;
-    uint64_t cuts[WORLD_CUT_SHARDS][3];    /* Taken by each shard: the newest first. */
-    int64_t gold[WORLD_CUT_SHARDS];        /* What each holds, less what was made. */
-    uint64_t open[WORLD_CUT_SHARDS];       /* Records that are never settled. */
-    bool holds[WORLD_CUT_SHARDS];          /* The player pN of shard N holds the one item. */
-    int32_t items;                         /* How many more hold it than were made. */
-    int64_t rich[WORLD_CUT_SHARDS];        /* What pN holds more than its ledger says. */
-    bool contained[WORLD_CUT_SHARDS];      /* pN. */
-    char reason[65];                       /* Of the last ContainPlayer. */
-    uint64_t searches, containments;       /* Calls. */
-    bool unstarted;                        /* No owner has its START committed. */
-    uint64_t learner_lag;                  /* What owners say of it. */
-    uint64_t member_lag;                   /* And of members. */
-    uint64_t states;                       /* Calls. */
-    uint64_t rates[WORLD_CUT_SHARDS];      /* What each has to do, operations a second. */
-    uint64_t done_milli[WORLD_CUT_SHARDS]; /* And did, in thousandths. */
-    const char *version;                   /* Of nodes that register; NULL: "test". */
+    uint64_t cuts[WORLD_CUT_SHARDS][3];          /* Taken by each shard: the newest first. */
+    int64_t gold[WORLD_CUT_SHARDS];              /* What each holds, less what was made. */
+    uint64_t open[WORLD_CUT_SHARDS];             /* Records that are never settled. */
+    bool holds[WORLD_CUT_SHARDS];                /* The player pN of shard N holds the one item. */
+    int32_t items;                               /* How many more hold it than were made. */
+    int64_t rich[WORLD_CUT_SHARDS];              /* What pN holds more than its ledger says. */
+    bool contained[WORLD_CUT_SHARDS];            /* pN. */
+    char reason[65];                             /* Of the last ContainPlayer. */
+    uint64_t searches, containments;             /* Calls. */
+    bool unstarted;                              /* No owner has its START committed. */
+    uint64_t learner_lag;                        /* What owners say of it. */
+    uint64_t states;                             /* Calls. */
+    uint64_t rates[WORLD_CUT_SHARDS];            /* What each has to do, operations a second. */
+    uint64_t done_milli[WORLD_CUT_SHARDS];       /* And did, in thousandths. */
+    uint64_t words;                              /* Calls. */
+    uint64_t holder;                             /* It says that a record named it, and it alone. */
+    uint64_t mute_node;                          /* It lost what it knew of every shard. */
+    uint64_t epochs_known[16][WORLD_CUT_SHARDS]; /* By node, of each shard; 0: nothing. */
+    uint64_t configs_known[16][WORLD_CUT_SHARDS]; /* Likewise. */
+    uint64_t member_lag;                          /* What owners say of members. */
+    const char *version;                          /* Of nodes that register; NULL: "test". */
     uint32_t term;
     char lowest_live[INCARNATION_TEXT_SIZE]; /* Of the last ExpireServer. */
     uint64_t policy_version;                 /* Of the last ApplyPolicy. */

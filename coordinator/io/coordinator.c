@@ -162,7 +162,7 @@ static bool on_ready(void *context, char ret_reason[128])
     else if (c->nodes == NULL)
         reason = "the cluster has no record yet";
     else if (coord_is_halted(c->core))
-        reason = "etcd went back to an earlier state; writing stopped";
+        reason = "etcd was restored from a backup: holdfast admin accept-etcd-restore";
     else if (!registry_has_leader(c->registry))
         reason = "no coordinator is elected";
     if (reason != NULL)
@@ -259,6 +259,13 @@ static const char *path_or_null(const char *path)
     return path[0] != '\0' ? path : NULL;
 }
 
+static const struct cluster_record *cluster_of(void *user)
+{
+    const struct coordinator *c = user;
+
+    return coord_cluster(c->core);
+}
+
 static err connect_etcd(struct coordinator *c)
 {
     err e = registry_new(
@@ -272,6 +279,7 @@ static err connect_etcd(struct coordinator *c)
                                     .key_file = path_or_null(c->config->etcd_key),
                                     .lease_ttl_ms = c->config->lease_ttl,
                                     .event = on_event,
+                                    .cluster_of = cluster_of,
                                     .user = c },
         &c->registry);
 

@@ -6,6 +6,7 @@
 #include "runtime/base/check.h"
 #include "runtime/etcd/etcd_election.h"
 #include "runtime/etcd/etcd_mirror.h"
+#include "runtime/restore_watch/restore_watch.h"
 
 #define TXN_TIMEOUT_MS 3000u
 
@@ -24,6 +25,7 @@ struct registry {
     char cluster[CLUSTER_NAME_MAX + 1];
     struct etcd *etcd;
     struct etcd_mirror *mirror;
+    struct restore_watch *restore;
     struct etcd_election *election;
     struct pending *pendings;
     struct loop_hook unsent;
@@ -88,6 +90,30 @@ static void on_rolled_back(void *context, const struct etcd_rollback *rollback)
               LOG_N("revision_seen", rollback->revision_seen),
               LOG_S("what", "etcd was restored from a backup or replaced; writing stops"));
     tell(registry, (struct coord_event){ .type = COORD_HALT });
+}
+
+static const char *cluster_id_of(void *context)
+{
+    const struct registry *registry = context;
+    const struct cluster_record *cluster = registry->options.cluster_of(registry->options.user);
+
+    return cluster != NULL ? cluster->cluster_id : NULL;
+}
+
+/* The mirror says so too, when it begins anew. */
+static void on_accepted(void *context, uint64_t generation)
+{
+    (void)context;
+    (void)generation;
+}
+
+static void on_reset(void *context)
+{
+    struct registry *registry = context;
+
+    buf_clear(&registry->election_key);
+    registry->synced = false;
+    tell(registry, (struct coord_event){ .type = COORD_RESET });
 }
 
 /* ---- election ---- */
@@ -270,11 +296,20 @@ static err connect_etcd(struct registry *registry)
 
     if (e != ERR_OK)
         return e;
+    registry->restore =
+        restore_watch_new(&(struct restore_watch_options){ .loop = options->loop,
+                                                           .log = options->log,
+                                                           .etcd = registry->etcd,
+                                                           .cluster = registry->cluster,
+                                                           .cluster_id = cluster_id_of,
+                                                           .accepted = on_accepted,
+                                                           .user = registry });
     return etcd_mirror_start(registry->etcd,
                              &(struct etcd_mirror_options){ .prefix = cluster_key_slice(&prefix),
                                                             .put = on_put,
                                                             .deleted = on_deleted,
                                                             .synced = on_synced,
+                                                            .reset = on_reset,
                                                             .context = registry },
                              &registry->mirror);
 }
@@ -304,6 +339,7 @@ void registry_free(struct registry *registry)
         return;
     loop_hook_disarm(&registry->unsent);
     registry_resign(registry);
+    restore_watch_free(registry->restore);
     if (registry->mirror != NULL)
         etcd_mirror_stop(registry->mirror);
     if (registry->etcd != NULL)

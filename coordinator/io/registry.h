@@ -22,6 +22,8 @@ struct registry_options {
     uint64_t lease_ttl_ms;
     /* now_ms is for the receiver to fill. Never called from within a call into registry. */
     void (*event)(void *user, struct coord_event *event);
+    /* The record that the core goes by; NULL: it knows none. */
+    const struct cluster_record *(*cluster_of)(void *user);
     void *user;
 };
 

@@ -278,6 +278,15 @@ uint32_t rep_apply_version(const struct rep *rep)
     return rep->apply_version;
 }
 
+uint64_t rep_config(const struct rep *rep)
+{
+    uint64_t config = rep->known.config;
+
+    if (rep->promise.config > config)
+        config = rep->promise.config;
+    return rep->membership.config > config ? rep->membership.config : config;
+}
+
 const struct membership *rep_membership(const struct rep *rep)
 {
     return &rep->membership;
@@ -371,11 +380,25 @@ bool rep_snapshot_fits(const struct rep *rep, uint64_t index, struct hash128 has
     return rep->window.last_index <= index || !hash128_equal(rep_log_hash(rep, index), hash);
 }
 
+bool rep_is_tombstone(const struct rep *rep)
+{
+    return rep->promise.epoch > 0 && rep->promise.owner == 0;
+}
+
 bool rep_is_removed(const struct rep *rep)
 {
-    return rep->promise.epoch > 0 && rep->promise.owner == 0 &&
-           (rep->role != REP_DAMAGED || rep->buried) &&
+    return rep_is_tombstone(rep) && (rep->role != REP_DAMAGED || rep->buried) &&
            rep->ticket_persisted >= rep->promise_ticket;
+}
+
+bool rep_may_drop(const struct rep *rep)
+{
+    return rep_is_removed(rep) && rep->membership.config >= rep->promise.config;
+}
+
+bool rep_is_mute(const struct rep *rep)
+{
+    return rep->role == REP_DAMAGED || (rep_is_tombstone(rep) && rep->window.last_index == 0);
 }
 
 bool rep_member_state(const struct rep *rep, uint64_t replica, uint64_t *ret_matched_index,

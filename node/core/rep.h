@@ -206,6 +206,8 @@ uint64_t rep_generation(const struct rep *rep);
 /* The greatest of any START in the log. Above apply_version_max only after rep_new: such a replica
  * must not be used. */
 uint32_t rep_apply_version(const struct rep *rep);
+/* The greatest number of a configuration that was promised or read in a record. */
+uint64_t rep_config(const struct rep *rep);
 const struct membership *rep_membership(const struct rep *rep);
 uint64_t rep_last_index(const struct rep *rep);
 uint64_t rep_commit_index(const struct rep *rep);
@@ -244,6 +246,15 @@ bool rep_snapshot_fits(const struct rep *rep, uint64_t index, struct hash128 has
  * damaged replica may have lost promises, and takes the word of no tombstone: it must have seen a
  * confirmed record in this life. */
 bool rep_is_removed(const struct rep *rep);
+/* The same, be it not durable yet. */
+bool rep_is_tombstone(const struct rep *rep);
+/* It was removed, and knows (rep_membership) whom the record names that removed it: until then,
+ * after a restart, its log says more than what would be left. */
+bool rep_may_drop(const struct rep *rep);
+/* It may have stored a START under members that it does not know any more: it is damaged, or was
+ * removed and dropped all. It tells what it knows of the shard's records, but does not count as one
+ * that would know of later ones. */
+bool rep_is_mute(const struct rep *rep);
 /* Owner only, of another member: committed entries that it has not made durable; UINT64_MAX until
  * it has this epoch's START. */
 uint64_t rep_member_lag(const struct rep *rep, uint64_t replica);

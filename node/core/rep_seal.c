@@ -161,10 +161,15 @@ static void record_damaged(struct rep *rep, const struct rep_record *record, str
 {
     struct promise tombstone = { record->membership.config, record->epoch, 0 };
 
-    if (!record->confirmed || membership_names(&record->membership, rep->self))
+    const struct membership *m = &record->membership;
+
+    if (!record->confirmed || membership_names(m, rep->self) || m->count > MEMBERS_MAX ||
+        m->new_count > MEMBERS_MAX)
         return;
     bury(rep, record, out);
     rep->buried = rep_promise_order(rep, &tombstone) == REP_SAME;
+    if (rep->buried)
+        rep->membership = *m;
 }
 
 void rep_record(struct rep *rep, const struct rep_record *record, struct rep_out *out)
@@ -175,11 +180,14 @@ void rep_record(struct rep *rep, const struct rep_record *record, struct rep_out
     if (record->generation < rep->generation || record->epoch < rep->known.epoch)
         return; /* An old one, read late. */
     rep->generation = record->generation;
+    rep_know(rep, &asked);
     if (rep->role == REP_DAMAGED) {
         record_damaged(rep, record, out);
         return;
     }
-    rep_know(rep, &asked);
+    if (rep_is_tombstone(rep) && m->count <= MEMBERS_MAX && m->new_count <= MEMBERS_MAX &&
+        m->config >= rep->membership.config)
+        rep->membership = *m; /* Perhaps read again, after a restart that forgot it. */
     enum rep_order order = rep_promise_order(rep, &asked);
     bool resumes = rep->resumes && order == REP_SAME;
     if ((record->epoch <= rep->promise.epoch && !resumes) || m->count > MEMBERS_MAX ||

@@ -304,8 +304,11 @@ static void removed_replica_refuses_earlier_owners_for_ever(void **state)
     rep_sim_record(sim, 3, &without);
     rep_sim_run(sim, 50);
     assert_true(rep_is_removed(rep_sim_rep(sim, 2)));
+    assert_true(rep_may_drop(rep_sim_rep(sim, 2)));
+    assert_false(rep_is_mute(rep_sim_rep(sim, 2)));
     rep_sim_forget(sim, 2);
     assert_true(last_index(sim, 2) == 0 && rep_is_removed(rep_sim_rep(sim, 2)));
+    assert_true(rep_is_mute(rep_sim_rep(sim, 2)));
     rep_sim_cut(sim, 1, 2, false);
     propose(sim, 1, 1);
     rep_sim_run(sim, 300);

@@ -321,19 +321,29 @@ static void target_received(struct shard *shard, const struct shard_event *event
     target->complete = m->last;
 }
 
+/* What is left also says whom the record names that removed it, for when etcd does not know that
+ * record any more (docs/etcd-restore.md). */
+static bool has_to_drop(const struct shard *shard)
+{
+    return rep_may_drop(shard->rep) &&
+           (rep_role(shard->rep) == REP_DAMAGED || rep_last_index(shard->rep) > 0 ||
+            shard_meta(shard)->membership.config < rep_membership(shard->rep)->config);
+}
+
 /* A removed replica drops rows and log as if an empty snapshot took its place: the same steps, and
  * after a crash between them the same recovery. The promise stays, in the log. */
 static void drop_removed(struct shard *shard, struct shard_out *out)
 {
     struct meta empty;
 
-    bool empty_already = rep_last_index(shard->rep) == 0 && rep_role(shard->rep) != REP_DAMAGED;
-    if (!rep_is_removed(shard->rep) || empty_already)
+    if (!has_to_drop(shard))
         return;
     shard->snapshot.dropped++;
     shard->stopped = true;
     reply_deposed(shard, out);
     meta_init(&empty);
+    empty.membership = *rep_membership(shard->rep);
+    empty.generation = rep_generation(shard->rep);
     out->snapshot.drop = true;
     out->snapshot.install = true;
     meta_encode(&empty, &out->snapshot.meta_row);

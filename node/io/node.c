@@ -162,9 +162,10 @@ static void on_peer_message(void *user, uint64_t from, struct slice bytes, const
 static void on_status(void *user, struct slice request, struct buf *out)
 {
     struct node *node = user;
-    uint64_t shards = 0;
+    uint64_t shards = 0, known = 0;
 
     (void)proto_scan_varint(request, 1, &shards);
+    (void)proto_scan_varint(request, 2, &known);
     node_status_append(
         &(struct node_status_sources){
             .self = &node->self,
@@ -173,8 +174,9 @@ static void on_status(void *user, struct slice request, struct buf *out)
             .disk_free_min_bytes = node->config->disk_free_min,
             .certificate_expires_ms = tls_watch_expires_ms(node->tls),
             .live = registry_is_registered(node->registry),
+            .generation = registry_generation(node->registry),
         },
-        shards != 0, out);
+        &(struct node_status_wanted){ .shards = shards != 0, .known = known != 0 }, out);
 }
 
 static void on_load(void *user, struct buf *out)
@@ -235,9 +237,10 @@ static bool on_ready(void *context, char ret_reason[128])
 {
     struct node *node = context;
 
-    if (node->workers == NULL && node->registry != NULL &&
-        etcd_rolled_back(registry_etcd(node->registry))) {
-        snprintf(ret_reason, 128, "etcd is older than this node knows: restored from a backup?");
+    if (node->registry != NULL && etcd_rolled_back(registry_etcd(node->registry))) {
+        snprintf(ret_reason, 128,
+                 "etcd is older than this node knows: restored from a backup? "
+                 "holdfast admin accept-etcd-restore");
         return false;
     }
     if (node->workers == NULL) {
@@ -582,6 +585,7 @@ static err start_registry(struct node *node)
     struct registry_options options = {
         .etcd_cluster_id_known = known.etcd_cluster_id,
         .etcd_revision_known = known.etcd_revision,
+        .generation_known = known.generation,
         .loop = node->loop,
         .log = node->log,
         .cluster = config->cluster,

@@ -116,8 +116,32 @@ struct status {
     Holdfast__V1__NodeStatus node;
     Holdfast__V1__ProcessStatus process;
     Holdfast__Internal__V1__GetNodeStatusResponse response;
-    bool with_shards;
+    bool with_shards, with_known;
 };
+
+static Holdfast__Internal__V1__KnownShard *known_shard(struct arena *arena,
+                                                       const struct shard_view *view)
+{
+    Holdfast__Internal__V1__KnownShard *known = arena_alloc(arena, sizeof *known);
+    const struct membership *membership = &view->membership;
+
+    holdfast__internal__v1__known_shard__init(known);
+    known->shard = view->shard;
+    known->epoch = view->epoch;
+    known->config = view->config;
+    known->owner = view->owner;
+    known->member_config = membership->config;
+    known->n_members = membership->count;
+    known->members = arena_alloc(arena, sizeof *known->members * MEMBERS_MAX);
+    memcpy(known->members, membership->members, sizeof *known->members * membership->count);
+    known->n_new_members = membership->new_count;
+    known->new_members = arena_alloc(arena, sizeof *known->new_members * MEMBERS_MAX);
+    memcpy(known->new_members, membership->new_members,
+           sizeof *known->new_members * membership->new_count);
+    known->generation = view->generation;
+    known->mute = view->mute;
+    return known;
+}
 
 static void add_shard(void *user, const struct shard_view *view)
 {
@@ -128,6 +152,8 @@ static void add_shard(void *user, const struct shard_view *view)
     if (status->with_shards)
         status->response.shards[status->response.n_shards++] =
             shard_status(&status->arena, view, status->node.replica_id);
+    if (status->with_known)
+        status->response.known[status->response.n_known++] = known_shard(&status->arena, view);
 }
 
 static const char *disk_state(const struct space *space)
@@ -160,8 +186,8 @@ static void tell_process(const struct node_status_sources *sources,
     ret_process->disk_free_min_bytes = sources->disk_free_min_bytes;
 }
 
-void node_status_append(const struct node_status_sources *sources, bool with_shards,
-                        struct buf *out)
+void node_status_append(const struct node_status_sources *sources,
+                        const struct node_status_wanted *wanted, struct buf *out)
 {
     const struct node_record *self = sources->self;
     struct shard_views *views = sources->views;
@@ -169,7 +195,8 @@ void node_status_append(const struct node_status_sources *sources, bool with_sha
         .node = HOLDFAST__V1__NODE_STATUS__INIT,
         .process = HOLDFAST__V1__PROCESS_STATUS__INIT,
         .response = HOLDFAST__INTERNAL__V1__GET_NODE_STATUS_RESPONSE__INIT,
-        .with_shards = with_shards,
+        .with_shards = wanted->shards,
+        .with_known = wanted->known,
     };
     uint32_t count = views != NULL ? shard_views_count(views) : 0;
 
@@ -185,6 +212,8 @@ void node_status_append(const struct node_status_sources *sources, bool with_sha
     status.response.process = &status.process;
     status.response.shards =
         arena_alloc(&status.arena, sizeof *status.response.shards * (count + 1));
+    status.response.known = arena_alloc(&status.arena, sizeof *status.response.known * (count + 1));
+    status.response.generation = sources->generation;
     if (views != NULL)
         shard_views_visit(views, add_shard, &status);
     size_t size =

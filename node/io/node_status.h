@@ -14,11 +14,17 @@ struct node_status_sources {
     uint64_t disk_free_min_bytes;
     uint64_t certificate_expires_ms; /* Since 1970; 0: it has none. */
     bool live;                       /* Its lease is. */
+    uint64_t generation;             /* The cluster's highest that was seen. */
+};
+
+struct node_status_wanted {
+    bool shards; /* How every shard is. */
+    bool known;  /* What every replica knows of its shard's records. */
 };
 
 /* Appends a GetNodeStatusResponse. */
-void node_status_append(const struct node_status_sources *sources, bool with_shards,
-                        struct buf *out);
+void node_status_append(const struct node_status_sources *sources,
+                        const struct node_status_wanted *wanted, struct buf *out);
 /* Of this process; 0: unknown. */
 uint64_t node_resident_bytes(void);
 

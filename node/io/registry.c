@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/restore_watch/restore_watch.h"
 #include "runtime/etcd/etcd_lease.h"
 #include "runtime/etcd/etcd_mirror.h"
 
@@ -18,6 +19,7 @@ struct registry {
     struct etcd_mirror *mirrors[MIRROR_COUNT];
     struct etcd_lease *lease;
     struct loop_timer put_timer;
+    struct restore_watch *restore;
     struct shard_map *map;
     struct node_record record;
     bool announced;
@@ -161,14 +163,56 @@ static void on_other_synced(void *context, int64_t revision)
     (void)revision;
 }
 
+uint64_t registry_generation(const struct registry *registry)
+{
+    const struct cluster_record *cluster = shard_map_cluster(registry->map);
+    uint64_t known = registry->options.generation_known;
+
+    return cluster != NULL && cluster->generation > known ? cluster->generation : known;
+}
+
+static void put_record(void *user);
+
 static void on_rolled_back(void *context, const struct etcd_rollback *rollback)
 {
     struct registry *registry = context;
+
+    registry->record.doubts = registry_generation(registry);
+    loop_timer_start(&registry->put_timer, 0);
 
     log_event(registry->options.log, LOG_ERROR, "etcd.rolled_back",
               LOG_N("revision_known", rollback->revision_known),
               LOG_N("revision_seen", rollback->revision_seen),
               LOG_S("what", "etcd was restored or replaced; ownership stays as it was known"));
+}
+
+/* Nothing of the restored etcd is followed; but the cluster's own record never changes but for its
+ * generation, and a node that starts needs it to tell what it knows. */
+static void on_restored(void *user, const struct etcd_kv *kv)
+{
+    struct registry *registry = user;
+
+    if (!registry->cluster_told)
+        on_put(registry, kv);
+}
+
+static const char *cluster_id_of(void *user)
+{
+    const struct registry *registry = user;
+    const struct cluster_record *cluster = shard_map_cluster(registry->map);
+
+    return cluster != NULL ? cluster->cluster_id : NULL;
+}
+
+/* Mirrors tell everything anew. */
+static void on_accepted(void *user, uint64_t generation)
+{
+    struct registry *registry = user;
+
+    registry->options.generation_known = generation;
+    registry->record.doubts = 0;
+    shard_map_reset(registry->map);
+    loop_timer_start(&registry->put_timer, 0);
 }
 
 static err start_mirrors(struct registry *registry)
@@ -224,17 +268,17 @@ static void on_record_put(void *context, err e, const struct etcd_txn_result *re
 static void put_record(void *user)
 {
     struct registry *registry = user;
-    struct cluster_key key =
-        cluster_key_node(registry->options.cluster, registry->record.replica_id);
     struct buf value = { 0 };
 
-    if (registry->lease == NULL || etcd_lease_id(registry->lease) == 0 ||
-        etcd_rolled_back(registry->etcd))
+    if (!registry->announced || registry->lease == NULL || etcd_lease_id(registry->lease) == 0)
         return;
     if (registry->putting) {
         registry->changed = true;
         return;
     }
+    struct cluster_key key =
+        cluster_key_node(registry->options.cluster, registry->record.replica_id);
+
     node_record_encode(&registry->record, &value);
     struct etcd_kv kv = { .key = cluster_key_slice(&key),
                           .value = buf_slice(&value),
@@ -302,6 +346,18 @@ err registry_new(const struct registry_options *options, struct registry **ret_r
     err e = etcd_new(&etcd, &registry->etcd);
     if (e == ERR_OK)
         e = start_mirrors(registry);
+    if (e == ERR_OK)
+        registry->restore = restore_watch_new(&(struct restore_watch_options){
+            .loop = options->loop,
+            .log = options->log,
+            .etcd = registry->etcd,
+            .cluster = options->cluster,
+            .generation = options->generation_known,
+            .cluster_id = cluster_id_of,
+            .restored = on_restored,
+            .accepted = on_accepted,
+            .user = registry,
+        });
     if (e != ERR_OK) {
         registry_free(registry);
         return e;
@@ -330,6 +386,7 @@ void registry_free(struct registry *registry)
 {
     if (registry == NULL)
         return;
+    restore_watch_free(registry->restore);
     loop_timer_stop(&registry->put_timer);
     if (registry->lease != NULL)
         etcd_lease_stop(registry->lease, false);
@@ -346,8 +403,11 @@ void registry_free(struct registry *registry)
 void registry_announce(struct registry *registry, const struct node_record *record)
 {
     CHECK(!registry->announced);
+    uint64_t doubts = registry->record.doubts;
+
     registry->announced = true;
     registry->record = *record;
+    registry->record.doubts = doubts;
     start_lease(registry);
 }
 

@@ -21,9 +21,11 @@ struct registry_options {
     uint32_t endpoint_count;
     const char *ca_file, *cert_file, *key_file;
     uint64_t lease_ttl_ms;
-    /* Of etcd, from an earlier life; 0: nothing is known. If etcd is behind it, or another one, no
-     * record is followed and none is written: etcd was restored from a backup. */
+    /* Of etcd, from an earlier life; 0: nothing is known. If etcd is behind it, or another one, it
+     * was restored from a backup: no record is followed, and ours says that we doubt it, until
+     * somebody accepts the restore by raising the generation (docs/etcd-restore.md). */
     uint64_t etcd_cluster_id_known, etcd_revision_known;
+    uint64_t generation_known;
     /* Each is called on the loop's thread; records are borrowed. */
     void (*cluster_known)(void *user, const struct cluster_record *record);
     void (*node_changed)(void *user, const struct node_record *record);
@@ -46,6 +48,8 @@ void registry_update(struct registry *registry, const struct node_record *record
 /* Tells shard_changed about every shard again, as when the worker has just been made. */
 void registry_replay(struct registry *registry);
 
+/* The cluster's highest that was seen, in this life or before. */
+uint64_t registry_generation(const struct registry *registry);
 const struct shard_map *registry_map(const struct registry *registry);
 bool registry_is_registered(const struct registry *registry);
 const struct etcd *registry_etcd(const struct registry *registry);

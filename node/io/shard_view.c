@@ -41,6 +41,7 @@ static struct shard_view view_of(const struct shard *shard)
         .shard = shard_number(shard),
         .held = true,
         .removed = rep_is_removed(rep),
+        .mute = rep_is_mute(rep),
         .serving = shard_serves(shard),
         .quarantined = rep_is_quarantined(rep),
         .role = rep_role(rep),
@@ -49,6 +50,7 @@ static struct shard_view view_of(const struct shard *shard)
         .epoch = rep_epoch(rep),
         .generation = rep_generation(rep),
         .apply_version = shard_meta(shard)->apply_version,
+        .config = rep_config(rep),
         .membership = *rep_membership(rep),
         .last_dot = rep_last_dot(rep),
         .last_index = rep_last_index(rep),
@@ -90,7 +92,8 @@ void shard_views_publish(struct shard_views *views, const struct shard *shard, u
 
 void shard_views_publish_damaged(struct shard_views *views, uint32_t shard)
 {
-    publish(views, &(struct shard_view){ .shard = shard, .held = true, .role = REP_DAMAGED });
+    publish(views, &(struct shard_view){
+                       .shard = shard, .held = true, .role = REP_DAMAGED, .mute = true });
 }
 
 bool shard_views_find(struct shard_views *views, uint32_t shard, struct shard_view *ret_view)

@@ -22,6 +22,7 @@ struct shard_view {
     uint32_t shard;
     bool held;    /* False: nothing else is set. */
     bool removed; /* Another node took the place: nothing is left but a promise. */
+    bool mute;    /* rep_is_mute. */
     bool serving;
     bool quarantined; /* Its outcomes differ from those of a majority (rep.h). */
     enum rep_role role;
@@ -30,6 +31,7 @@ struct shard_view {
     uint64_t epoch;
     uint64_t generation;
     uint32_t apply_version; /* Of what it applied last. */
+    uint64_t config;        /* The greatest that it knows of (rep_config). */
     struct membership membership;
     struct member_view members[MEMBERS_MAX]; /* As in membership.members. */
     struct dot last_dot;

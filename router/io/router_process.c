@@ -14,6 +14,7 @@
 #include "router/io/router_metrics.h"
 #include "runtime/base/check.h"
 #include "runtime/metrics_http/metrics_http.h"
+#include "runtime/restore_watch/restore_watch.h"
 #include "runtime/tls_watch/tls_watch.h"
 
 #define DRAIN_POLL_MS 20u
@@ -30,6 +31,7 @@ struct router_process {
     struct tls_watch *tls;         /* Of links; NULL: plain. */
     struct etcd *etcd;
     struct map_feed *feed;
+    struct restore_watch *restore;
     struct key_feed *keys; /* NULL: anybody may call. */
     struct gatekeeper *gatekeeper;
     struct servers *servers;
@@ -125,6 +127,21 @@ static void on_rolled_back(void *context, const struct etcd_rollback *rollback)
               LOG_N("revision_known", rollback->revision_known),
               LOG_N("revision_seen", rollback->revision_seen),
               LOG_S("what", "etcd was restored or replaced; the map stays as it was known"));
+}
+
+static const char *cluster_id_of(void *user)
+{
+    const struct router_process *process = user;
+    const struct cluster_record *cluster = shard_map_cluster(map_feed_map(process->feed));
+
+    return cluster != NULL ? cluster->cluster_id : NULL;
+}
+
+/* The map begins anew with its mirrors. */
+static void on_restore_accepted(void *user, uint64_t generation)
+{
+    (void)user;
+    (void)generation;
 }
 
 bool router_process_is_ready(const struct router_process *process)
@@ -301,6 +318,15 @@ static err start_etcd(struct router_process *process)
                                                      .shard_changed = on_shard_changed,
                                                      .user = process },
                          &process->feed);
+    if (e == ERR_OK)
+        process->restore =
+            restore_watch_new(&(struct restore_watch_options){ .loop = process->loop,
+                                                               .log = process->log,
+                                                               .etcd = process->etcd,
+                                                               .cluster = config->cluster,
+                                                               .cluster_id = cluster_id_of,
+                                                               .accepted = on_restore_accepted,
+                                                               .user = process });
     if (e != ERR_OK)
         fail(process, "etcd", err_text(e));
     return e;
@@ -512,6 +538,7 @@ void router_process_free(struct router_process *process)
     servers_free(process->servers);
     caller_free(process->caller);
     key_feed_free(process->keys);
+    restore_watch_free(process->restore);
     map_feed_free(process->feed);
     if (process->etcd != NULL)
         etcd_free(process->etcd);

@@ -111,6 +111,9 @@ static void answer(struct cluster_view *view)
     response->generation = cluster->generation;
     response->shard_count = cluster->shard_count;
     response->replication_factor = cluster->replication_factor;
+    response->nodes_doubting = shard_map_doubts(map);
+    if (response->nodes_doubting == 0 && etcd_rolled_back(view->request->router->options.etcd))
+        response->nodes_doubting = 1; /* This router knows it, too. */
     if (coordinator != NULL)
         response->coordinator = copy_text(arena, coordinator->name);
     response->nodes = arena_alloc(arena, NODES_MAX * sizeof(Holdfast__V1__NodeStatus *));

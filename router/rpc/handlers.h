@@ -19,6 +19,7 @@ void inventory_trace_handle(struct request *request);
 void session_register_server_handle(struct request *request);
 void session_unregister_server_handle(struct request *request);
 void session_renew_sessions_handle(struct request *request);
+void admin_accept_etcd_restore_handle(struct request *request);
 void admin_get_cluster_handle(struct request *request);
 void admin_get_load_handle(struct request *request);
 void admin_list_shards_handle(struct request *request);

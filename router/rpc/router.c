@@ -50,6 +50,8 @@ static handle_fn *find_handler(const struct method_info *method)
         return session_renew_sessions_handle;
     case METHOD_TRACE:
         return inventory_trace_handle;
+    case METHOD_ACCEPT_ETCD_RESTORE:
+        return admin_accept_etcd_restore_handle;
     case METHOD_GET_CLUSTER:
         return admin_get_cluster_handle;
     case METHOD_LIST_SHARDS:

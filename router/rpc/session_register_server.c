@@ -94,6 +94,13 @@ void session_register_server_handle(struct request *request)
                           "the router does not know the cluster yet; not registered");
         return;
     }
+    if ((options->etcd != NULL && etcd_rolled_back(options->etcd)) ||
+        shard_map_doubts(options->map) > 0) {
+        request_fail_text(request, CODE(UNAVAILABLE),
+                          "etcd was restored from a backup that was not accepted yet (holdfast "
+                          "admin accept-etcd-restore); not registered");
+        return;
+    }
     request->cancel = register_cancel;
     if (servers_register(options->servers, &record, cluster->generation,
                          request->answer_by_ms - now_ms, registered, request) != ERR_OK)

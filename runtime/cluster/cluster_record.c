@@ -111,6 +111,8 @@ void node_record_encode(const struct node_record *record, struct buf *out)
     put(object, "version", json_string(record->version));
     put(object, "started_at_ms", decimal(record->started_at_ms));
     put(object, "damaged_shards", json_integer(record->damaged_shards));
+    if (record->doubts != 0)
+        put(object, "doubts", decimal(record->doubts));
     put_bytes(object, "damaged", record->damaged, sizeof record->damaged);
     print(object, out);
 }
@@ -129,6 +131,7 @@ err node_record_decode(struct slice json, struct node_record *ret_record,
     record_text(&f, "version", record.version, sizeof record.version);
     record.started_at_ms = record_u64(&f, "started_at_ms");
     record.damaged_shards = record_u32(&f, "damaged_shards");
+    record.doubts = record_u64_or_zero(&f, "doubts");
     record_bytes_or_zero(&f, "damaged", record.damaged, sizeof record.damaged);
     err e = record_fields_close(&f, ret_why);
     if (e == ERR_OK)

@@ -46,11 +46,15 @@ void shard_map_free(struct shard_map *map)
 
 void shard_map_reset(struct shard_map *map)
 {
+    struct cluster_record cluster = map->cluster;
+    bool known = map->cluster_revision != 0;
     char name[sizeof map->cluster_name];
 
     memcpy(name, map->cluster_name, sizeof name);
     memset(map, 0, sizeof *map);
     memcpy(map->cluster_name, name, sizeof name);
+    map->cluster = cluster;
+    map->cluster_revision = known ? 1 : 0; /* Below that of any key. */
 }
 
 static err refuse(struct record_error *ret_why, const char *text)
@@ -314,6 +318,18 @@ const struct node_record *shard_map_nodes(const struct shard_map *map, uint32_t 
 {
     *ret_count = map->node_count;
     return map->nodes;
+}
+
+uint32_t shard_map_doubts(const struct shard_map *map)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < map->node_count; i++) {
+        uint64_t doubts = map->nodes[i].doubts;
+
+        count += doubts != 0 && doubts >= map->cluster.generation;
+    }
+    return count;
 }
 
 const struct coordinator_record *shard_map_find_coordinator(const struct shard_map *map)

@@ -34,7 +34,9 @@ void shard_map_free(struct shard_map *map);
  */
 NODISCARD err shard_map_apply(struct shard_map *map, const struct shard_map_event *event,
                               struct cluster_key_parts *ret_changed, struct record_error *ret_why);
-/* Forgets everything, for use after etcd was restored: revisions start over. */
+/* Forgets everything, for use after etcd was restored: revisions start over. But for the cluster's
+ * record, until it comes again: it never changes but for its generation, and callers wait for an
+ * owner meanwhile instead of being refused. */
 void shard_map_reset(struct shard_map *map);
 
 /* The highest mod_revision applied; the map's version. */
@@ -64,6 +66,9 @@ const struct node_record *shard_map_find_owner(const struct shard_map *map, uint
                                                uint64_t *ret_epoch);
 /* Live nodes by rising replica id; *ret_count of them. */
 const struct node_record *shard_map_nodes(const struct shard_map *map, uint32_t *ret_count);
+/* Live nodes that know a newer etcd than this one, which was restored from a backup that nobody has
+ * accepted yet (docs/etcd-restore.md). */
+uint32_t shard_map_doubts(const struct shard_map *map);
 /* The leading coordinator; NULL when there is none. */
 const struct coordinator_record *shard_map_find_coordinator(const struct shard_map *map);
 

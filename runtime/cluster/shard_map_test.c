@@ -181,8 +181,27 @@ static void oldest_candidate_leads(void **state)
     shard_map_reset(map);
     assert_null(shard_map_find_coordinator(map));
     assert_int_equal(shard_map_revision(map), 0);
+    assert_null(shard_map_cluster(map));
     assert_int_equal(put_candidate(map, "b", 1), ERR_OK);
     assert_non_null(shard_map_find_coordinator(map));
+    shard_map_free(map);
+}
+
+static void only_the_cluster_is_known_after_a_reset(void **state)
+{
+    struct shard_map *map = shard_map_new(CLUSTER);
+    uint64_t epoch;
+    (void)state;
+
+    assert_int_equal(put_cluster(map, 2, 90), ERR_OK);
+    assert_int_equal(put_shard(map, 0, 4, 7, 91, NULL), ERR_OK);
+    assert_int_equal(put_node(map, 7, 7, 92), ERR_OK);
+    assert_non_null(shard_map_find_owner(map, 0, &epoch));
+    shard_map_reset(map);
+    assert_int_equal(shard_map_shard_count(map), 2);
+    assert_null(shard_map_find_owner(map, 0, &epoch));
+    assert_int_equal(put_cluster(map, 4, 3), ERR_OK); /* Revisions have begun anew. */
+    assert_int_equal(shard_map_shard_count(map), 4);
     shard_map_free(map);
 }
 
@@ -194,6 +213,7 @@ int main(void)
         cmocka_unit_test(malformed_record_keeps_what_was_there),
         cmocka_unit_test(nodes_are_listed_by_rising_id),
         cmocka_unit_test(oldest_candidate_leads),
+        cmocka_unit_test(only_the_cluster_is_known_after_a_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

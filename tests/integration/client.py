@@ -143,7 +143,7 @@ class Client:
         return self.call("ProfileService/GetProfile", {"playerId": player} | more)["profile"]
 
     def shards(self):
-        return self.call("AdminService/ListShards", {})["shards"]
+        return self.call("AdminService/ListShards", {}).get("shards", [])
 
     def nodes(self):
         return self.call("AdminService/GetCluster", {}).get("nodes", [])

@@ -292,7 +292,8 @@ class Cluster:
                  patience_s)
 
     def all_serving(self):
-        return all(s.get("serving") for s in self.client.shards())
+        shards = self.client.shards()  # None before the router knows the cluster.
+        return len(shards) > 0 and all(s.get("serving") for s in shards)
 
 
 def max_index(shard):

@@ -106,7 +106,7 @@ static void check_session(const struct told *t, const struct op_model *op)
     if (response->fence != op->fence)
         fail(t, "the fence", response->fence, op->fence);
     if (response->profile == NULL) {
-        if (player->lost_at[op->fence] == 0)
+        if (player->lost_at[model_fence_place(op->fence)] == 0)
             fail(t, "no profile with a session that stands", 0, 1);
         return;
     }
@@ -270,7 +270,7 @@ static void check_renewal(const struct told *t)
         for (size_t j = 0; j < response->n_lost; j++)
             lost |= response->lost[j] == token->position;
         CHECK(token->fence <= player->fence);
-        uint64_t lost_at = player->lost_at[token->fence];
+        uint64_t lost_at = player->lost_at[model_fence_place(token->fence)];
         if (lost && lost_at == 0)
             fail(t, "a session that stands is told as lost", token->fence, player->fence);
         if (!lost && token->fence == player->fence && ++player->renewals == RENEWALS_SURE) {

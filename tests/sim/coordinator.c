@@ -11,6 +11,7 @@
 #define TICK_MS          50u
 #define LEASE_TTL_MS     1500u
 #define TXN_TIMEOUT_MS   500u
+#define ASK_MS           3u
 #define REPLY_HEAD_BYTES 17u
 
 static void carry_out(struct sim *sim, uint32_t place);
@@ -148,6 +149,7 @@ static void txn_send(struct sim *sim, uint32_t place, const struct coord_txn *tx
     bool reached = net_etcd_reachable(sim, proc);
     bool faulty = !sim->healing && sim_chance(sim, 120) && !sim_without(sim, WITHOUT_txns);
 
+    buf_put_u32(&event.bytes, sim->etcd.restores);
     for (uint32_t i = 0; i < txn->write_count && txn->ticket > sim->coords[place].ticket; i++)
         check_repair(sim, place, &txn->writes[i]);
     if (txn->ticket > sim->coords[place].ticket)
@@ -198,6 +200,11 @@ void etcd_coord_txn(struct sim *sim, struct sim_event *event)
     uint32_t place = (uint32_t)event->number - PROC_COORD;
     struct buf answer = { 0 };
 
+    if (read_u32(&reader) != sim->etcd.restores) { /* The etcd that it was sent to is no more. */
+        if (event->from == 1)
+            txn_unknown(sim, place, read_u64(&reader));
+        return;
+    }
     if (event->from == 2)
         sim->counts.late_txns++;
     buf_put_u64(&answer, read_u64(&reader));
@@ -234,7 +241,13 @@ static void on_txn_done(struct sim *sim, uint32_t place, const struct sim_event 
     if (done.outcome != COORD_TXN_UNKNOWN)
         done.mod_revision = (int64_t)read_u64(&reader);
     CHECK(!reader.bad);
+    bool answered = done.outcome != COORD_TXN_UNKNOWN;
+
+    if (answered && done.mod_revision < sim->mirrors[PROC_COORD + place].revision_seen)
+        (void)etcd_heard(sim, PROC_COORD + place); /* Before the answer is delivered. */
     step(sim, place, done);
+    if (answered)
+        etcd_seen(sim, PROC_COORD + place, done.mod_revision);
 }
 
 /* ---- calls to nodes ---- */
@@ -249,8 +262,33 @@ static void call_failed(struct sim *sim, uint32_t place, uint64_t number, uint64
     sim_later(sim, delay_ms, &event);
 }
 
+/* What a node knows; it draws no random numbers, so that runs without restores stay as they are. */
+static void ask_node(struct sim *sim, uint32_t place, const struct coord_call *call)
+{
+    const struct sim_node *node = node_get(sim, (uint32_t)call->node);
+    uint32_t proc = PROC_COORD + place;
+    struct sim_event event = {
+        .kind = EV_REPLY, .node = proc, .life = sim->coords[place].life, .number = call->call
+    };
+
+    if (!node->up || node->paused_until_ms > sim->now_ms || sim->cut[proc][node->id] ||
+        sim->cut[node->id][proc]) {
+        call_failed(sim, place, call->call, call->timeout_ms);
+        return;
+    }
+    buf_put_u8(&event.bytes, WIRE_OK);
+    buf_put_u64(&event.bytes, 0);
+    buf_put_u64(&event.bytes, 0);
+    restore_status(sim, node, &event.bytes);
+    sim_later(sim, ASK_MS, &event);
+}
+
 static void call_send(struct sim *sim, uint32_t place, const struct coord_call *call)
 {
+    if (call->method == METHOD_GET_NODE_STATUS) {
+        ask_node(sim, place, call);
+        return;
+    }
     struct sim_event event = { .kind = EV_CALL, .node = call->node, .number = call->call };
 
     buf_put_u8(&event.bytes, (uint8_t)(PROC_COORD + place));
@@ -360,6 +398,13 @@ static void look_at_election(struct sim *sim, uint32_t place)
                                .create_revision = first->create_revision });
 }
 
+/* A lease that a backup does not know is found out by the next keep-alive; a key under one that
+ * it knows may be missing. */
+static bool holds_key(const struct sim *sim, const struct sim_coord *c)
+{
+    return etcd_find(sim, slice_from_text(c->key)) != NULL;
+}
+
 static void keep_election(struct sim *sim, uint32_t place)
 {
     struct sim_coord *c = &sim->coords[place];
@@ -370,7 +415,8 @@ static void keep_election(struct sim *sim, uint32_t place)
             lose(sim, place);
         return;
     }
-    if (c->key[0] != '\0' && etcd_lease_keep(sim, c->lease)) {
+    (void)etcd_heard(sim, PROC_COORD + place);
+    if (c->key[0] != '\0' && etcd_lease_keep(sim, c->lease) && holds_key(sim, c)) {
         c->renewed_ms = sim->now_ms;
     } else {
         lose(sim, place);
@@ -390,6 +436,18 @@ void coord_changed(struct sim *sim, uint32_t place, const struct etcd_change *ch
                                .value = buf_slice(&change->value),
                                .create_revision = change->create_revision,
                                .mod_revision = change->mod_revision });
+}
+
+void coord_rolled_back(struct sim *sim, uint32_t place)
+{
+    if (sim->coords[place].core != NULL)
+        step(sim, place, (struct coord_event){ .type = COORD_HALT });
+}
+
+void coord_accepted(struct sim *sim, uint32_t place)
+{
+    if (sim->coords[place].core != NULL)
+        step(sim, place, (struct coord_event){ .type = COORD_RESET });
 }
 
 void coord_synced(struct sim *sim, uint32_t place)

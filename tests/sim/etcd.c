@@ -192,6 +192,138 @@ void etcd_tick(struct sim *sim)
     sim_later(sim, TICK_MS, &again);
 }
 
+/* ---- backups ---- */
+static struct etcd_kv *kvs_copy(const struct etcd_kv *kvs, uint32_t count)
+{
+    struct etcd_kv *copy = mem_alloc(sizeof *copy * KVS_MAX);
+
+    for (uint32_t i = 0; i < count; i++) {
+        copy[i] = kvs[i];
+        copy[i].value = (struct buf){ 0 };
+        buf_append(&copy[i].value, kvs[i].value.data, kvs[i].value.size);
+    }
+    return copy;
+}
+
+static void kvs_free(struct etcd_kv *kvs, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && kvs != NULL; i++)
+        buf_deinit(&kvs[i].value);
+    free(kvs);
+}
+
+static void changes_cut(struct etcd_sim *etcd, uint32_t count)
+{
+    while (etcd->change_count > count) {
+        struct etcd_change *change = &etcd->changes[--etcd->change_count];
+        buf_deinit(&change->key);
+        buf_deinit(&change->value);
+    }
+}
+
+static void backup_free(struct etcd_backup *backup)
+{
+    kvs_free(backup->kvs, backup->kv_count);
+    free(backup->leases);
+    *backup = (struct etcd_backup){ 0 };
+}
+
+void etcd_back_up(struct sim *sim)
+{
+    struct etcd_sim *etcd = &sim->etcd;
+
+    backup_free(&etcd->backup);
+    etcd->backup = (struct etcd_backup){
+        .kvs = kvs_copy(etcd->kvs, etcd->kv_count),
+        .kv_count = etcd->kv_count,
+        .leases = mem_alloc(sizeof *etcd->leases * LEASES_MAX),
+        .lease_count = etcd->lease_count,
+        .revision = etcd->revision,
+        .change_count = etcd->change_count,
+    };
+    memcpy(etcd->backup.leases, etcd->leases, sizeof *etcd->leases * etcd->lease_count);
+}
+
+void etcd_restore(struct sim *sim)
+{
+    struct etcd_sim *etcd = &sim->etcd;
+    struct etcd_backup *backup = &etcd->backup;
+
+    kvs_free(etcd->kvs, etcd->kv_count);
+    etcd->kvs = kvs_copy(backup->kvs, backup->kv_count);
+    etcd->kv_count = backup->kv_count;
+    memcpy(etcd->leases, backup->leases, sizeof *etcd->leases * backup->lease_count);
+    etcd->lease_count = backup->lease_count;
+    for (uint32_t i = 0; i < etcd->lease_count; i++)
+        etcd->leases[i].deadline_ms = sim->now_ms + etcd->leases[i].ttl_ms;
+    etcd->revision = backup->revision;
+    changes_cut(etcd, backup->change_count);
+    etcd->restores++;
+    etcd_announce(sim);
+}
+
+uint64_t etcd_generation(const struct sim *sim)
+{
+    struct cluster_key key = cluster_key_cluster(SIM_CLUSTER);
+    const struct etcd_kv *kv = find(sim, cluster_key_slice(&key));
+    struct cluster_record record;
+
+    if (kv == NULL || cluster_record_decode(buf_slice(&kv->value), &record, NULL) != ERR_OK)
+        return 0;
+    return record.generation;
+}
+
+static void begin_anew(struct sim *sim, uint32_t proc)
+{
+    struct etcd_mirror *mirror = &sim->mirrors[proc];
+
+    mirror->rolled_back = false;
+    mirror->revision_seen = 0;
+    mirror->known_count = 0;
+    etcd_mirror_reset(sim, proc);
+    if (proc >= PROC_ROUTER)
+        router_accepted(sim, proc - PROC_ROUTER);
+    else if (proc >= PROC_COORD)
+        coord_accepted(sim, proc - PROC_COORD);
+    else
+        node_get(sim, proc)->lease = 0; /* Its record is to say that it doubts no more. */
+}
+
+/* As runtime/etcd/etcd.c and runtime/restore_watch. */
+bool etcd_heard(struct sim *sim, uint32_t proc)
+{
+    struct etcd_mirror *mirror = &sim->mirrors[proc];
+    uint64_t generation = etcd_generation(sim);
+
+    if (!mirror->rolled_back && mirror->revision_seen > sim->etcd.revision) {
+        mirror->rolled_back = true;
+        sim->counts.rollbacks_noticed++;
+        sim_say(sim, "process %u knows a newer etcd", proc);
+        if (proc >= PROC_COORD && proc < PROC_ROUTER)
+            coord_rolled_back(sim, proc - PROC_COORD);
+        else if (proc < PROC_COORD)
+            node_get(sim, proc)->lease = 0; /* Its record is to say so. */
+    }
+    if (mirror->restores != sim->etcd.restores) {
+        mirror->restores = sim->etcd.restores;
+        mirror->fresh = true; /* The watch broke, with the connection. */
+    }
+    if (generation > mirror->generation && mirror->generation > 0)
+        begin_anew(sim, proc); /* Be it that it had not noticed. */
+    if (mirror->rolled_back)
+        return false;
+    mirror->revision_seen = sim->etcd.revision;
+    mirror->generation = generation > mirror->generation ? generation : mirror->generation;
+    return true;
+}
+
+void etcd_seen(struct sim *sim, uint32_t proc, int64_t revision)
+{
+    if (sim->mirrors[proc].revision_seen < revision)
+        sim->mirrors[proc].revision_seen = revision;
+    (void)etcd_heard(sim, proc);
+}
+
 /* ---- watches ---- */
 static bool follows(const struct sim *sim, uint32_t proc)
 {
@@ -354,6 +486,8 @@ void etcd_mirror_deliver(struct sim *sim, uint32_t proc)
         sim_later(sim, 50, &(struct sim_event){ .kind = EV_MIRROR, .node = proc });
         return;
     }
+    if (!etcd_heard(sim, proc))
+        return;
     if (mirror->fresh) {
         read_all(sim, proc);
         return;
@@ -380,20 +514,19 @@ void etcd_mirror_reset(struct sim *sim, uint32_t proc)
 void etcd_mirror_forget(struct sim *sim, uint32_t proc)
 {
     sim->mirrors[proc].known_count = 0;
+    sim->mirrors[proc].revision_seen = 0;
+    sim->mirrors[proc].generation = 0;
+    sim->mirrors[proc].rolled_back = false;
     etcd_mirror_reset(sim, proc);
 }
 
 void etcd_deinit(struct sim *sim)
 {
-    for (uint32_t i = 0; i < sim->etcd.kv_count; i++)
-        buf_deinit(&sim->etcd.kvs[i].value);
-    for (uint32_t i = 0; i < sim->etcd.change_count; i++) {
-        buf_deinit(&sim->etcd.changes[i].key);
-        buf_deinit(&sim->etcd.changes[i].value);
-    }
+    kvs_free(sim->etcd.kvs, sim->etcd.kv_count);
+    backup_free(&sim->etcd.backup);
+    changes_cut(&sim->etcd, 0);
     for (uint32_t i = 0; i < PROCS; i++)
         free(sim->mirrors[i].known);
-    free(sim->etcd.kvs);
     free(sim->etcd.changes);
     free(sim->etcd.leases);
 }

@@ -125,6 +125,8 @@ bool members_spare(const struct sim *sim, uint32_t shard, const struct sim_node 
 {
     struct shard_record record;
 
+    if (sim->restored) /* Nobody knows by etcd who holds what. */
+        return false;
     if (sim->node_count < 3 || !find_record(sim, shard, &record) || record.phase != SHARD_STABLE ||
         record.member_count < sim->replicas)
         return false;
@@ -145,6 +147,8 @@ static bool may_go(const struct sim *sim, const struct sim_node *node)
 {
     struct shard_record record;
 
+    if (sim->restored) /* Nobody knows by etcd who holds what. */
+        return false;
     if (rot_anywhere(sim) || !node->up || !is_kept(node) || kept_count(sim) <= sim->replicas)
         return false;
     for (uint32_t i = 0; i < sim->node_count; i++) {
@@ -229,6 +233,20 @@ void members_heal(struct sim *sim)
     }
     while (kept_count(sim) < sim->replicas + 1 && come(sim))
         ;
+}
+
+void members_again(struct sim *sim)
+{
+    if (sim->members_ms == 0)
+        return;
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        struct sim_node *node = &sim->nodes[i];
+        struct cluster_key key = cluster_key_node_wish(SIM_CLUSTER, node->id);
+        if (node->removed)
+            wish_node(sim, node, NODE_REMOVE);
+        else if (sim->healing && etcd_find(sim, cluster_key_slice(&key)) != NULL)
+            etcd_remove(sim, cluster_key_slice(&key)); /* A drain that the backup had. */
+    }
 }
 
 /* ---- how it must end ---- */

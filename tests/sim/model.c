@@ -17,6 +17,9 @@
 #define STATE(name) HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_##name
 
 #define CLOCKS_APART_MS 5000u
+
+#define FENCE_GENERATION_BITS 40u
+#define FENCES_MAX            8192u /* Of one player in one generation. */
 /* DESIGN section 6. */
 #define OP_ID_AHEAD_MS (5u * 60u * 1000u)
 
@@ -75,11 +78,26 @@ static bool is_held(const struct change *c)
 
 static void session_ends(struct player_model *player, uint64_t index)
 {
-    if (player->fence > 0 && player->lost_at[player->fence] == 0)
-        player->lost_at[player->fence] = index;
+    if (player->fence > 0 && player->lost_at[model_fence_place(player->fence)] == 0)
+        player->lost_at[model_fence_place(player->fence)] = index;
     player->incarnation = (struct incarnation){ 0 };
     player->granted_ms = 0;
     player->claim_ms = 0;
+}
+
+/* The first one of a generation, which began when a restored etcd was accepted. */
+static bool generation_begins(uint64_t before, uint64_t fence)
+{
+    return fence >> FENCE_GENERATION_BITS > before >> FENCE_GENERATION_BITS &&
+           (fence & (((uint64_t)1 << FENCE_GENERATION_BITS) - 1)) == 1;
+}
+
+uint64_t model_fence_place(uint64_t fence)
+{
+    uint64_t number = fence & (((uint64_t)1 << FENCE_GENERATION_BITS) - 1);
+
+    CHECK(number < FENCES_MAX);
+    return (fence >> FENCE_GENERATION_BITS) * FENCES_MAX + number;
 }
 
 static void session_begins(struct change *c, struct slice body, struct op_model *op)
@@ -93,7 +111,8 @@ static void session_begins(struct change *c, struct slice body, struct op_model 
 
     CHECK(response != NULL);
     CHECK(token_parse(slice_from_text(response->token), &incarnation, &fence) == ERR_OK);
-    if (fence != player->fence + 1 || response->fence != fence)
+    if ((fence != player->fence + 1 && !generation_begins(player->fence, fence)) ||
+        response->fence != fence)
         sim_fail(c->sim, c->number, "fence %" PRIu64 " is granted after %" PRIu64, fence,
                  player->fence);
     if (model_expired(c->shard, incarnation))
@@ -105,8 +124,8 @@ static void session_begins(struct change *c, struct slice body, struct op_model 
     player->claim_ms = 0;
     player->incarnation = incarnation;
     op->fence = fence;
-    if (fence >= player->lost_capacity) {
-        uint64_t capacity = fence * 2 + 64;
+    if (model_fence_place(fence) >= player->lost_capacity) {
+        uint64_t capacity = model_fence_place(fence) + 64;
         player->lost_at = mem_realloc(player->lost_at, sizeof(uint64_t) * capacity);
         memset(player->lost_at + player->lost_capacity, 0,
                sizeof(uint64_t) * (capacity - player->lost_capacity));
@@ -642,8 +661,9 @@ static void expired(struct change *c)
     for (uint32_t i = 0; i < c->sim->player_count; i++) {
         struct player_model *player = &c->sim->oracle->players[i];
         if (player->shard == c->number && !incarnation_is_none(player->incarnation) &&
-            model_expired(shard, player->incarnation) && player->lost_at[player->fence] == 0)
-            player->lost_at[player->fence] = c->entry->index;
+            model_expired(shard, player->incarnation) &&
+            player->lost_at[model_fence_place(player->fence)] == 0)
+            player->lost_at[model_fence_place(player->fence)] = c->entry->index;
     }
 }
 

@@ -15,6 +15,7 @@
 #define MESSAGE_BYTES   512u /* Most messages are shorter. */
 #define LEASE_TTL_MS    2000u
 #define LEASE_KEEP_MS   500u
+#define NOTE_MS         2000u
 #define CLAIM_CLOSED_MS 300u
 #define CLAIM_SILENT_MS 900u
 #define CLAIM_AGAIN_MS  500u
@@ -266,6 +267,8 @@ static void put_record(struct sim *sim, struct sim_node *node, int64_t lease)
         if (node->slots[i].damaged)
             node_record_mark_damaged(&record, i);
     }
+    if (sim->mirrors[node->id].rolled_back)
+        record.doubts = sim->mirrors[node->id].generation;
     node_record_encode(&record, &value);
     node->lease = lease;
     node->record_changed = false;
@@ -281,6 +284,11 @@ static void keep_lease(struct sim *sim, struct sim_node *node)
     if (sim->now_ms < node->renew_next_ms || !net_etcd_reachable(sim, node->id))
         return;
     node->renew_next_ms = sim->now_ms + LEASE_KEEP_MS;
+    if (etcd_heard(sim, node->id) && sim->now_ms >= node->note_next_ms) {
+        node->note_next_ms = sim->now_ms + NOTE_MS;
+        node->noted_revision = sim->mirrors[node->id].revision_seen;
+        node->noted_generation = sim->mirrors[node->id].generation;
+    }
     if (node->lease == 0 || !etcd_lease_keep(sim, node->lease))
         put_record(sim, node, etcd_lease_grant(sim, LEASE_TTL_MS));
     else if (node->record_changed)
@@ -631,6 +639,8 @@ void node_start(struct sim *sim, struct sim_node *node)
     rot_salvage(sim, node);
     node_recover(sim, node);
     etcd_mirror_forget(sim, node->id);
+    sim->mirrors[node->id].revision_seen = node->noted_revision;
+    sim->mirrors[node->id].generation = node->noted_generation;
     node_later(sim, node, sim_between(sim, 1, TICK_MS), (struct sim_event){ .kind = EV_NODE_TICK });
 }
 

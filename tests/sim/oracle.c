@@ -50,17 +50,52 @@ void oracle_free(struct oracle *oracle)
 }
 
 /* ---- the committed log ---- */
-static bool disk_holds(const struct slot *slot, const struct entry *entry)
+static bool disk_holds_now(const struct slot *slot, const struct entry *entry)
 {
     const struct entry *held = sim_disk_entry(&slot->disk, entry->index);
 
+    if (held == NULL)
+        return slot->disk.checkpoint.index >= entry->index;
+    return hash128_equal(held->hash, entry->hash);
+}
+
+static bool disk_holds(const struct slot *slot, const struct entry *entry)
+{
     for (uint32_t i = 0; i < slot->forgotten_count; i++) {
         if (hash128_equal(slot->forgotten[i], entry->hash))
             return true;
     }
-    if (held == NULL)
-        return slot->disk.checkpoint.index >= entry->index;
-    return hash128_equal(held->hash, entry->hash);
+    return disk_holds_now(slot, entry);
+}
+
+/* Whichever majority promises, one of it has the entry. */
+static bool majority_finds(const struct sim *sim, uint32_t shard, const struct entry *entry,
+                           const uint64_t *ids, uint32_t id_count)
+{
+    uint32_t without = 0;
+
+    for (uint32_t i = 0; i < id_count; i++) {
+        const struct sim_node *node = &sim->nodes[ids[i] - PROC_NODE];
+        const struct slot *slot = &node->slots[shard];
+
+        without += !node->gone && !slot->damaged && !disk_holds_now(slot, entry);
+    }
+    return without < id_count / 2 + 1;
+}
+
+void oracle_accepted(struct sim *sim, uint32_t shard, const struct shard_record *record)
+{
+    const struct shard_oracle *known = &sim->oracle->shards[shard];
+    const struct entry *last = known->count > 0 ? known->entries[known->count - 1] : NULL;
+
+    if (last == NULL || majority_finds(sim, shard, last, record->members, record->member_count) ||
+        (record->phase == SHARD_JOINT &&
+         majority_finds(sim, shard, last, record->new_members, record->new_member_count)))
+        return;
+    sim_fail(sim, shard,
+             "entry %" PRIu64 " is committed, and not with the members that an "
+             "acceptance gave the shard",
+             last->index);
 }
 
 /* An owner of the joint phase may still hear, after the last record, that the old members had an

@@ -9,8 +9,9 @@
 
 #include "tests/sim/goods.h"
 
-#define MODEL_SLOTS     32768u
-#define MODEL_EXPIRED   128u
+#define MODEL_SLOTS 32768u
+#define MODEL_EXPIRED                                                                              \
+    1024u /* Ended registrations; a restored etcd ends them all, again and again. */
 #define MODEL_KEY_BYTES 96u
 /* What one renewal proposes may get lost; that of so many does not. */
 #define RENEWALS_SURE 4u
@@ -35,7 +36,7 @@ struct player_model {
     uint64_t renewed_ms;            /* When there were RENEWALS_SURE of them. */
     uint64_t renewed_epoch;         /* Of the owner that answered them. */
     uint64_t claim_ms; /* When the holder's time is over; 0: nobody asked for the session. */
-    uint64_t *lost_at; /* By fence: the entry that ended it; 0: it stands. */
+    uint64_t *lost_at; /* By model_fence_place: the entry that ended it; 0: it stands. */
     uint64_t lost_capacity;
     uint32_t txn;   /* The transaction that holds it: place plus one; 0: none. */
     uint32_t turns; /* How many have held it. */
@@ -112,5 +113,8 @@ uint32_t model_section(const char *json);
 /* 0: no committed entry has this dot. */
 uint64_t oracle_index_of(const struct shard_oracle *shard, struct dot dot);
 void oracle_acknowledge(struct sim *sim, uint32_t shard, uint64_t index);
+
+/* Fences of a generation begin far above those of the one before. */
+uint64_t model_fence_place(uint64_t fence);
 
 #endif

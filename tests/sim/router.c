@@ -298,6 +298,11 @@ void router_event(struct sim *sim, struct sim_event *event)
     }
 }
 
+void router_accepted(struct sim *sim, uint32_t place)
+{
+    memset(sim->routers[place].map, 0, sizeof sim->routers[place].map);
+}
+
 void router_changed(struct sim *sim, uint32_t place, const struct etcd_change *change)
 {
     struct cluster_key_parts parts = cluster_key_parse(SIM_CLUSTER, buf_slice(&change->key));

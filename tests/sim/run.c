@@ -203,6 +203,9 @@ static void etcd_side(struct sim *sim, struct sim_event *event)
         else
             sim_later(sim, sim->etcd.down_until_ms - sim->now_ms, event);
         break;
+    case EV_RESTORE:
+        restore_event(sim, event);
+        break;
     case EV_MEMBERS:
         members_event(sim);
         break;
@@ -295,6 +298,15 @@ static void why_not(struct sim *sim)
     }
 }
 
+static void why_not_records(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->etcd.kv_count; i++) {
+        const struct etcd_kv *kv = &sim->etcd.kvs[i];
+        if (kv->create_revision > 0 && strstr(kv->key, "/gs/") == NULL)
+            sim_say(sim, "etcd     %s %.*s", kv->key, (int)kv->value.size, kv->value.data);
+    }
+}
+
 static void why_not_coordinators(struct sim *sim)
 {
     for (uint32_t i = 0; i < sim->coord_count; i++) {
@@ -339,6 +351,7 @@ static void heal(struct sim *sim)
     }
     if (!oracle_converged(sim)) {
         why_not(sim);
+        why_not_records(sim);
         why_not_coordinators(sim);
         sim_fail(sim, oracle_converged_count(sim),
                  "the cluster does not serve and converge after all faults ended");

@@ -55,11 +55,16 @@ static void begin(struct sim *sim, uint32_t place)
     struct cluster_key key = cluster_key_server_sequence(SIM_CLUSTER);
     struct attachment attachment;
 
+    if (sim->mirrors[PROC_ROUTER].rolled_back || restore_is_doubted(sim))
+        return; /* No router registers anybody. */
     memset(&attachment, 0, sizeof attachment);
     attachment.life = sim->servers[place].life;
     attachment.lease = etcd_lease_grant(sim, LEASE_TTL_MS);
     etcd_put(sim, cluster_key_slice(&key), SLICE_LITERAL("server"), 0);
-    attachment.incarnation = (struct incarnation){ 1, (uint64_t)sim->etcd.revision };
+    uint64_t generation = etcd_generation(sim);
+
+    attachment.incarnation =
+        (struct incarnation){ generation > 0 ? generation : 1, (uint64_t)sim->etcd.revision };
     send(sim, place, &attachment);
 }
 

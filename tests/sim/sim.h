@@ -72,6 +72,7 @@ enum sim_kind {
     EV_ACT,         /* game server does something                              */
     EV_RENEW,       /* game server's heartbeat                                 */
     EV_ATTACH,      /* a late (re)registration reaches etcd                    */
+    EV_RESTORE,     /* etcd is backed up, restored, or that is accepted        */
     EV_MEMBERS,     /* an operator, or a node that comes or goes for good       */
     EV_ROT,         /* a bit flips on some disk                                */
     EV_TROUBLE,     /* number: a node that crashes, or PROC_COORD; 0: anything */
@@ -111,7 +112,9 @@ enum sim_kind {
     X(receipts_cancelled) X(receipts_paid) X(receipts_refused) X(receipts_put_off)                 \
     X(receipts_across_owners) X(receipts_told)                                                     \
     X(refused_full) X(evacuations)                                                                 \
-    X(promotions_upgraded) X(programs_refused) X(programs_stopped)
+    X(promotions_upgraded) X(programs_refused) X(programs_stopped)                              \
+    X(etcd_rolled_back) X(rollbacks_noticed) X(restores_accepted) X(restores_interrupted)          \
+    X(restores_refused) X(restores_of_members)
 /* What a build without the means to damage records cannot do, it need not have done. */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define SIM_INJECTED(X) X(damages)
@@ -159,7 +162,19 @@ struct etcd_lease {
     bool gone;
 };
 
+/* What a backup holds. */
+struct etcd_backup {
+    struct etcd_kv *kvs;
+    uint32_t kv_count;
+    struct etcd_lease *leases;
+    uint32_t lease_count;
+    int64_t revision;
+    uint32_t change_count;
+};
+
 struct etcd_sim {
+    struct etcd_backup backup; /* kvs NULL: there is none. */
+    uint32_t restores;
     struct etcd_kv *kvs;
     uint32_t kv_count;
     struct etcd_change *changes;
@@ -185,6 +200,10 @@ struct etcd_mirror {
     uint64_t held_until_ms;
     struct etcd_known *known; /* Keys told, also of their deletion. */
     uint32_t known_count;
+    int64_t revision_seen;
+    uint64_t generation; /* Of the cluster, the highest seen. */
+    uint32_t restores;   /* Of etcd, when it was last heard of. */
+    bool rolled_back;    /* Until the restore is accepted. */
 };
 
 /* ---- nodes ---- */
@@ -267,6 +286,8 @@ struct sim_node {
     uint64_t renewed_ms;
     uint64_t renew_next_ms;
     uint64_t started_ms;
+    int64_t noted_revision; /* IDENTITY: node/io/etcd_note.c. */
+    uint64_t noted_generation, note_next_ms;
     int64_t registered_revision;     /* Of etcd, when this life registered first; 0: it did not. */
     bool record_changed;             /* It is to be put again. */
     uint32_t owners[SIM_SHARDS_MAX]; /* Of shards, as it has heard from etcd; 0: never. */
@@ -412,6 +433,9 @@ struct sim {
     uint32_t replicas, first_nodes; /* Of node_count nodes the others may come later. */
     uint32_t members_ms;            /* Members change about so often; 0: never. */
     uint32_t members_made;
+    uint32_t restore_ms; /* etcd is restored from a backup about so often; 0: never. */
+    uint32_t restores_made;
+    bool restored;   /* And not accepted yet. */
     uint32_t rot_ms; /* Bits flip about so often, more than otherwise; 0: they do not. */
     uint64_t rots_made;
     uint32_t repaired_node,
@@ -470,6 +494,14 @@ void etcd_tick(struct sim *sim);
 void etcd_announce(struct sim *sim);
 void etcd_mirror_deliver(struct sim *sim, uint32_t proc);
 void etcd_mirror_reset(struct sim *sim, uint32_t proc);
+void etcd_back_up(struct sim *sim);
+/* etcd is as it was at the backup. */
+void etcd_restore(struct sim *sim);
+/* The process hears from etcd: false while it refuses it, since it knows a newer one. */
+bool etcd_heard(struct sim *sim, uint32_t proc);
+/* An answer told it so. */
+void etcd_seen(struct sim *sim, uint32_t proc, int64_t revision);
+uint64_t etcd_generation(const struct sim *sim);
 /* The process begins anew: it knows nothing. */
 void etcd_mirror_forget(struct sim *sim, uint32_t proc);
 void etcd_deinit(struct sim *sim);
@@ -566,6 +598,9 @@ void coord_kill(struct sim *sim, uint32_t place);
 void coord_event(struct sim *sim, struct sim_event *event);
 void coord_changed(struct sim *sim, uint32_t place, const struct etcd_change *change);
 void coord_synced(struct sim *sim, uint32_t place);
+/* It knows a newer etcd; and that this one was accepted. */
+void coord_rolled_back(struct sim *sim, uint32_t place);
+void coord_accepted(struct sim *sim, uint32_t place);
 void etcd_coord_txn(struct sim *sim, struct sim_event *event);
 
 /* ---- router.c, router_read.c ---- */
@@ -583,6 +618,7 @@ void router_read(struct sim *sim, uint32_t router, const struct sim_event *event
 /* A part of a read has ended. */
 void router_read_take(struct sim *sim, const struct sim_call *call, Holdfast__V1__ErrorCode code,
                       struct slice body);
+void router_accepted(struct sim *sim, uint32_t place);
 void router_changed(struct sim *sim, uint32_t place, const struct etcd_change *change);
 /* Fails every attempt that waits for `node`. */
 void routers_node_closed(struct sim *sim, uint32_t node);
@@ -623,6 +659,8 @@ void trouble_amid_repair(struct sim *sim, struct sim_node *node);
 void members_choose(struct sim *sim);
 void members_event(struct sim *sim);
 void members_heal(struct sim *sim);
+/* What operators asked for may be lost with what etcd lost: they ask again. */
+void members_again(struct sim *sim);
 /* The record is as it must be in the end, and whoever it does not name holds nothing. */
 bool members_settled(const struct sim *sim, uint32_t shard);
 /* A bit of the replica there may be flipped: a majority of the others stays. */
@@ -630,7 +668,19 @@ bool members_spare(const struct sim *sim, uint32_t shard, const struct sim_node 
 /* The record names it. */
 bool members_hold(const struct sim *sim, uint32_t shard, const struct sim_node *node);
 
+/* ---- restore.c ---- */
+void restore_choose(struct sim *sim);
+void restore_event(struct sim *sim, const struct sim_event *event);
+/* A replica has just dropped what it held: it may be the only one that knows why. */
+void restore_soon(struct sim *sim);
+/* GetNodeStatus, as far as it is simulated: what the node knows. Appends. */
+void restore_status(struct sim *sim, const struct sim_node *node, struct buf *out);
+/* Some live node knows a newer etcd, as its record says. */
+bool restore_is_doubted(const struct sim *sim);
+
 /* ---- oracle.c ---- */
+/* The record that an accepted etcd begins with: all that is committed must be found again. */
+void oracle_accepted(struct sim *sim, uint32_t shard, const struct shard_record *record);
 /* The replica is about to drop all, since it was removed. */
 void oracle_forgets(struct sim *sim, uint32_t shard, struct slot *slot);
 

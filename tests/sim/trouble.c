@@ -64,6 +64,7 @@ void trouble_choose(struct sim *sim)
     sim->part_bytes = (uint32_t)sim_between(sim, 256, 4096);
     leave_out(sim);
     members_choose(sim);
+    restore_choose(sim);
     rot_choose(sim);
 }
 
