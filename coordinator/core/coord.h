@@ -231,6 +231,7 @@ const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t 
     X(repairs_done,           "replicas that came back whole")                                     \
     X(repairs_given_up,       "repairs given up: the replica's node is gone, or does not drop it")  \
     X(drained,                "shards moved because their owner is drained or removed")            \
+    X(declined,               "owners named anew, since they had that epoch before")               \
     X(evacuations,            "shards moved because their owner's disk is full")                   \
     X(reports,                "owner reports received")                                            \
     X(calls,                  "calls to shards")                                                   \

@@ -84,7 +84,8 @@ struct shard {
     int64_t policy_revision; /* Of the policy it confirmed; 0: none. */
     uint32_t policy_calls;   /* In flight. */
     struct report reports[REPLICAS_MAX];
-    struct shard_wish wish; /* Meaningful while wish_revision > 0. */
+    uint64_t declined_epoch; /* Its owner had it before and never begins under it; 0: none. */
+    struct shard_wish wish;  /* Meaningful while wish_revision > 0. */
     int64_t wish_revision;
     bool wish_in_txn; /* Its removal is on its way, or `wish` itself. */
     struct told_state state;

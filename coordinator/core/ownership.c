@@ -163,6 +163,23 @@ static void report_full(struct coord *coord, uint64_t replica_id)
     node->full_until_ms = coord->now_ms + coord->limits.report_valid_ms;
 }
 
+/* The owner itself says so of the record as it is. */
+static void report_declined(struct coord *coord,
+                            const Holdfast__Internal__V1__ReportOwnerRequest *report)
+{
+    for (size_t i = 0; i < report->n_shards; i++) {
+        const Holdfast__Internal__V1__ShardPosition *position = report->shards[i];
+
+        if (position->shard >= coord->shard_count)
+            continue;
+        struct shard *shard = &coord->shards[position->shard];
+
+        if (shard->mod_revision > 0 && position->epoch == shard->record.epoch &&
+            report->owner == shard->record.owner)
+            shard->declined_epoch = position->epoch;
+    }
+}
+
 void ownership_report(struct coord *coord, const Holdfast__Internal__V1__ReportOwnerRequest *report)
 {
     bool closed = report->reason != NULL && strcmp(report->reason, "closed") == 0;
@@ -172,6 +189,11 @@ void ownership_report(struct coord *coord, const Holdfast__Internal__V1__ReportO
     if (report->reporter == report->owner && report->reason != NULL &&
         strcmp(report->reason, "full") == 0) {
         report_full(coord, report->reporter);
+        return;
+    }
+    if (report->reporter == report->owner && report->reason != NULL &&
+        strcmp(report->reason, "declined") == 0) {
+        report_declined(coord, report);
         return;
     }
     if (report->since_ms < since_ms_min || report->reporter == 0)
@@ -336,6 +358,10 @@ static bool check_owner(struct coord *coord, uint32_t number)
                                   "owner restarted with damage");
         }
         return name_owner(coord, number, shard->record.owner, "owner restarted");
+    }
+    if (shard->declined_epoch == shard->record.epoch && shard_is_calm(coord, shard)) {
+        coord->stats.declined++;
+        return name_owner(coord, number, shard->record.owner, "owner had this epoch before");
     }
     if (is_claimed(coord, shard)) {
         uint64_t heir = best_replica(coord, shard, true);

@@ -445,6 +445,13 @@ uint64_t rep_owner_silent_ms(const struct rep *rep)
     return rep->now_ms - rep_owner_heard_ms(rep);
 }
 
+bool rep_declines(const struct rep *rep)
+{
+    return rep->role == REP_FOLLOWER && rep->votes && !rep->resumes && !rep->quarantined &&
+           rep->known.owner == rep->self && rep->promise.owner == rep->self &&
+           rep->known.epoch == rep->promise.epoch;
+}
+
 bool rep_is_quarantined(const struct rep *rep)
 {
     return rep->quarantined;

@@ -271,5 +271,9 @@ uint64_t rep_learner_lag(const struct rep *rep);
 uint64_t rep_owner_heard_ms(const struct rep *rep);
 /* Milliseconds since then, at the last event; 0 for the owner itself. */
 uint64_t rep_owner_silent_ms(const struct rep *rep);
+/* A record names it owner under an epoch that it had before, in another life or until it stepped
+ * down: it never begins under that one again. To be told to the coordinator, which names the next,
+ * as it does by itself after a restart; but not if etcd went back and gave the epoch anew since. */
+bool rep_declines(const struct rep *rep);
 
 #endif

@@ -109,6 +109,34 @@ static void damaged_replica_trusts_a_confirmed_record_alone(void **state)
     rep_free(rep);
 }
 
+/* The owner of epoch 7 started anew, and reads the record of 7 once more: it may have made a START
+ * of it, so another one must be named. */
+static void owner_declines_an_epoch_that_it_had_in_another_life(void **state)
+{
+    struct rep_image image = { .votes = true, .promise = { 3, 7, 2 }, .log_first_index = 1 };
+    struct rep_limits limits = rep_limits_default();
+    struct rep *rep = rep_new(1, 2, &limits, &image);
+    struct rep_record record = record_of(7, 3, 2);
+    struct rep_out out = { 0 };
+    (void)state;
+
+    record.owner = 2;
+    tell(rep, &record, &out);
+    assert_int_equal(rep_role(rep), REP_FOLLOWER);
+    assert_true(rep_declines(rep));
+    record.epoch = 8;
+    tell(rep, &record, &out);
+    assert_int_equal(rep_role(rep), REP_SEALING);
+    assert_false(rep_declines(rep));
+    record.epoch = 9;
+    record.owner = 1;
+    tell(rep, &record, &out);
+    assert_int_equal(rep_role(rep), REP_FOLLOWER);
+    assert_false(rep_declines(rep));
+    rep_out_deinit(&out);
+    rep_free(rep);
+}
+
 /* A crash came between its tombstone and the loss of what it had. */
 static void damaged_replica_that_was_buried_already_is_told_once_more(void **state)
 {
@@ -313,6 +341,7 @@ int main(void)
         cmocka_unit_test(damaged_replica_stores_but_neither_votes_nor_serves),
         cmocka_unit_test(damaged_replica_trusts_a_confirmed_record_alone),
         cmocka_unit_test(damaged_replica_that_was_buried_already_is_told_once_more),
+        cmocka_unit_test(owner_declines_an_epoch_that_it_had_in_another_life),
         cmocka_unit_test(messages_of_strangers_are_ignored),
         cmocka_unit_test(owner_is_heard_by_its_heartbeats),
         cmocka_unit_test(replica_that_starts_counts_its_owners_silence_from_there),

@@ -22,7 +22,7 @@ struct claims {
         uint64_t owner; /* 0: free. */
         uint64_t ms;
     } told[PEERS_MAX]; /* When each was reported last. */
-    uint64_t full_told_ms;
+    uint64_t full_told_ms, declined_told_ms;
     struct buf scratch;
 };
 
@@ -82,6 +82,7 @@ struct complaint {
     const char *reason;
     uint64_t since_ms;
     uint64_t shard_silent_ms; /* Only about shards that heard nothing for so long; 0: about all. */
+    bool declined;            /* Only about shards that it declines. */
 };
 
 struct report {
@@ -97,7 +98,8 @@ static void report_add(void *user, const struct shard_view *view)
     struct report *report = user;
 
     if (view->owner != report->complaint->owner ||
-        view->owner_silent_ms < report->complaint->shard_silent_ms)
+        view->owner_silent_ms < report->complaint->shard_silent_ms ||
+        (report->complaint->declined && !view->declines))
         return;
     size_t n = report->message.n_shards++;
     holdfast__v1__dot__init(&report->dots[n]);
@@ -136,6 +138,18 @@ static struct told *told_of(struct claims *claims, uint64_t owner)
     return oldest;
 }
 
+static void note_told(struct claims *claims, const struct complaint *complaint)
+{
+    uint64_t now_ms = loop_now_ms(claims->options.loop);
+
+    if (complaint->declined)
+        claims->declined_told_ms = now_ms + REPORT_AGAIN_MS;
+    else if (complaint->owner == claims->options.self)
+        claims->full_told_ms = now_ms + REPORT_AGAIN_MS;
+    else
+        *told_of(claims, complaint->owner) = (struct told){ complaint->owner, now_ms };
+}
+
 static void send_report(struct claims *claims, const struct complaint *complaint)
 {
     struct report report = { .complaint = complaint,
@@ -164,12 +178,7 @@ static void send_report(struct claims *claims, const struct complaint *complaint
         request.body = buf_slice(&claims->scratch);
         /* Not sent: the next look, 50 ms later, tries again. */
         if (call_start(claims->calls, claims->coordinator, &request, NULL) == ERR_OK) {
-            if (complaint->owner == claims->options.self) {
-                claims->full_told_ms = loop_now_ms(claims->options.loop) + REPORT_AGAIN_MS;
-            } else {
-                *told_of(claims, complaint->owner) =
-                    (struct told){ complaint->owner, loop_now_ms(claims->options.loop) };
-            }
+            note_told(claims, complaint);
             log_event(claims->options.log, LOG_WARN, "owner.reported",
                       LOG_N("owner", complaint->owner), LOG_S("reason", complaint->reason),
                       LOG_N("since_ms", complaint->since_ms),
@@ -194,12 +203,12 @@ static void look_at(struct claims *claims, uint64_t replica, uint64_t stuck_ms)
         loop_now_ms(claims->options.loop) < told_of(claims, replica)->ms + REPORT_AGAIN_MS)
         return;
     if (closed_ms >= claims->options.closed_ms)
-        send_report(claims, &(struct complaint){ replica, "closed", closed_ms, 0 });
+        send_report(claims, &(struct complaint){ replica, "closed", closed_ms, 0, false });
     else if (silent_ms >= claims->options.silent_ms)
-        send_report(claims, &(struct complaint){ replica, "silent", silent_ms, 0 });
+        send_report(claims, &(struct complaint){ replica, "silent", silent_ms, 0, false });
     else if (stuck_ms >= claims->options.silent_ms)
-        send_report(claims,
-                    &(struct complaint){ replica, "stuck", stuck_ms, claims->options.silent_ms });
+        send_report(claims, &(struct complaint){ replica, "stuck", stuck_ms,
+                                                 claims->options.silent_ms, false });
 }
 
 /* Told for as long as it lasts, shards or not: a node that is short gets none, either. */
@@ -209,13 +218,22 @@ static void look_at_space(struct claims *claims)
 
     if (space_state(claims->options.space) == SPACE_OK || now_ms < claims->full_told_ms)
         return;
-    send_report(claims, &(struct complaint){ claims->options.self, "full", 0, 0 });
+    send_report(claims, &(struct complaint){ claims->options.self, "full", 0, 0, false });
+}
+
+/* Before it is registered the coordinator does not know yet that this is another life. */
+static void look_at_declined(struct claims *claims)
+{
+    if (registry_is_registered(claims->options.registry) &&
+        loop_now_ms(claims->options.loop) >= claims->declined_told_ms)
+        send_report(claims, &(struct complaint){ claims->options.self, "declined", 0, 0, true });
 }
 
 struct owners {
     uint64_t ids[PEERS_MAX];
     uint64_t stuck_ms[PEERS_MAX];
     uint32_t count;
+    bool declined; /* Some shard, by ourselves. */
 };
 
 static void owner_add(void *user, const struct shard_view *view)
@@ -223,6 +241,7 @@ static void owner_add(void *user, const struct shard_view *view)
     struct owners *owners = user;
     uint32_t i = 0;
 
+    owners->declined |= view->declines;
     while (i < owners->count && owners->ids[i] != view->owner)
         i++;
     if (view->owner == 0 || i == PEERS_MAX)
@@ -245,6 +264,8 @@ static void on_timer(void *user)
         return;
     look_at_space(claims);
     shard_views_visit(claims->options.views, owner_add, &owners);
+    if (owners.declined)
+        look_at_declined(claims);
     for (uint32_t i = 0; i < owners.count; i++)
         look_at(claims, owners.ids[i], owners.stuck_ms[i]);
 }

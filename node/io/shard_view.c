@@ -47,6 +47,7 @@ static struct shard_view view_of(const struct shard *shard)
         .role = rep_role(rep),
         .owner = rep_owner(rep),
         .owner_silent_ms = rep_owner_silent_ms(rep),
+        .declines = rep_declines(rep),
         .epoch = rep_epoch(rep),
         .generation = rep_generation(rep),
         .apply_version = shard_meta(shard)->apply_version,

@@ -119,6 +119,13 @@ static void move_shard(struct sim *sim, uint32_t shard, const struct sim_node *t
     buf_deinit(&value);
 }
 
+/* What the record says is so: until an owner has served under it, it is the members of the one
+ * before who must not be lost. */
+static bool is_in_force(const struct sim *sim, uint32_t shard, const struct shard_record *record)
+{
+    return record->config == sim->served_config[shard];
+}
+
 /* Nobody who holds the shard has a flipped bit or is gone, and no member changes; but it may be
  * that very node that learns. */
 bool members_spare(const struct sim *sim, uint32_t shard, const struct sim_node *node)
@@ -128,7 +135,7 @@ bool members_spare(const struct sim *sim, uint32_t shard, const struct sim_node 
     if (sim->restored) /* Nobody knows by etcd who holds what. */
         return false;
     if (sim->node_count < 3 || !find_record(sim, shard, &record) || record.phase != SHARD_STABLE ||
-        record.member_count < sim->replicas)
+        record.member_count < sim->replicas || !is_in_force(sim, shard, &record))
         return false;
     if (record.learner != 0 ? record.learner != node->id
                             : !shard_record_has_member(&record, node->id))
@@ -159,7 +166,8 @@ static bool may_go(const struct sim *sim, const struct sim_node *node)
         }
     }
     for (uint32_t shard = 0; shard < sim->shard_count; shard++) {
-        if (!find_record(sim, shard, &record) || record.member_count < sim->replicas)
+        if (!find_record(sim, shard, &record) || record.member_count < sim->replicas ||
+            !is_in_force(sim, shard, &record))
             return false;
     }
     return true;

@@ -211,11 +211,13 @@ static void carry_out(struct sim *sim, struct sim_node *node, uint32_t shard)
                 (unsigned long long)rep_owner(shard_rep(slot->shard)),
                 (unsigned long long)rep_last_index(shard_rep(slot->shard)),
                 (unsigned long long)rep_commit_index(shard_rep(slot->shard)));
-    if (out->role_changed && shard_serves(slot->shard) &&
-        rep_membership(shard_rep(slot->shard))->new_count > 0)
-        sim->counts.joint_promotions++;
-    if (out->role_changed && shard_serves(slot->shard))
+    if (out->role_changed && shard_serves(slot->shard)) {
+        const struct membership *membership = rep_membership(shard_rep(slot->shard));
+        sim->counts.joint_promotions += membership->new_count > 0;
+        if (membership->config > sim->served_config[shard])
+            sim->served_config[shard] = membership->config;
         program_look(sim, slot);
+    }
     if (out->rep.too_new)
         program_meets_later(sim, node, shard);
     oracle_look(sim, node, shard);
@@ -336,9 +338,12 @@ static void make_shard(struct sim *sim, struct sim_node *node, uint32_t shard)
     node->slots[shard].applied_seen = 0;
 }
 
-/* As the registry's range of all that comes after the registration, some time. */
+/* As the registry's range of all that comes after the registration, some time; but of an etcd that
+ * went back nothing is followed. */
 static void confirm_records(struct sim *sim, struct sim_node *node)
 {
+    if (sim->mirrors[node->id].rolled_back)
+        return;
     for (uint32_t i = 0; i < sim->shard_count; i++) {
         struct cluster_key key = cluster_key_shard(SIM_CLUSTER, i);
         const struct etcd_kv *kv = etcd_find(sim, cluster_key_slice(&key));
@@ -382,6 +387,7 @@ struct complaint {
     const char *reason;
     uint64_t since_ms;
     uint64_t silent_ms_min; /* Only of shards that it is silent about for so long. */
+    bool declined;          /* Only of shards that it declines. */
 };
 
 static void send_report(struct sim *sim, struct sim_node *node, const struct complaint *complaint)
@@ -396,7 +402,8 @@ static void send_report(struct sim *sim, struct sim_node *node, const struct com
         const struct shard *shard = node->slots[i].shard;
         if (shard == NULL || node->slots[i].damaged ||
             rep_owner(shard_rep(shard)) != complaint->owner ||
-            rep_owner_silent_ms(shard_rep(shard)) < complaint->silent_ms_min)
+            rep_owner_silent_ms(shard_rep(shard)) < complaint->silent_ms_min ||
+            (complaint->declined && !rep_declines(shard_rep(shard))))
             continue;
         size_t n = request.n_shards++;
         struct dot last = rep_last_dot(shard_rep(shard));
@@ -438,16 +445,31 @@ static void look_at_owners(struct sim *sim, struct sim_node *node)
         uint64_t stuck_ms = rep_owner_silent_ms(shard_rep(shard));
         struct complaint complaint = { .owner = owner };
         if (closed != 0 && sim->now_ms - closed >= CLAIM_CLOSED_MS)
-            complaint = (struct complaint){ owner, "closed", sim->now_ms - closed, 0 };
+            complaint = (struct complaint){ owner, "closed", sim->now_ms - closed, 0, false };
         else if (silent_ms >= CLAIM_SILENT_MS)
-            complaint = (struct complaint){ owner, "silent", silent_ms, 0 };
+            complaint = (struct complaint){ owner, "silent", silent_ms, 0, false };
         else if (stuck_ms >= CLAIM_SILENT_MS)
-            complaint = (struct complaint){ owner, "stuck", stuck_ms, CLAIM_SILENT_MS };
+            complaint = (struct complaint){ owner, "stuck", stuck_ms, CLAIM_SILENT_MS, false };
         else
             continue;
         send_report(sim, node, &complaint);
         node->reported_ms[owner] = sim->now_ms;
     }
+}
+
+static void look_at_declined(struct sim *sim, struct sim_node *node)
+{
+    bool declined = false;
+
+    for (uint32_t i = 0; i < sim->shard_count; i++) {
+        const struct slot *slot = &node->slots[i];
+        declined |= slot->shard != NULL && !slot->damaged && rep_declines(shard_rep(slot->shard));
+    }
+    if (!declined || node->registered_revision == 0 ||
+        sim->now_ms < node->declined_ms + CLAIM_AGAIN_MS)
+        return;
+    send_report(sim, node, &(struct complaint){ node->id, "declined", 0, 0, true });
+    node->declined_ms = sim->now_ms;
 }
 
 /* As node/io/space.c and node/io/claims.c. */
@@ -462,7 +484,7 @@ static void look_at_space(struct sim *sim, struct sim_node *node)
     node->full = full;
     if (!full || sim->now_ms < node->reported_ms[0] + CLAIM_AGAIN_MS)
         return;
-    send_report(sim, node, &(struct complaint){ node->id, "full", 0, 0 });
+    send_report(sim, node, &(struct complaint){ node->id, "full", 0, 0, false });
     node->reported_ms[0] = sim->now_ms;
 }
 
@@ -493,6 +515,7 @@ static void on_tick(struct sim *sim, struct sim_node *node)
     if (node->registered_revision > 0 && net_etcd_reachable(sim, node->id) && sim_chance(sim, 30))
         confirm_records(sim, node);
     look_at_owners(sim, node);
+    look_at_declined(sim, node);
     node_later(sim, node, TICK_MS, (struct sim_event){ .kind = EV_NODE_TICK });
 }
 

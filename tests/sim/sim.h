@@ -87,7 +87,7 @@ enum sim_kind {
     X(checkpoints) X(checkpoints_failed) X(db_flushes) X(log_cuts) X(evictions) X(need_rounds)     \
     X(stale_rows) X(log_reads) X(unknown_txns) X(late_txns) X(stale_writes_refused)                \
     X(grants_freed) X(read_rounds) X(refused_funds) X(refused_locked) X(refused_session_lost)      \
-    X(refused_final) X(attempts_raised) X(unknown_told) X(retries) X(claims) X(failovers)          \
+    X(refused_final) X(attempts_raised) X(unknown_told) X(retries) X(claims) X(failovers) X(owners_declined)          \
     X(restarted_owners) X(elections) X(reattached) X(committed) X(reads_checked) X(renewals)       \
     X(get_operations) X(policies) X(deposed_calls) X(late_packets_applied) X(shards_damaged)       \
     X(damage_stops) X(snapshots) X(snapshot_views) X(snapshot_parts) X(snapshots_abandoned)        \
@@ -282,6 +282,7 @@ struct sim_node {
     uint64_t heard_ms[PROCS];
     uint64_t closed_ms[PROCS]; /* Since when a peer's link is closed; 0: open. */
     uint64_t reported_ms[PROCS];
+    uint64_t declined_ms;
     int64_t lease;
     uint64_t renewed_ms;
     uint64_t renew_next_ms;
@@ -441,6 +442,7 @@ struct sim {
     uint32_t repaired_node,
         repaired_shard;                 /* The last one that dropped a damaged replica; 0: none. */
     uint64_t repair_ms[SIM_SHARDS_MAX]; /* When a coordinator last wished a repair. */
+    uint64_t served_config[SIM_SHARDS_MAX]; /* The latest under which an owner served. */
     uint64_t duel_next_ms;
     uint32_t duel_voter, duel_claimant; /* Of the last duel. */
     uint64_t deadline_ms;
