@@ -32,14 +32,8 @@ static bool is_as_wanted(const struct acceptance *acceptance, const struct etcd_
 {
     for (uint32_t i = 0; i < acceptance->open; i++) {
         const struct restore_write *write = &acceptance->plan.writes[acceptance->written + i];
-        const struct etcd_range_result *range;
 
-        if (i >= result->op_count)
-            return false;
-        range = &result->ops[i].range;
-        if (write->value.size == 0
-                ? range->kv_count > 0
-                : range->kv_count != 1 || !slice_equal(range->kvs[0].value, write->value))
+        if (!etcd_txn_shows(result, i, write->value))
             return false;
     }
     return true;

@@ -54,14 +54,8 @@ static bool is_as_wanted(const struct change *change, const struct etcd_txn_resu
 {
     for (uint32_t i = 0; i < change->open; i++) {
         const struct wish_write *write = &change->writes[change->written + i];
-        const struct etcd_range_result *range;
 
-        if (i >= result->op_count)
-            return false;
-        range = &result->ops[i].range;
-        if (write->value.size == 0
-                ? range->kv_count > 0
-                : range->kv_count != 1 || !slice_equal(range->kvs[0].value, write->value))
+        if (!etcd_txn_shows(result, i, write->value))
             return false;
     }
     return true;

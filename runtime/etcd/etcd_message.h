@@ -64,6 +64,11 @@ struct etcd_txn_result {
     uint32_t attempts;
 };
 
+/* Whether the range that was operation `op` is the one key with that value; an empty value: no key.
+ * For ELSE branches that read what the THEN branch would have written: then an attempt of ours that
+ * nobody heard of was carried out. */
+bool etcd_txn_shows(const struct etcd_txn_result *result, size_t op, struct slice value);
+
 /* ---- Transactions to send ---- */
 
 enum etcd_target { ETCD_VERSION, ETCD_CREATE_REVISION, ETCD_MOD_REVISION, ETCD_LEASE };

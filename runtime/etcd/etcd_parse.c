@@ -252,6 +252,16 @@ err etcd_parse_txn(struct slice json, struct arena *arena, struct etcd_txn_resul
     return ERR_OK;
 }
 
+bool etcd_txn_shows(const struct etcd_txn_result *result, size_t op, struct slice value)
+{
+    if (op >= result->op_count)
+        return false;
+    const struct etcd_range_result *range = &result->ops[op].range;
+
+    return value.size == 0 ? range->kv_count == 0
+                           : range->kv_count == 1 && slice_equal(range->kvs[0].value, value);
+}
+
 err etcd_parse_lease(struct slice json, struct etcd_lease_result *ret_result)
 {
     struct parse p = { 0 };

@@ -70,6 +70,27 @@ static void nested_transaction_is_read_inside_out(void **state)
     arena_deinit(&arena);
 }
 
+static void transactions_show_what_their_ranges_found(void **state)
+{
+    struct arena arena = { 0 };
+    struct etcd_txn_result txn;
+    (void)state;
+
+    err e = etcd_parse_txn(
+        SLICE_LITERAL("{" HEADER ",\"responses\":["
+                      "{\"response_range\":{\"kvs\":[{\"key\":\"YQ==\",\"value\":\"Yg==\"}]}},"
+                      "{\"response_range\":{}}]}"),
+        &arena, &txn);
+    assert_int_equal(e, ERR_OK);
+    assert_true(etcd_txn_shows(&txn, 0, SLICE_LITERAL("b")));
+    assert_false(etcd_txn_shows(&txn, 0, SLICE_LITERAL("c")));
+    assert_false(etcd_txn_shows(&txn, 0, (struct slice){ 0 }));
+    assert_true(etcd_txn_shows(&txn, 1, (struct slice){ 0 }));
+    assert_false(etcd_txn_shows(&txn, 1, SLICE_LITERAL("b")));
+    assert_false(etcd_txn_shows(&txn, 2, (struct slice){ 0 }));
+    arena_deinit(&arena);
+}
+
 static void malformed_answers_are_corrupt(void **state)
 {
     static const char *const bad[] = {
@@ -292,6 +313,7 @@ int main(void)
         cmocka_unit_test(range_yields_every_field),
         cmocka_unit_test(absent_fields_are_zero),
         cmocka_unit_test(nested_transaction_is_read_inside_out),
+        cmocka_unit_test(transactions_show_what_their_ranges_found),
         cmocka_unit_test(malformed_answers_are_corrupt),
         cmocka_unit_test(too_deep_a_transaction_is_corrupt),
         cmocka_unit_test(watch_events_and_compaction),
