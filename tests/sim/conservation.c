@@ -224,18 +224,44 @@ static void check_items(struct sum *sum)
         sim_fail(sum->sim, 0, "there are %u items, made were %u", sum->uid_count, made);
 }
 
+static void sum_up(struct sum *sum, struct sim *sim)
+{
+    *sum = (struct sum){ .sim = sim };
+    sum->uids = mem_alloc(sizeof *sum->uids * UIDS_MAX);
+    sum->commits = mem_alloc(sizeof *sum->commits * COMMITS_MAX);
+    for (uint32_t i = 0; i < sim->shard_count; i++)
+        add_shard(sum, i);
+    for (uint32_t i = 0; i < sim->shard_count; i++)
+        add_escrow(sum, i);
+}
+
+static void sum_deinit(struct sum *sum)
+{
+    free(sum->uids);
+    free(sum->commits);
+    totals_deinit(&sum->totals);
+    arena_deinit(&sum->arena);
+}
+
+uint32_t conservation_places(struct sim *sim, const uint8_t uid[ITEM_UID_BYTES])
+{
+    struct sum sum;
+    uint32_t places = 0;
+
+    sum_up(&sum, sim);
+    for (uint32_t i = 0; i < sum.uid_count; i++)
+        places += memcmp(sum.uids[i], uid, ITEM_UID_BYTES) == 0;
+    sum_deinit(&sum);
+    return places;
+}
+
 void conservation_check(struct sim *sim)
 {
-    struct sum sum = { .sim = sim };
+    struct sum sum;
 
     if (sim->failure[0] != '\0')
         return;
-    sum.uids = mem_alloc(sizeof *sum.uids * UIDS_MAX);
-    sum.commits = mem_alloc(sizeof *sum.commits * COMMITS_MAX);
-    for (uint32_t i = 0; i < sim->shard_count; i++)
-        add_shard(&sum, i);
-    for (uint32_t i = 0; i < sim->shard_count; i++)
-        add_escrow(&sum, i);
+    sum_up(&sum, sim);
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
         if (sum.amounts[i] != sim->oracle->book.made[i])
             sim_fail(sim, 0, "there are %" PRId64 " of currency %u, made were %" PRId64,
@@ -249,8 +275,5 @@ void conservation_check(struct sim *sim)
                  sim->oracle->book.step_count);
     sim->counts.conservation_checks++;
     sim->counts.in_flight_checks += sum.in_flight > 0;
-    free(sum.uids);
-    free(sum.commits);
-    totals_deinit(&sum.totals);
-    arena_deinit(&sum.arena);
+    sum_deinit(&sum);
 }

@@ -74,21 +74,26 @@ static void inject(struct sim *sim, struct sim_node *owner, uint32_t player, con
     sim_later(sim, 1, &event);
 }
 
-static bool holds(struct sim *sim, const char *entity, uint32_t shard, const char *uid)
+static bool holds(struct sim *sim, const char *entity, uint32_t shard,
+                  const uint8_t uid[ITEM_UID_BYTES])
 {
-    uint8_t bytes[ITEM_UID_BYTES];
     struct row_key key;
     struct slice value;
 
-    CHECK(item_uid_parse(slice_from_text(uid), bytes) == ERR_OK);
-    row_key_item(&key, slice_from_text(entity), bytes);
+    row_key_item(&key, slice_from_text(entity), uid);
     return state_find(applier_state(sim->oracle->shards[shard].applier), row_key_slice(&key),
                       &value) == STATE_PRESENT;
 }
 
-/* Whoever it is by now: late packets may have handed it on, or sent it into a mailbox. */
-static void check_holders(struct sim *sim, const char *uid)
+/* Whoever it is by now: late packets may have handed it on, or sent it into a mailbox, or to
+ * whoever has the other one: then it is double no more. */
+static void check_holders(struct sim *sim, const char *text)
 {
+    uint8_t uid[ITEM_UID_BYTES];
+
+    CHECK(item_uid_parse(slice_from_text(text), uid) == ERR_OK);
+    if (conservation_places(sim, uid) < 2)
+        return;
     for (uint32_t i = 0; i < sim->player_count; i++) {
         uint32_t shard = sim->player_shard[i];
         const struct meta *meta = applier_meta(sim->oracle->shards[shard].applier);

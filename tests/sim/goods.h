@@ -222,5 +222,7 @@ bool request_goods_encode(const struct sim_op *op, const struct goods_parts *par
 /* ---- conservation.c ---- */
 /* Adds up the rows of all shards as committed: each unit and each item is in one place. */
 void conservation_check(struct sim *sim);
+/* In how many places the item is. */
+uint32_t conservation_places(struct sim *sim, const uint8_t uid[ITEM_UID_BYTES]);
 
 #endif
