@@ -161,8 +161,9 @@ static bool may_go(const struct sim *sim, const struct sim_node *node)
     for (uint32_t i = 0; i < sim->node_count; i++) {
         const struct sim_node *other = &sim->nodes[i];
         for (uint32_t shard = 0; other->gone && shard < sim->shard_count; shard++) {
-            if (!find_record(sim, shard, &record) || shard_record_has_member(&record, other->id))
-                return false;
+            if (!find_record(sim, shard, &record) || record.learner == other->id ||
+                shard_record_has_member(&record, other->id))
+                return false; /* A learner may be a member before anybody hears that it is gone. */
         }
     }
     for (uint32_t shard = 0; shard < sim->shard_count; shard++) {
