@@ -240,6 +240,20 @@ static void choose_config(struct restore_shard *shard)
     shard->next.config += RESTORE_CONFIGS_MARGIN;
 }
 
+/* Of one that has no record, and of which no replica can tell. */
+static err check_never_placed(const struct making *making, uint32_t number)
+{
+    const struct restore_shard *shard = &making->plan->shards[number];
+
+    if (shard->mute_count == 0)
+        return ERR_OK; /* Nobody knows of it. */
+    refusal_make(making->input->arena, making->detail, CODE(UNAVAILABLE),
+                 "shard %u: etcd has no record of it, and of its replicas only a damaged one "
+                 "answers, that of node %llu: bring up the others; nothing was done",
+                 number, (unsigned long long)shard->mute[0]);
+    return ERR_UNAVAILABLE;
+}
+
 static err plan_shard(struct making *making, uint32_t number)
 {
     struct restore_plan *plan = making->plan;
@@ -247,7 +261,7 @@ static err plan_shard(struct making *making, uint32_t number)
     struct shard_record *next = &shard->next;
 
     if (next->member_count == 0)
-        return ERR_OK; /* Nobody knows of it: it was never placed. */
+        return check_never_placed(making, number);
     err e = check_majority(making, number, next->members, next->member_count);
     if (e == ERR_OK && next->phase == SHARD_JOINT)
         e = check_majority(making, number, next->new_members, next->new_member_count);

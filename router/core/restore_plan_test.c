@@ -220,6 +220,26 @@ static void a_minority_of_the_newest_configuration_is_not_enough(void **state)
     fixture_free(f);
 }
 
+/* The backup is older than the first record of shard 1. */
+static void a_shard_without_a_record_was_placed_if_a_replica_of_it_is_damaged(void **state)
+{
+    struct fixture *f = fixture_new();
+    Holdfast__Internal__V1__KnownShard newer = knows(12, 3, members123, 3);
+    Holdfast__Internal__V1__KnownShard damaged = HOLDFAST__INTERNAL__V1__KNOWN_SHARD__INIT;
+
+    (void)state;
+    put_shard(f, 0, 7, 1);
+    damaged.mute = true;
+    answer(f, 1, &newer, &damaged);
+    answer(f, 2, &newer, NULL);
+    assert_int_equal(make(f), ERR_UNAVAILABLE);
+    assert_non_null(strstr(f->detail.message, "shard 1"));
+    f->status[0].n_known--;
+    assert_int_equal(make(f), ERR_OK);
+    assert_int_equal(f->plan.shards[1].next.epoch, 0);
+    fixture_free(f);
+}
+
 /* 1 was removed while 3, which alone of the others is here, had not heard of it. */
 static void a_removed_replica_tells_who_took_its_place(void **state)
 {
@@ -383,6 +403,7 @@ int main(void)
             epochs_rise_above_all_that_any_replica_knows_and_the_generation_above_theirs),
         cmocka_unit_test(members_are_those_of_the_newest_configuration_that_any_replica_knows),
         cmocka_unit_test(a_minority_of_the_newest_configuration_is_not_enough),
+        cmocka_unit_test(a_shard_without_a_record_was_placed_if_a_replica_of_it_is_damaged),
         cmocka_unit_test(a_removed_replica_tells_who_took_its_place),
         cmocka_unit_test(a_removed_replica_is_no_voice_of_a_majority),
         cmocka_unit_test(another_owner_under_the_same_epoch_is_something_to_accept),
