@@ -30,6 +30,11 @@ static void print_plan(const json_t *answer)
         number(answer, "nodesDoubting"), number(answer, "nodes"), json_array_size(silent));
     printf("%lld shards get a new record; of %zu of them replicas know more than etcd\n",
            number(answer, "shards"), json_array_size(behind));
+    if (number(answer, "shardsUnknown") > 0)
+        printf("%lld shards neither etcd nor these nodes know: they BEGIN ANEW, EMPTY. If they "
+               "ever held "
+               "anything, bring up all other nodes first\n",
+               number(answer, "shardsUnknown"));
     printf("%lld game servers that etcd knows, and all it does not, register anew\n",
            number(answer, "servers"));
     printf("generation %s becomes %s\n\n",

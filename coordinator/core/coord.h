@@ -75,6 +75,7 @@
     X(change_lag_entries,         256,    0, 1048576, "a learner this near may join")               \
     X(change_silent_ms,          2000,   10,   60000, "and heard within it")                        \
     X(word_retry_ms,             500,   10,   60000, "pause before a node is asked again what it knows") \
+    X(stale_doubt_ms,           10000,  100,  600000, "the record that a refused write met comes within it") \
     X(change_abort_ms,          30000,   10, 3600000, "who comes may be gone for so long")          \
     X(repair_wait_ms,            5000,    0,  600000, "all members are up for so long before a "    \
                                                       "damaged one is repaired")                   \

@@ -77,6 +77,7 @@ struct shard {
     struct shard_record record; /* Meaningful while mod_revision > 0. */
     int64_t mod_revision;       /* 0: no record. */
     int64_t stale_revision;     /* A write compared with it failed: wait for a newer record. */
+    uint64_t stale_ms;          /* When. */
     bool in_txn;
     bool seen;               /* Had a record: never placed again. */
     uint64_t changed_ms;     /* When the record changed under this coordinator; 0: it did not. */
@@ -101,7 +102,7 @@ struct shard {
     uint64_t mute[REPLICAS_MAX]; /* Replicas that cannot say what they knew of it. */
     uint32_t mute_count;
     bool heard;   /* A majority of its members said what they know. */
-    bool doubted; /* A replica knows a later epoch or configuration than the record has. */
+    bool doubted; /* A replica, or this coordinator, knows a later record than etcd has. */
     uint64_t doubted_logged_ms;
 };
 

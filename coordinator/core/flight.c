@@ -261,6 +261,7 @@ static void target_done(struct coord *coord, struct flight *flight, uint32_t pla
             shard_adopt(coord, target->shard, &target->record, revision);
         } else {
             shard->stale_revision = flight->writes[place].mod_revision;
+            shard->stale_ms = coord->now_ms;
             coord->stats.writes_lost++;
         }
         break;

@@ -523,6 +523,26 @@ static void nothing_is_written_while_a_replica_knows_a_later_record(void **state
     world_free(world);
 }
 
+/* etcd went back by a record or two, and its revisions rose again before this was noticed. */
+static void a_shard_whose_newer_record_never_comes_is_doubted(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint32_t shard = shard_of(world, 1);
+
+    world_age_shard(world, shard);
+    world_node_down(world, 1);
+    world_run(world, world->limits.stale_doubt_ms - 1000);
+    assert_int_equal(world_owned(world, 1), 1);
+    assert_int_equal(world_stats(world).shards_doubted, 0);
+    world_run(world, 2000);
+    assert_int_equal(world_shard(world, shard).epoch, 1);
+    assert_int_equal(world_stats(world).shards_doubted, 1);
+    world_free(world);
+}
+
 /* etcd is as of before the first record of any shard; who held them has to be asked. */
 static void no_shard_is_placed_that_somebody_holds(void **state)
 {
@@ -618,6 +638,7 @@ int main(void)
         cmocka_unit_test(epochs_rise_above_those_of_a_backup_once),
         cmocka_unit_test(a_halted_coordinator_never_acts_again),
         cmocka_unit_test(nothing_is_written_while_a_replica_knows_a_later_record),
+        cmocka_unit_test(a_shard_whose_newer_record_never_comes_is_doubted),
         cmocka_unit_test(no_shard_is_placed_that_somebody_holds),
         cmocka_unit_test(a_failover_waits_for_nobodys_word),
         cmocka_unit_test(a_doubting_node_halts_a_coordinator_without_memory),

@@ -101,6 +101,14 @@ static bool has_rival(const struct shard *shard, uint64_t epoch)
            shard->owner_known != shard->record.owner;
 }
 
+/* A write was refused, and the record that it met never came: etcd's is older than the one that is
+ * known here. It went back, and its revisions rose again before anybody here had looked. */
+static bool is_left_behind(const struct coord *coord, const struct shard *shard)
+{
+    return !shard->in_txn && shard->mod_revision <= shard->stale_revision &&
+           coord->now_ms - shard->stale_ms >= coord->limits.stale_doubt_ms;
+}
+
 /* Once heard, for the whole term: what comes later follows from the record that was vouched for. */
 static void look_at(struct coord *coord, uint32_t number, bool everybody)
 {
@@ -112,6 +120,7 @@ static void look_at(struct coord *coord, uint32_t number, bool everybody)
     if (epoch < coord->cluster.epoch_floor)
         epoch = coord->cluster.epoch_floor;
     shard->doubted = shard->epoch_known > epoch || has_rival(shard, epoch) ||
+                     is_left_behind(coord, shard) ||
                      (shard->mod_revision > 0 ? shard->config_known > config : shard->held);
     if (shard->mod_revision == 0)
         shard->heard = everybody;
@@ -127,9 +136,8 @@ static void look_at(struct coord *coord, uint32_t number, bool everybody)
         log_event(coord->log, LOG_ERROR, "coordinator.shard_doubted", LOG_N("shard", number),
                   LOG_N("epoch", epoch), LOG_N("epoch_known", shard->epoch_known),
                   LOG_N("config", config), LOG_N("config_known", shard->config_known),
-                  LOG_S("reason",
-                        "a replica knows a later record than etcd: was etcd restored from "
-                        "a backup? holdfast admin accept-etcd-restore"));
+                  LOG_S("reason", "a later record is known than etcd has: was etcd restored from "
+                                  "a backup? holdfast admin accept-etcd-restore"));
     shard->doubted_logged_ms = coord->now_ms;
 }
 

@@ -676,6 +676,13 @@ bool world_shard_wish(struct world *world, uint32_t shard, struct shard_wish *re
     return kv != NULL && shard_wish_decode(buf_slice(&kv->value), ret_wish, NULL) == ERR_OK;
 }
 
+void world_age_shard(struct world *world, uint32_t shard)
+{
+    struct cluster_key key = cluster_key_shard(CLUSTER, shard);
+
+    find(world, cluster_key_slice(&key))->mod_revision--;
+}
+
 uint32_t world_owned(struct world *world, uint64_t replica_id)
 {
     uint32_t count = 0;

@@ -106,6 +106,8 @@ void world_node_up_in(struct world *world, uint64_t replica_id, uint64_t life, c
 
 /* Reads etcd, not the coordinator. CHECKs that the record is there. */
 struct shard_record world_shard(struct world *world, uint32_t shard);
+/* Its record's revision is lower than the coordinator was told: etcd went back. */
+void world_age_shard(struct world *world, uint32_t shard);
 uint32_t world_owned(struct world *world, uint64_t replica_id);
 bool world_has(struct world *world, struct cluster_key key);
 /* CHECKs that known is there. */

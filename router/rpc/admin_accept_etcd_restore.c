@@ -173,6 +173,7 @@ static void tell(struct acceptance *acceptance)
         const struct restore_shard *shard = &plan->shards[i];
 
         response->shards += shard->next.member_count > 0;
+        response->shards_unknown += shard->next.member_count == 0;
         if (restore_shard_is_behind(plan, shard))
             response->shards_behind[response->n_shards_behind++] = tell_shard(arena, shard, i);
     }

@@ -191,6 +191,7 @@ class Accepted(Restoring):
         out = wait_for("enough nodes to tell", lambda: self.accepted("--dry-run", "-o", "json"))[1]
         plan = json.loads(out)
         self.assertEqual((plan["generationBefore"], plan["generation"], plan["shards"]), ("1", "2", 4))
+        self.assertEqual(plan.get("shardsUnknown", 0), 0)
         self.assertTrue(any(s.get("membersDiffer") and set(s["members"]) == members
                             for s in plan["shardsBehind"]), plan)
         self.assertEqual(self.accept()[0], 1)  # Nobody says yes.

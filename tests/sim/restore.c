@@ -128,6 +128,20 @@ static bool somebody_else_knows(const struct sim *sim)
     return false;
 }
 
+/* holdfast_coordinator_shards_doubted. */
+static bool shards_are_doubted(const struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->coord_count; i++) {
+        struct coord_stats stats = { 0 };
+
+        if (sim->coords[i].core != NULL)
+            coord_stats_get(sim->coords[i].core, &stats);
+        if (stats.active && stats.shards_doubted > 0)
+            return true;
+    }
+    return false;
+}
+
 /* False: it was interrupted, or something changed meanwhile. */
 static bool carry_out(struct sim *sim, const struct restore_plan *plan)
 {
@@ -173,7 +187,7 @@ static bool accept_restore(struct sim *sim)
     struct restore_input input = { .cluster = SIM_CLUSTER,
                                    .keys = keys,
                                    .answers = answers,
-                                   .force = somebody_else_knows(sim),
+                                   .force = somebody_else_knows(sim) || shards_are_doubted(sim),
                                    .arena = &arena };
 
     input.answer_count = ask_nodes(sim, &arena, answers);
@@ -206,20 +220,6 @@ static bool accept_restore(struct sim *sim)
             (Holdfast__Internal__V1__GetNodeStatusResponse *)(uintptr_t)answers[i].status, NULL);
     arena_deinit(&arena);
     return done;
-}
-
-/* holdfast_coordinator_shards_doubted. */
-static bool shards_are_doubted(const struct sim *sim)
-{
-    for (uint32_t i = 0; i < sim->coord_count; i++) {
-        struct coord_stats stats = { 0 };
-
-        if (sim->coords[i].core != NULL)
-            coord_stats_get(sim->coords[i].core, &stats);
-        if (stats.active && stats.shards_doubted > 0)
-            return true;
-    }
-    return false;
 }
 
 /* A node that is away may know a newer etcd, too: it says so when it is back, and somebody has to
