@@ -346,9 +346,14 @@ static void look_at_wish(struct sim *sim, uint32_t shard, bool remove)
     struct shard_wish wish;
 
     if (!remove) {
-        sim->repair_ms[shard] = sim->now_ms;
+        /* But a late copy of the write that made the wish which was just taken away is no new one.
+         */
+        if (sim->wish_gone_ms[shard] == 0 ||
+            sim->now_ms - sim->wish_gone_ms[shard] >= REPAIR_MS_MIN)
+            sim->repair_ms[shard] = sim->now_ms;
         return;
     }
+    sim->wish_gone_ms[shard] = sim->now_ms;
     if (kv == NULL || shard_wish_decode(buf_slice(&kv->value), &wish, NULL) != ERR_OK ||
         wish.repair == 0 || members_hold(sim, shard, &sim->nodes[wish.repair - PROC_NODE]))
         return;

@@ -102,20 +102,25 @@ static uint32_t ask_nodes(struct sim *sim, struct arena *arena, struct restore_a
     return count;
 }
 
+static bool all_placed(const struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->shard_count; i++) {
+        struct cluster_key key = cluster_key_shard(SIM_CLUSTER, i);
+        if (etcd_find(sim, cluster_key_slice(&key)) == NULL)
+            return false;
+    }
+    return true;
+}
+
 /* Of a shard without a record only those who hold it know that it was placed: whoever is there is
  * to answer first, as docs/etcd-restore.md asks. */
 static bool all_answer_that_must(const struct sim *sim, uint32_t answer_count)
 {
     uint32_t there = 0;
-    bool placed = true;
 
     for (uint32_t i = 0; i < sim->node_count; i++)
         there += sim->nodes[i].came && !sim->nodes[i].gone;
-    for (uint32_t i = 0; i < sim->shard_count; i++) {
-        struct cluster_key key = cluster_key_shard(SIM_CLUSTER, i);
-        placed = placed && etcd_find(sim, cluster_key_slice(&key)) != NULL;
-    }
-    return placed || answer_count == there;
+    return all_placed(sim) || answer_count == there;
 }
 
 /* Nobody would go on, although no node knows anything that etcd does not. */
@@ -262,6 +267,13 @@ static void restore(struct sim *sim)
     take_processes(sim);
 }
 
+/* Not before all shards are placed: what such a backup brings, and who must answer then, is told in
+ * docs/etcd-restore.md, "Limits". */
+static bool may_back_up(const struct sim *sim)
+{
+    return etcd_generation(sim) > 0 && all_placed(sim);
+}
+
 static void take_step(struct sim *sim)
 {
     if (sim->restored) {
@@ -271,7 +283,7 @@ static void take_step(struct sim *sim)
         }
     } else if (sim->etcd.backup.kvs != NULL && sim_chance(sim, 600)) {
         restore(sim);
-    } else if (etcd_generation(sim) > 0 && (sim->etcd.backup.kvs == NULL || sim_chance(sim, 300))) {
+    } else if (may_back_up(sim) && (sim->etcd.backup.kvs == NULL || sim_chance(sim, 300))) {
         etcd_back_up(sim); /* Most are of long ago. */
     }
 }

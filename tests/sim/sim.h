@@ -441,7 +441,8 @@ struct sim {
     uint64_t rots_made;
     uint32_t repaired_node,
         repaired_shard;                 /* The last one that dropped a damaged replica; 0: none. */
-    uint64_t repair_ms[SIM_SHARDS_MAX]; /* When a coordinator last wished a repair. */
+    uint64_t repair_ms[SIM_SHARDS_MAX]; /* When a coordinator last wished a repair, */
+    uint64_t wish_gone_ms[SIM_SHARDS_MAX];  /* and last took a wish away. */
     uint64_t served_config[SIM_SHARDS_MAX]; /* The latest under which an owner served. */
     uint64_t duel_next_ms;
     uint32_t duel_voter, duel_claimant; /* Of the last duel. */
