@@ -17,6 +17,7 @@
 #include "node/io/node_status.h"
 #include "node/io/peers.h"
 #include "node/io/registry.h"
+#include "node/io/scrub.h"
 #include "node/io/service.h"
 #include "node/io/state_metrics.h"
 #include "node/io/stores.h"
@@ -49,6 +50,7 @@ struct node {
     struct shard_views *views;
     struct incidents *incidents;
     struct space *space;
+    struct scrub *scrub; /* NULL: off. */
     struct etcd_note *etcd_note;
     struct workers *workers;
     struct claims *claims;
@@ -463,6 +465,21 @@ static void announce(struct node *node)
     registry_announce(node->registry, self);
 }
 
+static void start_scrub(struct node *node)
+{
+    if (node->config->scrub_period == 0)
+        return;
+    node->scrub = scrub_new(&(struct scrub_options){ .loop = node->loop,
+                                                     .log = node->log,
+                                                     .db = node->db,
+                                                     .store_log = node->store_log,
+                                                     .period_ms = node->config->scrub_period,
+                                                     .rate_bytes_per_s = node->config->scrub_rate,
+                                                     .damaged = on_damaged,
+                                                     .user = node });
+    node_metrics_set_scrub(node->node_metrics, node->scrub);
+}
+
 static void learn_nodes(struct node *node)
 {
     uint32_t count;
@@ -508,6 +525,7 @@ static void start(void *user)
     learn_nodes(node);
     registry_replay(node->registry);
     announce(node);
+    start_scrub(node);
     log_event(node->log, LOG_INFO, "node.started", LOG_N("replica", node->self.replica_id),
               LOG_S("listen", node->self.address), LOG_S("peer_listen", node->self.peer_address));
 }
@@ -574,6 +592,20 @@ static err find_caches(struct node *node)
     log_event(node->log, LOG_INFO, "node.caches", LOG_N("rows_bytes", node->caches.row_bytes),
               LOG_N("blocks_bytes", node->caches.block_bytes));
     return ERR_OK;
+}
+
+#define SCRUB_PERIOD_MS_MIN 1000u
+
+static err check_scrub(struct node *node)
+{
+    char why[64];
+
+    if (node->config->scrub_period == 0 || node->config->scrub_period >= SCRUB_PERIOD_MS_MIN)
+        return ERR_OK;
+    snprintf(why, sizeof why, "is 0, or at least 1s, not %llums",
+             (unsigned long long)node->config->scrub_period);
+    fail(node, "scrub_period", why);
+    return ERR_INVALID;
 }
 
 static err start_registry(struct node *node)
@@ -643,6 +675,8 @@ err node_new(const struct node_options *options, struct node **ret_node)
     if (e == ERR_OK)
         e = find_caches(node);
     if (e == ERR_OK)
+        e = check_scrub(node);
+    if (e == ERR_OK)
         e = watch_tls(node);
     if (e == ERR_OK)
         e = start_registry(node);
@@ -674,6 +708,7 @@ void node_free(struct node *node)
         deliveries_set_workers(node->deliveries, NULL);
     node_metrics_clear_sources(node->node_metrics);
     state_metrics_clear(node->state_metrics);
+    scrub_free(node->scrub);
     workers_free(node->workers);
     space_free(node->space);
     shard_views_free(node->views);

@@ -34,6 +34,8 @@
     X(snapshot_rate,       SIZE,     "16MiB",                 1024,    1073741824,    "bytes",     "given to a replica that is behind, a second and shard") \
     X(disk_free_min,       SIZE,     "256MiB",                0,       1099511627776, "bytes",     "below it shards refuse writes, below twice as much others get them; 0: only a log that is full counts") \
     X(checkpoint_interval, DURATION, "30s",                   100,     3600000,       "ms",        "every shard is checkpointed this often") \
+    X(scrub_period,        DURATION, "7d",                    0,       7776000000,    "ms",        "everything on the disk is read this often, to find what it changed; 0: never, else at least 1s") \
+    X(scrub_rate,          SIZE,     "8MiB",                  65536,   1073741824,    "bytes",     "read a second by that, at most") \
     X(tick,                DURATION, "20ms",                  5,       1000,          "ms",        "how often shards look at their timers") \
     X(report_closed,       DURATION, "300ms",                 50,      60000,         "ms",        "an owner closed for so long is reported") \
     X(report_silent,       DURATION, "1500ms",                100,     60000,         "ms",        "an owner silent for so long is reported") \

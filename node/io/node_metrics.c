@@ -21,6 +21,7 @@ struct node_metrics {
     struct node_log *store_log;
     struct incidents *incidents;
     const struct space *space;
+    const struct scrub *scrub;
     const struct etcd *etcd;
     struct counter *calls[METHOD_ID_MAX + 1][STATUS_COUNT];
     struct histogram *latency[METHOD_ID_MAX + 1];
@@ -232,6 +233,7 @@ void node_metrics_clear_sources(struct node_metrics *m)
     m->store_log = NULL;
     m->incidents = NULL;
     m->space = NULL;
+    m->scrub = NULL;
     m->etcd = NULL;
 }
 
@@ -287,6 +289,36 @@ void node_metrics_set_space(struct node_metrics *m, const struct space *space)
     metrics_gauge_callback(m->metrics, &(struct metric_info){ metric, help, NULL }, read_##name, m);
     SPACE_FIGURES(SPACE_REGISTER)
 #undef SPACE_REGISTER
+}
+
+/* clang-format off */
+/*    name            metric                                             kind     expression                help */
+#define SCRUB_FIGURES(X)                                                                                                     \
+    X(scrub_bytes,    "holdfast_node_scrub_bytes_total",                 counter, stats.bytes,              "Bytes of rows and of the log that were read to find damage.") \
+    X(scrub_passes,   "holdfast_node_scrub_passes_total",                counter, stats.passes,             "Times that all of it was read, and found whole.") \
+    X(scrub_last,     "holdfast_node_scrub_last_pass_timestamp_seconds", gauge,   (double)stats.last_pass_ms / 1e3, "When that was last, since 1970; 0: not since the node started.") \
+    X(scrub_damage,   "holdfast_node_scrub_damage_total",                counter, stats.damage,             "Times that it was not: the node stops then, to be salvaged or repaired.")
+/* clang-format on */
+
+#define SCRUB_FUNCTION(name, metric, kind, expression, help)                                       \
+    static double read_##name(void *context)                                                       \
+    {                                                                                              \
+        const struct node_metrics *m = context;                                                    \
+        struct scrub_stats stats;                                                                  \
+        scrub_stats_get(m->scrub, &stats);                                                         \
+        return (double)(expression);                                                               \
+    }
+SCRUB_FIGURES(SCRUB_FUNCTION)
+#undef SCRUB_FUNCTION
+
+void node_metrics_set_scrub(struct node_metrics *m, const struct scrub *scrub)
+{
+    m->scrub = scrub;
+#define SCRUB_REGISTER(name, metric, kind, expression, help)                                       \
+    metrics_##kind##_callback(m->metrics, &(struct metric_info){ metric, help, NULL },             \
+                              read_##name, m);
+    SCRUB_FIGURES(SCRUB_REGISTER)
+#undef SCRUB_REGISTER
 }
 
 /* clang-format off */

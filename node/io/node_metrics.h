@@ -4,6 +4,7 @@
 
 #include "idl/method.h"
 #include "node/io/incidents.h"
+#include "node/io/scrub.h"
 #include "node/io/shard_view.h"
 #include "node/io/space.h"
 #include "node/store/node_log.h"
@@ -23,6 +24,8 @@ void node_metrics_set_incidents(struct node_metrics *metrics, struct incidents *
 void node_metrics_set_etcd(struct node_metrics *metrics, const struct etcd *etcd);
 /* Room on the disks. Once. */
 void node_metrics_set_space(struct node_metrics *metrics, const struct space *space);
+/* What the scrub has read and found. Once. */
+void node_metrics_set_scrub(struct node_metrics *metrics, const struct scrub *scrub);
 /* From here on they read zero. */
 void node_metrics_clear_sources(struct node_metrics *metrics);
 /* Of calls of one method, since the start. */

@@ -196,6 +196,7 @@ static void db_free(struct db *db)
     rocksdb_options_destroy(db->options);
     rocksdb_cache_destroy(db->cache);
     db_draft_free(db->draft);
+    free(db->directory);
     pthread_mutex_destroy(&db->lock);
     free(db);
 }
@@ -225,6 +226,8 @@ err db_open(const struct db_config *config, struct db **ret_db, char ret_text[DB
     char *error = NULL;
 
     db->log = config->log;
+    db->directory = strdup(config->directory);
+    CHECK(db->directory != NULL);
     CHECK(pthread_mutex_init(&db->lock, NULL) == 0);
     set_options(db, config);
     db->rocks = rocksdb_open(db->options, config->directory, &error);

@@ -16,6 +16,7 @@
 #ifndef NODE_STORE_DB_H
 #define NODE_STORE_DB_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -130,6 +131,28 @@ NODISCARD err db_salvage(struct db *damaged, struct db *to, uint32_t shard_count
 
 /* Reads everything and verifies every checksum; long. ERR_CORRUPT: see db_damage. */
 NODISCARD err db_verify(struct db *db);
+
+/*
+ * The same in small steps, beside all other work: a pass over every row, dropped ones that a merge
+ * has still to take away included. begin lets go of the blocks and pages of the files that RocksDB
+ * and the system hold in memory, so that the pass reads what the disk has now, or what was read of
+ * it after begin; cold reads are slower for a while. Between steps no file is kept from going.
+ * Not read: filters, which RocksDB does without when they are damaged, and what each file that is
+ * open keeps in memory of its index.
+ */
+struct db_scrub {
+    struct buf next;    /* The key to go on with. */
+    uint64_t row_bytes; /* Keys and values that were read. */
+    bool complete;      /* Nothing is left to read. */
+};
+void db_scrub_begin(struct db *db, struct db_scrub *ret_scrub);
+/* About bytes_max more, less when *stop becomes true. ERR_CORRUPT: see db_damage; ERR_IO: this
+ * part cannot be read. Both times the pass is over. */
+NODISCARD err db_scrub_step(struct db *db, struct db_scrub *scrub, uint32_t bytes_max,
+                            const atomic_bool *stop);
+/* A zeroed one is valid; deinit leaves it so. */
+void db_scrub_deinit(struct db_scrub *scrub);
+
 /* The first damage found since open; false when there was none. */
 bool db_damage(struct db *db, char ret_text[DB_TEXT_BYTES]);
 

@@ -24,6 +24,7 @@ struct db {
     rocksdb_readoptions_t *cached_options; /* As read_options, but never from the disk. */
     rocksdb_flushoptions_t *flush_options;
     const struct log *log;
+    char *directory;
     pthread_mutex_t lock;   /* Of `damage` and `draft`. */
     struct db_draft *draft; /* Of the checkpoint before, for the next; NULL while in use. */
     _Atomic uint8_t generations[DB_SHARDS_MAX]; /* Which rows of a shard count. */

@@ -532,6 +532,23 @@ struct log_segment *log_segments_acquire(struct log_segments *segments, uint32_t
     return found;
 }
 
+struct log_segment *log_segments_acquire_sealed(struct log_segments *segments, uint32_t from,
+                                                uint32_t *ret_number)
+{
+    pthread_mutex_lock(&segments->lock);
+    struct log_segment *found = segments->used.first;
+    while (found != NULL && found->number < from)
+        found = found->next;
+    if (found == segments->used.last)
+        found = NULL;
+    if (found != NULL) {
+        found->refs++;
+        *ret_number = found->number;
+    }
+    pthread_mutex_unlock(&segments->lock);
+    return found;
+}
+
 void log_segment_release(struct log_segments *segments, struct log_segment *segment)
 {
     pthread_mutex_lock(&segments->lock);

@@ -85,6 +85,8 @@ void log_shard_record(struct node_log *log, const struct record *record, struct 
     case RECORD_PROMISE:
         take_promise(shard, record);
         shard->sticky_segment = place.segment;
+        if (record->flags & RECORD_RESET)
+            shard->reset = place;
         damaged = (record->flags & RECORD_DAMAGED) != 0;
         break;
     case RECORD_TRUNCATE:
@@ -130,6 +132,19 @@ void log_shard_damage(struct node_log *log, uint32_t number, const char *text)
     atomic_store(&log->damage_found, true);
     log_event(log->config.log, LOG_ERROR, "log.shard_damaged", LOG_N("shard", number),
               LOG_S("damage", text));
+}
+
+bool log_shard_is_hit(struct node_log *log, uint32_t number, struct log_place place)
+{
+    struct log_shard *shard = &log->shards[number];
+
+    pthread_mutex_lock(&shard->lock);
+    bool emptied =
+        place.segment < shard->reset.segment ||
+        (place.segment == shard->reset.segment && place.offset < shard->reset.offset);
+    bool hit = shard->sticky_segment != 0 && !shard->damaged && !emptied;
+    pthread_mutex_unlock(&shard->lock);
+    return hit;
 }
 
 uint32_t log_shard_oldest_segment(struct log_shard *shard)

@@ -123,6 +123,27 @@ struct node_log_range {
 NODISCARD err node_log_read(struct node_log *log, const struct node_log_range *range,
                             struct entry ***ret_entries, uint32_t *ret_count);
 
+/* ---- scrubbing ---------------------------------------------------------------------------- */
+
+/*
+ * A pass over the segments that the writer is done with, in small steps, beside all other work.
+ * Looks at every byte that the next start's scan will look at, and calls damage what that would.
+ * Zeroed: before its beginning. What is cut or used again meanwhile is passed over.
+ */
+struct node_log_scrub {
+    uint32_t segment;           /* The one being read; 0: none yet. */
+    uint32_t offset;            /* In it: the next batch, or what stands behind the last one. */
+    uint64_t last_sequence;     /* Of the batch before; 0: not known. */
+    uint64_t accepted_sequence; /* What the next batch may name instead of it; 0: nothing. */
+    uint64_t read_bytes;
+    bool complete; /* Nothing is left to read. */
+};
+/* About bytes_max more, but a whole batch at least. Blocks on the disk. ERR_CORRUPT: there is
+ * damage that was not known; the shards are marked, *ret_shard is one of them (node_log_damage says
+ * more). The pass may go on. */
+NODISCARD err node_log_scrub_step(struct node_log *log, struct node_log_scrub *scrub,
+                                  uint32_t bytes_max, uint32_t *ret_shard);
+
 /* ---- recovery ----------------------------------------------------------------------------- */
 
 /* What the log knows of a shard. Zero for a shard it never saw. */

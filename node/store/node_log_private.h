@@ -28,6 +28,7 @@ struct log_shard {
     uint64_t cut_index;
     struct promise promise;
     uint32_t sticky_segment; /* Holds its newest PROMISE record; 0: the shard was never seen. */
+    struct log_place reset;  /* Where it was last emptied; what stands before it is of no use. */
     bool damaged;
     bool damage_unwritten; /* A PROMISE record must say so, lest recycling forgets it. */
     char *damage_text;
@@ -107,6 +108,9 @@ void log_shard_record(struct node_log *log, const struct record *record, struct 
 void log_shard_keep(struct node_log *log, uint32_t number, struct entry *entry);
 /* Marks a shard damaged and logs it; the first text stays. */
 void log_shard_damage(struct node_log *log, uint32_t shard, const char *text);
+/* Whether what stands at `place`, of this shard if of any, is damage that was not known: the shard
+ * was not emptied behind it. */
+bool log_shard_is_hit(struct node_log *log, uint32_t shard, struct log_place place);
 /* The segment that the shard's oldest live entry is in; UINT32_MAX when it has none. */
 uint32_t log_shard_oldest_segment(struct log_shard *shard);
 /* A PROMISE record with all that must outlive a segment. */
