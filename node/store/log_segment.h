@@ -78,8 +78,8 @@ bool log_segments_low(struct log_segments *segments);
 
 /* NULL when not in use any more. Give back with log_segment_release. */
 struct log_segment *log_segments_acquire(struct log_segments *segments, uint32_t number);
-/* The first one numbered `from` or above that the writer is done with; NULL: none is. *ret_number is
- * its number now: another one once it is used again. Release it, too. */
+/* The first one numbered `from` or above that the writer is done with; NULL: none is. *ret_number
+ * is its number now: another one once it is used again. Release it, too. */
 struct log_segment *log_segments_acquire_sealed(struct log_segments *segments, uint32_t from,
                                                 uint32_t *ret_number);
 void log_segment_release(struct log_segments *segments, struct log_segment *segment);

@@ -139,9 +139,8 @@ bool log_shard_is_hit(struct node_log *log, uint32_t number, struct log_place pl
     struct log_shard *shard = &log->shards[number];
 
     pthread_mutex_lock(&shard->lock);
-    bool emptied =
-        place.segment < shard->reset.segment ||
-        (place.segment == shard->reset.segment && place.offset < shard->reset.offset);
+    bool emptied = place.segment < shard->reset.segment ||
+                   (place.segment == shard->reset.segment && place.offset < shard->reset.offset);
     bool hit = shard->sticky_segment != 0 && !shard->damaged && !emptied;
     pthread_mutex_unlock(&shard->lock);
     return hit;

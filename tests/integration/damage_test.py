@@ -60,6 +60,22 @@ class Damage(ClusterTest):
         self.assertEqual(metrics["holdfast_coordinator_repairs_given_up_total"], 0)
 
 
+    def supervise(self, node, condition):
+        """Starts it again whenever it stops, as Kubernetes and `holdfast dev` do."""
+        def look():
+            if not node.running():
+                self.assertEqual(node.wait_exit(), 1)
+                node.start()
+            return condition()
+        wait_for("the node to come back", look, every_s=0.2)
+
+    def scrubs(self, node):
+        """Whole passes since it started."""
+        metrics = node.metrics()
+        self.assertEqual(metrics["holdfast_node_scrub_damage_total"], 0)
+        return metrics["holdfast_node_scrub_passes_total"]
+
+
 class DamagedLog(Damage):
     @classmethod
     def plan(cls):
@@ -171,14 +187,90 @@ class DamagedDatabase(Damage):
         more.audit(self)
         self.cluster.wait_converged()
 
-    def supervise(self, node, condition):
-        """Starts it again whenever it stops, as Kubernetes and `holdfast dev` do."""
-        def look():
-            if not node.running():
-                self.assertEqual(node.wait_exit(), 1)
-                node.start()
-            return condition()
-        wait_for("the node to come back", look, every_s=0.2)
+
+class ColdDatabase(Damage):
+    """Nobody reads what changes, and nothing is started again: only the scrub can find it."""
+
+    @classmethod
+    def plan(cls):
+        # No checkpoint: nothing is merged, which would find it, too.
+        return Cluster(options={"node-2": {"checkpoint-interval": "1h", "scrub-period": "2s"}})
+
+    def test_a_changed_database_is_found_while_nobody_reads_it(self):
+        load = self.make_load("cold")
+        node = self.cluster.nodes[1]
+        self.assertEqual(node.stop(), 0)  # Writes what it has.
+        table = max((self.cluster.dir / "node-2/db").glob("*.sst"), key=lambda p: p.stat().st_size)
+        node.start()
+        wait_for("the node to be back", node.ready)
+        wait_for("whole passes", lambda: self.scrubs(node) > 1)
+        self.assertIn("scrub.done", node.log())
+        already = len(node.log())
+        flip(table, table.stat().st_size // 3)
+        wait_for("the node to find it", lambda: not node.running())
+        self.assertEqual(node.wait_exit(), 1)
+        text = node.log()[already:]
+        for event in ("scrub.damage", "db.damaged", "node.cannot_go_on"):
+            self.assertIn(event, text)
+        self.assertIn(table.name, text)
+        self.assertTrue((self.cluster.dir / "node-2/DAMAGE").exists())
+        with Load(self.client, prefix="cold-after", players=30) as more:
+            self.supervise(node, lambda: "db.salvaged" in node.log()[already:])
+            self.supervise(node, node.ready)
+            self.wait_repaired(node)
+        self.assertFalse((self.cluster.dir / "node-2/DAMAGE").exists())
+        wait_for("a whole pass over what was salvaged", lambda: self.scrubs(node) > 1)
+        load.audit(self)
+        more.audit(self)
+        self.cluster.wait_converged()
+
+
+class ColdLog(Damage):
+    @classmethod
+    def plan(cls):
+        # No checkpoint: full segments stay, and are not read.
+        return Cluster(options={"node": {"checkpoint-interval": "1h"}, "node-2": {
+            "scrub-period": "2s"}})
+
+    def test_a_changed_log_is_found_while_nobody_reads_it(self):
+        node = self.cluster.nodes[1]
+        log = self.cluster.dir / "node-2/log"
+        count = 0
+        while len(sealed := self.full_segments(log)) < 2:
+            for player in range(50):
+                self.client.call("ProfileService/UpdateProfile", {
+                    "playerId": f"cold-{player}", "opId": uuid7(), "authority": UNHELD, "edits": [
+                        {"name": "blob",
+                         "replace": json.dumps({"n": count, "fill": "x" * 12000})}]})
+            count += 1
+            self.assertLess(count, 100)
+        load = self.make_load("cold-log")
+        segment = sealed[0]
+        content = segment.read_bytes()
+        block = next(at for at in range(len(content) // 2 // BLOCK * BLOCK, len(content), BLOCK)
+                     if content[at:at + len(BATCH)] == BATCH)
+        passes = self.scrubs(node)
+        wait_for("a whole pass", lambda: self.scrubs(node) > passes + 1)
+        already = len(node.log())
+        flip(segment, block + INSIDE)
+        wait_for("the node to find it", lambda: not node.running())
+        self.assertEqual(node.wait_exit(), 1)
+        text = node.log()[already:]
+        for event in ("scrub.damage", "log.shard_damaged", "node.cannot_go_on", segment.name):
+            self.assertIn(event, text)
+        self.assertFalse((self.cluster.dir / "node-2/DAMAGE").exists())
+        self.supervise(node, node.ready)
+        self.wait_repaired(node)
+        # The bytes are as they were; but what they said is not wanted any more.
+        wait_for("a whole pass over it", lambda: self.scrubs(node) > 1)
+        load.audit(self)
+        self.cluster.wait_converged()
+
+    @staticmethod
+    def full_segments(log):
+        """Those before the one that is being written."""
+        used = sorted(p for p in log.glob("*.seg") if written_bytes(p) > 100_000)
+        return used[:-1]
 
 
 class DamagedManifest(Damage):
