@@ -60,7 +60,7 @@ static err scrub_db(struct scrub *scrub)
     bool goes_on = true;
     err e = ERR_OK;
 
-    db_scrub_begin(scrub->options.db, &pass);
+    db_scrub_begin(scrub->options.db, &pass, &scrub->stop);
     while (e == ERR_OK && goes_on && !pass.complete) {
         uint64_t began_ns = loop_clock_ns();
         uint64_t before = pass.row_bytes;

@@ -145,7 +145,8 @@ struct db_scrub {
     uint64_t row_bytes; /* Keys and values that were read. */
     bool complete;      /* Nothing is left to read. */
 };
-void db_scrub_begin(struct db *db, struct db_scrub *ret_scrub);
+/* Ends early, and the pass is of no use, when *stop becomes true. */
+void db_scrub_begin(struct db *db, struct db_scrub *ret_scrub, const atomic_bool *stop);
 /* About bytes_max more, less when *stop becomes true. ERR_CORRUPT: see db_damage; ERR_IO: this
  * part cannot be read. Both times the pass is over. */
 NODISCARD err db_scrub_step(struct db *db, struct db_scrub *scrub, uint32_t bytes_max,

@@ -6,17 +6,18 @@
 
 #include "node/store/db_private.h"
 
-#define PATH_BYTES 4096u
+#define PATH_BYTES   4096u
+#define FORGET_STEPS 64u
 
-/* ---- what memory has of the files -------------------------------------------------------------
- */
+/* ---- what memory has of the files ------------------------------------------------------------ */
 
-/* Blocks that are in use stay until they are not. */
-static void forget_blocks(struct db *db)
+/* Some at a time, since reads wait meanwhile. Blocks that are in use stay until they are not. */
+static void forget_blocks(struct db *db, const atomic_bool *stop)
 {
     size_t capacity = rocksdb_cache_get_capacity(db->cache);
 
-    rocksdb_cache_set_capacity(db->cache, 0);
+    for (size_t left = FORGET_STEPS; left-- > 0 && !atomic_load(stop);)
+        rocksdb_cache_set_capacity(db->cache, capacity / FORGET_STEPS * left);
     rocksdb_cache_set_capacity(db->cache, capacity);
 }
 
@@ -32,12 +33,12 @@ static void forget_pages(const char *path)
     close(fd);
 }
 
-void db_scrub_begin(struct db *db, struct db_scrub *ret_scrub)
+void db_scrub_begin(struct db *db, struct db_scrub *ret_scrub, const atomic_bool *stop)
 {
     const rocksdb_livefiles_t *files = rocksdb_livefiles(db->rocks);
     int count = rocksdb_livefiles_count(files);
 
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && !atomic_load(stop); i++) {
         char path[PATH_BYTES];
 
         /* Its names begin with a slash. */
@@ -45,7 +46,7 @@ void db_scrub_begin(struct db *db, struct db_scrub *ret_scrub)
         forget_pages(path);
     }
     rocksdb_livefiles_destroy(files);
-    forget_blocks(db);
+    forget_blocks(db, stop);
     *ret_scrub = (struct db_scrub){ 0 };
 }
 

@@ -147,7 +147,7 @@ static err scrub(struct test *test, uint32_t *ret_steps, uint64_t *ret_bytes)
     uint32_t steps = 0;
     err e = ERR_OK;
 
-    db_scrub_begin(test->db, &pass);
+    db_scrub_begin(test->db, &pass, &test->stop);
     while (e == ERR_OK && !pass.complete) {
         e = db_scrub_step(test->db, &pass, STEP_BYTES, &test->stop);
         steps++;
@@ -198,7 +198,7 @@ static void files_that_go_between_steps_are_no_damage(void **state)
     uint32_t rounds = 0;
 
     fill(test);
-    db_scrub_begin(test->db, &pass);
+    db_scrub_begin(test->db, &pass, &test->stop);
     while (!pass.complete) {
         assert_int_equal(db_scrub_step(test->db, &pass, STEP_BYTES, &test->stop), ERR_OK);
         if (rounds++ >= 40)
@@ -218,7 +218,7 @@ static void a_step_stops_when_told_to(void **state)
     struct db_scrub pass;
 
     fill(test);
-    db_scrub_begin(test->db, &pass);
+    db_scrub_begin(test->db, &pass, &test->stop);
     atomic_store(&test->stop, true);
     assert_int_equal(db_scrub_step(test->db, &pass, STEP_BYTES, &test->stop), ERR_OK);
     assert_false(pass.complete);

@@ -3,6 +3,7 @@
  * of a log in use. What the scan has to find out is known here: all of a sealed segment was synced
  * before the next one was begun, so a batch that is not whole in it is damage, never torn.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,6 +221,8 @@ static uint32_t walk(struct part *part, struct node_log_scrub *scrub)
 /* A part that the disk refuses to read counts as damaged, like one that it changed. */
 static void read_or_spoil(const struct part *part)
 {
+    /* Where there is no O_DIRECT, the system's pages would hide what the disk has. */
+    (void)posix_fadvise(part->segment->fd, part->from, part->size, POSIX_FADV_DONTNEED);
     if (log_segment_read(part->segment, part->from, part->bytes, part->size) == ERR_OK)
         return;
     log_event(part->log->config.log, LOG_ERROR, "log.read_failed",
