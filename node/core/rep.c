@@ -380,6 +380,11 @@ bool rep_snapshot_fits(const struct rep *rep, uint64_t index, struct hash128 has
     return rep->window.last_index <= index || !hash128_equal(rep_log_hash(rep, index), hash);
 }
 
+void rep_snapshot_useless(struct rep *rep)
+{
+    rep->snapshot_source = 0;
+}
+
 bool rep_is_tombstone(const struct rep *rep)
 {
     return rep->promise.epoch > 0 && rep->promise.owner == 0;

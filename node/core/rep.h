@@ -241,6 +241,10 @@ uint64_t rep_snapshot_source(const struct rep *rep);
 /* Whether a snapshot up to that entry helps, and our log may be dropped for it: above `index` there
  * are orphans at most (docs/membership.md, step 5). */
 bool rep_snapshot_fits(const struct rep *rep, uint64_t index, struct hash128 hash);
+/* The snapshot that was offered does not fit: rep_snapshot_source is 0 until somebody says once
+ * more that our log is behind. Else whoever was told so by an owner that is none any more would ask
+ * for ever, and leave no turn to others who ask the same source. */
+void rep_snapshot_useless(struct rep *rep);
 /* A record named neither a member nor a learner of this id, and that is promised durably: whoever
  * owned the shard before it is refused for ever, so rows and log may go, all but the promise. A
  * damaged replica may have lost promises, and takes the word of no tombstone: it must have seen a

@@ -160,6 +160,10 @@ static void member_behind_the_log_needs_a_snapshot(void **state)
     assert_true(rep_member_needs_snapshot(rep_sim_rep(sim, 1), 3));
     assert_true(rep_snapshot_source(rep_sim_rep(sim, 3)) == 1); /* It was told. */
     assert_true(rep_snapshot_source(rep_sim_rep(sim, 2)) == 0);
+    rep_snapshot_useless(rep_sim_rep(sim, 3)); /* An old one was offered. */
+    assert_true(rep_snapshot_source(rep_sim_rep(sim, 3)) == 0);
+    rep_sim_run(sim, 500); /* It is told once more. */
+    assert_true(rep_snapshot_source(rep_sim_rep(sim, 3)) == 1);
     rep_sim_snapshot(sim, 1, 3);
     rep_sim_run(sim, 300);
     assert_false(rep_member_needs_snapshot(rep_sim_rep(sim, 1), 3));

@@ -266,8 +266,12 @@ static bool target_take_meta(struct shard *shard, struct reader *reader)
     target->index = meta.applied_index;
     target->hash = meta.applied_hash;
     meta_deinit(&meta);
-    if (!good || !rep_snapshot_fits(shard->rep, target->index, target->hash))
+    if (!good)
         return false;
+    if (!rep_snapshot_fits(shard->rep, target->index, target->hash)) {
+        rep_snapshot_useless(shard->rep);
+        return false;
+    }
     buf_clear(&target->meta_row);
     buf_append(&target->meta_row, row.data, row.size);
     return true;

@@ -87,12 +87,9 @@ static bool holds(struct sim *sim, const char *entity, uint32_t shard,
 
 /* Whoever it is by now: late packets may have handed it on, or sent it into a mailbox, or to
  * whoever has the other one: then it is double no more. */
-static void check_holders(struct sim *sim, const char *text)
+static void check_holders(struct sim *sim)
 {
-    uint8_t uid[ITEM_UID_BYTES];
-
-    CHECK(item_uid_parse(slice_from_text(text), uid) == ERR_OK);
-    if (conservation_places(sim, uid) < 2)
+    if (sim->twins_met)
         return;
     for (uint32_t i = 0; i < sim->player_count; i++) {
         uint32_t shard = sim->player_shard[i];
@@ -100,7 +97,7 @@ static void check_holders(struct sim *sim, const char *text)
         char entity[32];
 
         player_entity(i, entity);
-        if (holds(sim, entity, shard, uid) &&
+        if (holds(sim, entity, shard, sim->doubled_uid) &&
             meta_find_quarantined(meta, slice_from_text(entity + strlen("player:"))) == NULL)
             sim_fail(sim, shard, "%s holds a doubled item and is not contained within %u ms",
                      entity, CONTAIN_MS);
@@ -110,6 +107,12 @@ static void check_holders(struct sim *sim, const char *text)
 void damage_look(struct sim *sim, uint32_t method, const struct outcome *outcome)
 {
     sim->doubled |= method == METHOD_DEBUG_INJECT && outcome->kind == OUTCOME_COMMITTED;
+}
+
+void damage_applied(struct sim *sim)
+{
+    if (sim->doubled && !sim->twins_met)
+        sim->twins_met = conservation_places(sim, sim->doubled_uid) < 2;
 }
 
 /* The time to contain them runs from the entry. False: there is none, the call was refused. */
@@ -137,11 +140,12 @@ void damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t u
         return;
     sim->damaged = true;
     sim_say(sim, "the item %s of player %u is doubled for player %u", item->uid, holder, other);
+    CHECK(item_uid_parse(slice_from_text(item->uid), sim->doubled_uid) == ERR_OK);
     inject(sim, owner, other, item->uid);
     if (wait_doubled(sim, run_until)) {
         sim->counts.damages++;
         if (run_until(sim, sim->now_ms + CONTAIN_MS))
-            check_holders(sim, item->uid);
+            check_holders(sim);
     }
     for (uint32_t i = 0; i < LOOKS_MAX && sim->failure[0] == '\0' && !oracle_converged(sim); i++)
         (void)run_until(sim, sim->now_ms + LOOK_MS);
@@ -152,6 +156,11 @@ void damage_look(struct sim *sim, uint32_t method, const struct outcome *outcome
     (void)sim;
     (void)method;
     (void)outcome;
+}
+
+void damage_applied(struct sim *sim)
+{
+    (void)sim;
 }
 
 void damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms))

@@ -230,6 +230,7 @@ static void apply(struct sim *sim, uint32_t number, struct entry *entry)
     shard->outcomes[shard->count++] = applier_outcome_hash(shard->applier);
     sim->counts.committed++;
     model_apply(sim, number, entry, &outcome);
+    damage_applied(sim);
     shard->floor_ms = applier_meta(shard->applier)->floor_ms;
 }
 
@@ -286,7 +287,7 @@ void oracle_look(struct sim *sim, struct sim_node *node, uint32_t number)
     const struct meta *meta = shard_meta(slot->shard);
 
     look_at_commits(sim, node, number);
-    if (meta->applied_index == slot->applied_seen || sim->failure[0] != '\0')
+    if (meta->applied_index == slot->applied_seen || sim->failure[0] != '\0' || sim->twins_met)
         return;
     slot->applied_seen = meta->applied_index;
     if (meta->applied_index > shard->count)
@@ -502,7 +503,7 @@ static void check_slot(struct sim *sim, struct sim_node *node, uint32_t number,
 
 void oracle_check_end(struct sim *sim)
 {
-    for (uint32_t i = 0; i < sim->shard_count; i++) {
+    for (uint32_t i = 0; i < sim->shard_count && !sim->twins_met; i++) {
         struct state *state = applier_state(sim->oracle->shards[i].applier);
         const struct state_write *writes;
         uint32_t count;

@@ -449,8 +449,10 @@ struct sim {
     uint64_t deadline_ms;
     uint64_t act_ms;
     uint32_t policy_version;
-    bool damaged;        /* damage.c: the models know nothing of what follows. */
-    bool doubled;        /* The entry that doubles an item is committed, and did so. */
+    bool damaged;   /* damage.c: the models know nothing of what follows. */
+    bool doubled;   /* The entry that doubles an item is committed, and did so. */
+    bool twins_met; /* ... and both came to one player since. */
+    uint8_t doubled_uid[ITEM_UID_BYTES];
     bool healing, quiet; /* quiet: game servers ask for nothing new. */
     struct sim_counts counts;
     struct hash128 digest; /* Of every event. */
@@ -692,6 +694,9 @@ void oracle_forgets(struct sim *sim, uint32_t shard, struct slot *slot);
 void damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms));
 /* An entry that is committed after the damage. */
 void damage_look(struct sim *sim, uint32_t method, const struct outcome *outcome);
+/* After each entry. Once an item has met its twin, replicas may differ: one that has the row in
+ * memory sees it overwritten, another takes it for new, as no item ever comes to where it is. */
+void damage_applied(struct sim *sim);
 
 /* ---- oracle.c, model.c, answer.c ---- */
 struct oracle *oracle_new(struct sim *sim);
