@@ -35,7 +35,6 @@ struct rep *rep_new(uint32_t shard, uint64_t self, const struct rep_limits *limi
     rep->resumes = image->resumes;
     rep->membership = image->membership;
     rep->generation = image->generation;
-    rep->apply_version = image->apply_version;
     rep->apply_version_max = image->apply_version_max;
     rep_log_init(rep, image);
     rep->known = rep->promise;

@@ -117,7 +117,7 @@ struct rep {
     uint64_t generation;
     struct promise known;
     struct membership membership;
-    uint32_t apply_version;     /* In force: the greatest of any START seen. */
+    uint32_t apply_version;     /* In force: the greatest of any START in the log. */
     uint32_t apply_version_max; /* Of this program. */
     uint32_t members_version;   /* Least of all members', as the last owner told; 0: unknown. */
     uint64_t members_config;    /* Who they were. */
@@ -126,6 +126,7 @@ struct rep {
     struct rep_window window;
     struct vector vector;         /* Up to window.last_index. */
     struct vector applied_vector; /* Up to applied_index; never truncated. */
+    uint32_t applied_version;     /* The same of apply_version. */
     uint64_t commit_index;
     uint64_t applied_index;
     uint64_t durable_index; /* Every entry up to it is durable here. */

@@ -103,7 +103,17 @@ bool rep_log_follows(const struct rep *rep, const struct entry *entry)
     return start_decode(entry->body, &start) == ERR_OK && start.base_index == last_index;
 }
 
-/* What START says holds even if it is truncated later: each of these only rises. */
+/* That with which the log goes on behind `entry`, if it did with `version` before it. */
+static uint32_t version_behind(const struct entry *entry, uint32_t version)
+{
+    struct start start;
+
+    if (entry->kind != ENTRY_START || start_decode(entry->body, &start) != ERR_OK)
+        return version;
+    return start.apply_version > version ? start.apply_version : version;
+}
+
+/* What START says of these holds even if it is truncated later: each only rises. */
 static void learn_from_start(struct rep *rep, const struct entry *entry)
 {
     struct start start;
@@ -112,8 +122,6 @@ static void learn_from_start(struct rep *rep, const struct entry *entry)
         return;
     if (start.generation > rep->generation)
         rep->generation = start.generation;
-    if (start.apply_version > rep->apply_version)
-        rep->apply_version = start.apply_version;
     if (rep->peers == NULL && start.membership.config > rep->membership.config)
         rep->membership = start.membership;
 }
@@ -131,6 +139,7 @@ void rep_log_push(struct rep *rep, struct entry *entry)
     *rep_log_slot(rep, w->last_index) =
         (struct rep_slot){ .entry = entry_ref(entry), .ticket = UINT64_MAX, .bytes_end = end };
     vector_append(&rep->vector, entry->dot.epoch, entry->dot.owner);
+    rep->apply_version = version_behind(entry, rep->apply_version);
     if (entry->kind == ENTRY_START)
         learn_from_start(rep, entry);
 }
@@ -158,6 +167,15 @@ static void vector_cut(struct rep *rep, uint64_t keep_index)
     }
 }
 
+/* A START that is overruled raised nothing: the owner who overruled it may have taken in a member
+ * that cannot apply what it said. */
+static void version_cut(struct rep *rep, uint64_t keep_index)
+{
+    rep->apply_version = rep->applied_version;
+    for (uint64_t index = rep->applied_index + 1; index <= keep_index; index++)
+        rep->apply_version = version_behind(rep_log_slot(rep, index)->entry, rep->apply_version);
+}
+
 void rep_log_truncate(struct rep *rep, uint64_t keep_index, struct rep_out *out)
 {
     struct rep_window *w = &rep->window;
@@ -174,6 +192,7 @@ void rep_log_truncate(struct rep *rep, uint64_t keep_index, struct rep_out *out)
         w->last_index--;
     }
     vector_cut(rep, keep_index);
+    version_cut(rep, keep_index);
     if (rep->durable_index > keep_index)
         rep->durable_index = keep_index;
     rep->written_index = keep_index;
@@ -220,8 +239,9 @@ void rep_log_applied(struct rep *rep, uint64_t index)
 {
     CHECK(index <= rep->commit_index);
     while (rep->applied_index < index) {
-        struct dot dot = rep_log_slot(rep, ++rep->applied_index)->entry->dot;
-        vector_append(&rep->applied_vector, dot.epoch, dot.owner);
+        const struct entry *entry = rep_log_slot(rep, ++rep->applied_index)->entry;
+        vector_append(&rep->applied_vector, entry->dot.epoch, entry->dot.owner);
+        rep->applied_version = version_behind(entry, rep->applied_version);
     }
     evict(rep);
 }
@@ -246,6 +266,8 @@ void rep_log_init(struct rep *rep, const struct rep_image *image)
     w->last_index = image->applied_index;
     rep->vector = image->vector;
     rep->applied_vector = image->vector;
+    rep->apply_version = image->apply_version;
+    rep->applied_version = image->apply_version;
     rep->applied_index = image->applied_index;
     promise_at_least(rep, rep_log_last_dot(rep));
     for (uint32_t i = 0; i < image->entry_count; i++) {
@@ -288,6 +310,7 @@ void rep_log_check(const struct rep *rep)
     CHECK(rep->verified_index <= w->last_index);
     CHECK(vector_index(&rep->vector) == w->last_index);
     CHECK(vector_index(&rep->applied_vector) == rep->applied_index);
+    CHECK(rep->applied_version <= rep->apply_version);
     if (last == NULL)
         return;
     CHECK(last->entry->index == w->last_index);

@@ -9,13 +9,14 @@
 #include "node/core/rep_internal.h"
 #include "node/core/rep_narrative.h"
 
-static struct entry *start_after(const struct rep *rep, uint64_t epoch)
+static struct entry *start_of_version(const struct rep *rep, uint64_t epoch, uint32_t version)
 {
     uint64_t last = rep_last_index(rep);
     struct start start = { .base_index = last,
                            .base_hash = rep_log_hash(rep, last),
                            .base = *rep_vector(rep),
-                           .membership = { .count = 1, .members = { 1 } } };
+                           .membership = { .count = 1, .members = { 1 } },
+                           .apply_version = version };
     struct buf body = { 0 };
 
     start_encode(&start, &body);
@@ -23,6 +24,19 @@ static struct entry *start_after(const struct rep *rep, uint64_t epoch)
                                     rep_log_hash(rep, last), buf_slice(&body));
     buf_deinit(&body);
     return entry;
+}
+
+static struct entry *start_after(const struct rep *rep, uint64_t epoch)
+{
+    return start_of_version(rep, epoch, 1);
+}
+
+static void push_version(struct rep *rep, uint64_t epoch, uint32_t version)
+{
+    struct entry *entry = start_of_version(rep, epoch, version);
+
+    rep_log_push(rep, entry);
+    entry_unref(entry);
 }
 
 /* Forty owners in a row that committed nothing, all overruled: the vector has folded epochs that
@@ -75,6 +89,36 @@ static void truncated_entry_is_not_durable_by_an_earlier_ticket(void **state)
     assert_true(rep->durable_index == 1);
     entry_unref(orphan);
     entry_unref(entry);
+    rep_out_deinit(&out);
+    rep_free(rep);
+}
+
+/* Whoever overruled it may have taken in a member with an earlier program since, which could not
+ * apply entries of that version. */
+static void start_that_is_truncated_raises_no_version(void **state)
+{
+    struct rep_image image = {
+        .votes = true, .promise = { 1, 100, 1 }, .apply_version = 1, .apply_version_max = 4
+    };
+    struct rep_limits limits = rep_limits_default();
+    struct rep *rep = rep_new(1, 1, &limits, &image);
+    struct rep_out out = { 0 };
+    (void)state;
+
+    push_version(rep, 1, 2);
+    assert_int_equal(rep_apply_version(rep), 2);
+    rep_log_truncate(rep, 0, &out);
+    assert_int_equal(rep_apply_version(rep), 1); /* As the database says. */
+    push_version(rep, 2, 2);
+    push_version(rep, 3, 3);
+    push_version(rep, 4, 4);
+    rep_log_truncate(rep, 2, &out);
+    assert_int_equal(rep_apply_version(rep), 3); /* As the log says that is left. */
+    rep->commit_index = 1;
+    rep_log_applied(rep, 1);
+    rep_log_truncate(rep, 1, &out);
+    assert_int_equal(rep_apply_version(rep), 2); /* What was applied stays in force. */
+    rep_log_check(rep);
     rep_out_deinit(&out);
     rep_free(rep);
 }
@@ -132,6 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(truncation_below_the_folded_epochs_restores_the_vector),
         cmocka_unit_test(truncated_entry_is_not_durable_by_an_earlier_ticket),
+        cmocka_unit_test(start_that_is_truncated_raises_no_version),
         cmocka_unit_test(applied_entries_leave_memory_and_committed_ones_stay),
         cmocka_unit_test(log_survives_a_crash_up_to_what_was_durable),
     };
