@@ -121,6 +121,7 @@ class Measure:
         self.want(node, "undrain")
 
     def want(self, node, what):
+        self.cluster.client.drop()  # It was idle for long: the router may have closed it.
         self.cluster.client.call("AdminService/ChangeNode", {"node": node.name, "want": what})
 
     def kill(self, node):

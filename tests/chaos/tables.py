@@ -25,6 +25,8 @@ def run(name, *arguments):
     """The figures of one run."""
     done = subprocess.run([sys.executable, HERE / f"{name}.py", *map(str, arguments), "--json"],
                           stdout=subprocess.PIPE, text=True, check=False)
+    if not done.stdout.strip():
+        sys.exit(f"{name} ended without figures")
     found = json.loads(done.stdout.splitlines()[-1])
     if done.returncode != 0:
         sys.exit(f"{name} found something wrong: {found['wrong']}")
