@@ -247,7 +247,7 @@ const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t 
     X(halted,                 "1 when etcd went back and writing stopped")                         \
     X(nodes_live,             "nodes with a live lease")                                           \
     X(nodes_doubting,         "live nodes that know a newer etcd than this one")                   \
-    X(shards_doubted,         "shards of which a replica knows a later record than etcd")          \
+    X(shards_doubted,         "shards of which a later record is known than etcd has")             \
     X(shards_unheard,         "shards whose members may not change: too few said what they know")  \
     X(nodes_full,             "live nodes whose disk is full or nearly so")                        \
     X(shards_placed_now,      "shards that have a record")                                         \

@@ -108,11 +108,7 @@ static void write_some(struct acceptance *acceptance)
 
         if (write->revision >= 0)
             etcd_txn_compare(txn, write->key, ETCD_MOD_REVISION, ETCD_EQUAL, write->revision);
-        if (write->value.size > 0)
-            etcd_txn_put(txn, ETCD_THEN, write->key, write->value, 0);
-        else
-            etcd_txn_delete(txn, ETCD_THEN, write->key);
-        etcd_txn_get(txn, ETCD_ELSE, write->key);
+        etcd_txn_make(txn, write->key, write->value);
     }
     err e = etcd_txn_until_definite(options->etcd, txn, by_ms > now_ms ? by_ms - now_ms : 1,
                                     on_written, acceptance, &acceptance->call);

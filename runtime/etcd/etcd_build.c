@@ -179,6 +179,15 @@ void etcd_txn_delete(struct etcd_txn *txn, enum etcd_branch branch, struct slice
     add_op(txn, branch, "request_delete_range", op);
 }
 
+void etcd_txn_make(struct etcd_txn *txn, struct slice key, struct slice value)
+{
+    if (value.size > 0)
+        etcd_txn_put(txn, ETCD_THEN, key, value, 0);
+    else
+        etcd_txn_delete(txn, ETCD_THEN, key);
+    etcd_txn_get(txn, ETCD_ELSE, key);
+}
+
 void etcd_txn_delete_prefix(struct etcd_txn *txn, enum etcd_branch branch, struct slice prefix)
 {
     json_t *op = json_object();

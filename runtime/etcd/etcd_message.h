@@ -94,6 +94,9 @@ void etcd_txn_get_prefix(struct etcd_txn *txn, enum etcd_branch branch, struct s
                          int64_t limit);
 void etcd_txn_delete(struct etcd_txn *txn, enum etcd_branch branch, struct slice key);
 void etcd_txn_delete_prefix(struct etcd_txn *txn, enum etcd_branch branch, struct slice prefix);
+/* THEN: the key gets that value, without a lease, or is deleted if it is empty. ELSE: it is read,
+ * for etcd_txn_shows; that is one operation, so the n-th of these is operation n of the answer. */
+void etcd_txn_make(struct etcd_txn *txn, struct slice key, struct slice value);
 /* Takes `inner`: do not free or use it afterwards. */
 void etcd_txn_nest(struct etcd_txn *txn, enum etcd_branch branch, struct etcd_txn *inner);
 /* Ops in both branches, nested ones included: what ETCD_TXN_OPS_MAX limits. */
