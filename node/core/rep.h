@@ -73,7 +73,7 @@ struct rep_image {
     struct vector vector;         /* Up to applied_index. */
     struct membership membership; /* In force at applied_index. */
     uint64_t generation;          /* Of the START in force at applied_index; 0: none. */
-    uint32_t apply_version;       /* Likewise. */
+    uint32_t apply_version;       /* Likewise; at least 1. */
     uint32_t apply_version_max;   /* The greatest that this program can apply. */
     struct entry **entries;       /* Borrowed; rep takes references. */
     uint32_t entry_count;

@@ -2,15 +2,12 @@
 #include "runtime/base/check.h"
 
 /* Of a member that has not answered: as the last owner told under the same members, or else of the
- * program that applies no more than what is in force, and of a new shard of the one before ours
- * (every program of a rolling upgrade applies its newest version and the one before). */
+ * program that applies no more than what is in force. */
 static uint32_t apply_version_silent(const struct rep *rep)
 {
-    if (rep->members_version != 0 && rep->members_config == rep->membership.config)
-        return rep->members_version;
-    if (rep->apply_version != 0)
-        return rep->apply_version;
-    return rep->apply_version_max > 1 ? rep->apply_version_max - 1 : 1;
+    bool told = rep->members_version != 0 && rep->members_config == rep->membership.config;
+
+    return told ? rep->members_version : rep->apply_version;
 }
 
 uint32_t rep_apply_version_min(const struct rep *rep)

@@ -116,7 +116,6 @@ void sim_checkpoint_apply(struct sim_checkpoint *checkpoint, const struct entry 
     CHECK(start_decode(entry->body, &start) == ERR_OK);
     checkpoint->membership = start.membership;
     checkpoint->generation = start.generation;
-    checkpoint->apply_version = start.apply_version;
 }
 
 void sim_disk_checkpoint(struct sim_disk *disk, uint64_t index)
@@ -179,7 +178,7 @@ struct rep_image sim_disk_image(const struct sim_disk *disk)
         .vector = c->vector,
         .membership = c->membership,
         .generation = c->generation,
-        .apply_version = c->apply_version,
+        .apply_version = 1,
         .apply_version_max = 1,
         .entries = disk->count > 0 ? disk->entries + above : NULL,
         .entry_count = disk->count - (uint32_t)above,

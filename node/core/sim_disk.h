@@ -16,7 +16,6 @@ struct sim_checkpoint {
     struct vector vector;
     struct membership membership;
     uint64_t generation;
-    uint32_t apply_version;
     struct hash128 outcome;
 };
 

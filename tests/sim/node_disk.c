@@ -395,7 +395,6 @@ void node_checkpoint_of(const struct db_rows *db, struct sim_checkpoint *ret_che
         .vector = meta.vector,
         .membership = meta.membership,
         .generation = meta.generation,
-        .apply_version = meta.apply_version,
     };
     meta_deinit(&meta);
 }
