@@ -15,11 +15,12 @@
 #include "client/backup/shard_reader.h"
 #include "client/backup/shard_writer.h"
 #include "runtime/base/check.h"
+#include "runtime/base/test_directory.h"
 
 #define SHARDS 2u
 
 struct test {
-    char path[64];
+    char path[TEST_DIRECTORY_BYTES];
     struct repository repository;
     struct backup_error why;
 };
@@ -28,29 +29,10 @@ static int set_up(void **state)
 {
     struct test *test = mem_zalloc(sizeof *test);
 
-    snprintf(test->path, sizeof test->path, "/tmp/holdfast-backup-test-XXXXXX");
-    assert_non_null(mkdtemp(test->path));
+    test_directory_make("backup", test->path);
     test->repository.lock = -1;
     *state = test;
     return 0;
-}
-
-static void remove_all(const char *path)
-{
-    DIR *directory = opendir(path);
-    const struct dirent *entry;
-    char file[512];
-
-    while (directory != NULL && (entry = readdir(directory)) != NULL) {
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(file, sizeof file, "%.200s/%.250s", path, entry->d_name);
-        if (unlink(file) != 0)
-            remove_all(file);
-    }
-    if (directory != NULL)
-        closedir(directory);
-    (void)rmdir(path);
 }
 
 static int tear_down(void **state)
@@ -58,7 +40,7 @@ static int tear_down(void **state)
     struct test *test = *state;
 
     repository_close(&test->repository);
-    remove_all(test->path);
+    test_directory_remove(test->path);
     free(test);
     return 0;
 }

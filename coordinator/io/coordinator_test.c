@@ -19,6 +19,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
+#include "runtime/base/test_directory.h"
 #include "runtime/cluster/shard_map.h"
 #include "runtime/cluster/wire.h"
 #include "runtime/etcd/etcd_lease.h"
@@ -46,7 +47,7 @@ struct stand_in {
 };
 
 struct fixture {
-    char directory[64];
+    char directory[TEST_DIRECTORY_BYTES];
     struct etcd_process process;
     struct tls_config *tls[2]; /* TLS_CLIENT, TLS_SERVER. */
     struct loop *loop;
@@ -524,8 +525,7 @@ static void fixture_start(struct fixture *fixture, uint32_t coordinator_count)
     char data[80];
 
     *fixture = (struct fixture){ .log = { .write = no_log, .level_min = LOG_ERROR } };
-    snprintf(fixture->directory, sizeof fixture->directory, "/tmp/holdfast-coordinator-XXXXXX");
-    assert_non_null(mkdtemp(fixture->directory));
+    test_directory_make("coordinator", fixture->directory);
     snprintf(data, sizeof data, "%s/etcd", fixture->directory);
     assert_int_equal(
         etcd_process_start(&(struct etcd_process_options){ .data_dir = data }, &fixture->process),
@@ -551,8 +551,6 @@ static bool never(void *user)
 
 static void fixture_stop(struct fixture *fixture)
 {
-    char command[128];
-
     for (uint32_t i = 0; i < 2; i++)
         (void)coordinator_stop(fixture, i, SIGKILL);
     for (uint32_t i = 0; i < NODES; i++) {
@@ -569,8 +567,7 @@ static void fixture_stop(struct fixture *fixture)
     tls_config_free(fixture->tls[TLS_CLIENT]);
     tls_config_free(fixture->tls[TLS_SERVER]);
     etcd_process_stop(&fixture->process);
-    snprintf(command, sizeof command, "rm -r %s", fixture->directory);
-    assert_int_equal(system(command), 0);
+    test_directory_remove(fixture->directory);
 }
 
 /* ---- the tests ---- */
@@ -681,13 +678,13 @@ static bool is_elected_again(struct fixture *fixture)
 static void nothing_is_written_to_an_etcd_that_went_back(void **state)
 {
     struct fixture fixture;
-    char command[160];
+    char data[96];
 
     (void)state;
     fixture_start(&fixture, 1);
     etcd_process_kill(&fixture.process);
-    snprintf(command, sizeof command, "rm -r %s/etcd", fixture.directory);
-    assert_int_equal(system(command), 0);
+    snprintf(data, sizeof data, "%s/etcd", fixture.directory);
+    test_directory_remove(data);
     assert_int_equal(etcd_process_restart(&fixture.process, 0), ERR_OK);
     for (int tries = 0; !is_elected_again(&fixture); tries++) {
         assert_in_range(tries, 0, 200);

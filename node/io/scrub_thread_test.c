@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include <dirent.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 
 #include "node/io/scrub.h"
 #include "runtime/base/check.h"
+#include "runtime/base/test_directory.h"
 
 #define ROWS        600u
 #define VALUE_BYTES 1000u
@@ -24,7 +24,7 @@
 static const struct log silent = { .level_min = LOG_ERROR + 1 };
 
 struct test {
-    char directory[64];
+    char directory[TEST_DIRECTORY_BYTES];
     char db_path[80], log_path[80];
     struct loop *loop;
     struct db *db;
@@ -58,8 +58,7 @@ static int setup(void **state)
     struct test *test = mem_zalloc(sizeof *test);
     struct node_log_config config = node_log_config_default();
 
-    snprintf(test->directory, sizeof test->directory, "%s", "/tmp/holdfast-scrub-XXXXXX");
-    assert_non_null(mkdtemp(test->directory));
+    test_directory_make("scrub", test->directory);
     snprintf(test->db_path, sizeof test->db_path, "%s/db", test->directory);
     snprintf(test->log_path, sizeof test->log_path, "%s/log", test->directory);
     assert_int_equal(mkdir(test->db_path, 0700), 0);
@@ -76,14 +75,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int remove_item(const char *path, const struct stat *stat, int flag, struct FTW *walk)
-{
-    (void)stat;
-    (void)flag;
-    (void)walk;
-    return remove(path);
-}
-
 static int teardown(void **state)
 {
     struct test *test = *state;
@@ -92,7 +83,7 @@ static int teardown(void **state)
     loop_free(test->loop);
     db_close(test->db);
     node_log_close(test->store_log);
-    assert_int_equal(nftw(test->directory, remove_item, 16, FTW_DEPTH | FTW_PHYS), 0);
+    test_directory_remove(test->directory);
     free(test);
     return 0;
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <ftw.h>
 #include <pthread.h>
 #include <sys/stat.h>
 
@@ -20,6 +19,7 @@
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/base/id.h"
+#include "runtime/base/test_directory.h"
 
 /* Three workers, six shards with one replica each: every worker has two, the first on the loop of
  * this thread. */
@@ -38,7 +38,7 @@ struct fixture {
     struct shard_views *views;
     struct workers *workers;
     pthread_t thread; /* This one. */
-    char directory[64];
+    char directory[TEST_DIRECTORY_BYTES];
     uint32_t answers, answers_wanted;
     uint32_t ok, not_owner;
     uint32_t roles;
@@ -288,8 +288,7 @@ static int setup(void **state)
 
     f->thread = pthread_self();
     f->log = (struct log){ .write = log_nothing, .level_min = LOG_ERROR };
-    snprintf(f->directory, sizeof f->directory, "/tmp/workers_test.XXXXXX");
-    assert_non_null(mkdtemp(f->directory));
+    test_directory_make("workers", f->directory);
     for (int i = 0; i < 2; i++) {
         snprintf(path, sizeof path, "%s/%s", f->directory, i == 0 ? "log" : "db");
         assert_int_equal(mkdir(path, 0700), 0);
@@ -303,20 +302,12 @@ static int setup(void **state)
     return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *walk)
-{
-    (void)info;
-    (void)type;
-    (void)walk;
-    return remove(path);
-}
-
 static int teardown(void **state)
 {
     struct fixture *f = *state;
 
     stop(f);
-    assert_int_equal(nftw(f->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+    test_directory_remove(f->directory);
     buf_deinit(&f->body);
     free(f);
     return 0;
@@ -394,7 +385,7 @@ static void a_shard_that_is_not_held_is_answered_not_owner_or_refused_at_once(vo
 
     stop(f);
     f->answers = f->answers_wanted = 0;
-    assert_int_equal(nftw(f->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+    test_directory_remove(f->directory);
     assert_int_equal(mkdir(f->directory, 0700), 0);
     for (int i = 0; i < 2; i++) {
         char path[96];

@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +15,13 @@
 
 #include "node/store/datadir.h"
 #include "runtime/base/check.h"
+#include "runtime/base/test_directory.h"
 
 #define CLUSTER_A "0190a0b0-0000-7000-8000-00000000000a"
 #define CLUSTER_B "0190a0b0-0000-7000-8000-00000000000b"
 
 struct test {
-    char root[64];
+    char root[TEST_DIRECTORY_BYTES];
     char path[80];
     struct datadir_config config;
     char text[DATADIR_ERROR_BYTES];
@@ -31,8 +31,7 @@ static int setup(void **state)
 {
     struct test *test = mem_zalloc(sizeof *test);
 
-    snprintf(test->root, sizeof test->root, "%s", "/tmp/holdfast-datadir-XXXXXX");
-    assert_non_null(mkdtemp(test->root));
+    test_directory_make("datadir", test->root);
     snprintf(test->path, sizeof test->path, "%s/node", test->root);
     test->config = (struct datadir_config){
         .path = test->path, .cluster_id = CLUSTER_A, .new_replica_id = 42, .shard_count = 64
@@ -41,19 +40,11 @@ static int setup(void **state)
     return 0;
 }
 
-static int remove_item(const char *path, const struct stat *stat, int flag, struct FTW *walk)
-{
-    (void)stat;
-    (void)flag;
-    (void)walk;
-    return remove(path);
-}
-
 static int teardown(void **state)
 {
     struct test *test = *state;
 
-    assert_int_equal(nftw(test->root, remove_item, 16, FTW_DEPTH | FTW_PHYS), 0);
+    test_directory_remove(test->root);
     free(test);
     return 0;
 }

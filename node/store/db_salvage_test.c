@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include <dirent.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +14,14 @@
 
 #include "node/store/db.h"
 #include "runtime/base/check.h"
+#include "runtime/base/test_directory.h"
 
 #define SHARDS 6u
 #define EMPTY  5u /* A shard without rows. */
 #define ROWS   200u
 
 struct test {
-    char from[64], to[64];
+    char from[TEST_DIRECTORY_BYTES], to[TEST_DIRECTORY_BYTES];
     struct db_config config;
     char text[DB_TEXT_BYTES];
 };
@@ -30,30 +30,20 @@ static int setup(void **state)
 {
     struct test *test = mem_zalloc(sizeof *test);
 
-    snprintf(test->from, sizeof test->from, "%s", "/tmp/holdfast-damaged-XXXXXX");
-    snprintf(test->to, sizeof test->to, "%s", "/tmp/holdfast-salvaged-XXXXXX");
-    assert_non_null(mkdtemp(test->from));
-    assert_non_null(mkdtemp(test->to));
+    test_directory_make("damaged", test->from);
+    test_directory_make("salvaged", test->to);
     test->config = db_config_default();
     test->config.rate_bytes_per_s = 0;
     *state = test;
     return 0;
 }
 
-static int remove_item(const char *path, const struct stat *stat, int flag, struct FTW *walk)
-{
-    (void)stat;
-    (void)flag;
-    (void)walk;
-    return remove(path);
-}
-
 static int teardown(void **state)
 {
     struct test *test = *state;
 
-    assert_int_equal(nftw(test->from, remove_item, 16, FTW_DEPTH | FTW_PHYS), 0);
-    assert_int_equal(nftw(test->to, remove_item, 16, FTW_DEPTH | FTW_PHYS), 0);
+    test_directory_remove(test->from);
+    test_directory_remove(test->to);
     free(test);
     return 0;
 }

@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include <dirent.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "node/store/db.h"
 #include "runtime/base/check.h"
+#include "runtime/base/test_directory.h"
 
 #define SHARDS      4u
 #define ROWS        500u
@@ -23,7 +23,7 @@
 #define STEP_BYTES  10000u
 
 struct test {
-    char directory[64];
+    char directory[TEST_DIRECTORY_BYTES];
     struct db_config config;
     struct db *db;
     atomic_bool stop;
@@ -46,8 +46,7 @@ static int setup(void **state)
 {
     struct test *test = mem_zalloc(sizeof *test);
 
-    snprintf(test->directory, sizeof test->directory, "%s", "/tmp/holdfast-scrub-XXXXXX");
-    assert_non_null(mkdtemp(test->directory));
+    test_directory_make("scrub", test->directory);
     test->config = db_config_default();
     test->config.rate_bytes_per_s = 0;
     test->config.directory = test->directory;
@@ -57,20 +56,12 @@ static int setup(void **state)
     return 0;
 }
 
-static int remove_item(const char *path, const struct stat *stat, int flag, struct FTW *walk)
-{
-    (void)stat;
-    (void)flag;
-    (void)walk;
-    return remove(path);
-}
-
 static int teardown(void **state)
 {
     struct test *test = *state;
 
     db_close(test->db);
-    assert_int_equal(nftw(test->directory, remove_item, 16, FTW_DEPTH | FTW_PHYS), 0);
+    test_directory_remove(test->directory);
     free(test);
     return 0;
 }

@@ -6,20 +6,21 @@
 #include <cmocka.h>
 
 #include <dirent.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "node/store/db_private.h"
 #include "runtime/base/check.h"
+#include "runtime/base/test_directory.h"
 
 struct test {
-    char directory[64];
+    char directory[TEST_DIRECTORY_BYTES];
     struct db_config config;
     struct db *db;
     char text[DB_TEXT_BYTES];
@@ -41,21 +42,12 @@ static int setup(void **state)
 {
     struct test *test = mem_zalloc(sizeof *test);
 
-    snprintf(test->directory, sizeof test->directory, "%s", "/tmp/holdfast-db-XXXXXX");
-    assert_non_null(mkdtemp(test->directory));
+    test_directory_make("db", test->directory);
     test->config = db_config_default();
     test->config.directory = test->directory;
     test->config.rate_bytes_per_s = 0;
     *state = test;
     return 0;
-}
-
-static int remove_item(const char *path, const struct stat *stat, int flag, struct FTW *walk)
-{
-    (void)stat;
-    (void)flag;
-    (void)walk;
-    return remove(path);
 }
 
 static int teardown(void **state)
@@ -64,7 +56,7 @@ static int teardown(void **state)
 
     if (test->db != NULL)
         close_db(test);
-    assert_int_equal(nftw(test->directory, remove_item, 16, FTW_DEPTH | FTW_PHYS), 0);
+    test_directory_remove(test->directory);
     free(test);
     return 0;
 }

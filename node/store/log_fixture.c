@@ -1,7 +1,6 @@
 #include "node/store/log_fixture.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +41,7 @@ static void on_done(struct node_log_client *client, struct node_log_request *fir
 void fixture_init(struct fixture *fixture)
 {
     *fixture = (struct fixture){ .config = node_log_config_default() };
-    snprintf(fixture->directory, sizeof fixture->directory, "%s", "/tmp/holdfast-log-XXXXXX");
-    CHECK(mkdtemp(fixture->directory) != NULL);
+    test_directory_make("log", fixture->directory);
     CHECK(sem_init(&fixture->done, 0, 0) == 0);
     fixture->sink = (struct log){ .write = count_errors, .sink = fixture, .level_min = LOG_DEBUG };
     fixture->client = (struct node_log_client){ .done = on_done, .user = fixture };
@@ -57,18 +55,10 @@ void fixture_init(struct fixture *fixture)
     fixture->config.log = &fixture->sink;
 }
 
-static int remove_item(const char *path, const struct stat *stat, int flag, struct FTW *walk)
-{
-    (void)stat;
-    (void)flag;
-    (void)walk;
-    return remove(path);
-}
-
 void fixture_deinit(struct fixture *fixture)
 {
     CHECK(fixture->log == NULL);
-    CHECK(nftw(fixture->directory, remove_item, 16, FTW_DEPTH | FTW_PHYS) == 0);
+    test_directory_remove(fixture->directory);
     sem_destroy(&fixture->done);
     free(fixture->shards);
 }

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "node/store/node_log_private.h"
+#include "runtime/base/test_directory.h"
 
 #define FIXTURE_SHARDS      8u
 #define FIXTURE_ENTRIES_MAX 65536u
@@ -23,7 +24,7 @@ struct fixture_shard {
 };
 
 struct fixture {
-    char directory[64];
+    char directory[TEST_DIRECTORY_BYTES];
     struct node_log_config config;
     struct log sink;
     _Atomic uint32_t errors_logged;

@@ -10,6 +10,7 @@
 
 #include "router/io/gatekeeper.h"
 #include "runtime/base/check.h"
+#include "runtime/base/test_directory.h"
 #include "runtime/etcd/etcd_process.h"
 #include "runtime/loop/loop.h"
 
@@ -18,7 +19,7 @@
 #define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 static struct etcd_process process;
-static char directory[64];
+static char directory[TEST_DIRECTORY_BYTES];
 
 static const struct log silent = { .level_min = LOG_ERROR };
 
@@ -41,8 +42,7 @@ static int start_etcd(void **state)
     char data[96];
 
     (void)state;
-    snprintf(directory, sizeof directory, "/tmp/gatekeeper_test.XXXXXX");
-    CHECK(mkdtemp(directory) != NULL);
+    test_directory_make("gatekeeper", directory);
     snprintf(data, sizeof data, "%s/etcd", directory);
     return etcd_process_start(&(struct etcd_process_options){ .data_dir = data }, &process) ==
                    ERR_OK
@@ -52,12 +52,10 @@ static int start_etcd(void **state)
 
 static int stop_etcd(void **state)
 {
-    char command[128];
-
     (void)state;
     etcd_process_stop(&process);
-    snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    return system(command);
+    test_directory_remove(directory);
+    return 0;
 }
 
 static bool is_complete(void *user)

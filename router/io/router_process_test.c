@@ -14,6 +14,7 @@
 #include "router/io/router_process.h"
 #include "runtime/base/check.h"
 #include "idl/method.h"
+#include "runtime/base/test_directory.h"
 #include "runtime/cluster/cluster_key.h"
 #include "runtime/cluster/cluster_record.h"
 #include "runtime/cluster/wire.h"
@@ -26,7 +27,7 @@
 #define WAIT_MS    60000u
 
 static struct etcd_process process;
-static char directory[64];
+static char directory[TEST_DIRECTORY_BYTES];
 static const struct log silent = { .level_min = LOG_ERROR };
 
 /* A node: answers every Grant with its own replica id as ledger_seq. */
@@ -67,8 +68,7 @@ static int start_etcd(void **state)
     char data[96];
 
     (void)state;
-    (void)snprintf(directory, sizeof directory, "/tmp/router_test.XXXXXX");
-    CHECK(mkdtemp(directory) != NULL);
+    test_directory_make("router", directory);
     (void)snprintf(data, sizeof data, "%s/etcd", directory);
     return etcd_process_start(&(struct etcd_process_options){ .data_dir = data }, &process) ==
                    ERR_OK
@@ -78,12 +78,10 @@ static int start_etcd(void **state)
 
 static int stop_etcd(void **state)
 {
-    char command[128];
-
     (void)state;
     etcd_process_stop(&process);
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    return system(command);
+    test_directory_remove(directory);
+    return 0;
 }
 
 /* ---- links ---- */

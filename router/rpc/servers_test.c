@@ -11,6 +11,7 @@
 
 #include "router/rpc/servers.h"
 #include "runtime/base/check.h"
+#include "runtime/base/test_directory.h"
 #include "runtime/cluster/cluster_key.h"
 #include "runtime/etcd/etcd_process.h"
 
@@ -19,7 +20,7 @@
 #define TTL_MS  10000u
 
 static struct etcd_process process;
-static char directory[64];
+static char directory[TEST_DIRECTORY_BYTES];
 static const struct log silent = { .level_min = LOG_ERROR };
 
 struct fixture {
@@ -41,8 +42,7 @@ struct fixture {
 static int start_etcd(void **state)
 {
     (void)state;
-    (void)snprintf(directory, sizeof directory, "/tmp/servers_test.XXXXXX");
-    CHECK(mkdtemp(directory) != NULL);
+    test_directory_make("servers", directory);
     char data[96];
     (void)snprintf(data, sizeof data, "%s/etcd", directory);
     return etcd_process_start(&(struct etcd_process_options){ .data_dir = data }, &process) ==
@@ -53,12 +53,10 @@ static int start_etcd(void **state)
 
 static int stop_etcd(void **state)
 {
-    char command[128];
-
     (void)state;
     etcd_process_stop(&process);
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    return system(command);
+    test_directory_remove(directory);
+    return 0;
 }
 
 static int setup(void **state)

@@ -5,18 +5,17 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/test_directory.h"
 
 struct etcd_process server;
-static char server_dir[64];
+static char server_dir[TEST_DIRECTORY_BYTES];
 
 int start_server(void **state)
 {
-    char template[] = "/tmp/etcd_test_XXXXXX";
-    (void)state;
-
-    CHECK(mkdtemp(template) != NULL);
-    snprintf(server_dir, sizeof server_dir, "%s", template);
     char data_dir[80];
+
+    (void)state;
+    test_directory_make("etcd", server_dir);
     snprintf(data_dir, sizeof data_dir, "%s/data", server_dir);
     struct etcd_process_options options = { .data_dir = data_dir };
     return etcd_process_start(&options, &server) == ERR_OK ? 0 : -1;
@@ -24,12 +23,10 @@ int start_server(void **state)
 
 int stop_server(void **state)
 {
-    char command[96];
     (void)state;
-
     etcd_process_stop(&server);
-    snprintf(command, sizeof command, "rm -rf %s", server_dir);
-    return system(command);
+    test_directory_remove(server_dir);
+    return 0;
 }
 
 static void tick(uv_timer_t *timer)

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/test_directory.h"
 #include "runtime/http/http_fixture.h"
 #include "runtime/http/rpc_header.h"
 #include "runtime/http/rpc_status.h"
@@ -328,12 +329,12 @@ static void tls_serves_http_1_as_agreed_by_alpn(void **state)
 {
     struct fixture *f = *state;
     static struct secure secure;
-    char folder[] = "/tmp/rpc_test.XXXXXX";
+    char folder[TEST_DIRECTORY_BYTES];
     struct certs_leaf leaf = { .name = "r" };
     struct tls_error error;
     bool made;
 
-    assert_non_null(mkdtemp(folder));
+    test_directory_make("rpc", folder);
     assert_int_equal(certs_make_ca(folder, "test", &made, &error), ERR_OK);
     assert_int_equal(certs_make_leaf(folder, &leaf, &made, &error), ERR_OK);
     f->config.tls = tls_config_of(folder, TLS_SERVER, NULL);
@@ -370,13 +371,7 @@ static void tls_serves_http_1_as_agreed_by_alpn(void **state)
     assert_null(strstr(client_text(&plain), "ok"));
     assert_int_equal(f->requests, requests);
     client_close(&plain);
-    for (size_t i = 0; i < 4; i++) {
-        static const char *const files[] = { "ca.crt", "ca.key", "r.crt", "r.key" };
-        char path[64];
-        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
-        unlink(path);
-    }
-    rmdir(folder);
+    test_directory_remove(folder);
 }
 
 int main(void)

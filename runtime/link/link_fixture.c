@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "runtime/base/check.h"
 #include "runtime/tls/certs.h"
@@ -42,36 +41,19 @@ static void make_one_ca(const char *directory)
     }
 }
 
-void fixture_certs_make(char ret_directory[64])
+void fixture_certs_make(char ret_directory[TEST_DIRECTORY_BYTES])
 {
     char other[80];
 
-    snprintf(ret_directory, 64, "/tmp/link-test-XXXXXX");
-    CHECK(mkdtemp(ret_directory) != NULL);
+    test_directory_make("link", ret_directory);
     snprintf(other, sizeof other, "%s/other", ret_directory);
     make_one_ca(ret_directory);
     make_one_ca(other);
 }
 
-static void remove_one_ca(const char *directory)
-{
-    char path[128];
-
-    for (size_t i = 0; i < 2 * ARRAY_SIZE(cert_names); i++) {
-        snprintf(path, sizeof path, "%s/%s.%s", directory, cert_names[i / 2],
-                 i % 2 == 0 ? "crt" : "key");
-        unlink(path);
-    }
-    rmdir(directory);
-}
-
 void fixture_certs_remove(const char *directory)
 {
-    char other[80];
-
-    snprintf(other, sizeof other, "%s/other", directory);
-    remove_one_ca(other);
-    remove_one_ca(directory);
+    test_directory_remove(directory);
 }
 
 struct tls_config *fixture_tls(const char *directory, enum tls_side side)

@@ -5,6 +5,7 @@
 #ifndef RUNTIME_LINK_LINK_FIXTURE_H
 #define RUNTIME_LINK_LINK_FIXTURE_H
 
+#include "runtime/base/test_directory.h"
 #include "runtime/link/call.h"
 
 /* Everything the conformance test is run against. */
@@ -51,7 +52,7 @@ struct fixture_end {
 struct fixture {
     const struct fixture_mode *mode;
     struct loop *loop;
-    char directory[64]; /* Certificates. */
+    char directory[TEST_DIRECTORY_BYTES]; /* Certificates. */
     struct fixture_end client;
     struct fixture_end server;
     struct link_listener *listener;
@@ -60,7 +61,7 @@ struct fixture {
 
 /* Makes a directory of certificates: ca, client, server; and the same of another CA in
  * <directory>/other. */
-void fixture_certs_make(char ret_directory[64]);
+void fixture_certs_make(char ret_directory[TEST_DIRECTORY_BYTES]);
 void fixture_certs_remove(const char *directory);
 struct tls_config *fixture_tls(const char *directory, enum tls_side side);
 

@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "runtime/base/test_directory.h"
 #include "runtime/tls/certs.h"
 #include "runtime/tls/tls_config.h"
 
 struct place {
-    char directory[64];
+    char directory[TEST_DIRECTORY_BYTES];
     char path[128];
     struct tls_error error;
     bool made;
@@ -28,19 +28,16 @@ static const char *at(struct place *p, const char *file)
 static int setup(void **state)
 {
     struct place *p = calloc(1, sizeof *p);
-    snprintf(p->directory, sizeof p->directory, "/tmp/certs-test-XXXXXX");
-    assert_non_null(mkdtemp(p->directory));
+    test_directory_make("certs", p->directory);
     *state = p;
     return 0;
 }
 
 static int teardown(void **state)
 {
-    static const char *const files[] = { "ca.crt", "ca.key", "n1.crt", "n1.key" };
     struct place *p = *state;
-    for (size_t i = 0; i < 4; i++)
-        unlink(at(p, files[i]));
-    rmdir(p->directory);
+
+    test_directory_remove(p->directory);
     free(p);
     return 0;
 }

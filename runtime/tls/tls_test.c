@@ -4,17 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/test_directory.h"
 #include "runtime/tls/certs.h"
 #include "runtime/tls/tls_session.h"
 
 /* Two clusters' CAs and their leaves, made once. */
 struct place {
-    char directory[2][64];
+    char directory[2][TEST_DIRECTORY_BYTES];
 };
 
 struct pair {
@@ -39,8 +39,7 @@ static int setup(void **state)
     struct tls_error error;
     bool made;
     for (int i = 0; i < 2; i++) {
-        snprintf(p->directory[i], sizeof p->directory[i], "/tmp/tls-test-XXXXXX");
-        assert_non_null(mkdtemp(p->directory[i]));
+        test_directory_make("tls", p->directory[i]);
         assert_int_equal(certs_make_ca(p->directory[i], "test", &made, &error), ERR_OK);
         for (int k = 0; k < 3; k++) {
             struct certs_leaf leaf = { .name = leaves[k] };
@@ -58,17 +57,9 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct place *p = *state;
-    char path[96];
-    for (int i = 0; i < 2; i++) {
-        for (int k = 0; k < 4; k++) {
-            const char *stem = k < 3 ? leaves[k] : "ca";
-            path_of(path, p->directory[i], stem, "crt");
-            unlink(path);
-            path_of(path, p->directory[i], stem, "key");
-            unlink(path);
-        }
-        rmdir(p->directory[i]);
-    }
+
+    for (int i = 0; i < 2; i++)
+        test_directory_remove(p->directory[i]);
     free(p);
     return 0;
 }

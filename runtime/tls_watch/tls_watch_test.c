@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/test_directory.h"
 #include "runtime/tls/certs.h"
 #include "runtime/tls_watch/tls_watch.h"
 
@@ -17,7 +18,7 @@
 
 /* "used.crt" and "used.key" are watched; each test puts others in their place. */
 struct fixture {
-    char directory[64];
+    char directory[TEST_DIRECTORY_BYTES];
     char ca[96], cert[96], key[96];
     struct loop *loop;
     struct tls_watch *watch;
@@ -76,8 +77,7 @@ static int setup(void **state)
     struct tls_error why;
     bool made;
 
-    snprintf(f->directory, sizeof f->directory, "/tmp/tls-watch-test-XXXXXX");
-    CHECK(mkdtemp(f->directory) != NULL);
+    test_directory_make("tls-watch", f->directory);
     CHECK(certs_make_ca(f->directory, "test", &made, &why) == ERR_OK);
     make_leaf(f, "first", 0);
     make_leaf(f, "second", 2000000000000);
@@ -94,12 +94,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct fixture *f = *state;
-    char command[96];
 
     tls_watch_free(f->watch);
     loop_free(f->loop);
-    snprintf(command, sizeof command, "rm -rf '%s'", f->directory);
-    CHECK(system(command) == 0);
+    test_directory_remove(f->directory);
     free(f);
     return 0;
 }
