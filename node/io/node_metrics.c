@@ -297,6 +297,7 @@ void node_metrics_set_space(struct node_metrics *m, const struct space *space)
     X(scrub_bytes,    "holdfast_node_scrub_bytes_total",                 counter, stats.bytes,              "Bytes of rows and of the log that were read to find damage.") \
     X(scrub_passes,   "holdfast_node_scrub_passes_total",                counter, stats.passes,             "Times that all of it was read, and found whole.") \
     X(scrub_last,     "holdfast_node_scrub_last_pass_timestamp_seconds", gauge,   (double)stats.last_pass_ms / 1e3, "When that was last, since 1970; 0: not since the node started.") \
+    X(scrub_period,   "holdfast_node_scrub_period_seconds",              gauge,   (double)stats.period_ms / 1e3,    "How often that is to be done; 0: never.") \
     X(scrub_damage,   "holdfast_node_scrub_damage_total",                counter, stats.damage,             "Times that it was not: the node stops then, to be salvaged or repaired.")
 /* clang-format on */
 

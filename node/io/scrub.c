@@ -203,4 +203,5 @@ void scrub_stats_get(const struct scrub *scrub, struct scrub_stats *ret_stats)
     ret_stats->passes = atomic_load(&scrub->passes);
     ret_stats->damage = atomic_load(&scrub->damage);
     ret_stats->last_pass_ms = atomic_load(&scrub->last_pass_ms);
+    ret_stats->period_ms = scrub->options.period_ms;
 }

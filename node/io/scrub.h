@@ -37,6 +37,7 @@ struct scrub_stats {
     uint64_t passes; /* Whole ones. */
     uint64_t damage;
     uint64_t last_pass_ms; /* Since 1970: when the last whole one ended; 0: there was none. */
+    uint64_t period_ms;    /* As in the options; 0: there is no scrub. */
 };
 /* Any thread. NULL: zeros. */
 void scrub_stats_get(const struct scrub *scrub, struct scrub_stats *ret_stats);
