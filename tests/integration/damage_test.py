@@ -73,6 +73,7 @@ class Damage(ClusterTest):
         """Whole passes since it started."""
         metrics = node.metrics()
         self.assertEqual(metrics["holdfast_node_scrub_damage_total"], 0)
+        self.assertEqual(metrics["holdfast_node_scrub_period_seconds"], 2)
         return metrics["holdfast_node_scrub_passes_total"]
 
 
