@@ -126,6 +126,17 @@ static bool is_in_force(const struct sim *sim, uint32_t shard, const struct shar
     return record->config == sim->served_config[shard];
 }
 
+/* A move that was asked for while a member was away keeps that many: two, who cannot spare one. */
+static bool is_wished_short(const struct sim *sim, uint32_t shard)
+{
+    struct cluster_key key = cluster_key_shard_wish(SIM_CLUSTER, shard);
+    const struct etcd_kv *kv = etcd_find(sim, cluster_key_slice(&key));
+    struct shard_wish wish;
+
+    return kv != NULL && shard_wish_decode(buf_slice(&kv->value), &wish, NULL) == ERR_OK &&
+           wish.member_count < sim->replicas;
+}
+
 /* Nobody who holds the shard has a flipped bit or is gone, and no member changes; but it may be
  * that very node that learns. */
 bool members_spare(const struct sim *sim, uint32_t shard, const struct sim_node *node)
@@ -135,7 +146,8 @@ bool members_spare(const struct sim *sim, uint32_t shard, const struct sim_node 
     if (sim->restored) /* Nobody knows by etcd who holds what. */
         return false;
     if (sim->node_count < 3 || !find_record(sim, shard, &record) || record.phase != SHARD_STABLE ||
-        record.member_count < sim->replicas || !is_in_force(sim, shard, &record))
+        record.member_count < sim->replicas || !is_in_force(sim, shard, &record) ||
+        is_wished_short(sim, shard))
         return false;
     if (record.learner != 0 ? record.learner != node->id
                             : !shard_record_has_member(&record, node->id))

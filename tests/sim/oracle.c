@@ -98,6 +98,11 @@ void oracle_accepted(struct sim *sim, uint32_t shard, const struct shard_record 
              last->index);
 }
 
+bool oracle_names(const struct sim *sim, uint32_t shard, const struct sim_node *node)
+{
+    return membership_has(&applier_meta(sim->oracle->shards[shard].applier)->membership, node->id);
+}
+
 /* An owner of the joint phase may still hear, after the last record, that the old members had an
  * entry. It commits that, and safely: the new members' majority has it too, and no later owner
  * comes without theirs. */

@@ -686,6 +686,8 @@ bool restore_is_doubted(const struct sim *sim);
 /* ---- oracle.c ---- */
 /* The record that an accepted etcd begins with: all that is committed must be found again. */
 void oracle_accepted(struct sim *sim, uint32_t shard, const struct shard_record *record);
+/* Whether the node is a member by the last START that is committed. */
+bool oracle_names(const struct sim *sim, uint32_t shard, const struct sim_node *node);
 /* The replica is about to drop all, since it was removed. */
 void oracle_forgets(struct sim *sim, uint32_t shard, struct slot *slot);
 
