@@ -87,6 +87,7 @@ class Faults:
         self.hosts = [name for name in self.wire.hosts if name != FRONT]
         self.node_hosts = [node.name for node in cluster.nodes]
         self.counts = {}
+        self.mending = []  # What mends that which is broken now.
         self.after = []  # What an operator does when all is mended, until it is done.
         self.lost = None  # The replica whose disk was wiped last.
         self.kinds = [
@@ -103,21 +104,24 @@ class Faults:
         weights = [weight for weight, _ in self.kinds]
         faults = self.dice.choices([fault for _, fault in self.kinds], weights,
                                    k=self.dice.choice((1, 1, 1, 2)))
-        mending = []
         for fault in dict.fromkeys(faults):
             self.note(fault.__name__)
-            mending.append(fault())
+            self.mending.append(fault())
             self.pause(1)
-        for mend in mending:
-            if mend:
-                mend()
-        self.wire.heal()
+        self.mend()
         for process in self.cluster.processes():
             if not process.running():
                 process.start()
         while self.after:
             wait_for("an operator to be heard", self.after[-1])
             self.after.pop()
+
+    def mend(self):
+        for mend in self.mending:
+            if mend:
+                mend()
+        self.mending = []
+        self.wire.heal()
 
     def note(self, kind):
         self.counts[kind] = self.counts.get(kind, 0) + 1
@@ -231,6 +235,7 @@ class Faults:
         router.start()
 
     def rolling_restart(self):
+        self.mend()  # A node that is cut off or frozen would be waited for in vain.
         for node in self.cluster.nodes:
             if node.running():
                 node.stop()

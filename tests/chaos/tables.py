@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """
-Runs the chaos of failovers and of all faults, and writes their figures into docs/reliability.md, between the
-two marks there. Exits 1, and writes nothing, if either found anything wrong.
+Runs the chaos of failovers and of all faults, and writes the figures of each into docs/reliability.md, between
+its marks there. Exits 1, and writes nothing of a run that found anything wrong.
 
-  tables.py [--minutes M] [--kills N] [--freezes N] [--stops N] [--drains N] [--seed S]
+  tables.py [--only failovers|faults] [--minutes M] [--kills N] [--freezes N] [--stops N] [--drains N] [--seed S]
 """
 
 import json
@@ -16,7 +16,7 @@ from report import parser_for
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "reliability.md"
-BEGIN, END = "<!-- written by ./dev chaos report -->", "<!-- to here -->"
+BEGIN, END = "<!-- {}: written by ./dev chaos report -->", "<!-- to here -->"
 KINDS = {"killed": "SIGKILL", "frozen": "SIGSTOP", "stopped": "SIGTERM", "drained": "drain"}
 BAR = 30  # Columns of the longest.
 
@@ -63,28 +63,42 @@ def fault_table(found):
         yield "| " + " | ".join(cells + [" | "] * (3 - len(cells))) + " |"
 
 
-def write(lines):
+def write(part, lines):
+    begin = BEGIN.format(part)
     page = PAGE.read_text(encoding="utf-8")
-    text = "\n".join([BEGIN, *lines, END])
-    changed, count = re.subn(re.escape(BEGIN) + ".*?" + re.escape(END), lambda _: text, page, flags=re.S)
-    assert count == 1, f"{PAGE} has no marks"
+    text = "\n".join([begin, *lines, END])
+    changed, count = re.subn(re.escape(begin) + ".*?" + re.escape(END), lambda _: text, page, flags=re.S)
+    assert count == 1, f"{PAGE} has no marks of {part}"
     PAGE.write_text(changed, encoding="utf-8")
 
 
+def failovers(arguments):
+    found = run("failover", "--seed", arguments.seed, "--kills", arguments.kills, "--freezes",
+                arguments.freezes, "--stops", arguments.stops, "--drains", arguments.drains)
+    yield (f"How long the player that waits longest is not served (seed {found['seed']}; "
+           "of a drain: the slowest grant):")
+    yield from ("", *failover_table(found), "", "After a SIGKILL:", "", *histogram(found))
+
+
+def faults(arguments):
+    found = run("faults", "--seed", arguments.seed, "--minutes", arguments.minutes)
+    yield (f"**{found['faults']} faults in {found['seconds']:.0f} s** (seed {found['seed']}), judged by "
+           f"`holdfast-check`: {'; '.join(found['verdict'])}.")
+    yield from ("", *fault_table(found))
+
+
+PARTS = {"failovers": failovers, "faults": faults}
+
+
 def main(arguments):
-    failover = run("failover", "--seed", arguments.seed, "--kills", arguments.kills, "--freezes",
-                   arguments.freezes, "--stops", arguments.stops, "--drains", arguments.drains)
-    faults = run("faults", "--seed", arguments.seed, "--minutes", arguments.minutes)
-    write([
-        f"How long the player that waits longest is not served (seed {failover['seed']}; "
-        "of a drain: the slowest grant):", "", *failover_table(failover), "",
-        "After a SIGKILL:", "", *histogram(failover), "",
-        f"**{faults['faults']} faults in {faults['seconds']:.0f} s** (seed {faults['seed']}), judged by "
-        f"`holdfast-check`: {'; '.join(faults['verdict'])}.", "", *fault_table(faults)])
+    for name, part in PARTS.items():
+        if arguments.only in (None, name):
+            write(name, list(part(arguments)))
 
 
 if __name__ == "__main__":
     parser = parser_for(__doc__)
+    parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--minutes", type=float, default=10)
     for kind, times in (("kills", 100), ("freezes", 20), ("stops", 20), ("drains", 20)):
         parser.add_argument(f"--{kind}", type=int, default=times)
