@@ -193,6 +193,7 @@ class Faults:
         """The process must end by itself: what it was told about its disk is not to be trusted."""
         node = self.dice.choice(self.cluster.nodes)
         self.disk(node, "e")
+        self.mend()  # One that is cut off or frozen writes nothing.
         wait_for(f"{node.name} to end after its disk failed", lambda: not node.running(), 60)
         self.disk(node, "0")
 
