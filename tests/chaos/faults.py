@@ -4,7 +4,7 @@ Everything that happens to a cluster at night, again and again, under callers wh
 were told: nodes, coordinators, router and etcd are killed, frozen, cut off, slowed and restarted, disks
 fail or are wiped, clocks jump, nodes are drained and replaced, shards moved. What the callers wrote is then judged by holdfast-check.
 
-  faults.py [--minutes M] [--seed S] [--json] [--history FILE]
+  faults.py [--minutes M] [--faults N] [--seed S] [--json] [--history FILE]
 """
 
 import json
@@ -415,7 +415,8 @@ def run(arguments):
         }) for n in range(CALLERS)]
         wait_for("calls to be answered", lambda: history.answered > 100)
         begun = time.monotonic()
-        while time.monotonic() - begun < arguments.minutes * 60:
+        while (time.monotonic() - begun < arguments.minutes * 60
+               or sum(faults.counts.values()) < arguments.faults):
             assert not any(caller.failure for caller in callers), "a caller ended"
             faults.round()
             wanted = history.answered + dice.choice((20, 100, 400))
@@ -445,5 +446,6 @@ if __name__ == "__main__":
     enter()
     parser = parser_for(__doc__)
     parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--faults", type=int, default=0, help="at least so many, however long it takes")
     parser.add_argument("--history", help="where to write it; it is kept")
     sys.exit(main(run, parser))

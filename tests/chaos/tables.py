@@ -3,7 +3,8 @@
 Runs the chaos of failovers and of all faults, and writes the figures of each into docs/reliability.md, between
 its marks there. Exits 1, and writes nothing of a run that found anything wrong.
 
-  tables.py [--only failovers|faults] [--minutes M] [--kills N] [--freezes N] [--stops N] [--drains N] [--seed S]
+  tables.py [--only failovers|faults] [--kills N] [--freezes N] [--stops N] [--drains N] [--minutes M] [--faults N]
+            [--seed S]
 """
 
 import json
@@ -81,7 +82,7 @@ def failovers(arguments):
 
 
 def faults(arguments):
-    found = run("faults", "--seed", arguments.seed, "--minutes", arguments.minutes)
+    found = run("faults", "--seed", arguments.seed, "--minutes", arguments.minutes, "--faults", arguments.faults)
     yield (f"**{found['faults']} faults in {found['seconds']:.0f} s** (seed {found['seed']}), judged by "
            f"`holdfast-check`: {'; '.join(found['verdict'])}.")
     yield from ("", *fault_table(found))
@@ -100,6 +101,7 @@ if __name__ == "__main__":
     parser = parser_for(__doc__)
     parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--faults", type=int, default=300)
     for kind, times in (("kills", 100), ("freezes", 20), ("stops", 20), ("drains", 20)):
         parser.add_argument(f"--{kind}", type=int, default=times)
     main(parser.parse_args())
