@@ -286,7 +286,7 @@ class Faults:
         try:
             held = any(self.lost in s["members"] for s in self.cluster.client.shards())
             lost = next((n["replicaId"] for n in self.cluster.client.nodes()
-                         if n["name"] == node.name), None)
+                         if n.get("name") == node.name), None)
         except (RpcError, Unanswered, OSError):
             return
         if held or lost is None or not node.running():
