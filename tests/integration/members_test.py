@@ -44,7 +44,7 @@ class Members(ClusterTest):
         self.assertIn(reason, errors)
 
     def replica_of(self, node):
-        return next(n["replicaId"] for n in self.client.nodes() if n["name"] == node.name)
+        return next(n["replicaId"] for n in self.client.nodes() if n.get("name") == node.name)
 
     def held(self, replica):
         return sum(replica in s["members"] or s.get("learner") == replica
