@@ -1,11 +1,20 @@
 #include "node/io/heap.h"
 
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #define ARENAS_MAX     4
 #define MMAP_BYTES_MIN (1024 * 1024)
+
+/* A sanitizer has a heap of its own. That of the C library is not even set up then, and trimming it
+ * from two threads breaks it. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define HEAP_IS_OURS false
+#else
+#define HEAP_IS_OURS true
+#endif
 
 void heap_configure(void)
 {
@@ -31,7 +40,7 @@ uint64_t heap_trim_above(uint64_t resident_max)
 {
     uint64_t resident = resident_bytes();
 
-    if (resident <= resident_max)
+    if (resident <= resident_max || !HEAP_IS_OURS)
         return resident;
     (void)malloc_trim(0);
     return resident_bytes();
