@@ -12,7 +12,12 @@
  * from two threads breaks it. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define HEAP_IS_OURS false
-#else
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HEAP_IS_OURS false
+#endif
+#endif
+#ifndef HEAP_IS_OURS
 #define HEAP_IS_OURS true
 #endif
 
