@@ -58,6 +58,7 @@ static double read_lag(void *context)
     X(write_buffer,  "rocksdb.cur-size-all-mem-tables",           "holdfast_node_db_write_buffer_bytes",       "Rows that wait in the database's memory.") \
     X(block_cache,   "rocksdb.block-cache-usage",                 "holdfast_node_db_block_cache_bytes",        "Blocks of its files held in memory.") \
     X(merge_pending, "rocksdb.estimate-pending-compaction-bytes", "holdfast_node_db_compaction_pending_bytes", "Bytes that are still to be merged.") \
+    X(merges,        "rocksdb.num-running-compactions",           "holdfast_node_db_merges_running",           "Merges of the database's files under way.") \
     X(write_stopped, "rocksdb.is-write-stopped",                  "holdfast_node_db_write_stopped",            "1 while the database takes no more rows.")
 /* clang-format on */
 

@@ -79,10 +79,12 @@ BARS = [
         node_mib_max()),
     Bar("audit", "grants/s with a cut of all shards each second, to without",
         "holdfast.audited.64", RATE, ">=", 0.95, "holdfast.unaudited.64"),
-    Bar("scale", "grants/s, 2 million players, to 10 thousand", "holdfast.many.64", RATE,
-        ">=", 0.8, "holdfast.few.64"),
-    Bar("hour", "grants/s after an hour's log, to a fresh cluster", "holdfast.aged.64", RATE, ">=",
-        0.8, "holdfast.fresh.64"),
+    *(Bar(group, text + when, f"holdfast.{loaded}{figure}.64", RATE, ">=", 0.8,
+          f"holdfast.{plain}.64")
+      for group, text, loaded, plain in (
+          ("scale", "grants/s, 2 million players, to 10 thousand", "many", "few"),
+          ("hour", "grants/s after an hour's log, to a fresh cluster", "aged", "fresh"))
+      for figure, when in (("", ""), (".at_once", "; seconds after it was written at once"))),
 ]
 
 

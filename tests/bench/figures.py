@@ -67,6 +67,12 @@ class Bench:
                 break
         return min(results, key=lambda result: result["other_cpu_s"])
 
+    def settle(self):
+        """No cluster merges files any more: what others would be disturbed by."""
+        for store in self.stores.values():
+            if isinstance(store, Holdfast):
+                store.settle()
+
     def holdfast(self, name, op, connections, cluster="holdfast", **more):
         store = self.cluster(cluster)
         self.note(name, self.least_disturbed(
@@ -74,6 +80,7 @@ class Bench:
 
     def peer(self, name, kind, connections, depth=1):
         store = self.store(kind)
+        self.settle()
         self.note(name, self.least_disturbed(
             lambda: store.grant(connections, self.arguments.seconds, depth)))
 
@@ -119,6 +126,7 @@ def measure_transfer(bench):
     bench.holdfast("holdfast.transfer.64", "transfer", 64, stock=stock, players=players,
                    warm_up=max(1, seconds))
     redis = bench.store(Redis)
+    bench.settle()
     bench.note("redis.transfer.64", bench.least_disturbed(
         lambda: redis.transfer(64, seconds, stock)))
     bench.holdfast("holdfast.swap.64", "swap", 64, players=players, warm_up=max(1, seconds))
@@ -215,18 +223,27 @@ def measure_audit(bench):
         bench.holdfast(f"holdfast.{name}.64", "grant", 64, cluster=name)
 
 
-def measure_scale(bench):
-    """The same load on few and on many players: two clusters in alternation."""
-    for name, players in (("few", FEW_PLAYERS), ("many", bench.arguments.many_players)):
-        bench.cluster(name, players)
+def measure_beside(bench, plain, loaded, **of_loaded):
+    """Grants on a cluster that much was written to, at once and when its files are merged, beside a
+    plain one: in alternation, neither while the other one merges."""
+    if loaded not in bench.stores:
+        bench.cluster(loaded, **of_loaded)
+        bench.holdfast(f"holdfast.{loaded}.at_once.64", "grant", 64, cluster=loaded)
+    for name in (plain, loaded):
+        bench.settle()
         bench.holdfast(f"holdfast.{name}.64", "grant", 64, cluster=name)
+
+
+def measure_scale(bench):
+    """The same load on few and on many players."""
+    bench.cluster("few", FEW_PLAYERS)
+    measure_beside(bench, "few", "many", players=bench.arguments.many_players)
 
 
 def measure_hour(bench):
-    """A cluster with an hour's log behind it beside a fresh one."""
-    for name, grants in (("fresh", 0), ("aged", bench.arguments.aged_grants)):
-        bench.cluster(name, batched_grants=grants)
-        bench.holdfast(f"holdfast.{name}.64", "grant", 64, cluster=name)
+    """A cluster with an hour's log behind it, written in two minutes, beside a fresh one."""
+    bench.cluster("fresh")
+    measure_beside(bench, "fresh", "aged", batched_grants=bench.arguments.aged_grants)
 
 
 # In this order; those of LONG only when asked for.

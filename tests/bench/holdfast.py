@@ -97,6 +97,20 @@ class Holdfast:
             values += [float(line.split()[1]) for line in lines if line.split()[0] == name]
         return values
 
+    def merges(self):
+        """Whether a database still merges what was written."""
+        return any(self.metric("holdfast_node_db_merges_running")
+                   + self.metric("holdfast_node_db_compaction_pending_bytes"))
+
+    def settle(self):
+        """Until what was written is merged: three looks in a row that find nothing."""
+        quiet = 0
+        def is_quiet():
+            nonlocal quiet
+            quiet = 0 if self.merges() else quiet + 1
+            return quiet >= 3
+        wait_for(f"{self.name} to merge its files", is_quiet, 300, 0.2)
+
     def call(self, method, body, deadline_ms=10000):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
