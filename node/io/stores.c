@@ -17,8 +17,7 @@ static err open_db(const struct stores_options *options, const char *directory, 
     db.cache_bytes = options->block_cache_bytes;
     db.write_buffer_bytes = options->config->write_buffer_size;
     db.log = options->log;
-    if (hurry)
-        db.rate_bytes_per_s = 0;
+    db.rate_bytes_per_s = hurry ? 0 : options->config->database_rate;
     err e = db_open(&db, ret_db, text);
     if (e != ERR_OK)
         snprintf(ret_text, STORES_TEXT_BYTES, "database: %s", text);

@@ -33,7 +33,7 @@ struct db_config db_config_default(void)
     return (struct db_config){
         .cache_bytes = 64u * 1024u * 1024u,
         .write_buffer_bytes = 32u * 1024u * 1024u,
-        .rate_bytes_per_s = 32u * 1024u * 1024u,
+        .rate_bytes_per_s = 64u * 1024u * 1024u,
         .open_files_max = 256,
         .background_jobs = 2,
         .direct_io = true,
@@ -349,7 +349,14 @@ uint64_t db_property(struct db *db, const char *name)
 {
     uint64_t value = 0;
 
-    return rocksdb_property_int(db->rocks, name, &value) == 0 ? value : 0;
+    if (rocksdb_property_int(db->rocks, name, &value) == 0)
+        return value;
+    /* Some numbers it has as text alone, such as files at a level. */
+    char *text = rocksdb_property_value(db->rocks, name);
+    if (text != NULL)
+        value = strtoull(text, NULL, 10);
+    rocksdb_free(text);
+    return value;
 }
 
 static uint64_t file_count(struct db *db)

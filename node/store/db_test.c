@@ -716,6 +716,20 @@ static void merging_goes_behind_what_callers_wait_for(void **state)
     assert_int_equal(getpriority(PRIO_PROCESS, 0), own);
 }
 
+static void files_that_no_merge_took_in_are_counted(void **state)
+{
+    struct test *test = *state;
+
+    must_open(test);
+    assert_int_equal(db_property(test->db, "rocksdb.num-files-at-level0"), 0);
+    for (uint32_t i = 1; i <= 3; i++) {
+        write_rows(test->db, 1, 10, "x");
+        assert_int_equal(db_flush(test->db), ERR_OK);
+        assert_int_equal(db_property(test->db, "rocksdb.num-files-at-level0"), i);
+    }
+    assert_int_equal(db_property(test->db, "rocksdb.no-such-figure"), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -734,6 +748,7 @@ int main(void)
         TEST(staged_rows_become_the_shards_by_one_switch),
         TEST(what_was_staged_and_given_up_is_gone),
         TEST(shards_are_written_and_read_from_many_threads),
+        TEST(files_that_no_merge_took_in_are_counted),
         TEST(merging_goes_behind_what_callers_wait_for),
     };
 
