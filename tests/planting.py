@@ -45,8 +45,8 @@ class Copy:
                      "--", "--quiet"])
         return "" if built.returncode == 0 else built.stdout + built.stderr or "the build fails"
 
-    def patch(self, path, *options):
-        return run(["patch", "-s", "-p1", "--no-backup-if-mismatch", *options, "-i", str(path)],
+    def patch(self, path):
+        return run(["patch", "-s", "-p1", "--no-backup-if-mismatch", "-i", str(path)],
                    cwd=self.src).returncode == 0
 
     def plant(self, path, targets, hunt):
@@ -57,4 +57,4 @@ class Copy:
             said = self.build(*targets)
             return (False, f"DOES NOT BUILD: {said[-2000:]}") if said else hunt()
         finally:
-            self.patch(path, "-R")
+            self.refresh()  # A patch that fitted loosely need not come out where it went in.

@@ -113,6 +113,14 @@ def check_test(path):
         say(path, 1, "a test without an assertion")
 
 
+def check_patch(path):
+    """One that plants a mistake fits what it was made for, exactly: else it may change something else."""
+    fits = subprocess.run(["patch", "-s", "-p1", "-F0", "--dry-run", "-i", path], cwd=ROOT,
+                          capture_output=True, check=False)
+    if fits.returncode != 0:
+        say(path, 1, "does not fit the source any more")
+
+
 def check_readme(path):
     if (path.parent / "Chart.yaml").exists():  # A chart's README is its manual.
         return
@@ -126,6 +134,8 @@ for file in sorted(FILES):
         check_source(file)
         if file.stem.endswith("_test") and file.suffix == ".c":
             check_test(file)
+    elif file.suffix == ".patch":
+        check_patch(file)
     elif file.name == "README.md":
         check_readme(file)
 
