@@ -265,5 +265,11 @@ void fuzz_seed(struct fuzz_seeds *seeds)
                 ",\"items\":[{\"kind\":\"sword\"}]}");
     put_request(&all, METHOD_REVERSE, "{" OP SYSTEM "\"targetOpId\":\"claim:t\",\"reason\":\"r\"}");
     fuzz_seed_add(seeds, "reversed-grant", buf_slice(&all));
+    buf_clear(&all);
+    put_request(&all, METHOD_GRANT, "{" OP SYSTEM CURRENCY ",\"items\":[{\"kind\":\"sword\"}]}");
+    put_request(&all, METHOD_INVENTORY_TRANSFER,
+                "{\"playerId\":\"42\",\"opId\":\"claim:t\"," UNHELD
+                "\"toPlayerId\":\"43\",\"itemUids\":[\"" UID "\"]}");
+    fuzz_seed_add(seeds, "granted-and-given", buf_slice(&all));
     buf_deinit(&all);
 }
