@@ -28,7 +28,7 @@
     X(cache_size,          SIZE,     "0",                     0,       1099511627776, "bytes",     "rows and recent log entries kept in memory, heap overhead included; 0: a sixteenth of the machine's")  \
     X(block_cache_size,    SIZE,     "0",                     0,       1099511627776, "bytes",     "RocksDB's block cache; 0: a 64th of the machine's memory") \
     X(write_buffer_size,   SIZE,     "32MiB",                 1048576, 1073741824,    "bytes",     "RocksDB's write buffer") \
-    X(database_rate,       SIZE,     "64MiB",                 1048576, 1099511627776, "bytes",     "written a second by the database, its merging included, at most") \
+    X(database_rate,       SIZE,     "32MiB",                 1048576, 1099511627776, "bytes",     "written a second by the database, its merging included, at most") \
     X(log_segment_size,    SIZE,     "64MiB",                 4194304, 1073741824,    "bytes",     "size of one pre-written log file") \
     X(log_size_max,        SIZE,     "16GiB",                 8388608, 1099511627776, "bytes",     "the log may take this much disk") \
     X(log_lag_max,         DURATION, "2m",                    100,     86400000,      "ms",        "a replica silent for longer holds no log back; it gets a snapshot") \

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "node/store/db_private.h"
 #include "runtime/base/check.h"
@@ -18,7 +16,6 @@
 #define INFO_LOG_WARN    2
 #define MEMTABLES_MAX    2
 #define READ_TIER_MEMORY 1 /* kBlockCacheTier */
-#define MERGE_NICE       19
 /* Merging a few new files at a time rewrites what lies below them for each few: under a sustained
  * load that cost more than all else a node did. So they gather up to so many bytes; but cold reads
  * pay for each file, with a filter, so let a few large buffers make them. */
@@ -33,7 +30,7 @@ struct db_config db_config_default(void)
     return (struct db_config){
         .cache_bytes = 64u * 1024u * 1024u,
         .write_buffer_bytes = 32u * 1024u * 1024u,
-        .rate_bytes_per_s = 64u * 1024u * 1024u,
+        .rate_bytes_per_s = 32u * 1024u * 1024u,
         .open_files_max = 256,
         .background_jobs = 2,
         .direct_io = true,
@@ -145,27 +142,6 @@ static void set_merging(rocksdb_options_t *options, const struct db_config *conf
     rocksdb_options_set_max_background_jobs(options, (int)config->background_jobs);
 }
 
-static void *make_merge_threads(void *user)
-{
-    const uint32_t *count = user;
-    rocksdb_env_t *env = rocksdb_create_default_env();
-
-    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), MERGE_NICE);
-    rocksdb_env_set_low_priority_background_threads(env, (int)*count);
-    rocksdb_env_destroy(env);
-    return NULL;
-}
-
-/* Callers go before merging. Threads inherit the priority of the one that makes them. Those that
- * merge are the process's and live on: a second database finds them. */
-static void lower_merging(uint32_t count)
-{
-    pthread_t thread;
-
-    CHECK(pthread_create(&thread, NULL, make_merge_threads, &count) == 0);
-    CHECK(pthread_join(thread, NULL) == 0);
-}
-
 static void set_rate(struct db *db, const struct db_config *config)
 {
     if (config->rate_bytes_per_s == 0)
@@ -253,7 +229,6 @@ err db_open(const struct db_config *config, struct db **ret_db, char ret_text[DB
     db->directory = strdup(config->directory);
     CHECK(db->directory != NULL);
     CHECK(pthread_mutex_init(&db->lock, NULL) == 0);
-    lower_merging(config->background_jobs);
     set_options(db, config);
     db->rocks = rocksdb_open(db->options, config->directory, &error);
     while (error != NULL && relax(db, error)) {

@@ -39,7 +39,7 @@ struct db_config {
     bool direct_io;        /* Flush and compaction, where the file system has O_DIRECT. */
     const struct log *log; /* Outlives the db. */
 };
-/* 64 MiB cache, 2 x 32 MiB write buffers, 64 MiB/s, 256 files, 2 jobs, direct I/O. */
+/* 64 MiB cache, 2 x 32 MiB write buffers, 32 MiB/s, 256 files, 2 jobs, direct I/O. */
 struct db_config db_config_default(void);
 
 /* ERR_CORRUPT, ERR_IO: as above; `ret_text` says what RocksDB said. */

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -678,44 +677,6 @@ static void shards_are_written_and_read_from_many_threads(void **state)
     assert_int_equal(db_verify(test->db), ERR_OK);
 }
 
-/* Of the threads with this name the least nice one; 100: there is none. */
-static int least_nice(const char *name)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    const struct dirent *task;
-    int least = 100;
-
-    assert_non_null(tasks);
-    while ((task = readdir(tasks)) != NULL) {
-        char path[300];
-        char comm[32] = "";
-
-        snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
-        FILE *file = fopen(path, "re");
-        if (file == NULL)
-            continue;
-        if (fgets(comm, sizeof comm, file) == NULL)
-            comm[0] = '\0';
-        fclose(file);
-        int nice = getpriority(PRIO_PROCESS, (id_t)strtoul(task->d_name, NULL, 10));
-        if (strncmp(comm, name, strlen(name)) == 0 && nice < least)
-            least = nice;
-    }
-    closedir(tasks);
-    return least;
-}
-
-static void merging_goes_behind_what_callers_wait_for(void **state)
-{
-    struct test *test = *state;
-    int own = getpriority(PRIO_PROCESS, 0);
-
-    must_open(test);
-    assert_int_equal(least_nice("rocksdb:low"), 19);
-    assert_int_equal(least_nice("rocksdb:high"), own);
-    assert_int_equal(getpriority(PRIO_PROCESS, 0), own);
-}
-
 static void files_that_no_merge_took_in_are_counted(void **state)
 {
     struct test *test = *state;
@@ -749,7 +710,6 @@ int main(void)
         TEST(what_was_staged_and_given_up_is_gone),
         TEST(shards_are_written_and_read_from_many_threads),
         TEST(files_that_no_merge_took_in_are_counted),
-        TEST(merging_goes_behind_what_callers_wait_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
