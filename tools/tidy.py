@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+FILE_BYTES_MAX = 1024 * 1024
 FILE_LINES_MAX, FUNCTION_LINES_MAX, COLUMNS_MAX, FOLDER_README_LINES_MAX = 800, 70, 100, 30
 BANNED = re.compile(
     r"\b(strcpy|strcat|sprintf|vsprintf|strtok|gets|atoi|atol|rand|srand|localtime|gmtime)\s*\(")
@@ -130,6 +131,8 @@ def check_readme(path):
 
 
 for file in sorted(FILES):
+    if file.stat().st_size > FILE_BYTES_MAX:
+        say(file, 1, f"{file.stat().st_size} bytes: data, not source")
     if file.suffix in (".c", ".h"):
         check_source(file)
         if file.stem.endswith("_test") and file.suffix == ".c":
