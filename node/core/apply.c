@@ -9,10 +9,12 @@
 #include "node/core/arena_proto.h"
 #include "node/core/channel_row.h"
 #include "node/core/outcome_row.h"
+#include "node/core/player_row.h"
 #include "node/core/receipt.h"
 #include "node/core/refusal.h"
 #include "node/core/restore.h"
 #include "node/core/rows.h"
+#include "node/core/timers.h"
 #include "node/core/txn_part.h"
 #include "runtime/base/check.h"
 
@@ -154,6 +156,7 @@ struct step {
     bool is_new;          /* Nothing is stored under the op_id yet. */
     bool bound;           /* Its receipt was bound by this very entry. */
     bool asks;            /* It waits for its receipt's shard; nothing is done yet. */
+    bool unreadable;      /* The player's row cannot be read: it is never written. */
     struct damage damage; /* Found in this very entry: what was found elsewhere refuses nothing. */
     struct apply_context context;
     struct outcome *outcome;
@@ -202,28 +205,16 @@ static bool refuse_by_age(struct step *step)
 /* ERR_NEED: the player's row is not in memory. */
 static err player_load(struct step *step)
 {
-    struct row_key key;
-    struct slice row;
-
     if (step->op.entity.size == 0 || step->context.player != NULL)
         return ERR_OK;
-    row_key_player(&key, step->op.entity);
-    switch (state_find(step->applier->state, row_key_slice(&key), &row)) {
-    case STATE_MISSING:
-        need_add_key(step->context.need, row_key_slice(&key));
-        return ERR_NEED;
-    case STATE_ABSENT:
-        player_init(&step->player, step->op.entity);
-        break;
-    case STATE_PRESENT:
-        if (player_decode(row, step->op.entity, &step->applier->arena, &step->player) == ERR_OK)
-            break;
-        /* What a caller asked for can be refused; what the owner must do cannot. */
-        CHECK(step->method->route == METHOD_MUTATION);
-        player_init(&step->player, step->op.entity);
-        damage_note(step->context.damage, step->op.entity, "the player's row cannot be read");
-        break;
-    }
+    err e = player_row_load(step->applier->state, &step->applier->arena, step->op.entity,
+                            step->context.need, &step->player);
+    if (e == ERR_NEED)
+        return e;
+    step->unreadable = e != ERR_OK;
+    step->context.unreadable = step->unreadable;
+    if (step->unreadable)
+        damage_note(step->context.damage, step->op.entity, PLAYER_DAMAGE);
     step->context.player = &step->player;
     return ERR_OK;
 }
@@ -252,7 +243,8 @@ static void answer_stored(struct step *step, const struct outcome_row *row)
     } else if (row->state == OUTCOME_ROW_PENDING) {
         outcome->kind = OUTCOME_PENDING;
         if (row->method != METHOD_START_SESSION)
-            channel_ref_decode(body, &outcome->channel.destination, &outcome->channel.opened_seq);
+            (void)!channel_ref_decode(body, &outcome->channel.destination,
+                                      &outcome->channel.opened_seq); /* Else it waits in vain. */
     } else if (row->state == OUTCOME_ROW_REFUSED) {
         outcome_refused(step, body);
     } else {
@@ -298,6 +290,12 @@ static err deduplicate(struct step *step, bool *ret_done)
     err loaded = player_load(step);
     if (found == STATE_MISSING || loaded != ERR_OK)
         return ERR_NEED;
+    if (found == STATE_PRESENT && row.state == OUTCOME_ROW_UNREADABLE) {
+        (void)apply_damaged(&step->context, step->op.entity, OUTCOME_DAMAGE);
+        refuse_unstored(step);
+        *ret_done = true;
+        return ERR_OK;
+    }
     step->is_new = found == STATE_ABSENT;
     if (step->is_new) {
         *ret_done = refuse_new_but_old(step);
@@ -406,7 +404,7 @@ static void step_committed(struct step *step)
     if (identified && outcome->version > 0 && step->player.created_at_ms == 0)
         step->player.created_at_ms = step->entry->owner_ms;
     if (step->context.player != NULL && (identified || step->context.player_changed) &&
-        !(step->asks && outcome->version == 0))
+        !step->unreadable && !(step->asks && outcome->version == 0))
         player_store(step);
     if (pending) {
         outcome->kind = OUTCOME_PENDING;
@@ -447,6 +445,17 @@ static err handle(struct step *step)
     return step->handler->handle(&step->context, step->request, step->response);
 }
 
+/* What the owner has to do, again and again, cannot be done: it is not tried before a person has
+ * released the player. */
+static void stop_trying(struct step *step)
+{
+    if (step->method->route != METHOD_OWNER || step->op.entity.size == 0 || !step->damage.found)
+        return;
+    state_begin(step->applier->state);
+    timers_forget(&step->context, step->op.entity);
+    state_commit(step->applier->state);
+}
+
 static err evaluate(struct step *step)
 {
     struct applier *applier = step->applier;
@@ -460,6 +469,8 @@ static err evaluate(struct step *step)
     if (step->op.id.text.size > 0)
         step->player.version++;
     e = check_free(step);
+    if (e == ERR_OK && step->unreadable && step->method->route == METHOD_OWNER)
+        e = apply_damaged(&step->context, step->op.entity, PLAYER_DAMAGE);
     if (e == ERR_OK && step->context.player != NULL)
         e = authority_apply(&step->context, step->handler);
     if (e == ERR_OK)
@@ -476,6 +487,7 @@ static err evaluate(struct step *step)
     if (e == ERR_NEED)
         return e;
     step_refused(step);
+    stop_trying(step);
     return ERR_OK;
 }
 
@@ -504,8 +516,7 @@ static void unpack_request(struct step *step)
         state_prefetch(step->applier->state, row_key_slice(&key));
     }
     step->request = arena_unpack(&step->applier->arena, step->method->request, step->op.request);
-    CHECK(step->request != NULL);
-    if (step->handler->payload != NULL)
+    if (step->request != NULL && step->handler->payload != NULL)
         step->op.payload = step->handler->payload(
             &step->applier->arena, &step->op,
             arena_unpack(&step->applier->arena, step->method->request, step->op.request));
@@ -567,6 +578,43 @@ static bool refuse_restoring(struct step *step)
     return true;
 }
 
+/*
+ * An entry that this program cannot make sense of has no effect, here as on every replica: it is
+ * counted, operators are told, and the shard goes on. A replica that alone cannot read it differs
+ * from then on in its outcome hash, and is quarantined.
+ */
+static void entry_unapplied(struct step *step, const char *why)
+{
+    struct arena *arena = &step->applier->arena;
+
+    damage_note(&step->applier->damage, step->op.entity, why);
+    (void)refuse(arena, &step->refusal, CODE(INTERNAL), "",
+                 "the log's entry cannot be applied: %s; nothing was done", why);
+    step->outcome->unapplied = true;
+    refuse_unstored(step);
+}
+
+/* False: this program knows no such operation, and the entry was skipped. */
+static bool operation_open(struct step *step)
+{
+    const struct applier *applier = step->applier;
+
+    if (op_decode(step->entry->body, &step->op) != ERR_OK) {
+        step->op = (struct op){ 0 };
+        entry_unapplied(step, "an entry of the log is malformed");
+        return false;
+    }
+    step->op.shard_count = applier->shard_count;
+    step->method = method_find(step->op.method);
+    step->handler = handler_find(applier->handlers, step->op.method);
+    if (step->method == NULL || step->handler == NULL || step->handler->handle == NULL) {
+        entry_unapplied(step, "an entry of the log is of an unknown method");
+        return false;
+    }
+    return true;
+}
+
+
 static err apply_operation(struct applier *applier, const struct entry *entry, struct need *need,
                            struct outcome *outcome)
 {
@@ -574,12 +622,8 @@ static err apply_operation(struct applier *applier, const struct entry *entry, s
     bool done = false;
     err e = ERR_OK;
 
-    CHECK(op_decode(entry->body, &step.op) == ERR_OK);
-    step.op.shard_count = applier->shard_count;
-    step.method = method_find(step.op.method);
-    step.handler = handler_find(applier->handlers, step.op.method);
-    CHECK(step.method != NULL);
-    CHECK(step.handler != NULL && step.handler->handle != NULL);
+    if (!operation_open(&step))
+        return ERR_OK;
     outcome->method = step.op.method;
     outcome->entity = step.op.entity;
     step.context = (struct apply_context){
@@ -592,6 +636,7 @@ static err apply_operation(struct applier *applier, const struct entry *entry, s
         .dot = entry->dot,
         .owner_ms = entry->owner_ms,
         .shard = applier->shard,
+        .version = version_in_force(applier),
         .refusal = &step.refusal,
         .freed = &step.freed,
         .decided = &step.decided,
@@ -600,17 +645,21 @@ static err apply_operation(struct applier *applier, const struct entry *entry, s
         .handlers = applier->handlers,
     };
     unpack_request(&step);
+    if (step.request == NULL) {
+        entry_unapplied(&step, "the request of an entry of the log is malformed");
+        return ERR_OK;
+    }
     if (refuse_restoring(&step))
         return ERR_OK;
     if (step.op.id.text.size > 0)
         e = deduplicate(&step, &done);
-    if (e != ERR_OK || done)
-        return e;
-    if (!refuse_held_back(&step))
+    else
+        e = player_load(&step);
+    if (e == ERR_OK && !done && !refuse_held_back(&step))
         e = evaluate(&step);
     if (e == ERR_OK && step.damage.found)
         applier->damage = step.damage;
-    if (e == ERR_OK)
+    if (e == ERR_OK && !done)
         note_pruned(&step);
     return e;
 }
@@ -633,8 +682,10 @@ static void apply_cut(struct applier *applier, const struct entry *entry)
     struct reader reader = reader_from(entry->body);
     uint64_t cut_id = read_u64(&reader);
 
-    CHECK(reader_finish(&reader) == ERR_OK);
-    audit_cut(&applier->meta, cut_id);
+    if (reader_finish(&reader) == ERR_OK)
+        audit_cut(&applier->meta, cut_id);
+    else
+        damage_note(&applier->damage, (struct slice){ 0 }, "a cut in the log is malformed");
 }
 
 /* Where replicas' outcomes differ, this differs from here on. */

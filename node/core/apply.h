@@ -12,8 +12,9 @@
 #include "node/core/handler.h"
 
 /* What this program can apply; raised with every change of what an entry does. A binary applies
- * this version and the one before (DESIGN section 4, Determinism). */
-#define APPLY_VERSION 1u
+ * this version and the one before (DESIGN section 4, Determinism).
+ * 2: outcomes of transactions, and ledger entries of mail from the system, tell what is reserved. */
+#define APPLY_VERSION 2u
 /* With HOLDFAST_DEBUG_INJECT alone, for tests of upgrades: it dates the outcomes that it keeps a
  * millisecond later. */
 #define APPLY_VERSION_TEST (APPLY_VERSION + 1u)
@@ -66,6 +67,7 @@ struct outcome {
     struct slice entity; /* Inside the entry. */
     bool waits;          /* REFUSED: a StartSession WAIT that may be queued, then proposed again. */
     bool stale_write;    /* REFUSED: SESSION_LOST, a fenced writer. */
+    bool unapplied;      /* REFUSED: this program cannot make sense of the entry. */
     bool session_freed;  /* Waiters of `entity` (or, if empty, of the shard) may go on. */
     /* A steal that was pending is decided by this entry (EndSession, SessionDue): the claimant's
      * operation id and its outcome body. Empty when none. */
@@ -81,7 +83,7 @@ struct outcome {
 /*
  * Applies the next entry: entries must come in order, each once.
  * ERR_NEED: `need` lists the missing rows; nothing changed; call again once they are loaded.
- * Any other error is a broken invariant (CHECK).
+ * An entry that cannot be read is skipped: outcome->unapplied. There are no other errors.
  */
 NODISCARD err applier_apply(struct applier *applier, const struct entry *entry, struct need *need,
                             struct outcome *ret_outcome);
@@ -101,14 +103,20 @@ NODISCARD err applier_read(struct applier *applier, uint32_t method, struct slic
                            uint64_t now_unix_ms, struct arena *arena, struct need *need,
                            struct buf *out, struct refusal *ret_refusal);
 
+/* A StartSession that was committed. */
+struct granted {
+    struct slice operation; /* Its op body, which says what sections it asked for. */
+    struct slice answer;    /* The response's bytes so far, with its token. */
+};
+
 /*
- * StartSession: after the answer of a committed one (`answer`: the response's bytes so far, with
- * its token), appends the response's profile field to `out`, read now: the sections that the
- * operation asked for (`op_body`). Appends nothing when the token is no longer current.
- * ERR_NEED: section rows are missing.
+ * Appends the profile field of the response to `out`, read now. Appends nothing when the token is
+ * no longer current.
+ * ERR_NEED: section rows are missing. ERR_CONFLICT: a row cannot be read, `ret_refusal` says which.
  */
-NODISCARD err applier_profile_append(struct applier *applier, struct slice op_body,
-                                     struct slice answer, struct need *need, struct buf *out);
+NODISCARD err applier_profile_append(struct applier *applier, const struct granted *granted,
+                                     struct need *need, struct refusal *ret_refusal,
+                                     struct buf *out);
 
 /* RenewTokens: the op bodies (u32 length + bytes, repeated; SessionHold) for tokens in this
  * request that are current and still GRANTED. Player rows are in memory: the read just ran. */

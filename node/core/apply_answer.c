@@ -60,10 +60,14 @@ void apply_answer(const struct outcome *outcome, uint32_t replicas_fsynced, stru
     buf_append(out, outcome->body.data, outcome->body.size);
 }
 
-static struct read_context scratch_context(struct applier *applier, struct need *need)
+/* `refusal`: what a row that cannot be read is answered with. */
+static struct read_context scratch_context(struct applier *applier, struct need *need,
+                                           struct refusal *refusal)
 {
     arena_reset(&applier->scratch);
     return (struct read_context){
+        .refusal = refusal,
+        .damage = &applier->damage,
         .arena = &applier->scratch,
         .state = applier->state,
         .meta = &applier->meta,
@@ -73,28 +77,30 @@ static struct read_context scratch_context(struct applier *applier, struct need 
     };
 }
 
-err applier_profile_append(struct applier *applier, struct slice op_body, struct slice answer,
-                           struct need *need, struct buf *out)
+err applier_profile_append(struct applier *applier, const struct granted *granted,
+                           struct need *need, struct refusal *ret_refusal, struct buf *out)
 {
-    struct read_context context = scratch_context(applier, need);
+    struct read_context context = scratch_context(applier, need, ret_refusal);
     struct player player;
     struct incarnation incarnation;
     uint64_t fence;
     struct op op;
     Holdfast__V1__Profile *profile;
 
-    CHECK(op_decode(op_body, &op) == ERR_OK);
+    CHECK(op_decode(granted->operation, &op) == ERR_OK);
     CHECK(op.method == METHOD_START_SESSION);
+    context.entity = op.entity;
     Holdfast__V1__StartSessionRequest *request = (Holdfast__V1__StartSessionRequest *)arena_unpack(
         context.arena, &holdfast__v1__start_session_request__descriptor, op.request);
     Holdfast__V1__StartSessionResponse *response =
         (Holdfast__V1__StartSessionResponse *)arena_unpack(
-            context.arena, &holdfast__v1__start_session_response__descriptor, answer);
-    CHECK(request != NULL && response != NULL);
-    CHECK(token_parse(slice_from_text(response->token), &incarnation, &fence) == ERR_OK);
-    context.entity = op.entity;
+            context.arena, &holdfast__v1__start_session_response__descriptor, granted->answer);
+    CHECK(request != NULL);
+    if (response == NULL ||
+        token_parse(slice_from_text(response->token), &incarnation, &fence) != ERR_OK)
+        return read_damaged(&context, "the outcome of a StartSession cannot be read");
     need->load_generation = state_load_generation(applier->state);
-    err e = player_read(&context, &player);
+    err e = player_row_read(&context, &player);
     if (e != ERR_OK)
         return e;
     if (!session_is_current(&player.session, &applier->meta, incarnation, fence))
@@ -109,7 +115,8 @@ err applier_profile_append(struct applier *applier, struct slice op_body, struct
 void applier_renew_holds(struct applier *applier, struct slice request, struct buf *out_bodies)
 {
     struct need unused = { 0 };
-    struct read_context context = scratch_context(applier, &unused);
+    struct refusal refusal;
+    struct read_context context = scratch_context(applier, &unused, &refusal);
     struct incarnation incarnation;
     struct player player;
     struct buf body = { 0 };
@@ -127,7 +134,7 @@ void applier_renew_holds(struct applier *applier, struct slice request, struct b
         if (player_id_check(slice_from_text(token->player_id)) != ERR_OK)
             continue;
         context.entity = entity_of_player(context.arena, token->player_id);
-        if (player_read(&context, &player) != ERR_OK || player.session.state != SESSION_GRANTED ||
+        if (player_row_read(&context, &player) != ERR_OK || player.session.state != SESSION_GRANTED ||
             !session_is_current(&player.session, &applier->meta, incarnation, token->fence))
             continue;
         hold.player_id = token->player_id;
@@ -143,12 +150,13 @@ void applier_renew_holds(struct applier *applier, struct slice request, struct b
 bool applier_session_held(struct applier *applier, struct slice entity, uint64_t now_unix_ms)
 {
     struct need unused = { 0 };
-    struct read_context context = scratch_context(applier, &unused);
+    struct refusal refusal;
+    struct read_context context = scratch_context(applier, &unused, &refusal);
     struct player player;
 
     (void)now_unix_ms; /* Sessions change by entries only, never by a clock that is read here. */
     context.entity = entity;
-    bool held = player_read(&context, &player) == ERR_OK &&
+    bool held = player_row_read(&context, &player) == ERR_OK &&
                 session_is_live(&player.session, &applier->meta);
     need_deinit(&unused);
     return held;

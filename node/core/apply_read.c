@@ -6,6 +6,7 @@
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
 #include "node/core/text_rule.h"
+#include "node/core/timers.h"
 #include "runtime/base/check.h"
 
 #define DUE_ASK_MS 50u
@@ -123,14 +124,6 @@ err applier_read(struct applier *applier, uint32_t method, struct slice request,
     return ERR_OK;
 }
 
-static bool take_first(void *context, struct slice key, struct slice value)
-{
-    struct timer_row *timer = context;
-
-    CHECK(timer_row_decode(key, value, timer) == ERR_OK);
-    return false;
-}
-
 static void reservation_due(struct applier *applier, const struct player *player, uint64_t seq,
                             struct buf *out)
 {
@@ -145,14 +138,11 @@ static void reservation_due(struct applier *applier, const struct player *player
 /* The earliest timer, if it is due; *next_ms follows it otherwise. */
 static bool timer_due(struct applier *applier, uint64_t unix_ms, struct buf *out, uint64_t *next_ms)
 {
-    struct state_range first = { .prefix = SLICE_LITERAL("t"), .limit = 1 };
     struct timer_row timer = { 0 };
-    struct need unused = { 0 };
     Holdfast__Internal__V1__SessionDueRequest due =
         HOLDFAST__INTERNAL__V1__SESSION_DUE_REQUEST__INIT;
 
-    CHECK(state_range_visit(applier->state, &first, &unused, take_first, &timer) == ERR_OK);
-    if (timer.entity.size == 0)
+    if (!timers_first(applier->state, &applier->damage, &timer))
         return false;
     if (timer.due_ms > unix_ms) {
         if (timer.due_ms < *next_ms)

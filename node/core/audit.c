@@ -17,8 +17,10 @@ static void settled_told(struct auditor *auditor, struct slice note, int sign)
         struct cut *cut = &auditor->meta->cuts[i];
         if (cut->id == 0 || opened_cut >= cut->id)
             continue;
-        CHECK(sign < 0 || cut->open > 0);
-        cut->open = sign > 0 ? cut->open - 1 : cut->open + 1;
+        if (sign < 0)
+            cut->open++;
+        else if (cut->open > 0) /* Rows that a person removed were counted, too. */
+            cut->open--;
         if (applied && decided_cut < cut->id)
             (void)totals_record(&cut->totals, record, -sign);
     }

@@ -10,7 +10,6 @@
 #include "node/core/rows.h"
 #include "node/core/text_rule.h"
 #include "node/core/txn_member.h"
-#include "runtime/base/check.h"
 
 #define DECISION(name) HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_##name
 
@@ -106,7 +105,6 @@ static err mail_decide(struct delivery *d, uint32_t place,
         result->refusal = (Holdfast__V1__ErrorDetail *)arena_unpack(
             context->arena, &holdfast__v1__error_detail__descriptor,
             refusal_pack(context->refusal, context->arena));
-        CHECK(result->refusal != NULL);
     }
     return ERR_OK;
 }
@@ -126,9 +124,35 @@ static err credit_decide(struct delivery *d, uint32_t place,
         e = receipt_decide(d->context, credit, result);
     else
         e = mail_decide(d, place, credit, result);
-    if (e == ERR_OK)
+    if (e == ERR_OK && result->decision != DECISION(HELD))
         record(d, &credit->payload_hash, result);
     return e;
+}
+
+/* What cannot be refused, and meets a row that cannot be read, is not decided until a person has
+ * repaired that: its sender keeps it, and asks again from time to time. */
+static err credit_decide_or_hold(struct delivery *d, uint32_t place,
+                                 Holdfast__Internal__V1__ChannelCredit *credit,
+                                 Holdfast__Internal__V1__ChannelResult *result)
+{
+    uint32_t mark = state_mark(d->context->state);
+    err e = credit_decide(d, place, credit, result);
+
+    if (e == ERR_OK || e == ERR_NEED)
+        return e;
+    state_rollback_to(d->context->state, mark);
+    result->decision = DECISION(HELD);
+    return ERR_OK;
+}
+
+static void hold_unreadable(struct delivery *d, uint64_t seq,
+                            Holdfast__Internal__V1__ChannelResult *result)
+{
+    (void)apply_damaged(d->context, (struct slice){ 0 },
+                        arena_printf(d->context->arena,
+                                     "decision %llu of the inbox from shard %u cannot be read",
+                                     (unsigned long long)seq, d->source));
+    result->decision = DECISION(HELD);
 }
 
 /* `credit` NULL: a cancel. */
@@ -147,13 +171,16 @@ static err decide(struct delivery *d, uint64_t seq, uint32_t place,
     case STATE_MISSING:
         return ERR_NEED;
     case STATE_PRESENT:
-        repeat(stored, credit, result);
+        if (stored != NULL)
+            repeat(stored, credit, result);
+        else
+            hold_unreadable(d, seq, result);
         return ERR_OK;
     case STATE_ABSENT:
         break;
     }
     if (credit != NULL)
-        return credit_decide(d, place, credit, result);
+        return credit_decide_or_hold(d, place, credit, result);
     result->decision = DECISION(CANCELLED);
     record(d, NULL, result);
     return ERR_OK;
@@ -206,6 +233,8 @@ err channel_deliver(struct apply_context *context,
         channel_in_find(context->state, context->arena, d.source, context->need, &stands);
     if (found == STATE_MISSING)
         return ERR_NEED;
+    if (found == STATE_PRESENT && stands == NULL)
+        return channel_damaged(context, false, d.source);
     if (found == STATE_ABSENT)
         stands = &fresh;
     const Holdfast__Internal__V1__ChannelInRow before = *stands;

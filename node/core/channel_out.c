@@ -5,6 +5,7 @@
 #include "idl/method.h"
 #include "node/core/apply_internal.h"
 #include "node/core/arena_proto.h"
+#include "node/core/outcome_row.h"
 #include "node/core/refusal.h"
 #include "node/core/text_rule.h"
 #include "runtime/base/check.h"
@@ -97,6 +98,8 @@ static err stands_find(struct apply_context *context, uint32_t destination,
 
     if (found == STATE_MISSING)
         return ERR_NEED;
+    if (found == STATE_PRESENT && *ret_stands == NULL)
+        return channel_damaged(context, true, destination);
     if (found == STATE_ABSENT)
         *ret_stands = (Holdfast__Internal__V1__ChannelOutRow *)arena_message(
             context->arena, &holdfast__internal__v1__channel_out_row__descriptor);
@@ -187,9 +190,8 @@ err channel_record_cancel(struct apply_context *context, uint32_t destination, u
 
     if (found == STATE_MISSING)
         return ERR_NEED;
-    CHECK(found == STATE_PRESENT);
     if (row == NULL)
-        return ERR_OK; /* It cannot be read: it stays as it is. */
+        return ERR_OK; /* It cannot be read, or is gone: it stays as it is. */
     row->cancel = true;
     outbox_store(context, destination, row);
     context->channel->several = true;
@@ -202,12 +204,14 @@ err channel_cancel(struct apply_context *context, struct slice ref)
     uint32_t destination;
     uint64_t seq;
 
-    channel_ref_decode(ref, &destination, &seq);
+    if (!channel_ref_decode(ref, &destination, &seq))
+        return apply_damaged(context, context->op->entity, OUTCOME_DAMAGE);
     enum state_found found =
         outbox_find(context->state, context->arena, destination, seq, context->need, &row);
     if (found == STATE_MISSING)
         return ERR_NEED;
-    CHECK(found == STATE_PRESENT); /* It stands while its operation is PENDING. */
+    if (found == STATE_ABSENT) /* It stands while its operation is PENDING. */
+        return apply_damaged(context, context->op->entity, OUTBOX_DAMAGE);
     context->pending = true;
     context->channel->destination = destination;
     context->channel->opened_seq = seq;
@@ -227,7 +231,7 @@ struct slice channel_answer_body(struct arena *arena, const Holdfast__Internal__
     size_t size = strlen(mail_id);
     uint8_t *bytes = arena_alloc(arena, response.size + size + 2);
 
-    CHECK(size < 0x80);
+    CHECK(size < 0x80); /* Decisions without a mail id are not logged, nor applied. */
     if (response.size > 0)
         memcpy(bytes, response.data, response.size);
     bytes[response.size] = FIELD_MAIL_ID << 3 | 2;

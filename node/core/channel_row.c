@@ -1,11 +1,13 @@
 #include "node/core/channel_row.h"
 
 #include "node/core/arena_proto.h"
+#include "node/core/mailbox.h"
 #include "node/core/rows.h"
-#include "runtime/base/check.h"
+#include "node/core/text_rule.h"
 
 #define CHANNEL_REF_BYTES 12u
 
+/* PRESENT with *ret NULL: the row cannot be read. */
 static enum state_found find(struct state *state, struct arena *arena, const struct row_key *key,
                              struct need *need, const ProtobufCMessageDescriptor *type,
                              ProtobufCMessage **ret)
@@ -15,10 +17,8 @@ static enum state_found find(struct state *state, struct arena *arena, const str
 
     if (found == STATE_MISSING && need != NULL)
         need_add_key(need, row_key_slice(key));
-    if (found == STATE_PRESENT) {
+    if (found == STATE_PRESENT)
         *ret = arena_unpack(arena, type, value);
-        CHECK(*ret != NULL);
-    }
     return found;
 }
 
@@ -46,6 +46,36 @@ enum state_found channel_in_find(struct state *state, struct arena *arena, uint3
     FIND(channel_in_row);
 }
 
+/* What is relied on when it is settled. */
+static bool operation_is_sound(const Holdfast__Internal__V1__OutboxRow *row)
+{
+    const Holdfast__Internal__V1__ChannelCredit *credit = row->credit;
+    struct op_id id;
+    const char *why;
+    struct op op;
+
+    if (credit->receipt != NULL)
+        return op_decode((struct slice){ row->operation.data, row->operation.len }, &op) ==
+                   ERR_OK &&
+               op.entity.size > 0 && op.id.text.size > 0;
+    return row->mail_return || op_id_parse(slice_from_text(credit->op_id), &id, &why) == ERR_OK;
+}
+
+static bool outbox_row_is_sound(const Holdfast__Internal__V1__OutboxRow *row, uint64_t seq)
+{
+    const Holdfast__Internal__V1__ChannelCredit *credit = row->credit;
+
+    if (credit == NULL || credit->seq != seq)
+        return false;
+    int kinds = (credit->mail != NULL) + (credit->prepare != NULL) + (credit->finish != NULL) +
+                (credit->receipt != NULL);
+    if (kinds != 1 || (credit->mail != NULL && !mail_is_sound(credit->mail)) ||
+        (credit->prepare != NULL && credit->prepare->txn == NULL) ||
+        (credit->finish != NULL && credit->finish->txn == NULL))
+        return false;
+    return player_id_check(slice_from_text(row->player_id)) == ERR_OK && operation_is_sound(row);
+}
+
 enum state_found outbox_find(struct state *state, struct arena *arena, uint32_t destination,
                              uint64_t seq, struct need *need,
                              Holdfast__Internal__V1__OutboxRow **ret)
@@ -60,7 +90,7 @@ enum state_found outbox_find(struct state *state, struct arena *arena, uint32_t 
         need_add_key(need, row_key_slice(&key));
     if (found == STATE_PRESENT)
         *ret = (void *)arena_unpack(arena, &holdfast__internal__v1__outbox_row__descriptor, value);
-    if (*ret != NULL && (*ret)->credit == NULL)
+    if (*ret != NULL && !outbox_row_is_sound(*ret, seq))
         *ret = NULL;
     return found;
 }
@@ -81,9 +111,24 @@ enum state_found outbox_look(struct state *state, uint32_t destination, uint64_t
 enum state_found inbox_find(struct state *state, struct arena *arena, uint32_t source, uint64_t seq,
                             struct need *need, Holdfast__Internal__V1__InboxRow **ret)
 {
+    ProtobufCMessage *message = NULL;
     struct row_key key;
+
     row_key_inbox(&key, source, seq);
-    FIND(inbox_row);
+    enum state_found found = find(state, arena, &key, need,
+                                  &holdfast__internal__v1__inbox_row__descriptor, &message);
+    *ret = (Holdfast__Internal__V1__InboxRow *)message;
+    if (*ret != NULL && (*ret)->result == NULL)
+        *ret = NULL;
+    return found;
+}
+
+err channel_damaged(struct apply_context *context, bool outgoing, uint32_t shard)
+{
+    return apply_damaged(context, (struct slice){ 0 },
+                         arena_printf(context->arena, "the row of the channel %s shard %u cannot "
+                                                      "be read",
+                                      outgoing ? "to" : "from", shard));
 }
 
 static void store(struct apply_context *context, const struct row_key *key,
@@ -143,9 +188,11 @@ struct slice channel_ref_encode(struct arena *arena, uint32_t destination, uint6
     return (struct slice){ bytes, CHANNEL_REF_BYTES };
 }
 
-void channel_ref_decode(struct slice body, uint32_t *ret_destination, uint64_t *ret_seq)
+bool channel_ref_decode(struct slice body, uint32_t *ret_destination, uint64_t *ret_seq)
 {
-    CHECK(body.size == CHANNEL_REF_BYTES);
+    if (body.size != CHANNEL_REF_BYTES || load_u32(body.data) > UINT16_MAX)
+        return false;
     *ret_destination = load_u32(body.data);
     *ret_seq = load_u64(body.data + 4);
+    return true;
 }

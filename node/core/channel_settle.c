@@ -7,6 +7,7 @@
 #include "node/core/goods.h"
 #include "node/core/mailbox.h"
 #include "node/core/outcome_row.h"
+#include "node/core/player_row.h"
 #include "node/core/receipt.h"
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
@@ -73,25 +74,15 @@ struct settlement {
     bool told; /* `settled` is for whoever waits. */
 };
 
-static err player_load(struct settlement *s, struct player *ret_player)
+/* A player whose row cannot be read gets its goods back as mail, which it claims once the row is
+ * repaired. */
+static err refund_as_mail(struct settlement *s)
 {
-    struct row_key key;
-    struct slice value;
+    Holdfast__V1__Mail *mail = s->row->credit->mail;
 
-    row_key_player(&key, s->op.entity);
-    switch (state_find(s->context.state, row_key_slice(&key), &value)) {
-    case STATE_MISSING:
-        need_add_key(s->context.need, row_key_slice(&key));
-        return ERR_NEED;
-    case STATE_ABSENT:
-        CHECK(false); /* Its goods were taken from it. */
-        break;
-    case STATE_PRESENT:
-        CHECK(player_decode(arena_copy(s->context.arena, value), s->op.entity, s->context.arena,
-                            ret_player) == ERR_OK);
-        break;
-    }
-    return ERR_OK;
+    mail->returned = true;
+    mail->expires_at_ms = 0;
+    return mailbox_put(&s->context, s->op.entity, mail, s->place, UINT32_MAX);
 }
 
 /* Its goods come back, if they were refused; large ones are on their way no more. */
@@ -103,7 +94,9 @@ static err player_follow(struct settlement *s, bool applied)
 
     if (goods_are_none(mail) || (applied && !goods_are_large(mail)))
         return ERR_OK;
-    err e = player_load(s, &player);
+    err e = player_row_apply(&s->context, s->op.entity, &player);
+    if (e == ERR_CONFLICT)
+        return applied ? ERR_OK : refund_as_mail(s);
     if (e != ERR_OK)
         return e;
     s->context.player = &player;
@@ -152,13 +145,16 @@ static err outcome_settle(struct settlement *s, bool applied)
     bool cancelled =
         s->result->decision == HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_CANCELLED;
 
-    CHECK(op_id_of(s->row->credit->op_id, &s->op.id));
+    (void)op_id_of(s->row->credit->op_id, &s->op.id); /* It was checked when the row was read. */
     enum state_found found =
         outcome_row_find(s->context.state, s->op.entity, &s->op.id, s->context.need, &row);
     if (found == STATE_MISSING)
         return ERR_NEED;
-    CHECK(found == STATE_PRESENT); /* Not pruned while it is PENDING. */
-    CHECK(row.state == OUTCOME_ROW_PENDING);
+    /* Not pruned while it is PENDING; so it is damaged, and whoever asks for it is told that. */
+    if (found == STATE_ABSENT || row.state != OUTCOME_ROW_PENDING) {
+        damage_note(s->context.damage, s->op.entity, OUTCOME_DAMAGE);
+        return ERR_OK;
+    }
     struct slice body = applied ? channel_answer_body(s->context.arena, s->row, s->result->mail_id)
                                 : refused_body(s);
     s->told = true;
@@ -193,13 +189,13 @@ static err settle(struct settlement *s)
 
     if (s->row->credit->prepare != NULL)
         return txn_vote(&s->context, s->row, s->result, s->settled, &s->told);
-    if (s->row->credit->finish != NULL) {
-        CHECK(applied); /* Those who voted for it cannot refuse. */
-        return ERR_OK;
-    }
+    if (s->row->credit->finish != NULL) /* Those who voted for it cannot refuse. */
+        return applied ? ERR_OK
+                       : apply_damaged(&s->context, (struct slice){ 0 },
+                                       "a member refused to finish what it voted for");
     if (s->row->credit->receipt != NULL) {
         e = receipt_settle(&s->context, s->row, s->result, s->place, s->settled);
-        s->told = e == ERR_OK;
+        s->told = e == ERR_OK && s->settled->method != 0;
         return e;
     }
     s->op.entity = entity_of_player(s->context.arena, s->row->player_id);
@@ -261,8 +257,7 @@ static void record_remove(struct apply_context *context, uint32_t destination, u
     } else {
         state_delete(context->state, row_key_slice(&key));
     }
-    CHECK(context->meta->outbox_open > 0);
-    context->meta->outbox_open--;
+    damage_count_down(context->damage, &context->meta->outbox_open, 1);
 }
 
 static err settle_item(struct apply_context *context, uint32_t place,
@@ -297,6 +292,30 @@ static err settle_item(struct apply_context *context, uint32_t place,
     return ERR_OK;
 }
 
+/* One that meets a row which cannot be read has no effect: its record stays open, and the others are
+ * settled. ERR_NEED: nor has it then, since the next item may be another vote on the same
+ * transaction. */
+static err settle_or_leave(struct apply_context *context, uint32_t place,
+                           Holdfast__Internal__V1__ChannelOutRow *stands,
+                           const Holdfast__Internal__V1__SettleItem *item)
+{
+    uint32_t mark = state_mark(context->state);
+    struct channel_effect effect = *context->channel;
+    uint64_t open = context->meta->outbox_open;
+    uint64_t operations = context->meta->operation_count;
+    uint64_t watermark = stands->watermark;
+
+    err e = settle_item(context, place, stands, item);
+    if (e == ERR_OK)
+        return ERR_OK;
+    state_rollback_to(context->state, mark);
+    *context->channel = effect;
+    context->meta->outbox_open = open;
+    context->meta->operation_count = operations;
+    stands->watermark = watermark;
+    return e == ERR_NEED ? e : ERR_OK;
+}
+
 /* One channel's decisions; *place numbers the items of the whole entry. */
 static err settle_one(struct apply_context *context, uint32_t *place,
                       const Holdfast__Internal__V1__SettleRequest *request)
@@ -309,23 +328,21 @@ static err settle_one(struct apply_context *context, uint32_t *place,
         channel_out_find(context->state, context->arena, destination, context->need, &stands);
     if (found == STATE_MISSING)
         return ERR_NEED;
-    CHECK(found == STATE_PRESENT);
+    if (stands == NULL) { /* Nothing can leave the channel; what else the entry settles can. */
+        (void)channel_damaged(context, true, destination);
+        *place += (uint32_t)request->n_items;
+        return ERR_OK;
+    }
     context->channel->destination = destination;
     for (size_t i = 0; i < request->n_items; i++) {
-        uint32_t mark = state_mark(context->state);
-        err e = settle_item(context, (*place)++, stands, request->items[i]);
-        if (e == ERR_OK)
-            continue;
-        /* Go on, so that every missing row is noted; but not with half of this one: the next item
-         * may be another vote on the same transaction. */
-        state_rollback_to(context->state, mark);
-        result = e;
+        err e = settle_or_leave(context, (*place)++, stands, request->items[i]);
+        if (e != ERR_OK)
+            result = e; /* Go on, so that every missing row is noted. */
     }
     /* A decision opens records, to this destination too. */
     uint64_t watermark = stands->watermark;
     if (result == ERR_OK)
-        CHECK(channel_out_find(context->state, context->arena, destination, NULL, &stands) ==
-              STATE_PRESENT);
+        (void)channel_out_find(context->state, context->arena, destination, NULL, &stands);
     stands->watermark = watermark;
     if (result == ERR_OK)
         result = watermark_follow(context, destination, stands);

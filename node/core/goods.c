@@ -6,7 +6,8 @@
 #include "node/core/refusal.h"
 #include "runtime/base/check.h"
 
-#define SENT_RETRY_MS 200u
+#define SENT_RETRY_MS   200u
+#define PLACES_RETRY_MS 200u
 
 Holdfast__V1__Item *goods_item_message(struct arena *arena, const struct item_row *item)
 {
@@ -33,6 +34,17 @@ struct item_row goods_item_row(const Holdfast__V1__Item *item)
 
     CHECK(item_uid_parse(slice_from_text(item->uid), row.uid) == ERR_OK);
     return row;
+}
+
+err goods_places_check(struct apply_context *context, size_t count)
+{
+    if (context->uid_place + count <= ITEM_PLACES_MAX)
+        return ERR_OK;
+    err e = refuse(context->arena, context->refusal, CODE(THROTTLED), "",
+                   "too many operations were decided at once; nothing was done");
+    context->refusal->retry_after_ms = PLACES_RETRY_MS;
+    context->refusal->transient = true;
+    return e;
 }
 
 static err refuse_not_held(struct apply_context *context, size_t place, const char *uid)
@@ -71,8 +83,7 @@ err goods_take_items(struct apply_context *context, size_t count, char *const *u
             if (item_row_decode(row_key_slice(&key), arena_copy(context->arena, value),
                                 &ret_items[i]) != ERR_OK &&
                 result == ERR_OK)
-                result = refuse_damaged(context->arena, context->refusal, context->damage,
-                                        player->entity, "an item's row cannot be read");
+                result = apply_damaged(context, player->entity, ITEM_DAMAGE);
             ret_items[i].step++;
             break;
         }
@@ -80,8 +91,10 @@ err goods_take_items(struct apply_context *context, size_t count, char *const *u
     for (size_t i = 0; i < count && result == ERR_OK; i++) {
         row_key_item(&key, player->entity, ret_items[i].uid);
         state_delete(context->state, row_key_slice(&key));
-        CHECK(player->item_count > 0);
-        player->item_count--;
+        if (player->item_count > 0)
+            player->item_count--;
+        else
+            damage_note(context->damage, player->entity, "the player's count of items is wrong");
     }
     return result;
 }
@@ -159,9 +172,8 @@ void goods_forget_sent(struct player *player, const Holdfast__V1__Mail *mail)
         int64_t amount = mail->currencies[i]->amount;
         struct balance *balance =
             player_find_balance(player, slice_from_text(mail->currencies[i]->currency));
-        if (amount <= GOODS_LARGE)
+        if (amount <= GOODS_LARGE || balance == NULL)
             continue;
-        CHECK(balance != NULL);
         /* What left before this was noted is not in it. */
         balance->sent -= balance->sent < amount ? balance->sent : amount;
     }
@@ -176,9 +188,8 @@ void goods_refund(struct apply_context *context, const Holdfast__V1__Mail *mail)
     CHECK(mail->n_items <= LEDGER_ITEMS_MAX);
     for (size_t i = 0; i < mail->n_currencies; i++) {
         struct slice name = slice_from_text(mail->currencies[i]->currency);
-        /* It stands since it was debited. */
-        struct balance *balance = player_find_balance(context->player, name);
-        CHECK(balance != NULL);
+        /* It stands since it was debited; but for a player whose row was repaired meanwhile. */
+        struct balance *balance = player_get_balance(context->player, context->arena, name);
         CHECK(!__builtin_add_overflow(balance->amount, mail->currencies[i]->amount,
                                       &balance->amount));
         changes[i] = (struct ledger_change){

@@ -72,14 +72,23 @@ struct channel_effect {
  * quarantined. The first one that is found counts. */
 struct damage {
     bool found;
-    char player[QUARANTINE_PLAYER_SIZE]; /* Without its kind. */
+    char player[QUARANTINE_PLAYER_SIZE]; /* Without its kind; empty: the record is no player's. */
     char reason[QUARANTINE_REASON_SIZE];
 };
+/* `entity` may be empty, or no player: then operators are told, and no player is held back. */
 void damage_note(struct damage *damage, struct slice entity, const char *reason);
 /* The same, and refuses: QUARANTINED, not stored as the operation's outcome. Returns ERR_CONFLICT.
  */
 err refuse_damaged(struct arena *arena, struct refusal *refusal, struct damage *damage,
                    struct slice entity, const char *reason);
+/* Takes `by` from a count that the shard keeps of its rows. Less than that was counted only if rows
+ * are damaged: then the count is 0 from here on, and the damage is noted. */
+void damage_count_down(struct damage *damage, uint64_t *count, uint64_t by);
+struct apply_context;
+struct read_context;
+/* refuse_damaged while an entry is applied, about any entity, or a read of its entity answered. */
+err apply_damaged(struct apply_context *context, struct slice entity, const char *reason);
+err read_damaged(struct read_context *context, const char *reason);
 
 /* Before the log, at the owner. May canonicalise the request in place (arena memory). */
 struct check_context {
@@ -103,7 +112,10 @@ struct apply_context {
     struct dot dot;
     uint64_t owner_ms;
     uint32_t shard;
+    uint32_t version;      /* The apply version in force: see APPLY_VERSION in apply.h. */
     struct player *player; /* Loaded for entity methods; written back by the core. */
+    bool unreadable;       /* The player's row cannot be read: `player` is as if it had none, and is
+                            * not written back. */
     struct refusal *refusal;
     struct slice authority_text; /* "session:<server>", "system:payments": for the ledger. */
     bool pending;                /* Set: not decided yet (a steal in its grace period, a transfer

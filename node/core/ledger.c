@@ -127,6 +127,18 @@ void ledger_append(struct apply_context *context, const struct ledger_entry *ent
     history_append(context, entry);
 }
 
+err ledger_row_find(struct state *state, struct slice entity, uint64_t seq, struct need *need,
+                    struct slice *ret_row)
+{
+    struct row_key key;
+
+    row_key_ledger(&key, entity, seq);
+    enum state_found found = state_find(state, row_key_slice(&key), ret_row);
+    if (found == STATE_MISSING)
+        need_add_key(need, row_key_slice(&key));
+    return found == STATE_MISSING ? ERR_NEED : found == STATE_ABSENT ? ERR_CORRUPT : ERR_OK;
+}
+
 err ledger_row_peek(struct slice row, Holdfast__V1__LedgerKind *ret_kind, uint64_t *ret_at_ms)
 {
     struct reader reader = reader_from(row);
@@ -147,6 +159,7 @@ static void read_changes(struct reader *reader, struct arena *arena, bool extend
                          Holdfast__V1__LedgerEntry *entry)
 {
     entry->n_changes = read_u8(reader);
+    reader->bad |= entry->n_changes > LEDGER_CHANGES_MAX;
     entry->changes =
         arena_messages(arena, &holdfast__v1__ledger_change__descriptor, entry->n_changes);
     for (size_t i = 0; i < entry->n_changes; i++) {
@@ -172,6 +185,7 @@ static void read_items(struct reader *reader, struct arena *arena, bool extended
                        Holdfast__V1__LedgerEntry *entry)
 {
     entry->n_items = read_u8(reader);
+    reader->bad |= entry->n_items > LEDGER_ITEMS_MAX;
     entry->items = arena_messages(arena, &holdfast__v1__item__descriptor, entry->n_items);
     for (size_t i = 0; i < entry->n_items; i++) {
         struct slice uid = read_raw(reader, ITEM_UID_BYTES);

@@ -37,6 +37,13 @@ struct ledger_entry {
  * of its items gets a row in TABLE_HISTORY, under its step. */
 void ledger_append(struct apply_context *context, const struct ledger_entry *entry);
 
+#define LEDGER_DAMAGE "an entry of the player's ledger cannot be read"
+
+/* An entity's entry, borrowed from the state. ERR_NEED; ERR_CORRUPT: there is no row, though ledgers
+ * have no gaps. */
+NODISCARD err ledger_row_find(struct state *state, struct slice entity, uint64_t seq,
+                              struct need *need, struct slice *ret_row);
+
 /* A stored row as the API tells it, in the arena; player ids and the like point into `row`.
  * ERR_CORRUPT: malformed. */
 NODISCARD err ledger_row_decode(struct slice row, struct arena *arena,

@@ -23,13 +23,22 @@ err mailbox_count(struct state *state, struct slice entity, struct need *need, u
         break;
     case STATE_PRESENT: {
         struct reader reader = reader_from(value);
-        CHECK(read_u8(&reader) == MAILBOX_VERSION);
+        bool known = read_u8(&reader) == MAILBOX_VERSION;
         *ret_count = read_u32(&reader);
-        CHECK(reader_finish(&reader) == ERR_OK);
+        if (!known || reader_finish(&reader) != ERR_OK)
+            return ERR_CORRUPT;
         break;
     }
     }
     return ERR_OK;
+}
+
+/* The same while an entry is applied: ERR_CONFLICT, and the damage noted, instead of ERR_CORRUPT. */
+static err count_find(struct apply_context *context, struct slice entity, uint32_t *ret_count)
+{
+    err e = mailbox_count(context->state, entity, context->need, ret_count);
+
+    return e == ERR_CORRUPT ? apply_damaged(context, entity, MAILBOX_DAMAGE) : e;
 }
 
 static void count_store(struct apply_context *context, struct slice entity, uint32_t count)
@@ -63,7 +72,7 @@ err mailbox_put(struct apply_context *context, struct slice entity, Holdfast__V1
     uint32_t count;
     struct row_key key;
 
-    err e = mailbox_count(context->state, entity, context->need, &count);
+    err e = count_find(context, entity, &count);
     if (e != ERR_OK)
         return e;
     if (count >= count_max)
@@ -91,9 +100,11 @@ err mailbox_take(struct apply_context *context, struct slice entity, const char 
     if (found == STATE_MISSING)
         need_add_key(context->need, row_key_slice(&key));
     *ret_mail = found == STATE_PRESENT ? mail_decode(context->arena, value) : NULL;
-    err e = mailbox_count(context->state, entity, context->need, &count);
-    if (found == STATE_MISSING || e != ERR_OK)
+    err e = count_find(context, entity, &count);
+    if (found == STATE_MISSING || e == ERR_NEED)
         return ERR_NEED;
+    if (e != ERR_OK)
+        return e;
     if (found == STATE_ABSENT) {
         e = refuse(context->arena, context->refusal, CODE(NOT_FOUND), "mail_ids",
                    "there is no mail %s in the mailbox; perhaps it was claimed before", mail_id);
@@ -101,9 +112,9 @@ err mailbox_take(struct apply_context *context, struct slice entity, const char 
         return e;
     }
     if (*ret_mail == NULL)
-        return refuse_damaged(context->arena, context->refusal, context->damage, entity,
-                              MAIL_DAMAGE);
-    CHECK(count > 0);
+        return apply_damaged(context, entity, MAIL_DAMAGE);
+    if (count == 0)
+        return apply_damaged(context, entity, MAILBOX_DAMAGE);
     state_delete(context->state, row_key_slice(&key));
     count_store(context, entity, count - 1);
     return ERR_OK;
@@ -114,12 +125,22 @@ Holdfast__V1__Mail *mail_decode(struct arena *arena, struct slice value)
     Holdfast__V1__Mail *mail =
         (Holdfast__V1__Mail *)arena_unpack(arena, &holdfast__v1__mail__descriptor, value);
 
-    if (mail == NULL || mail->n_items > LEDGER_ITEMS_MAX || mail->n_currencies > LEDGER_CHANGES_MAX)
+    if (mail == NULL || !mail_is_sound(mail))
         return NULL;
+    return mail;
+}
+
+bool mail_is_sound(const Holdfast__V1__Mail *mail)
+{
+    struct slice from = slice_from_text(mail->from_player_id);
+
+    if (mail->n_items > LEDGER_ITEMS_MAX || mail->n_currencies > LEDGER_CHANGES_MAX ||
+        (from.size > 0 && player_id_check(from) != ERR_OK))
+        return false;
     for (size_t i = 0; i < mail->n_items; i++) {
         uint8_t uid[ITEM_UID_BYTES];
         if (item_uid_parse(slice_from_text(mail->items[i]->uid), uid) != ERR_OK)
-            return NULL;
+            return false;
     }
-    return mail;
+    return true;
 }

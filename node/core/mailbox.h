@@ -16,7 +16,8 @@
 /*
  * Puts mail into an entity's mailbox under a new id, its `mail_id` from now on (arena text).
  * `place`: of the mail in this log entry, for an id that nothing else has.
- * ERR_NEED; ERR_CONFLICT: CAPACITY_FULL above `count_max`, nothing was written.
+ * ERR_NEED; ERR_CONFLICT: CAPACITY_FULL above `count_max`, or QUARANTINED if the mailbox's own row
+ * cannot be read; nothing was written.
  */
 NODISCARD err mailbox_put(struct apply_context *context, struct slice entity,
                           Holdfast__V1__Mail *mail, uint32_t place, uint32_t count_max);
@@ -24,11 +25,14 @@ NODISCARD err mailbox_put(struct apply_context *context, struct slice entity,
  * lives in the arena. */
 NODISCARD err mailbox_take(struct apply_context *context, struct slice entity, const char *mail_id,
                            Holdfast__V1__Mail **ret_mail);
-/* ERR_NEED. */
+/* ERR_NEED; ERR_CORRUPT: the mailbox's own row cannot be read. */
 NODISCARD err mailbox_count(struct state *state, struct slice entity, struct need *need,
                             uint32_t *ret_count);
-#define MAIL_DAMAGE "a piece of mail cannot be read"
+#define MAIL_DAMAGE    "a piece of mail cannot be read"
+#define MAILBOX_DAMAGE "the count of the player's mail cannot be read"
 /* A row's value, in the arena. NULL: it cannot be read. */
 Holdfast__V1__Mail *mail_decode(struct arena *arena, struct slice value);
+/* Its counts are within what a ledger entry holds, its ids are ids. */
+bool mail_is_sound(const Holdfast__V1__Mail *mail);
 
 #endif

@@ -95,6 +95,11 @@ static void read_id(struct reader *reader, struct op_id *id)
         reader->bad = true;
 }
 
+bool entity_has_kind(struct slice entity)
+{
+    return entity.size > 0 && memchr(entity.data, ':', entity.size) != NULL;
+}
+
 err op_decode(struct slice bytes, struct op *ret_op)
 {
     struct reader reader = reader_from(bytes);
@@ -110,7 +115,7 @@ err op_decode(struct slice bytes, struct op *ret_op)
     read_id(&reader, &op.id);
     op.entity = read_short(&reader, ENTITY_BYTES_MAX);
     op.request = read_bytes(&reader, REQUEST_BYTES_MAX);
-    if (reader_finish(&reader) != ERR_OK)
+    if (reader_finish(&reader) != ERR_OK || (op.entity.size > 0 && !entity_has_kind(op.entity)))
         return ERR_CORRUPT;
     op.payload = op_payload(op.method, op.request);
     *ret_op = op;

@@ -58,6 +58,9 @@ void op_encode(const struct op *op, struct buf *out);
 /* Slices point into `bytes`. ERR_CORRUPT: malformed. */
 NODISCARD err op_decode(struct slice bytes, struct op *ret_op);
 
+/* Whether there is a colon in it: what is none has no id either. */
+bool entity_has_kind(struct slice entity);
+
 /* What a payload is, to deduplication: XXH3-128 over the method's number and the request. */
 struct hash128 op_payload(uint32_t method, struct slice request);
 

@@ -68,8 +68,8 @@ enum state_found outcome_row_find(struct state *state, struct slice entity, cons
     enum state_found found = state_find(state, row_key_slice(&key), &value);
     if (found == STATE_MISSING)
         need_add_key(need, row_key_slice(&key));
-    if (found == STATE_PRESENT)
-        CHECK(outcome_row_decode(value, ret_row) == ERR_OK);
+    if (found == STATE_PRESENT && outcome_row_decode(value, ret_row) != ERR_OK)
+        *ret_row = (struct outcome_row){ .state = OUTCOME_ROW_UNREADABLE };
     return found;
 }
 
@@ -103,7 +103,8 @@ uint64_t outcome_row_ledger_seq(const struct outcome_row *row, struct arena *are
     if (field == NULL || field->type != PROTOBUF_C_TYPE_UINT64)
         return 0;
     const ProtobufCMessage *response = arena_unpack(arena, method->response, row->body);
-    CHECK(response != NULL);
+    if (response == NULL)
+        return 0;
     memcpy(&seq, (const uint8_t *)response + field->offset, sizeof seq);
     return seq;
 }
@@ -114,15 +115,15 @@ void outcome_row_delete(struct apply_context *context, const struct op_id *id)
 
     row_key_operation(&key, context->op->entity, id);
     state_delete(context->state, row_key_slice(&key));
-    if (id->typed)
-        return;
-    CHECK(context->meta->operation_count > 0);
-    context->meta->operation_count--;
+    if (!id->typed)
+        damage_count_down(context->damage, &context->meta->operation_count, 1);
 }
 
 static Holdfast__V1__OperationState status_state(enum outcome_state state)
 {
     switch (state) {
+    case OUTCOME_ROW_UNREADABLE: /* Callers refuse it before. */
+        break;
     case OUTCOME_ROW_PENDING:
         return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_PENDING;
     case OUTCOME_ROW_COMMITTED:
@@ -132,7 +133,6 @@ static Holdfast__V1__OperationState status_state(enum outcome_state state)
     case OUTCOME_ROW_ABORTED:
         return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_ABORTED;
     }
-    CHECK(false);
     return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNSPECIFIED;
 }
 

@@ -9,6 +9,7 @@
 #include "node/core/handler.h"
 
 enum outcome_state {
+    OUTCOME_ROW_UNREADABLE = 0, /* Found, never stored: the row's bytes are no outcome.      */
     OUTCOME_ROW_PENDING = 1,   /* A steal in its grace period.                               */
     OUTCOME_ROW_COMMITTED = 2, /* body: the response without WriteInfo.                      */
     OUTCOME_ROW_REFUSED = 3,   /* body: ErrorDetail. A higher attempt is evaluated anew.     */
@@ -29,7 +30,10 @@ struct outcome_row {
 void outcome_row_encode(const struct outcome_row *row, struct buf *out);
 NODISCARD err outcome_row_decode(struct slice bytes, struct outcome_row *ret_row);
 
-/* MISSING: the key is noted in `need`. PRESENT: ret_row->body is borrowed from the state. */
+#define OUTCOME_DAMAGE "the outcome of an operation cannot be read"
+
+/* MISSING: the key is noted in `need`. PRESENT: ret_row->body is borrowed from the state; its state
+ * may be OUTCOME_ROW_UNREADABLE, and all else is zero then. */
 enum state_found outcome_row_find(struct state *state, struct slice entity, const struct op_id *id,
                                   struct need *need, struct outcome_row *ret_row);
 /* Writes the row in the open transaction. `is_new`: none stood; the shard's counters follow. */

@@ -28,6 +28,8 @@ static void read_balances(struct reader *reader, struct arena *arena, struct pla
     player->balances = arena_alloc(arena, sizeof *player->balances * count);
     for (uint32_t i = 0; i < count; i++) {
         player->balances[i].currency = read_raw(reader, read_u8(reader));
+        reader->bad |= player->balances[i].currency.size == 0 ||
+                       player->balances[i].currency.size > CURRENCY_NAME_BYTES_MAX;
         player->balances[i].amount = (int64_t)read_u64(reader);
         player->balances[i].reserved = 0;
         player->balances[i].sent = 0;

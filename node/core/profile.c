@@ -4,27 +4,6 @@
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
 #include "node/core/text_rule.h"
-#include "runtime/base/check.h"
-
-err player_read(struct read_context *context, struct player *ret_player)
-{
-    struct row_key key;
-    struct slice row;
-
-    row_key_player(&key, context->entity);
-    switch (state_find(context->state, row_key_slice(&key), &row)) {
-    case STATE_MISSING:
-        need_add_key(context->need, row_key_slice(&key));
-        return ERR_NEED;
-    case STATE_ABSENT:
-        player_init(ret_player, context->entity);
-        return ERR_OK;
-    case STATE_PRESENT:
-        CHECK(player_decode(row, context->entity, context->arena, ret_player) == ERR_OK);
-        return ERR_OK;
-    }
-    return ERR_CORRUPT;
-}
 
 Holdfast__V1__Dot *dot_message(struct arena *arena, struct dot dot)
 {
@@ -71,7 +50,8 @@ static err section_read(struct read_context *context, const struct player *playe
         need_add_key(context->need, row_key_slice(&key));
         return ERR_NEED;
     }
-    CHECK(found == STATE_PRESENT);
+    if (found != STATE_PRESENT)
+        return read_damaged(context, SECTION_DAMAGE);
     section->name = arena_text(context->arena, info->name);
     section->schema_version = info->schema_version;
     section->version = info->version;
@@ -88,7 +68,8 @@ err profile_read(struct read_context *context, struct player *player, size_t nam
         (Holdfast__V1__Profile *)arena_message(arena, &holdfast__v1__profile__descriptor);
     err result = ERR_OK;
 
-    CHECK(player_sections(player, arena) == ERR_OK);
+    if (player_sections(player, arena) != ERR_OK)
+        return read_damaged(context, SECTIONS_DAMAGE);
     profile->player_id = arena_text(arena, player_id(player));
     profile->version = player->version;
     profile->created_at_ms = (int64_t)player->created_at_ms;

@@ -3,13 +3,13 @@
 #define NODE_CORE_PROFILE_H
 
 #include "holdfast/v1/profile.pb-c.h"
-#include "node/core/handler.h"
+#include "node/core/player_row.h"
 
-/* context->entity's row; a player without one has version 0. ERR_NEED. */
-NODISCARD err player_read(struct read_context *context, struct player *ret_player);
+#define SECTION_DAMAGE  "a section of the player cannot be read"
+#define SECTIONS_DAMAGE "the index of the player's sections cannot be read"
 
 /* `names`: which sections; none means all. Names the player does not have are left out.
- * ERR_NEED: every missing section is noted. */
+ * ERR_NEED: every missing section is noted. ERR_CONFLICT: QUARANTINED, a row cannot be read. */
 NODISCARD err profile_read(struct read_context *context, struct player *player, size_t name_count,
                            char *const *names, Holdfast__V1__Profile **ret_profile);
 

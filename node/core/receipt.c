@@ -61,6 +61,7 @@ err receipt_entity_check(struct arena *arena, struct refusal *refusal, struct sl
 
 /* ---- the row ---- */
 
+/* PRESENT with *ret_row NULL: the row cannot be read. */
 static enum state_found row_find(struct state *state, struct arena *arena, struct slice receipt,
                                  struct need *need, receipt_row **ret_row)
 {
@@ -71,11 +72,9 @@ static enum state_found row_find(struct state *state, struct arena *arena, struc
     enum state_found found = state_find(state, row_key_slice(&key), &value);
     if (found == STATE_MISSING)
         need_add_key(need, row_key_slice(&key));
-    if (found == STATE_PRESENT) {
+    if (found == STATE_PRESENT)
         *ret_row = (receipt_row *)arena_unpack(
             arena, &holdfast__internal__v1__receipt_row__descriptor, value);
-        CHECK(*ret_row != NULL);
-    }
     return found;
 }
 
@@ -111,6 +110,8 @@ static err claim(struct apply_context *context, struct slice receipt, const rece
     case STATE_PRESENT:
         break;
     }
+    if (row == NULL)
+        return apply_damaged(context, receipt, RECEIPT_DAMAGE);
     if (is_the_same(row, bind))
         return ERR_OK;
     if (row->player_id[0] == 0)
@@ -206,7 +207,6 @@ err receipt_decide(struct apply_context *context,
     result->refusal = (Holdfast__V1__ErrorDetail *)arena_unpack(
         context->arena, &holdfast__v1__error_detail__descriptor,
         refusal_pack(context->refusal, context->arena));
-    CHECK(result->refusal != NULL);
     return ERR_OK;
 }
 
@@ -247,6 +247,8 @@ err receipt_status(struct state *state, struct arena *arena, struct need *need,
     case STATE_PRESENT:
         break;
     }
+    if (row == NULL)
+        return ERR_CORRUPT;
     ret_status->state = row->player_id[0] != 0 ? STATE(BOUND) : STATE(ABORTED);
     ret_status->bound_player_id = row->player_id;
     ret_status->decided_at_ms = (int64_t)row->bound_at_ms;
@@ -261,6 +263,8 @@ err receipt_seal(struct apply_context *context, struct slice receipt)
     enum state_found found = row_find(context->state, context->arena, receipt, context->need, &row);
     if (found == STATE_MISSING)
         return ERR_NEED;
+    if (found == STATE_PRESENT && row == NULL)
+        return apply_damaged(context, receipt, RECEIPT_DAMAGE);
     if (found == STATE_ABSENT)
         row_store(context, receipt, &nobody);
     return ERR_OK;

@@ -35,7 +35,8 @@ void receipt_enter_footprint(const struct op *op, uint32_t shard, struct need *k
 /* The operation was refused, and its transaction rolled back: the receipt stays bound. */
 void receipt_keep(struct apply_context *context);
 /* The receipt's shard has decided on `row`: carries the operation out, or refuses it. `context` is
- * the caller's own copy; `place`: of the record in the entry. ERR_NEED. */
+ * the caller's own copy; `place`: of the record in the entry. ret_settled->method is 0 if nobody is
+ * told. ERR_NEED; ERR_CONFLICT: a row cannot be read, the record is to stay open. */
 NODISCARD err receipt_settle(struct apply_context *context,
                              const Holdfast__Internal__V1__OutboxRow *row,
                              const Holdfast__Internal__V1__ChannelResult *result, uint32_t place,
@@ -43,7 +44,7 @@ NODISCARD err receipt_settle(struct apply_context *context,
 
 /* ---- at the receipt's shard ---- */
 
-/* Fills decision or refusal of `result`. ERR_NEED. */
+/* Fills decision or refusal of `result`; a row that cannot be read refuses, for now. ERR_NEED. */
 NODISCARD err receipt_decide(struct apply_context *context,
                              const Holdfast__Internal__V1__ChannelCredit *credit,
                              Holdfast__Internal__V1__ChannelResult *result);
@@ -52,10 +53,13 @@ void receipt_footprint(const Holdfast__Internal__V1__ChannelCredit *credit, stru
 bool receipt_is_sound(const Holdfast__Internal__V1__ChannelCredit *credit, uint32_t shard,
                       uint32_t shard_count);
 
-/* Whose it is: BOUND, ABORTED (sealed, nobody's) or UNKNOWN. ERR_NEED. */
+#define RECEIPT_DAMAGE "a receipt's row cannot be read"
+
+/* Whose it is: BOUND, ABORTED (sealed, nobody's) or UNKNOWN. ERR_NEED; ERR_CORRUPT: RECEIPT_DAMAGE.
+ */
 NODISCARD err receipt_status(struct state *state, struct arena *arena, struct need *need,
                              struct slice receipt, Holdfast__V1__OperationStatus *ret_status);
-/* Nobody's from here on, unless it is bound. ERR_NEED. */
+/* Nobody's from here on, unless it is bound. ERR_NEED; ERR_CONFLICT: RECEIPT_DAMAGE. */
 NODISCARD err receipt_seal(struct apply_context *context, struct slice receipt);
 
 #endif

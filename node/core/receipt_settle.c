@@ -2,18 +2,16 @@
 #include "idl/method.h"
 #include "node/core/apply_internal.h"
 #include "node/core/arena_proto.h"
+#include "node/core/channel_row.h"
 #include "node/core/outcome_row.h"
+#include "node/core/player_row.h"
 #include "node/core/receipt.h"
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
 #include "node/core/text_rule.h"
 #include "node/core/txn_part.h"
-#include "runtime/base/check.h"
 
 #define DECISION(name) HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_##name
-/* UIDs that one operation may use up; those below the first are for mail that comes back. */
-#define PLACES_OF_RECORD 64u
-#define PLACES_BELOW     1024u
 
 /* One operation while its record is settled. */
 struct settlement {
@@ -26,31 +24,6 @@ struct settlement {
     bool recorded; /* The outcome is kept. */
 };
 
-static err player_load(struct settlement *s)
-{
-    struct apply_context *context = s->context;
-    struct row_key key;
-    struct slice value;
-
-    context->player = &s->player;
-    row_key_player(&key, s->op.entity);
-    switch (state_find(context->state, row_key_slice(&key), &value)) {
-    case STATE_MISSING:
-        need_add_key(context->need, row_key_slice(&key));
-        return ERR_NEED;
-    case STATE_ABSENT:
-        player_init(&s->player, s->op.entity);
-        return ERR_OK;
-    case STATE_PRESENT:
-        break;
-    }
-    if (player_decode(arena_copy(context->arena, value), s->op.entity, context->arena,
-                      &s->player) == ERR_OK)
-        return ERR_OK;
-    return refuse_damaged(context->arena, context->refusal, context->damage, s->op.entity,
-                          "the player's row cannot be read");
-}
-
 /* Under its authority as of now. */
 static err handle(struct settlement *s, ProtobufCMessage *response)
 {
@@ -59,8 +32,10 @@ static err handle(struct settlement *s, ProtobufCMessage *response)
     const ProtobufCMessage *request =
         arena_unpack(context->arena, method_find(s->op.method)->request, s->op.request);
 
-    CHECK(handler != NULL && request != NULL);
-    err e = player_load(s);
+    if (handler == NULL || handler->handle == NULL || request == NULL)
+        return apply_damaged(context, s->op.entity, OUTBOX_DAMAGE);
+    context->player = &s->player;
+    err e = player_row_apply(context, s->op.entity, &s->player);
     if (e == ERR_OK && s->player.txn.seq != 0)
         e = txn_refuse_held(context->arena, context->refusal,
                             arena_text(context->arena, player_id(&s->player)), s->op.id.text);
@@ -72,7 +47,8 @@ static err handle(struct settlement *s, ProtobufCMessage *response)
         e = authority_apply(context, handler);
     if (e == ERR_OK)
         e = handler->handle(context, request, response);
-    CHECK(!context->pending);
+    if (e == ERR_OK && context->pending) /* What a receipt pays for never waits for another shard. */
+        e = apply_damaged(context, s->op.entity, OUTBOX_DAMAGE);
     return e;
 }
 
@@ -168,13 +144,14 @@ static err decide(struct settlement *s, const Holdfast__Internal__V1__ChannelRes
     case DECISION(APPLIED):
         return carry_out(s);
     case DECISION(REJECTED):
+        /* Its row cannot be read, for now: the same attempt may be sent again. */
+        s->recorded = result->refusal->code != CODE(QUARANTINED) || s->sealed;
         s->outcome.state = OUTCOME_ROW_REFUSED;
-        result->refusal->final = true;
+        result->refusal->final = s->recorded;
         s->outcome.body = arena_pack(s->context->arena, &result->refusal->base);
         return ERR_OK;
     default:
-        CHECK(result->decision == DECISION(CANCELLED));
-        aborted(s);
+        aborted(s); /* CANCELLED: no other decision is settled. */
         return ERR_OK;
     }
 }
@@ -185,17 +162,23 @@ err receipt_settle(struct apply_context *context, const Holdfast__Internal__V1__
 {
     struct settlement s = { .context = context, .sealed = row->cancel, .recorded = true };
 
-    CHECK(op_decode((struct slice){ row->operation.data, row->operation.len }, &s.op) == ERR_OK);
+    *ret_settled = (struct settled){ 0 };
+    if (op_decode((struct slice){ row->operation.data, row->operation.len }, &s.op) != ERR_OK)
+        return apply_damaged(context, entity_of_player(context->arena, row->player_id),
+                             OUTBOX_DAMAGE);
     s.op.shard_count = context->op->shard_count;
     context->op = &s.op;
     context->refusal = &s.refusal;
-    context->uid_place = PLACES_BELOW + place * PLACES_OF_RECORD;
+    context->uid_place = SETTLE_PLACES_BELOW + place * SETTLE_PLACES_OF_RECORD;
     enum state_found found =
         outcome_row_find(context->state, s.op.entity, &s.op.id, context->need, &s.outcome);
     if (found == STATE_MISSING)
         return ERR_NEED;
-    CHECK(found == STATE_PRESENT); /* Typed ids are not pruned. */
-    CHECK(s.outcome.state == OUTCOME_ROW_PENDING);
+    /* Typed ids are not pruned; so it is damaged, and whoever asks for it is told that. */
+    if (found == STATE_ABSENT || s.outcome.state != OUTCOME_ROW_PENDING) {
+        damage_note(context->damage, s.op.entity, OUTCOME_DAMAGE);
+        return ERR_OK;
+    }
     err e = decide(&s, result);
     if (e == ERR_OK)
         outcome_keep(&s, result->seq, ret_settled);

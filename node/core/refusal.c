@@ -1,10 +1,13 @@
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "node/core/arena_proto.h"
 #include "node/core/handler.h"
 #include "node/core/refusal.h"
 #include "runtime/base/check.h"
+
+#define PLAYER_PREFIX "player:"
 
 const struct handler *handler_find(const struct handler_table *table, uint32_t method)
 {
@@ -82,14 +85,24 @@ struct slice refusal_pack(const struct refusal *refusal, struct arena *arena)
 
 void damage_note(struct damage *damage, struct slice entity, const char *reason)
 {
-    const size_t prefix = sizeof "player:" - 1;
+    const size_t prefix = sizeof PLAYER_PREFIX - 1;
+    bool is_player =
+        entity.size > prefix && memcmp(entity.data, PLAYER_PREFIX, prefix) == 0;
 
-    if (damage->found || entity.size <= prefix)
+    if (damage->found)
         return;
-    damage->found = true;
-    (void)snprintf(damage->player, sizeof damage->player, "%.*s", (int)(entity.size - prefix),
-                   (const char *)entity.data + prefix);
+    *damage = (struct damage){ .found = true };
+    if (is_player)
+        (void)snprintf(damage->player, sizeof damage->player, "%.*s", (int)(entity.size - prefix),
+                       (const char *)entity.data + prefix);
     (void)snprintf(damage->reason, sizeof damage->reason, "%s", reason);
+}
+
+void damage_count_down(struct damage *damage, uint64_t *count, uint64_t by)
+{
+    if (*count < by)
+        damage_note(damage, (struct slice){ 0 }, "a shard counted fewer rows than there were");
+    *count -= *count < by ? *count : by;
 }
 
 err refuse_damaged(struct arena *arena, struct refusal *refusal, struct damage *damage,
@@ -100,6 +113,17 @@ err refuse_damaged(struct arena *arena, struct refusal *refusal, struct damage *
                    "the player is held back for review: %s; nothing was done", reason);
     refusal->transient = true;
     return e;
+}
+
+err apply_damaged(struct apply_context *context, struct slice entity, const char *reason)
+{
+    return refuse_damaged(context->arena, context->refusal, context->damage, entity, reason);
+}
+
+err read_damaged(struct read_context *context, const char *reason)
+{
+    return refuse_damaged(context->arena, context->refusal, context->damage, context->entity,
+                          reason);
 }
 
 err quarantine_check(struct arena *arena, struct refusal *refusal, const struct meta *meta,

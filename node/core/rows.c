@@ -237,7 +237,8 @@ err timer_row_decode(struct slice key, struct slice value, struct timer_row *ret
     timer.entity = read_raw(&key_reader, reader_left(&key_reader));
     timer.reservation_seq = take_reservation_seq(&timer.entity);
     timer.fence = read_u64(&reader);
-    if (!known || key_reader.bad || reader_finish(&reader) != ERR_OK)
+    if (!known || key_reader.bad || reader_finish(&reader) != ERR_OK ||
+        timer.entity.size > ENTITY_BYTES_MAX || !entity_has_kind(timer.entity))
         return ERR_CORRUPT;
     *ret_timer = timer;
     return ERR_OK;
@@ -301,7 +302,8 @@ err history_row_decode(struct slice key, struct slice value, struct history_row 
     history.ledger_seq = read_u64(&reader);
     history.entity = read_raw(&reader, read_u8(&reader));
     history.next = read_raw(&reader, read_u8(&reader));
-    known &= history.step > 0;
+    known &= history.step > 0 && entity_has_kind(history.entity);
+    known &= history.next.size == 0 || entity_has_kind(history.next);
     if (!known || reader_finish(&key_reader) != ERR_OK || reader_finish(&reader) != ERR_OK)
         return ERR_CORRUPT;
     *ret_history = history;

@@ -8,6 +8,7 @@
 #include "node/core/op.h"
 #include "node/core/state.h"
 
+#define ITEM_PLACES_MAX    65536u /* UIDs that one entry can make: a UID holds 16 bits of place. */
 #define ITEM_UID_BYTES     16u
 #define ITEM_UID_TEXT_SIZE 33 /* With the NUL. */
 
@@ -84,6 +85,7 @@ struct history_row {
     struct slice entity;
     struct slice next; /* To whom it went, where that is known; empty: nobody. */
 };
+#define HISTORY_DAMAGE "a step of an item's history cannot be read"
 void history_row_encode(const struct history_row *history, struct buf *out);
 NODISCARD err history_row_decode(struct slice key, struct slice value,
                                  struct history_row *ret_history);

@@ -5,6 +5,7 @@
 #include "node/core/arena_proto.h"
 #include "node/core/json_canon.h"
 #include "node/core/json_edit.h"
+#include "node/core/profile.h"
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
 #include "node/core/text_rule.h"
@@ -226,15 +227,15 @@ static err read_document(struct edit_step *step, json_t **ret_document)
     case STATE_MISSING:
         need_add_key(step->context->need, row_key_slice(&step->key));
         return ERR_NEED;
-    case STATE_ABSENT:
-        CHECK(false); /* The index names it. */
-        return ERR_CORRUPT;
+    case STATE_ABSENT: /* The index names it. */
+        break;
     case STATE_PRESENT:
         *ret_document = json_canon_parse(text, &why);
-        CHECK(*ret_document != NULL);
-        return ERR_OK;
+        break;
     }
-    return ERR_CORRUPT;
+    if (*ret_document == NULL)
+        return apply_damaged(step->context, step->context->player->entity, SECTION_DAMAGE);
+    return ERR_OK;
 }
 
 static err refuse_step(struct edit_step *step, size_t place, err e, const char *why)
@@ -374,8 +375,8 @@ err section_edits_apply(struct apply_context *context, size_t count, Edit *const
     Holdfast__V1__SectionVersion **versions =
         arena_messages(context->arena, &holdfast__v1__section_version__descriptor, count);
 
-    if (count > 0)
-        CHECK(player_sections(context->player, context->arena) == ERR_OK);
+    if (count > 0 && player_sections(context->player, context->arena) != ERR_OK)
+        return apply_damaged(context, context->player->entity, SECTIONS_DAMAGE);
     for (size_t i = 0; i < count; i++) {
         struct slice name = slice_from_text(edits[i]->name);
         struct edit_step step = { .context = context, .edit = edits[i], .place = i };

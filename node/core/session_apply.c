@@ -3,6 +3,7 @@
 #include "idl/method.h"
 #include "node/core/arena_proto.h"
 #include "node/core/outcome_row.h"
+#include "node/core/player_row.h"
 #include "node/core/refusal.h"
 #include "node/core/rows.h"
 #include "runtime/base/check.h"
@@ -110,7 +111,11 @@ static void claim_decide(struct apply_context *context, enum outcome_state state
     };
 
     struct slice op_id = arena_copy(context->arena, claim->op_id);
-    CHECK(op_id_parse(op_id, &id, &why) == ERR_OK);
+    if (op_id_parse(op_id, &id, &why) != ERR_OK) { /* A claim that was stored so is damage. */
+        damage_note(context->damage, context->op->entity, PLAYER_DAMAGE);
+        claim_clear(context);
+        return;
+    }
     /* Below the floor its row may be gone already, and whoever asks is told EXPIRED. */
     if (id.typed || uuid_v7_ms(&id.uuid) > context->meta->floor_ms)
         outcome_row_store(context, &id, false, &row);
@@ -170,8 +175,7 @@ void session_release(struct apply_context *context)
     session->state = SESSION_FREE;
     session->incarnation = (struct incarnation){ 0 };
     session->acquired_at_ms = 0;
-    CHECK(context->meta->session_count > 0);
-    context->meta->session_count--;
+    damage_count_down(context->damage, &context->meta->session_count, 1);
     (*context->freed)++;
     timer_follow(context);
 }

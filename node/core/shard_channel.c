@@ -16,6 +16,7 @@
 #define LOOKED_AT_MAX       4096u
 #define SCAN_NEED_MAX       256u
 #define LOST_MS             5000u
+#define HELD_RETRY_MS       10000u /* A person has to do something first. */
 #define TELL_AT             256u /* A watermark that has moved so far leaves alone. */
 #define OLDEST_EVERY_MS     200u
 #define OUTBOX_PLAYER_FIELD 2u /* OutboxRow.player_id */
@@ -129,8 +130,8 @@ static err batch_collect(struct shard *shard, const struct channel_lane *lane, s
         channel_out_find(state, &shard->arena, lane->destination, &shard->need, &stands);
     if (found == STATE_MISSING)
         return ERR_NEED;
-    uint64_t last_seq = found == STATE_PRESENT ? stands->last_seq : 0;
-    uint64_t watermark = found == STATE_PRESENT ? stands->watermark : 0;
+    uint64_t last_seq = stands != NULL ? stands->last_seq : 0;
+    uint64_t watermark = stands != NULL ? stands->watermark : 0;
     uint64_t from = lane->sent_to > watermark ? lane->sent_to : watermark;
     batch_init(shard, last_seq > from ? last_seq - from : 0, batch);
     batch->last_seq = last_seq;
@@ -211,6 +212,11 @@ static void lane_step(struct shard *shard, struct channel_lane *lane,
         return;
     if (lane->token != 0)
         channel_lane_fail(&shard->lanes, lane, event->now_ms);
+    if (lane->held_ms != 0 && event->now_ms >= lane->held_ms) {
+        lane->held_ms = 0;
+        lane->sent_to = 0; /* All that is open is sent again. */
+        lane->idle = lane->telling = false;
+    }
     if (lane->idle || event->now_ms < lane->retry_ms ||
         (lane->telling && event->now_ms < lane->tell_ms) ||
         (lane->blocked && event->type != SHARD_ROWS))
@@ -283,7 +289,8 @@ static void oldest_find(struct shard *shard, const struct shard_event *event)
         Holdfast__Internal__V1__ChannelOutRow *stands = NULL;
         outbox_row *row = NULL;
         uint32_t destination = lanes->list[i].destination;
-        if (channel_out_find(state, &shard->arena, destination, NULL, &stands) != STATE_PRESENT)
+        (void)channel_out_find(state, &shard->arena, destination, NULL, &stands);
+        if (stands == NULL)
             continue;
         /* The first above the watermark is open, or it would have moved on. */
         if (stands->last_seq > stands->watermark &&
@@ -333,6 +340,8 @@ static bool result_is_sound(const settle_item *item,
                item_uid_parse(slice_from_text(result->mail_id), mail_id) == ERR_OK;
     case HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_REJECTED:
         return result->refusal != NULL && !item->finish;
+    case HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_CANCELLED:
+        return !item->finish;
     default:
         return true;
     }
@@ -368,8 +377,13 @@ static bool settle_take(struct shard *shard, struct channel_lane *lane,
         return false;
     if (response->watermark > lane->told)
         lane->told = response->watermark;
-    for (size_t i = 0; i < settle->n_items; i++)
-        all &= channel_result_decides(settle->items[i]->result);
+    for (size_t i = 0; i < settle->n_items; i++) {
+        bool held = settle->items[i]->result->decision ==
+                    HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_HELD;
+        all &= held || channel_result_decides(settle->items[i]->result);
+        if (held)
+            lane->held_ms = event->now_ms + HELD_RETRY_MS;
+    }
     if (settle->n_items == 0)
         return true;
     if (!shard_settles_add(shard, settle, event, out))

@@ -10,8 +10,16 @@ void shard_contain(struct shard *shard, const struct shard_event *event, struct 
         HOLDFAST__INTERNAL__V1__CONTAIN_PLAYER_REQUEST__INIT;
     uint64_t index;
 
-    if (damage == NULL || !shard_serves(shard) ||
-        meta_find_quarantined(shard_meta(shard), slice_from_text(damage->player)) != NULL)
+    if (damage == NULL)
+        return;
+    shard->stats.rows_unreadable++;
+    if (!shard_serves(shard))
+        return;
+    if (damage->player[0] == 0) {
+        incident_unreadable(shard, damage, event, out);
+        return;
+    }
+    if (meta_find_quarantined(shard_meta(shard), slice_from_text(damage->player)) != NULL)
         return;
     request.shard = shard->number;
     request.player_id = (char *)(uintptr_t)damage->player;

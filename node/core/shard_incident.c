@@ -6,7 +6,8 @@
 #include "node/core/shard_internal.h"
 #include "runtime/base/check.h"
 
-#define PLAYER_PREFIX "player:"
+#define PLAYER_PREFIX      "player:"
+#define UNREADABLE_TOLD_MS 30000u
 
 static void set_text(char *to, size_t size, struct slice text)
 {
@@ -140,6 +141,18 @@ void incident_applied(struct shard *shard, const struct entry *entry, const stru
         outcome->kind == OUTCOME_COMMITTED)
         tell_operation(shard, INCIDENT_RELEASED, entry, "", event, out);
     tell_settled(shard, outcome, event, out);
+}
+
+void incident_unreadable(struct shard *shard, const struct damage *damage,
+                         const struct shard_event *event, struct shard_out *out)
+{
+    if (event->now_ms < shard->unreadable_ms)
+        return;
+    struct incident *incident = add(shard, INCIDENT_CONTAINED, event, out);
+    if (incident == NULL)
+        return;
+    shard->unreadable_ms = event->now_ms + UNREADABLE_TOLD_MS;
+    set_text(incident->what, sizeof incident->what, slice_from_text(damage->reason));
 }
 
 void incident_resumed(struct shard *shard, const struct shard_event *event, struct shard_out *out)

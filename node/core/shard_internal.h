@@ -67,6 +67,7 @@ struct shard {
     struct snapshot_source source;
     struct snapshot_target target;
     struct snapshot_stats snapshot;
+    uint64_t unreadable_ms; /* When an unreadable row of no player may be told again. */
     bool stopped;           /* A snapshot takes its place. */
     struct key_set loading; /* Keys asked of the database, not answered yet. */
     struct arena arena;     /* One step's. */
@@ -155,6 +156,10 @@ NODISCARD err shard_settles_log(struct shard *shard, const struct shard_event *e
 /* shard_incident.c: what operators may ask about. Told by the owner alone, orphans aside. */
 void incident_applied(struct shard *shard, const struct entry *entry, const struct outcome *outcome,
                       const struct shard_event *event, struct shard_out *out);
+/* A row that is no player's cannot be read: nobody is held back, and operators are told, now and then.
+ */
+void incident_unreadable(struct shard *shard, const struct damage *damage,
+                         const struct shard_event *event, struct shard_out *out);
 /* This replica begins to serve; transfers of earlier owners are on their way. */
 void incident_resumed(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 /* Entries that were never acknowledged were truncated in this step. */

@@ -254,14 +254,19 @@ void shard_answer_progress(struct shard *shard, const struct shard_event *event,
         if (call->blocked && event->type != SHARD_ROWS)
             continue;
         buf_clear(&shard->scratch);
-        err e = applier_profile_append(shard->applier, buf_slice(&call->request),
-                                       buf_slice(&call->answer), &shard->need, &shard->scratch);
+        const struct granted granted = { buf_slice(&call->request), buf_slice(&call->answer) };
+        struct refusal refusal = { 0 };
+        err e = applier_profile_append(shard->applier, &granted, &shard->need, &refusal,
+                                       &shard->scratch);
         call->blocked = e == ERR_NEED;
         if (e == ERR_NEED) {
             shard_ask_rows(shard, out);
             continue;
         }
-        CHECK(e == ERR_OK);
+        if (e != ERR_OK) { /* The session stands, and frees itself if it is not used. */
+            reply_refusal(shard, call, &refusal, out);
+            continue;
+        }
         buf_append(&call->answer, shard->scratch.data, shard->scratch.size);
         reply_bytes(shard, call, REPLY_OK, buf_slice(&call->answer), out);
     }

@@ -8,7 +8,7 @@
 #include "node/core/text_rule.h"
 #include "runtime/base/check.h"
 
-#define ENTRY_ITEMS_MAX 64u
+#define ENTRY_ITEMS_DUE 64u /* So many are logged at once, without waiting. */
 #define ENTRY_BYTES_MAX (64u * 1024u)
 #define FIELD_MORE      4u /* SettleRequest.more */
 
@@ -44,8 +44,11 @@ bool shard_settles_add(struct shard *shard, const settle_request *request,
     size_t size = protobuf_c_message_get_packed_size(&request->base);
     uint64_t index;
 
-    if (settles->items > 0 && settles->bytes.size + size > ENTRY_BYTES_MAX &&
-        shard_settles_log(shard, event, &index, out) != ERR_OK)
+    if (request->n_items > SETTLE_ITEMS_MAX) /* A delivery has no more than that. */
+        return false;
+    bool fits = settles->bytes.size + size <= ENTRY_BYTES_MAX &&
+                settles->items + request->n_items <= SETTLE_ITEMS_MAX;
+    if (settles->items > 0 && !fits && shard_settles_log(shard, event, &index, out) != ERR_OK)
         return false;
     if (settles->items == 0) {
         settles->due_ms = event->now_ms + shard->limits.settle_wait_ms;
@@ -56,7 +59,7 @@ bool shard_settles_add(struct shard *shard, const settle_request *request,
     protobuf_c_message_pack(&request->base, buf_reserve(&settles->bytes, size + 1));
     settles->bytes.size += size;
     settles->items += (uint32_t)request->n_items;
-    if (settles->items >= ENTRY_ITEMS_MAX)
+    if (settles->items >= ENTRY_ITEMS_DUE)
         settles->due_ms = event->now_ms;
     return true;
 }

@@ -77,13 +77,14 @@ static struct totals_currency *currency_get(struct totals *totals, struct slice 
 {
     uint32_t place = 0;
 
+    if (name.size >= TOTALS_NAME_SIZE) /* Of a row that is damaged and can be read all the same. */
+        name.size = TOTALS_NAME_SIZE - 1;
     while (place < totals->currency_count &&
            slice_compare(slice_from_text(totals->currencies[place].name), name) < 0)
         place++;
     struct totals_currency *at = &totals->currencies[place];
     if (place < totals->currency_count && slice_equal(slice_from_text(at->name), name))
         return at;
-    CHECK(name.size < TOTALS_NAME_SIZE);
     if (totals->currency_count == TOTALS_CURRENCIES_MAX)
         return &totals->currencies[totals->currency_count - 1];
     memmove(at + 1, at, sizeof *at * (totals->currency_count - place));

@@ -26,6 +26,7 @@ typedef Holdfast__V1__TransactionOutcome txn_outcome;
 
 /* ---- what came of it ---- */
 
+/* NULL: that player's shard did not prepare, or its vote was of another. */
 static const txn_taken *taken_of(const txn_row *row, const char *player_id)
 {
     for (size_t i = 0; i < row->n_members; i++) {
@@ -35,22 +36,21 @@ static const txn_taken *taken_of(const txn_row *row, const char *player_id)
                 return vote->taken[j];
         }
     }
-    CHECK(false); /* Only asked once every member has prepared. */
     return NULL;
 }
 
+/* NULL: it was not taken from anybody. */
 static Holdfast__V1__Item *item_of(const txn_row *row, const char *uid)
 {
     for (size_t i = 0; i < row->n_members; i++) {
         const Holdfast__Internal__V1__TxnVote *vote = row->members[i]->vote;
-        for (size_t j = 0; j < vote->n_taken; j++) {
+        for (size_t j = 0; vote != NULL && j < vote->n_taken; j++) {
             for (size_t k = 0; k < vote->taken[j]->n_items; k++) {
                 if (strcmp(vote->taken[j]->items[k]->uid, uid) == 0)
                     return vote->taken[j]->items[k];
             }
         }
     }
-    CHECK(false); /* It was taken, or the vote was another. */
     return NULL;
 }
 
@@ -60,21 +60,43 @@ static const txn_part *part_of(const txn_row *row, const char *player_id)
         if (strcmp(row->parts[i]->player_id, player_id) == 0)
             return row->parts[i];
     }
-    CHECK(false);
     return NULL;
+}
+
+/* Every player was prepared, and every item that one is to get was taken from another; or a vote or
+ * the row itself is damaged. */
+static bool can_commit(const txn_row *row)
+{
+    for (size_t i = 0; i < row->n_parts; i++) {
+        const txn_part *part = row->parts[i];
+        if (taken_of(row, part->player_id) == NULL)
+            return false;
+        for (size_t j = 0; j < part->n_receive_uids; j++) {
+            if (item_of(row, part->receive_uids[j]) == NULL)
+                return false;
+        }
+    }
+    for (size_t i = 0; i < row->n_members; i++) {
+        const Holdfast__Internal__V1__TxnVote *vote = row->members[i]->vote;
+        for (size_t j = 0; vote != NULL && j < vote->n_taken; j++) {
+            if (part_of(row, vote->taken[j]->player_id) == NULL)
+                return false;
+        }
+    }
+    return true;
 }
 
 /* The items that come to a player from others; none if the transaction is aborted. */
 static txn_give *give_of(struct arena *arena, const txn_row *row, const char *player_id,
                          bool commit)
 {
-    const txn_part *part = part_of(row, player_id);
     txn_give *give =
         (txn_give *)arena_message(arena, &holdfast__internal__v1__txn_give__descriptor);
 
-    give->player_id = part->player_id;
+    give->player_id = (char *)(uintptr_t)player_id;
     if (!commit)
         return give;
+    const txn_part *part = part_of(row, player_id);
     give->n_items = part->n_receive_uids;
     give->items = arena_alloc(arena, sizeof *give->items * (give->n_items + 1));
     for (size_t i = 0; i < give->n_items; i++)
@@ -324,9 +346,12 @@ struct decision {
     struct txn_ref ref;
     txn_row *row;
     bool commit, sealed;
+    bool told; /* `settled` is for whoever waits. */
+    bool owed; /* A player of this shard could not be finished yet. */
     struct settled *settled;
 };
 
+/* ERR_NEED; ERR_CORRUPT: its row cannot be read; ERR_NOT_FOUND: there is none. */
 static err load(struct decision *d)
 {
     enum state_found found =
@@ -334,10 +359,13 @@ static err load(struct decision *d)
 
     if (found == STATE_MISSING)
         return ERR_NEED;
-    CHECK(found == STATE_PRESENT); /* It stands until every member has voted. */
+    if (found == STATE_ABSENT) /* It stands until every member has voted; or it was repaired away. */
+        return ERR_NOT_FOUND;
+    if (d->row == NULL)
+        return ERR_CORRUPT;
     const char *why;
     d->op.entity = entity_of_player(d->context->arena, d->row->player_id);
-    CHECK(op_id_parse(slice_from_text(d->row->op_id), &d->op.id, &why) == ERR_OK);
+    (void)!op_id_parse(slice_from_text(d->row->op_id), &d->op.id, &why); /* It was checked. */
     d->home = *d->context;
     d->home.op = &d->op;
     return ERR_OK;
@@ -367,6 +395,8 @@ static err send_finish(struct decision *d, const txn_member *member)
     return channel_record_open(d->context, member->shard, &record, &seq);
 }
 
+/* A player whose rows cannot be read stays as it is: the others do not wait for its repair, which
+ * finds the decision in the transaction's row. ERR_NEED. */
 static err finish_own(struct decision *d, const txn_member *member)
 {
     struct arena *arena = d->context->arena;
@@ -374,9 +404,15 @@ static err finish_own(struct decision *d, const txn_member *member)
 
     for (size_t i = 0; i < member->vote->n_taken; i++) {
         const txn_give *give = give_of(arena, d->row, member->vote->taken[i]->player_id, d->commit);
+        uint32_t mark = state_mark(d->context->state);
         err e = txn_intent_finish(d->context, d->ref, d->commit, give);
-        if (e != ERR_OK)
+        if (e == ERR_OK || e == ERR_NOT_FOUND)
+            continue;
+        state_rollback_to(d->context->state, mark);
+        if (e == ERR_NEED)
             result = e;
+        else
+            d->owed = true;
     }
     return result;
 }
@@ -433,8 +469,15 @@ static err outcome_decide(struct decision *d)
         outcome_row_find(d->context->state, d->op.entity, &d->op.id, d->context->need, &row);
     if (found == STATE_MISSING)
         return ERR_NEED;
-    CHECK(found == STATE_PRESENT); /* Not pruned while it is PENDING. */
-    CHECK(row.state == OUTCOME_ROW_PENDING);
+    /* Not pruned while it is PENDING; so it is damaged, and whoever asks for it is told that. */
+    if (found == STATE_ABSENT || row.state != OUTCOME_ROW_PENDING) {
+        damage_note(d->context->damage, d->op.entity, OUTCOME_DAMAGE);
+        d->told = false;
+        if (d->commit)
+            audit_made(d->context, txn_delta_made(arena, d->row));
+        return ERR_OK;
+    }
+    d->told = true;
     bool recorded = d->commit || d->sealed ||
                     (refusal->code != CODE(TXN_CONFLICT) && refusal->code != CODE(QUARANTINED));
     if (d->commit) {
@@ -500,46 +543,29 @@ static bool any_is_open(const txn_row *row)
     return false;
 }
 
-/* Goes when nobody will vote any more. */
+/* Goes when nobody will vote any more, and no player waits for its repair. */
 static void row_keep(struct decision *d)
 {
-    if (any_is_open(d->row))
+    if (any_is_open(d->row) || d->owed)
         txn_store(d->context, d->ref, d->row);
     else
         txn_delete(d->context, d->ref);
 }
 
+/* NULL: the row knows no such member. */
 static txn_member *voter_of(txn_row *row, uint64_t seq, uint32_t shard)
 {
     for (size_t i = 0; i < row->n_members; i++) {
         if (row->members[i]->shard == shard && row->members[i]->seq == seq)
             return row->members[i];
     }
-    CHECK(false);
     return NULL;
-}
-
-bool txn_vote_is_sound(const Holdfast__Internal__V1__TxnVote *vote)
-{
-    uint8_t uid[ITEM_UID_BYTES];
-
-    if (vote == NULL || vote->n_taken == 0 || vote->n_taken > TXN_PLAYERS_MAX)
-        return false;
-    for (size_t i = 0; i < vote->n_taken; i++) {
-        for (size_t j = 0; j < vote->taken[i]->n_items; j++) {
-            if (item_uid_parse(slice_from_text(vote->taken[i]->items[j]->uid), uid) != ERR_OK)
-                return false;
-        }
-    }
-    return true;
 }
 
 static void take_vote(struct decision *d, txn_member *member,
                       const Holdfast__Internal__V1__ChannelResult *result)
 {
-    CHECK(member->state == STATE(OPEN));
     if (result->decision == DECISION(APPLIED)) {
-        CHECK(result->vote != NULL && result->vote->n_taken > 0);
         member->state = STATE(PREPARED);
         member->vote = result->vote;
         return;
@@ -547,6 +573,49 @@ static void take_vote(struct decision *d, txn_member *member,
     member->state = STATE(ABORTED);
     if (d->row->refusal == NULL)
         d->row->refusal = result->refusal;
+}
+
+/* Votes and row do not fit one another: nothing is taken, and its home player is held back. */
+static void refuse_decision(struct decision *d)
+{
+    struct refusal refusal = { 0 };
+    struct arena *arena = d->context->arena;
+
+    (void)refuse_damaged(arena, &refusal, d->context->damage, d->op.entity, TXN_DAMAGE);
+    d->row->refusal = (Holdfast__V1__ErrorDetail *)arena_unpack(
+        arena, &holdfast__v1__error_detail__descriptor, refusal_pack(&refusal, arena));
+}
+
+/*
+ * Nothing is known of the transaction but that it was not committed: that needs every vote, and
+ * here is one that had not come yet. So it is aborted: this member and the home player get back what
+ * was taken from them; of other players of this shard only the row knew. The outcome stays PENDING
+ * until a person settles it (docs/runbooks/HoldfastRowsUnreadable.md).
+ */
+static err vote_on_unreadable(struct decision *d, const Holdfast__Internal__V1__OutboxRow *row,
+                              const Holdfast__Internal__V1__ChannelResult *result)
+{
+    const char *home = row->credit->prepare->player_id;
+    txn_row known = HOLDFAST__INTERNAL__V1__TXN_ROW__INIT;
+    txn_member member = HOLDFAST__INTERNAL__V1__TXN_MEMBER__INIT;
+    err e = ERR_OK;
+
+    damage_note(d->context->damage, entity_of_player(d->context->arena, row->player_id),
+                TXN_DAMAGE);
+    known.player_id = (char *)(uintptr_t)home;
+    known.op_id = row->credit->op_id;
+    d->row = &known;
+    d->commit = false;
+    member.shard = d->context->channel->destination;
+    member.vote = result->vote;
+    if (result->decision == DECISION(APPLIED))
+        e = send_finish(d, &member);
+    const txn_give *give = give_of(d->context->arena, &known, home, false);
+    uint32_t mark = state_mark(d->context->state);
+    err own = txn_intent_finish(d->context, d->ref, false, give);
+    if (own != ERR_OK)
+        state_rollback_to(d->context->state, mark); /* It was finished before, or is damaged, too. */
+    return own == ERR_NEED ? own : e;
 }
 
 err txn_vote(struct apply_context *context, const Holdfast__Internal__V1__OutboxRow *row,
@@ -559,18 +628,25 @@ err txn_vote(struct apply_context *context, const Holdfast__Internal__V1__Outbox
         .ref = txn_ref_of(credit->prepare->txn),
         .settled = ret_settled,
     };
+    txn_member *member = NULL;
 
     *ret_decided = false;
     err e = load(&d);
-    if (e != ERR_OK)
+    if (e == ERR_OK)
+        member = voter_of(d.row, credit->seq, context->channel->destination);
+    if (e == ERR_NEED)
         return e;
-    txn_member *member = voter_of(d.row, credit->seq, context->channel->destination);
+    if (e != ERR_OK || member == NULL || member->state != STATE(OPEN))
+        return vote_on_unreadable(&d, row, result);
     take_vote(&d, member, result);
     if (d.row->state == STATE(OPEN)) {
-        d.commit = all_are(d.row, STATE(PREPARED));
-        if (d.commit || member->state == STATE(ABORTED)) {
-            *ret_decided = true;
+        bool all = all_are(d.row, STATE(PREPARED));
+        d.commit = all && can_commit(d.row);
+        if (all && !d.commit)
+            refuse_decision(&d);
+        if (all || member->state == STATE(ABORTED)) {
             e = decide(&d);
+            *ret_decided = d.told;
         }
     } else if (member->state == STATE(PREPARED)) {
         e = send_finish(&d, member); /* Too late: it was decided without it. */
@@ -586,18 +662,20 @@ err txn_seal(struct apply_context *context, struct slice ref)
     struct decision d = { .context = context, .sealed = true };
 
     d.ref.home = context->shard;
-    channel_ref_decode(ref, &d.ref.destination, &d.ref.seq);
+    if (!channel_ref_decode(ref, &d.ref.destination, &d.ref.seq))
+        return apply_damaged(context, context->op->entity, OUTCOME_DAMAGE);
     effect->settled = arena_alloc(context->arena, sizeof *effect->settled);
     d.settled = effect->settled;
     err e = load(&d);
-    if (e != ERR_OK)
-        return e;
-    CHECK(d.row->state == STATE(OPEN)); /* Or its operation would not be PENDING. */
-    e = decide(&d);
+    /* Not OPEN, its operation would not be PENDING. */
+    if (e == ERR_CORRUPT || (e == ERR_OK && d.row->state != STATE(OPEN)))
+        return apply_damaged(context, context->op->entity, TXN_DAMAGE);
+    if (e == ERR_OK)
+        e = decide(&d);
     if (e != ERR_OK)
         return e;
     row_keep(&d);
-    effect->settled_count = 1;
+    effect->settled_count = d.told;
     effect->destination = d.ref.destination;
     effect->touched = true;
     effect->several = true;

@@ -28,11 +28,9 @@ NODISCARD err txn_vote(struct apply_context *context, const Holdfast__Internal__
                        const Holdfast__Internal__V1__ChannelResult *result,
                        struct settled *ret_settled, bool *ret_decided);
 
-/* What apply relies on, before a vote is logged. */
-bool txn_vote_is_sound(const Holdfast__Internal__V1__TxnVote *vote);
-
 /* A seal of a PENDING transaction (`ref`: the outcome row's body): decides ABORT. The outcome is
- * stored; context->channel tells whoever waits. ERR_NEED. */
+ * stored; context->channel tells whoever waits. ERR_NEED; ERR_NOT_FOUND: it has no row any more, since
+ * a person removed what could not be read; ERR_CONFLICT: QUARANTINED, the row cannot be read. */
 NODISCARD err txn_seal(struct apply_context *context, struct slice ref);
 
 #endif

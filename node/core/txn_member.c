@@ -7,7 +7,6 @@
 #include "node/core/rows.h"
 #include "node/core/section_edit.h"
 #include "node/core/text_rule.h"
-#include "runtime/base/check.h"
 
 #define DECISION(name)   HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_##name
 #define PLACES_OF_RECORD 256u /* UIDs that one record may use up; TXN_ITEMS_MAX and to spare. */
@@ -62,10 +61,11 @@ err txn_member_prepare(struct apply_context *context, uint32_t place, const chan
     result->decision = DECISION(REJECTED);
     result->refusal = (Holdfast__V1__ErrorDetail *)arena_unpack(
         arena, &holdfast__v1__error_detail__descriptor, refusal_pack(context->refusal, arena));
-    CHECK(result->refusal != NULL);
     return ERR_OK;
 }
 
+/* A player whose rows cannot be read is left as it is, and so is the record: the others are finished
+ * now, and found so when the record comes again. */
 err txn_member_finish(struct apply_context *context, const channel_credit *credit,
                       channel_result *result)
 {
@@ -73,12 +73,18 @@ err txn_member_finish(struct apply_context *context, const channel_credit *credi
     struct txn_ref ref = txn_ref_of(request->txn);
     err result_e = ERR_OK;
 
-    for (size_t i = 0; i < request->n_gives; i++) {
-        err e = txn_intent_finish(context, ref, request->commit, request->gives[i]);
-        if (e != ERR_OK)
-            result_e = e; /* Go on, so that every missing row is noted. */
-    }
     result->decision = DECISION(APPLIED);
+    for (size_t i = 0; i < request->n_gives; i++) {
+        uint32_t mark = state_mark(context->state);
+        err e = txn_intent_finish(context, ref, request->commit, request->gives[i]);
+        if (e == ERR_OK || e == ERR_NOT_FOUND)
+            continue;
+        state_rollback_to(context->state, mark);
+        if (e == ERR_NEED)
+            result_e = e; /* Go on, so that every missing row is noted. */
+        else
+            result->decision = DECISION(HELD);
+    }
     return result_e;
 }
 

@@ -8,6 +8,7 @@
 #include "node/core/apply_internal.h"
 #include "node/core/arena_proto.h"
 #include "node/core/goods.h"
+#include "node/core/profile.h"
 #include "node/core/refusal.h"
 #include "node/core/section_edit.h"
 #include "node/core/text_rule.h"
@@ -42,8 +43,6 @@ err txn_player_load(struct apply_context *entry, const char *player_id, const ch
                     struct txn_player **ret_player)
 {
     struct txn_player *p = arena_alloc(entry->arena, sizeof *p);
-    struct row_key key;
-    struct slice value;
 
     memset(p, 0, sizeof *p);
     p->entry = entry;
@@ -53,27 +52,14 @@ err txn_player_load(struct apply_context *entry, const char *player_id, const ch
     p->context.op = &p->op;
     *ret_player = p;
     if (entry->player != NULL && slice_equal(entry->player->entity, p->op.entity)) {
+        if (entry->unreadable)
+            return apply_damaged(entry, p->op.entity, PLAYER_DAMAGE);
         p->borrowed = true;
         p->risen = entry->op->id.text.size > 0;
         return ERR_OK;
     }
     p->context.player = &p->own;
-    row_key_player(&key, p->op.entity);
-    switch (state_find(entry->state, row_key_slice(&key), &value)) {
-    case STATE_MISSING:
-        need_add_key(entry->need, row_key_slice(&key));
-        return ERR_NEED;
-    case STATE_ABSENT:
-        player_init(&p->own, p->op.entity);
-        break;
-    case STATE_PRESENT:
-        if (player_decode(arena_copy(entry->arena, value), p->op.entity, entry->arena, &p->own) !=
-            ERR_OK)
-            return refuse_damaged(entry->arena, entry->refusal, entry->damage, p->op.entity,
-                                  "the player's row cannot be read");
-        break;
-    }
-    return ERR_OK;
+    return player_row_apply(entry, p->op.entity, &p->own);
 }
 
 void txn_player_store(struct txn_player *p)
@@ -203,7 +189,8 @@ static err check_section(struct txn_player *p, const Holdfast__V1__SectionCheck 
 {
     struct player *player = p->context.player;
 
-    CHECK(player_sections(player, p->context.arena) == ERR_OK);
+    if (player_sections(player, p->context.arena) != ERR_OK)
+        return apply_damaged(&p->context, p->op.entity, SECTIONS_DAMAGE);
     const struct section_info *section = player_find_section(player, slice_from_text(check->name));
     uint64_t stands = section != NULL ? section->version : 0;
     if (stands == check->version)
@@ -324,8 +311,8 @@ static err check_item_room(struct txn_player *p, const txn_part *part)
     return e;
 }
 
-static void add_balance(txn_taken *taken, struct arena *arena, const struct player *player,
-                        char *currency)
+static void add_balance(txn_taken *taken, const struct apply_context *context,
+                        const struct player *player, char *currency)
 {
     for (size_t i = 0; i < taken->n_balances; i++) {
         if (strcmp(taken->balances[i]->currency, currency) == 0)
@@ -333,10 +320,11 @@ static void add_balance(txn_taken *taken, struct arena *arena, const struct play
     }
     const struct balance *held = player_find_balance(player, slice_from_text(currency));
     Holdfast__V1__Balance *balance =
-        (Holdfast__V1__Balance *)arena_message(arena, &holdfast__v1__balance__descriptor);
+        (Holdfast__V1__Balance *)arena_message(context->arena, &holdfast__v1__balance__descriptor);
     CHECK(held != NULL);
     balance->currency = currency;
     balance->amount = held->amount;
+    balance->reserved = context->version >= 2 ? held->reserved : 0;
     taken->balances[taken->n_balances++] = balance;
 }
 
@@ -362,9 +350,9 @@ static err try_give(struct txn_player *p, const txn_part *part, txn_taken *taken
     taken->balances =
         arena_alloc(context.arena, sizeof *taken->balances * (part->n_take + part->n_give + 1));
     for (size_t i = 0; i < part->n_take; i++)
-        add_balance(taken, context.arena, &trial, part->take[i]->currency);
+        add_balance(taken, &context, &trial, part->take[i]->currency);
     for (size_t i = 0; i < part->n_give; i++)
-        add_balance(taken, context.arena, &trial, part->give[i]->currency);
+        add_balance(taken, &context, &trial, part->give[i]->currency);
     return ERR_OK;
 }
 
@@ -509,9 +497,10 @@ static err edit(struct txn_player *p, const txn_intent *intent)
 
     if (part->n_edits == 0)
         return ERR_OK;
+    /* Tried by PREPARE, and nobody else wrote since: but for damage it succeeds. */
     err e = section_edits_apply(&p->context, part->n_edits, part->edits, &versions);
-    CHECK(e == ERR_OK || e == ERR_NEED); /* Tried by PREPARE; nobody else wrote since. */
-    rise(p);
+    if (e == ERR_OK)
+        rise(p);
     return e;
 }
 
@@ -553,12 +542,16 @@ err txn_intent_finish(struct apply_context *entry, struct txn_ref ref, bool comm
     err e = txn_player_load(entry, give->player_id, "", &p);
     enum state_found found =
         intent_find(entry->state, entry->arena, p->op.entity, entry->need, &intent);
-    CHECK(e != ERR_CONFLICT); /* It was read when it was prepared, and nobody wrote since. */
-    if (e != ERR_OK || found == STATE_MISSING)
+    if (e == ERR_NEED || found == STATE_MISSING)
         return ERR_NEED;
-    CHECK(found == STATE_PRESENT);
-    CHECK(txn_ref_equal(p->context.player->txn, ref));
-    CHECK(txn_ref_equal(txn_ref_of(intent->txn), ref));
+    if (e != ERR_OK)
+        return e;
+    if (found == STATE_ABSENT && !txn_ref_equal(p->context.player->txn, ref))
+        return ERR_NOT_FOUND;
+    /* It was left by PREPARE, and nobody wrote since. */
+    if (intent == NULL || !txn_ref_equal(p->context.player->txn, ref) ||
+        !txn_ref_equal(txn_ref_of(intent->txn), ref))
+        return apply_damaged(entry, p->op.entity, INTENT_DAMAGE);
     p->op.id.text = slice_from_text(intent->op_id);
     p->context.authority_text = slice_from_text(intent->authority);
     e = txn_part_finish(p, intent, commit, give->n_items, give->items);

@@ -41,11 +41,13 @@ void txn_player_store(struct txn_player *player);
 NODISCARD err txn_part_prepare(struct txn_player *player,
                                const Holdfast__Internal__V1__TxnPart *part, struct txn_terms *terms,
                                Holdfast__Internal__V1__TxnTaken *ret_taken);
-/* Gives what is granted, and the items that come from others; or gives escrow back. ERR_NEED. */
+/* Gives what is granted, and the items that come from others; or gives escrow back. ERR_NEED;
+ * ERR_CONFLICT: a row cannot be read. */
 NODISCARD err txn_part_finish(struct txn_player *player,
                               const Holdfast__Internal__V1__TxnIntent *intent, bool commit,
                               size_t item_count, Holdfast__V1__Item *const *items);
-/* The same of a player that an intent of `ref` holds, which is gone then. ERR_NEED. */
+/* The same of a player that an intent of `ref` holds, which is gone then. ERR_NEED; ERR_NOT_FOUND: it
+ * was finished before; ERR_CONFLICT: a row of the player cannot be read, nothing may be kept. */
 NODISCARD err txn_intent_finish(struct apply_context *entry, struct txn_ref ref, bool commit,
                                 const Holdfast__Internal__V1__TxnGive *give);
 

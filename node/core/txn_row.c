@@ -1,9 +1,11 @@
 #include "node/core/txn_row.h"
 
 #include "node/core/arena_proto.h"
+#include "node/core/ledger.h"
 #include "node/core/rows.h"
-#include "runtime/base/check.h"
+#include "node/core/text_rule.h"
 
+/* PRESENT with *ret NULL: the row cannot be read. */
 static enum state_found find(struct state *state, struct arena *arena, const struct row_key *key,
                              struct need *need, const ProtobufCMessageDescriptor *type,
                              ProtobufCMessage **ret)
@@ -13,11 +15,70 @@ static enum state_found find(struct state *state, struct arena *arena, const str
 
     if (found == STATE_MISSING && need != NULL)
         need_add_key(need, row_key_slice(key));
-    if (found == STATE_PRESENT) {
+    if (found == STATE_PRESENT)
         *ret = arena_unpack(arena, type, value);
-        CHECK(*ret != NULL);
-    }
     return found;
+}
+
+static bool uids_are_sound(size_t count, char *const *uids)
+{
+    uint8_t uid[ITEM_UID_BYTES];
+
+    for (size_t i = 0; i < count; i++) {
+        if (item_uid_parse(slice_from_text(uids[i]), uid) != ERR_OK)
+            return false;
+    }
+    return count <= LEDGER_ITEMS_MAX;
+}
+
+static bool taken_is_sound(const Holdfast__Internal__V1__TxnTaken *taken)
+{
+    for (size_t i = 0; i < taken->n_items; i++) {
+        if (!uids_are_sound(1, &taken->items[i]->uid))
+            return false;
+    }
+    return taken->n_items <= LEDGER_ITEMS_MAX && uids_are_sound(taken->n_mint_uids, taken->mint_uids);
+}
+
+/* What FINISH relies on. */
+static bool intent_is_sound(const Holdfast__Internal__V1__TxnIntent *intent)
+{
+    const Holdfast__Internal__V1__TxnPart *part = intent->part;
+    const Holdfast__Internal__V1__TxnTaken *taken = intent->taken;
+
+    return intent->txn != NULL && part != NULL && taken != NULL && taken_is_sound(taken) &&
+           part->n_take <= LEDGER_CHANGES_MAX && part->n_give <= LEDGER_CHANGES_MAX &&
+           part->n_mint == taken->n_mint_uids &&
+           part->n_mint + part->n_receive_uids <= LEDGER_ITEMS_MAX;
+}
+
+bool txn_vote_is_sound(const Holdfast__Internal__V1__TxnVote *vote)
+{
+    if (vote == NULL || vote->n_taken == 0 || vote->n_taken > TXN_PLAYERS_MAX)
+        return false;
+    for (size_t i = 0; i < vote->n_taken; i++) {
+        if (!taken_is_sound(vote->taken[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool txn_row_is_sound(const Holdfast__Internal__V1__TxnRow *row)
+{
+    struct op_id id;
+    const char *why;
+
+    if (row->n_parts > TXN_PLAYERS_MAX || row->n_members > TXN_PLAYERS_MAX ||
+        player_id_check(slice_from_text(row->player_id)) != ERR_OK ||
+        op_id_parse(slice_from_text(row->op_id), &id, &why) != ERR_OK)
+        return false;
+    for (size_t i = 0; i < row->n_members; i++) {
+        const Holdfast__Internal__V1__TxnMember *member = row->members[i];
+        if (member->state == HOLDFAST__INTERNAL__V1__TXN_STATE__TXN_STATE_PREPARED &&
+            !txn_vote_is_sound(member->vote))
+            return false;
+    }
+    return true;
 }
 
 enum state_found intent_find(struct state *state, struct arena *arena, struct slice entity,
@@ -30,6 +91,8 @@ enum state_found intent_find(struct state *state, struct arena *arena, struct sl
     enum state_found found =
         find(state, arena, &key, need, &holdfast__internal__v1__txn_intent__descriptor, &message);
     *ret = (Holdfast__Internal__V1__TxnIntent *)message;
+    if (*ret != NULL && !intent_is_sound(*ret))
+        *ret = NULL;
     return found;
 }
 
@@ -43,6 +106,8 @@ enum state_found txn_find(struct state *state, struct arena *arena, struct txn_r
     enum state_found found =
         find(state, arena, &key, need, &holdfast__internal__v1__txn_row__descriptor, &message);
     *ret = (Holdfast__Internal__V1__TxnRow *)message;
+    if (*ret != NULL && !txn_row_is_sound(*ret))
+        *ret = NULL;
     return found;
 }
 

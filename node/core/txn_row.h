@@ -13,7 +13,7 @@
 #define TXN_ITEMS_MAX   64u
 
 /* MISSING, and the key is noted in `need` (unless that is NULL); ABSENT; PRESENT, and *ret is in
- * the arena. */
+ * the arena, or NULL: the row cannot be read. */
 enum state_found intent_find(struct state *state, struct arena *arena, struct slice entity,
                              struct need *need, Holdfast__Internal__V1__TxnIntent **ret);
 enum state_found txn_find(struct state *state, struct arena *arena, struct txn_ref ref,
@@ -30,6 +30,12 @@ void txn_add(struct apply_context *context, struct txn_ref ref,
 void txn_store(struct apply_context *context, struct txn_ref ref,
                const Holdfast__Internal__V1__TxnRow *row);
 void txn_delete(struct apply_context *context, struct txn_ref ref);
+
+#define INTENT_DAMAGE "what a transaction holds of the player cannot be read"
+#define TXN_DAMAGE    "a transaction's row cannot be read"
+
+/* What is relied on when the transaction is decided: ids are ids, counts within their limits. */
+bool txn_vote_is_sound(const Holdfast__Internal__V1__TxnVote *vote);
 
 struct txn_ref txn_ref_of(const Holdfast__Internal__V1__TxnRef *message);
 /* In the arena. */

@@ -179,6 +179,8 @@ static double read_oldest(void *context)
     X(transfers_done, "holdfast_node_transfers_settled_total",       counter, view->stats.transfers_settled,            "Transfers that arrived, as their source has logged.") \
     X(transfers_back, "holdfast_node_transfers_refunded_total",      counter, view->stats.transfers_refunded,           "Transfers that were refused or cancelled, as their source has logged.") \
     X(quarantined,    "holdfast_node_players_quarantined",           gauge,   view->serving ? view->stats.quarantined : 0, "Players held back in the shards this node owns.") \
+    X(unreadable,     "holdfast_node_rows_unreadable_total",          counter, view->stats.rows_unreadable,             "Times that a row was met which cannot be read; its player is held back, and operators are told.") \
+    X(unapplied,      "holdfast_node_entries_unapplied_total",        counter, view->stats.entries_unapplied,           "Entries of the log that were skipped, since this program cannot make sense of them.") \
     X(unread,         "holdfast_node_rows_unread",                   gauge,   view->serving ? view->stats.unread_rows : 0, "Changes of rows that could not be decoded, and so are not in the audit's sums.") \
     X(snap_given,     "holdfast_node_snapshots_given_total",         counter, view->stats.snapshot.given,               "Snapshots begun for a replica that is behind.") \
     X(snap_parts,     "holdfast_node_snapshot_parts_total",          counter, view->stats.snapshot.parts,               "Parts of snapshots sent, repeats included.") \

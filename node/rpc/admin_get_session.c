@@ -17,7 +17,7 @@ static err admin_get_session_read(struct read_context *context, const ProtobufCM
     struct player player;
 
     (void)message;
-    err e = player_read(context, &player);
+    err e = player_row_read(context, &player);
     if (e != ERR_OK)
         return e;
     const struct session *session = &player.session;

@@ -14,6 +14,7 @@
 
 struct page {
     struct arena *arena;
+    struct damage *damage;
     Holdfast__V1__ListPlayersResponse *response;
 };
 
@@ -25,7 +26,11 @@ static bool take(void *user, struct slice key, struct slice value)
     Holdfast__V1__PlayerHead *head = (Holdfast__V1__PlayerHead *)arena_message(
         page->arena, &holdfast__v1__player_head__descriptor);
 
-    CHECK(player_decode(value, entity, page->arena, &player) == ERR_OK);
+    /* One that cannot be read is listed by its id alone, so that pages go on. */
+    if (player_decode(value, entity, page->arena, &player) != ERR_OK) {
+        player_init(&player, entity);
+        damage_note(page->damage, entity, PLAYER_DAMAGE);
+    }
     head->player_id = arena_text(page->arena, player_id(&player));
     head->version = player.version;
     head->ledger_seq = player.ledger_seq;
@@ -40,7 +45,7 @@ static err admin_list_players_read(struct read_context *context, const ProtobufC
         (const Holdfast__V1__ListPlayersRequest *)message;
     Holdfast__V1__ListPlayersResponse *response = (Holdfast__V1__ListPlayersResponse *)reply;
     uint32_t size = request->page_size > 0 ? request->page_size : PAGE_SIZE_DEFAULT;
-    struct page page = { context->arena, response };
+    struct page page = { context->arena, context->damage, response };
     struct row_key prefix;
     struct row_key after;
 

@@ -134,6 +134,8 @@ static err admin_release_handle(struct apply_context *context, const ProtobufCMe
     if (held == NULL)
         return refuse(context->arena, context->refusal, CODE(NOT_FOUND), "player_id",
                       "the player is not quarantined");
+    if (context->unreadable)
+        return apply_damaged(context, context->op->entity, PLAYER_DAMAGE);
     response->was_for = arena_text(context->arena, slice_from_text(held->reason));
     meta_release(context->meta, held);
     regard_as_made(context, (const release_request *)message);

@@ -75,6 +75,8 @@ static err find_seq(struct apply_context *context, const struct entry_target *ta
             outcome_row_find(context->state, context->player->entity, &id, context->need, &row);
         if (found == STATE_MISSING)
             return ERR_NEED;
+        if (found == STATE_PRESENT && row.state == OUTCOME_ROW_UNREADABLE)
+            return apply_damaged(context, context->player->entity, OUTCOME_DAMAGE);
         if (found == STATE_PRESENT)
             seq = outcome_row_ledger_seq(&row, context->arena);
         if (seq == 0)
@@ -93,18 +95,13 @@ static err find_seq(struct apply_context *context, const struct entry_target *ta
 
 err entry_read(struct apply_context *context, uint64_t seq, Holdfast__V1__LedgerEntry **ret_entry)
 {
-    struct row_key key;
+    struct slice entity = context->player->entity;
     struct slice row;
 
-    row_key_ledger(&key, context->player->entity, seq);
-    enum state_found found = state_find(context->state, row_key_slice(&key), &row);
-    if (found == STATE_MISSING) {
-        need_add_key(context->need, row_key_slice(&key));
-        return ERR_NEED;
-    }
-    CHECK(found == STATE_PRESENT);
-    CHECK(ledger_row_decode(row, context->arena, ret_entry) == ERR_OK);
-    return ERR_OK;
+    err e = ledger_row_find(context->state, entity, seq, context->need, &row);
+    if (e == ERR_OK)
+        e = ledger_row_decode(row, context->arena, ret_entry);
+    return e == ERR_CORRUPT ? apply_damaged(context, entity, LEDGER_DAMAGE) : e;
 }
 
 static err undone_read(struct apply_context *context, uint64_t seq, uint64_t *ret_undone_by)
@@ -123,7 +120,8 @@ static err undone_read(struct apply_context *context, uint64_t seq, uint64_t *re
         return ERR_OK;
     struct reader reader = reader_from(row);
     *ret_undone_by = read_u64(&reader);
-    CHECK(reader_finish(&reader) == ERR_OK);
+    if (reader_finish(&reader) != ERR_OK)
+        return apply_damaged(context, context->player->entity, REVERSAL_DAMAGE);
     return ERR_OK;
 }
 
@@ -138,8 +136,10 @@ err entry_target_read(struct apply_context *context, const struct entry_target *
         return e;
     e = entry_read(context, seq, &entry);
     err undone = undone_read(context, seq, ret_undone_by);
-    if (e != ERR_OK || undone != ERR_OK)
+    if (e == ERR_NEED || undone == ERR_NEED)
         return ERR_NEED;
+    if (e != ERR_OK || undone != ERR_OK)
+        return e != ERR_OK ? e : undone;
     if (strcmp(entry->op_id, target->op_id) != 0)
         return refuse_not_found(context, target->seq_field, "that entry is of another operation",
                                 entry->op_id);

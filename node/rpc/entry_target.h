@@ -8,6 +8,8 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "node/core/handler.h"
 
+#define REVERSAL_DAMAGE "what undid an entry of the ledger cannot be read"
+
 /* Borrowed from the request. */
 struct entry_target {
     const char *op_id;
@@ -20,10 +22,11 @@ NODISCARD err entry_target_check(struct check_context *context, const char *fiel
 void entry_target_footprint(const struct op *op, const struct entry_target *target,
                             struct need *keys);
 /* The entry, in the arena, and by which entry it was undone or closed (0: by none). ERR_NEED;
- * ERR_CONFLICT: NOT_FOUND. */
+ * ERR_CONFLICT: NOT_FOUND, or QUARANTINED. */
 NODISCARD err entry_target_read(struct apply_context *context, const struct entry_target *target,
                                 Holdfast__V1__LedgerEntry **ret_entry, uint64_t *ret_undone_by);
-/* Any entry of context->player that is there. ERR_NEED. */
+/* Any entry of context->player that is there. ERR_NEED; ERR_CONFLICT: QUARANTINED, it cannot be read.
+ */
 NODISCARD err entry_read(struct apply_context *context, uint64_t seq,
                          Holdfast__V1__LedgerEntry **ret_entry);
 /* The newest entry of context->player undoes or closes that one. */

@@ -186,7 +186,7 @@ void fixture_next_epoch(struct fixture *f)
         .base = meta->vector,
         .membership = { .config = 1, .count = 3, .members = { 1, 2, 3 } },
         .generation = f->generation > 0 ? f->generation : 1,
-        .apply_version = 1,
+        .apply_version = APPLY_VERSION,
     };
     struct buf body = { 0 };
 
@@ -315,7 +315,11 @@ static void append_profile(struct fixture *f, struct slice body)
     struct buf profile = { 0 };
     struct slice answer = arena_copy(&f->arena, buf_slice(&f->reply));
 
-    while (applier_profile_append(f->applier, body, answer, &f->need, &profile) == ERR_NEED)
+    const struct granted granted = { body, answer };
+    struct refusal unreadable;
+
+    while (applier_profile_append(f->applier, &granted, &f->need, &unreadable, &profile) ==
+           ERR_NEED)
         load_needed(f);
     buf_append(&f->reply, profile.data, profile.size);
     buf_deinit(&profile);

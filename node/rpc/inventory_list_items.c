@@ -30,7 +30,11 @@ static bool take_item(void *page_context, struct slice key, struct slice value)
     struct page *page = page_context;
     struct item_row item;
 
-    CHECK(item_row_decode(key, value, &item) == ERR_OK);
+    if (item_row_decode(key, value, &item) != ERR_OK) {
+        damage_note(page->context->damage, page->context->entity, ITEM_DAMAGE);
+        item = (struct item_row){ 0 }; /* Told by its UID alone, so that pages go on. */
+        memcpy(item.uid, key.data + key.size - ITEM_UID_BYTES, ITEM_UID_BYTES);
+    }
     bool matches = page->kind.size == 0 || slice_equal(page->kind, item.kind);
     if (matches && page->response->n_items == page->size) {
         page->more = true;
@@ -79,7 +83,7 @@ static err inventory_list_items_read(struct read_context *context, const Protobu
 
     err e = page_begin(context, request, &page, &after);
     if (e == ERR_OK)
-        e = player_read(context, &player);
+        e = player_row_read(context, &player);
     if (e != ERR_OK)
         return e;
     row_key_item_prefix(&prefix, context->entity);

@@ -98,22 +98,16 @@ err ledger_filter_read(struct read_context *context,
     return e;
 }
 
-/* ERR_NEED. */
+/* ERR_NEED; ERR_CONFLICT: its row cannot be read, so the search cannot go on. */
 static err entry_time(struct read_context *context, uint64_t seq, uint64_t *ret_at_ms)
 {
     Holdfast__V1__LedgerKind kind;
-    struct row_key key;
     struct slice row;
 
-    row_key_ledger(&key, context->entity, seq);
-    enum state_found found = state_find(context->state, row_key_slice(&key), &row);
-    if (found == STATE_MISSING) {
-        need_add_key(context->need, row_key_slice(&key));
-        return ERR_NEED;
-    }
-    CHECK(found == STATE_PRESENT);
-    CHECK(ledger_row_peek(row, &kind, ret_at_ms) == ERR_OK);
-    return ERR_OK;
+    err e = ledger_row_find(context->state, context->entity, seq, context->need, &row);
+    if (e == ERR_OK)
+        e = ledger_row_peek(row, &kind, ret_at_ms);
+    return e == ERR_CORRUPT ? read_damaged(context, LEDGER_DAMAGE) : e;
 }
 
 /* One round: so many entries between them, and on to the part that holds the answer. */
@@ -125,8 +119,11 @@ static err search_round(struct read_context *context, uint64_t ms, uint64_t *low
 
     for (uint64_t seq = *low; seq < *high; seq += step) {
         uint64_t at_ms = 0;
-        if (entry_time(context, seq, &at_ms) != ERR_OK) {
-            result = ERR_NEED; /* Go on, so that every missing row is noted. */
+        err e = entry_time(context, seq, &at_ms);
+        if (e != ERR_OK && e != ERR_NEED)
+            return e;
+        if (e == ERR_NEED) {
+            result = e; /* Go on, so that every missing row is noted. */
             continue;
         }
         if (at_ms < ms) {
@@ -156,6 +153,7 @@ static err search(struct read_context *context, uint64_t head, uint64_t ms, uint
 }
 
 struct item_steps {
+    struct damage *damage;
     struct slice entity;
     uint64_t *seqs;
     uint32_t count, seen;
@@ -166,8 +164,11 @@ static bool take_step(void *steps_context, struct slice key, struct slice value)
     struct item_steps *steps = steps_context;
     struct history_row row;
 
-    CHECK(history_row_decode(key, value, &row) == ERR_OK);
     steps->seen++;
+    if (history_row_decode(key, value, &row) != ERR_OK) {
+        damage_note(steps->damage, steps->entity, HISTORY_DAMAGE);
+        return true;
+    }
     if (slice_equal(row.entity, steps->entity))
         steps->seqs[steps->count++] = row.ledger_seq;
     return true;
@@ -176,7 +177,7 @@ static bool take_step(void *steps_context, struct slice key, struct slice value)
 /* The entries that moved the item, from its history. ERR_NEED. */
 static err item_narrow(struct read_context *context, struct ledger_filter *filter)
 {
-    struct item_steps steps = { .entity = context->entity };
+    struct item_steps steps = { .damage = context->damage, .entity = context->entity };
     uint8_t uid[ITEM_UID_BYTES];
     struct row_key prefix;
 
@@ -245,10 +246,13 @@ bool ledger_filter_matches(const struct ledger_filter *filter, struct slice row,
     Holdfast__V1__LedgerKind kind;
     uint64_t at_ms;
 
-    CHECK(ledger_row_peek(row, &kind, &at_ms) == ERR_OK);
+    *ret_entry = NULL;
+    if (ledger_row_peek(row, &kind, &at_ms) != ERR_OK)
+        return true;
     if (filter->kinds != 0 && ((unsigned)kind >= 32 || (filter->kinds & 1u << (unsigned)kind) == 0))
         return false;
-    CHECK(ledger_row_decode(row, arena, ret_entry) == ERR_OK);
+    if (ledger_row_decode(row, arena, ret_entry) != ERR_OK)
+        return true;
     const Holdfast__V1__LedgerEntry *entry = *ret_entry;
     if (filter->currency.size > 0 && !changes_currency(entry, filter->currency))
         return false;

@@ -10,7 +10,7 @@ static err ledger_get_balances_read(struct read_context *context, const Protobuf
     struct player player;
 
     (void)message;
-    err e = player_read(context, &player);
+    err e = player_row_read(context, &player);
     if (e != ERR_OK)
         return e;
     response->n_balances = player.balance_count;

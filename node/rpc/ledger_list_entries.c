@@ -113,25 +113,36 @@ static void chain_check(struct read_context *context, struct page *page,
     page->last_seq = page->next;
 }
 
+/* In the place of what cannot be read, so that pages go on; its player is contained. */
+static Holdfast__V1__LedgerEntry *unreadable(struct read_context *context, uint64_t seq)
+{
+    Holdfast__V1__LedgerEntry *entry = (Holdfast__V1__LedgerEntry *)arena_message(
+        context->arena, &holdfast__v1__ledger_entry__descriptor);
+
+    damage_note(context->damage, context->entity, LEDGER_DAMAGE);
+    entry->seq = seq;
+    return entry;
+}
+
 /* Shows the next entry, or passes it by. ERR_NEED. */
 static err page_step(struct read_context *context, struct page *page, const struct player *player,
                      Holdfast__V1__ListEntriesResponse *response)
 {
-    struct row_key key;
+    Holdfast__V1__LedgerEntry **shown = &response->entries[response->n_entries];
     struct slice row;
 
-    row_key_ledger(&key, context->entity, page->next);
-    enum state_found found = state_find(context->state, row_key_slice(&key), &row);
-    if (found == STATE_MISSING) {
-        need_add_key(context->need, row_key_slice(&key));
-        return ERR_NEED;
-    }
-    CHECK(found == STATE_PRESENT);
-    chain_check(context, page, player, row);
+    err e = ledger_row_find(context->state, context->entity, page->next, context->need, &row);
+    if (e == ERR_NEED)
+        return e;
+    if (e == ERR_OK)
+        chain_check(context, page, player, row);
+    else
+        row = (struct slice){ 0 };
     page->bytes_left -= row.size < page->bytes_left ? row.size : page->bytes_left;
-    if (!ledger_filter_matches(&page->filter, row, context->arena,
-                               &response->entries[response->n_entries]))
+    if (!ledger_filter_matches(&page->filter, row, context->arena, shown))
         return ERR_OK;
+    if (*shown == NULL)
+        *shown = unreadable(context, page->next);
     response->n_entries++;
     page->left--;
     return ERR_OK;
@@ -145,7 +156,7 @@ static err ledger_list_entries_read(struct read_context *context, const Protobuf
     struct page page = { 0 };
     err result = ERR_OK;
 
-    err e = player_read(context, &player);
+    err e = player_row_read(context, &player);
     if (e != ERR_OK)
         return e;
     e = page_begin(context, (const Holdfast__V1__ListEntriesRequest *)message, &player, &page);

@@ -20,6 +20,8 @@ struct found {
 };
 
 struct page {
+    struct damage *damage;
+    struct slice entity;
     struct found found[PAGE_SIZE_MAX];
     uint32_t count, size;
     bool more;
@@ -37,7 +39,9 @@ static bool take_row(void *user, struct slice key, struct slice value)
         reader_from((struct slice){ key.data + key.size - SEQ_BYTES, SEQ_BYTES });
     struct found *found = &page->found[page->count++];
     found->seq = read_u64_be(&reader);
-    CHECK(reservation_row_decode(value, &found->expires_at_ms) == ERR_OK);
+    found->expires_at_ms = 0;
+    if (reservation_row_decode(value, &found->expires_at_ms) != ERR_OK) /* Told without its end. */
+        damage_note(page->damage, page->entity, RESERVATION_DAMAGE);
     return true;
 }
 
@@ -86,27 +90,25 @@ static err show(struct read_context *context, const struct found *found,
                 Holdfast__V1__ListReservationsResponse *response)
 {
     Holdfast__V1__LedgerEntry *entry = NULL;
-    struct row_key key;
     struct slice row;
 
-    row_key_ledger(&key, context->entity, found->seq);
-    enum state_found in_state = state_find(context->state, row_key_slice(&key), &row);
-    if (in_state == STATE_MISSING) {
-        need_add_key(context->need, row_key_slice(&key));
-        return ERR_NEED;
-    }
-    CHECK(in_state == STATE_PRESENT);
-    CHECK(ledger_row_decode(row, context->arena, &entry) == ERR_OK);
+    err e = ledger_row_find(context->state, context->entity, found->seq, context->need, &row);
+    if (e == ERR_NEED)
+        return e;
     Holdfast__V1__Reservation *shown = (Holdfast__V1__Reservation *)arena_message(
         context->arena, &holdfast__v1__reservation__descriptor);
-    shown->reserve_op_id = entry->op_id;
+    response->reservations[response->n_reservations++] = shown;
     shown->reserve_seq = found->seq;
+    if (e != ERR_OK || ledger_row_decode(row, context->arena, &entry) != ERR_OK) {
+        damage_note(context->damage, context->entity, LEDGER_DAMAGE);
+        return ERR_OK; /* Told by its number alone. */
+    }
+    shown->reserve_op_id = entry->op_id;
     shown->currencies = amounts_of(context->arena, entry);
     shown->n_currencies = entry->n_changes;
     shown->expires_at_ms = (int64_t)found->expires_at_ms;
     shown->reserved_at_ms = entry->at_ms;
     shown->reason = entry->reason;
-    response->reservations[response->n_reservations++] = shown;
     return ERR_OK;
 }
 
@@ -115,11 +117,11 @@ static err ledger_list_reservations_read(struct read_context *context,
 {
     Holdfast__V1__ListReservationsResponse *response =
         (Holdfast__V1__ListReservationsResponse *)reply;
-    struct page page = { .count = 0 };
+    struct page page = { .damage = context->damage, .entity = context->entity };
     struct player player;
     err result = ERR_OK;
 
-    err e = player_read(context, &player);
+    err e = player_row_read(context, &player);
     if (e == ERR_OK)
         e = page_read(context, (const Holdfast__V1__ListReservationsRequest *)message, &page);
     if (e != ERR_OK)

@@ -107,7 +107,8 @@ static err change_back(struct apply_context *context, const Holdfast__V1__Ledger
         int64_t net = entry->changes[i]->amount + entry->changes[i]->reserved;
         if (net == 0)
             continue;
-        CHECK((net > 0) == (sign < 0));
+        if ((net > 0) != (sign < 0))
+            return apply_damaged(context, context->player->entity, LEDGER_DAMAGE);
         amounts[count]->currency = entry->changes[i]->currency;
         amounts[count]->amount = net > 0 ? net : -net;
         count++;

@@ -87,6 +87,8 @@ static err mailbox_list_read(struct read_context *context, const ProtobufCMessag
                        &after);
     if (e == ERR_OK)
         e = mailbox_count(context->state, context->entity, context->need, &response->total);
+    if (e == ERR_CORRUPT)
+        return read_damaged(context, MAILBOX_DAMAGE);
     if (e != ERR_OK)
         return e;
     row_key_mail_prefix(&prefix, context->entity);

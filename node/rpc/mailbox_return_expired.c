@@ -89,8 +89,7 @@ static err page_read(struct apply_context *context, const return_request *reques
     };
     err e = state_range_visit(context->state, &range, context->need, take_mail, page);
     if (e == ERR_OK && page->damaged)
-        return refuse_damaged(context->arena, context->refusal, context->damage,
-                              context->op->entity, MAIL_DAMAGE);
+        return apply_damaged(context, context->op->entity, MAIL_DAMAGE);
     if (e == ERR_OK && page->count == range.limit)
         response->next_cursor = page->mails[page->count - 1]->mail_id;
     return e;
@@ -105,13 +104,14 @@ static err may_leave(struct apply_context *context, const Holdfast__V1__Mail *ma
     *ret_may = mail->expires_at_ms > 0 && (uint64_t)mail->expires_at_ms <= context->owner_ms;
     if (!*ret_may || goods_are_none(mail))
         return ERR_OK;
-    CHECK(mail->from_player_id[0] != 0); /* Mail from the system does not expire. */
+    if (mail->from_player_id[0] == 0) /* Mail from the system does not expire. */
+        return apply_damaged(context, context->op->entity, MAIL_DAMAGE);
     if (channel_shard_of(arena, mail->from_player_id, context->op->shard_count) != context->shard)
         return ERR_OK;
     err e = mailbox_count(context->state, entity_of_player(arena, mail->from_player_id),
                           context->need, &count);
-    *ret_may = count < context->meta->policy.mailbox_max;
-    return e;
+    *ret_may = e == ERR_OK && count < context->meta->policy.mailbox_max;
+    return e == ERR_CORRUPT ? ERR_OK : e; /* It lies on where it is. */
 }
 
 static err send_back(struct apply_context *context, Holdfast__V1__Mail *mail, uint32_t place)

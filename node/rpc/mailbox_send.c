@@ -62,6 +62,7 @@ static void balances_note(struct apply_context *context, const send_request *req
             .currency = name,
             .amount = request->currencies[i]->amount,
             .balance_after = held != NULL ? held->amount : 0,
+            .reserved_after = held != NULL && context->version >= 2 ? held->reserved : 0,
         };
     }
 }
@@ -89,6 +90,9 @@ static err system_send(struct apply_context *context, const send_request *reques
     struct ledger_change changes[LEDGER_CHANGES_MAX];
     struct item_row items[LEDGER_ITEMS_MAX];
 
+    err e = goods_places_check(context, request->n_mint + 1);
+    if (e != ERR_OK)
+        return e;
     items_make(context, request, items, &mail);
     mail.n_currencies = request->n_currencies;
     mail.currencies = request->currencies;
@@ -96,8 +100,8 @@ static err system_send(struct apply_context *context, const send_request *reques
     mail.reason = request->reason;
     mail.sent_at_ms = (int64_t)context->owner_ms;
     mail.op_id = arena_text(context->arena, context->op->id.text);
-    err e = mailbox_put(context, context->op->entity, &mail, context->uid_place,
-                        context->meta->policy.mailbox_max);
+    e = mailbox_put(context, context->op->entity, &mail, context->uid_place,
+                    context->meta->policy.mailbox_max);
     if (e != ERR_OK)
         return e;
     balances_note(context, request, changes);

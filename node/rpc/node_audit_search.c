@@ -31,6 +31,7 @@
 #define HELD_MAX       65536u /* Rows of one player. */
 #define BACK_MAX       64u    /* Entries of one ledger. */
 #define PLAYER_PREFIX  "player:"
+#define KIND(name)     HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_##name
 
 typedef Holdfast__Internal__V1__AuditSearchRequest search_request;
 typedef Holdfast__Internal__V1__AuditSearchResponse search_response;
@@ -143,8 +144,8 @@ static err search_goods(struct search *search)
         row_key_mail_prefix(&prefix, entity);
         e = visit(search, &prefix, take_mail);
     }
-    if (e != ERR_OK)
-        result = e;
+    if (e == ERR_NEED)
+        result = e; /* A count that cannot be read is told by who reads the mailbox. */
     if (search->player->txn.seq > 0 && intent_find(context->state, context->arena, entity,
                                                    context->need, &intent) == STATE_MISSING)
         result = ERR_NEED;
@@ -217,8 +218,10 @@ static void compare(struct search *search, Holdfast__V1__LedgerEntry *const *ent
     int64_t held = balance != NULL ? balance->amount + balance->reserved : 0;
 
     for (uint32_t i = 0; i < count; i++) {
+        /* Mail from the system changes no balance, and did not tell of reservations once. */
+        bool told_of = entries[i] != NULL && entries[i]->kind != KIND(MAIL);
         const Holdfast__V1__LedgerChange *change =
-            entries[i] != NULL ? change_of(entries[i], currency) : NULL;
+            told_of ? change_of(entries[i], currency) : NULL;
         if (change == NULL)
             continue;
         int64_t told = change->balance_after + change->reserved_after;

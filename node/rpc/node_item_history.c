@@ -16,6 +16,7 @@ typedef Holdfast__Internal__V1__ItemHistoryResponse history_response;
 
 struct page {
     struct arena *arena;
+    struct damage *damage;
     struct history_row rows[STEPS_MAX];
     uint32_t count;
     uint32_t after;
@@ -28,7 +29,10 @@ static bool take_row(void *page_context, struct slice key, struct slice value)
     struct history_row *row = &page->rows[page->count];
 
     CHECK(page->count < STEPS_MAX);
-    CHECK(history_row_decode(key, arena_copy(page->arena, value), row) == ERR_OK);
+    if (history_row_decode(key, arena_copy(page->arena, value), row) != ERR_OK) {
+        damage_note(page->damage, (struct slice){ 0 }, HISTORY_DAMAGE);
+        return false; /* What follows it cannot be told to follow. */
+    }
     if (row->step != page->after + 1)
         return false;
     page->after++;
@@ -48,7 +52,11 @@ static err rows_read(struct read_context *context, const history_request *reques
         .after = row_key_slice(&after),
         .limit = request->limit,
     };
-    *page = (struct page){ .arena = context->arena, .after = request->after_step };
+    *page = (struct page){
+        .arena = context->arena,
+        .damage = context->damage,
+        .after = request->after_step,
+    };
     return state_range_visit(context->state, &range, context->need, take_row, page);
 }
 
@@ -67,25 +75,23 @@ static err step_fill(struct read_context *context, const struct history_row *row
                      Holdfast__V1__TraceStep *step)
 {
     Holdfast__V1__LedgerEntry *entry = NULL;
-    struct row_key key;
     struct slice value;
 
-    row_key_ledger(&key, row->entity, row->ledger_seq);
-    enum state_found found = state_find(context->state, row_key_slice(&key), &value);
-    if (found == STATE_MISSING) {
-        need_add_key(context->need, row_key_slice(&key));
-        return ERR_NEED;
-    }
-    CHECK(found == STATE_PRESENT);
-    CHECK(ledger_row_decode(value, context->arena, &entry) == ERR_OK);
+    err e = ledger_row_find(context->state, row->entity, row->ledger_seq, context->need, &value);
+    if (e == ERR_NEED)
+        return e;
     step->step = row->step;
     step->player_id = player_name(context->arena, row->entity);
     step->held = row->held;
+    step->ledger_seq = row->ledger_seq;
+    step->to_player_id = player_name(context->arena, row->next);
+    if (e != ERR_OK || ledger_row_decode(value, context->arena, &entry) != ERR_OK) {
+        damage_note(context->damage, row->entity, LEDGER_DAMAGE);
+        return ERR_OK; /* Told as far as the history knows. */
+    }
     step->kind = entry->kind;
     step->op_id = entry->op_id;
     step->at_ms = entry->at_ms;
-    step->ledger_seq = row->ledger_seq;
-    step->to_player_id = player_name(context->arena, row->next);
     step->authority = entry->authority;
     step->reason = entry->reason;
     return ERR_OK;

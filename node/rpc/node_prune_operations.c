@@ -16,12 +16,14 @@ struct prune {
     struct slice *keys;
 };
 
-/* What became of a transfer on its way must still be learned: the floor stays below its id. */
+/* What became of a transfer on its way must still be learned: the floor stays below its id. A row that
+ * cannot be read goes when its time has come. */
 static bool is_on_its_way(struct slice value)
 {
     struct outcome_row row;
 
-    CHECK(outcome_row_decode(value, &row) == ERR_OK);
+    if (outcome_row_decode(value, &row) != ERR_OK)
+        return false;
     return row.state == OUTCOME_ROW_PENDING && row.method != METHOD_START_SESSION;
 }
 
@@ -81,8 +83,7 @@ static err node_prune_operations_handle(struct apply_context *context,
         state_delete(context->state, prune.keys[i]);
     if (prune.count == rows_max)
         prune.floor_ms = row_operation_ms(prune.keys[prune.count - 1]);
-    CHECK(context->meta->operation_count >= prune.count);
-    context->meta->operation_count -= prune.count;
+    damage_count_down(context->damage, &context->meta->operation_count, prune.count);
     if (prune.floor_ms > context->meta->floor_ms)
         context->meta->floor_ms = prune.floor_ms;
     response->removed = prune.count;

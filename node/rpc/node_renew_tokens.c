@@ -31,7 +31,9 @@ static err renew(struct read_context *context, struct incarnation incarnation,
         return ERR_OK;
     }
     context->entity = entity_of_player(context->arena, token->player_id);
-    err e = player_read(context, &player);
+    err e = player_row_read(context, &player);
+    if (e == ERR_CONFLICT) /* Whether it is lost cannot be told; its writes are refused. */
+        return ERR_OK;
     if (e != ERR_OK)
         return e;
     if (!session_is_current(&player.session, context->meta, incarnation, token->fence))

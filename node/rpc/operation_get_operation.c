@@ -22,9 +22,11 @@ static err operation_get_operation_read(struct read_context *context,
                               text_shorten(context->arena, text));
     response->operation = (Holdfast__V1__OperationStatus *)arena_message(
         context->arena, &holdfast__v1__operation_status__descriptor);
-    if (receipt_is(context->entity))
-        return receipt_status(context->state, context->arena, context->need, context->entity,
-                              response->operation);
+    if (receipt_is(context->entity)) {
+        err e = receipt_status(context->state, context->arena, context->need, context->entity,
+                               response->operation);
+        return e == ERR_CORRUPT ? read_damaged(context, RECEIPT_DAMAGE) : e;
+    }
     response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_EXPIRED;
     if (!id.typed && uuid_v7_ms(&id.uuid) <= context->meta->floor_ms)
         return ERR_OK;
@@ -35,6 +37,8 @@ static err operation_get_operation_read(struct read_context *context,
         response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNKNOWN;
         break;
     case STATE_PRESENT:
+        if (row.state == OUTCOME_ROW_UNREADABLE)
+            return read_damaged(context, OUTCOME_DAMAGE);
         response->operation = outcome_row_status(&row, context->meta, context->arena);
         break;
     }

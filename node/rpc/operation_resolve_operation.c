@@ -68,8 +68,9 @@ static void seal(struct apply_context *context, const struct op_id *id, bool is_
 {
     if (row->state == OUTCOME_ROW_COMMITTED || row->attempt == UINT32_MAX)
         return;
-    if (row->state == OUTCOME_ROW_PENDING)
-        CHECK(cancel_claim(context, id));
+    /* Without a claim the player's row was damaged, and repaired: nothing is left to cancel. */
+    if (row->state == OUTCOME_ROW_PENDING && !cancel_claim(context, id))
+        tell_aborted(context, id);
     if (row->state != OUTCOME_ROW_REFUSED) {
         row->state = OUTCOME_ROW_ABORTED;
         row->dot = context->dot;
@@ -87,10 +88,10 @@ static err resolve_receipt(struct apply_context *context, bool seal_it,
 {
     err e = seal_it ? receipt_seal(context, context->op->entity) : ERR_OK;
 
-    if (e != ERR_OK)
-        return e;
-    return receipt_status(context->state, context->arena, context->need, context->op->entity,
-                          status);
+    if (e == ERR_OK)
+        e = receipt_status(context->state, context->arena, context->need, context->op->entity,
+                           status);
+    return e == ERR_CORRUPT ? apply_damaged(context, context->op->entity, RECEIPT_DAMAGE) : e;
 }
 
 static err operation_resolve_operation_handle(struct apply_context *context,
@@ -122,18 +123,21 @@ static err operation_resolve_operation_handle(struct apply_context *context,
         response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNKNOWN;
         return ERR_OK;
     }
+    if (found == STATE_PRESENT && row.state == OUTCOME_ROW_UNREADABLE)
+        return apply_damaged(context, context->op->entity, OUTCOME_DAMAGE);
     row.body = arena_copy(context->arena, row.body);
     bool is_transaction = row.method == METHOD_EXECUTE || row.method == METHOD_SWAP;
+    /* A transfer on its way is decided where it goes: the answer waits for that. */
+    bool elsewhere = row.method != METHOD_START_SESSION;
     if (request->seal && row.state == OUTCOME_ROW_PENDING && is_transaction) {
         err e = txn_seal(context, row.body); /* Here is where it is decided. */
-        if (e != ERR_OK)
+        if (e != ERR_OK && e != ERR_NOT_FOUND)
             return e;
-        CHECK(outcome_row_find(context->state, context->op->entity, &id, context->need, &row) ==
-              STATE_PRESENT);
+        elsewhere = e == ERR_OK; /* Nothing is left of it: this seal decides alone. */
+        (void)outcome_row_find(context->state, context->op->entity, &id, context->need, &row);
         row.body = arena_copy(context->arena, row.body);
     }
-    /* A transfer on its way is decided where it goes: the answer waits for that. */
-    if (request->seal && row.state == OUTCOME_ROW_PENDING && row.method != METHOD_START_SESSION)
+    if (request->seal && row.state == OUTCOME_ROW_PENDING && elsewhere)
         return channel_cancel(context, row.body);
     if (request->seal)
         seal(context, &id, found == STATE_ABSENT, &row);

@@ -14,7 +14,7 @@ static err profile_get_profile_read(struct read_context *context, const Protobuf
     err e = section_names_check(context->arena, context->refusal, request->n_sections,
                                 request->sections);
     if (e == ERR_OK)
-        e = player_read(context, &player);
+        e = player_row_read(context, &player);
     if (e == ERR_OK && request->settled && player.txn.seq != 0)
         e = txn_refuse_held(context->arena, context->refusal, request->player_id,
                             slice_from_text(request->player_id));

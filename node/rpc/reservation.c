@@ -60,7 +60,8 @@ static err row_find(struct apply_context *context, uint64_t seq, uint64_t *ret_e
     *ret_open = found == STATE_PRESENT;
     if (!*ret_open)
         return ERR_OK;
-    CHECK(reservation_row_decode(row, ret_expires_at_ms) == ERR_OK);
+    if (reservation_row_decode(row, ret_expires_at_ms) != ERR_OK)
+        return apply_damaged(context, context->player->entity, RESERVATION_DAMAGE);
     return ERR_OK;
 }
 
@@ -93,6 +94,19 @@ static err refuse_closed(struct apply_context *context, const struct entry_targe
     return e;
 }
 
+/* What it holds is in the player's balances. */
+static bool fits_player(const struct player *player, const Holdfast__V1__LedgerEntry *entry)
+{
+    for (size_t i = 0; i < entry->n_changes; i++) {
+        const Holdfast__V1__LedgerChange *change = entry->changes[i];
+        const struct balance *balance =
+            player_find_balance(player, slice_from_text(change->currency));
+        if (balance == NULL || change->reserved < 0 || balance->reserved < change->reserved)
+            return false;
+    }
+    return player->reservation_count > 0;
+}
+
 err reservation_find(struct apply_context *context, const struct entry_target *target,
                      struct reservation *ret_reservation)
 {
@@ -114,7 +128,8 @@ err reservation_find(struct apply_context *context, const struct entry_target *t
     e = row_find(context, entry->seq, &expires_at_ms, &open);
     if (e != ERR_OK)
         return e;
-    CHECK(open);
+    if (!open || !fits_player(context->player, entry))
+        return apply_damaged(context, context->player->entity, RESERVATION_DAMAGE);
     if (expires_at_ms <= context->owner_ms)
         return refuse_expired(context, target);
     *ret_reservation = (struct reservation){ .entry = entry, .expires_at_ms = expires_at_ms };
@@ -135,6 +150,8 @@ err reservation_find_due(struct apply_context *context, uint64_t seq,
     e = entry_read(context, seq, &entry);
     if (e != ERR_OK)
         return e;
+    if (!fits_player(context->player, entry))
+        return apply_damaged(context, context->player->entity, RESERVATION_DAMAGE);
     *ret_due = true;
     *ret_reservation = (struct reservation){ .entry = entry, .expires_at_ms = expires_at_ms };
     return ERR_OK;

@@ -10,6 +10,8 @@
 #include "node/core/ledger.h"
 #include "node/rpc/entry_target.h"
 
+#define RESERVATION_DAMAGE "a reservation of the player cannot be read"
+
 struct reservation {
     const Holdfast__V1__LedgerEntry *entry; /* RESERVE. */
     uint64_t expires_at_ms;
@@ -17,10 +19,12 @@ struct reservation {
 
 /* The newest entry of context->player has set something aside. */
 void reservation_open(struct apply_context *context, uint64_t expires_at_ms);
-/* An open one. ERR_NEED; ERR_CONFLICT: NOT_FOUND, RESERVATION_CLOSED or RESERVATION_EXPIRED. */
+/* An open one. ERR_NEED; ERR_CONFLICT: NOT_FOUND, RESERVATION_CLOSED, RESERVATION_EXPIRED, or
+ * QUARANTINED if its rows cannot be read, or do not fit the player's. */
 NODISCARD err reservation_find(struct apply_context *context, const struct entry_target *target,
                                struct reservation *ret_reservation);
-/* By its entry, when its time may have come. False: it is not open, or not due. ERR_NEED. */
+/* By its entry, when its time may have come. False: it is not open, or not due. ERR_NEED;
+ * ERR_CONFLICT: QUARANTINED, as above. */
 NODISCARD err reservation_find_due(struct apply_context *context, uint64_t seq,
                                    struct reservation *ret_reservation, bool *ret_due);
 

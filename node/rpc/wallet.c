@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "node/core/arena_proto.h"
+#include "node/core/goods.h"
 #include "node/core/json_canon.h"
 #include "node/core/refusal.h"
 #include "node/core/text_rule.h"
@@ -126,6 +127,9 @@ err wallet_mint(struct apply_context *context, size_t count, Holdfast__V1__ItemS
             arena_printf(context->arena, "%" PRIu64, player->item_count + (uint64_t)count);
         return e;
     }
+    err e = goods_places_check(context, count);
+    if (e != ERR_OK)
+        return e;
     for (size_t i = 0; i < count; i++) {
         struct item_row *item = &ret_items[i];
         item_uid_make(context->shard, context->dot.epoch, context->dot.counter,

@@ -1,0 +1,19 @@
+/*
+ * timers: what an owner looks at to see what is due (docs/sessions.md, docs/ledger.md). Rows of
+ * TABLE_TIMER are always in memory, so nothing here is ever missing.
+ */
+#ifndef NODE_CORE_TIMERS_H
+#define NODE_CORE_TIMERS_H
+
+#include "node/core/handler.h"
+#include "node/core/rows.h"
+
+/* The earliest timer. False: there is none that can be read. One that cannot be read is noted in
+ * `damage`, and passed over. */
+bool timers_first(struct state *state, struct damage *damage, struct timer_row *ret_timer);
+
+/* Deletes those timers of an entity that are due: its row cannot be read, so nothing that they ask
+ * for can be done, and the repair of the row sets them again. In the open transaction. */
+void timers_forget(struct apply_context *context, struct slice entity);
+
+#endif
