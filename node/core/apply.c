@@ -277,6 +277,12 @@ static bool refuse_new_but_old(struct step *step)
     return true;
 }
 
+static void refuse_unreadable_outcome(struct step *step)
+{
+    (void)apply_damaged(&step->context, step->op.entity, OUTCOME_DAMAGE);
+    refuse_unstored(step);
+}
+
 /* *ret_done: the outcome stands already, or cannot be. */
 static err deduplicate(struct step *step, bool *ret_done)
 {
@@ -291,8 +297,7 @@ static err deduplicate(struct step *step, bool *ret_done)
     if (found == STATE_MISSING || loaded != ERR_OK)
         return ERR_NEED;
     if (found == STATE_PRESENT && row.state == OUTCOME_ROW_UNREADABLE) {
-        (void)apply_damaged(&step->context, step->op.entity, OUTCOME_DAMAGE);
-        refuse_unstored(step);
+        refuse_unreadable_outcome(step);
         *ret_done = true;
         return ERR_OK;
     }
@@ -311,8 +316,13 @@ static err deduplicate(struct step *step, bool *ret_done)
     if (row.state == OUTCOME_ROW_REFUSED && step->op.attempt > row.attempt)
         return ERR_OK;
     if (row.state == OUTCOME_ROW_PENDING && row.method == METHOD_START_SESSION &&
-        pending_may_go_on(step))
+        session_has_claim(&step->player.session) && pending_may_go_on(step))
         return ERR_OK;
+    if (!outcome_row_body_is_sound(&row, &step->applier->arena)) {
+        refuse_unreadable_outcome(step);
+        *ret_done = true;
+        return ERR_OK;
+    }
     answer_stored(step, &row);
     *ret_done = true;
     return ERR_OK;
@@ -452,7 +462,7 @@ static void stop_trying(struct step *step)
     if (step->method->route != METHOD_OWNER || step->op.entity.size == 0 || !step->damage.found)
         return;
     state_begin(step->applier->state);
-    timers_forget(&step->context, step->op.entity);
+    (void)timers_forget(&step->context, step->op.entity, NULL);
     state_commit(step->applier->state);
 }
 
@@ -613,7 +623,6 @@ static bool operation_open(struct step *step)
     }
     return true;
 }
-
 
 static err apply_operation(struct applier *applier, const struct entry *entry, struct need *need,
                            struct outcome *outcome)

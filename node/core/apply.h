@@ -13,7 +13,8 @@
 
 /* What this program can apply; raised with every change of what an entry does. A binary applies
  * this version and the one before (DESIGN section 4, Determinism).
- * 2: outcomes of transactions, and ledger entries of mail from the system, tell what is reserved. */
+ * 2: outcomes of transactions, and ledger entries of mail from the system, tell what is reserved.
+ */
 #define APPLY_VERSION 2u
 /* With HOLDFAST_DEBUG_INJECT alone, for tests of upgrades: it dates the outcomes that it keeps a
  * millisecond later. */

@@ -134,7 +134,8 @@ void applier_renew_holds(struct applier *applier, struct slice request, struct b
         if (player_id_check(slice_from_text(token->player_id)) != ERR_OK)
             continue;
         context.entity = entity_of_player(context.arena, token->player_id);
-        if (player_row_read(&context, &player) != ERR_OK || player.session.state != SESSION_GRANTED ||
+        if (player_row_read(&context, &player) != ERR_OK ||
+            player.session.state != SESSION_GRANTED ||
             !session_is_current(&player.session, &applier->meta, incarnation, token->fence))
             continue;
         hold.player_id = token->player_id;

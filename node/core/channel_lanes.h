@@ -19,7 +19,8 @@ struct channel_lane {
     uint64_t lost_ms;  /* When that batch counts as lost. */
     uint64_t retry_ms; /* Nothing leaves before. */
     uint64_t tell_ms;  /* When the watermark leaves alone. */
-    uint64_t held_ms;  /* When records that the destination holds are sent again; 0: there are none. */
+    uint64_t
+        held_ms; /* When records that the destination holds are sent again; 0: there are none. */
     uint32_t failures; /* In a row. */
     uint32_t records;  /* In that batch. */
     bool blocked;      /* Rows are on their way. */

@@ -115,8 +115,8 @@ enum state_found inbox_find(struct state *state, struct arena *arena, uint32_t s
     struct row_key key;
 
     row_key_inbox(&key, source, seq);
-    enum state_found found = find(state, arena, &key, need,
-                                  &holdfast__internal__v1__inbox_row__descriptor, &message);
+    enum state_found found =
+        find(state, arena, &key, need, &holdfast__internal__v1__inbox_row__descriptor, &message);
     *ret = (Holdfast__Internal__V1__InboxRow *)message;
     if (*ret != NULL && (*ret)->result == NULL)
         *ret = NULL;
@@ -126,8 +126,9 @@ enum state_found inbox_find(struct state *state, struct arena *arena, uint32_t s
 err channel_damaged(struct apply_context *context, bool outgoing, uint32_t shard)
 {
     return apply_damaged(context, (struct slice){ 0 },
-                         arena_printf(context->arena, "the row of the channel %s shard %u cannot "
-                                                      "be read",
+                         arena_printf(context->arena,
+                                      "the row of the channel %s shard %u cannot "
+                                      "be read",
                                       outgoing ? "to" : "from", shard));
 }
 

@@ -14,8 +14,9 @@
 #define OUTBOX_MAX        65536u
 #define CHANNEL_BATCH_MAX 256u
 /*
- * Records settled by one entry. A record that a receipt pays for may make items, and each that comes
- * back may be mail: their places in the entry, which make UIDs and mail ids unique, are apart.
+ * Records settled by one entry. A record that a receipt pays for may make items, and each that
+ * comes back may be mail: their places in the entry, which make UIDs and mail ids unique, are
+ * apart.
  */
 #define SETTLE_ITEMS_MAX        640u
 #define SETTLE_PLACES_BELOW     1024u /* Mail that comes back: one place each. */

@@ -292,8 +292,8 @@ static err settle_item(struct apply_context *context, uint32_t place,
     return ERR_OK;
 }
 
-/* One that meets a row which cannot be read has no effect: its record stays open, and the others are
- * settled. ERR_NEED: nor has it then, since the next item may be another vote on the same
+/* One that meets a row which cannot be read has no effect: its record stays open, and the others
+ * are settled. ERR_NEED: nor has it then, since the next item may be another vote on the same
  * transaction. */
 static err settle_or_leave(struct apply_context *context, uint32_t place,
                            Holdfast__Internal__V1__ChannelOutRow *stands,

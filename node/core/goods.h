@@ -17,8 +17,8 @@ Holdfast__V1__Item *goods_item_message(struct arena *arena, const struct item_ro
 /* The message was made by goods_item_message. */
 struct item_row goods_item_row(const Holdfast__V1__Item *item);
 
-/* Before UIDs or mail ids are made from context->uid_place on. ERR_CONFLICT: THROTTLED, an entry of a
- * build that did not bound them has none left; nothing is recorded. */
+/* Before UIDs or mail ids are made from context->uid_place on. ERR_CONFLICT: THROTTLED, an entry of
+ * a build that did not bound them has none left; nothing is recorded. */
 NODISCARD err goods_places_check(struct apply_context *context, size_t count);
 
 /* Takes items out of context->player's inventory, one step further in their histories. ret_items:

@@ -39,8 +39,8 @@ void ledger_append(struct apply_context *context, const struct ledger_entry *ent
 
 #define LEDGER_DAMAGE "an entry of the player's ledger cannot be read"
 
-/* An entity's entry, borrowed from the state. ERR_NEED; ERR_CORRUPT: there is no row, though ledgers
- * have no gaps. */
+/* An entity's entry, borrowed from the state. ERR_NEED; ERR_CORRUPT: there is no row, though
+ * ledgers have no gaps. */
 NODISCARD err ledger_row_find(struct state *state, struct slice entity, uint64_t seq,
                               struct need *need, struct slice *ret_row);
 

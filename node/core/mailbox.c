@@ -33,7 +33,8 @@ err mailbox_count(struct state *state, struct slice entity, struct need *need, u
     return ERR_OK;
 }
 
-/* The same while an entry is applied: ERR_CONFLICT, and the damage noted, instead of ERR_CORRUPT. */
+/* The same while an entry is applied: ERR_CONFLICT, and the damage noted, instead of ERR_CORRUPT.
+ */
 static err count_find(struct apply_context *context, struct slice entity, uint32_t *ret_count)
 {
     err e = mailbox_count(context->state, entity, context->need, ret_count);

@@ -73,6 +73,20 @@ enum state_found outcome_row_find(struct state *state, struct slice entity, cons
     return found;
 }
 
+bool outcome_row_body_is_sound(const struct outcome_row *row, struct arena *arena)
+{
+    const struct method_info *method = method_find(row->method);
+
+    switch (row->state) {
+    case OUTCOME_ROW_COMMITTED:
+        return method != NULL && arena_unpack(arena, method->response, row->body) != NULL;
+    case OUTCOME_ROW_REFUSED:
+        return arena_unpack(arena, &holdfast__v1__error_detail__descriptor, row->body) != NULL;
+    default:
+        return row->state != OUTCOME_ROW_UNREADABLE;
+    }
+}
+
 void outcome_row_store(struct apply_context *context, const struct op_id *id, bool is_new,
                        const struct outcome_row *row)
 {

@@ -10,10 +10,10 @@
 
 enum outcome_state {
     OUTCOME_ROW_UNREADABLE = 0, /* Found, never stored: the row's bytes are no outcome.      */
-    OUTCOME_ROW_PENDING = 1,   /* A steal in its grace period.                               */
-    OUTCOME_ROW_COMMITTED = 2, /* body: the response without WriteInfo.                      */
-    OUTCOME_ROW_REFUSED = 3,   /* body: ErrorDetail. A higher attempt is evaluated anew.     */
-    OUTCOME_ROW_ABORTED = 4    /* Sealed before it was carried out; attempt is UINT32_MAX.   */
+    OUTCOME_ROW_PENDING = 1,    /* A steal in its grace period.                               */
+    OUTCOME_ROW_COMMITTED = 2,  /* body: the response without WriteInfo.                      */
+    OUTCOME_ROW_REFUSED = 3,    /* body: ErrorDetail. A higher attempt is evaluated anew.     */
+    OUTCOME_ROW_ABORTED = 4     /* Sealed before it was carried out; attempt is UINT32_MAX.   */
 };
 
 struct outcome_row {
@@ -36,6 +36,8 @@ NODISCARD err outcome_row_decode(struct slice bytes, struct outcome_row *ret_row
  * may be OUTCOME_ROW_UNREADABLE, and all else is zero then. */
 enum state_found outcome_row_find(struct state *state, struct slice entity, const struct op_id *id,
                                   struct need *need, struct outcome_row *ret_row);
+/* Whether the answer or the refusal that it keeps can be read; the row itself can. */
+bool outcome_row_body_is_sound(const struct outcome_row *row, struct arena *arena);
 /* Writes the row in the open transaction. `is_new`: none stood; the shard's counters follow. */
 void outcome_row_store(struct apply_context *context, const struct op_id *id, bool is_new,
                        const struct outcome_row *row);

@@ -24,16 +24,15 @@ err player_row_load(struct state *state, struct arena *arena, struct slice entit
 
 err player_row_apply(struct apply_context *context, struct slice entity, struct player *ret_player)
 {
-    err e =
-        player_row_load(context->state, context->arena, entity, context->need, ret_player);
+    err e = player_row_load(context->state, context->arena, entity, context->need, ret_player);
 
     return e == ERR_CORRUPT ? apply_damaged(context, entity, PLAYER_DAMAGE) : e;
 }
 
 err player_row_read(struct read_context *context, struct player *ret_player)
 {
-    err e = player_row_load(context->state, context->arena, context->entity, context->need,
-                            ret_player);
+    err e =
+        player_row_load(context->state, context->arena, context->entity, context->need, ret_player);
 
     return e == ERR_CORRUPT ? read_damaged(context, PLAYER_DAMAGE) : e;
 }

@@ -47,7 +47,8 @@ static err handle(struct settlement *s, ProtobufCMessage *response)
         e = authority_apply(context, handler);
     if (e == ERR_OK)
         e = handler->handle(context, request, response);
-    if (e == ERR_OK && context->pending) /* What a receipt pays for never waits for another shard. */
+    if (e == ERR_OK &&
+        context->pending) /* What a receipt pays for never waits for another shard. */
         e = apply_damaged(context, s->op.entity, OUTBOX_DAMAGE);
     return e;
 }

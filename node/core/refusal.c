@@ -86,8 +86,7 @@ struct slice refusal_pack(const struct refusal *refusal, struct arena *arena)
 void damage_note(struct damage *damage, struct slice entity, const char *reason)
 {
     const size_t prefix = sizeof PLAYER_PREFIX - 1;
-    bool is_player =
-        entity.size > prefix && memcmp(entity.data, PLAYER_PREFIX, prefix) == 0;
+    bool is_player = entity.size > prefix && memcmp(entity.data, PLAYER_PREFIX, prefix) == 0;
 
     if (damage->found)
         return;

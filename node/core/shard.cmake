@@ -2,7 +2,7 @@ if(NOT EXISTS ${CMAKE_CURRENT_LIST_DIR}/apply.c OR NOT EXISTS ${CMAKE_CURRENT_LI
     return()
 endif()
 component(node_core LAYER 5
-    SOURCES shard.c shard_list.c shard_reply.c shard_call.c shard_apply.c shard_read.c shard_channel.c shard_settle.c
+    SOURCES shard.c shard_list.c shard_reply.c shard_call.c shard_apply.c shard_read.c shard_channel.c shard_settle.c shard_operation.c
             shard_incident.c shard_contain.c shard_snapshot.c
             channel_lanes.c key_set.c
             read_options.c request_shard.c

@@ -206,10 +206,10 @@ struct shard_stats {
     uint64_t stale_writes_refused, steals, diverged;
     uint64_t rows_unreadable;   /* Times that apply or a read met a row that cannot be read. */
     uint64_t entries_unapplied; /* Entries of the log that this program could not make sense of. */
-    uint64_t unread_rows;         /* Changes of rows that could not be decoded (meta.h). */
-    uint64_t quarantined;         /* Players held back. */
-    uint64_t refused_full;        /* Writes refused because the disk is full. */
-    uint64_t transfers_open;      /* Records in the outbox. */
+    uint64_t unread_rows;       /* Changes of rows that could not be decoded (meta.h). */
+    uint64_t quarantined;       /* Players held back. */
+    uint64_t refused_full;      /* Writes refused because the disk is full. */
+    uint64_t transfers_open;    /* Records in the outbox. */
     uint64_t transfers_oldest_ms; /* Since the oldest of them that is known was opened. */
     uint64_t transfers_sent, transfers_settled, transfers_refunded, transfers_retried;
     struct snapshot_stats snapshot;

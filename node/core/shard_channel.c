@@ -17,7 +17,7 @@
 #define SCAN_NEED_MAX       256u
 #define LOST_MS             5000u
 #define HELD_RETRY_MS       10000u /* A person has to do something first. */
-#define TELL_AT             256u /* A watermark that has moved so far leaves alone. */
+#define TELL_AT             256u   /* A watermark that has moved so far leaves alone. */
 #define OLDEST_EVERY_MS     200u
 #define OUTBOX_PLAYER_FIELD 2u /* OutboxRow.player_id */
 

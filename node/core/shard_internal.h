@@ -145,6 +145,12 @@ NODISCARD bool shard_settles_add(struct shard *shard,
 /* Answers those whose transfers arrived. What anybody waits for is logged in this step. */
 void shard_settles_tell(struct shard *shard, const Holdfast__Internal__V1__SettleRequest *request,
                         const struct shard_event *event, struct shard_out *out);
+/* Whether an item is of a transfer that arrived: what shard_settles_tell tells its caller. */
+bool shard_settles_arrived(const Holdfast__Internal__V1__SettleItem *item);
+/* Its outcome, as its caller is told; false: its rows are not here, or do not say so. */
+bool shard_settles_outcome(struct shard *shard, uint32_t destination,
+                           const Holdfast__Internal__V1__SettleItem *item,
+                           struct outcome *ret_outcome);
 /* Logs what was taken, when it is time. */
 void shard_settles_progress(struct shard *shard, const struct shard_event *event,
                             struct shard_out *out);
@@ -153,10 +159,15 @@ void shard_settles_progress(struct shard *shard, const struct shard_event *event
 NODISCARD err shard_settles_log(struct shard *shard, const struct shard_event *event,
                                 uint64_t *ret_index, struct shard_out *out);
 
+/* shard_operation.c: looks over the answer of a GetOperation, in shard->scratch. False: it is to be
+ * read again once something more is applied. */
+bool shard_operation_told(struct shard *shard, struct call *call, struct shard_out *out);
+
 /* shard_incident.c: what operators may ask about. Told by the owner alone, orphans aside. */
 void incident_applied(struct shard *shard, const struct entry *entry, const struct outcome *outcome,
                       const struct shard_event *event, struct shard_out *out);
-/* A row that is no player's cannot be read: nobody is held back, and operators are told, now and then.
+/* A row that is no player's cannot be read: nobody is held back, and operators are told, now and
+ * then.
  */
 void incident_unreadable(struct shard *shard, const struct damage *damage,
                          const struct shard_event *event, struct shard_out *out);

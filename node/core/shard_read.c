@@ -222,6 +222,8 @@ static void read_run(struct shard *shard, struct call *call, const struct shard_
         reply_refusal(shard, call, &refusal, out);
         return;
     }
+    if (call->method == METHOD_GET_OPERATION && !shard_operation_told(shard, call, out))
+        return;
     if (call->method == METHOD_RENEW_TOKENS)
         propose_holds(shard, call, event, out);
     reply_bytes(shard, call, REPLY_OK, buf_slice(&shard->scratch), out);

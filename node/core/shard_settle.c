@@ -75,9 +75,15 @@ void shard_settles_progress(struct shard *shard, const struct shard_event *event
         (void)!shard_settles_log(shard, event, &index, out);
 }
 
-/* Of a transfer that arrived; false: its rows are not here, or do not say so. */
-static bool outcome_find(struct shard *shard, uint32_t destination, const settle_item *item,
-                         struct outcome *ret_outcome)
+bool shard_settles_arrived(const settle_item *item)
+{
+    return item->result->decision ==
+               HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_APPLIED &&
+           item->txn == NULL && !item->receipt && !item->finish;
+}
+
+bool shard_settles_outcome(struct shard *shard, uint32_t destination, const settle_item *item,
+                           struct outcome *ret_outcome)
 {
     struct state *state = applier_state(shard->applier);
     Holdfast__Internal__V1__OutboxRow *row = NULL;
@@ -119,7 +125,7 @@ static bool tell_arrived(struct shard *shard, uint32_t destination, const settle
             continue;
         if (call->method == METHOD_RESOLVE_OPERATION)
             return false;
-        if (!found && !outcome_find(shard, destination, item, &outcome))
+        if (!found && !shard_settles_outcome(shard, destination, item, &outcome))
             return false;
         found = true;
         outcome.duplicate = !call->claimed;

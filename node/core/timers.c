@@ -33,6 +33,7 @@ bool timers_first(struct state *state, struct damage *damage, struct timer_row *
 struct forgetting {
     struct apply_context *context;
     struct slice entity;
+    const struct timer_row *like;
     uint32_t count;
     struct slice keys[TIMERS_LOOKED_AT_MAX];
 };
@@ -46,19 +47,23 @@ static bool collect(void *context, struct slice key, struct slice value)
         return true;
     if (timer.due_ms > f->context->owner_ms)
         return false;
-    if (slice_equal(timer.entity, f->entity))
+    bool alike = f->like == NULL || (timer.reservation_seq == f->like->reservation_seq &&
+                                     timer.fence == f->like->fence);
+    if (alike && slice_equal(timer.entity, f->entity))
         f->keys[f->count++] = arena_copy(f->context->arena, key);
     return true;
 }
 
-void timers_forget(struct apply_context *context, struct slice entity)
+uint32_t timers_forget(struct apply_context *context, struct slice entity,
+                       const struct timer_row *like)
 {
     struct state_range range = { .prefix = SLICE_LITERAL("t"), .limit = TIMERS_LOOKED_AT_MAX };
-    struct forgetting f = { .context = context, .entity = entity };
+    struct forgetting f = { .context = context, .entity = entity, .like = like };
     struct need unused = { 0 };
 
     (void)!state_range_visit(context->state, &range, &unused, collect, &f);
     need_deinit(&unused);
     for (uint32_t i = 0; i < f.count; i++)
         state_delete(context->state, f.keys[i]);
+    return f.count;
 }

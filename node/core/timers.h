@@ -12,8 +12,13 @@
  * `damage`, and passed over. */
 bool timers_first(struct state *state, struct damage *damage, struct timer_row *ret_timer);
 
-/* Deletes those timers of an entity that are due: its row cannot be read, so nothing that they ask
- * for can be done, and the repair of the row sets them again. In the open transaction. */
-void timers_forget(struct apply_context *context, struct slice entity);
+/*
+ * Deletes timers of an entity that are due although nothing can be done about them: else the owner
+ * would try for ever. `like`: only those of the same reservation, or of the same fence; NULL: all,
+ * since the entity's rows cannot be read, and its release sets them again. In the open transaction.
+ * Returns how many there were.
+ */
+uint32_t timers_forget(struct apply_context *context, struct slice entity,
+                       const struct timer_row *like);
 
 #endif

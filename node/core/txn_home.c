@@ -359,7 +359,8 @@ static err load(struct decision *d)
 
     if (found == STATE_MISSING)
         return ERR_NEED;
-    if (found == STATE_ABSENT) /* It stands until every member has voted; or it was repaired away. */
+    if (found ==
+        STATE_ABSENT) /* It stands until every member has voted; or it was repaired away. */
         return ERR_NOT_FOUND;
     if (d->row == NULL)
         return ERR_CORRUPT;
@@ -588,9 +589,9 @@ static void refuse_decision(struct decision *d)
 
 /*
  * Nothing is known of the transaction but that it was not committed: that needs every vote, and
- * here is one that had not come yet. So it is aborted: this member and the home player get back what
- * was taken from them; of other players of this shard only the row knew. The outcome stays PENDING
- * until a person settles it (docs/runbooks/HoldfastRowsUnreadable.md).
+ * here is one that had not come yet. So it is aborted: this member and the home player get back
+ * what was taken from them; of other players of this shard only the row knew. The outcome stays
+ * PENDING until a person settles it (docs/runbooks/HoldfastRowsUnreadable.md).
  */
 static err vote_on_unreadable(struct decision *d, const Holdfast__Internal__V1__OutboxRow *row,
                               const Holdfast__Internal__V1__ChannelResult *result)
@@ -614,7 +615,8 @@ static err vote_on_unreadable(struct decision *d, const Holdfast__Internal__V1__
     uint32_t mark = state_mark(d->context->state);
     err own = txn_intent_finish(d->context, d->ref, false, give);
     if (own != ERR_OK)
-        state_rollback_to(d->context->state, mark); /* It was finished before, or is damaged, too. */
+        state_rollback_to(d->context->state,
+                          mark); /* It was finished before, or is damaged, too. */
     return own == ERR_NEED ? own : e;
 }
 

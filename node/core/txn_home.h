@@ -29,8 +29,9 @@ NODISCARD err txn_vote(struct apply_context *context, const Holdfast__Internal__
                        struct settled *ret_settled, bool *ret_decided);
 
 /* A seal of a PENDING transaction (`ref`: the outcome row's body): decides ABORT. The outcome is
- * stored; context->channel tells whoever waits. ERR_NEED; ERR_NOT_FOUND: it has no row any more, since
- * a person removed what could not be read; ERR_CONFLICT: QUARANTINED, the row cannot be read. */
+ * stored; context->channel tells whoever waits. ERR_NEED; ERR_NOT_FOUND: it has no row any more,
+ * since a person removed what could not be read; ERR_CONFLICT: QUARANTINED, the row cannot be read.
+ */
 NODISCARD err txn_seal(struct apply_context *context, struct slice ref);
 
 #endif

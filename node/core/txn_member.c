@@ -64,8 +64,8 @@ err txn_member_prepare(struct apply_context *context, uint32_t place, const chan
     return ERR_OK;
 }
 
-/* A player whose rows cannot be read is left as it is, and so is the record: the others are finished
- * now, and found so when the record comes again. */
+/* A player whose rows cannot be read is left as it is, and so is the record: the others are
+ * finished now, and found so when the record comes again. */
 err txn_member_finish(struct apply_context *context, const channel_credit *credit,
                       channel_result *result)
 {

@@ -46,8 +46,8 @@ NODISCARD err txn_part_prepare(struct txn_player *player,
 NODISCARD err txn_part_finish(struct txn_player *player,
                               const Holdfast__Internal__V1__TxnIntent *intent, bool commit,
                               size_t item_count, Holdfast__V1__Item *const *items);
-/* The same of a player that an intent of `ref` holds, which is gone then. ERR_NEED; ERR_NOT_FOUND: it
- * was finished before; ERR_CONFLICT: a row of the player cannot be read, nothing may be kept. */
+/* The same of a player that an intent of `ref` holds, which is gone then. ERR_NEED; ERR_NOT_FOUND:
+ * it was finished before; ERR_CONFLICT: a row of the player cannot be read, nothing may be kept. */
 NODISCARD err txn_intent_finish(struct apply_context *entry, struct txn_ref ref, bool commit,
                                 const Holdfast__Internal__V1__TxnGive *give);
 

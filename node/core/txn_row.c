@@ -37,7 +37,8 @@ static bool taken_is_sound(const Holdfast__Internal__V1__TxnTaken *taken)
         if (!uids_are_sound(1, &taken->items[i]->uid))
             return false;
     }
-    return taken->n_items <= LEDGER_ITEMS_MAX && uids_are_sound(taken->n_mint_uids, taken->mint_uids);
+    return taken->n_items <= LEDGER_ITEMS_MAX &&
+           uids_are_sound(taken->n_mint_uids, taken->mint_uids);
 }
 
 /* What FINISH relies on. */

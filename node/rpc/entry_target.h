@@ -25,7 +25,8 @@ void entry_target_footprint(const struct op *op, const struct entry_target *targ
  * ERR_CONFLICT: NOT_FOUND, or QUARANTINED. */
 NODISCARD err entry_target_read(struct apply_context *context, const struct entry_target *target,
                                 Holdfast__V1__LedgerEntry **ret_entry, uint64_t *ret_undone_by);
-/* Any entry of context->player that is there. ERR_NEED; ERR_CONFLICT: QUARANTINED, it cannot be read.
+/* Any entry of context->player that is there. ERR_NEED; ERR_CONFLICT: QUARANTINED, it cannot be
+ * read.
  */
 NODISCARD err entry_read(struct apply_context *context, uint64_t seq,
                          Holdfast__V1__LedgerEntry **ret_entry);

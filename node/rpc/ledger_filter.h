@@ -30,8 +30,8 @@ NODISCARD err ledger_filter_narrow(struct read_context *context, struct ledger_f
                                    uint64_t head);
 /* Nothing to look for: every entry from low to high matches. */
 bool ledger_filter_is_open(const struct ledger_filter *filter);
-/* Whether a stored row matches; *ret_entry is set if it does. One that cannot be read always does, and
- * *ret_entry is NULL. */
+/* Whether a stored row matches; *ret_entry is set if it does. One that cannot be read always does,
+ * and *ret_entry is NULL. */
 bool ledger_filter_matches(const struct ledger_filter *filter, struct slice row,
                            struct arena *arena, Holdfast__V1__LedgerEntry **ret_entry);
 

@@ -220,8 +220,7 @@ static void compare(struct search *search, Holdfast__V1__LedgerEntry *const *ent
     for (uint32_t i = 0; i < count; i++) {
         /* Mail from the system changes no balance, and did not tell of reservations once. */
         bool told_of = entries[i] != NULL && entries[i]->kind != KIND(MAIL);
-        const Holdfast__V1__LedgerChange *change =
-            told_of ? change_of(entries[i], currency) : NULL;
+        const Holdfast__V1__LedgerChange *change = told_of ? change_of(entries[i], currency) : NULL;
         if (change == NULL)
             continue;
         int64_t told = change->balance_after + change->reserved_after;

@@ -16,8 +16,8 @@ struct prune {
     struct slice *keys;
 };
 
-/* What became of a transfer on its way must still be learned: the floor stays below its id. A row that
- * cannot be read goes when its time has come. */
+/* What became of a transfer on its way must still be learned: the floor stays below its id. A row
+ * that cannot be read goes when its time has come. */
 static bool is_on_its_way(struct slice value)
 {
     struct outcome_row row;

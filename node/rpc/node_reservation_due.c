@@ -1,5 +1,6 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
+#include "node/core/timers.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/reservation.h"
 
@@ -18,8 +19,14 @@ static err node_reservation_due_handle(struct apply_context *context,
 
     (void)reply;
     err e = reservation_find_due(context, request->ledger_seq, &reservation, &due);
-    if (e != ERR_OK || !due)
+    if (e != ERR_OK)
         return e;
+    if (!due) {
+        const struct timer_row wrong = { .reservation_seq = request->ledger_seq };
+        if (timers_forget(context, due_op->entity, &wrong) > 0)
+            damage_note(context->damage, due_op->entity, RESERVATION_DAMAGE);
+        return ERR_OK;
+    }
     const struct reservation_end end = {
         .kind = HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_EXPIRY,
         .reason = reservation.entry->reason,

@@ -1,6 +1,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
 #include "node/core/session_apply.h"
+#include "node/core/timers.h"
 #include "node/rpc/methods.h"
 
 #define HELD_AGAIN_MS 200u
@@ -18,6 +19,18 @@ static bool grant_is_unused(const struct apply_context *context)
            session->acquired_at_ms + SESSION_UNUSED_MS <= context->owner_ms;
 }
 
+/* A timer that asks for what is not due, though nothing changed since, would ask for ever. */
+static void drop_wrong_timer(struct apply_context *context, uint64_t fence)
+{
+    const struct timer_row wrong = { .fence = fence };
+
+    if (timers_forget(context, context->op->entity, &wrong) == 0)
+        return;
+    damage_note(context->damage, context->op->entity, "a timer of the player's session is wrong");
+    if (context->player->session.state != SESSION_FREE)
+        session_defer(context, session_due_ms(&context->player->session));
+}
+
 /* Looks again whether it is due: what the owner saw may have changed before the entry. */
 static err node_session_due_handle(struct apply_context *context, const ProtobufCMessage *message,
                                    ProtobufCMessage *reply)
@@ -27,10 +40,12 @@ static err node_session_due_handle(struct apply_context *context, const Protobuf
     const struct session *session = &context->player->session;
 
     (void)reply;
-    if (session->state == SESSION_FREE || session->fence != request->fence)
-        return ERR_OK;
     bool is_due = claim_is_due(context) || grant_is_unused(context);
-    if (is_due && context->player->txn.seq != 0) {
+    if (session->state == SESSION_FREE || session->fence != request->fence || !is_due) {
+        drop_wrong_timer(context, request->fence);
+        return ERR_OK;
+    }
+    if (context->player->txn.seq != 0) {
         session_defer(context, context->owner_ms + HELD_AGAIN_MS);
         return ERR_OK;
     }

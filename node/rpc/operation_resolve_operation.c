@@ -123,7 +123,7 @@ static err operation_resolve_operation_handle(struct apply_context *context,
         response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNKNOWN;
         return ERR_OK;
     }
-    if (found == STATE_PRESENT && row.state == OUTCOME_ROW_UNREADABLE)
+    if (found == STATE_PRESENT && !outcome_row_body_is_sound(&row, context->arena))
         return apply_damaged(context, context->op->entity, OUTCOME_DAMAGE);
     row.body = arena_copy(context->arena, row.body);
     bool is_transaction = row.method == METHOD_EXECUTE || row.method == METHOD_SWAP;

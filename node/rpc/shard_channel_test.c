@@ -564,6 +564,101 @@ static void the_watermark_leaves_alone_when_nothing_takes_it_along(void **state)
     assert_int_equal(c->waiting_count, 0);
 }
 
+static Holdfast__V1__OperationState state_told(struct cluster *c, const char *op_id)
+{
+    Holdfast__V1__GetOperationRequest request = HOLDFAST__V1__GET_OPERATION_REQUEST__INIT;
+    char entity[32];
+
+    snprintf(entity, sizeof entity, "player:%s", c->ann);
+    request.entity = entity;
+    request.op_id = (char *)(uintptr_t)op_id;
+    uint64_t id = call(c, 0, METHOD_GET_OPERATION, &request.base);
+    if (c->sides[0].last_call != id)
+        return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNSPECIFIED; /* It waits. */
+    Holdfast__V1__GetOperationResponse *response = holdfast__v1__get_operation_response__unpack(
+        NULL, c->sides[0].last_body.size, c->sides[0].last_body.data);
+    assert_non_null(response);
+    Holdfast__V1__OperationState told = response->operation->state;
+    assert_true(told != HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED ||
+                response->operation->result.len > 0);
+    holdfast__v1__get_operation_response__free_unpacked(response, NULL);
+    return told;
+}
+
+static void an_operation_never_goes_back_while_the_log_takes_nothing(void **state)
+{
+    struct cluster *c = *state;
+    uint32_t replies = c->sides[0].replies;
+
+    (void)pay(c, 30, "claim:a");
+    assert_int_equal(state_told(c, "claim:a"),
+                     HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_PENDING);
+    shard_set_full(c->sides[0].shard, "no space left");
+    pass_all(c);
+    assert_int_equal(c->sides[0].replies, replies + 2);
+    assert_int_equal(c->sides[0].last_status, REPLY_OK); /* Its caller was told that it arrived. */
+    assert_int_equal(state_told(c, "claim:a"),
+                     HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED);
+    shard_set_full(c->sides[0].shard, NULL);
+    tick(c, 200);
+    assert_int_equal(state_told(c, "claim:a"),
+                     HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED);
+}
+
+/* While an owner's disk is full, decisions gather; each purchase among them makes an item, whose
+ * UID holds 16 bits of place in its entry. */
+#define PURCHASES 1300u
+
+static void buy(struct cluster *c, const char *receipt)
+{
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
+    Holdfast__V1__ItemSpec hat = HOLDFAST__V1__ITEM_SPEC__INIT;
+    Holdfast__V1__ItemSpec *items[] = { &hat };
+
+    hat.kind = (char *)"hat";
+    request.player_id = c->ann;
+    request.op_id = (char *)(uintptr_t)receipt;
+    request.authority = authority();
+    request.items = items;
+    request.n_items = 1;
+    (void)call(c, 0, METHOD_GRANT, &request.base);
+}
+
+static void decisions_that_gathered_are_logged_by_as_many_entries_as_they_need(void **state)
+{
+    struct cluster *c = *state;
+    char receipt[32];
+
+    for (uint32_t bought = 0, i = 0; bought < PURCHASES; i++) {
+        snprintf(receipt, sizeof receipt, "receipt:%u", i);
+        if (shard_of_entity(slice_from_text(receipt), 2) != 1)
+            continue;
+        buy(c, receipt);
+        bought++;
+    }
+    assert_int_equal(stats(c).transfers_open, PURCHASES);
+    shard_set_full(c->sides[0].shard, "no space left");
+    for (int round = 0; round < 20; round++) {
+        pass_all(c);
+        tick(c, 2000);
+    }
+    assert_int_equal(stats(c).transfers_open, PURCHASES);
+    shard_set_full(c->sides[0].shard, NULL);
+    for (int round = 0; round < 20; round++) {
+        tick(c, 2000);
+        pass_all(c);
+    }
+    assert_int_equal(stats(c).transfers_open, 0);
+    assert_int_equal(stats(c).entries_unapplied, 0);
+    assert_int_equal(stats(c).rows_unreadable, 0);
+    for (uint32_t i = 0; i < 2 * PURCHASES; i += 50) {
+        snprintf(receipt, sizeof receipt, "receipt:%u", i);
+        if (shard_of_entity(slice_from_text(receipt), 2) == 1)
+            assert_int_equal(state_told(c, receipt),
+                             HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED);
+    }
+}
+
 int main(void)
 {
 #define CHANNEL_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -580,6 +675,8 @@ int main(void)
         CHANNEL_TEST(a_repeated_transfer_is_told),
         CHANNEL_TEST(a_seal_is_answered_when_the_other_shard_has_decided),
         CHANNEL_TEST(the_watermark_leaves_alone_when_nothing_takes_it_along),
+        CHANNEL_TEST(an_operation_never_goes_back_while_the_log_takes_nothing),
+        CHANNEL_TEST(decisions_that_gathered_are_logged_by_as_many_entries_as_they_need),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

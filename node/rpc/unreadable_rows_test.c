@@ -1,0 +1,491 @@
+/*
+ * Rows that cannot be read, of every table, at every replica: no call and no entry of the log stops
+ * the shard, and other players go on. A world with something in every table is made, one row is
+ * spoilt, and all that callers, owners and other shards may ask for is done to it.
+ */
+#include "node/rpc/fixture_shards.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/v1/inventory.pb-c.h"
+#include "holdfast/v1/mailbox.pb-c.h"
+#include "holdfast/v1/transaction.pb-c.h"
+#include "node/core/arena_proto.h"
+#include "node/core/rows.h"
+#include "node/core/text_rule.h"
+#include "runtime/base/hash.h"
+
+struct world {
+    struct fixture_shards shards;
+    struct fixture *home;
+    char ann[16], bob[16];   /* On the home shard: whose rows are spoilt, and who goes on. */
+    char carl[16], dora[16]; /* On the next one: who deals with ann, and who does not. */
+    char *uid;               /* An item of ann's. */
+    char *token;
+};
+
+static struct fixture *on(struct world *w, uint32_t shard)
+{
+    return &w->shards.shards[shard];
+}
+
+/* ---- calls, whose outcome is nobody's concern ---- */
+
+static Holdfast__V1__CurrencyAmount **gold(struct world *w, int64_t amount)
+{
+    Holdfast__V1__CurrencyAmount **amounts =
+        arena_messages(&w->shards.arena, &holdfast__v1__currency_amount__descriptor, 1);
+
+    amounts[0]->currency = (char *)"gold";
+    amounts[0]->amount = amount;
+    return amounts;
+}
+
+static void *grant(struct world *w, struct fixture *f, const char *player, const char *op_id)
+{
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
+    Holdfast__V1__ItemSpec sword = HOLDFAST__V1__ITEM_SPEC__INIT;
+    Holdfast__V1__ItemSpec *items[] = { &sword };
+
+    sword.kind = (char *)"sword";
+    request.player_id = (char *)(uintptr_t)player;
+    request.op_id = op_id != NULL ? (char *)(uintptr_t)op_id : fixture_op_id(f);
+    request.authority = fixture_authority(f, "system:payments");
+    request.n_currencies = 1;
+    request.currencies = gold(w, 100);
+    request.items = items;
+    request.n_items = 1;
+    return fixture_mutate(f, METHOD_GRANT, &request.base);
+}
+
+static void *spend(struct world *w, struct fixture *f, const char *player, const char *authority)
+{
+    Holdfast__V1__SpendRequest request = HOLDFAST__V1__SPEND_REQUEST__INIT;
+
+    request.player_id = (char *)(uintptr_t)player;
+    request.op_id = fixture_op_id(f);
+    request.authority = fixture_authority(f, authority);
+    request.n_currencies = 1;
+    request.currencies = gold(w, 1);
+    return fixture_mutate(f, METHOD_SPEND, &request.base);
+}
+
+static void edit_section(struct fixture *f, const char *player, const char *authority)
+{
+    Holdfast__V1__UpdateProfileRequest request = HOLDFAST__V1__UPDATE_PROFILE_REQUEST__INIT;
+    Holdfast__V1__SectionEdit edit = HOLDFAST__V1__SECTION_EDIT__INIT;
+    Holdfast__V1__SectionEdit *edits[] = { &edit };
+
+    edit.name = (char *)"progression";
+    edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_MERGE;
+    edit.merge = (char *)"{\"xp\":1}";
+    request.player_id = (char *)(uintptr_t)player;
+    request.op_id = fixture_op_id(f);
+    request.authority = fixture_authority(f, authority);
+    request.edits = edits;
+    request.n_edits = 1;
+    (void)fixture_mutate(f, METHOD_UPDATE_PROFILE, &request.base);
+}
+
+static void reserve(struct world *w, struct fixture *f, const char *player, const char *op_id)
+{
+    Holdfast__V1__ReserveRequest request = HOLDFAST__V1__RESERVE_REQUEST__INIT;
+
+    request.player_id = (char *)(uintptr_t)player;
+    request.op_id = (char *)(uintptr_t)op_id;
+    request.authority = fixture_authority(f, "unheld");
+    request.n_currencies = 1;
+    request.currencies = gold(w, 5);
+    request.expires_in_ms = 20000;
+    (void)fixture_mutate(f, METHOD_RESERVE, &request.base);
+}
+
+static void close_reservation(struct fixture *f, const char *player, const char *op_id, bool post)
+{
+    Holdfast__V1__PostRequest posted = HOLDFAST__V1__POST_REQUEST__INIT;
+    Holdfast__V1__VoidRequest voided = HOLDFAST__V1__VOID_REQUEST__INIT;
+
+    posted.player_id = voided.player_id = (char *)(uintptr_t)player;
+    posted.reserve_op_id = voided.reserve_op_id = (char *)(uintptr_t)op_id;
+    posted.op_id = voided.op_id = fixture_op_id(f);
+    posted.authority = voided.authority = fixture_authority(f, "unheld");
+    if (post)
+        (void)fixture_mutate(f, METHOD_POST, &posted.base);
+    else
+        (void)fixture_mutate(f, METHOD_VOID, &voided.base);
+}
+
+static void reverse(struct fixture *f, const char *player, const char *target)
+{
+    Holdfast__V1__ReverseRequest request = HOLDFAST__V1__REVERSE_REQUEST__INIT;
+
+    request.player_id = (char *)(uintptr_t)player;
+    request.op_id = fixture_op_id(f);
+    request.target_op_id = (char *)(uintptr_t)target;
+    request.reason = (char *)"a mistake";
+    request.authority = fixture_authority(f, "system:payments");
+    (void)fixture_mutate(f, METHOD_REVERSE, &request.base);
+}
+
+static void transfer(struct world *w, struct fixture *f, const char *from, const char *to)
+{
+    Holdfast__V1__LedgerServiceTransferRequest request =
+        HOLDFAST__V1__LEDGER_SERVICE_TRANSFER_REQUEST__INIT;
+
+    request.player_id = (char *)(uintptr_t)from;
+    request.to_player_id = (char *)(uintptr_t)to;
+    request.op_id = fixture_op_id(f);
+    request.authority = fixture_authority(f, "unheld");
+    request.n_currencies = 1;
+    request.currencies = gold(w, 3);
+    (void)fixture_mutate(f, METHOD_LEDGER_TRANSFER, &request.base);
+}
+
+static void give_item(struct fixture *f, const char *from, const char *to, char *uid)
+{
+    Holdfast__V1__InventoryServiceTransferRequest request =
+        HOLDFAST__V1__INVENTORY_SERVICE_TRANSFER_REQUEST__INIT;
+
+    request.player_id = (char *)(uintptr_t)from;
+    request.to_player_id = (char *)(uintptr_t)to;
+    request.op_id = fixture_op_id(f);
+    request.authority = fixture_authority(f, "unheld");
+    request.item_uids = &uid;
+    request.n_item_uids = 1;
+    (void)fixture_mutate(f, METHOD_INVENTORY_TRANSFER, &request.base);
+}
+
+static void execute(struct world *w, struct fixture *f, const char *from, const char *to)
+{
+    Holdfast__V1__SwapRequest request = HOLDFAST__V1__SWAP_REQUEST__INIT;
+
+    request.player_id = (char *)(uintptr_t)from;
+    request.authority = fixture_authority(f, "unheld");
+    request.currencies = gold(w, 2);
+    request.n_currencies = 1;
+    request.other_player_id = (char *)(uintptr_t)to;
+    request.other_authority = fixture_authority(f, "unheld");
+    request.other_currencies = gold(w, 1);
+    request.n_other_currencies = 1;
+    request.op_id = fixture_op_id(f);
+    (void)fixture_mutate(f, METHOD_SWAP, &request.base);
+}
+
+static void claim_mail(struct fixture *f, const char *player)
+{
+    Holdfast__V1__MailboxServiceListRequest list = HOLDFAST__V1__MAILBOX_SERVICE_LIST_REQUEST__INIT;
+    Holdfast__V1__MailboxServiceClaimRequest claim =
+        HOLDFAST__V1__MAILBOX_SERVICE_CLAIM_REQUEST__INIT;
+    Holdfast__V1__ReturnExpiredRequest back = HOLDFAST__V1__RETURN_EXPIRED_REQUEST__INIT;
+    char *id = NULL;
+
+    list.player_id = claim.player_id = back.player_id = (char *)(uintptr_t)player;
+    const Holdfast__V1__MailboxServiceListResponse *mails =
+        fixture_read(f, METHOD_MAILBOX_LIST, &list.base);
+    if (mails != NULL && mails->n_mails > 0)
+        id = strdup(mails->mails[0]->mail_id);
+    claim.op_id = fixture_op_id(f);
+    claim.authority = fixture_authority(f, "unheld");
+    claim.mail_ids = &id;
+    claim.n_mail_ids = 1;
+    if (id != NULL)
+        (void)fixture_mutate(f, METHOD_MAILBOX_CLAIM, &claim.base);
+    free(id);
+    back.op_id = fixture_op_id(f);
+    back.authority = fixture_authority(f, "unheld");
+    (void)fixture_mutate(f, METHOD_RETURN_EXPIRED, &back.base);
+}
+
+/* Every read about a player, and those of the whole shard. */
+static void read_all(struct world *w, struct fixture *f, char *player)
+{
+    Holdfast__V1__GetProfileRequest profile = HOLDFAST__V1__GET_PROFILE_REQUEST__INIT;
+    Holdfast__V1__GetBalancesRequest balances = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
+    Holdfast__V1__ListEntriesRequest entries = HOLDFAST__V1__LIST_ENTRIES_REQUEST__INIT;
+    Holdfast__V1__ListReservationsRequest held = HOLDFAST__V1__LIST_RESERVATIONS_REQUEST__INIT;
+    Holdfast__V1__ListItemsRequest items = HOLDFAST__V1__LIST_ITEMS_REQUEST__INIT;
+    Holdfast__V1__GetSessionRequest session = HOLDFAST__V1__GET_SESSION_REQUEST__INIT;
+    Holdfast__V1__ListPlayersRequest players = HOLDFAST__V1__LIST_PLAYERS_REQUEST__INIT;
+    Holdfast__Internal__V1__ItemHistoryRequest history =
+        HOLDFAST__INTERNAL__V1__ITEM_HISTORY_REQUEST__INIT;
+    Holdfast__Internal__V1__RenewTokensRequest renew =
+        HOLDFAST__INTERNAL__V1__RENEW_TOKENS_REQUEST__INIT;
+    Holdfast__Internal__V1__RenewToken token = HOLDFAST__INTERNAL__V1__RENEW_TOKEN__INIT;
+    Holdfast__Internal__V1__RenewToken *tokens[] = { &token };
+    Holdfast__Internal__V1__AuditSearchRequest search =
+        HOLDFAST__INTERNAL__V1__AUDIT_SEARCH_REQUEST__INIT;
+    char *currencies[] = { (char *)"gold" };
+
+    profile.player_id = balances.player_id = entries.player_id = held.player_id = player;
+    items.player_id = session.player_id = token.player_id = player;
+    history.item_uid = w->uid;
+    history.limit = 10;
+    renew.incarnation = (char *)SERVER_A;
+    renew.tokens = tokens;
+    renew.n_tokens = 1;
+    token.fence = 1;
+    search.currencies = currencies;
+    search.n_currencies = 1;
+    (void)fixture_read(f, METHOD_GET_PROFILE, &profile.base);
+    (void)fixture_read(f, METHOD_GET_BALANCES, &balances.base);
+    (void)fixture_read(f, METHOD_LIST_ENTRIES, &entries.base);
+    entries.from_ms = (int64_t)FIXTURE_START_MS;
+    (void)fixture_read(f, METHOD_LIST_ENTRIES, &entries.base);
+    entries.from_ms = 0;
+    entries.item_uid = w->uid;
+    (void)fixture_read(f, METHOD_LIST_ENTRIES, &entries.base);
+    (void)fixture_read(f, METHOD_LIST_RESERVATIONS, &held.base);
+    (void)fixture_read(f, METHOD_LIST_ITEMS, &items.base);
+    (void)fixture_read(f, METHOD_GET_SESSION, &session.base);
+    assert_non_null(fixture_read(f, METHOD_ITEM_HISTORY, &history.base));
+    /* Of the whole shard: other players are among them. */
+    assert_non_null(fixture_read(f, METHOD_LIST_PLAYERS, &players.base));
+    assert_non_null(fixture_read(f, METHOD_RENEW_TOKENS, &renew.base));
+    assert_non_null(fixture_read(f, METHOD_AUDIT_SEARCH, &search.base));
+}
+
+static void read_operation(struct fixture *f, const char *entity, const char *op_id, bool seal)
+{
+    Holdfast__V1__GetOperationRequest get = HOLDFAST__V1__GET_OPERATION_REQUEST__INIT;
+    Holdfast__V1__ResolveOperationRequest resolve = HOLDFAST__V1__RESOLVE_OPERATION_REQUEST__INIT;
+
+    get.entity = resolve.entity = (char *)(uintptr_t)entity;
+    get.op_id = resolve.op_id = (char *)(uintptr_t)op_id;
+    resolve.seal = seal;
+    (void)fixture_read(f, METHOD_GET_OPERATION, &get.base);
+    (void)fixture_mutate(f, METHOD_RESOLVE_OPERATION, &resolve.base);
+}
+
+/* ---- the world ---- */
+
+static int setup(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+
+    assert_non_null(w);
+    fixture_shards_init(&w->shards);
+    w->home = on(w, 0);
+    fixture_name_on(0, "ann", w->ann);
+    fixture_name_on(0, "bob", w->bob);
+    fixture_name_on(1, "carl", w->carl);
+    fixture_name_on(1, "dora", w->dora);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+
+    fixture_shards_deinit(&w->shards);
+    free(w->uid);
+    free(w);
+    return 0;
+}
+
+static void carry_twice(struct world *w)
+{
+    for (uint32_t i = 0; i < 2 * FIXTURE_SHARDS * FIXTURE_SHARDS; i++) {
+        uint32_t pair = i % (FIXTURE_SHARDS * FIXTURE_SHARDS);
+        uint32_t from = pair / FIXTURE_SHARDS, to = pair % FIXTURE_SHARDS;
+        deliver_request *batch = from != to ? fixture_batch(&w->shards, from, to) : NULL;
+        if (batch == NULL || batch->n_credits + batch->n_cancels == 0)
+            continue;
+        deliver_response *response =
+            fixture_mutate(on(w, to), METHOD_CHANNEL_DELIVER, &batch->base);
+        if (response != NULL) /* Refused: it is sent again. */
+            fixture_settle(&w->shards, from, to, response);
+    }
+}
+
+/* Something in every table of ann's, and of the home shard; some of it on its way. */
+static void populate(struct world *w)
+{
+    struct fixture *f = w->home;
+
+    assert_non_null(grant(w, f, w->bob, NULL));
+    assert_non_null(grant(w, on(w, 1), w->carl, NULL));
+    assert_non_null(grant(w, f, w->ann, "claim:first"));
+    assert_non_null(grant(w, f, w->ann, "claim:second"));
+    w->uid = strdup(fixture_items(f, w->ann)->items[0]->uid);
+    (void)grant(w, f, w->ann, "receipt:1");
+    (void)grant(w, f, w->ann, "receipt:2");
+    (void)grant(w, f, w->ann, "receipt:3");
+    edit_section(f, w->ann, "unheld");
+    reserve(w, f, w->ann, "claim:reserve");
+    reserve(w, f, w->ann, "claim:closed");
+    close_reservation(f, w->ann, "claim:closed", true);
+    transfer(w, f, w->ann, w->bob); /* Mail to one beside her, ... */
+    transfer(w, f, w->bob, w->ann);
+    transfer(w, f, w->ann, w->carl); /* ... and to one elsewhere, back and forth. */
+    transfer(w, on(w, 1), w->carl, w->ann);
+    carry_twice(w);
+    transfer(w, f, w->ann, w->carl);
+    transfer(w, on(w, 1), w->carl, w->ann);
+    execute(w, f, w->ann, w->carl); /* Open, and its members prepared or not. */
+    /* Unused, so that it has a timer. */
+    (void)fixture_start(f, w->ann, SERVER_A, HOLDFAST__V1__START_MODE__START_MODE_FAIL,
+                        fixture_op_id(f));
+}
+
+/* All that callers, owners and other shards may want of ann, who may be unreadable. */
+static void want_everything(struct world *w)
+{
+    struct fixture *f = w->home;
+    char entity[32];
+
+    snprintf(entity, sizeof entity, "player:%s", w->ann);
+    read_all(w, f, w->ann);
+    read_operation(f, entity, "claim:first", false);
+    read_operation(f, "receipt:1", "receipt:1", false);
+    (void)grant(w, f, w->ann, "claim:first");
+    (void)grant(w, f, w->ann, "receipt:1");
+    (void)grant(w, f, w->ann, "receipt:7");
+    (void)grant(w, f, w->ann, NULL);
+    (void)spend(w, f, w->ann, "unheld");
+    edit_section(f, w->ann, "unheld");
+    reverse(f, w->ann, "claim:second");
+    reverse(f, w->ann, "claim:closed");
+    reserve(w, f, w->ann, "claim:again");
+    close_reservation(f, w->ann, "claim:reserve", true);
+    close_reservation(f, w->ann, "claim:reserve", false);
+    close_reservation(f, w->ann, "claim:closed", false);
+    transfer(w, f, w->ann, w->carl);
+    transfer(w, f, w->ann, w->bob);
+    transfer(w, f, w->bob, w->ann);
+    transfer(w, on(w, 1), w->carl, w->ann);
+    give_item(f, w->ann, w->carl, w->uid);
+    give_item(f, w->ann, w->bob, w->uid);
+    execute(w, f, w->ann, w->bob);
+    execute(w, on(w, 1), w->carl, w->ann);
+    claim_mail(f, w->ann);
+    claim_mail(on(w, 1), w->carl);
+    (void)fixture_start(f, w->ann, SERVER_B, HOLDFAST__V1__START_MODE__START_MODE_STEAL,
+                        fixture_op_id(f));
+    (void)fixture_end(f, w->ann, "1-100-1");
+    carry_twice(w);
+    read_operation(f, entity, "claim:never", true);
+    read_operation(f, "receipt:9", "receipt:9", true);
+    (void)fixture_pass(f, 30000);
+    carry_twice(w);
+    fixture_expire(f, SERVER_A, SERVER_B);
+}
+
+static void goes_on(struct world *w, struct fixture *f, char *player)
+{
+    Holdfast__V1__GetBalancesRequest balances = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
+
+    assert_non_null(grant(w, f, player, NULL));
+    edit_section(f, player, "unheld");
+    assert_null(f->error);
+    assert_non_null(spend(w, f, player, "unheld"));
+    balances.player_id = player;
+    assert_non_null(fixture_read(f, METHOD_GET_BALANCES, &balances.base));
+}
+
+static void others_go_on(struct world *w)
+{
+    goes_on(w, w->home, w->bob);
+    goes_on(w, on(w, 1), w->dora);
+}
+
+/* ---- spoiling ---- */
+
+/* From SCATTERED on, a few bytes anywhere become others: rows that can be read, and make no sense.
+ */
+enum spoiling { FIRST_BYTE, CUT_SHORT, EMPTY, ONES, SCATTERED, SPOILINGS = SCATTERED + 24 };
+
+static void scatter(struct buf *row, uint64_t seed)
+{
+    for (int i = 0; i < 3; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        row->data[(seed >> 33) % row->size] = (uint8_t)(seed >> 25);
+    }
+}
+
+static void spoil_row(struct fixture *f, struct slice key, struct slice row, enum spoiling how)
+{
+    struct state *rows = applier_state(f->applier);
+    struct buf spoilt = { 0 };
+
+    buf_append(&spoilt, row.data, row.size);
+    if (how == FIRST_BYTE && spoilt.size > 0)
+        spoilt.data[0] ^= 0x40;
+    else if (how == CUT_SHORT)
+        spoilt.size = spoilt.size * 2 / 3;
+    else if (how == ONES)
+        memset(spoilt.data, 0xff, spoilt.size);
+    else if (how >= SCATTERED && spoilt.size > 0)
+        scatter(&spoilt, hash_u64(key) + (uint64_t)how);
+    if (how == EMPTY || spoilt.size == 0) {
+        buf_clear(&spoilt);
+        buf_put_u8(&spoilt, 0);
+    }
+    state_begin(rows);
+    state_put(rows, key, buf_slice(&spoilt));
+    state_commit(rows);
+    buf_deinit(&spoilt);
+}
+
+/* Every row of the table, with which ann may have to do; how many there were. */
+static uint32_t spoil_table(struct world *w, char table, enum spoiling how)
+{
+    uint32_t count = 0;
+
+    fixture_restart_all(&w->shards);
+    for (uint32_t shard = 0; shard < FIXTURE_SHARDS; shard++) {
+        struct fixture *f = on(w, shard);
+        for (uint32_t i = 0; i < f->row_count; i++) {
+            struct slice key = buf_slice(&f->rows[i].key);
+            bool others = memmem(key.data, key.size, w->bob, strlen(w->bob)) != NULL ||
+                          memmem(key.data, key.size, w->carl, strlen(w->carl)) != NULL ||
+                          memmem(key.data, key.size, w->dora, strlen(w->dora)) != NULL;
+            if (key.data[0] != (uint8_t)table || others)
+                continue;
+            spoil_row(f, key, buf_slice(&f->rows[i].value), how);
+            count++;
+        }
+    }
+    return count;
+}
+
+static void table_of(void **state, char table)
+{
+    teardown(state);
+    for (int how = 0; how < SPOILINGS; how++) {
+        setup(state);
+        struct world *w = *state;
+        populate(w);
+        assert_true(spoil_table(w, table, (enum spoiling)how) > 0);
+        want_everything(w);
+        others_go_on(w);
+        fixture_restart_all(&w->shards);
+        want_everything(w);
+        others_go_on(w);
+        if (how + 1 < SPOILINGS)
+            teardown(state);
+    }
+}
+
+/* clang-format off */
+#define TABLES(X) \
+    X(PLAYER) X(SECTION) X(ITEM) X(LEDGER) X(OPERATION) X(TYPED) X(MAIL) X(MAILBOX) X(CHANNEL) X(OUTBOX) \
+    X(INBOX) X(REVERSAL) X(HISTORY) X(RESERVATION) X(INTENT) X(TXN) X(RECEIPT) X(TIMER)
+/* clang-format on */
+#define TABLE_TEST_FUNCTION(name)                                                                  \
+    static void a_spoilt_row_stops_its_player_alone_##name(void **state)                           \
+    {                                                                                              \
+        table_of(state, (char)TABLE_##name);                                                       \
+    }
+TABLES(TABLE_TEST_FUNCTION)
+
+int main(void)
+{
+#define TABLE_TEST(name)                                                                           \
+    cmocka_unit_test_setup_teardown(a_spoilt_row_stops_its_player_alone_##name, setup, teardown),
+    const struct CMUnitTest tests[] = { TABLES(TABLE_TEST) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
