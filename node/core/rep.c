@@ -33,6 +33,7 @@ struct rep *rep_new(uint32_t shard, uint64_t self, const struct rep_limits *limi
     rep->role = image->damaged ? REP_DAMAGED : REP_FOLLOWER;
     rep->promise = image->promise;
     rep->resumes = image->resumes;
+    rep->quarantined = image->quarantined;
     rep->membership = image->membership;
     rep->generation = image->generation;
     rep->apply_version_max = image->apply_version_max;

@@ -61,6 +61,7 @@ struct rep_record {
 struct rep_image {
     bool votes;   /* False: wiped or learning; its word counts for nothing. */
     bool damaged; /* REP_DAMAGED: accepts entries, votes and serves nothing. */
+    bool quarantined; /* It cannot apply its log: it stores and votes, and never owns the shard. */
     /* It was REP_SEALING or REP_ADOPTING under this promise when a snapshot took its place, so it
      * made no START of that epoch and may go on. False after a crash, which knows no better. */
     bool resumes;

@@ -42,6 +42,7 @@ err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
     shard->number = number;
     shard->self = self;
     shard->limits = *limits;
+    shard->halt_index = image->halt_index;
     shard->arena.pool = image->arenas;
     shard->snapshot = image->snapshot;
     shard->applier = applier_new(number, handlers);
@@ -284,6 +285,11 @@ void shard_step(struct shard *shard, const struct shard_event *event, struct sha
     shard->stats.waiters = shard->calls[CALL_QUEUED].count + shard->calls[CALL_STEALING].count;
     arena_reset(&shard->arena);
     applier_rest(shard->applier);
+}
+
+uint64_t shard_applying_index(const struct shard *shard)
+{
+    return shard->applying_index;
 }
 
 void shard_out_clear(struct shard_out *out)

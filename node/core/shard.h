@@ -139,6 +139,7 @@ struct shard;
  * and every TABLE_TIMER row. */
 struct shard_image {
     struct rep_image rep;
+    uint64_t halt_index; /* Entries from here on are not applied, and `rep` is quarantined; 0: all are. */
     struct slice meta_row;
     const struct shard_row *timers;
     uint32_t timer_count;
@@ -152,6 +153,10 @@ NODISCARD err shard_new(uint32_t number, uint64_t self, const struct shard_limit
                         const struct handler_table *handlers, const struct shard_image *image,
                         struct shard **ret_shard);
 void shard_free(struct shard *shard);
+
+/* The entry that is being applied by the step under way; 0: none is. For a process that is about to
+ * end. */
+uint64_t shard_applying_index(const struct shard *shard);
 
 /* Advances by one event; appends to `out`. Never fails: what is wrong is answered in a reply. */
 void shard_step(struct shard *shard, const struct shard_event *event, struct shard_out *out);

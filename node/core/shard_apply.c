@@ -237,6 +237,8 @@ void shard_apply(struct shard *shard, const struct shard_event *event, struct sh
     shard->apply_blocked = false;
     while (applier_applied_index(shard->applier) < rep_commit_index(shard->rep) && left-- > 0) {
         uint64_t index = applier_applied_index(shard->applier) + 1;
+        if (shard->halt_index != 0 && index >= shard->halt_index)
+            break;
         struct entry *entry = entry_ref(rep_entry(shard->rep, index));
         struct outcome outcome = { 0 };
 
@@ -245,7 +247,9 @@ void shard_apply(struct shard *shard, const struct shard_event *event, struct sh
             entry_unref(entry);
             break;
         }
+        shard->applying_index = index;
         err e = applier_apply(shard->applier, entry, &shard->need, &outcome);
+        shard->applying_index = 0;
         if (e == ERR_NEED) {
             shard->apply_blocked = true;
             shard->stats.need_rounds++;

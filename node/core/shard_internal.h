@@ -57,6 +57,8 @@ struct shard {
     uint64_t due_next_ms; /* unix_ms at which to ask applier_due again. */
     bool served;          /* As of the last step. */
     bool apply_blocked;   /* Rows are missing for the next entry. */
+    uint64_t halt_index;  /* See shard_image. */
+    uint64_t applying_index; /* See shard_applying_index. */
     bool flush_wanted;
     bool checkpoint_open;
     uint64_t checkpoint_index; /* Of the open checkpoint. */

@@ -377,6 +377,7 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
         .loop = node->loop,
         .log = node->log,
         .store_log = node->store_log,
+        .log_path = datadir_log_path(node->datadir),
         .db = node->db,
         .handlers = node->options.handlers,
         .self = datadir_identity_get(node->datadir)->replica_id,

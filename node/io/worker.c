@@ -6,6 +6,7 @@
 
 #include "idl/method.h"
 #include "node/io/worker_internal.h"
+#include "node/store/halt_note.h"
 #include "runtime/base/check.h"
 
 #define EVICT_TICKS 8u
@@ -117,6 +118,25 @@ static void carry_out(struct worker *worker, uint32_t shard)
     shard_out_clear(out);
 }
 
+/* A check has failed: which entry of which shard was it, if one was being applied? */
+static void note_failed_check(void *user, const char *where)
+{
+    const struct worker *worker = user;
+    const struct shard *shard = worker->slots[worker->stepped].shard;
+    uint64_t index = shard != NULL ? shard_applying_index(shard) : 0;
+
+    if (index != 0 && worker->options.log_path != NULL)
+        halt_note_write(worker->options.log_path, worker->stepped, index, where);
+}
+
+static void step_watched(struct worker *worker, uint32_t shard, const struct shard_event *event)
+{
+    worker->stepped = shard;
+    check_watch_set(&worker->watch);
+    shard_step(worker->slots[shard].shard, event, &worker->out);
+    check_watch_set(NULL);
+}
+
 void worker_step(struct worker *worker, uint32_t shard, struct shard_event *event)
 {
     struct slot *slot = &worker->slots[shard];
@@ -126,7 +146,7 @@ void worker_step(struct worker *worker, uint32_t shard, struct shard_event *even
         return;
     event->now_ms = loop_now_ms(worker->options.loop);
     event->unix_ms = loop_wall_ms();
-    shard_step(slot->shard, event, &worker->out);
+    step_watched(worker, shard, event);
     worker_slow_step(worker, shard, event);
     carry_out(worker, shard);
     worker->clock_ns = 0;
@@ -148,7 +168,7 @@ static void flush_shard(struct worker *worker, uint32_t shard)
             .now_ms = loop_now_ms(worker->options.loop),
             .unix_ms = loop_wall_ms(),
         };
-        shard_step(flushed, &flush, &worker->out);
+        step_watched(worker, shard, &flush);
         worker_slow_step(worker, shard, &flush);
         carry_out(worker, shard);
         worker->clock_ns = 0;
@@ -285,6 +305,7 @@ err worker_new(const struct worker_options *options, struct worker **ret_worker)
     struct worker *worker = mem_zalloc(sizeof *worker);
 
     worker->options = *options;
+    worker->watch = (struct check_watch){ note_failed_check, worker };
     worker->slots = mem_zalloc(sizeof *worker->slots * options->shard_count);
     worker->spans = spans_new(options->shard_count);
     worker->slow.slow_ns = options->slow_ms * 1000000u;
@@ -335,12 +356,34 @@ void worker_free(struct worker *worker)
     free(worker);
 }
 
+/* An entry that ended this very program before is left alone, and so is all that follows it: the other
+ * shards go on, and a person is told. */
+static void halt_if_noted(struct worker *worker, uint32_t shard, struct shard_image *image)
+{
+    char program[HALT_PROGRAM_SIZE];
+    struct halt_note note;
+
+    if (worker->options.log_path == NULL ||
+        halt_note_read(worker->options.log_path, shard, &note) != ERR_OK)
+        return;
+    halt_note_program(program);
+    if (note.index <= image->rep.applied_index || strcmp(note.program, program) != 0) {
+        halt_note_remove(worker->options.log_path, shard);
+        return;
+    }
+    log_event(worker->options.log, LOG_ERROR, "shard.halted", LOG_N("shard", shard),
+              LOG_N("index", note.index), LOG_S("check", note.reason));
+    image->halt_index = note.index;
+    image->rep.quarantined = true;
+}
+
 static err adopt(struct worker *worker, uint32_t shard, const struct shard_image *image)
 {
     struct slot *slot = &worker->slots[shard];
     struct shard_image pooled = *image;
 
     pooled.arenas = &worker->arenas;
+    halt_if_noted(worker, shard, &pooled);
     err e = shard_new(shard, worker->options.self, &worker->options.limits,
                       worker->options.handlers, &pooled, &slot->shard);
 

@@ -6,6 +6,7 @@
 
 #include "node/io/spans.h"
 #include "node/io/worker.h"
+#include "runtime/base/check.h"
 #include "runtime/loop/mailbox.h"
 #include "runtime/trace/slow_gate.h"
 
@@ -152,6 +153,8 @@ struct snapshot_job;
 struct worker {
     struct worker_options options;
     struct slot *slots;
+    struct check_watch watch; /* Of checks that fail in a step ... */
+    uint32_t stepped;         /* ... of this shard. */
     uint32_t held;
     struct shard_out out;
     struct arena_pool arenas; /* Of all its shards: one step at a time needs any. */

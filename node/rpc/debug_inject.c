@@ -4,6 +4,7 @@
 #include "node/core/refusal.h"
 #include "node/core/text_rule.h"
 #include "node/rpc/methods.h"
+#include "runtime/base/check.h"
 
 /* Damage on purpose, the same on all replicas: what a fault of a program could do. */
 #define ITEM_KIND "injected"
@@ -52,6 +53,7 @@ static err debug_inject_handle(struct apply_context *context, const ProtobufCMes
     struct slice currency = slice_from_text(request->currency);
 
     (void)reply;
+    CHECK(!request->fail_check); /* What an unknown fault of this program would do. */
     if (!slice_equal(context->op->authority.scope, SLICE_LITERAL("admin")))
         return refuse(context->arena, context->refusal, CODE(PERMISSION_DENIED), "authority",
                       "damage on purpose needs the scope admin");

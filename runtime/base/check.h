@@ -17,6 +17,15 @@ noreturn void check_failed(const char *expression, const char *file, int line);
 #define CONTAINER_OF(pointer, type, member)                                                        \
     ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
+/* Told of a failed check of this thread before the process ends, so that its next life knows. May not
+ * allocate; a check that fails in it is not told. */
+struct check_watch {
+    void (*failed)(void *user, const char *where);
+    void *user;
+};
+/* Of this thread, until it sets another; NULL: none. Borrowed. */
+void check_watch_set(const struct check_watch *watch);
+
 /* malloc, calloc and realloc that abort when memory is out: every size passed to them is bounded
  * by a limit checked earlier, so failure means the process cannot go on. */
 void *mem_alloc(size_t size_bytes);

@@ -132,7 +132,7 @@ static bool is_done(const struct told *t, const struct op_model *op)
 static void check_write(const struct told *t)
 {
     const Holdfast__V1__WriteInfo *const *write = field(t->response, "write");
-    const struct op_model *op = op_of(t);
+    struct op_model *op = op_of(t);
 
     CHECK(write != NULL && *write != NULL && op != NULL);
     if (!is_done(t, op)) {
@@ -140,6 +140,8 @@ static void check_write(const struct told *t)
         return;
     }
     t->sim->counts.told_at_decision += op->state == OP_PENDING;
+    if (op->told_ms == 0)
+        op->told_ms = t->sim->now_ms;
     uint64_t index = oracle_index_of(t->shard, dot_of((*write)->dot));
     if (index != op->index)
         fail(t, "the dot", index, op->index);
@@ -162,14 +164,16 @@ static void check_status(const struct told *t, const Holdfast__V1__OperationStat
                            status);
         return;
     }
-    const struct op_model *op = op_of(t);
+    struct op_model *op = op_of(t);
     uint64_t decided_index = op->settled_index > 0 ? op->settled_index : op->index;
 
     switch ((int)status->state) {
     case STATE(COMMITTED):
-        if (op->state != OP_COMMITTED ||
+        if (!is_done(t, op) ||
             oracle_index_of(t->shard, dot_of(status->dot)) != op->index)
             fail(t, "a status of done", STATE(COMMITTED), op->state);
+        if (op->told_ms == 0)
+            op->told_ms = t->sim->now_ms;
         oracle_acknowledge(t->sim, t->call->shard, decided_index);
         break;
     case STATE(ABORTED):
@@ -188,6 +192,10 @@ static void check_status(const struct told *t, const Holdfast__V1__OperationStat
     default:
         if ((op->state == OP_COMMITTED || op->state == OP_ABORTED) && decided_index <= must_see)
             fail(t, "a status of unknown for what was told before", decided_index, must_see);
+        /* What callers were told never goes back, though the log says so only later. */
+        if (op->told_ms != 0 && op->told_ms < t->call->came_ms && op->state == OP_PENDING)
+            fail(t, "a status of pending for what was told as done", op->told_ms,
+                 t->call->came_ms);
         break;
     }
 }

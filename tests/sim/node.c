@@ -123,6 +123,7 @@ static void on_call(struct sim *sim, struct sim_node *node, struct sim_event *ev
     }
     call->call = ++sim->calls;
     call->must_see = oracle_acknowledged(sim, call->shard);
+    call->came_ms = sim->now_ms;
     node_step(sim, node, call->shard,
               &(struct shard_event){ .type = SHARD_CALL,
                                      .call = call->call,

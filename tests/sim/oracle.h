@@ -73,6 +73,7 @@ struct op_model {
     bool sent; /* Post: to another player. */
     bool waited;
     bool too_old; /* Refused as such once. */
+    uint64_t told_ms; /* When a caller was first told that it is done; 0: none was. */
 };
 
 struct shard_oracle {

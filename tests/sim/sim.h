@@ -256,6 +256,7 @@ struct node_call {
     uint64_t proc_life, send, number;
     uint32_t method, shard;
     uint64_t must_see; /* Acknowledged when it came in. */
+    uint64_t came_ms;
     struct buf request;
     bool late;
 };
