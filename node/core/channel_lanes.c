@@ -16,6 +16,7 @@ void channel_lanes_clear(struct channel_lanes *lanes)
     for (uint32_t i = 0; i < lanes->count; i++)
         buf_deinit(&lanes->list[i].settle);
     channel_settles_clear(&lanes->settles);
+    lanes->settles.logged_index = 0;
     for (uint32_t i = 0; i < lanes->woken_words; i++)
         lanes->woken[i] = 0;
     lanes->count = 0;

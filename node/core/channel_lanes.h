@@ -34,6 +34,7 @@ struct channel_settles {
     struct buf bytes; /* A SettleRequest. */
     uint32_t items;   /* 0: none. */
     uint64_t due_ms;  /* When they are logged. */
+    uint64_t logged_index; /* The newest entry of such, perhaps not applied yet; 0: none. */
 };
 
 struct channel_lanes {

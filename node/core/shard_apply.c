@@ -32,6 +32,11 @@ static void answer_committed(struct shard *shard, struct call *call, const struc
         reply_bytes(shard, call, REPLY_OK, outcome->body, out);
         return;
     }
+    if (call->method == METHOD_RESOLVE_OPERATION &&
+        shard_operation_waits(shard, call, outcome->body)) {
+        call_move(shard, call, CALL_SENDING);
+        return;
+    }
     buf_clear(&shard->scratch);
     apply_answer(outcome, fsynced_count(shard, outcome, call->index), &shard->scratch);
     if (call->method != METHOD_START_SESSION) {

@@ -130,6 +130,9 @@ void shard_call_begin(struct shard *shard, const struct shard_event *event, stru
         refuse_full(shard, event, out);
         return;
     }
+    /* What its caller was told already stands in the log before the question. */
+    if (event->method == METHOD_RESOLVE_OPERATION && shard->lanes.settles.items > 0)
+        (void)!shard_settles_log(shard, event, &(uint64_t){ 0 }, out);
     mutation_begin(shard, event, out);
 }
 

@@ -164,6 +164,9 @@ NODISCARD err shard_settles_log(struct shard *shard, const struct shard_event *e
 /* shard_operation.c: looks over the answer of a GetOperation, in shard->scratch. False: it is to be
  * read again once something more is applied. */
 bool shard_operation_told(struct shard *shard, struct call *call, struct shard_out *out);
+/* The same of a ResolveOperation that was applied, with `body` for an answer. True: call->destination
+ * and seq name a record of the outbox, whose decision it is to wait for and then ask again. */
+bool shard_operation_waits(struct shard *shard, struct call *call, struct slice body);
 
 /* shard_incident.c: what operators may ask about. Told by the owner alone, orphans aside. */
 void incident_applied(struct shard *shard, const struct entry *entry, const struct outcome *outcome,

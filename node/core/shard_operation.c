@@ -21,17 +21,13 @@ struct asked {
 };
 
 /* False: its row is not here, or says that it is decided. */
-static bool find_pending(struct shard *shard, const struct call *call, struct asked *asked)
+static bool find_pending(struct shard *shard, struct asked *asked)
 {
-    const Holdfast__V1__GetOperationRequest *request = (const void *)arena_unpack(
-        &shard->arena, &holdfast__v1__get_operation_request__descriptor, buf_slice(&call->request));
     struct op_id id;
     const char *why;
 
-    if (request == NULL || op_id_parse(slice_from_text(request->op_id), &id, &why) != ERR_OK)
+    if (op_id_parse(slice_from_text(asked->op_id), &id, &why) != ERR_OK)
         return false;
-    asked->entity = slice_from_text(request->entity);
-    asked->op_id = request->op_id;
     return outcome_row_find(applier_state(shard->applier), asked->entity, &id, &shard->need,
                             &asked->row) == STATE_PRESENT &&
            asked->row.state == OUTCOME_ROW_PENDING && asked->row.method != METHOD_START_SESSION;
@@ -78,52 +74,79 @@ static void tell_committed(struct shard *shard, const get_response *told, const 
     buf_append(&shard->scratch, body.data, body.size);
 }
 
-/* Its caller is told when the other shard has decided, before this one's log says so. ERR_NEED. */
-static err find_told_early(struct shard *shard, const struct asked *asked, bool *ret_told)
+/* A caller of an owner before this one may have been told when the other shard had decided, before
+ * this one's log said so. *ret_early: so it may be, and the other shard knows. ERR_NEED. */
+static err find_told_early(struct shard *shard, const struct asked *asked, struct call *call,
+                           bool *ret_early)
 {
     Holdfast__Internal__V1__OutboxRow *row = NULL;
-    uint32_t destination;
-    uint64_t seq;
 
-    *ret_told = false;
-    if (!channel_ref_decode(asked->row.body, &destination, &seq))
+    *ret_early = false;
+    if (asked->row.dot.epoch >= rep_epoch(shard->rep) || !shard_serves(shard) ||
+        !channel_ref_decode(asked->row.body, &call->destination, &call->seq))
         return ERR_OK;
-    if (outbox_find(applier_state(shard->applier), &shard->arena, destination, seq, &shard->need,
-                    &row) == STATE_MISSING)
+    if (outbox_find(applier_state(shard->applier), &shard->arena, call->destination, call->seq,
+                    &shard->need, &row) == STATE_MISSING)
         return ERR_NEED;
-    *ret_told = row != NULL && row->credit->mail != NULL;
+    *ret_early = row != NULL && row->credit->mail != NULL;
     return ERR_OK;
+}
+
+static bool is_pending(const Holdfast__V1__OperationStatus *status)
+{
+    return status != NULL &&
+           status->state == HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_PENDING;
 }
 
 bool shard_operation_told(struct shard *shard, struct call *call, struct shard_out *out)
 {
+    const get_response *told = (const void *)arena_unpack(
+        &shard->arena, &holdfast__v1__get_operation_response__descriptor,
+        buf_slice(&shard->scratch));
+    const Holdfast__V1__GetOperationRequest *request = (const void *)arena_unpack(
+        &shard->arena, &holdfast__v1__get_operation_request__descriptor, buf_slice(&call->request));
+    struct outcome outcome;
+    struct asked asked;
     bool early;
 
-    const get_response *told =
-        (const void *)arena_unpack(&shard->arena, &holdfast__v1__get_operation_response__descriptor,
-                                   buf_slice(&shard->scratch));
-    struct asked asked;
-    struct outcome outcome;
-
-    if (told == NULL || told->operation == NULL ||
-        told->operation->state != HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_PENDING ||
-        !find_pending(shard, call, &asked))
+    if (told == NULL || request == NULL || !is_pending(told->operation))
+        return true;
+    asked.entity = slice_from_text(request->entity);
+    asked.op_id = request->op_id;
+    if (!find_pending(shard, &asked))
         return true;
     if (shard->lanes.settles.items > 0 && find_unlogged(shard, &asked, &outcome)) {
         tell_committed(shard, told, &asked, &outcome);
         return true;
     }
-    /* A caller of an owner before this one may have been told; the other shard knows. */
-    bool of_another = asked.row.dot.epoch < rep_epoch(shard->rep);
-    if (call->round == 0 || !of_another || !shard_serves(shard))
+    if (call->round == 0)
         return true;
-    call->blocked = find_told_early(shard, &asked, &early) == ERR_NEED;
-    if (call->blocked) {
+    call->blocked = find_told_early(shard, &asked, call, &early) == ERR_NEED;
+    if (call->blocked)
         shard_ask_rows(shard, out);
+    if (early)
+        call->index = applier_applied_index(shard->applier) + 1;
+    return !early && !call->blocked;
+}
+
+bool shard_operation_waits(struct shard *shard, struct call *call, struct slice body)
+{
+    const Holdfast__V1__ResolveOperationResponse *told = (const void *)arena_unpack(
+        &shard->arena, &holdfast__v1__resolve_operation_response__descriptor, body);
+    const Holdfast__V1__ResolveOperationRequest *request = NULL;
+    struct asked asked;
+    struct op op;
+    bool early = false;
+
+    if (told == NULL || !is_pending(told->operation) ||
+        op_decode(buf_slice(&call->request), &op) != ERR_OK)
         return false;
-    }
-    if (!early)
-        return true;
-    call->index = applier_applied_index(shard->applier) + 1;
-    return false;
+    request = (const void *)arena_unpack(
+        &shard->arena, &holdfast__v1__resolve_operation_request__descriptor, op.request);
+    if (request == NULL)
+        return false;
+    asked.entity = op.entity;
+    asked.op_id = request->op_id;
+    return find_pending(shard, &asked) &&
+           find_told_early(shard, &asked, call, &early) == ERR_OK && early;
 }

@@ -46,10 +46,13 @@ static void join_round(struct shard *shard, struct call *call, const struct shar
 static void log_decisions(struct shard *shard, struct call *call, const struct shard_event *event,
                           struct shard_out *out)
 {
-    if (call->method != METHOD_GET_OPERATION || shard->lanes.settles.items == 0)
+    uint64_t index;
+
+    if (call->method != METHOD_GET_OPERATION)
         return;
-    if (shard_settles_log(shard, event, &call->index, out) != ERR_OK)
-        call->index = 0;
+    if (shard->lanes.settles.items > 0)
+        (void)!shard_settles_log(shard, event, &index, out); /* Else it is read where it waits. */
+    call->index = shard->lanes.settles.logged_index;
 }
 
 static void refuse_options(struct shard *shard, struct call *call,

@@ -32,9 +32,11 @@ err shard_settles_log(struct shard *shard, const struct shard_event *event, uint
     buf_clear(&shard->scratch);
     op_encode(&op, &shard->scratch);
     err e = shard_propose(shard, buf_slice(&shard->scratch), event, ret_index, out);
-    if (e == ERR_OK)
-        channel_settles_clear(settles);
-    return e;
+    if (e != ERR_OK)
+        return e;
+    channel_settles_clear(settles);
+    settles->logged_index = *ret_index;
+    return ERR_OK;
 }
 
 bool shard_settles_add(struct shard *shard, const settle_request *request,
