@@ -203,6 +203,9 @@ void coord_out_deinit(struct coord_out *out);
 bool coord_is_active(const struct coord *coord);
 /* etcd went back under it, or a live node says that etcd is older than it knows. */
 bool coord_is_halted(const struct coord *coord);
+/* Work that is under way: a transaction, call, search, change, expiry or hold. NULL: none, as after
+ * each step in which coord_is_active is false. Looks at everything: for tests. */
+const char *coord_work_left(const struct coord *coord);
 /* NULL until the cluster has a record. */
 const struct cluster_record *coord_cluster(const struct coord *coord);
 /* NULL: no live record. Valid until the next step. */

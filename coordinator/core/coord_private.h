@@ -323,6 +323,10 @@ void server_remove(struct coord *coord, struct server *server);
 void shard_adopt(struct coord *coord, uint32_t number, const struct shard_record *record,
                  int64_t mod_revision);
 
+/* ---- term.c: what is held only while this coordinator decides ---- */
+/* Lets go of all of it. */
+void term_drop(struct coord *coord);
+
 /* ---- flight.c: transactions ---- */
 /* Puts gather in an open flight; flights_send sends it. False: too many are in flight; the caller
  * leaves its change for a later step. */
@@ -337,7 +341,8 @@ bool flight_remove_node_wish(struct coord *coord, uint64_t replica_id);
 bool flight_remove_shard_wish(struct coord *coord, uint32_t number);
 /* Only where there is none. */
 bool flight_put_shard_wish(struct coord *coord, uint32_t number, const struct shard_wish *wish);
-void flights_done(struct coord *coord, const struct coord_event *event);
+/* False: the election key does not stand; the caller stops acting. */
+bool flights_done(struct coord *coord, const struct coord_event *event);
 /* Sends what is filled and repeats what is due. */
 void flights_send(struct coord *coord, struct coord_out *out);
 void flights_drop(struct coord *coord);

@@ -286,12 +286,12 @@ static struct flight *find_sent(struct coord *coord, uint64_t ticket)
     return NULL;
 }
 
-void flights_done(struct coord *coord, const struct coord_event *event)
+bool flights_done(struct coord *coord, const struct coord_event *event)
 {
     struct flight *flight = find_sent(coord, event->ticket);
 
     if (flight == NULL)
-        return; /* Of an earlier term: the records will tell. */
+        return true; /* Of an earlier term: the records will tell. */
     switch (event->outcome) {
     case COORD_TXN_UNKNOWN:
         coord->stats.transactions_unknown++;
@@ -299,21 +299,14 @@ void flights_done(struct coord *coord, const struct coord_event *event)
         flight->retry_at_ms = coord->now_ms + coord->limits.txn_retry_ms;
         break;
     case COORD_TXN_DEPOSED:
-        /* The election will say so too; until then nothing would get through. */
-        log_event(coord->log, LOG_WARN, "coordinator.write_refused",
-                  LOG_N("election_revision", coord->election_revision));
-        coord->elected = false;
-        flights_drop(coord);
-        delivery_drop(coord);
-        word_drop(coord);
-        change_drop(coord);
-        break;
+        return false;
     case COORD_TXN_ANSWERED:
         flight->state = FLIGHT_FREE;
         for (uint32_t i = 0; i < flight->count; i++)
             target_done(coord, flight, i, event->written[i], event->mod_revision);
         break;
     }
+    return true;
 }
 
 static void send_flight(struct coord *coord, struct flight *flight, struct coord_out *out)

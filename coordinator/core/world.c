@@ -347,6 +347,8 @@ static void answer_call(struct world *world, const struct coord_call *call)
         status = WIRE_UNKNOWN;
     else if (world_shard(world, call->shard).owner != call->node)
         status = WIRE_NOT_OWNER;
+    if (world->uncontainable && call->method == METHOD_CONTAIN_PLAYER)
+        status = WIRE_UNKNOWN;
     if (status == WIRE_OK && call->method == METHOD_MEMBER_STATE && world->unstarted)
         status = WIRE_NOT_OWNER;
     if (status == WIRE_OK)
@@ -370,6 +372,7 @@ void world_step(struct world *world, struct coord_event event)
 {
     event.now_ms = world->now_ms;
     coord_step(world->coord, &event, &world->out);
+    CHECK(coord_is_active(world->coord) || coord_work_left(world->coord) == NULL);
 }
 
 static void answer_all(struct world *world)
@@ -548,6 +551,15 @@ void world_node_damaged(struct world *world, uint64_t replica_id, uint64_t life,
 
     if (shard != UINT32_MAX)
         node_record_mark_damaged(&record, shard);
+    put_node(world, &record);
+}
+
+void world_node_doubts(struct world *world, uint64_t replica_id, uint64_t generation)
+{
+    struct node_record record = { .replica_id = replica_id,
+                                  .started_at_ms = 1,
+                                  .doubts = generation };
+
     put_node(world, &record);
 }
 

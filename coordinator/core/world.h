@@ -45,6 +45,7 @@ struct world {
     int64_t rich[WORLD_CUT_SHARDS];              /* What pN holds more than its ledger says. */
     bool contained[WORLD_CUT_SHARDS];            /* pN. */
     char reason[65];                             /* Of the last ContainPlayer. */
+    bool uncontainable;                          /* No shard answers ContainPlayer. */
     uint64_t searches, containments;             /* Calls. */
     bool unstarted;                              /* No owner has its START committed. */
     uint64_t learner_lag;                        /* What owners say of it. */
@@ -100,6 +101,8 @@ void world_unwish_node(struct world *world, uint64_t replica_id);
 void world_wish_shard(struct world *world, uint32_t shard, const struct shard_wish *wish);
 /* Registers, or says so in the same life: `shard` is damaged there; UINT32_MAX: none is. */
 void world_node_damaged(struct world *world, uint64_t replica_id, uint64_t life, uint32_t shard);
+/* Says so in the same life: it knows an etcd of this generation that is newer. */
+void world_node_doubts(struct world *world, uint64_t replica_id, uint64_t generation);
 bool world_shard_wish(struct world *world, uint32_t shard, struct shard_wish *ret_wish);
 /* Registers in a zone. */
 void world_node_up_in(struct world *world, uint64_t replica_id, uint64_t life, const char *zone);

@@ -29,12 +29,22 @@ static void look_at_audit(struct sim *sim, struct sim_coord *c)
     c->audit_cuts = stats.audit_cuts;
 }
 
+/* Another one may decide: what this one still held would be carried out beside it, or never. */
+static void look_at_rest(struct sim *sim, const struct sim_coord *c)
+{
+    const char *left = coord_is_active(c->core) ? NULL : coord_work_left(c->core);
+
+    if (left != NULL)
+        sim_fail(sim, 0, "a coordinator that does not decide still holds %s", left);
+}
+
 static void step(struct sim *sim, uint32_t place, struct coord_event event)
 {
     struct sim_coord *c = &sim->coords[place];
 
     event.now_ms = sim->now_ms;
     coord_step(c->core, &event, &c->out);
+    look_at_rest(sim, c);
     carry_out(sim, place);
     if (event.type == COORD_CALL_DONE)
         look_at_audit(sim, c);
