@@ -77,7 +77,7 @@ static void on_elected(struct coord *coord, const struct coord_event *event)
     coord->election_revision = event->create_revision;
     coord->elected = true;
     coord->elected_ms = coord->now_ms;
-    coord->hold_over = false;
+    coord->wall_ahead_ms = event->wall_ms - coord->now_ms;
     coord->audit.counted_ms = coord->now_ms;
     word_begin(coord);
     log_event(coord->log, LOG_INFO, "coordinator.elected",

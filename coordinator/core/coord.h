@@ -68,7 +68,7 @@
     X(server_window_ms,         10000,    0,  600000, "servers gone within it count as at once")   \
     X(server_hold_percent,         30,    1,     100, "more gone at once: hold, our own fault?")   \
     X(server_hold_min,              4,    1,   65536, "fewer gone never hold")                     \
-    X(server_hold_ms_max,      120000,    0, 86400000, "longest hold; 0: never hold")              \
+    X(server_hold_ms_max,      120000,    0, 86400000, "longest hold of a server; 0: never hold")  \
     X(servers_expiring_max,        32,    1,    1024, "game servers being expired at a time")      \
     X(changes_max,                  4,    1,    4096, "shards that change members at a time")       \
     X(change_ask_ms,              100,   10,   60000, "an owner is asked so often how a change is") \
@@ -130,7 +130,8 @@ enum coord_txn_outcome {
 
 struct coord_event {
     enum coord_event_type type;
-    uint64_t now_ms; /* Monotonic; never goes back between events. */
+    uint64_t now_ms;  /* Monotonic; never goes back between events. */
+    uint64_t wall_ms; /* ELECTED: this machine's clock, Unix time. Only to date holds. */
     struct slice key;
     struct slice value;
     int64_t create_revision;

@@ -28,6 +28,7 @@ static void servers_drop(struct coord *coord)
         free(coord->servers[i]->acks);
         coord->servers[i]->acks = NULL;
         coord->servers[i]->acks_left = 0;
+        coord->servers[i]->held_since_ms = coord->servers[i]->record.held_since_ms;
     }
     coord->holding = false;
 }
@@ -99,6 +100,8 @@ static const char *server_left(const struct coord *coord)
             return "a write of a game server";
         if (coord->servers[i]->acks != NULL)
             return "the expiry of a game server";
+        if (coord->servers[i]->held_since_ms != coord->servers[i]->record.held_since_ms)
+            return "an unwritten hold of a game server";
     }
     return coord->holding ? "a hold of expiries" : NULL;
 }

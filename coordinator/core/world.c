@@ -496,6 +496,7 @@ void world_elect(struct world *world)
     put_now(world, key, &value);
     world_step(world, (struct coord_event){ .type = COORD_ELECTED,
                                             .key = cluster_key_slice(&key),
+                                            .wall_ms = world->now_ms + world->clock_ms,
                                             .create_revision = world->revision });
     answer_all(world);
 }
@@ -616,6 +617,27 @@ void world_server_gone(struct world *world, uint64_t revision)
 void world_server_back(struct world *world, uint64_t revision)
 {
     put_server(world, cluster_key_server_live(CLUSTER, (struct incarnation){ 1, revision }));
+}
+
+void world_server_reattached(struct world *world, uint64_t revision)
+{
+    put_server(world, cluster_key_server_known(CLUSTER, (struct incarnation){ 1, revision }));
+    world_server_back(world, revision);
+}
+
+void world_server_hold_text(struct world *world, uint64_t revision, const char *text)
+{
+    struct buf value = { 0 };
+    char json[192];
+    int size = snprintf(
+        json, sizeof json,
+        "{\"name\":\"server\",\"ttl_ms\":6000,\"state\":\"live\",\"lease_id\":\"77\"%s%s%s}",
+        text != NULL ? ",\"held_since_ms\":\"" : "", text != NULL ? text : "",
+        text != NULL ? "\"" : "");
+
+    CHECK(size > 0 && (size_t)size < sizeof json);
+    buf_append(&value, json, (size_t)size);
+    put_now(world, cluster_key_server_known(CLUSTER, (struct incarnation){ 1, revision }), &value);
 }
 
 void world_set_policy(struct world *world, uint64_t version)

@@ -29,6 +29,7 @@ struct world {
     struct coord *coord;
     struct coord_out out;
     uint64_t now_ms;
+    uint64_t clock_ms; /* So far ahead is the wall clock of the coordinator elected next. */
     int64_t revision;
     struct world_kv kvs[WORLD_KEYS_MAX];
     enum world_fault fault;
@@ -86,8 +87,12 @@ void world_start(struct world *world);
 void world_server_up(struct world *world, uint64_t revision);
 /* Its lease lapses. */
 void world_server_gone(struct world *world, uint64_t revision);
-/* Re-attached. */
+/* Its lease is there again. */
 void world_server_back(struct world *world, uint64_t revision);
+/* As routers write it: both records. */
+void world_server_reattached(struct world *world, uint64_t revision);
+/* Its record says this instead of when its hold began; NULL: nothing. */
+void world_server_hold_text(struct world *world, uint64_t revision, const char *text);
 void world_set_policy(struct world *world, uint64_t version);
 /* As PrepareRestore does. */
 void world_raise_epochs(struct world *world, uint64_t floor);

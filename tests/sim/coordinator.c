@@ -12,6 +12,7 @@
 #define LEASE_TTL_MS     1500u
 #define TXN_TIMEOUT_MS   500u
 #define ASK_MS           3u
+#define CLOCK_AHEAD_MS   5000u /* Each one's clock is so far ahead of the one before. */
 #define REPLY_HEAD_BYTES 17u
 
 static void carry_out(struct sim *sim, uint32_t place);
@@ -43,6 +44,7 @@ static void step(struct sim *sim, uint32_t place, struct coord_event event)
     struct sim_coord *c = &sim->coords[place];
 
     event.now_ms = sim->now_ms;
+    event.wall_ms = SIM_UNIX_MS + sim->now_ms + sim->clock_ms + place * CLOCK_AHEAD_MS;
     coord_step(c->core, &event, &c->out);
     look_at_rest(sim, c);
     carry_out(sim, place);
@@ -485,6 +487,7 @@ static struct coord_limits limits(void)
     l.server_wait_ms = 1500;
     l.server_settle_ms = 200;
     l.server_hold_ms_max = 3000;
+    l.server_hold_min = 2;
     l.changes_max = 2;
     l.change_ask_ms = 50;
     l.change_lag_entries = 20;
