@@ -79,14 +79,14 @@ static uint32_t judge_broken(const struct doctor_facts *facts, struct findings *
         if (node->damaged > 0)
             finding_add(out,
                         (struct verdict){ FINDING_FAIL, "replicas",
-                                          "Its disk lost or changed bytes: replace it, and take "
-                                          "the node in anew with an empty directory.",
-                                          "HoldfastReplicaQuarantined" },
+                                          "Its disk lost or changed bytes. They are repaired from "
+                                          "the others by themselves, while all of those are up.",
+                                          "HoldfastReplicaDamaged" },
                         "%s has %u that are damaged", node->name, node->damaged);
         if (node->quarantined > 0)
             finding_add(out,
                         (struct verdict){ FINDING_FAIL, "replicas",
-                                          "Keep its volume for whoever looks for the cause, then "
+                                          "Keep a copy of its volume, to find the cause; then "
                                           "replace the node.",
                                           "HoldfastReplicaQuarantined" },
                         "%s has %u that differ from a majority", node->name, node->quarantined);
