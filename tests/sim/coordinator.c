@@ -198,7 +198,7 @@ static bool write_one(struct sim *sim, struct reader *reader)
         return false;
     if (absent.size > 0 && etcd_find(sim, absent) != NULL)
         return false;
-    oracle_coord_write(sim, key, remove);
+    oracle_coord_write(sim, key, value, remove);
     if (remove)
         etcd_remove(sim, key);
     else
@@ -488,6 +488,7 @@ static struct coord_limits limits(void)
     l.server_settle_ms = 200;
     l.server_hold_ms_max = 3000;
     l.server_hold_min = 2;
+    l.server_window_ms = 800;
     l.changes_max = 2;
     l.change_ask_ms = 50;
     l.change_lag_entries = 20;
