@@ -14,6 +14,9 @@ BANNED = re.compile(
 IMPURE = re.compile(r'#\s*include\s+<(unistd|pthread|time|sys/|poll|errno|nng|curl|mbedtls/ssl|uv)')
 EMPTY_NAMES = {"utils", "util", "common", "misc", "helpers", "types", "defs", "globals"}
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b")
+# Such a sentence outlives the day on which it was true: a page says what there is.
+ANNOUNCED = re.compile(r"\bnot\s+(built|implemented|supported|there)\s+yet\b|\b(does|do|is|are)\s+not\s+yet\b"
+                       r"|\byet\s+to\s+be\s+(built|written)\b", re.I)
 problems = []
 
 
@@ -122,6 +125,12 @@ def check_patch(path):
         say(path, 1, "does not fit the source any more")
 
 
+def check_page(path):
+    text = path.read_text()
+    for found in ANNOUNCED.finditer(text):
+        say(path, text[:found.start()].count("\n") + 1, f"says what is not built: '{found.group()}'")
+
+
 def check_readme(path):
     if (path.parent / "Chart.yaml").exists():  # A chart's README is its manual.
         return
@@ -139,7 +148,9 @@ for file in sorted(FILES):
             check_test(file)
     elif file.suffix == ".patch":
         check_patch(file)
-    elif file.name == "README.md":
+    if file.suffix in (".md", ".1", ".proto", ".yaml"):
+        check_page(file)
+    if file.name == "README.md":
         check_readme(file)
 
 print("\n".join(problems) if problems else f"tidy: {len(FILES)} files, nothing to say")

@@ -12,6 +12,8 @@
 #define DOCTOR_PROCESSES_MAX 640u
 #define DOCTOR_SHARDS_MAX    4096u
 #define DOCTOR_ETCD_MAX      16u
+#define DOCTOR_PAIRS_MAX     256u
+#define DOCTOR_NAMED_MAX     8u
 #define DOCTOR_NAME_BYTES    64u
 #define DOCTOR_URL_BYTES     256u
 #define DOCTOR_WHY_BYTES     256u
@@ -55,6 +57,16 @@ struct shard_facts {
     uint64_t transfers_open, transfers_oldest_ms;
 };
 
+/* An owner and another member of its shards that has acknowledged nothing for a while, though there
+ * is something. Of pairs beyond DOCTOR_PAIRS_MAX nothing is known. */
+struct pair_facts {
+    uint64_t owner, member;
+    uint32_t shards[DOCTOR_NAMED_MAX]; /* The first of them. */
+    uint32_t shard_count;
+    uint64_t lag_entries; /* Of the shard where they are most; */
+    uint64_t stalled_ms;  /* of the one where it is longest. */
+};
+
 struct etcd_facts {
     char endpoint[DOCTOR_URL_BYTES];
     bool answered;
@@ -80,6 +92,9 @@ struct doctor_facts {
     bool shards_known;
     struct shard_facts *shards;
     uint32_t shards_listed;
+    struct pair_facts *pairs; /* DOCTOR_PAIRS_MAX. */
+    uint32_t pair_count;
+    uint32_t pairs_unknown; /* Owners did not say what a member of a shard has acknowledged. */
     bool quarantine_known;
     uint32_t players_quarantined;
     bool etcd_known;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "client/cli/admin_client.h"
+#include "client/cli/doctor_judge.h"
 #include "runtime/base/check.h"
 
 #define FAILED_MAX 3u /* Calls of one list that took their whole deadline, maybe. */
@@ -195,6 +196,57 @@ static void take_replica(struct doctor_facts *facts, struct shard_facts *shard,
     }
 }
 
+/* Its owner's own log is compared: the router asks nodes one after another. */
+static uint64_t log_index_of(const json_t *replicas, uint64_t replica_id)
+{
+    size_t i;
+    const json_t *replica;
+
+    json_array_foreach(replicas, i, replica)
+    {
+        if (admin_number(replica, "replicaId") == replica_id)
+            return admin_number(replica, "logIndex");
+    }
+    return 0;
+}
+
+static struct pair_facts *pair_get(struct doctor_facts *facts, uint64_t owner, uint64_t member)
+{
+    for (uint32_t i = 0; i < facts->pair_count; i++) {
+        if (facts->pairs[i].owner == owner && facts->pairs[i].member == member)
+            return &facts->pairs[i];
+    }
+    if (facts->pair_count == DOCTOR_PAIRS_MAX)
+        return NULL;
+    struct pair_facts *pair = &facts->pairs[facts->pair_count++];
+
+    *pair = (struct pair_facts){ .owner = owner, .member = member };
+    return pair;
+}
+
+static void take_acknowledged(struct doctor_facts *facts, const struct shard_facts *shard,
+                              const json_t *replicas, const json_t *replica)
+{
+    uint64_t stalled_ms = admin_number(replica, "stalledMs");
+    uint64_t has = log_index_of(replicas, shard->owner);
+    uint64_t acknowledged = admin_number(replica, "acknowledgedIndex");
+    struct pair_facts *pair = NULL;
+
+    /* Entries begin at 1: an owner who says so little is a program of before. */
+    facts->pairs_unknown += shard->serving && has > 0 && acknowledged == 0 && stalled_ms == 0 &&
+                            admin_number(replica, "replicaId") != shard->owner;
+    if (stalled_ms >= STALL_WARN_MS && shard->owner != 0)
+        pair = pair_get(facts, shard->owner, admin_number(replica, "replicaId"));
+    if (pair == NULL)
+        return;
+    if (pair->shard_count++ < DOCTOR_NAMED_MAX)
+        pair->shards[pair->shard_count - 1] = shard->shard;
+    if (stalled_ms > pair->stalled_ms)
+        pair->stalled_ms = stalled_ms;
+    if (has > acknowledged && has - acknowledged > pair->lag_entries)
+        pair->lag_entries = has - acknowledged;
+}
+
 /* Whether two replicas that are not set aside tell of different outcomes at one index. */
 static bool has_diverged(const json_t *replicas)
 {
@@ -230,7 +282,11 @@ static void take_shard(struct doctor_facts *facts, const json_t *shard)
     to->learner = admin_number(shard, "learner");
     to->transfers_open = admin_number(shard, "transfersOpen");
     to->transfers_oldest_ms = admin_number(shard, "transfersOldestMs");
-    json_array_foreach(replicas, i, replica) take_replica(facts, to, replica);
+    json_array_foreach(replicas, i, replica)
+    {
+        take_replica(facts, to, replica);
+        take_acknowledged(facts, to, replicas, replica);
+    }
     to->diverged = has_diverged(replicas);
 }
 
@@ -310,6 +366,7 @@ err doctor_gather(const struct arguments *arguments, struct doctor_facts *ret_fa
     ret_facts->now_ms = wall_ms();
     ret_facts->processes = mem_zalloc(DOCTOR_PROCESSES_MAX * sizeof *ret_facts->processes);
     ret_facts->shards = mem_zalloc(DOCTOR_SHARDS_MAX * sizeof *ret_facts->shards);
+    ret_facts->pairs = mem_zalloc(DOCTOR_PAIRS_MAX * sizeof *ret_facts->pairs);
     while (rest[0] != 0) {
         size_t size = strcspn(rest, ",");
         struct admin_client *client;
@@ -334,5 +391,6 @@ void doctor_facts_deinit(struct doctor_facts *facts)
 {
     free(facts->processes);
     free(facts->shards);
+    free(facts->pairs);
     *facts = (struct doctor_facts){ 0 };
 }

@@ -16,6 +16,7 @@
 #define CLOCK_FAIL_MS    1000
 #define CERT_WARN_DAYS   14
 #define TRANSFER_WARN_MS 10000u
+#define STALL_WARN_MS    10000u
 #define ETCD_QUOTA_BYTES (UINT64_C(2) << 30) /* Its default. */
 #define ETCD_FULL_SHARE  80u                 /* Percent of the quota. */
 

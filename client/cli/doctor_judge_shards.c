@@ -2,7 +2,7 @@
 
 #include "client/cli/doctor_judge.h"
 
-#define SHARDS_NAMED_MAX 8u
+#define SHARDS_NAMED_MAX DOCTOR_NAMED_MAX
 
 /* Those of a kind: "shard 3", "shards 3, 7 and 12 more". */
 struct shard_names {
@@ -79,14 +79,14 @@ static uint32_t judge_broken(const struct doctor_facts *facts, struct findings *
         if (node->damaged > 0)
             finding_add(out,
                         (struct verdict){ FINDING_FAIL, "replicas",
-                                          "Its disk lost or changed bytes: replace it, and take "
-                                          "the node in anew with an empty directory.",
-                                          "HoldfastReplicaQuarantined" },
+                                          "Its disk lost or changed bytes. They are repaired from "
+                                          "the others by themselves, while all of those are up.",
+                                          "HoldfastReplicaDamaged" },
                         "%s has %u that are damaged", node->name, node->damaged);
         if (node->quarantined > 0)
             finding_add(out,
                         (struct verdict){ FINDING_FAIL, "replicas",
-                                          "Keep its volume for whoever looks for the cause, then "
+                                          "Keep a copy of its volume, to find the cause; then "
                                           "replace the node.",
                                           "HoldfastReplicaQuarantined" },
                         "%s has %u that differ from a majority", node->name, node->quarantined);
@@ -130,14 +130,67 @@ static void judge_replicas(const struct doctor_facts *facts, struct findings *ou
                     "every shard has %u that are up to date", facts->replication_factor);
 }
 
-static bool is_live(const struct doctor_facts *facts, uint64_t replica_id)
+static const struct process_facts *node_of(const struct doctor_facts *facts, uint64_t replica_id)
 {
     for (uint32_t i = 0; i < facts->process_count; i++) {
         if (facts->processes[i].role == PROCESS_NODE &&
             facts->processes[i].replica_id == replica_id)
-            return facts->processes[i].live;
+            return &facts->processes[i];
     }
-    return false;
+    return NULL;
+}
+
+static bool is_live(const struct doctor_facts *facts, uint64_t replica_id)
+{
+    const struct process_facts *node = node_of(facts, replica_id);
+
+    return node != NULL && node->live;
+}
+
+static void add_pair(const struct doctor_facts *facts, const struct pair_facts *pair,
+                     struct findings *out)
+{
+    struct shard_names names = { 0 };
+    char more[32] = "";
+
+    for (uint32_t i = 0; i < pair->shard_count && i < DOCTOR_NAMED_MAX; i++)
+        name_shard(&names, pair->shards[i]);
+    if (pair->shard_count > DOCTOR_NAMED_MAX)
+        snprintf(more, sizeof more, " and %u more", pair->shard_count - DOCTOR_NAMED_MAX);
+    finding_add(out,
+                (struct verdict){ FINDING_WARN, "replication",
+                                  "See the link between the two, and the second one's disk; wait "
+                                  "if it gets a snapshot.",
+                                  "HoldfastReplicationStalled" },
+                "%s -> %s: nothing acknowledged for %llu s, %llu entries behind: shard%s %s%s",
+                node_of(facts, pair->owner)->name, node_of(facts, pair->member)->name,
+                (unsigned long long)(pair->stalled_ms / 1000),
+                (unsigned long long)pair->lag_entries, pair->shard_count > 1 ? "s" : "", names.text,
+                more);
+}
+
+/* A link that is up says nothing: only what came back does. Who is away is named as a node. */
+static void judge_replication(const struct doctor_facts *facts, struct findings *out)
+{
+    uint32_t stalled = 0;
+
+    for (uint32_t i = 0; i < facts->pair_count; i++) {
+        const struct pair_facts *pair = &facts->pairs[i];
+
+        if (!is_live(facts, pair->owner) || !is_live(facts, pair->member))
+            continue;
+        stalled++;
+        add_pair(facts, pair, out);
+    }
+    if (facts->pairs_unknown > 0)
+        finding_add(out,
+                    (struct verdict){ FINDING_UNKNOWN, "replication",
+                                      "Upgrade all nodes and routers, or run it again.", NULL },
+                    "owners do not say of %u replicas what they acknowledged",
+                    facts->pairs_unknown);
+    else if (stalled == 0 && facts->shards_listed == facts->shard_count)
+        finding_add(out, (struct verdict){ .level = FINDING_OK, .check = "replication" },
+                    "every live node acknowledges what owners send it");
 }
 
 static void judge_learners(const struct doctor_facts *facts, struct findings *out)
@@ -195,6 +248,7 @@ void doctor_judge_shards(const struct doctor_facts *facts, struct findings *find
     }
     judge_served(facts, findings);
     judge_replicas(facts, findings);
+    judge_replication(facts, findings);
     judge_learners(facts, findings);
     judge_transfers(facts, findings);
 }

@@ -60,6 +60,7 @@ static struct doctor_facts *healthy(void)
                                     .audit_known = true };
     facts->processes = mem_zalloc(DOCTOR_PROCESSES_MAX * sizeof *facts->processes);
     facts->shards = mem_zalloc(DOCTOR_SHARDS_MAX * sizeof *facts->shards);
+    facts->pairs = mem_zalloc(DOCTOR_PAIRS_MAX * sizeof *facts->pairs);
     facts->routers[0] = (struct router_facts){ "http://r:7400", true, 4, "" };
     facts->etcd[0] = (struct etcd_facts){ .endpoint = "http://e:2379",
                                           .answered = true,
@@ -82,6 +83,7 @@ static void facts_free(struct doctor_facts *facts)
 {
     free(facts->processes);
     free(facts->shards);
+    free(facts->pairs);
     free(facts);
 }
 
@@ -95,10 +97,10 @@ static struct findings *judge(const struct doctor_facts *facts)
 
 static void what_is_well_is_ok_in_every_check(void **state)
 {
-    static const char *const checks[] = { "router",       "coordinator", "nodes",   "versions",
-                                          "clocks",       "disks",       "etcd",    "shards",
-                                          "replicas",     "learners",    "players", "transfers",
-                                          "certificates", "audit" };
+    static const char *const checks[] = { "router",    "coordinator",  "nodes",    "versions",
+                                          "clocks",    "disks",        "etcd",     "shards",
+                                          "replicas",  "replication",  "learners", "players",
+                                          "transfers", "certificates", "audit" };
     struct doctor_facts *facts = healthy();
     struct findings *findings = judge(facts);
     (void)state;
@@ -327,6 +329,42 @@ static void replica_behind(struct doctor_facts *f)
     f->shards[1].catching_up = 1;
 }
 
+/* Every replica calls itself well. */
+static void link_stalled(struct doctor_facts *f)
+{
+    f->pairs[f->pair_count++] = (struct pair_facts){ .owner = 1,
+                                                     .member = 3,
+                                                     .shards = { 0, 3 },
+                                                     .shard_count = 2,
+                                                     .lag_entries = 205,
+                                                     .stalled_ms = 900000 };
+}
+
+static void link_stalled_for_many_shards(struct doctor_facts *f)
+{
+    link_stalled(f);
+    f->pairs[0].shard_count = 20;
+}
+
+static void links_stalled_both_ways(struct doctor_facts *f)
+{
+    f->pairs[f->pair_count++] =
+        (struct pair_facts){ .owner = 3, .member = 1, .shard_count = 1, .stalled_ms = 10000 };
+    link_stalled(f);
+}
+
+static void link_to_the_dead_stalled(struct doctor_facts *f)
+{
+    node_dead(f);
+    f->pairs[f->pair_count++] =
+        (struct pair_facts){ .owner = 1, .member = 2, .shard_count = 1, .stalled_ms = 60000 };
+}
+
+static void acknowledgements_unknown(struct doctor_facts *f)
+{
+    f->pairs_unknown = 8;
+}
+
 static void replica_damaged(struct doctor_facts *f)
 {
     of_node(f)->damaged = 2;
@@ -424,8 +462,18 @@ static const struct {
       NULL },
     { shard_unlisted, FINDING_UNKNOWN, "shards", "3 of 4", NULL, NULL },
     { replica_away, FINDING_WARN, "replicas", "shard 1", "HoldfastNodeMissing", NULL },
+    { link_stalled, FINDING_WARN, "replication",
+      "node-1 -> node-3: nothing acknowledged for 900 s, 205 entries behind: shards 0, 3",
+      "HoldfastReplicationStalled", NULL },
+    { link_stalled_for_many_shards, FINDING_WARN, "replication", "and 12 more",
+      "HoldfastReplicationStalled", NULL },
+    { links_stalled_both_ways, FINDING_WARN, "replication", "node-3 -> node-1: nothing",
+      "HoldfastReplicationStalled", NULL },
+    { link_to_the_dead_stalled, FINDING_OK, "replication", "every live node", NULL, "nodes" },
+    { acknowledgements_unknown, FINDING_UNKNOWN, "replication", "8 replicas", NULL, NULL },
     { replica_behind, FINDING_WARN, "replicas", "catching up: shard 1", NULL, NULL },
-    { replica_damaged, FINDING_FAIL, "replicas", "node-2 has 2 that are damaged", NULL, NULL },
+    { replica_damaged, FINDING_FAIL, "replicas", "node-2 has 2 that are damaged",
+      "HoldfastReplicaDamaged", NULL },
     { replica_quarantined, FINDING_FAIL, "replicas", "node-2", "HoldfastReplicaQuarantined", NULL },
     { replicas_diverged, FINDING_FAIL, "replicas", "shard 3", "HoldfastReplicaDivergence", NULL },
     { learner_away, FINDING_WARN, "learners", "shard 0", NULL, NULL },

@@ -59,21 +59,13 @@ void coord_free(struct coord *coord)
     free(coord);
 }
 
-static void drop_work(struct coord *coord)
-{
-    flights_drop(coord);
-    delivery_drop(coord);
-    word_drop(coord);
-    change_drop(coord);
-    audit_drop(coord);
-}
-
+/* Every way to lose an election ends here, at most once a term. */
 static void stop_acting(struct coord *coord, const char *event)
 {
     if (!coord->elected)
         return;
     coord->elected = false;
-    drop_work(coord);
+    term_drop(coord);
     log_event(coord->log, LOG_WARN, event, LOG_N("election_revision", coord->election_revision));
 }
 
@@ -85,8 +77,7 @@ static void on_elected(struct coord *coord, const struct coord_event *event)
     coord->election_revision = event->create_revision;
     coord->elected = true;
     coord->elected_ms = coord->now_ms;
-    coord->holding = false;
-    coord->hold_over = false;
+    coord->wall_ahead_ms = event->wall_ms - coord->now_ms;
     coord->audit.counted_ms = coord->now_ms;
     word_begin(coord);
     log_event(coord->log, LOG_INFO, "coordinator.elected",
@@ -95,7 +86,7 @@ static void on_elected(struct coord *coord, const struct coord_event *event)
 
 static void on_halt(struct coord *coord)
 {
-    drop_work(coord); /* It may lead: it goes on, elected, once the restore is accepted. */
+    term_drop(coord); /* It may lead: it goes on, elected, once the restore is accepted. */
     coord->halted = true;
     log_event(coord->log, LOG_ERROR, "coordinator.halted",
               LOG_S("reason", "etcd went back to an earlier state; nothing is written until "
@@ -106,7 +97,7 @@ static void on_halt(struct coord *coord)
  * election, which knows by itself. */
 static void on_reset(struct coord *coord)
 {
-    drop_work(coord);
+    term_drop(coord);
     while (coord->server_count > 0)
         server_remove(coord, coord->servers[coord->server_count - 1]);
     audit_free(coord);
@@ -134,7 +125,7 @@ static bool is_held_back(struct coord *coord)
     if ((nodes > 0) == coord->held_back)
         return coord->held_back;
     coord->held_back = nodes > 0;
-    drop_work(coord);
+    term_drop(coord);
     if (coord->held_back)
         log_event(coord->log, LOG_ERROR, "coordinator.halted", LOG_N("nodes", nodes),
                   LOG_S("reason", "nodes know a newer etcd than this one: was it restored from a "
@@ -195,7 +186,8 @@ void coord_step(struct coord *coord, const struct coord_event *event, struct coo
         on_reset(coord);
         return;
     case COORD_TXN_DONE:
-        flights_done(coord, event);
+        if (!flights_done(coord, event)) /* The election will say so too. */
+            stop_acting(coord, "coordinator.write_refused");
         break;
     case COORD_CALL_DONE:
         delivery_done(coord, event);

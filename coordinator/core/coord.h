@@ -68,7 +68,7 @@
     X(server_window_ms,         10000,    0,  600000, "servers gone within it count as at once")   \
     X(server_hold_percent,         30,    1,     100, "more gone at once: hold, our own fault?")   \
     X(server_hold_min,              4,    1,   65536, "fewer gone never hold")                     \
-    X(server_hold_ms_max,      120000,    0, 86400000, "longest hold; 0: never hold")              \
+    X(server_hold_ms_max,      120000,    0, 86400000, "longest hold of a server; 0: never hold")  \
     X(servers_expiring_max,        32,    1,    1024, "game servers being expired at a time")      \
     X(changes_max,                  4,    1,    4096, "shards that change members at a time")       \
     X(change_ask_ms,              100,   10,   60000, "an owner is asked so often how a change is") \
@@ -130,7 +130,8 @@ enum coord_txn_outcome {
 
 struct coord_event {
     enum coord_event_type type;
-    uint64_t now_ms; /* Monotonic; never goes back between events. */
+    uint64_t now_ms;  /* Monotonic; never goes back between events. */
+    uint64_t wall_ms; /* ELECTED: this machine's clock, Unix time. Only to date holds. */
     struct slice key;
     struct slice value;
     int64_t create_revision;
@@ -203,6 +204,9 @@ void coord_out_deinit(struct coord_out *out);
 bool coord_is_active(const struct coord *coord);
 /* etcd went back under it, or a live node says that etcd is older than it knows. */
 bool coord_is_halted(const struct coord *coord);
+/* Work that is under way: a transaction, call, search, change, expiry or hold. NULL: none, as after
+ * each step in which coord_is_active is false. Looks at everything: for tests. */
+const char *coord_work_left(const struct coord *coord);
 /* NULL until the cluster has a record. */
 const struct cluster_record *coord_cluster(const struct coord *coord);
 /* NULL: no live record. Valid until the next step. */

@@ -7,7 +7,7 @@
 
 /* Members and new members of a joint record: at most one id is added. */
 #define REPLICAS_MAX (CLUSTER_MEMBERS_MAX + 1)
-#define MARKS_MAX    256u /* Recent expiries remembered for the hold. */
+#define MARKS_MAX    256u /* Recent expiries remembered for holds. */
 
 struct node {
     struct node_record record;
@@ -114,7 +114,8 @@ struct server {
     int64_t known_revision;      /* mod_revision of gs/known; 0: absent. */
     bool live;                   /* gs/live is there. */
     bool in_txn;                 /* Also while a committed removal has not come back from etcd. */
-    uint64_t gone_ms;            /* When it was first seen known without live. */
+    uint64_t gone_ms;            /* When it was first seen known without live; 0: it was not. */
+    uint64_t held_since_ms;      /* Wall clock; 0: it is not held. To be written, or in `record`. */
     uint64_t retry_ms;           /* No write about it earlier. */
     uint8_t *acks;               /* EXPIRING: per shard; NULL until work on it began. */
     uint32_t acks_left;
@@ -125,6 +126,7 @@ enum target_kind {
     TARGET_POLICY,
     TARGET_SHARD,
     TARGET_SERVER_MARK,
+    TARGET_SERVER_HOLD,
     TARGET_SERVER_FORGET,
     TARGET_NODE_WISH,
     TARGET_SHARD_WISH
@@ -136,6 +138,7 @@ struct target {
     uint32_t shard;
     struct shard_record record;
     struct incarnation incarnation;
+    uint64_t held_since_ms;
     uint64_t replica_id;
 };
 
@@ -307,8 +310,9 @@ struct coord {
     uint64_t placement_logged_ms;
     uint64_t marks_ms[MARKS_MAX]; /* Ring of the times at which servers were marked. */
     uint32_t mark_count;
-    bool holding, hold_over;
-    uint64_t hold_since_ms;
+    bool holding;
+    uint64_t hold_since_ms; /* The newest hold; wall clock. */
+    uint64_t wall_ahead_ms; /* Of now_ms, as it was when this coordinator was elected. */
     struct audit audit;
     struct coord_stats stats;
 };
@@ -322,6 +326,10 @@ struct server *server_find(struct coord *coord, struct incarnation incarnation);
 void server_remove(struct coord *coord, struct server *server);
 void shard_adopt(struct coord *coord, uint32_t number, const struct shard_record *record,
                  int64_t mod_revision);
+
+/* ---- term.c: what is held only while this coordinator decides ---- */
+/* Lets go of all of it. */
+void term_drop(struct coord *coord);
 
 /* ---- flight.c: transactions ---- */
 /* Puts gather in an open flight; flights_send sends it. False: too many are in flight; the caller
@@ -337,7 +345,8 @@ bool flight_remove_node_wish(struct coord *coord, uint64_t replica_id);
 bool flight_remove_shard_wish(struct coord *coord, uint32_t number);
 /* Only where there is none. */
 bool flight_put_shard_wish(struct coord *coord, uint32_t number, const struct shard_wish *wish);
-void flights_done(struct coord *coord, const struct coord_event *event);
+/* False: the election key does not stand; the caller stops acting. */
+bool flights_done(struct coord *coord, const struct coord_event *event);
 /* Sends what is filled and repeats what is due. */
 void flights_send(struct coord *coord, struct coord_out *out);
 void flights_drop(struct coord *coord);

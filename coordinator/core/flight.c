@@ -109,12 +109,15 @@ bool flight_put_server(struct coord *coord, struct server *server,
 {
     struct flight *flight = open_flight(coord, 1);
     struct buf value = { 0 };
+    bool expiring = record->state == SERVER_EXPIRING;
 
-    CHECK(!server->in_txn && record->state == SERVER_EXPIRING);
+    CHECK(!server->in_txn && (expiring || record->held_since_ms > 0));
     if (flight == NULL)
         return false;
-    struct coord_write *write = add(
-        flight, &(struct target){ .kind = TARGET_SERVER_MARK, .incarnation = server->incarnation });
+    struct coord_write *write =
+        add(flight, &(struct target){ .kind = expiring ? TARGET_SERVER_MARK : TARGET_SERVER_HOLD,
+                                      .incarnation = server->incarnation,
+                                      .held_since_ms = record->held_since_ms });
 
     server_record_encode(record, &value);
     write->key = keep(flight, cluster_key_server_known(coord->cluster_name, server->incarnation));
@@ -233,10 +236,15 @@ static void server_done(struct coord *coord, const struct target *target, bool w
         return; /* Left in_txn until etcd's delete comes. */
     }
     server->in_txn = false;
-    server->record.state = SERVER_EXPIRING;
-    if (revision > server->known_revision)
+    if (revision > server->known_revision) {
         server->known_revision = revision;
-    coord->stats.servers_marked++;
+        server->record.held_since_ms = target->held_since_ms;
+        if (target->kind == TARGET_SERVER_MARK) {
+            server->record.state = SERVER_EXPIRING;
+            server->held_since_ms = 0;
+        }
+    }
+    coord->stats.servers_marked += target->kind == TARGET_SERVER_MARK;
 }
 
 static void target_done(struct coord *coord, struct flight *flight, uint32_t place, bool written,
@@ -267,6 +275,7 @@ static void target_done(struct coord *coord, struct flight *flight, uint32_t pla
         break;
     }
     case TARGET_SERVER_MARK:
+    case TARGET_SERVER_HOLD:
     case TARGET_SERVER_FORGET:
         server_done(coord, target, written, revision);
         break;
@@ -286,12 +295,12 @@ static struct flight *find_sent(struct coord *coord, uint64_t ticket)
     return NULL;
 }
 
-void flights_done(struct coord *coord, const struct coord_event *event)
+bool flights_done(struct coord *coord, const struct coord_event *event)
 {
     struct flight *flight = find_sent(coord, event->ticket);
 
     if (flight == NULL)
-        return; /* Of an earlier term: the records will tell. */
+        return true; /* Of an earlier term: the records will tell. */
     switch (event->outcome) {
     case COORD_TXN_UNKNOWN:
         coord->stats.transactions_unknown++;
@@ -299,21 +308,14 @@ void flights_done(struct coord *coord, const struct coord_event *event)
         flight->retry_at_ms = coord->now_ms + coord->limits.txn_retry_ms;
         break;
     case COORD_TXN_DEPOSED:
-        /* The election will say so too; until then nothing would get through. */
-        log_event(coord->log, LOG_WARN, "coordinator.write_refused",
-                  LOG_N("election_revision", coord->election_revision));
-        coord->elected = false;
-        flights_drop(coord);
-        delivery_drop(coord);
-        word_drop(coord);
-        change_drop(coord);
-        break;
+        return false;
     case COORD_TXN_ANSWERED:
         flight->state = FLIGHT_FREE;
         for (uint32_t i = 0; i < flight->count; i++)
             target_done(coord, flight, i, event->written[i], event->mod_revision);
         break;
     }
+    return true;
 }
 
 static void send_flight(struct coord *coord, struct flight *flight, struct coord_out *out)

@@ -341,7 +341,10 @@ static void put_server(struct coord *coord, const struct coord_event *event,
     } else if (event->mod_revision > server->known_revision) {
         server->record = record;
         server->known_revision = event->mod_revision;
+        server->held_since_ms = record.held_since_ms;
     }
+    if (server != NULL && server->live) /* The write that brought it back takes the mark away. */
+        server->held_since_ms = server->record.held_since_ms = 0;
 }
 
 static void delete_server(struct coord *coord, const struct cluster_key_parts *parts)

@@ -347,6 +347,8 @@ static void answer_call(struct world *world, const struct coord_call *call)
         status = WIRE_UNKNOWN;
     else if (world_shard(world, call->shard).owner != call->node)
         status = WIRE_NOT_OWNER;
+    if (world->uncontainable && call->method == METHOD_CONTAIN_PLAYER)
+        status = WIRE_UNKNOWN;
     if (status == WIRE_OK && call->method == METHOD_MEMBER_STATE && world->unstarted)
         status = WIRE_NOT_OWNER;
     if (status == WIRE_OK)
@@ -370,6 +372,7 @@ void world_step(struct world *world, struct coord_event event)
 {
     event.now_ms = world->now_ms;
     coord_step(world->coord, &event, &world->out);
+    CHECK(coord_is_active(world->coord) || coord_work_left(world->coord) == NULL);
 }
 
 static void answer_all(struct world *world)
@@ -493,6 +496,7 @@ void world_elect(struct world *world)
     put_now(world, key, &value);
     world_step(world, (struct coord_event){ .type = COORD_ELECTED,
                                             .key = cluster_key_slice(&key),
+                                            .wall_ms = world->now_ms + world->clock_ms,
                                             .create_revision = world->revision });
     answer_all(world);
 }
@@ -551,6 +555,15 @@ void world_node_damaged(struct world *world, uint64_t replica_id, uint64_t life,
     put_node(world, &record);
 }
 
+void world_node_doubts(struct world *world, uint64_t replica_id, uint64_t generation)
+{
+    struct node_record record = { .replica_id = replica_id,
+                                  .started_at_ms = 1,
+                                  .doubts = generation };
+
+    put_node(world, &record);
+}
+
 void world_node_up_in(struct world *world, uint64_t replica_id, uint64_t life, const char *zone)
 {
     struct node_record record = { .replica_id = replica_id, .started_at_ms = life };
@@ -604,6 +617,27 @@ void world_server_gone(struct world *world, uint64_t revision)
 void world_server_back(struct world *world, uint64_t revision)
 {
     put_server(world, cluster_key_server_live(CLUSTER, (struct incarnation){ 1, revision }));
+}
+
+void world_server_reattached(struct world *world, uint64_t revision)
+{
+    put_server(world, cluster_key_server_known(CLUSTER, (struct incarnation){ 1, revision }));
+    world_server_back(world, revision);
+}
+
+void world_server_hold_text(struct world *world, uint64_t revision, const char *text)
+{
+    struct buf value = { 0 };
+    char json[192];
+    int size = snprintf(
+        json, sizeof json,
+        "{\"name\":\"server\",\"ttl_ms\":6000,\"state\":\"live\",\"lease_id\":\"77\"%s%s%s}",
+        text != NULL ? ",\"held_since_ms\":\"" : "", text != NULL ? text : "",
+        text != NULL ? "\"" : "");
+
+    CHECK(size > 0 && (size_t)size < sizeof json);
+    buf_append(&value, json, (size_t)size);
+    put_now(world, cluster_key_server_known(CLUSTER, (struct incarnation){ 1, revision }), &value);
 }
 
 void world_set_policy(struct world *world, uint64_t version)

@@ -29,6 +29,7 @@ struct world {
     struct coord *coord;
     struct coord_out out;
     uint64_t now_ms;
+    uint64_t clock_ms; /* So far ahead is the wall clock of the coordinator elected next. */
     int64_t revision;
     struct world_kv kvs[WORLD_KEYS_MAX];
     enum world_fault fault;
@@ -45,6 +46,7 @@ struct world {
     int64_t rich[WORLD_CUT_SHARDS];              /* What pN holds more than its ledger says. */
     bool contained[WORLD_CUT_SHARDS];            /* pN. */
     char reason[65];                             /* Of the last ContainPlayer. */
+    bool uncontainable;                          /* No shard answers ContainPlayer. */
     uint64_t searches, containments;             /* Calls. */
     bool unstarted;                              /* No owner has its START committed. */
     uint64_t learner_lag;                        /* What owners say of it. */
@@ -85,8 +87,12 @@ void world_start(struct world *world);
 void world_server_up(struct world *world, uint64_t revision);
 /* Its lease lapses. */
 void world_server_gone(struct world *world, uint64_t revision);
-/* Re-attached. */
+/* Its lease is there again. */
 void world_server_back(struct world *world, uint64_t revision);
+/* As routers write it: both records. */
+void world_server_reattached(struct world *world, uint64_t revision);
+/* Its record says this instead of when its hold began; NULL: nothing. */
+void world_server_hold_text(struct world *world, uint64_t revision, const char *text);
 void world_set_policy(struct world *world, uint64_t version);
 /* As PrepareRestore does. */
 void world_raise_epochs(struct world *world, uint64_t floor);
@@ -100,6 +106,8 @@ void world_unwish_node(struct world *world, uint64_t replica_id);
 void world_wish_shard(struct world *world, uint32_t shard, const struct shard_wish *wish);
 /* Registers, or says so in the same life: `shard` is damaged there; UINT32_MAX: none is. */
 void world_node_damaged(struct world *world, uint64_t replica_id, uint64_t life, uint32_t shard);
+/* Says so in the same life: it knows an etcd of this generation that is newer. */
+void world_node_doubts(struct world *world, uint64_t replica_id, uint64_t generation);
 bool world_shard_wish(struct world *world, uint32_t shard, struct shard_wish *ret_wish);
 /* Registers in a zone. */
 void world_node_up_in(struct world *world, uint64_t replica_id, uint64_t life, const char *zone);

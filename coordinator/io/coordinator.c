@@ -52,6 +52,7 @@ static void on_event(void *user, struct coord_event *event)
     if (c->stopping)
         return;
     event->now_ms = loop_now_ms(c->loop);
+    event->wall_ms = loop_wall_ms();
     coord_step(c->core, event, &c->out);
     for (uint32_t i = 0; i < c->out.txn_count; i++)
         registry_txn(c->registry, &c->out.txns[i]);

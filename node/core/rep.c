@@ -418,6 +418,16 @@ bool rep_member_state(const struct rep *rep, uint64_t replica, uint64_t *ret_mat
     return true;
 }
 
+uint64_t rep_member_stalled_ms(const struct rep *rep, uint64_t replica)
+{
+    const struct rep_peer *peer = rep_peer_find(rep, replica);
+
+    if (peer == NULL || (rep->role != REP_STARTING && rep->role != REP_OWNER) ||
+        peer->matched_index >= rep->written_index)
+        return 0;
+    return rep->now_ms - peer->moved_ms;
+}
+
 bool rep_member_needs_snapshot(const struct rep *rep, uint64_t replica)
 {
     const struct rep_peer *peer = rep_peer_find(rep, replica);

@@ -266,6 +266,10 @@ uint64_t rep_member_lag(const struct rep *rep, uint64_t replica);
 /* Per member or learner: last matched index (owner only; 0 unknown) and ms since it was heard. */
 bool rep_member_state(const struct rep *rep, uint64_t replica, uint64_t *ret_matched_index,
                       uint64_t *ret_heard_ms);
+/* REP_STARTING and REP_OWNER: for how long this member has acknowledged no entry, though there are
+ * some that it has not; a snapshot that it gets acknowledges nothing before it is whole. 0: it has
+ * all that this replica's own disk has, or it is no other member. Exact to the period of ticks. */
+uint64_t rep_member_stalled_ms(const struct rep *rep, uint64_t replica);
 /* REP_STARTING and REP_OWNER: the log no longer holds what this member needs; it must get a
  * snapshot. While STARTING too: START may need this member's majority to commit. */
 bool rep_member_needs_snapshot(const struct rep *rep, uint64_t replica);

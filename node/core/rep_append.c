@@ -63,6 +63,7 @@ static void peer_begin(const struct rep *rep, struct rep_peer *peer)
     }
     peer->mode = REP_PEER_PROBE;
     peer->next_index = shared + 1;
+    peer->moved_ms = rep->now_ms;
 }
 
 void rep_start(struct rep *rep, struct rep_out *out)
@@ -260,6 +261,8 @@ void rep_owner_tick(struct rep *rep, struct rep_out *out)
     for (uint32_t i = 0; i < rep->peer_count; i++) {
         struct rep_peer *peer = &rep->peers[i];
 
+        if (peer->matched_index >= rep->written_index)
+            peer->moved_ms = rep->now_ms;
         if (peer->reading && rep->now_ms - peer->read_ms >= rep->limits.retry_ms)
             peer->reading = false;
         if (peer_waits(peer) && rep->now_ms - peer->progress_ms >= rep->limits.retry_ms) {
@@ -313,6 +316,7 @@ static void peer_matched(struct rep *rep, struct rep_peer *peer, const struct re
     if (m->matched_index > peer->matched_index) {
         peer->matched_index = m->matched_index;
         peer->progress_ms = rep->now_ms;
+        peer->moved_ms = rep->now_ms;
     }
     if (peer->next_index <= peer->matched_index)
         peer->next_index = peer->matched_index + 1;
@@ -349,6 +353,7 @@ void rep_append_ack(struct rep *rep, uint64_t from, const struct rep_message *m,
         peer->vote_lost = true;
         peer->votes = false;
         peer->matched_index = 0;
+        peer->moved_ms = rep->now_ms;
     }
     if (m->votes && peer->vote_lost)
         return; /* Late, of the old life. */

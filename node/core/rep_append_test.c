@@ -141,6 +141,55 @@ static void messages_to_a_silent_member_are_bounded(void **state)
     end(sim);
 }
 
+static uint64_t stalled_ms(struct rep_sim *sim, uint64_t replica)
+{
+    return rep_member_stalled_ms(rep_sim_rep(sim, 1), replica);
+}
+
+/* It answers every heartbeat: only what it acknowledged shows that it stands still. */
+static void member_that_is_heard_and_does_not_advance_is_stalled(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    uint64_t matched = 0;
+    uint64_t heard_ms = 0;
+    (void)state;
+
+    promote(sim, 1, 3);
+    rep_sim_run(sim, 5000);
+    assert_int_equal(stalled_ms(sim, 3), 0); /* There is nothing to acknowledge. */
+    rep_sim_hold_disk(sim, 3, true);
+    for (uint32_t i = 0; i < 20; i++) {
+        propose(sim, 1, 1);
+        rep_sim_run(sim, 500);
+    }
+    assert_true(rep_member_state(rep_sim_rep(sim, 1), 3, &matched, &heard_ms));
+    assert_true(heard_ms < 500);
+    assert_in_range(stalled_ms(sim, 3), 9800, 10100);
+    assert_int_equal(stalled_ms(sim, 2), 0);
+    assert_int_equal(stalled_ms(sim, 1), 0);                            /* Itself. */
+    assert_int_equal(rep_member_stalled_ms(rep_sim_rep(sim, 2), 3), 0); /* It owns nothing. */
+    rep_sim_hold_disk(sim, 3, false);
+    rep_sim_run(sim, 1000);
+    assert_int_equal(stalled_ms(sim, 3), 0);
+    end(sim);
+}
+
+/* What is on its way under load is no stall, however far behind it is. */
+static void member_that_advances_slowly_is_not_stalled(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    sim->nodes[2].slow_ms = 300;
+    for (uint32_t i = 0; i < 100; i++) {
+        propose(sim, 1, 10);
+        rep_sim_run(sim, 50);
+        assert_true(stalled_ms(sim, 3) < 1500);
+    }
+    end(sim);
+}
+
 static void member_behind_the_log_needs_a_snapshot(void **state)
 {
     struct rep_sim *sim = begin(3);
@@ -224,6 +273,8 @@ int main(void)
         cmocka_unit_test(laggard_is_served_from_the_log_on_disk),
         cmocka_unit_test(entries_stay_in_memory_only_while_a_member_lacks_them),
         cmocka_unit_test(messages_to_a_silent_member_are_bounded),
+        cmocka_unit_test(member_that_is_heard_and_does_not_advance_is_stalled),
+        cmocka_unit_test(member_that_advances_slowly_is_not_stalled),
         cmocka_unit_test(member_behind_the_log_needs_a_snapshot),
         cmocka_unit_test(member_that_is_silent_for_long_holds_no_log),
         cmocka_unit_test(snapshot_fits_only_what_it_may_replace),

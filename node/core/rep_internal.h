@@ -78,6 +78,7 @@ struct rep_peer {
     uint64_t next_index;    /* To be sent next. */
     uint64_t sent_ms;       /* Any APPEND, heartbeats too. */
     uint64_t progress_ms;   /* Begins the wait for an acknowledgement. */
+    uint64_t moved_ms;      /* matched_index rose then, or was all there is. */
     uint64_t round_sent;
     uint64_t round_acked;
 };

@@ -15,6 +15,7 @@
 #include "node/io/node_metrics.h"
 #include "node/io/node_ready.h"
 #include "node/io/node_status.h"
+#include "node/io/peer_metrics.h"
 #include "node/io/peers.h"
 #include "node/io/registry.h"
 #include "node/io/scrub.h"
@@ -36,6 +37,7 @@ struct node {
     struct metrics *metrics;
     struct node_metrics *node_metrics;
     struct state_metrics *state_metrics;
+    struct peer_metrics *peer_metrics;
     struct metrics_http *http;
     struct tls_watch *tls;         /* NULL: plain. */
     enum link_transport transport; /* Of what routers dial. */
@@ -208,8 +210,11 @@ static void on_node(void *user, const struct node_record *record)
 {
     struct node *node = user;
 
-    if (node->peers != NULL && record->replica_id != node->self.replica_id)
-        peers_set_address(node->peers, record->replica_id, record->peer_address);
+    if (node->peers == NULL || record->replica_id == node->self.replica_id)
+        return;
+    peers_set_address(node->peers, record->replica_id, record->peer_address);
+    if (node->peer_metrics != NULL)
+        peer_metrics_know(node->peer_metrics, record);
 }
 
 static void on_shard(void *user, uint32_t shard, const struct rep_record *record)
@@ -504,6 +509,7 @@ static void start(void *user)
     deliveries_set_workers(node->deliveries, node->workers);
     node_metrics_set_sources(node->node_metrics, node->views, node->store_log);
     node->state_metrics = state_metrics_new(node->metrics, node->views, node->db);
+    node->peer_metrics = peer_metrics_new(node->metrics, node->views, registry_map(node->registry));
     node_metrics_set_space(node->node_metrics, node->space);
     node_metrics_set_incidents(node->node_metrics, node->incidents);
     node->claims = claims_new(&(struct claims_options){
@@ -709,6 +715,7 @@ void node_free(struct node *node)
         deliveries_set_workers(node->deliveries, NULL);
     node_metrics_clear_sources(node->node_metrics);
     state_metrics_clear(node->state_metrics);
+    peer_metrics_clear(node->peer_metrics);
     scrub_free(node->scrub);
     workers_free(node->workers);
     space_free(node->space);
@@ -730,6 +737,7 @@ void node_free(struct node *node)
     tls_watch_free(node->tls);
     node_metrics_free(node->node_metrics);
     state_metrics_free(node->state_metrics);
+    peer_metrics_free(node->peer_metrics);
     metrics_free(node->metrics);
     free(node);
 }

@@ -61,7 +61,8 @@ replica_status(struct arena *arena, const struct shard_view *view, uint32_t plac
         return status;
     }
     if (member->known) {
-        status->log_index = member->matched_index;
+        status->acknowledged_index = member->matched_index;
+        status->stalled_ms = member->stalled_ms;
         status->state = text(member_state(view, member));
     }
     return status;

@@ -68,6 +68,7 @@ static struct shard_view view_of(const struct shard *shard)
         struct member_view *member = &view.members[i];
         member->known = rep_member_state(rep, view.membership.members[i], &member->matched_index,
                                          &member->heard_ms);
+        member->stalled_ms = rep_member_stalled_ms(rep, view.membership.members[i]);
     }
     shard_stats_get(shard, &view.stats);
     return view;

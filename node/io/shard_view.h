@@ -15,7 +15,8 @@
 struct member_view {
     bool known;
     uint64_t matched_index;
-    uint64_t heard_ms; /* Since it was heard. */
+    uint64_t heard_ms;   /* Since it was heard. */
+    uint64_t stalled_ms; /* rep_member_stalled_ms. */
 };
 
 struct shard_view {

@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <string.h>
 
 #include "holdfast/v1/admin.pb-c.h"
 #include "router/core/refusal.h"
@@ -19,11 +20,12 @@ struct shard_page {
 
 static char state_unreachable[] = "unreachable";
 static char state_ok[] = "ok";
+static char state_catching_up[] = "catching_up";
 static char phase_stable[] = "stable";
 static char phase_joint[] = "joint";
 static char phase_learning[] = "learning";
 
-/* What the node says of its own replica. */
+/* What a node says of one replica: of its own, or as the owner of another one. */
 static const Holdfast__V1__ReplicaStatus *find_own(const Holdfast__V1__ShardStatus *said,
                                                    uint64_t replica_id)
 {
@@ -34,12 +36,29 @@ static const Holdfast__V1__ReplicaStatus *find_own(const Holdfast__V1__ShardStat
     return NULL;
 }
 
-static Holdfast__V1__ReplicaStatus *make_replica(struct shard_page *page, uint32_t shard,
-                                                 uint64_t replica_id)
+/* What the owner knows of another member: whether it follows. */
+static void add_owners_view(struct shard_page *page, const Holdfast__V1__ShardStatus *status,
+                            Holdfast__V1__ReplicaStatus *replica)
+{
+    const Holdfast__V1__ShardStatus *said =
+        node_survey_find_shard(page->survey, status->owner, status->shard);
+    const Holdfast__V1__ReplicaStatus *seen = find_own(said, replica->replica_id);
+
+    if (seen == NULL || replica->replica_id == status->owner || !said->serving)
+        return;
+    replica->acknowledged_index = seen->acknowledged_index;
+    replica->stalled_ms = seen->stalled_ms;
+    if (strcmp(replica->state, state_ok) == 0 && seen->state != NULL &&
+        strcmp(seen->state, state_catching_up) == 0)
+        replica->state = state_catching_up;
+}
+
+static Holdfast__V1__ReplicaStatus *
+make_replica(struct shard_page *page, const Holdfast__V1__ShardStatus *status, uint64_t replica_id)
 {
     Holdfast__V1__ReplicaStatus *replica = arena_alloc(page->request->arena, sizeof *replica);
     const Holdfast__V1__ReplicaStatus *own =
-        find_own(node_survey_find_shard(page->survey, replica_id, shard), replica_id);
+        find_own(node_survey_find_shard(page->survey, replica_id, status->shard), replica_id);
 
     holdfast__v1__replica_status__init(replica);
     if (own != NULL)
@@ -49,6 +68,7 @@ static Holdfast__V1__ReplicaStatus *make_replica(struct shard_page *page, uint32
     if (replica->state == NULL || replica->state[0] == 0)
         replica->state = state_ok;
     replica->replica_id = replica_id;
+    add_owners_view(page, status, replica);
     return replica;
 }
 
@@ -63,7 +83,7 @@ static void add_members(struct shard_page *page, Holdfast__V1__ShardStatus *stat
         if (seen)
             continue;
         status->members[status->n_members++] = members[i];
-        status->replicas[status->n_replicas++] = make_replica(page, status->shard, members[i]);
+        status->replicas[status->n_replicas++] = make_replica(page, status, members[i]);
     }
 }
 

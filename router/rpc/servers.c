@@ -301,6 +301,7 @@ static err take_registration(struct server_entry *entry, const struct etcd_kv *k
         return keep_alive(entry);
     }
     entry->known_revision = known->mod_revision;
+    entry->record.held_since_ms = 0; /* It is back. */
     entry->sent_ms = loop_now_ms(entry->servers->loop);
     return etcd_lease_grant(entry->servers->etcd, 0, (entry->record.ttl_ms + 999) / 1000,
                             SERVERS_ETCD_TIMEOUT_MS, new_lease_granted, entry, &entry->call);

@@ -108,6 +108,10 @@ struct server_record {
     uint32_t ttl_ms; /* SERVER_TTL_MS_MIN to SERVER_TTL_MS_MAX. */
     enum server_state state;
     int64_t lease_id; /* etcd's; not 0. A decimal string in JSON. */
+    /* LIVE without gs/live: since when it is held with others that vanished at once, Unix time by
+     * the clock of the coordinator that wrote it. 0: it is not; text that is no number counts as 0.
+     * A router that re-attaches the server writes the record without it. */
+    uint64_t held_since_ms;
 };
 
 /* The value of an election key: how routers find the leading coordinator. */

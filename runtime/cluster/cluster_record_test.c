@@ -91,6 +91,13 @@ static void other_records_come_back_as_written(void **state)
     assert_int_equal(server_record_decode(buf_slice(&json), &server_out, NULL), ERR_OK);
     assert_string_equal(server_out.name, server.name);
     assert_true(server_out.lease_id == INT64_MAX && server_out.state == SERVER_EXPIRING);
+    assert_true(server_out.held_since_ms == 0);
+    buf_clear(&json);
+    server.state = SERVER_LIVE;
+    server.held_since_ms = UINT64_MAX;
+    server_record_encode(&server, &json);
+    assert_int_equal(server_record_decode(buf_slice(&json), &server_out, NULL), ERR_OK);
+    assert_true(server_out.held_since_ms == UINT64_MAX);
     buf_clear(&json);
     coordinator_record_encode(&leader, &json);
     assert_int_equal(coordinator_record_decode(buf_slice(&json), &leader_out, NULL), ERR_OK);

@@ -112,6 +112,15 @@ uint64_t record_u64_or_zero(struct record_fields *fields, const char *name)
     return there ? record_u64(fields, name) : 0;
 }
 
+uint64_t record_u64_if_any(struct record_fields *fields, const char *name)
+{
+    const json_t *value = fields->object != NULL ? json_object_get(fields->object, name) : NULL;
+    struct slice text = { (const uint8_t *)json_string_value(value), json_string_length(value) };
+    uint64_t number;
+
+    return value != NULL && decimal_parse(text, &number) == ERR_OK ? number : 0;
+}
+
 void record_bytes_or_zero(struct record_fields *fields, const char *name, uint8_t *ret_bytes,
                           size_t size)
 {

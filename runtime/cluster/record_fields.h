@@ -28,6 +28,8 @@ void record_text(struct record_fields *fields, const char *name, char *ret_text,
 uint64_t record_u64(struct record_fields *fields, const char *name);
 /* The same; 0 when there is no such field. */
 uint64_t record_u64_or_zero(struct record_fields *fields, const char *name);
+/* The same; also 0, and no error, when it is no number: the rest of the record counts. */
+uint64_t record_u64_if_any(struct record_fields *fields, const char *name);
 int64_t record_i64(struct record_fields *fields, const char *name);
 /* A JSON integer. */
 uint32_t record_u32(struct record_fields *fields, const char *name);

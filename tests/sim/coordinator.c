@@ -12,6 +12,7 @@
 #define LEASE_TTL_MS     1500u
 #define TXN_TIMEOUT_MS   500u
 #define ASK_MS           3u
+#define CLOCK_AHEAD_MS   5000u /* Each one's clock is so far ahead of the one before. */
 #define REPLY_HEAD_BYTES 17u
 
 static void carry_out(struct sim *sim, uint32_t place);
@@ -29,12 +30,23 @@ static void look_at_audit(struct sim *sim, struct sim_coord *c)
     c->audit_cuts = stats.audit_cuts;
 }
 
+/* Another one may decide: what this one still held would be carried out beside it, or never. */
+static void look_at_rest(struct sim *sim, const struct sim_coord *c)
+{
+    const char *left = coord_is_active(c->core) ? NULL : coord_work_left(c->core);
+
+    if (left != NULL)
+        sim_fail(sim, 0, "a coordinator that does not decide still holds %s", left);
+}
+
 static void step(struct sim *sim, uint32_t place, struct coord_event event)
 {
     struct sim_coord *c = &sim->coords[place];
 
     event.now_ms = sim->now_ms;
+    event.wall_ms = SIM_UNIX_MS + sim->now_ms + sim->clock_ms + place * CLOCK_AHEAD_MS;
     coord_step(c->core, &event, &c->out);
+    look_at_rest(sim, c);
     carry_out(sim, place);
     if (event.type == COORD_CALL_DONE)
         look_at_audit(sim, c);
@@ -186,7 +198,7 @@ static bool write_one(struct sim *sim, struct reader *reader)
         return false;
     if (absent.size > 0 && etcd_find(sim, absent) != NULL)
         return false;
-    oracle_coord_write(sim, key, remove);
+    oracle_coord_write(sim, key, value, remove);
     if (remove)
         etcd_remove(sim, key);
     else
@@ -475,6 +487,8 @@ static struct coord_limits limits(void)
     l.server_wait_ms = 1500;
     l.server_settle_ms = 200;
     l.server_hold_ms_max = 3000;
+    l.server_hold_min = 2;
+    l.server_window_ms = 800;
     l.changes_max = 2;
     l.change_ask_ms = 50;
     l.change_lag_entries = 20;

@@ -368,7 +368,23 @@ static void look_at_wish(struct sim *sim, uint32_t shard, bool remove)
         sim_fail(sim, shard, "the repair of node %u is forgotten half way", (uint32_t)wish.repair);
 }
 
-void oracle_coord_write(struct sim *sim, struct slice key, bool remove)
+/* A hold begins once: until its server comes back, nobody begins it again, whoever is elected. */
+static void look_at_hold(struct sim *sim, struct slice key, struct slice value)
+{
+    const struct etcd_kv *kv = etcd_find(sim, key);
+    struct server_record before;
+    struct server_record after;
+
+    if (kv == NULL || server_record_decode(buf_slice(&kv->value), &before, NULL) != ERR_OK ||
+        server_record_decode(value, &after, NULL) != ERR_OK)
+        return;
+    sim->counts.servers_held += before.held_since_ms == 0 && after.held_since_ms > 0;
+    if (before.held_since_ms > 0 && after.held_since_ms > before.held_since_ms)
+        sim_fail(sim, 0, "the hold of a game server begins again: %" PRIu64 " ms later",
+                 after.held_since_ms - before.held_since_ms);
+}
+
+void oracle_coord_write(struct sim *sim, struct slice key, struct slice value, bool remove)
 {
     struct cluster_key_parts parts = cluster_key_parse(SIM_CLUSTER, key);
 
@@ -376,6 +392,8 @@ void oracle_coord_write(struct sim *sim, struct slice key, bool remove)
         look_at_wish(sim, parts.shard, remove);
     if (parts.kind != CLUSTER_KEY_SERVER_KNOWN || sim->damaged)
         return;
+    if (!remove)
+        look_at_hold(sim, key, value);
     struct cluster_key live = cluster_key_server_live(SIM_CLUSTER, parts.incarnation);
     if (!remove && etcd_find(sim, cluster_key_slice(&live)) != NULL)
         sim_fail(sim, 0, "server 1-%" PRIu64 " is marked as expiring while it is live",
@@ -385,6 +403,24 @@ void oracle_coord_write(struct sim *sim, struct slice key, bool remove)
             sim_fail(sim, i, "server 1-%" PRIu64 " is forgotten before this shard knows",
                      parts.incarnation.revision);
     }
+}
+
+/* Game servers without a lease, which are to be expired in the end, held or not. */
+static uint32_t servers_gone(const struct sim *sim)
+{
+    uint32_t gone = 0;
+
+    for (uint32_t i = 0; i < sim->etcd.kv_count; i++) {
+        const struct etcd_kv *kv = &sim->etcd.kvs[i];
+        struct cluster_key_parts parts = cluster_key_parse(SIM_CLUSTER, slice_from_text(kv->key));
+        struct cluster_key live;
+
+        if (kv->create_revision == 0 || parts.kind != CLUSTER_KEY_SERVER_KNOWN)
+            continue;
+        live = cluster_key_server_live(SIM_CLUSTER, parts.incarnation);
+        gone += etcd_find(sim, cluster_key_slice(&live)) == NULL;
+    }
+    return gone;
 }
 
 uint32_t oracle_pending(const struct sim *sim)
@@ -401,7 +437,7 @@ uint32_t oracle_pending(const struct sim *sim)
     for (uint32_t i = 0; i < sim->oracle->op_count; i++)
         unused +=
             sim->oracle->ops[i].open && sim->oracle->ops[i].expires_ms + UNUSED_SLACK_MS < unix_ms;
-    return sim->oracle->pending + sim->oracle->book.open + unused;
+    return sim->oracle->pending + sim->oracle->book.open + unused + servers_gone(sim);
 }
 
 /* ---- the end ---- */

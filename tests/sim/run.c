@@ -356,7 +356,8 @@ static void heal(struct sim *sim)
         sim_fail(sim, oracle_converged_count(sim),
                  "the cluster does not serve and converge after all faults ended");
     } else if (oracle_pending(sim) > 0) {
-        sim_fail(sim, 0, "%u timers or transfers never end", oracle_pending(sim));
+        sim_fail(sim, 0, "%u timers, transfers or lost game servers never end",
+                 oracle_pending(sim));
     } else if (routers_open(sim) > 0) {
         sim_fail(sim, 0, "%u calls never end", routers_open(sim));
     } else if (full_owner(sim) != 0) {

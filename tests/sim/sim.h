@@ -111,7 +111,7 @@ enum sim_kind {
     X(receipts_local) X(receipts_asked) X(receipts_bound) X(receipts_rejected)                     \
     X(receipts_cancelled) X(receipts_paid) X(receipts_refused) X(receipts_put_off)                 \
     X(receipts_across_owners) X(receipts_told)                                                     \
-    X(refused_full) X(evacuations)                                                                 \
+    X(servers_held) X(refused_full) X(evacuations)                                                                 \
     X(promotions_upgraded) X(programs_refused) X(programs_stopped)                              \
     X(etcd_rolled_back) X(rollbacks_noticed) X(restores_accepted) X(restores_interrupted)          \
     X(restores_refused) X(restores_of_members)
@@ -712,7 +712,8 @@ void oracle_answer(struct sim *sim, const struct node_call *call, const struct s
                    struct slice body);
 /* Before a coordinator's write: a server is marked only while it is not live, and forgotten only
  * when every shard knows that it has expired. */
-void oracle_coord_write(struct sim *sim, struct slice key, bool remove);
+/* `value`: of a put. */
+void oracle_coord_write(struct sim *sim, struct slice key, struct slice value, bool remove);
 uint64_t oracle_acknowledged(const struct sim *sim, uint32_t shard);
 uint64_t oracle_committed(const struct sim *sim, uint32_t shard);
 /* All replicas alike and like the oracle; fails otherwise. */
