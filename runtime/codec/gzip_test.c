@@ -70,7 +70,7 @@ static void what_was_packed_comes_out_again(void **state)
 /* Others write gzip too: with a file's name, or stored instead of deflated. */
 static void other_writers_are_understood(void **state)
 {
-    static const struct slice streams[] = {
+    const struct slice streams[] = {
         SLICE_LITERAL("\x1f\x8b\x08\x08\0\0\0\0\x02\xffname\0\xcb\x48\xcd\xc9\xc9\x07\0\x86\xa6"
                       "\x10\x36\x05\0\0\0"),
         SLICE_LITERAL("\x1f\x8b\x08\0\0\0\0\0\0\xff\x01\x05\0\xfa\xff"

@@ -274,9 +274,17 @@ static void grpc_errors_are_trailers_only(void **state)
         { PATH_GRANT, "application/grpc", "\0\0\0\0\2\x0A\5", 7, { 0 }, "3" },
         { PATH_GRANT, "application/grpc", "\0\0\0\0\1", 5, { 0 }, "3" },
         { PATH_GRANT, "application/grpc", "\0\0\0\0", 4, { 0 }, "3" },
-        { PATH_GRANT, "application/grpc", "\0\0\0\0\0\0\0\0\0\0", 10, { 0 }, "3" },
-        { PATH_GRANT, "application/grpc", "\1\0\0\0\0", 5, { 0 }, "12" },
-        { PATH_GRANT, "application/grpc", "\0\0\0\0\0", 5, { "grpc-encoding", "gzip" }, "12" },
+        { PATH_GRANT, "application/grpc", "\0\0\0\0\0\0", 6, { 0 }, "3" },
+        { PATH_GRANT, "application/grpc", "\0\0\0\0\0\0\0\0\0\0", 10, { 0 }, "12" },
+        { PATH_GRANT, "application/grpc", "", 0, { 0 }, "12" },
+        { PATH_ENTRIES, "application/grpc", "", 0, { 0 }, "12" },
+        { PATH_GRANT, "application/grpc", "\0\xff\xff\xff\xff", 5, { 0 }, "8" },
+        { PATH_GRANT, "application/grpc", "\1\0\0\0\0", 5, { 0 }, "13" },
+        { PATH_GRANT, "application/grpc", "\1\0\0\0\0", 5, { "grpc-encoding", "identity" }, "13" },
+        { PATH_GRANT, "application/grpc", "\x80\0\0\0\0", 5, { 0 }, "13" },
+        { PATH_GRANT, "application/grpc", "\0\0\0\0\0", 5, { "grpc-encoding", "br" }, "12" },
+        { PATH_GRANT, "application/grpc", "\0\0\0\0\0", 5, { "content-encoding", "gzip" }, "12" },
+        { PATH_GRANT, "application/grpc", "\1\0\0\0\1x", 6, { "grpc-encoding", "gzip" }, "3" },
         { PATH_GRANT, "application/grpc", "\0\0\0\0\0", 5, { "grpc-timeout", "5x" }, "3" },
         { PATH_GRANT, "application/grpc", "\0\0\0\0\0", 5, { "grpc-timeout", "0m" }, "4" },
         { PATH_GRANT, "application/grpc+json", "\0\0\0\0\1x", 6, { 0 }, "3" },
@@ -297,8 +305,82 @@ static void grpc_errors_are_trailers_only(void **state)
         if (!answer_has(answer, line) || !answer_has(answer, "grpc-status-details-bin: "))
             fail_msg("case %zu: %s", i, (char *)answer->headers.data);
         assert_int_equal(answer->body.size, 0);
+        bool lists = answer_has(answer, "grpc-accept-encoding: gzip, identity\n");
+        assert_int_equal(lists, strcmp(cases[i].status, "12") == 0 && cases[i].extra[0] != NULL);
     }
     assert_int_equal(f->requests, 0);
+    peer_close(&peer);
+}
+
+/* gRPC's clients infer a code from these, if no body says another one. */
+static void grpc_is_told_of_types_and_verbs_without_a_body(void **state)
+{
+    static const char *const types[] = { "application/grpc+thrift", "application/grpcx",
+                                         "application/grpc-web-text",
+                                         "application/grpc+json; charset=latin1" };
+    struct fixture *f = *state;
+    struct peer peer;
+
+    fixture_start(f);
+    peer_connect(f, &peer);
+    for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+        struct answer *answer = peer_call(&peer, PATH_GRANT, types[i], BALANCES_ABC, NULL);
+        assert_true(peer_await(f, &peer, answer));
+        assert_true(answer_has(answer, ":status: 415\n"));
+        assert_true(answer_has(answer, "accept-post: "));
+        assert_false(answer_has(answer, "content-type: "));
+        assert_int_equal(answer->body.size, 0);
+    }
+    const nghttp2_nv fields[] = { nv(":method", "DELETE"), nv(":scheme", "http"),
+                                  nv(":authority", "x"), nv(":path", PATH_GRANT),
+                                  nv("content-type", "application/grpc") };
+    struct answer *answer = &peer.answers[peer.answer_count++];
+    answer->stream_id =
+        nghttp2_submit_request(peer.session, NULL, fields, ARRAY_SIZE(fields), NULL, NULL);
+    peer_flush(&peer);
+    assert_true(peer_await(f, &peer, answer));
+    assert_true(answer_has(answer, ":status: 405\n"));
+    assert_true(answer_has(answer, "allow: POST\n"));
+    assert_int_equal(answer->body.size, 0);
+    peer_close(&peer);
+}
+
+/* The call is answered in its protocol, and then its stream ends without an error. */
+static void a_body_that_does_not_come_is_answered(void **state)
+{
+    static const struct {
+        const char *type;
+        const char *line;
+        const char *body;
+    } cases[] = {
+        { "application/grpc", "grpc-status: 4\n", NULL },
+        { "application/grpc-web", ":status: 200\n", "grpc-status: 4\r\n" },
+        { "application/connect+json", ":status: 200\n", "\"code\":\"deadline_exceeded\"" },
+        { "application/json", ":status: 408\n", "\"code\":\"deadline_exceeded\"" },
+    };
+    struct fixture *f = *state;
+    struct peer peer;
+
+    f->config.limits.body_timeout_ms = 200;
+    fixture_start(f);
+    peer_connect(f, &peer);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const nghttp2_nv fields[] = { nv(":method", "POST"), nv(":scheme", "http"),
+                                      nv(":authority", "x"), nv(":path", PATH_GRANT),
+                                      nv("content-type", cases[i].type) };
+        struct answer *answer = &peer.answers[peer.answer_count++];
+        answer->stream_id = nghttp2_submit_headers(peer.session, NGHTTP2_FLAG_NONE, -1, NULL,
+                                                   fields, ARRAY_SIZE(fields), NULL);
+        peer_flush(&peer);
+        assert_true(peer_await(f, &peer, answer));
+        if (!answer_has(answer, cases[i].line))
+            fail_msg("%s: %s", cases[i].type, (char *)answer->headers.data);
+        if (cases[i].body != NULL)
+            assert_non_null(
+                memmem(answer->body.data, answer->body.size, cases[i].body, strlen(cases[i].body)));
+        assert_int_equal(answer->error_code, NGHTTP2_NO_ERROR);
+    }
+    assert_int_equal(rpc_server_stats(f->server)->timeouts, ARRAY_SIZE(cases));
     peer_close(&peer);
 }
 
@@ -562,7 +644,7 @@ static void long_bodies_and_headers_are_refused(void **state)
     assert_true(peer_await(f, &peer, json));
     assert_true(answer_has(json, ":status: 413\n"));
     assert_true(peer_await(f, &peer, grpc));
-    assert_true(answer_has(grpc, "grpc-status: 3\n"));
+    assert_true(answer_has(grpc, "grpc-status: 8\n"));
     assert_true(peer_await(f, &peer, flood));
     memset(value, 'a', sizeof value);
     value[sizeof value - 1] = 0;
@@ -669,6 +751,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(grpc_answers_a_message_and_trailers),
         TEST(grpc_errors_are_trailers_only),
+        TEST(grpc_is_told_of_types_and_verbs_without_a_body),
+        TEST(a_body_that_does_not_come_is_answered),
         TEST(connect_and_grpc_web_work_over_http_2),
         TEST(deadline_key_and_trace_reach_the_handler),
         TEST(a_streams_deadline_is_its_callers_alone),

@@ -359,3 +359,17 @@ bool http_body_append(struct http_exchange *exchange, struct slice bytes)
     buf_append(&exchange->body, bytes.data, bytes.size);
     return true;
 }
+
+bool http_body_swap(struct http_exchange *exchange, struct buf *other)
+{
+    struct http_server *server = exchange->server;
+    uint64_t others = server->stats.buffered_bytes - exchange->body.size;
+    struct buf body = *other;
+
+    if (others + body.size > server->config.limits.buffered_bytes_max)
+        return false;
+    server->stats.buffered_bytes = others + body.size;
+    *other = exchange->body;
+    exchange->body = body;
+    return true;
+}

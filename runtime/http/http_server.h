@@ -69,5 +69,8 @@ struct http_exchange *http_exchange_new(struct http_conn *conn);
 void http_exchange_free(struct http_exchange *exchange);
 /* False: buffered_bytes_max would be passed; nothing was added. */
 bool http_body_append(struct http_exchange *exchange, struct slice bytes);
+/* Gives the body another content; `other` has the old one then. False: buffered_bytes_max would be
+ * passed; nothing was changed. */
+bool http_body_swap(struct http_exchange *exchange, struct buf *other);
 
 #endif

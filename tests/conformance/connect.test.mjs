@@ -50,6 +50,9 @@ const codes = new Map([
   [ErrorCode.NOT_REVERSIBLE, Code.FailedPrecondition],
   [ErrorCode.RESERVATION_CLOSED, Code.FailedPrecondition],
   [ErrorCode.RESERVATION_EXPIRED, Code.FailedPrecondition],
+  [ErrorCode.TOO_LARGE, Code.ResourceExhausted],
+  [ErrorCode.CANCELED, Code.Canceled],
+  [ErrorCode.OUT_OF_RANGE, Code.OutOfRange],
 ]);
 
 // What a stream tells of that operation. Leaving the loop alone would not end the call.
