@@ -13,12 +13,12 @@
 
 #define RPC_METHOD_SLOTS      256u
 #define RPC_THROTTLE_RETRY_MS 1000u
-#define RPC_ENVELOPE_BYTES    5u /* u8 flags, u32 big-endian size of the message behind it.      */
-#define RPC_FLAG_PACKED       0x01u /* The message is compressed, as the encoding's header says.    */
-#define RPC_FLAG_CONNECT_END                                                                       \
-    0x02u /* Connect: the last envelope, JSON.                            */
-#define RPC_FLAG_WEB_TRAILERS                                                                      \
-    0x80u /* gRPC-Web: trailers in the body's last frame.                 */
+
+/* An envelope: u8 flags, u32 big-endian size of what follows it. */
+#define RPC_ENVELOPE_BYTES    5u
+#define RPC_FLAG_PACKED       0x01u /* Compressed as the header of the encoding says. */
+#define RPC_FLAG_CONNECT_END  0x02u /* Connect: the last one, JSON. */
+#define RPC_FLAG_WEB_TRAILERS 0x80u /* gRPC-Web: the trailers, in the last one. */
 
 struct rpc_call {
     struct rpc_request request;
@@ -26,13 +26,13 @@ struct rpc_call {
     struct http_exchange *exchange;
     struct arena arena;
     struct rpc_call *next_free;
-    bool admitted;         /* With the handlers, and counted. */
-    bool streams;          /* Its method answers with a stream. */
-    bool begun;            /* The stream's head was sent. */
-    bool packed;           /* The request's messages may be compressed.                         */
-    bool packed_whole;     /* gRPC-Web: its body is, as a whole. */
-    bool packs;            /* The stream's messages may be.                                     */
-    bool unknown_encoding; /* Refused for it: the answer says which there are.          */
+    bool admitted;         /* With the handlers, and counted.                      */
+    bool streams;          /* Its method answers with a stream.                    */
+    bool begun;            /* The stream's head was sent.                          */
+    bool packed;           /* The request's message may be compressed.             */
+    bool packed_whole;     /* gRPC-Web: its body is, as a whole.                   */
+    bool packs;            /* The stream's messages may be compressed.             */
+    bool unknown_encoding; /* Refused for it: the answer says which ones there are. */
 };
 
 struct rpc_server {
