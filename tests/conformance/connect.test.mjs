@@ -92,6 +92,11 @@ for (const [name, transport] of Object.entries(transports)) {
     assert.ok(results.every((result) => result.outcome.case === "response"));
   });
 
+  test(`${name}: what is too large is resource_exhausted`, async () => {
+    const late = await failure(ledger.grant(grant("c-large", { reason: "x".repeat(5_000_000) })));
+    assert.equal(late.code, Code.ResourceExhausted, late.message);
+  });
+
   test(`${name}: many calls at once`, async () => {
     const calls = Array.from({ length: 100 }, (_, i) => ledger.grant(grant(`c-many-${i}`)));
     for (const answer of await Promise.all(calls)) assert.ok(answer.ledgerSeq > 0n);
