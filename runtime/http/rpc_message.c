@@ -97,11 +97,11 @@ static bool refuse_packed(struct rpc_call *call, const char *why)
     return false;
 }
 
-/* What `packed` holds, which takes the body's place. */
-static bool unpack(struct rpc_call *call, struct slice packed, struct slice *ret_plain)
+/* What `packed` holds, at most `limit` bytes, which takes the body's place. */
+static bool unpack(struct rpc_call *call, struct slice packed, size_t limit,
+                   struct slice *ret_plain)
 {
     struct rpc_server *server = call->server;
-    size_t limit = server->http.config.limits.body_bytes_max;
     const char *why = "";
     err e;
 
@@ -204,7 +204,7 @@ static bool open_envelope(struct rpc_call *call, struct slice body, struct slice
     return true;
 }
 
-bool rpc_message_open(struct rpc_call *call, struct slice *ret_message)
+bool rpc_message_open(struct rpc_call *call, size_t unpacked_max, struct slice *ret_message)
 {
     struct slice body = buf_slice(&call->exchange->body);
     bool packed = call->packed;
@@ -212,14 +212,15 @@ bool rpc_message_open(struct rpc_call *call, struct slice *ret_message)
     if (call->request.protocol == RPC_CONNECT) {
         *ret_message = body;
     } else {
-        if (call->packed_whole && body.size > 0 && !unpack(call, body, &body))
+        if (call->packed_whole && body.size > 0 && !unpack(call, body, unpacked_max, &body))
             return false;
         if (!open_envelope(call, body, ret_message))
             return false;
         packed = body.data[0] != 0;
     }
     /* What is empty was not compressed, whatever the flag (Connect, "Unary-Request"). */
-    return !packed || ret_message->size == 0 || unpack(call, *ret_message, ret_message);
+    return !packed || ret_message->size == 0 ||
+           unpack(call, *ret_message, unpacked_max, ret_message);
 }
 
 /* ---- decoding ---- */
@@ -248,10 +249,10 @@ bool rpc_message_decode(struct rpc_call *call)
     struct slice bytes;
     err e;
 
-    if (!rpc_message_open(call, &bytes))
-        return false;
     scope.arena = &call->arena;
     scope.size_bytes_max = server->http.config.limits.body_bytes_max;
+    if (!rpc_message_open(call, scope.size_bytes_max, &bytes))
+        return false;
     scope.memory_bytes_max = 0;
     if (request->json)
         e = json_decode(&server->codec, request->method->request, bytes, &scope, &request->message);

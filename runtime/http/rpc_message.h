@@ -23,7 +23,7 @@ bool rpc_message_check_encoding(struct rpc_call *call);
  * UNIMPLEMENTED: none, or several. INTERNAL: flags that the protocol does not have.
  * INVALID_ARGUMENT: cut short, or not gzip. TOO_LARGE, THROTTLED: past one of the limits.
  */
-bool rpc_message_open(struct rpc_call *call, struct slice *ret_message);
+bool rpc_message_open(struct rpc_call *call, size_t unpacked_max, struct slice *ret_message);
 /* Opens and decodes it into call->request. */
 bool rpc_message_decode(struct rpc_call *call);
 /* Whether the caller takes gzip: it says so, or says nothing and sends gzip itself. */

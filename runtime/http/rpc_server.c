@@ -14,6 +14,7 @@
 #include "runtime/http/rpc_refusal.h"
 
 #define FREE_CALLS_MAX   1024u
+#define HEALTH_BYTES_MAX 4096u        /* Unpacked: anybody may ask. */
 #define REPLY_MEMORY_MAX (256u << 20) /* A node's answer is trusted more than a request. */
 #define HEALTH_CHECK     "grpc.health.v1.Health/Check"
 
@@ -154,7 +155,7 @@ static void answer_health_check(struct rpc_call *call)
     bool healthy = is_healthy(call->server);
     struct slice message;
 
-    if (!rpc_message_check_encoding(call) || !rpc_message_open(call, &message))
+    if (!rpc_message_check_encoding(call) || !rpc_message_open(call, HEALTH_BYTES_MAX, &message))
         return;
     if (call->request.json)
         rpc_answer_bytes(call, healthy ? SLICE_LITERAL("{\"status\":\"SERVING\"}")
