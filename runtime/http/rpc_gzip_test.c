@@ -298,6 +298,35 @@ static void a_bomb_is_too_large(void **state)
     }
 }
 
+/* What is unpacked counts against the room for bodies, too. */
+static void unpacked_bodies_share_the_room_for_bodies(void **state)
+{
+    struct bench *bench = *state;
+    struct fixture other;
+
+    fixture_init(&other);
+    other.config.limits.body_bytes_max = BODY_BYTES_MAX;
+    other.config.limits.buffered_bytes_max = LONG_BYTES;
+    fixture_start(&other);
+    for (size_t i = 0; i < ARRAY_SIZE(speeches); i++) {
+        for (size_t size = LONG_BYTES / 2; size < 2 * LONG_BYTES; size += LONG_BYTES) {
+            pack(bench, &speeches[i], size, INTACT);
+            struct asked asked = { NULL, speeches[i].path, speeches[i].type, NULL,
+                                   buf_slice(&bench->body) };
+            char headers[64];
+            snprintf(headers, sizeof headers, "%s: gzip\r\n", speeches[i].encoding);
+            asked.headers = headers;
+            struct told told = fixture_ask(&other, &asked);
+            if (size > LONG_BYTES)
+                assert_fails(&told, &speeches[i], "resource_exhausted", "8");
+            told_deinit(&told);
+            assert_int_equal(rpc_server_stats(other.server)->buffered_bytes, 0);
+        }
+        assert_int_equal(other.requests, i + 1);
+    }
+    fixture_stop(&other);
+}
+
 static void what_cannot_be_unpacked_is_an_invalid_argument(void **state)
 {
     static const char *const whys[DAMAGE_COUNT] = {
@@ -370,7 +399,7 @@ static void health_may_be_asked_packed(void **state)
     told = ask(bench, &health, "gzip", NULL);
     assert_fails(&told, &health, "resource_exhausted", "8");
     told_deinit(&told);
-    pack(bench, &health, LONG_BYTES, CUT);
+    pack(bench, &health, 1000, CUT);
     told = ask(bench, &health, "gzip", NULL);
     assert_fails(&told, &health, "invalid_argument", "3");
     told_deinit(&told);
@@ -544,6 +573,7 @@ int main(void)
         TEST(a_message_may_come_as_it_is),
         TEST(a_web_body_may_be_packed_as_a_whole),
         TEST(a_bomb_is_too_large),
+        TEST(unpacked_bodies_share_the_room_for_bodies),
         TEST(what_cannot_be_unpacked_is_an_invalid_argument),
         TEST(other_encodings_are_unimplemented_and_ours_are_listed),
         TEST(health_may_be_asked_packed),

@@ -107,15 +107,15 @@ static bool unpack(struct rpc_call *call, struct slice packed, size_t limit,
 
     buf_clear(&server->unpacked);
     e = gzip_decode(&server->gzip, packed, limit, &server->unpacked, &why);
+    bool fits = e == ERR_OK && http_body_swap(call->exchange, &server->unpacked);
+    if (server->unpacked.capacity > KEPT_BYTES_MAX)
+        buf_deinit(&server->unpacked);
     if (e == ERR_TOO_LARGE) {
         rpc_refuse_large(call, "the body is too long once it is unpacked", "body", limit);
         return false;
     }
     if (e != ERR_OK)
         return refuse_packed(call, why);
-    bool fits = http_body_swap(call->exchange, &server->unpacked);
-    if (server->unpacked.capacity > KEPT_BYTES_MAX)
-        buf_deinit(&server->unpacked);
     if (!fits) {
         rpc_refuse_busy(call, "too many bodies are being received; nothing was done");
         return false;
