@@ -79,7 +79,7 @@ static int on_body(llhttp_t *parser, const char *at, size_t size)
     const struct http_limits *limits = &conn->server->config.limits;
     struct slice bytes = { (const uint8_t *)at, size };
 
-    if (conn->incoming->body.size + size > limits->body_bytes_max) {
+    if (!http_body_fits(conn->incoming, conn->incoming->body.size + size)) {
         conn->refusal =
             (struct http_refusal){ 413, "the body is too long", "body", limits->body_bytes_max };
         return HPE_USER;
@@ -192,7 +192,7 @@ static void expect_body(struct http_conn *conn)
     conn->chunks = (struct h1_chunks){ 0 };
     exchange->since_ms = http_now_ms(conn->server);
     if ((conn->parser.flags & F_CONTENT_LENGTH) != 0 &&
-        conn->parser.content_length > limits->body_bytes_max) {
+        !http_body_fits(exchange, conn->parser.content_length)) {
         refuse(
             conn, exchange,
             (struct http_refusal){ 413, "the body is too long", "body", limits->body_bytes_max });

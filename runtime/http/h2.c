@@ -200,7 +200,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
         discard(exchange, size);
         return 0;
     }
-    if (exchange->body.size + size > limit)
+    if (!http_body_fits(exchange, exchange->body.size + size))
         refuse(exchange, (struct http_refusal){ 413, "the body is too long", "body", limit });
     else if (!http_body_append(exchange, (struct slice){ data, size }))
         refuse(exchange, (struct http_refusal){ 503, "too many bodies are being received", "", 0 });

@@ -88,6 +88,8 @@ struct http_handlers {
                        const struct http_refusal *refusal);
     void (*on_cancel)(void *user, struct http_exchange *exchange);
     void (*on_writable)(void *user, struct http_exchange *exchange);
+    /* How many bytes this request's body may have beyond body_bytes_max. Asked only then. */
+    size_t (*body_extra)(void *user, const struct http_exchange *exchange);
     void *user;
 };
 

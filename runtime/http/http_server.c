@@ -349,6 +349,15 @@ void http_exchange_free(struct http_exchange *exchange)
     server->free_count++;
 }
 
+bool http_body_fits(const struct http_exchange *exchange, uint64_t size)
+{
+    const struct http_server_config *config = &exchange->server->config;
+    uint64_t limit = config->limits.body_bytes_max;
+
+    return size <= limit ||
+           size <= limit + config->handlers.body_extra(config->handlers.user, exchange);
+}
+
 bool http_body_append(struct http_exchange *exchange, struct slice bytes)
 {
     struct http_server *server = exchange->server;

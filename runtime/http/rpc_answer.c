@@ -436,6 +436,8 @@ void rpc_answer_plain(struct rpc_call *call, unsigned status, const char *conten
     struct fields fields = { .count = 0 };
 
     add_text(&fields, "content-type", content_type);
+    add_allowed(&fields, status);
+    add_cors(&fields, call);
     struct http_answer answer = { .status = status,
                                   .headers = fields.list,
                                   .header_count = fields.count,

@@ -99,6 +99,18 @@ enum rpc_protocol rpc_content_type_family(struct slice value)
     return begins(value, "application/grpc") ? RPC_GRPC : RPC_CONNECT;
 }
 
+bool rpc_content_type_is_ours(struct slice value)
+{
+    static const char *const prefixes[] = { "application/grpc", "application/connect+",
+                                            "application/json", "application/proto" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+        if (begins(value, prefixes[i]))
+            return true;
+    }
+    return false;
+}
+
 bool rpc_is_connect(enum rpc_protocol protocol)
 {
     return protocol == RPC_CONNECT || protocol == RPC_CONNECT_STREAM;

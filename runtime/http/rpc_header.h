@@ -15,6 +15,8 @@
 bool rpc_content_type_parse(struct slice value, enum rpc_protocol *ret_protocol, bool *ret_json);
 /* RPC_GRPC or RPC_GRPC_WEB for any Content-Type of theirs, known or not; else RPC_CONNECT. */
 enum rpc_protocol rpc_content_type_family(struct slice value);
+/* One of Connect, gRPC or gRPC-Web, whether or not we know what comes behind "+" or ";". */
+bool rpc_content_type_is_ours(struct slice value);
 bool rpc_is_connect(enum rpc_protocol protocol);
 /* The Content-Type of answers. */
 const char *rpc_content_type(enum rpc_protocol protocol, bool json);

@@ -17,8 +17,8 @@
 /* The headers that name encodings. UNIMPLEMENTED: not gzip, not identity. */
 bool rpc_message_check_encoding(struct rpc_call *call);
 /*
- * The message's bytes, which live in the exchange's body. Unpacked, they count against
- * body_bytes_max and buffered_bytes_max like those that came as they are.
+ * The message's bytes, which live in the exchange's body. Unpacked, they are at most `unpacked_max`
+ * and count against buffered_bytes_max like those that came as they are.
  *
  * UNIMPLEMENTED: none, or several. INTERNAL: flags that the protocol does not have.
  * INVALID_ARGUMENT: cut short, or not gzip. TOO_LARGE, THROTTLED: past one of the limits.

@@ -111,13 +111,26 @@ void rpc_refuse_method(struct rpc_call *call)
     refuse_bare(call, &detail, 405);
 }
 
+/* Its caller may speak anything, and gRPC's clients take JSON for Connect's. */
+static void refuse_stranger(struct rpc_call *call)
+{
+    call->server->http.stats.requests_failed++;
+    rpc_answer_plain(call, 415, "text/plain", "unknown Content-Type; send " RPC_CONTENT_TYPES "\n");
+}
+
 void rpc_refuse_type(struct rpc_call *call, const char *message)
 {
+    struct slice type = http_header_find(call->exchange, "content-type");
+
+    if (!rpc_content_type_is_ours(type)) {
+        refuse_stranger(call);
+        return;
+    }
     Holdfast__V1__ErrorDetail detail = detail_of(CODE(INVALID_ARGUMENT), message);
 
     detail.field = text("content-type");
     detail.limit = text(RPC_CONTENT_TYPES);
-    detail.value = shown(call, http_header_find(call->exchange, "content-type"));
+    detail.value = shown(call, type);
     refuse_bare(call, &detail, 415);
 }
 

@@ -320,6 +320,19 @@ static void on_http_writable(void *user, struct http_exchange *exchange)
         server->handlers.on_writable(server->handlers.user, &call->request);
 }
 
+/* The limit is one on messages: an envelope does not count. */
+static size_t body_extra(void *user, const struct http_exchange *exchange)
+{
+    enum rpc_protocol protocol;
+    bool json;
+
+    (void)user;
+    return rpc_content_type_parse(http_header_find(exchange, "content-type"), &protocol, &json) &&
+                   protocol != RPC_CONNECT
+               ? RPC_ENVELOPE_BYTES
+               : 0;
+}
+
 /* ---- the public interface ---- */
 
 err rpc_server_new(const struct rpc_server_config *config, struct rpc_server **ret_server)
@@ -333,7 +346,8 @@ err rpc_server_new(const struct rpc_server_config *config, struct rpc_server **r
         .tls = config->tls,
         .limits = config->limits,
         .log = config->log,
-        .handlers = { on_http_request, rpc_refuse_http, on_http_cancel, on_http_writable, server },
+        .handlers = { on_http_request, rpc_refuse_http, on_http_cancel, on_http_writable,
+                      body_extra, server },
     };
     err e;
 
