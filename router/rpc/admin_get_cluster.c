@@ -141,7 +141,7 @@ static void policy_cancel(struct request *request)
     struct cluster_view *view = request->state;
 
     etcd_call_cancel(view->call);
-    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_CANCELED,
                       "the caller has gone");
 }
 

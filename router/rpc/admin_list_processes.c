@@ -240,7 +240,7 @@ static void list_cancel(struct request *request)
     }
     if (list->coordinator.call != 0)
         port->cancel(port->context, list->coordinator.call);
-    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_CANCELED,
                       "the caller has gone");
 }
 

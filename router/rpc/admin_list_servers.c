@@ -83,7 +83,7 @@ static void list_cancel(struct request *request)
     struct server_list *list = request->state;
 
     etcd_call_cancel(list->call);
-    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_CANCELED,
                       "the caller has gone");
 }
 

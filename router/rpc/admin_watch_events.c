@@ -94,7 +94,7 @@ static void watch_end(struct event_watch *watch, Holdfast__V1__ErrorCode code, c
 
 static void watch_cancel(struct request *request)
 {
-    watch_end(request->state, CODE(UNAVAILABLE), "the caller has gone");
+    watch_end(request->state, CODE(CANCELED), "the caller has gone");
 }
 
 void admin_watch_events_end_all(struct router *router)

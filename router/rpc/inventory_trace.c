@@ -150,7 +150,7 @@ static void trace_cancel(struct request *request)
     struct trace *trace = request->state;
 
     caller_cancel(&trace->call);
-    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_CANCELED,
                       "the caller has gone");
 }
 

@@ -31,7 +31,7 @@ static void survey_cancel(struct request *request)
         if (survey->answers[i].call != 0)
             port->cancel(port->context, survey->answers[i].call);
     }
-    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_CANCELED,
                       "the caller has gone");
 }
 

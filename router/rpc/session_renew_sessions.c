@@ -111,7 +111,7 @@ static void renewal_cancel(struct request *request)
         if (renewal->parts[i].open)
             caller_cancel(&renewal->parts[i].call);
     }
-    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_CANCELED,
                       "the caller has gone");
 }
 

@@ -143,7 +143,7 @@ static void start_round(struct reading *reading)
 static void reading_cancel(struct request *request)
 {
     cancel_open(request->state);
-    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_CANCELED,
                       "the caller has gone");
 }
 

@@ -7,6 +7,10 @@
  * choices: unknown fields and unknown enum names are errors; default values are omitted; `[]` is
  * taken for an empty message (Luau has no other empty table); strings may not hold U+0000, since
  * protobuf-c ends its strings with a NUL.
+ *
+ * What is there and what is not follows the descriptor: messages of proto2 keep an optional field
+ * that was set to its zero or its default, and must have their required ones. (proto3's `optional`
+ * is not for us: protoc-c 1.4.1 refuses it.)
  */
 #ifndef RUNTIME_CODEC_JSON_CODEC_H
 #define RUNTIME_CODEC_JSON_CODEC_H
@@ -32,8 +36,8 @@ void json_codec_deinit(struct json_codec *codec);
  *
  * @ret_message  on ERR_OK, lives in scope->arena; untouched on error.
  *
- * ERR_INVALID: not this message; scope->error says where and why. ERR_TOO_LARGE: over one of the
- * scope's limits, or nested deeper than CODEC_DEPTH_MAX. On error the arena may have grown.
+ * ERR_INVALID: not this message, or nested deeper than CODEC_DEPTH_MAX; scope->error says where and
+ * why. ERR_TOO_LARGE: over one of the scope's limits. On error the arena may have grown.
  */
 NODISCARD err json_decode(struct json_codec *codec, const ProtobufCMessageDescriptor *type,
                           struct slice json, struct codec_scope *scope,

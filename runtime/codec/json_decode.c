@@ -190,8 +190,10 @@ static err decode_submessage(struct json_in *in, struct json_field *field,
     ProtobufCMessage *message;
     err e;
 
-    if (in->depth >= CODEC_DEPTH_MAX)
-        return json_fail_large(in, "nested too deeply", CODEC_DEPTH_MAX);
+    if (in->depth >= CODEC_DEPTH_MAX) {
+        (void)json_fail_large(in, "nested too deeply", CODEC_DEPTH_MAX);
+        return ERR_INVALID;
+    }
     message = json_alloc(in, type->descriptor->sizeof_message);
     if (message == NULL)
         return ERR_TOO_LARGE;
@@ -323,9 +325,12 @@ static err decode_repeated(struct json_in *in, struct json_field *field, Protobu
 static err decode_field(struct json_in *in, struct json_field *field, ProtobufCMessage *message)
 {
     const ProtobufCFieldDescriptor *descriptor = field->descriptor;
+    protobuf_c_boolean *presence = json_field_presence(descriptor, message);
 
     if (json_take_word(in, "null"))
-        return ERR_OK;
+        return descriptor->label == PROTOBUF_C_LABEL_REQUIRED
+                   ? json_fail(in, "a required field is null", "a value", NULL)
+                   : ERR_OK;
     if (descriptor->label == PROTOBUF_C_LABEL_REPEATED)
         return decode_repeated(in, field, message);
     if (descriptor->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
@@ -334,6 +339,8 @@ static err decode_field(struct json_in *in, struct json_field *field, ProtobufCM
             return json_fail(in, "two fields of which only one may be set", "one of them", in->at);
         *which = descriptor->id;
     }
+    if (presence != NULL)
+        *presence = 1;
     return decode_value(in, field, member(message, descriptor->offset));
 }
 
@@ -380,10 +387,25 @@ static err decode_empty_array(struct json_in *in)
     return ERR_OK;
 }
 
-static err decode_message(struct json_in *in, struct json_type *type, ProtobufCMessage *message)
+/* ERR_OK when every field that proto2 requires has been seen. */
+static err check_required(struct json_in *in, const struct json_type *type, uint64_t seen)
 {
-    uint64_t seen = 0;
+    struct json_path path = { .up = in->path };
+    uint64_t missing = type->required & ~seen;
+    unsigned place = 0;
 
+    if (missing == 0)
+        return ERR_OK;
+    while ((missing & 1ull << place) == 0)
+        place++;
+    path.name = type->fields[place].name;
+    in->path = &path;
+    return json_fail(in, "a required field is missing", type->descriptor->name, NULL);
+}
+
+static err decode_members(struct json_in *in, struct json_type *type, ProtobufCMessage *message,
+                          uint64_t *seen)
+{
     if (json_peek(in) == '[')
         return decode_empty_array(in);
     if (json_peek(in) != '{')
@@ -395,7 +417,7 @@ static err decode_message(struct json_in *in, struct json_type *type, ProtobufCM
         return ERR_OK;
     }
     for (;;) {
-        err e = decode_pair(in, type, message, &seen);
+        err e = decode_pair(in, type, message, seen);
         if (e != ERR_OK)
             return e;
         json_skip_space(in);
@@ -407,6 +429,14 @@ static err decode_message(struct json_in *in, struct json_type *type, ProtobufCM
             return ERR_OK;
         json_skip_space(in);
     }
+}
+
+static err decode_message(struct json_in *in, struct json_type *type, ProtobufCMessage *message)
+{
+    uint64_t seen = 0;
+    err e = decode_members(in, type, message, &seen);
+
+    return e == ERR_OK ? check_required(in, type, seen) : e;
 }
 
 err json_decode(struct json_codec *codec, const ProtobufCMessageDescriptor *descriptor,
@@ -439,6 +469,8 @@ err json_decode(struct json_codec *codec, const ProtobufCMessageDescriptor *desc
         json_skip_space(&in);
         if (e == ERR_OK && in.at != in.end)
             e = json_fail(&in, "more text behind the message", "the end", in.at);
+    } else {
+        e = check_required(&in, type, 0);
     }
     if (e == ERR_OK)
         *ret_message = message;

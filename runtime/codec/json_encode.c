@@ -78,7 +78,7 @@ static void put_escape(struct buf *out, uint8_t c)
 
 static void put_string(struct buf *out, const char *string)
 {
-    struct slice left = slice_from_text(string);
+    struct slice left = slice_from_text(string != NULL ? string : "");
 
     put_byte(out, '"');
     while (left.size > 0) {
@@ -213,23 +213,37 @@ static void put_repeated(struct json_codec *codec, struct json_field *field,
     put_byte(out, ']');
 }
 
+/* proto2: a pointer is there when it is not NULL and not the default's own. */
+static bool is_pointer_set(const ProtobufCFieldDescriptor *field, const void *slot)
+{
+    const char *pointer = *(char *const *)slot;
+
+    if (pointer == NULL || field->type == PROTOBUF_C_TYPE_MESSAGE)
+        return pointer != NULL;
+    return field->label == PROTOBUF_C_LABEL_NONE ? *pointer != 0 : pointer != field->default_value;
+}
+
 /* Proto3: a field without presence is there when it differs from its zero. */
 static bool is_set(const ProtobufCFieldDescriptor *field, const ProtobufCMessage *message)
 {
     const char *base = (const char *)message;
     const void *slot = base + field->offset;
+    const protobuf_c_boolean *presence = json_field_presence(field, message);
 
     if (field->label == PROTOBUF_C_LABEL_REPEATED)
         return *(const size_t *)(const void *)(base + field->quantifier_offset) > 0;
     if (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
         return *(const uint32_t *)(const void *)(base + field->quantifier_offset) == field->id;
+    if (field->label == PROTOBUF_C_LABEL_REQUIRED)
+        return field->type != PROTOBUF_C_TYPE_MESSAGE || is_pointer_set(field, slot);
+    if (presence != NULL)
+        return *presence != 0;
     switch (field->type) {
     case PROTOBUF_C_TYPE_STRING:
-        return *(char *const *)slot != NULL && **(char *const *)slot != 0;
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return is_pointer_set(field, slot);
     case PROTOBUF_C_TYPE_BYTES:
         return ((const ProtobufCBinaryData *)slot)->len > 0;
-    case PROTOBUF_C_TYPE_MESSAGE:
-        return *(void *const *)slot != NULL;
     default: {
         static const char zeros[8] = { 0 };
         return memcmp(slot, zeros, json_field_size(field)) != 0;

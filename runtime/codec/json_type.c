@@ -102,6 +102,8 @@ static struct json_type *type_new(const ProtobufCMessageDescriptor *descriptor)
             slice_from_text(arena_printf(&type->arena, "\"%s\":", (const char *)field->name.data));
         slot_add(type, field->name, field);
         slot_add(type, slice_from_text(name), field);
+        if (field->descriptor->label == PROTOBUF_C_LABEL_REQUIRED)
+            type->required |= 1ull << i;
     }
     return type;
 }
@@ -127,6 +129,15 @@ struct json_type *json_type_of_field(struct json_codec *codec, struct json_field
     if (field->message == NULL)
         field->message = json_type_get(codec, field->descriptor->descriptor);
     return field->message;
+}
+
+protobuf_c_boolean *json_field_presence(const ProtobufCFieldDescriptor *field,
+                                        const ProtobufCMessage *message)
+{
+    if (field->label != PROTOBUF_C_LABEL_OPTIONAL || field->quantifier_offset == 0 ||
+        (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0)
+        return NULL;
+    return (protobuf_c_boolean *)((uintptr_t)message + field->quantifier_offset);
 }
 
 size_t json_field_size(const ProtobufCFieldDescriptor *field)

@@ -25,6 +25,7 @@ struct json_type {
     struct json_field *fields;
     struct json_slot *slots; /* Both spellings of every name; open addressing. */
     size_t slot_mask;
+    uint64_t required;  /* proto2: a bit for each field that must be there, by place. */
     struct arena arena; /* Of all the above. */
 };
 
@@ -33,6 +34,10 @@ struct json_type *json_type_get(struct json_codec *codec, const ProtobufCMessage
 struct json_type *json_type_of_field(struct json_codec *codec, struct json_field *field);
 /* NULL when there is no such field. */
 struct json_field *json_type_find_field(const struct json_type *type, struct slice name);
+/* proto2's `has_x` of an optional number, enum, boolean or bytes; NULL: the field has none, since
+ * it is of proto3, a pointer, an array or in a oneof. */
+protobuf_c_boolean *json_field_presence(const ProtobufCFieldDescriptor *field,
+                                        const ProtobufCMessage *message);
 /* Bytes of one element of the field in a protobuf-c array. */
 size_t json_field_size(const ProtobufCFieldDescriptor *field);
 

@@ -103,8 +103,10 @@ static err walk_bytes(struct wire *wire, const ProtobufCFieldDescriptor *field, 
     }
     if (field->type != PROTOBUF_C_TYPE_MESSAGE)
         return ERR_OK;
-    if (wire->depth >= CODEC_DEPTH_MAX)
-        return fail_large(wire->error, "nested too deeply", CODEC_DEPTH_MAX);
+    if (wire->depth >= CODEC_DEPTH_MAX) {
+        (void)fail_large(wire->error, "nested too deeply", CODEC_DEPTH_MAX);
+        return ERR_INVALID;
+    }
     wire->depth++;
     err e = walk(wire, field->descriptor, bytes, path);
     wire->depth--;

@@ -14,7 +14,7 @@
  * @ret_message  on ERR_OK, lives in scope->arena; untouched on error.
  *
  * ERR_INVALID: malformed, or a string that is not UTF-8 or holds a NUL; scope->error names the
- * field. ERR_TOO_LARGE: over one of the scope's limits, or nested deeper than CODEC_DEPTH_MAX.
+ * field; or nested deeper than CODEC_DEPTH_MAX. ERR_TOO_LARGE: over one of the scope's limits.
  */
 NODISCARD err proto_decode(const ProtobufCMessageDescriptor *type, struct slice bytes,
                            struct codec_scope *scope, ProtobufCMessage **ret_message);

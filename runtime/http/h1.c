@@ -79,7 +79,7 @@ static int on_body(llhttp_t *parser, const char *at, size_t size)
     const struct http_limits *limits = &conn->server->config.limits;
     struct slice bytes = { (const uint8_t *)at, size };
 
-    if (conn->incoming->body.size + size > limits->body_bytes_max) {
+    if (!http_body_fits(conn->incoming, conn->incoming->body.size + size)) {
         conn->refusal =
             (struct http_refusal){ 413, "the body is too long", "body", limits->body_bytes_max };
         return HPE_USER;
@@ -116,20 +116,44 @@ void h1_start(struct http_conn *conn)
     conn->parser.data = conn;
 }
 
-/* Answers with an error, in its turn, and takes no more input. `exchange` NULL: nothing of the
- * request was understood. */
+/* Answers with an error, in its turn, and takes no more input. */
 static void refuse(struct http_conn *conn, struct http_exchange *exchange,
                    struct http_refusal refusal)
 {
     conn->refused = true;
     conn->incoming = NULL;
     conn->head_since_ms = 0;
-    if (exchange == NULL) {
-        exchange = http_exchange_new(conn);
-        http_conn_add(conn, exchange);
-    }
     exchange->close = true;
     http_conn_refuse(exchange, &refusal);
+}
+
+static void save_field(struct http_exchange *exchange, struct slice head, const char *name)
+{
+    struct slice value;
+
+    if (http_header_find(exchange, name).size == 0 && h1_head_find(head, name, &value))
+        exchange->headers[exchange->header_count++] =
+            (struct http_field){ slice_from_text(name), value };
+}
+
+/* The head in exchange->head could not be taken, but the answer is to be one that the caller's
+ * protocol and its browser understand. */
+static void refuse_head(struct http_exchange *exchange, struct http_refusal refusal)
+{
+    save_field(exchange, buf_slice(&exchange->head), "content-type");
+    save_field(exchange, buf_slice(&exchange->head), "origin");
+    refuse(exchange->conn, exchange, refusal);
+}
+
+/* The same for one that was not parsed at all. */
+static void refuse_unparsed(struct http_conn *conn, struct slice head, struct http_refusal refusal)
+{
+    struct http_exchange *exchange = http_exchange_new(conn);
+    uint32_t limit = conn->server->config.limits.header_bytes_max;
+
+    http_conn_add(conn, exchange);
+    buf_append(&exchange->head, head.data, head.size < limit ? head.size : limit);
+    refuse_head(exchange, refusal);
 }
 
 static void complete(struct http_conn *conn)
@@ -168,7 +192,7 @@ static void expect_body(struct http_conn *conn)
     conn->chunks = (struct h1_chunks){ 0 };
     exchange->since_ms = http_now_ms(conn->server);
     if ((conn->parser.flags & F_CONTENT_LENGTH) != 0 &&
-        conn->parser.content_length > limits->body_bytes_max) {
+        !http_body_fits(exchange, conn->parser.content_length)) {
         refuse(
             conn, exchange,
             (struct http_refusal){ 413, "the body is too long", "body", limits->body_bytes_max });
@@ -197,7 +221,7 @@ static void parse_head(struct http_conn *conn, struct slice head)
         llhttp_execute(&conn->parser, (const char *)exchange->head.data, head.size);
     if ((result != HPE_OK && result != HPE_PAUSED) || !exchange->head_done ||
         conn->parser.method == HTTP_CONNECT) {
-        refuse(conn, exchange, conn->refusal);
+        refuse_head(exchange, conn->refusal);
         return;
     }
     wrong = h1_head_check(exchange);
@@ -224,7 +248,8 @@ static size_t receive_head(struct http_conn *conn, struct slice bytes)
     case H1_HEAD_BAD:
         if (bytes.data[0] == '\r' && bytes.size == 1)
             return 0;
-        refuse(conn, NULL, (struct http_refusal){ 400, "a malformed HTTP request", "header", 0 });
+        refuse_unparsed(conn, bytes,
+                        (struct http_refusal){ 400, "a malformed HTTP request", "header", 0 });
         return bytes.size;
     case H1_HEAD_WHOLE:
         if (size > limit)
@@ -233,8 +258,8 @@ static size_t receive_head(struct http_conn *conn, struct slice bytes)
         return size;
     }
     if (size > limit) {
-        refuse(conn, NULL,
-               (struct http_refusal){ 431, "the headers are too long", "header", limit });
+        refuse_unparsed(conn, bytes,
+                        (struct http_refusal){ 431, "the headers are too long", "header", limit });
         return bytes.size;
     }
     if (conn->head_since_ms == 0)
@@ -314,8 +339,8 @@ void h1_tick(struct http_conn *conn, uint64_t now_ms)
     } else if (conn->head_since_ms != 0 &&
                now_ms >= conn->head_since_ms + limits->header_timeout_ms) {
         conn->server->stats.timeouts++;
-        refuse(conn, NULL,
-               (struct http_refusal){ 408, "the headers came too slowly", "header", 0 });
+        refuse_unparsed(conn, buf_slice(&conn->in),
+                        (struct http_refusal){ 408, "the headers came too slowly", "header", 0 });
     } else if (conn->first == NULL && conn->in.size == 0 &&
                now_ms >= conn->since_ms + limits->idle_timeout_ms) {
         http_conn_close_soon(conn);
@@ -371,6 +396,8 @@ static const char *reason_of(unsigned status)
         return "Not Implemented";
     case 503:
         return "Service Unavailable";
+    case 499:
+        return "Client Closed Request";
     case 504:
         return "Gateway Timeout";
     case 505:

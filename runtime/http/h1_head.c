@@ -37,6 +37,40 @@ enum h1_head h1_head_scan(struct slice bytes, size_t *ret_size)
     return H1_HEAD_PARTIAL;
 }
 
+/* It may go into an answer. */
+static bool is_printable(struct slice text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < ' ' || text.data[i] > '~')
+            return false;
+    }
+    return true;
+}
+
+bool h1_head_find(struct slice head, const char *name, struct slice *ret_value)
+{
+    const uint8_t *at = head.data;
+    const uint8_t *end = head.data + head.size;
+    size_t name_size = strlen(name);
+    const uint8_t *newline;
+
+    while (at < end && (newline = memchr(at, '\n', (size_t)(end - at))) != NULL) {
+        struct slice value = { at, (size_t)(newline - at) };
+        at = newline + 1;
+        if (value.size <= name_size || value.data[name_size] != ':' ||
+            !http_text_equal((struct slice){ value.data, name_size }, name))
+            continue;
+        value = (struct slice){ value.data + name_size + 1, value.size - name_size - 1 };
+        while (value.size > 0 && (value.data[0] == ' ' || value.data[0] == '\t'))
+            value = (struct slice){ value.data + 1, value.size - 1 };
+        while (value.size > 0 && value.data[value.size - 1] <= ' ')
+            value.size--;
+        *ret_value = value;
+        return is_printable(value);
+    }
+    return false;
+}
+
 #define CHUNK_BYTES_MAX 0xffffffffu
 
 static int hex_of(uint8_t c)

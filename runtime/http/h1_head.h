@@ -14,6 +14,9 @@ enum h1_head { H1_HEAD_PARTIAL, H1_HEAD_WHOLE, H1_HEAD_BAD };
 enum h1_head h1_head_scan(struct slice bytes, size_t *ret_size);
 /* Host, Content-Length and Transfer-Encoding of a parsed head. NULL, or what is wrong with it. */
 const char *h1_head_check(const struct http_exchange *exchange);
+/* A field's value in the whole lines of a head that may be cut short, too long or malformed. For
+ * the answer to such a head, and for nothing else. False: it is not there. */
+bool h1_head_find(struct slice head, const char *name, struct slice *ret_value);
 /* Follows a chunked body as strictly as RFC 9112 section 7.1 has it, since llhttp takes any two
  * bytes for the line end behind a chunk's data. Zeroed is the start. */
 struct h1_chunks {

@@ -200,7 +200,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
         discard(exchange, size);
         return 0;
     }
-    if (exchange->body.size + size > limit)
+    if (!http_body_fits(exchange, exchange->body.size + size))
         refuse(exchange, (struct http_refusal){ 413, "the body is too long", "body", limit });
     else if (!http_body_append(exchange, (struct slice){ data, size }))
         refuse(exchange, (struct http_refusal){ 503, "too many bodies are being received", "", 0 });
@@ -387,6 +387,27 @@ static void tick_unread(struct http_exchange *exchange, uint64_t now_ms)
     http_conn_mark_dirty(exchange->conn);
 }
 
+/* A body that does not come is answered, so that the caller's protocol says why; then its stream
+ * ends without an error (RFC 9113 section 8.1). One that was refused before ends with one. */
+static void tick_body(struct http_exchange *exchange, uint64_t now_ms)
+{
+    struct http_server *server = exchange->server;
+    bool is_late = now_ms >= exchange->since_ms + server->config.limits.body_timeout_ms;
+
+    if (!is_late && !exchange->late)
+        return;
+    http_conn_mark_dirty(exchange->conn);
+    if (!exchange->late)
+        server->stats.timeouts++;
+    if (exchange->handed) {
+        nghttp2_submit_rst_stream(exchange->conn->session, NGHTTP2_FLAG_NONE, exchange->stream_id,
+                                  exchange->late ? NGHTTP2_NO_ERROR : NGHTTP2_CANCEL);
+        return;
+    }
+    exchange->late = true;
+    refuse(exchange, (struct http_refusal){ 408, "the body came too slowly", "body", 0 });
+}
+
 void h2_tick(struct http_conn *conn, uint64_t now_ms)
 {
     const struct http_limits *limits = &conn->server->config.limits;
@@ -413,12 +434,8 @@ void h2_tick(struct http_conn *conn, uint64_t now_ms)
             http_conn_close(conn);
             return;
         }
-        if (exchange->head_done && now_ms >= exchange->since_ms + limits->body_timeout_ms) {
-            conn->server->stats.timeouts++;
-            nghttp2_submit_rst_stream(conn->session, NGHTTP2_FLAG_NONE, exchange->stream_id,
-                                      NGHTTP2_CANCEL);
-            http_conn_mark_dirty(conn);
-        }
+        if (exchange->head_done)
+            tick_body(exchange, now_ms);
     }
 }
 

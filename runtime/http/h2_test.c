@@ -7,216 +7,13 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <nghttp2/nghttp2.h>
 
 #include "holdfast/v1/ledger.pb-c.h"
 #include "runtime/base/check.h"
+#include "runtime/codec/gzip.h"
 #include "runtime/codec/proto_codec.h"
+#include "runtime/http/h2_peer.h"
 #include "runtime/http/http_fixture.h"
-
-#define STREAMS_MAX 64u
-
-/* What a stream's answer was. */
-struct answer {
-    int32_t stream_id;
-    struct buf headers; /* "name: value\n", trailers too. */
-    struct buf body;
-    bool closed;
-    uint32_t error_code;
-};
-
-/* An HTTP/2 client over a raw socket. */
-struct peer {
-    struct client client;
-    nghttp2_session *session;
-    struct answer answers[STREAMS_MAX];
-    size_t answer_count;
-    unsigned closed_count;
-    bool went_away;
-    struct slice sending; /* Of the request being sent. */
-};
-
-static struct answer *answer_of(struct peer *peer, int32_t stream_id)
-{
-    for (size_t i = 0; i < peer->answer_count; i++) {
-        if (peer->answers[i].stream_id == stream_id)
-            return &peer->answers[i];
-    }
-    return NULL;
-}
-
-static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
-                     size_t name_size, const uint8_t *value, size_t value_size, uint8_t flags,
-                     void *user)
-{
-    struct answer *answer = answer_of(user, frame->hd.stream_id);
-
-    (void)session;
-    (void)flags;
-    if (answer != NULL)
-        buf_printf(&answer->headers, "%.*s: %.*s\n", (int)name_size, name, (int)value_size, value);
-    return 0;
-}
-
-static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, const uint8_t *data,
-                   size_t size, void *user)
-{
-    struct answer *answer = answer_of(user, stream_id);
-
-    (void)session;
-    (void)flags;
-    if (answer != NULL)
-        buf_append(&answer->body, data, size);
-    return 0;
-}
-
-static int on_close(nghttp2_session *session, int32_t stream_id, uint32_t error_code, void *user)
-{
-    struct peer *peer = user;
-    struct answer *answer = answer_of(peer, stream_id);
-
-    (void)session;
-    peer->closed_count++;
-    if (answer != NULL) {
-        answer->closed = true;
-        answer->error_code = error_code;
-    }
-    return 0;
-}
-
-static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
-{
-    struct peer *peer = user;
-
-    (void)session;
-    if (frame->hd.type == NGHTTP2_GOAWAY)
-        peer->went_away = true;
-    return 0;
-}
-
-static void peer_flush(struct peer *peer)
-{
-    const uint8_t *bytes;
-    ssize_t size;
-
-    while ((size = nghttp2_session_mem_send(peer->session, &bytes)) > 0)
-        client_send(&peer->client, bytes, (size_t)size);
-}
-
-static void peer_connect(struct fixture *f, struct peer *peer)
-{
-    nghttp2_session_callbacks *callbacks;
-
-    *peer = (struct peer){ .client = client_connect(f) };
-    assert_int_equal(nghttp2_session_callbacks_new(&callbacks), 0);
-    nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
-    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
-    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
-    assert_int_equal(nghttp2_session_client_new(&peer->session, callbacks, peer), 0);
-    nghttp2_session_callbacks_del(callbacks);
-    nghttp2_submit_settings(peer->session, NGHTTP2_FLAG_NONE, NULL, 0);
-    peer_flush(peer);
-}
-
-static void peer_close(struct peer *peer)
-{
-    nghttp2_session_del(peer->session);
-    for (size_t i = 0; i < peer->answer_count; i++) {
-        buf_deinit(&peer->answers[i].headers);
-        buf_deinit(&peer->answers[i].body);
-    }
-    client_close(&peer->client);
-}
-
-static ssize_t read_body(nghttp2_session *session, int32_t stream_id, uint8_t *ret_bytes,
-                         size_t size, uint32_t *ret_flags, nghttp2_data_source *source, void *user)
-{
-    struct peer *peer = user;
-
-    (void)session;
-    (void)stream_id;
-    (void)source;
-    if (size > peer->sending.size)
-        size = peer->sending.size;
-    if (size > 0)
-        memcpy(ret_bytes, peer->sending.data, size);
-    if (size > 0)
-        peer->sending = (struct slice){ peer->sending.data + size, peer->sending.size - size };
-    if (peer->sending.size == 0)
-        *ret_flags |= NGHTTP2_DATA_FLAG_EOF;
-    return (ssize_t)size;
-}
-
-static nghttp2_nv nv(const char *name, const char *value)
-{
-    return (nghttp2_nv){ (uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, strlen(name),
-                         strlen(value), NGHTTP2_NV_FLAG_NONE };
-}
-
-/* One request, `extra` a header name and value or NULL; returns its answer-to-be. */
-static struct answer *peer_call(struct peer *peer, const char *path, const char *type,
-                                struct slice body, const char *const extra[2])
-{
-    nghttp2_nv fields[8] = {
-        nv(":method", "POST"), nv(":scheme", "http"),    nv(":authority", "x"),
-        nv(":path", path),     nv("content-type", type), nv("te", "trailers")
-    };
-    nghttp2_data_provider provider = { .read_callback = read_body };
-    size_t count = 6;
-
-    if (extra != NULL)
-        fields[count++] = nv(extra[0], extra[1]);
-    peer->sending = body;
-    int32_t id = nghttp2_submit_request(peer->session, NULL, fields, count, &provider, NULL);
-    assert_true(id > 0 && peer->answer_count < STREAMS_MAX);
-    struct answer *answer = &peer->answers[peer->answer_count++];
-    answer->stream_id = id;
-    peer_flush(peer);
-    return answer;
-}
-
-struct awaited {
-    struct peer *peer;
-    struct answer *answer;
-};
-
-static bool has_come(void *user)
-{
-    struct awaited *awaited = user;
-    struct peer *peer = awaited->peer;
-
-    for (;;) {
-        uint8_t bytes[65536];
-        size_t size = client_take(&peer->client, bytes, sizeof bytes);
-        if (size == 0)
-            break;
-        if (nghttp2_session_mem_recv(peer->session, bytes, size) < 0)
-            return true;
-        peer_flush(peer);
-    }
-    return peer->client.closed || (awaited->answer != NULL && awaited->answer->closed);
-}
-
-static bool peer_await(struct fixture *f, struct peer *peer, struct answer *answer)
-{
-    struct awaited awaited = { peer, answer };
-
-    return loop_run_until(f->loop, has_come, &awaited, FIXTURE_WAIT_MS) &&
-           (answer == NULL || answer->closed);
-}
-
-static bool answer_has(struct answer *answer, const char *line)
-{
-    buf_put_u8(&answer->headers, 0);
-    answer->headers.size--;
-    return strstr((char *)answer->headers.data, line) != NULL;
-}
-
-static bool body_is(const struct answer *answer, struct slice expected)
-{
-    return slice_equal(buf_slice(&answer->body), expected);
-}
 
 static int set_up(void **state)
 {
@@ -274,9 +71,17 @@ static void grpc_errors_are_trailers_only(void **state)
         { PATH_GRANT, "application/grpc", "\0\0\0\0\2\x0A\5", 7, { 0 }, "3" },
         { PATH_GRANT, "application/grpc", "\0\0\0\0\1", 5, { 0 }, "3" },
         { PATH_GRANT, "application/grpc", "\0\0\0\0", 4, { 0 }, "3" },
-        { PATH_GRANT, "application/grpc", "\0\0\0\0\0\0\0\0\0\0", 10, { 0 }, "3" },
-        { PATH_GRANT, "application/grpc", "\1\0\0\0\0", 5, { 0 }, "12" },
-        { PATH_GRANT, "application/grpc", "\0\0\0\0\0", 5, { "grpc-encoding", "gzip" }, "12" },
+        { PATH_GRANT, "application/grpc", "\0\0\0\0\0\0", 6, { 0 }, "3" },
+        { PATH_GRANT, "application/grpc", "\0\0\0\0\0\0\0\0\0\0", 10, { 0 }, "12" },
+        { PATH_GRANT, "application/grpc", "", 0, { 0 }, "12" },
+        { PATH_ENTRIES, "application/grpc", "", 0, { 0 }, "12" },
+        { PATH_GRANT, "application/grpc", "\0\xff\xff\xff\xff", 5, { 0 }, "8" },
+        { PATH_GRANT, "application/grpc", "\1\0\0\0\0", 5, { 0 }, "13" },
+        { PATH_GRANT, "application/grpc", "\1\0\0\0\0", 5, { "grpc-encoding", "identity" }, "13" },
+        { PATH_GRANT, "application/grpc", "\x80\0\0\0\0", 5, { 0 }, "13" },
+        { PATH_GRANT, "application/grpc", "\0\0\0\0\0", 5, { "grpc-encoding", "br" }, "12" },
+        { PATH_GRANT, "application/grpc", "\0\0\0\0\0", 5, { "content-encoding", "gzip" }, "12" },
+        { PATH_GRANT, "application/grpc", "\1\0\0\0\1x", 6, { "grpc-encoding", "gzip" }, "3" },
         { PATH_GRANT, "application/grpc", "\0\0\0\0\0", 5, { "grpc-timeout", "5x" }, "3" },
         { PATH_GRANT, "application/grpc", "\0\0\0\0\0", 5, { "grpc-timeout", "0m" }, "4" },
         { PATH_GRANT, "application/grpc+json", "\0\0\0\0\1x", 6, { 0 }, "3" },
@@ -297,8 +102,82 @@ static void grpc_errors_are_trailers_only(void **state)
         if (!answer_has(answer, line) || !answer_has(answer, "grpc-status-details-bin: "))
             fail_msg("case %zu: %s", i, (char *)answer->headers.data);
         assert_int_equal(answer->body.size, 0);
+        bool lists = answer_has(answer, "grpc-accept-encoding: gzip, identity\n");
+        assert_int_equal(lists, strcmp(cases[i].status, "12") == 0 && cases[i].extra[0] != NULL);
     }
     assert_int_equal(f->requests, 0);
+    peer_close(&peer);
+}
+
+/* gRPC's clients infer a code from these, if no body says another one. */
+static void grpc_is_told_of_types_and_verbs_without_a_body(void **state)
+{
+    static const char *const types[] = { "application/grpc+thrift", "application/grpcx",
+                                         "application/grpc-web-text",
+                                         "application/grpc+json; charset=latin1" };
+    struct fixture *f = *state;
+    struct peer peer;
+
+    fixture_start(f);
+    peer_connect(f, &peer);
+    for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+        struct answer *answer = peer_call(&peer, PATH_GRANT, types[i], BALANCES_ABC, NULL);
+        assert_true(peer_await(f, &peer, answer));
+        assert_true(answer_has(answer, ":status: 415\n"));
+        assert_true(answer_has(answer, "accept-post: "));
+        assert_false(answer_has(answer, "content-type: "));
+        assert_int_equal(answer->body.size, 0);
+    }
+    const nghttp2_nv fields[] = { nv(":method", "DELETE"), nv(":scheme", "http"),
+                                  nv(":authority", "x"), nv(":path", PATH_GRANT),
+                                  nv("content-type", "application/grpc") };
+    struct answer *answer = &peer.answers[peer.answer_count++];
+    answer->stream_id =
+        nghttp2_submit_request(peer.session, NULL, fields, ARRAY_SIZE(fields), NULL, NULL);
+    peer_flush(&peer);
+    assert_true(peer_await(f, &peer, answer));
+    assert_true(answer_has(answer, ":status: 405\n"));
+    assert_true(answer_has(answer, "allow: POST\n"));
+    assert_int_equal(answer->body.size, 0);
+    peer_close(&peer);
+}
+
+/* The call is answered in its protocol, and then its stream ends without an error. */
+static void a_body_that_does_not_come_is_answered(void **state)
+{
+    static const struct {
+        const char *type;
+        const char *line;
+        const char *body;
+    } cases[] = {
+        { "application/grpc", "grpc-status: 4\n", NULL },
+        { "application/grpc-web", ":status: 200\n", "grpc-status: 4\r\n" },
+        { "application/connect+json", ":status: 200\n", "\"code\":\"deadline_exceeded\"" },
+        { "application/json", ":status: 408\n", "\"code\":\"deadline_exceeded\"" },
+    };
+    struct fixture *f = *state;
+    struct peer peer;
+
+    f->config.limits.body_timeout_ms = 200;
+    fixture_start(f);
+    peer_connect(f, &peer);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const nghttp2_nv fields[] = { nv(":method", "POST"), nv(":scheme", "http"),
+                                      nv(":authority", "x"), nv(":path", PATH_GRANT),
+                                      nv("content-type", cases[i].type) };
+        struct answer *answer = &peer.answers[peer.answer_count++];
+        answer->stream_id = nghttp2_submit_headers(peer.session, NGHTTP2_FLAG_NONE, -1, NULL,
+                                                   fields, ARRAY_SIZE(fields), NULL);
+        peer_flush(&peer);
+        assert_true(peer_await(f, &peer, answer));
+        if (!answer_has(answer, cases[i].line))
+            fail_msg("%s: %s", cases[i].type, (char *)answer->headers.data);
+        if (cases[i].body != NULL)
+            assert_non_null(
+                memmem(answer->body.data, answer->body.size, cases[i].body, strlen(cases[i].body)));
+        assert_int_equal(answer->error_code, NGHTTP2_NO_ERROR);
+    }
+    assert_int_equal(rpc_server_stats(f->server)->timeouts, ARRAY_SIZE(cases));
     peer_close(&peer);
 }
 
@@ -323,6 +202,48 @@ static void connect_and_grpc_web_work_over_http_2(void **state)
     assert_true(body_is(web, SLICE_LITERAL("\0\0\0\0\2\x10\3\x80\0\0\0\x10grpc-status: 0\r\n")));
     assert_true(answer_has(web, "content-type: application/grpc-web+proto\n"));
     peer_close(&peer);
+}
+
+/* Both ways, by each message's flag; the trailers say that all is well. */
+static void grpc_messages_may_be_packed(void **state)
+{
+    struct fixture *f = *state;
+    struct gzip gzip = { 0 };
+    struct buf plain = { 0 }, packed = { 0 }, body = { 0 };
+    struct peer peer;
+    const char *why;
+
+    f->keep = true;
+    fixture_start(f);
+    peer_connect(f, &peer);
+    buf_append(&plain, "\x0A\x88\x27", 3);
+    for (int i = 0; i < 5000; i++)
+        buf_put_u8(&plain, 'a');
+    assert_true(gzip_encode(&gzip, buf_slice(&plain), &packed));
+    buf_put_u8(&body, 1);
+    buf_put_u32_be(&body, (uint32_t)packed.size);
+    buf_append(&body, packed.data, packed.size);
+    struct answer *answer = peer_call(&peer, PATH_GRANT, "application/grpc", buf_slice(&body),
+                                      (const char *const[]){ "grpc-encoding", "gzip" });
+    assert_true(fixture_await(f, &f->requests, 1));
+    struct rpc_request *request = f->kept[--f->kept_count];
+    assert_int_equal(strlen(((const Holdfast__V1__GrantRequest *)request->message)->player_id),
+                     5000);
+    assert_true(slice_equal(request->encoded, buf_slice(&plain)));
+    rpc_reply_encoded(request, buf_slice(&plain));
+    assert_true(peer_await(f, &peer, answer));
+    assert_true(answer_has(answer, "grpc-encoding: gzip\n"));
+    assert_true(answer_has(answer, "grpc-status: 0\n"));
+    assert_true(answer->body.size < 200 && answer->body.data[0] == 1);
+    buf_clear(&packed);
+    struct slice bytes = { answer->body.data + 5, answer->body.size - 5 };
+    assert_int_equal(gzip_decode(&gzip, bytes, 10000, &packed, &why), ERR_OK);
+    assert_true(slice_equal(buf_slice(&packed), buf_slice(&plain)));
+    peer_close(&peer);
+    gzip_deinit(&gzip);
+    buf_deinit(&plain);
+    buf_deinit(&packed);
+    buf_deinit(&body);
 }
 
 static void deadline_key_and_trace_reach_the_handler(void **state)
@@ -419,14 +340,13 @@ static void rapid_resets_end_the_connection(void **state)
     f->config.limits.stream_resets_per_s = 1;
     fixture_start(f);
     peer_connect(f, &peer);
-    struct awaited awaited = { &peer, NULL };
     for (; sent < 60 && !peer.client.closed && !peer.went_away; sent++) {
         struct answer *answer =
             peer_call(&peer, PATH_BALANCES, "application/grpc", BALANCES_ABC, NULL);
         nghttp2_submit_rst_stream(peer.session, 0, answer->stream_id, NGHTTP2_CANCEL);
         peer_flush(&peer);
         fixture_settle(f);
-        (void)has_come(&awaited);
+        peer_take(&peer);
     }
     assert_true(peer_await(f, &peer, NULL));
     assert_true(peer.client.closed && peer.went_away);
@@ -562,7 +482,7 @@ static void long_bodies_and_headers_are_refused(void **state)
     assert_true(peer_await(f, &peer, json));
     assert_true(answer_has(json, ":status: 413\n"));
     assert_true(peer_await(f, &peer, grpc));
-    assert_true(answer_has(grpc, "grpc-status: 3\n"));
+    assert_true(answer_has(grpc, "grpc-status: 8\n"));
     assert_true(peer_await(f, &peer, flood));
     memset(value, 'a', sizeof value);
     value[sizeof value - 1] = 0;
@@ -669,6 +589,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(grpc_answers_a_message_and_trailers),
         TEST(grpc_errors_are_trailers_only),
+        TEST(grpc_is_told_of_types_and_verbs_without_a_body),
+        TEST(a_body_that_does_not_come_is_answered),
+        TEST(grpc_messages_may_be_packed),
         TEST(connect_and_grpc_web_work_over_http_2),
         TEST(deadline_key_and_trace_reach_the_handler),
         TEST(a_streams_deadline_is_its_callers_alone),

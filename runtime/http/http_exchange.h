@@ -17,6 +17,9 @@
 struct http_conn;
 struct http_server;
 
+#define HTTP_HEADERS_SAVED                                                                         \
+    2u /* Of a head that could not be taken: what its answer needs to know. */
+
 struct http_field {
     struct slice name; /* Lower case. */
     struct slice value;
@@ -48,6 +51,7 @@ struct http_exchange {
     bool old;       /* HTTP/1.0: no chunks.                                             */
     bool blocked;   /* A stream that waits for on_writable.                             */
     bool only_head; /* HEAD: the answer has no body.                                    */
+    bool late;      /* HTTP/2: refused since its body did not come; its stream must end. */
     void *user;     /* The handlers' own.                                               */
 
     /* Below: kept when the exchange is used again. */
@@ -55,7 +59,7 @@ struct http_exchange {
     struct buf body;
     struct buf out;      /* Answer bytes not yet with the connection. */
     struct buf trailers; /* HTTP/2: name NUL value NUL ...            */
-    struct http_field headers[HTTP_HEADERS_MAX];
+    struct http_field headers[HTTP_HEADERS_MAX + HTTP_HEADERS_SAVED];
 };
 
 struct http_answer {
@@ -84,6 +88,8 @@ struct http_handlers {
                        const struct http_refusal *refusal);
     void (*on_cancel)(void *user, struct http_exchange *exchange);
     void (*on_writable)(void *user, struct http_exchange *exchange);
+    /* How many bytes this request's body may have beyond body_bytes_max. Asked only then. */
+    size_t (*body_extra)(void *user, const struct http_exchange *exchange);
     void *user;
 };
 

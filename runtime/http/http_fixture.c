@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -233,4 +234,53 @@ void put_post(struct buf *out, const char *path, const char *json)
                "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
                "Content-Length: %zu\r\n\r\n%s",
                path, strlen(json), json);
+}
+
+struct told fixture_ask_raw(struct fixture *fixture, struct slice bytes)
+{
+    struct told told = { .client = client_connect(fixture) };
+
+    client_send(&told.client, bytes.data, bytes.size);
+    CHECK(client_await_close(fixture, &told.client));
+    const char *head = client_text(&told.client);
+    const char *end = strstr(head, "\r\n\r\n");
+    told.head = head;
+    if (end == NULL || strncmp(head, "HTTP/1.1 ", 9) != 0)
+        return told;
+    told.status = (unsigned)strtoul(head + 9, NULL, 10);
+    size_t at = (size_t)(end - head) + 4;
+    told.client.in.data[at - 1] = 0; /* The head ends as text. */
+    told.body = (struct slice){ told.client.in.data + at, told.client.in.size - at };
+    return told;
+}
+
+struct told fixture_ask(struct fixture *fixture, const struct asked *asked)
+{
+    struct buf out = { 0 };
+
+    buf_printf(&out, "%s %s HTTP/1.0\r\nContent-Length: %zu\r\n",
+               asked->verb != NULL ? asked->verb : "POST", asked->path, asked->body.size);
+    if (asked->type != NULL)
+        buf_printf(&out, "Content-Type: %s\r\n", asked->type);
+    buf_printf(&out, "%s\r\n", asked->headers != NULL ? asked->headers : "");
+    buf_append(&out, asked->body.data, asked->body.size);
+    struct told told = fixture_ask_raw(fixture, buf_slice(&out));
+    buf_deinit(&out);
+    return told;
+}
+
+bool told_has(const struct told *told, const char *line)
+{
+    return strstr(told->head, line) != NULL;
+}
+
+bool told_body_has(const struct told *told, const char *text)
+{
+    return told->body.size > 0 &&
+           memmem(told->body.data, told->body.size, text, strlen(text)) != NULL;
+}
+
+void told_deinit(struct told *told)
+{
+    client_close(&told->client);
 }

@@ -57,6 +57,27 @@ bool fixture_await(struct fixture *fixture, const unsigned *counter, unsigned va
 /* Runs the loop until nothing more can come of what was sent: a call on a second connection was
  * answered. */
 void fixture_settle(struct fixture *fixture);
+/* One request over HTTP/1.1 and all of its answer. */
+struct asked {
+    const char *verb; /* NULL: POST.    */
+    const char *path;
+    const char *type;    /* NULL: no Content-Type. */
+    const char *headers; /* "name: value\r\n" each; NULL: none. */
+    struct slice body;
+};
+struct told {
+    struct client client;
+    unsigned status;
+    const char *head; /* All of it, as text. */
+    struct slice body;
+};
+/* On a connection of its own, which ends with it. HTTP/1.0, so that streams come without chunks. */
+struct told fixture_ask(struct fixture *fixture, const struct asked *asked);
+/* The same for bytes as they are. */
+struct told fixture_ask_raw(struct fixture *fixture, struct slice bytes);
+bool told_has(const struct told *told, const char *line);
+bool told_body_has(const struct told *told, const char *text);
+void told_deinit(struct told *told);
 /* What came, as text. */
 const char *client_text(struct client *client);
 /* Appends a POST of JSON to `path` as HTTP/1.1. */

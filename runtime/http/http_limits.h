@@ -15,7 +15,7 @@
     X(connections_max,         10000, "connections; more are closed at once")                  \
     X(header_bytes_max,        16384, "request line and headers of one request")               \
     X(headers_max,                64, "headers of one request")                                \
-    X(body_bytes_max,        4194304, "body of one request")                                   \
+    X(body_bytes_max,        4194304, "message of one request, as sent and unpacked")          \
     X(buffered_bytes_max, 268435456, "bodies being received, all connections together")        \
     X(pipeline_max,               64, "HTTP/1.1 requests read ahead on one connection")        \
     X(streams_max,               256, "HTTP/2 streams on one connection")                      \

@@ -349,6 +349,15 @@ void http_exchange_free(struct http_exchange *exchange)
     server->free_count++;
 }
 
+bool http_body_fits(const struct http_exchange *exchange, uint64_t size)
+{
+    const struct http_server_config *config = &exchange->server->config;
+    uint64_t limit = config->limits.body_bytes_max;
+
+    return size <= limit ||
+           size <= limit + config->handlers.body_extra(config->handlers.user, exchange);
+}
+
 bool http_body_append(struct http_exchange *exchange, struct slice bytes)
 {
     struct http_server *server = exchange->server;
@@ -357,5 +366,19 @@ bool http_body_append(struct http_exchange *exchange, struct slice bytes)
         return false;
     server->stats.buffered_bytes += bytes.size;
     buf_append(&exchange->body, bytes.data, bytes.size);
+    return true;
+}
+
+bool http_body_swap(struct http_exchange *exchange, struct buf *other)
+{
+    struct http_server *server = exchange->server;
+    uint64_t others = server->stats.buffered_bytes - exchange->body.size;
+    struct buf body = *other;
+
+    if (others + body.size > server->config.limits.buffered_bytes_max)
+        return false;
+    server->stats.buffered_bytes = others + body.size;
+    *other = exchange->body;
+    exchange->body = body;
     return true;
 }

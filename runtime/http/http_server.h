@@ -67,7 +67,12 @@ void http_server_mark_dirty(struct http_server *server, struct http_conn *conn);
 struct http_exchange *http_exchange_new(struct http_conn *conn);
 /* Back to the free list. Not in any connection's list any more. */
 void http_exchange_free(struct http_exchange *exchange);
+/* Whether a body of so many bytes is within its limit. The head is known. */
+bool http_body_fits(const struct http_exchange *exchange, uint64_t size);
 /* False: buffered_bytes_max would be passed; nothing was added. */
 bool http_body_append(struct http_exchange *exchange, struct slice bytes);
+/* Gives the body another content; `other` has the old one then. False: buffered_bytes_max would be
+ * passed; nothing was changed. */
+bool http_body_swap(struct http_exchange *exchange, struct buf *other);
 
 #endif

@@ -6,12 +6,13 @@
 #include "runtime/codec/proto_codec.h"
 #include "runtime/http/rpc_call.h"
 #include "runtime/http/rpc_header.h"
+#include "runtime/http/rpc_message.h"
 #include "runtime/http/rpc_status.h"
 
-#define FIELDS_MAX        12u
-#define ENVELOPE_SIZE     5u
-#define FLAG_CONNECT_END  0x02u /* Connect: the last envelope, JSON.             */
-#define FLAG_WEB_TRAILERS 0x80u /* gRPC-Web: trailers in the body's last frame.  */
+#define FIELDS_MAX     12u
+#define PACK_BYTES_MIN 1024u    /* A shorter message is not worth the work.            */
+#define KEPT_BYTES_MAX 1048576u /* A larger buffer is given back once it is empty.    */
+#define ENCODINGS      "gzip, identity"
 
 struct fields {
     struct http_field list[FIELDS_MAX];
@@ -43,7 +44,8 @@ static void add_cors(struct fields *fields, const struct rpc_call *call)
         return;
     add(fields, "access-control-allow-origin", origin);
     add_text(fields, "access-control-expose-headers",
-             "grpc-status, grpc-message, grpc-status-details-bin, retry-after");
+             "grpc-status, grpc-message, grpc-status-details-bin, retry-after, content-encoding, "
+             "grpc-encoding, connect-content-encoding");
 }
 
 static bool has_envelopes(const struct rpc_call *call)
@@ -68,8 +70,8 @@ static struct buf *payload_start(struct rpc_call *call)
 
     buf_clear(scratch);
     if (has_envelopes(call)) {
-        memset(buf_reserve(scratch, ENVELOPE_SIZE), 0, ENVELOPE_SIZE);
-        scratch->size += ENVELOPE_SIZE;
+        memset(buf_reserve(scratch, RPC_ENVELOPE_BYTES), 0, RPC_ENVELOPE_BYTES);
+        scratch->size += RPC_ENVELOPE_BYTES;
     }
     return scratch;
 }
@@ -77,7 +79,7 @@ static struct buf *payload_start(struct rpc_call *call)
 /* Fills in the envelope that begins at `from`. */
 static void envelope_finish(struct buf *scratch, size_t from, uint8_t flags)
 {
-    size_t size = scratch->size - from - ENVELOPE_SIZE;
+    size_t size = scratch->size - from - RPC_ENVELOPE_BYTES;
     uint8_t *at = scratch->data + from;
 
     at[0] = flags;
@@ -91,8 +93,8 @@ static size_t envelope_start(struct buf *scratch)
 {
     size_t from = scratch->size;
 
-    memset(buf_reserve(scratch, ENVELOPE_SIZE), 0, ENVELOPE_SIZE);
-    scratch->size += ENVELOPE_SIZE;
+    memset(buf_reserve(scratch, RPC_ENVELOPE_BYTES), 0, RPC_ENVELOPE_BYTES);
+    scratch->size += RPC_ENVELOPE_BYTES;
     return from;
 }
 
@@ -102,8 +104,38 @@ static void payload_put(struct rpc_call *call, const ProtobufCMessage *message, 
         json_encode(&call->server->codec, message, scratch);
     else
         proto_encode(message, scratch);
+}
+
+/* Packs the message in `scratch` if that makes it smaller. */
+static bool payload_pack(struct rpc_call *call, struct buf *scratch)
+{
+    struct rpc_server *server = call->server;
+    size_t from = has_envelopes(call) ? RPC_ENVELOPE_BYTES : 0;
+    struct slice plain = { scratch->data + from, scratch->size - from };
+
+    buf_clear(&server->packed);
+    if (!gzip_encode(&server->gzip, plain, &server->packed))
+        return false;
+    memcpy(scratch->data + from, server->packed.data, server->packed.size);
+    scratch->size = from + server->packed.size;
+    if (server->packed.capacity > KEPT_BYTES_MAX)
+        buf_deinit(&server->packed);
+    return true;
+}
+
+/* Whether the message in `scratch` was packed, which its envelope says, too. */
+static bool payload_finish(struct rpc_call *call, struct buf *scratch, bool may_pack)
+{
+    bool packed = may_pack && payload_pack(call, scratch);
+
     if (has_envelopes(call))
-        envelope_finish(scratch, 0, 0);
+        envelope_finish(scratch, 0, packed ? RPC_FLAG_PACKED : 0);
+    return packed;
+}
+
+static bool is_worth_packing(const struct rpc_call *call, const struct buf *scratch)
+{
+    return scratch->size > PACK_BYTES_MIN + (has_envelopes(call) ? RPC_ENVELOPE_BYTES : 0);
 }
 
 static void put_web_trailers(struct buf *scratch, const Holdfast__V1__ErrorDetail *detail)
@@ -123,7 +155,7 @@ static void put_web_trailers(struct buf *scratch, const Holdfast__V1__ErrorDetai
         buf_printf(scratch, "\r\n");
         buf_deinit(&status);
     }
-    envelope_finish(scratch, from, FLAG_WEB_TRAILERS);
+    envelope_finish(scratch, from, RPC_FLAG_WEB_TRAILERS);
 }
 
 static void put_connect_end(struct rpc_call *call, struct buf *scratch,
@@ -135,10 +167,10 @@ static void put_connect_end(struct rpc_call *call, struct buf *scratch,
         buf_printf(scratch, "{}");
     } else {
         buf_printf(scratch, "{\"error\":");
-        rpc_error_json(call->server, detail, scratch);
+        rpc_error_json(call->server, rpc_status_get(detail->code)->connect, detail, scratch);
         buf_printf(scratch, "}");
     }
-    envelope_finish(scratch, from, FLAG_CONNECT_END);
+    envelope_finish(scratch, from, RPC_FLAG_CONNECT_END);
 }
 
 /* ---- success ---- */
@@ -149,6 +181,12 @@ static void add_head(struct fields *fields, const struct rpc_call *call)
     add_cors(fields, call);
 }
 
+static void add_packed(struct fields *fields, const struct rpc_call *call)
+{
+    add_text(fields, rpc_message_encoding_header(call->request.protocol), "gzip");
+}
+
+/* The message is in the scratch buffer. */
 static void send_unary(struct rpc_call *call)
 {
     static const struct http_field ok = { .name = { (const uint8_t *)"grpc-status", 11 },
@@ -158,6 +196,9 @@ static void send_unary(struct rpc_call *call)
     struct http_answer answer = { .status = 200 };
 
     add_head(&fields, call);
+    if (payload_finish(call, scratch,
+                       is_worth_packing(call, scratch) && rpc_message_may_pack(call)))
+        add_packed(&fields, call);
     if (call->request.protocol == RPC_GRPC) {
         answer.trailers = &ok;
         answer.trailer_count = 1;
@@ -183,8 +224,6 @@ void rpc_answer_bytes(struct rpc_call *call, struct slice bytes)
     struct buf *scratch = payload_start(call);
 
     buf_append(scratch, bytes.data, bytes.size);
-    if (has_envelopes(call))
-        envelope_finish(scratch, 0, 0);
     send_unary(call);
 }
 
@@ -199,6 +238,23 @@ static void add_retry_after(struct fields *fields, const Holdfast__V1__ErrorDeta
     add_text(fields, "retry-after", fields->retry_after);
 }
 
+/* After a request in an encoding that is not ours. */
+static void add_accepted(struct fields *fields, const struct rpc_call *call)
+{
+    if (call->unknown_encoding)
+        add_text(fields, rpc_message_accept_header(call->request.protocol), ENCODINGS);
+}
+
+/* What HTTP's own statuses say, they say alone: any code would read as ours. Clients infer
+ * "unknown" from them (Connect, "HTTP to Error Code"). */
+static void add_allowed(struct fields *fields, unsigned status)
+{
+    if (status == 405)
+        add_text(fields, "allow", "POST");
+    if (status == 415)
+        add_text(fields, "accept-post", RPC_CONTENT_TYPES);
+}
+
 static void fail_connect(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail,
                          unsigned http_status)
 {
@@ -208,16 +264,15 @@ static void fail_connect(struct rpc_call *call, const Holdfast__V1__ErrorDetail 
 
     if (http_status == 0)
         answer.status = rpc_status_get(detail->code)->http;
+    const char *code = answer.status == 405 || answer.status == 415
+                           ? "unknown"
+                           : rpc_status_get(detail->code)->connect;
     buf_clear(scratch);
-    rpc_error_json(call->server, detail, scratch);
+    rpc_error_json(call->server, code, detail, scratch);
     add_text(&fields, "content-type", "application/json");
     add_retry_after(&fields, detail);
-    if (answer.status == 405)
-        add_text(&fields, "allow", "POST");
-    if (answer.status == 415)
-        add_text(&fields, "accept-post",
-                 "application/json, application/proto, application/connect+json, "
-                 "application/connect+proto, application/grpc, application/grpc-web");
+    add_allowed(&fields, answer.status);
+    add_accepted(&fields, call);
     add_cors(&fields, call);
     answer.headers = fields.list;
     answer.header_count = fields.count;
@@ -245,16 +300,35 @@ static void add_grpc_status(struct fields *fields, struct rpc_server *server,
         (struct slice){ scratch->data + message_size, scratch->size - message_size });
 }
 
-static void fail_grpc(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail)
+/* Trailers only: all is in the head. */
+static void fail_grpc(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail,
+                      unsigned http_status)
 {
     struct fields fields = { .count = 0 };
     char status[4];
 
     add_head(&fields, call);
     add_grpc_status(&fields, call->server, detail, status);
-    if (detail->code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNIMPLEMENTED)
-        add_text(&fields, "grpc-accept-encoding", "identity");
-    struct http_answer answer = { .status = 200,
+    add_accepted(&fields, call);
+    struct http_answer answer = { .status = http_status,
+                                  .headers = fields.list,
+                                  .header_count = fields.count };
+    end(call, &answer);
+}
+
+void rpc_answer_bare(struct rpc_call *call, unsigned status,
+                     const Holdfast__V1__ErrorDetail *detail)
+{
+    struct fields fields = { .count = 0 };
+
+    call->server->http.stats.requests_failed++;
+    if (detail != NULL) {
+        fail_grpc(call, detail, status);
+        return;
+    }
+    add_allowed(&fields, status);
+    add_cors(&fields, call);
+    struct http_answer answer = { .status = status,
                                   .headers = fields.list,
                                   .header_count = fields.count };
     end(call, &answer);
@@ -272,6 +346,7 @@ static void fail_in_body(struct rpc_call *call, const Holdfast__V1__ErrorDetail 
     else
         put_connect_end(call, scratch, detail);
     add_head(&fields, call);
+    add_accepted(&fields, call);
     struct http_answer answer = { .status = 200,
                                   .headers = fields.list,
                                   .header_count = fields.count,
@@ -292,7 +367,7 @@ void rpc_answer_error(struct rpc_call *call, const Holdfast__V1__ErrorDetail *de
         fail_connect(call, detail, http_status);
         return;
     case RPC_GRPC:
-        fail_grpc(call, detail);
+        fail_grpc(call, detail, 200);
         return;
     case RPC_CONNECT_STREAM:
     case RPC_GRPC_WEB:
@@ -308,6 +383,9 @@ static void stream_begin(struct rpc_call *call)
     struct fields fields = { .count = 0 };
 
     add_head(&fields, call);
+    call->packs = rpc_message_may_pack(call);
+    if (call->packs)
+        add_packed(&fields, call);
     struct http_answer answer = { .status = 200,
                                   .headers = fields.list,
                                   .header_count = fields.count };
@@ -322,6 +400,7 @@ bool rpc_answer_stream_send(struct rpc_call *call, const ProtobufCMessage *messa
     if (!call->begun)
         stream_begin(call);
     payload_put(call, message, scratch);
+    (void)payload_finish(call, scratch, call->packs && is_worth_packing(call, scratch));
     return http_answer_send(call->exchange, buf_slice(scratch));
 }
 
@@ -357,6 +436,8 @@ void rpc_answer_plain(struct rpc_call *call, unsigned status, const char *conten
     struct fields fields = { .count = 0 };
 
     add_text(&fields, "content-type", content_type);
+    add_allowed(&fields, status);
+    add_cors(&fields, call);
     struct http_answer answer = { .status = status,
                                   .headers = fields.list,
                                   .header_count = fields.count,
@@ -373,8 +454,10 @@ void rpc_answer_preflight(struct rpc_call *call)
     if (rpc_origin_allowed(call->server->cors_origins, origin)) {
         add_text(&fields, "access-control-allow-methods", "POST");
         add_text(&fields, "access-control-allow-headers",
-                 "authorization, content-type, connect-protocol-version, connect-timeout-ms, "
-                 "grpc-timeout, traceparent, x-grpc-web, x-user-agent");
+                 "authorization, content-type, content-encoding, connect-protocol-version, "
+                 "connect-timeout-ms, connect-content-encoding, connect-accept-encoding, "
+                 "grpc-timeout, grpc-encoding, grpc-accept-encoding, traceparent, x-grpc-web, "
+                 "x-user-agent");
         add_text(&fields, "access-control-max-age", "7200");
     }
     struct http_answer answer = { .status = 204,

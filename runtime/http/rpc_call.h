@@ -1,15 +1,24 @@
 /*
- * rpc_call: the inside of rpc_server, shared by the files that read calls (rpc_server.c) and that
- * write answers (rpc_answer.c). Private to runtime/http.
+ * rpc_call: the inside of rpc_server, shared by the files that read calls (rpc_server.c,
+ * rpc_message.c), that refuse them (rpc_refusal.c) and that write answers (rpc_answer.c). Private
+ * to runtime/http.
  */
 #ifndef RUNTIME_HTTP_RPC_CALL_H
 #define RUNTIME_HTTP_RPC_CALL_H
 
+#include "runtime/codec/gzip.h"
 #include "runtime/codec/json_codec.h"
 #include "runtime/http/http_server.h"
 #include "runtime/http/rpc_server.h"
 
-#define RPC_METHOD_SLOTS 256u
+#define RPC_METHOD_SLOTS      256u
+#define RPC_THROTTLE_RETRY_MS 1000u
+
+/* An envelope: u8 flags, u32 big-endian size of what follows it. */
+#define RPC_ENVELOPE_BYTES    5u
+#define RPC_FLAG_PACKED       0x01u /* Compressed as the header of the encoding says. */
+#define RPC_FLAG_CONNECT_END  0x02u /* Connect: the last one, JSON. */
+#define RPC_FLAG_WEB_TRAILERS 0x80u /* gRPC-Web: the trailers, in the last one. */
 
 struct rpc_call {
     struct rpc_request request;
@@ -17,9 +26,13 @@ struct rpc_call {
     struct http_exchange *exchange;
     struct arena arena;
     struct rpc_call *next_free;
-    bool admitted; /* With the handlers, and counted. */
-    bool streams;  /* Its method answers with a stream. */
-    bool begun;    /* The stream's head was sent. */
+    bool admitted;         /* With the handlers, and counted.                      */
+    bool streams;          /* Its method answers with a stream.                    */
+    bool begun;            /* The stream's head was sent.                          */
+    bool packed;           /* The request's message may be compressed.             */
+    bool packed_whole;     /* gRPC-Web: its body is, as a whole.                   */
+    bool packs;            /* The stream's messages may be compressed.             */
+    bool unknown_encoding; /* Refused for it: the answer says which ones there are. */
 };
 
 struct rpc_server {
@@ -29,6 +42,9 @@ struct rpc_server {
     struct json_codec codec;
     struct buf scratch; /* Of the answer being written. */
     struct buf details; /* Of the error being written. */
+    struct gzip gzip;
+    struct buf unpacked; /* Of the message being read. */
+    struct buf packed;   /* Of the answer being written. */
     struct rpc_call *free_calls;
     size_t free_count;
     const struct method_info *methods[RPC_METHOD_SLOTS]; /* Public ones, by hash of the name. */
@@ -43,6 +59,10 @@ void rpc_answer_error(struct rpc_call *call, const Holdfast__V1__ErrorDetail *de
                       unsigned http_status);
 bool rpc_answer_stream_send(struct rpc_call *call, const ProtobufCMessage *message);
 void rpc_answer_stream_end(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail);
+/* An error of HTTP itself, as gRPC's clients read it: no body, and with `detail` in the headers
+ * (may be NULL). */
+void rpc_answer_bare(struct rpc_call *call, unsigned status,
+                     const Holdfast__V1__ErrorDetail *detail);
 /* A plain HTTP answer. */
 void rpc_answer_plain(struct rpc_call *call, unsigned status, const char *content_type,
                       const char *body);
@@ -50,12 +70,13 @@ void rpc_answer_plain(struct rpc_call *call, unsigned status, const char *conten
 void rpc_answer_preflight(struct rpc_call *call);
 
 /* ---- rpc_error.c: bodies of errors ---- */
-/* {"code":..., "message":..., "details":[...]} */
-void rpc_error_json(struct rpc_server *server, const Holdfast__V1__ErrorDetail *detail,
-                    struct buf *out);
+/* {"code":..., "message":..., "details":[...]}, with Connect's name of the code. */
+void rpc_error_json(struct rpc_server *server, const char *code,
+                    const Holdfast__V1__ErrorDetail *detail, struct buf *out);
 /* google.rpc.Status */
 void rpc_error_status(const Holdfast__V1__ErrorDetail *detail, struct buf *out);
 
+struct rpc_call *rpc_call_new(struct rpc_server *server, struct http_exchange *exchange);
 /* Resets the call and gives it back. */
 void rpc_call_release(struct rpc_call *call);
 

@@ -27,13 +27,13 @@ static void put_json_message(struct rpc_server *server, const char *text, struct
     out->size -= 2;
 }
 
-void rpc_error_json(struct rpc_server *server, const Holdfast__V1__ErrorDetail *detail,
-                    struct buf *out)
+void rpc_error_json(struct rpc_server *server, const char *code,
+                    const Holdfast__V1__ErrorDetail *detail, struct buf *out)
 {
     struct buf *bytes = &server->details;
 
     put_text(out, "{\"code\":\"");
-    put_text(out, rpc_status_get(detail->code)->connect);
+    put_text(out, code);
     put_text(out, "\"");
     if (detail->message != NULL && detail->message[0] != 0) {
         put_text(out, ",");

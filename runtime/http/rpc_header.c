@@ -22,22 +22,98 @@ static const struct {
     { "application/grpc-web", RPC_GRPC_WEB, false },
 };
 
+static struct slice trimmed(struct slice text)
+{
+    while (text.size > 0 && (text.data[0] == ' ' || text.data[0] == '\t'))
+        text = (struct slice){ text.data + 1, text.size - 1 };
+    while (text.size > 0 && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t'))
+        text.size--;
+    return text;
+}
+
+/* Takes what stands in front of the next `separator`, trimmed; *list is the rest. */
+static struct slice take_item(struct slice *list, char separator)
+{
+    const uint8_t *end = list->size > 0 ? memchr(list->data, separator, list->size) : NULL;
+    struct slice item = *list;
+
+    if (end == NULL) {
+        *list = (struct slice){ 0 };
+        return trimmed(item);
+    }
+    item.size = (size_t)(end - item.data);
+    *list = (struct slice){ end + 1, list->size - item.size - 1 };
+    return trimmed(item);
+}
+
+/* "name=value" or "name=\"value\"". */
+static bool parameter_is(struct slice parameter, const char *name, struct slice *ret_value)
+{
+    struct slice value = parameter;
+
+    if (!http_text_equal(take_item(&value, '='), name))
+        return false;
+    value = trimmed(value);
+    if (value.size >= 2 && value.data[0] == '"' && value.data[value.size - 1] == '"')
+        value = (struct slice){ value.data + 1, value.size - 2 };
+    *ret_value = value;
+    return true;
+}
+
+static bool charset_is_utf8(struct slice parameters)
+{
+    while (parameters.size > 0) {
+        struct slice charset;
+        if (parameter_is(take_item(&parameters, ';'), "charset", &charset) &&
+            !http_text_equal(charset, "utf-8") && !http_text_equal(charset, "utf8"))
+            return false;
+    }
+    return true;
+}
+
 bool rpc_content_type_parse(struct slice value, enum rpc_protocol *ret_protocol, bool *ret_json)
 {
-    const uint8_t *end = value.size > 0 ? memchr(value.data, ';', value.size) : NULL;
+    struct slice type = take_item(&value, ';');
 
-    if (end != NULL)
-        value.size = (size_t)(end - value.data);
-    while (value.size > 0 && value.data[value.size - 1] == ' ')
-        value.size--;
     for (size_t i = 0; i < ARRAY_SIZE(content_types); i++) {
-        if (!http_text_equal(value, content_types[i].name))
+        if (!http_text_equal(type, content_types[i].name))
             continue;
         *ret_protocol = content_types[i].protocol;
         *ret_json = content_types[i].json;
-        return true;
+        return !content_types[i].json || charset_is_utf8(value);
     }
     return false;
+}
+
+static bool begins(struct slice text, const char *prefix)
+{
+    size_t size = strlen(prefix);
+
+    return text.size >= size && http_text_equal((struct slice){ text.data, size }, prefix);
+}
+
+enum rpc_protocol rpc_content_type_family(struct slice value)
+{
+    if (begins(value, "application/grpc-web"))
+        return RPC_GRPC_WEB;
+    return begins(value, "application/grpc") ? RPC_GRPC : RPC_CONNECT;
+}
+
+bool rpc_content_type_is_ours(struct slice value)
+{
+    static const char *const prefixes[] = { "application/grpc", "application/connect+",
+                                            "application/json", "application/proto" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+        if (begins(value, prefixes[i]))
+            return true;
+    }
+    return false;
+}
+
+bool rpc_is_connect(enum rpc_protocol protocol)
+{
+    return protocol == RPC_CONNECT || protocol == RPC_CONNECT_STREAM;
 }
 
 const char *rpc_content_type(enum rpc_protocol protocol, bool json)
@@ -97,6 +173,66 @@ bool rpc_grpc_timeout_parse(struct slice value, uint64_t *ret_ms)
     default:
         return false;
     }
+}
+
+bool rpc_encoding_is_gzip(struct slice value)
+{
+    return http_text_equal(value, "gzip") || http_text_equal(value, "x-gzip");
+}
+
+/* "0.5" as 500; what is malformed is 0, as not wanted. */
+static unsigned weight_parse(struct slice text)
+{
+    unsigned weight = 0;
+
+    if (text.size == 0 || text.size > 5 || (text.size > 1 && text.data[1] != '.') ||
+        (text.data[0] != '0' && text.data[0] != '1'))
+        return 0;
+    weight = text.data[0] == '1' ? 1000 : 0;
+    for (size_t i = 2, unit = 100; i < text.size; i++, unit /= 10) {
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return 0;
+        weight += (unsigned)(unit * (size_t)(text.data[i] - '0'));
+    }
+    return weight <= 1000 ? weight : 0;
+}
+
+/* Of one item: its name, and its weight in thousandths. */
+static struct slice weighted_parse(struct slice item, unsigned *ret_weight)
+{
+    struct slice name = take_item(&item, ';');
+    struct slice weight;
+
+    *ret_weight = 1000;
+    while (item.size > 0) {
+        if (parameter_is(take_item(&item, ';'), "q", &weight))
+            *ret_weight = weight_parse(weight);
+    }
+    return name;
+}
+
+bool rpc_accepts_gzip(struct slice list)
+{
+    unsigned gzip = 0, any = 0, identity = 0;
+    bool named = false, weighed = false;
+
+    while (list.size > 0) {
+        unsigned weight;
+        struct slice name = weighted_parse(take_item(&list, ','), &weight);
+        if (rpc_encoding_is_gzip(name)) {
+            gzip = weight;
+            named = true;
+        } else if (http_text_equal(name, "*")) {
+            any = weight;
+        } else if (http_text_equal(name, "identity")) {
+            identity = weight;
+        }
+        weighed = weighed || weight != 1000;
+    }
+    if (!named)
+        gzip = any;
+    /* Without weights the order is said to count, and identity to be last wherever it stands. */
+    return gzip > 0 && (!weighed || gzip >= identity);
 }
 
 struct slice rpc_bearer_parse(struct slice authorization)

@@ -5,8 +5,19 @@
 
 #include "runtime/http/rpc_server.h"
 
-/* The protocol and encoding that a Content-Type asks for. False: none of ours. */
+/* What we take, for answers that refuse something else. */
+#define RPC_CONTENT_TYPES                                                                          \
+    "application/json, application/proto, application/connect+json, application/connect+proto, "   \
+    "application/grpc, application/grpc-web"
+
+/* The protocol and encoding that a Content-Type asks for. False: none of ours, or JSON that is not
+ * UTF-8. */
 bool rpc_content_type_parse(struct slice value, enum rpc_protocol *ret_protocol, bool *ret_json);
+/* RPC_GRPC or RPC_GRPC_WEB for any Content-Type of theirs, known or not; else RPC_CONNECT. */
+enum rpc_protocol rpc_content_type_family(struct slice value);
+/* One of Connect, gRPC or gRPC-Web, whether or not we know what comes behind "+" or ";". */
+bool rpc_content_type_is_ours(struct slice value);
+bool rpc_is_connect(enum rpc_protocol protocol);
 /* The Content-Type of answers. */
 const char *rpc_content_type(enum rpc_protocol protocol, bool json);
 
@@ -14,6 +25,12 @@ const char *rpc_content_type(enum rpc_protocol protocol, bool json);
 bool rpc_connect_timeout_parse(struct slice value, uint64_t *ret_ms);
 /* grpc-timeout: 1 to 8 digits and a unit of H M S m u n; rounded up to milliseconds. */
 bool rpc_grpc_timeout_parse(struct slice value, uint64_t *ret_ms);
+/* "gzip", or its old name "x-gzip". */
+bool rpc_encoding_is_gzip(struct slice value);
+/* Accept-Encoding and its like (RFC 9110 section 12.5.3): whether gzip is in the list, by name or
+ * by
+ * "*", and not less welcome than identity is said to be. */
+bool rpc_accepts_gzip(struct slice list);
 /* What follows "Bearer "; empty when it is another scheme. */
 struct slice rpc_bearer_parse(struct slice authorization);
 /* Whether `origin` is in the comma-separated list, or the list is "*". NULL allows none. */

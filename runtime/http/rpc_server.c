@@ -10,18 +10,19 @@
 #include "runtime/http/http_conn.h"
 #include "runtime/http/rpc_call.h"
 #include "runtime/http/rpc_header.h"
+#include "runtime/http/rpc_message.h"
+#include "runtime/http/rpc_refusal.h"
 
-#define FREE_CALLS_MAX    1024u
-#define ENVELOPE_SIZE     5u
-#define THROTTLE_RETRY_MS 1000u
-#define REPLY_MEMORY_MAX  (256u << 20) /* A node's answer is trusted more than a request. */
-#define HEALTH_CHECK      "grpc.health.v1.Health/Check"
+#define FREE_CALLS_MAX   1024u
+#define HEALTH_BYTES_MAX 4096u        /* Unpacked: anybody may ask. */
+#define REPLY_MEMORY_MAX (256u << 20) /* A node's answer is trusted more than a request. */
+#define HEALTH_CHECK     "grpc.health.v1.Health/Check"
 
 #define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 /* ---- calls ---- */
 
-static struct rpc_call *call_new(struct rpc_server *server, struct http_exchange *exchange)
+struct rpc_call *rpc_call_new(struct rpc_server *server, struct http_exchange *exchange)
 {
     struct rpc_call *call = server->free_calls;
 
@@ -61,26 +62,7 @@ void rpc_call_release(struct rpc_call *call)
 static void fail(struct rpc_call *call, Holdfast__V1__ErrorCode code, const char *message,
                  unsigned http_status)
 {
-    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
-
-    detail.code = code;
-    detail.message = (char *)(uintptr_t)message;
-    rpc_answer_error(call, &detail, http_status);
-}
-
-static void fail_field(struct rpc_call *call, const char *field, const char *limit,
-                       struct slice value)
-{
-    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
-
-    if (value.size > 64)
-        value.size = 64;
-    detail.code = CODE(INVALID_ARGUMENT);
-    detail.message = arena_printf(&call->arena, "malformed %s", field);
-    detail.field = (char *)(uintptr_t)field;
-    detail.limit = (char *)(uintptr_t)limit;
-    detail.value = (char *)(uintptr_t)arena_copy(&call->arena, value).data;
-    rpc_answer_error(call, &detail, 0);
+    rpc_refuse(call, code, message, http_status);
 }
 
 /* ---- headers of a call ---- */
@@ -89,8 +71,7 @@ static void fail_field(struct rpc_call *call, const char *field, const char *lim
 static bool read_timeout(struct rpc_call *call)
 {
     const struct http_limits *limits = &call->server->http.config.limits;
-    bool is_connect =
-        call->request.protocol == RPC_CONNECT || call->request.protocol == RPC_CONNECT_STREAM;
+    bool is_connect = rpc_is_connect(call->request.protocol);
     const char *name = is_connect ? "connect-timeout-ms" : "grpc-timeout";
     struct slice value = http_header_find(call->exchange, name);
     uint64_t timeout_ms = limits->deadline_default_ms;
@@ -102,8 +83,8 @@ static bool read_timeout(struct rpc_call *call)
     if (value.size > 0) {
         if (!(is_connect ? rpc_connect_timeout_parse(value, &timeout_ms)
                          : rpc_grpc_timeout_parse(value, &timeout_ms))) {
-            fail_field(call, name, is_connect ? "1 to 10 digits" : "1 to 8 digits and a unit",
-                       value);
+            rpc_refuse_field(call, name, is_connect ? "1 to 10 digits" : "1 to 8 digits and a unit",
+                             value);
             return false;
         }
         if (timeout_ms > limits->deadline_max_ms && !call->streams)
@@ -117,35 +98,14 @@ static bool read_timeout(struct rpc_call *call)
     return true;
 }
 
-static bool is_identity(struct slice encoding)
-{
-    return encoding.size == 0 || http_text_equal(encoding, "identity");
-}
-
-/* We take no compressed messages. False: answered with an error. */
-static bool check_encoding(struct rpc_call *call)
-{
-    const struct http_exchange *exchange = call->exchange;
-    const char *name = "content-encoding";
-
-    if (call->request.protocol == RPC_CONNECT_STREAM)
-        name = "connect-content-encoding";
-    else if (call->request.protocol != RPC_CONNECT)
-        name = "grpc-encoding";
-    if (is_identity(http_header_find(exchange, name)) &&
-        is_identity(http_header_find(exchange, "content-encoding")))
-        return true;
-    fail(call, CODE(UNIMPLEMENTED), "compression is not supported; send identity", 0);
-    return false;
-}
-
 static bool check_version(struct rpc_call *call)
 {
     struct slice version = http_header_find(call->exchange, "connect-protocol-version");
 
-    if (version.size == 0 || http_text_equal(version, "1"))
+    if (!rpc_is_connect(call->request.protocol) || version.size == 0 ||
+        http_text_equal(version, "1"))
         return true;
-    fail_field(call, "connect-protocol-version", "1", version);
+    rpc_refuse_field(call, "connect-protocol-version", "1", version);
     return false;
 }
 
@@ -168,77 +128,6 @@ static void read_identity(struct rpc_call *call)
     request->peer =
         (const char *)arena_copy(&call->arena, slice_from_text(http_peer(exchange))).data;
     read_trace(call);
-}
-
-/* ---- the message of a call ---- */
-
-/* The one message in its envelope. False: answered with an error. */
-static bool open_envelope(struct rpc_call *call, struct slice *ret_message)
-{
-    struct slice body = buf_slice(&call->exchange->body);
-
-    if (call->request.protocol == RPC_CONNECT) {
-        *ret_message = body;
-        return true;
-    }
-    if (body.size < ENVELOPE_SIZE) {
-        fail(call, CODE(INVALID_ARGUMENT), "the body must hold one message in its envelope", 0);
-        return false;
-    }
-    uint32_t size = (uint32_t)body.data[1] << 24 | (uint32_t)body.data[2] << 16 |
-                    (uint32_t)body.data[3] << 8 | (uint32_t)body.data[4];
-    if (body.data[0] != 0) {
-        fail(call, CODE(UNIMPLEMENTED), "compression is not supported; send identity", 0);
-        return false;
-    }
-    if (size != body.size - ENVELOPE_SIZE) {
-        fail(call, CODE(INVALID_ARGUMENT), "the body must hold one message in its envelope", 0);
-        return false;
-    }
-    *ret_message = (struct slice){ body.data + ENVELOPE_SIZE, size };
-    return true;
-}
-
-static void fail_codec(struct rpc_call *call, const struct codec_error *error)
-{
-    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
-    char message[sizeof *error + 16];
-
-    call->server->http.stats.bad_messages++;
-    detail.code = CODE(INVALID_ARGUMENT);
-    (void)snprintf(message, sizeof message, "%s%s%s", error->field,
-                   error->field[0] != 0 ? ": " : "", error->message);
-    detail.message = message;
-    detail.field = (char *)(uintptr_t)error->field;
-    detail.limit = (char *)(uintptr_t)error->limit;
-    detail.value = (char *)(uintptr_t)error->value;
-    rpc_answer_error(call, &detail, 0);
-}
-
-static bool decode(struct rpc_call *call)
-{
-    struct rpc_server *server = call->server;
-    struct rpc_request *request = &call->request;
-    struct codec_scope scope;
-    struct slice bytes;
-    err e;
-
-    if (!open_envelope(call, &bytes))
-        return false;
-    scope.arena = &call->arena;
-    scope.size_bytes_max = server->http.config.limits.body_bytes_max;
-    scope.memory_bytes_max = 0;
-    if (request->json)
-        e = json_decode(&server->codec, request->method->request, bytes, &scope, &request->message);
-    else
-        e = proto_decode(request->method->request, bytes, &scope, &request->message);
-    if (e != ERR_OK) {
-        fail_codec(call, &scope.error);
-        return false;
-    }
-    if (!request->json)
-        request->encoded = bytes;
-    return true;
 }
 
 /* ---- health ---- */
@@ -266,7 +155,7 @@ static void answer_health_check(struct rpc_call *call)
     bool healthy = is_healthy(call->server);
     struct slice message;
 
-    if (!check_encoding(call) || !open_envelope(call, &message))
+    if (!rpc_message_check_encoding(call) || !rpc_message_open(call, HEALTH_BYTES_MAX, &message))
         return;
     if (call->request.json)
         rpc_answer_bytes(call, healthy ? SLICE_LITERAL("{\"status\":\"SERVING\"}")
@@ -320,7 +209,7 @@ static bool may_enter(struct rpc_call *call)
     struct http_stats *stats = &call->server->http.stats;
     Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
 
-    detail.retry_after_ms = THROTTLE_RETRY_MS;
+    detail.retry_after_ms = RPC_THROTTLE_RETRY_MS;
     detail.code = CODE(THROTTLED);
     detail.message = (char *)(uintptr_t) "too many requests are under way; nothing was done";
     if (stats->requests_active < call->server->http.config.limits.requests_max &&
@@ -341,7 +230,7 @@ static void admit(struct rpc_call *call)
     struct http_stats *stats = &server->http.stats;
 
     read_identity(call);
-    if (!may_enter(call) || !read_timeout(call) || !decode(call))
+    if (!may_enter(call) || !read_timeout(call) || !rpc_message_decode(call))
         return;
     stats->requests_active++;
     call->admitted = true;
@@ -355,8 +244,7 @@ static void call_method(struct rpc_call *call, struct slice name)
     struct rpc_server *server = call->server;
 
     if (request->protocol == RPC_GRPC && !http_is_h2(call->exchange)) {
-        request->protocol = RPC_CONNECT;
-        fail(call, CODE(UNIMPLEMENTED), "gRPC needs HTTP/2", 505);
+        rpc_refuse_version(call);
         return;
     }
     if (slice_equal(name, SLICE_LITERAL(HEALTH_CHECK))) {
@@ -371,11 +259,11 @@ static void call_method(struct rpc_call *call, struct slice name)
     call->streams = method_streams(server, request->method);
     if ((request->protocol == RPC_CONNECT && call->streams) ||
         (request->protocol == RPC_CONNECT_STREAM && !call->streams)) {
-        request->protocol = RPC_CONNECT;
-        fail(call, CODE(INVALID_ARGUMENT), "this Content-Type does not fit the method", 415);
+        rpc_refuse_type(call, call->streams ? "this method answers with a stream"
+                                            : "this method does not answer with a stream");
         return;
     }
-    if (check_version(call) && check_encoding(call))
+    if (check_version(call) && rpc_message_check_encoding(call))
         admit(call);
 }
 
@@ -387,18 +275,17 @@ static bool is_method(const struct http_exchange *exchange, const char *name)
 static void on_http_request(void *user, struct http_exchange *exchange)
 {
     struct rpc_server *server = user;
-    struct rpc_call *call = call_new(server, exchange);
+    struct rpc_call *call = rpc_call_new(server, exchange);
     struct slice name = exchange->path;
-    bool known;
+    struct slice type = http_header_find(exchange, "content-type");
+    bool known = rpc_content_type_parse(type, &call->request.protocol, &call->request.json);
 
     name = name.size > 0 ? (struct slice){ name.data + 1, name.size - 1 } : name;
-    known = rpc_content_type_parse(http_header_find(exchange, "content-type"),
-                                   &call->request.protocol, &call->request.json);
     if (known && is_method(exchange, "POST")) {
         call_method(call, name);
         return;
     }
-    call->request.protocol = RPC_CONNECT;
+    call->request.protocol = rpc_content_type_family(type);
     if (slice_equal(name, SLICE_LITERAL("healthz")) &&
         (is_method(exchange, "GET") || is_method(exchange, "HEAD")))
         answer_healthz(call);
@@ -407,43 +294,9 @@ static void on_http_request(void *user, struct http_exchange *exchange)
     else if (find_method(server, name) == NULL && !slice_equal(name, SLICE_LITERAL(HEALTH_CHECK)))
         fail(call, CODE(UNIMPLEMENTED), "no such method", 404);
     else if (!is_method(exchange, "POST"))
-        fail(call, CODE(UNIMPLEMENTED), "methods are called by POST", 405);
+        rpc_refuse_method(call);
     else
-        fail(call, CODE(INVALID_ARGUMENT), "unknown Content-Type", 415);
-}
-
-static Holdfast__V1__ErrorCode refusal_code(unsigned status)
-{
-    switch (status) {
-    case 408:
-        return CODE(DEADLINE_EXCEEDED);
-    case 503:
-        return CODE(THROTTLED);
-    default:
-        return CODE(INVALID_ARGUMENT);
-    }
-}
-
-static void on_http_refused(void *user, struct http_exchange *exchange,
-                            const struct http_refusal *refusal)
-{
-    struct rpc_call *call = call_new(user, exchange);
-    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
-    char limit[16];
-
-    if (!rpc_content_type_parse(http_header_find(exchange, "content-type"), &call->request.protocol,
-                                &call->request.json) ||
-        !http_is_h2(exchange))
-        call->request.protocol = RPC_CONNECT;
-    snprintf(limit, sizeof limit, "%u", refusal->limit);
-    detail.code = refusal_code(refusal->status);
-    detail.message = (char *)(uintptr_t)refusal->message;
-    detail.field = (char *)(uintptr_t)refusal->field;
-    if (refusal->limit > 0)
-        detail.limit = limit;
-    if (detail.code == CODE(THROTTLED))
-        detail.retry_after_ms = THROTTLE_RETRY_MS;
-    rpc_answer_error(call, &detail, refusal->status);
+        rpc_refuse_type(call, "unknown Content-Type");
 }
 
 static void on_http_cancel(void *user, struct http_exchange *exchange)
@@ -467,6 +320,19 @@ static void on_http_writable(void *user, struct http_exchange *exchange)
         server->handlers.on_writable(server->handlers.user, &call->request);
 }
 
+/* The limit is one on messages: an envelope does not count. */
+static size_t body_extra(void *user, const struct http_exchange *exchange)
+{
+    enum rpc_protocol protocol;
+    bool json;
+
+    (void)user;
+    return rpc_content_type_parse(http_header_find(exchange, "content-type"), &protocol, &json) &&
+                   protocol != RPC_CONNECT
+               ? RPC_ENVELOPE_BYTES
+               : 0;
+}
+
 /* ---- the public interface ---- */
 
 err rpc_server_new(const struct rpc_server_config *config, struct rpc_server **ret_server)
@@ -480,7 +346,8 @@ err rpc_server_new(const struct rpc_server_config *config, struct rpc_server **r
         .tls = config->tls,
         .limits = config->limits,
         .log = config->log,
-        .handlers = { on_http_request, on_http_refused, on_http_cancel, on_http_writable, server },
+        .handlers = { on_http_request, rpc_refuse_http, on_http_cancel, on_http_writable,
+                      body_extra, server },
     };
     err e;
 
@@ -542,6 +409,9 @@ void rpc_server_free(struct rpc_server *server)
     json_codec_deinit(&server->codec);
     buf_deinit(&server->scratch);
     buf_deinit(&server->details);
+    buf_deinit(&server->unpacked);
+    buf_deinit(&server->packed);
+    gzip_deinit(&server->gzip);
     free(server);
 }
 

@@ -33,7 +33,10 @@
     X(ALREADY_REVERSED,       400,  9, "failed_precondition")                                  \
     X(NOT_REVERSIBLE,         400,  9, "failed_precondition")                                  \
     X(RESERVATION_CLOSED,     400,  9, "failed_precondition")                                  \
-    X(RESERVATION_EXPIRED,    400,  9, "failed_precondition")
+    X(RESERVATION_EXPIRED,    400,  9, "failed_precondition")                                  \
+    X(TOO_LARGE,              413,  8, "resource_exhausted")                                   \
+    X(CANCELED,               499,  1, "canceled")                                             \
+    X(OUT_OF_RANGE,           400, 11, "out_of_range")
 
 static const struct rpc_status statuses[] = {
 #define STATUS_ROW(code, http_status, grpc_status, connect_code) \

@@ -1,7 +1,8 @@
 /*
  * rpc_status: the one map from holdfast.v1.ErrorCode to Connect codes, gRPC statuses and HTTP
  * statuses. idl/holdfast/v1/error.proto states the gRPC status in each code's comment; HTTP
- * statuses follow the Connect protocol's table (connectrpc.com/docs/protocol).
+ * statuses follow the Connect protocol's table (connectrpc.com/docs/protocol), with one exception:
+ * what is too large is 413, which no HTTP client sends again, and not 429, which some do.
  */
 #ifndef RUNTIME_HTTP_RPC_STATUS_H
 #define RUNTIME_HTTP_RPC_STATUS_H

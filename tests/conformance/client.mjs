@@ -1,6 +1,7 @@
 // What the conformance tests share: where the server is, ids, and one client per protocol.
 import { randomBytes } from "node:crypto";
 import {
+  compressionGzip,
   createConnectTransport,
   createGrpcTransport,
   createGrpcWebTransport,
@@ -35,6 +36,9 @@ const withKey = (next) => async (request) => {
   return next(request);
 };
 const common = { baseUrl: url, interceptors: [withKey] };
+// Every message goes as gzip, and gzip alone is asked for.
+const packed = { ...common, sendCompression: compressionGzip, compressMinBytes: 0,
+                 acceptCompression: [compressionGzip] };
 
 export const transports = {
   "connect-node JSON, HTTP/1.1": createConnectTransport({
@@ -49,6 +53,13 @@ export const transports = {
   "connect-node gRPC JSON": createGrpcTransport({ ...common, useBinaryFormat: false }),
   "connect-node gRPC-Web, HTTP/1.1": createGrpcWebTransport({ ...common, httpVersion: "1.1" }),
   "connect-node gRPC-Web, HTTP/2": createGrpcWebTransport({ ...common, httpVersion: "2" }),
+  "connect-node JSON, HTTP/1.1, gzip": createConnectTransport({
+    ...packed, httpVersion: "1.1", useBinaryFormat: false }),
+  "connect-node binary, HTTP/2, gzip": createConnectTransport({
+    ...packed, httpVersion: "2", useBinaryFormat: true }),
+  "connect-node gRPC binary, gzip": createGrpcTransport(packed),
+  "connect-node gRPC-Web, HTTP/1.1, gzip": createGrpcWebTransport({
+    ...packed, httpVersion: "1.1" }),
   "connect-web JSON": createConnectWeb({ ...common, useBinaryFormat: false }),
   "connect-web binary": createConnectWeb({ ...common, useBinaryFormat: true }),
   "connect-web gRPC-Web": createGrpcWebWeb(common),

@@ -50,6 +50,9 @@ const codes = new Map([
   [ErrorCode.NOT_REVERSIBLE, Code.FailedPrecondition],
   [ErrorCode.RESERVATION_CLOSED, Code.FailedPrecondition],
   [ErrorCode.RESERVATION_EXPIRED, Code.FailedPrecondition],
+  [ErrorCode.TOO_LARGE, Code.ResourceExhausted],
+  [ErrorCode.CANCELED, Code.Canceled],
+  [ErrorCode.OUT_OF_RANGE, Code.OutOfRange],
 ]);
 
 // What a stream tells of that operation. Leaving the loop alone would not end the call.
@@ -87,6 +90,11 @@ for (const [name, transport] of Object.entries(transports)) {
     const { results } = await ledger.batchGrant({ requests });
     assert.equal(results.length, 300);
     assert.ok(results.every((result) => result.outcome.case === "response"));
+  });
+
+  test(`${name}: what is too large is resource_exhausted`, async () => {
+    const late = await failure(ledger.grant(grant("c-large", { reason: "x".repeat(5_000_000) })));
+    assert.equal(late.code, Code.ResourceExhausted, late.message);
   });
 
   test(`${name}: many calls at once`, async () => {

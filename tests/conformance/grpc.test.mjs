@@ -78,7 +78,7 @@ test("grpc-js: a stream of events, its deadline and its cancellation", async () 
   assert.equal(code, grpc.status.DEADLINE_EXCEEDED);
 });
 
-test("grpc-js: unknown methods, compressed requests", async () => {
+test("grpc-js: unknown methods", async () => {
   const Unknown = grpc.makeGenericClientConstructor({
     Nope: { path: "/holdfast.v1.LedgerService/Nope", requestStream: false, responseStream: false,
             requestSerialize: (b) => b, responseDeserialize: (b) => b },
@@ -86,10 +86,29 @@ test("grpc-js: unknown methods, compressed requests", async () => {
   const unknown = new Unknown(target, grpc.credentials.createInsecure());
   await assert.rejects(call(unknown, "Nope", Buffer.alloc(0)), { code: grpc.status.UNIMPLEMENTED });
   unknown.close();
-  const gzip = new holdfast.v1.LedgerService(target, grpc.credentials.createInsecure(), {
-    "grpc.default_compression_algorithm": 2 });
-  await assert.rejects(call(gzip, "Grant", grant("g-gzip")), { code: grpc.status.UNIMPLEMENTED });
-  gzip.close();
+});
+
+test("grpc-js: compressed requests and answers", async () => {
+  const client = (algorithm) => new holdfast.v1.LedgerService(
+    target, grpc.credentials.createInsecure(),
+    { "grpc.default_compression_algorithm": algorithm });
+  const gzip = client(2);
+  const deflate = client(1);
+  assert.ok(BigInt((await call(gzip, "Grant", grant(`g-${opId()}`))).ledgerSeq) > 0n);
+  const requests = Array.from({ length: 300 }, (_, i) => grant(`g-gzip-${i}`));
+  const { results } = await call(gzip, "BatchGrant", { requests });
+  assert.equal(results.length, 300);
+  await assert.rejects(call(deflate, "Grant", grant("g-deflate")), (error) => {
+    assert.equal(error.code, grpc.status.UNIMPLEMENTED);
+    assert.match(error.details, /send gzip or identity/);
+    return true;
+  });
+  [gzip, deflate].forEach((each) => each.close());
+});
+
+test("grpc-js: what is too large is RESOURCE_EXHAUSTED", async () => {
+  const large = { ...grant("g-large"), reason: "x".repeat(5_000_000) };
+  await assert.rejects(call(ledger, "Grant", large), { code: grpc.status.RESOURCE_EXHAUSTED });
 });
 
 test("grpc.health.v1", async () => {

@@ -13,6 +13,8 @@ if [ "${2:-}" != "" ]; then
     versions=(--http1.1 --http2)
 fi
 grant=$url/holdfast.v1.LedgerService/Grant
+batch=$url/holdfast.v1.LedgerService/BatchGrant
+many="{\"requests\":[{}$(printf ',{}%.0s' {1..60})]}" # Its answer is worth compressing.
 
 # expect NAME STATUS PATTERN curl-arguments..: the status, and a pattern in headers or body.
 expect() {
@@ -32,12 +34,18 @@ for version in "${versions[@]}"; do
     expect unknown-path 404 '"code":"unimplemented"' "$url/nothing" -d x
     expect get 405 '^allow: POST' "$grant"
     expect type 415 '^accept-post: ' "$grant" -H 'content-type: text/plain' -d x
-    expect gzip 501 '"code":"unimplemented"' "$grant" "${json[@]}" -H 'content-encoding: gzip' -d x
+    expect brotli 501 '^accept-encoding: gzip, identity' "$grant" "${json[@]}" -H 'content-encoding: br' -d x
+    expect gzip-field 400 '"field":"currencies\[0\].amount"' "$grant" "${json[@]}" -H 'content-encoding: gzip' --data-binary @<(gzip -c <<<'{"currencies":[{"amount":"x"}]}')
+    expect gzip-broken 400 'cannot be read: not a gzip stream' "$grant" "${json[@]}" -H 'content-encoding: gzip' -d 'not gzip'
+    expect gzip-bomb 413 '"code":"resource_exhausted"' "$grant" "${json[@]}" -H 'content-encoding: gzip' --data-binary @<(head -c 100000000 /dev/zero | gzip -c)
+    expect answer 200 '"results":\[{' "$batch" "${json[@]}" -d "$many"
+    expect gzip-header 200 '^content-encoding: gzip' "$batch" "${json[@]}" --compressed -d "$many"
+    expect gzip-answer 200 '"results":\[{' "$batch" "${json[@]}" --compressed -d "$many"
     expect version 400 'connect-protocol-version' "$grant" "${json[@]}" -H 'connect-protocol-version: 2' -d '{}'
     expect timeout 400 'connect-timeout-ms' "$grant" "${json[@]}" -H 'connect-timeout-ms: soon' -d '{}'
     expect field 400 '"field":"currencies\[0\].amount"' "$grant" "${json[@]}" -d '{"currencies":[{"amount":"x"}]}'
     expect internal 404 '"code":"unimplemented"' "$url/holdfast.internal.v1.NodeService/RenewTokens" "${json[@]}" -d '{}'
-    expect large 413 '"limit":"' "$grant" "${json[@]}" --data-binary @<(head -c 5000000 /dev/zero)
+    expect large 413 '"code":"resource_exhausted".*"limit":"' "$grant" "${json[@]}" --data-binary @<(head -c 5000000 /dev/zero)
     expect upgrade 200 '^ok' "$url/healthz" -H 'connection: upgrade, http2-settings' -H 'upgrade: h2c' -H 'http2-settings: AAMAAABkAAQAAP__'
 done
 [ "$failures" -eq 0 ] || exit 1

@@ -3,17 +3,19 @@
  * method, the headers that mean something, the body with or without envelopes, and the message
  * that a node answers with. [mode][content type][method][header][u8 size][value][u8 size][reply]
  * [body]; the mode's lowest two bits are the handlers', 4 is HTTP/1.1, 8 wraps the body in an
- * envelope, 16 sends the body in two parts.
+ * envelope, 16 sends the body in two parts, 32 packs the message and says so (then the header is
+ * that of its encoding).
  */
 #include <string.h>
 
 #include "idl/method.h"
 #include "runtime/base/check.h"
+#include "runtime/codec/gzip.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/h2_frames.h"
 #include "tests/fuzz/http_drive.h"
 
-enum mode { MODE_H1 = 4, MODE_ENVELOPE = 8, MODE_PARTS = 16 };
+enum mode { MODE_H1 = 4, MODE_ENVELOPE = 8, MODE_PARTS = 16, MODE_PACK = 32 };
 
 static const char *const content_types[] = {
     "application/json",
@@ -40,6 +42,8 @@ static const char *const header_names[] = {
     "origin",
     "x-grpc-web",
     "accept-encoding",
+    "grpc-accept-encoding",
+    "connect-accept-encoding",
 };
 static const char health[] = "grpc.health.v1.Health/Check";
 
@@ -48,6 +52,14 @@ struct call {
     const char *content_type, *method, *header;
     struct slice value, reply, body;
 };
+
+static const char *encoding_header(const char *content_type)
+{
+    if (strstr(content_type, "grpc") != NULL)
+        return "grpc-encoding";
+    return strstr(content_type, "connect+") != NULL ? "connect-content-encoding"
+                                                    : "content-encoding";
+}
 
 static bool read_call(struct slice input, struct call *ret_call)
 {
@@ -63,6 +75,10 @@ static bool read_call(struct slice input, struct call *ret_call)
     ret_call->value = read_raw(&reader, read_u8(&reader));
     ret_call->reply = read_raw(&reader, read_u8(&reader));
     ret_call->body = read_raw(&reader, reader_left(&reader));
+    if ((ret_call->mode & MODE_PACK) != 0) {
+        ret_call->header = encoding_header(ret_call->content_type);
+        ret_call->value = SLICE_LITERAL("gzip");
+    }
     for (size_t i = 0; i < ret_call->value.size; i++)
         if (ret_call->value.data[i] < ' ' || ret_call->value.data[i] > '~')
             return false; /* http_fuzz sends such. */
@@ -71,11 +87,20 @@ static bool read_call(struct slice input, struct call *ret_call)
 
 static void put_body(const struct call *call, struct buf *out)
 {
+    struct gzip gzip = { 0 };
+    struct buf packed = { 0 };
+    struct slice message = call->body;
+    bool pack = (call->mode & MODE_PACK) != 0 && gzip_encode(&gzip, call->body, &packed);
+
+    if (pack)
+        message = buf_slice(&packed);
     if ((call->mode & MODE_ENVELOPE) != 0) {
-        buf_put_u8(out, 0);
-        buf_put_u32_be(out, (uint32_t)call->body.size);
+        buf_put_u8(out, pack ? 1 : 0);
+        buf_put_u32_be(out, (uint32_t)message.size);
     }
-    buf_append(out, call->body.data, call->body.size);
+    buf_append(out, message.data, message.size);
+    buf_deinit(&packed);
+    gzip_deinit(&gzip);
 }
 
 static void send_h1(struct drive *drive, const struct call *call, const struct buf *body)
@@ -154,6 +179,13 @@ struct example {
             4                                                                                      \
     }
 
+#define LONG_JSON                                                                                  \
+    {                                                                                              \
+        (const uint8_t                                                                             \
+             *)"{\"playerId\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}",          \
+            67                                                                                     \
+    }
+
 static const struct example examples[] = {
     { "connect-json", 0, 0, 0, "1500", JSON },
     { "connect-json-h1", MODE_H1, 0, 4, "1", JSON },
@@ -166,6 +198,10 @@ static const struct example examples[] = {
     { "grpc-json", MODE_ENVELOPE, 5, 5, "gzip", JSON },
     { "grpc-web", DRIVE_KEEP | MODE_ENVELOPE, 6, 9, "1", PROTO },
     { "grpc-web-fail", DRIVE_FAIL | MODE_ENVELOPE | MODE_H1, 7, 8, "http://localhost", JSON },
+    { "packed", MODE_PACK | 1, 0, 0, "", LONG_JSON },
+    { "packed-stream", MODE_PACK | MODE_ENVELOPE | DRIVE_STREAM, 2, 0, "", LONG_JSON },
+    { "packed-grpc", MODE_PACK | MODE_ENVELOPE, 5, 0, "", LONG_JSON },
+    { "packed-web", MODE_PACK | MODE_ENVELOPE | MODE_H1, 7, 0, "", LONG_JSON },
     { "web-text", MODE_ENVELOPE, 8, 6, "identity", PROTO },
 };
 

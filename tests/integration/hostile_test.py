@@ -8,6 +8,7 @@ import resource
 import socket
 import time
 import unittest
+import zlib
 
 from client import uuid7
 from cluster import SANITIZED, Cluster, ClusterTest, wait_for
@@ -264,6 +265,27 @@ class Hostile(ClusterTest):
             wait_for("one to be refused", lambda: any(
                 raw.read(0.05) or raw.status() == 503 for raw in many), PATIENCE_S)
             self.assertTrue({raw.status() for raw in many} & {503, 408})
+
+    def test_compression_bombs(self):
+        """Each holds 256 MiB. What is unpacked of it is bounded, in every protocol."""
+        pack = zlib.compressobj(9, zlib.DEFLATED, 31)
+        bomb = b"".join(pack.compress(b" " * MIB) for _ in range(256)) + pack.flush()
+        framed = b"\1" + len(bomb).to_bytes(4, "big") + bomb
+        forms = (("application/json", "content-encoding", bomb, b"HTTP/1.1 413 "),
+                 ("application/grpc-web", "grpc-encoding", framed, b"grpc-status: 8\r\n"),
+                 ("application/grpc-web", "content-encoding", bomb, b"grpc-status: 8\r\n"))
+        with self.watch(GROWTH_MAX + BODIES_MAX):
+            for _ in range(20):
+                for content_type, header, body, wanted in forms:
+                    raw = self.raw()
+                    raw.send((f"POST {GRANT} HTTP/1.1\r\nHost: x\r\nContent-Type: {content_type}\r\n"
+                              f"{header}: gzip\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body)
+                    self.assertTrue(raw.read_until(wanted, PATIENCE_S), raw.came)
+                    raw.close()
+        path = "/grpc.health.v1.Health/Check"  # Without a key, less is unpacked.
+        raw = self.raw()
+        raw.send(post(path, bomb, "Content-Encoding: gzip"))
+        self.assertTrue(raw.read_until(b"4096", PATIENCE_S), raw.came)
 
     # Ambiguities.
 
