@@ -97,6 +97,8 @@ class Trouble:
                       (4, self.server_crashed), (2, self.server_frozen)]
 
     def round(self):
+        for process in [*self.cluster.processes(), *self.routers]:
+            assert process.running(), f"{process.name} ended by itself: {process.popen.poll()}"
         what = self.dice.choices([kind for _, kind in self.kinds], [weight for weight, _ in self.kinds])[0]
         self.counts[what.__name__] = self.counts.get(what.__name__, 0) + 1
         what()
