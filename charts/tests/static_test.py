@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""What the chart says must be true of the source beside it: metrics, options, runbooks, values. Needs
-Python alone; tests/run checks the rest with Helm."""
+"""What the chart says must be true of the programs beside it: options, runbooks, values, rules. Needs the
+built programs and promtool; metrics_test.py checks the metrics, tests/run the rest with Helm."""
 
 import importlib.machinery
 import importlib.util
 import json
+import os
 import pathlib
 import re
-import sys
+import subprocess
 import unittest
 
 CHARTS = pathlib.Path(__file__).resolve().parent.parent
@@ -23,86 +24,19 @@ def load_docs():
     return module
 
 
-def source(name):
-    return (ROOT / name).read_text()
-
-
-def table(text, macro):
-    """First arguments of the rows of `#define MACRO(X)`."""
-    body = re.search(rf"#define {macro}\(X\)(.*?[^\\])\n", text, re.S)[1]
-    return re.findall(r"\bX\(\s*(\w+)\s*,", body)
-
-
-def metrics():
-    """Every series a process can show, from the tables in the source."""
-    literal = r'"((?:holdfast_node|process|holdfast_build)_[a-z_]+)"'
-    found = set(re.findall(literal, source("node/io/node_metrics.c")))
-    found |= set(re.findall(literal, source("runtime/metrics/metrics_process.c")))
-    figures = re.findall(r"^    X\((?:gauge|counter), +(\w+),", source("router/io/router_metrics.c"), re.M)
-    found |= {f"holdfast_router_{name}" for name in figures}
-    found.add("holdfast_router_requests_total")
-    coord = source("coordinator/core/coord.h")
-    found |= {f"holdfast_coordinator_{name}_total" for name in table(coord, "COORD_COUNTERS")}
-    found |= {f"holdfast_coordinator_{name}" for name in table(coord, "COORD_GAUGES")}
-    found |= {f"holdfast_{name}_total" for name in table(coord, "AUDIT_COUNTERS")}
-    found |= {f"holdfast_{name}" for name in table(coord, "AUDIT_GAUGES")}
-    for histogram in ("holdfast_router_request_duration_seconds", "holdfast_node_call_duration_seconds"):
-        found |= {histogram + end for end in ("_bucket", "_sum", "_count")}
-    return found
-
-
-def named(text):
-    return set(re.findall(r"\b(?:holdfast_(?:node|router|coordinator|build|audit)|process)_[a-z_]*[a-z]", text))
-
-
-def options(*headers):
-    return {name for header in headers for name in
-            re.findall(r"^ +X\((\w+),", source(header), re.M)}
-
-
-SHARED = "runtime/config/process_config.h"
-OPTIONS = {"node": options("node/io/node_config.h", SHARED),
-           "router": options("router/io/router_config.h", SHARED),
-           "coordinator": options("coordinator/io/coordinator_config.h", SHARED)}
-# Under ctest only what makes the chart wrong fails; tests/run asks also for what makes it incomplete.
-EVERYTHING = "--everything" in sys.argv
+BIN = pathlib.Path(os.environ.get("HOLDFAST_BIN", ROOT / "build/release/bin"))
 # Given by environment, or of no use in a pod.
 NOT_IN_PODS = {"name", "zone", "advertise", "peer_advertise", "insecure", "native_listen", "log_level", "log_format"}
 
 
-class Metrics(unittest.TestCase):
-    def test_the_tables_are_read(self):
-        known = metrics()
-        for name in ("holdfast_node_sessions", "holdfast_router_links_ready", "holdfast_build_info",
-                     "holdfast_coordinator_failovers_total", "holdfast_coordinator_active",
-                     "holdfast_audit_imbalance"):
-            self.assertIn(name, known)
-        self.assertNotIn("holdfast_node_imagined_total", known)
+def options(process):
+    """The options of a program, as it tells them itself."""
+    told = subprocess.run([BIN / f"holdfast-{process}", "--help"], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    return {name.replace("-", "_") for name in re.findall(r"^  --([a-z-]+) ", told, re.M)} - {"config"}
 
-    def test_every_metric_of_alerts_and_dashboard_exists(self):
-        dashboard = json.loads((CHART / "dashboards/holdfast.json").read_text())
-        queries = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
-        self.assertGreater(len(queries), 20)
-        rules = (CHART / "rules/holdfast.yaml").read_text()
-        self.assertEqual(named(rules + "\n".join(queries)) - metrics(), set())
 
-    @unittest.skipUnless(EVERYTHING, "tests/run asks for it")
-    def test_every_metric_of_runbooks_and_of_operating_exists(self):
-        for page in [*RUNBOOKS.glob("*.md"), ROOT / "docs/operating.md"]:
-            with self.subTest(page=page.name):
-                text = re.sub(r"\w+_\{[\w,]+\}\w*|\w+\.\.\.\w*", "", page.read_text())
-                self.assertEqual({n for n in named(text) if n not in metrics()} - {
-                    "holdfast_router_request_duration_seconds"}, set())
-
-    def test_label_values_exist(self):
-        text = (CHART / "rules/holdfast.yaml").read_text() + (CHART / "dashboards/holdfast.json").read_text()
-        kinds = set(re.findall(r'kind=\\?"(\w+)', text))
-        self.assertEqual(kinds, {"contained"})
-        self.assertIn("X(contained,", source("node/io/node_metrics.c"))
-        codes = {code for group in re.findall(r'code=~"([a-z_|]+)"', text) for code in group.split("|")}
-        protos = "".join(path.read_text() for path in (ROOT / "idl/holdfast/v1").glob("*.proto"))
-        for code in codes:
-            self.assertIn(f"ERROR_CODE_{code.upper()}", protos)
+OPTIONS = {process: options(process) for process in ("node", "router", "coordinator")}
 
 
 class Runbooks(unittest.TestCase):
@@ -131,6 +65,19 @@ class Runbooks(unittest.TestCase):
             for link in re.findall(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)", page.read_text()):
                 if "://" not in link:
                     self.assertTrue((page.parent / link).exists(), f"{page.name}: {link}")
+
+
+class Rules(unittest.TestCase):
+    def promtool(self, *words):
+        done = subprocess.run(["promtool", *words], cwd=CHARTS / "tests", text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_prometheus_takes_them(self):
+        self.promtool("check", "rules", str(CHART / "rules/holdfast.yaml"))
+
+    def test_each_fires_on_what_it_is_for_and_on_nothing_else(self):
+        self.promtool("test", "rules", "rules_test.yaml")
 
 
 class Values(unittest.TestCase):
@@ -175,7 +122,6 @@ class Values(unittest.TestCase):
             self.assertEqual(given - known, set(), process)
             self.assertEqual(given & (own & known), set(), process)
 
-    @unittest.skipUnless(EVERYTHING, "tests/run asks for it")
     def test_every_option_is_the_charts_or_the_users(self):
         """An option that is in neither list could not be given at all: add it to values.schema.json."""
         template = (CHART / "templates/_config.tpl").read_text()
@@ -195,4 +141,4 @@ class Values(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[arg for arg in sys.argv if arg != "--everything"])
+    unittest.main()

@@ -17,7 +17,6 @@ from cluster import BIN, ROOT, Cluster, ClusterTest, free_port, wait_for
 from client import RpcError
 
 CONFORMANCE = ROOT / "tests/conformance"
-VENV = CONFORMANCE / ".venv"
 EXPIRED_DAYS = 500  # A certificate is for 397.
 
 
@@ -31,16 +30,8 @@ def holdfast_certs(directory, *names, days_ago=0):
 
 
 def python_with_grpcio():
-    """The interpreter of a virtual environment, made once for each requirements.txt."""
-    requirements = CONFORMANCE / "requirements.txt"
-    stamp = VENV / "installed.txt"
-    if not stamp.exists() or stamp.read_text() != requirements.read_text():
-        shutil.rmtree(VENV, ignore_errors=True)
-        subprocess.run(["python3", "-m", "venv", VENV], check=True)
-        subprocess.run([VENV / "bin/pip", "install", "--quiet", "--disable-pip-version-check",
-                        "--requirement", requirements], check=True)
-        shutil.copy(requirements, stamp)
-    return VENV / "bin/python"
+    return subprocess.run([ROOT / "tools/python_env"], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout.strip()
 
 
 def generated_javascript():

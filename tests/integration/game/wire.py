@@ -1,0 +1,136 @@
+"""
+Calls over stock gRPC, with a journal: a line before a call is sent, a line when it is answered. A
+process that dies leaves calls without an answer: their outcome is unknown.
+"""
+
+import importlib
+import itertools
+import json
+import os
+import time
+import uuid
+
+import grpc
+import status_pb2
+from google.protobuf import json_format
+from holdfast.v1 import error_pb2
+
+CONNECT_S = 0.2
+OPTIONS = [("grpc.initial_reconnect_backoff_ms", 50), ("grpc.min_reconnect_backoff_ms", 50),
+           ("grpc.max_reconnect_backoff_ms", 300), ("grpc.enable_retries", 0)]
+FILES = {"SessionService": "session", "LedgerService": "ledger", "InventoryService": "inventory",
+         "MailboxService": "mailbox", "ProfileService": "profile", "OperationService": "operation",
+         "TransactionService": "transaction"}
+
+
+def uuid7():
+    """An op_id: made before the first try, and kept."""
+    bits = int(time.time() * 1000) << 80 | 7 << 76 | int.from_bytes(os.urandom(10), "big") & ~(0xF << 76)
+    return str(uuid.UUID(int=bits & ~(3 << 62) | 2 << 62))
+
+
+def as_dict(message):
+    return json_format.MessageToDict(message, preserving_proto_field_name=True)
+
+
+class Methods:
+    """Full names of methods, and their messages."""
+
+    def __init__(self):
+        self.found = {}
+        for service, file in FILES.items():
+            module = importlib.import_module(f"holdfast.v1.{file}_pb2")
+            for method in module.DESCRIPTOR.services_by_name[service].methods:
+                request = getattr(module, method.input_type.name)
+                response = getattr(module, method.output_type.name)
+                self.found[f"{service}/{method.name}"] = (request, response)
+
+    def decode(self, full_name, binary):
+        """A stored result, as OperationStatus has it."""
+        return as_dict(self.found[full_name.removeprefix("holdfast.v1.")][1].FromString(binary))
+
+
+class Failure(Exception):
+    """A call that was not answered with a result. `kind`: refused, not_done or unknown."""
+
+    def __init__(self, kind, code, wait_ms=0, owner=""):
+        super().__init__(f"{kind} {code}")
+        self.kind, self.code, self.wait_ms, self.owner = kind, code, wait_ms, owner
+
+
+def failure_of(error):
+    """docs/operations.md as code. A status without our detail is the client's own: unknown."""
+    for key, value in error.trailing_metadata() or ():
+        if key != "grpc-status-details-bin":
+            continue
+        for packed in status_pb2.Status.FromString(value).details:
+            detail = error_pb2.ErrorDetail()
+            if packed.Unpack(detail):
+                return failure_of_detail(detail)
+    return Failure("unknown", f"grpc:{error.code().name}"), {"grpc": error.details() or ""}
+
+
+def failure_of_detail(detail):
+    code = error_pb2.ErrorCode.Name(detail.code).removeprefix("ERROR_CODE_")
+    kind = "unknown" if code == "OUTCOME_UNKNOWN" else "refused" if detail.final else "not_done"
+    return Failure(kind, code, detail.retry_after_ms, detail.owner), as_dict(detail)
+
+
+class Journal:
+    """One file of one process; a line is one write, so that a killed process leaves whole lines."""
+
+    def __init__(self, directory, name):
+        self.name, self.numbers = name, itertools.count(1)
+        self.file = os.open(os.path.join(directory, f"{name}.jsonl"),
+                            os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def write(self, record):
+        os.write(self.file, (json.dumps(record, separators=(",", ":")) + "\n").encode())
+
+    def sent(self, method, request):
+        call = f"{self.name}:{next(self.numbers)}"
+        self.write({"call": call, "at": time.monotonic_ns(), "method": method, "request": as_dict(request)})
+        return call
+
+    def answered(self, call, kind, answer):
+        self.write({"answer": call, "at": time.monotonic_ns(), "kind": kind, "with": answer})
+
+
+class Wire:
+    """Calls any of the routers; another one after a call that was not answered."""
+
+    def __init__(self, journal, routers):
+        self.journal, self.methods = journal, Methods()
+        self.channels = [grpc.insecure_channel(router, OPTIONS) for router in routers]
+        self.turn = 0
+
+    def message(self, method, **fields):
+        return json_format.ParseDict(fields, self.methods.found[method][0]())
+
+    def send(self, method, request, timeout_s=5):
+        """The answer; raises Failure. Journalled."""
+        call = self.journal.sent(method, request)
+        response = self.methods.found[method][1]
+        stub = self.channels[self.turn % len(self.channels)].unary_unary(
+            f"/holdfast.v1.{method}", request_serializer=type(request).SerializeToString,
+            response_deserializer=response.FromString)
+        try:
+            answer = stub(request, timeout=timeout_s)
+        except grpc.RpcError as error:
+            failure, said = failure_of(error)
+            self.journal.answered(call, failure.kind, {"code": failure.code} | {"said": said})
+            if failure.kind == "unknown" or failure.code == "UNAVAILABLE":
+                self.turn += 1
+            raise failure from None
+        self.journal.answered(call, "ok", self.readable(method, answer))
+        return answer
+
+    def readable(self, method, answer):
+        found = as_dict(answer)
+        operation = found.get("operation", {})
+        if operation.get("result"):  # Stored in protobuf's binary form.
+            operation["result"] = self.methods.decode(operation["method"], answer.operation.result)
+        return found
+
+    def call(self, method, timeout_s=5, **fields):
+        return self.send(method, self.message(method, **fields), timeout_s)

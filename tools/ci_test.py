@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""What .ci/run promises: each suite within three days, every failure counted, one line at the end."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+DATE = "#!/bin/sh\necho $((20000 * 86400 + TEST_DAY * 86400))\n"
+SUITES = {"test", "charts", "fuzz", "chaos", "game"}
+
+
+class Run(unittest.TestCase):
+    """.ci/run itself, in a folder of its own whose ./dev says what the test wants."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="holdfast-ci.")))
+        (self.folder / ".ci").mkdir()
+        (self.folder / "bin").mkdir()
+        shutil.copy(ROOT / ".ci/run", self.folder / ".ci/run")
+        self.program("bin/date", DATE)
+        self.program("dev", "#!/bin/sh\nexit 0\n")
+
+    def program(self, name, text):
+        (self.folder / name).write_text(text)
+        (self.folder / name).chmod(0o755)
+
+    def run_ci(self, *words, day=0, **environment):
+        path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
+        kept = {name: value for name, value in os.environ.items() if name != "HOLDFAST_CI_TURN"}
+        done = subprocess.run([self.folder / ".ci/run", *words], text=True, check=False, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, env=kept | {"PATH": path, "TEST_DAY": str(day)} | environment)
+        return done.returncode, done.stdout.splitlines()
+
+    def suites(self, **more):
+        code, lines = self.run_ci("--list", **more)
+        self.assertEqual(code, 0, lines)
+        return {line.split(":")[0] for line in lines}
+
+    def test_each_suite_runs_within_three_days_whichever_they_are(self):
+        for first in range(7):
+            with self.subTest(first=first):
+                days = [self.suites(day=first + n) for n in range(3)]
+                self.assertEqual(set().union(*days), SUITES)
+                self.assertTrue(all("test" in day for day in days))
+        self.assertEqual(self.suites(HOLDFAST_CI_TURN="all"), SUITES)
+        self.assertEqual(self.suites(day=1, HOLDFAST_CI_TURN="0"), self.suites(day=4, HOLDFAST_CI_TURN="0"))
+
+    def test_a_turn_that_is_none_is_refused(self):
+        code, lines = self.run_ci(HOLDFAST_CI_TURN="3")
+        self.assertEqual((code, len(lines)), (2, 1))
+
+    def test_the_last_line_counts_tests_and_suites(self):
+        self.program("dev", "#!/bin/sh\n[ $# = 1 ] || exit 0\n"
+                     "echo '100% tests passed, 0 tests failed out of 40'\n"
+                     "echo '100% tests passed, 0 tests failed out of 2'\n")
+        code, lines = self.run_ci(HOLDFAST_CI_TURN="all")
+        self.assertEqual((code, lines[-1]), (0, "46 passed, 0 failed"))
+
+    def test_failures_are_counted_and_the_other_suites_run_all_the_same(self):
+        self.program("dev", "#!/bin/sh\ncase \"$1 ${2:-}\" in\n"
+                     "'test ') echo '50% tests passed, 1 tests failed out of 2'; exit 8 ;;\n"
+                     "'test --charts') echo '5 passed, 1 failed'; exit 1 ;;\n"
+                     "'test --fuzz') exit 1 ;;\nesac\n")
+        code, lines = self.run_ci(HOLDFAST_CI_TURN="all")
+        self.assertEqual((code, lines[-1]), (1, "8 passed, 3 failed"))
+        self.assertIn("FAILED: test charts fuzz", lines)
+
+    def test_a_suite_that_ends_without_a_word_of_its_tests_has_failed_if_it_says_so(self):
+        self.program("dev", "#!/bin/sh\necho '100% tests passed, 0 tests failed out of 9'\nexit 3\n")
+        code, lines = self.run_ci(HOLDFAST_CI_TURN="1")
+        self.assertEqual((code, lines[-1]), (1, "18 passed, 2 failed"))
+
+
+class Gates(unittest.TestCase):
+    """Every test that the build knows is one that a gate runs, and the page says which."""
+
+    def test_the_page_names_every_suite_of_the_gate(self):
+        page = (ROOT / "docs/reliability.md").read_text()
+        done = subprocess.run([ROOT / ".ci/run", "--list"], text=True, check=True, stdout=subprocess.PIPE,
+                              env=os.environ | {"HOLDFAST_CI_TURN": "all"})
+        for line in done.stdout.splitlines():
+            command = re.sub(r" --seed \d+", "", line.split(": ")[1])
+            self.assertTrue(f"`{command}`" in page, f"docs/reliability.md does not name {command}")
+
+    def test_every_label_is_run_by_dev_test(self):
+        """ctest runs what has a label it is asked for: `release` and `tsan`; the sanitized build the rest."""
+        dev = (ROOT / "dev").read_text()
+        for asked in ("run_ctest asan -LE 'release|tsan'", "run_ctest release -L release", "run_ctest tsan -L tsan"):
+            self.assertIn(asked, dev)
+        labels = set()
+        for path in [*ROOT.rglob("CMakeLists.txt"), *ROOT.glob("*/**/*.cmake")]:
+            if not {"build", "node_modules"} & set(path.relative_to(ROOT).parts):
+                labels.update(re.findall(r"LABELS (\w+)|label (\w+)\)", path.read_text()))
+        self.assertLessEqual({one or other for one, other in labels}, {"release", "tsan", "integration", ""})
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2 if "-v" in sys.argv else 1)
