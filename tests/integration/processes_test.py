@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import signal
 import socket
 import ssl
 import subprocess
@@ -113,6 +114,62 @@ class DataDirectories(ClusterTest):
         self.assertIn(option(node, "data-dir"), second.log())
         self.client.grant("undisturbed", 1)
         self.cluster.wait_converged()
+
+    def test_a_directory_is_waited_for_while_its_last_process_dies(self):
+        node = self.cluster.nodes[1]
+        first = node.popen
+        node.signal(signal.SIGSTOP)  # It is not served from, and holds the directory.
+        second = changed(node, "heir", metrics_port=free_port(),
+                         listen=f"127.0.0.1:{free_port()}",
+                         peer_listen=f"127.0.0.1:{free_port()}").start()
+        self.addCleanup(second.kill)
+        wait_for("a word that it waits", lambda: str(first.pid) in second.log())
+        self.assertIn(option(node, "data-dir"), second.log())
+        status, reason = second.get("/readyz")
+        self.assertEqual(status, 503)
+        self.assertIn(str(first.pid), reason)
+        self.assertTrue(second.running())
+        first.kill()
+        first.wait()
+        wait_for("the heir to be ready", second.ready)
+        waits = [line for line in second.log().splitlines() if str(first.pid) in line]
+        self.assertEqual(len(waits), 1, "it says more than once that it waits")
+        self.assertEqual(second.stop(), 0)
+        node.start()
+        wait_for("the node to be ready", node.ready)
+
+    def test_a_node_that_waits_for_its_directory_can_be_stopped(self):
+        node = self.cluster.nodes[1]
+        second = changed(node, "impatient", metrics_port=free_port(),
+                         listen=f"127.0.0.1:{free_port()}",
+                         peer_listen=f"127.0.0.1:{free_port()}").start()
+        wait_for("a word that it waits", lambda: str(node.pid) in second.log())
+        self.assertEqual(second.stop(5), 0)
+        self.assertTrue(node.running())
+
+    def test_a_killed_node_is_started_again_at_once(self):
+        """On the same ports, before the killed one is gone."""
+        self.client.grant("hasty", 3)
+        node = self.cluster.nodes[2]
+        for _ in range(5):
+            killed = node.popen
+            killed.kill()
+            node.popen = None
+            node.start()
+            killed.wait()
+            wait_for("the node to be ready", lambda: node.ready() or not node.running())
+            self.assertTrue(node.running(), node.log()[-2000:])
+        self.assertEqual(self.client.balance("hasty"), 3)
+        # As if it took long to die: it still listens on the ports, too.
+        killed = node.popen
+        killed.send_signal(signal.SIGSTOP)
+        node.popen = None
+        node.start()
+        wait_for("a word that it waits", lambda: f"in use by process {killed.pid}" in node.log())
+        killed.kill()
+        killed.wait()
+        wait_for("the node to be ready", lambda: node.ready() or not node.running())
+        self.assertTrue(node.running(), node.log()[-2000:])
 
     def test_a_directory_of_another_cluster_is_refused(self):
         ours = self.client.call("AdminService/GetCluster", {})["clusterId"]
