@@ -139,6 +139,8 @@ err arguments_parse(int argc, char *const *argv, struct arguments *ret_arguments
             return ERR_INVALID;
         i += taken;
     }
+    if (arguments.json)
+        arguments.output = "json";
     if (strcmp(arguments.output, "table") != 0 && strcmp(arguments.output, "json") != 0) {
         char shown[SHOWN_BYTES];
         utf8_snippet(shown, sizeof shown, slice_from_text(arguments.output));

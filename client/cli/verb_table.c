@@ -15,7 +15,7 @@
 static const struct verb verbs[] = {
     { "dev", "", "start a whole local cluster with a real etcd", verb_dev },
     { "certs", "", "make a development CA and certificates", verb_certs },
-    { "status", "", "the cluster, its nodes and shards", verb_status },
+    { "status", "[--shards]", "the cluster at a glance: nodes, and shards with something wrong", verb_status },
     { "doctor", "", "what is wrong, and what to do; exits with 1 if a check failed, 0 with warnings", verb_doctor },
     { "top", "[--interval S] [--once]", "what nodes, methods and shards do, again and again", verb_top },
     { "player show", "PLAYER", "profile, balances, items and session", verb_player },
