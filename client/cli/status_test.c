@@ -141,11 +141,10 @@ static void what_is_wrong_is_shown_and_nothing_else(void **state)
     json_array_append_new(answers.shards, moving);
     const char *page = print(&answers, false);
     has(page, "ETCD WAS RESTORED FROM A BACKUP: 2 nodes know a newer one.");
-    has(page,
-        "nodes         2 of 3 up\nshards        5 of 64 served; 6 were listed; 1 change their "
-        "members\n"
-        "replicas      15 of 18 up to date; 1 behind, 1 unreachable, 1 DAMAGED OR "
-        "QUARANTINED; largest lag 205 entries\ncoordinator   NONE IS ELECTED\n");
+    has(page, "nodes         2 of 3 up\nshards        5 of 64 served; 6 were listed; 1 changing "
+              "members\n"
+              "replicas      15 of 18 up to date; 1 behind, 1 unreachable, 1 DAMAGED OR "
+              "QUARANTINED; largest lag 205 entries\ncoordinator   NONE IS ELECTED\n");
     has(page, "5 shards to look at:\nSHARD");
     has(page, "\n1      node-1  yes     stable  2         node-1, node-2 1 behind, " NODE_3
               " unreachable\n");
