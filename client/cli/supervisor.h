@@ -23,13 +23,13 @@ struct supervisor {
 
 #define START_TRIES_MAX 3u
 
-/* Reaps who died and starts again who is due. *ret_changed: a process came or went. False: it gives
- * up, and said so; only while it is not ready. */
+/* Reaps the dead and starts again those that are due. *ret_changed: a process came or went. False:
+ * it gives up, and said so; only while it is not ready. */
 bool supervisor_watch(struct supervisor *supervisor, bool *ret_changed);
 /* Starts a child for the first time. False: it cannot, and said so. */
 bool supervisor_start(struct child *child);
-/* SIGTERM to one after another, SIGKILL after `patience_ms`. Nobody is started again. Says who did
- * not end well. */
+/* SIGTERM to one after another, SIGKILL after `patience_ms`. No child is started again. Says which
+ * did not end well. */
 void supervisor_stop(struct supervisor *supervisor, uint32_t patience_ms);
 
 #endif
