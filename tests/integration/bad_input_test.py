@@ -361,7 +361,7 @@ class BadInput(ClusterTest):
                 self.assertTrue(answer["message"].endswith(f"; did you mean {meant}"), answer)
         for path, body in far:
             with self.subTest(path=path, body=str(body)[:80]):
-                _, _, answer = self.raw(json.dumps(body, ensure_ascii=False), path)
+                _, _, answer = self.raw(json.dumps(body, ensure_ascii=False).encode(), path)
                 self.assertNotIn("did you mean", answer["message"])
                 self.assertLess(len(answer["message"]), 300)
                 self.assertTrue(answer["message"].isprintable(), answer)
