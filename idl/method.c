@@ -17,6 +17,7 @@
 #include "holdfast/v1/session.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
 #include "runtime/base/check.h"
+#include "runtime/base/nearest.h"
 
 #define PACKAGE_v1            "holdfast.v1."
 #define PACKAGE_internal__v1  "holdfast.internal.v1."
@@ -67,6 +68,64 @@ const struct method_info *method_find_name(struct slice name)
             return &methods[i];
     }
     return NULL;
+}
+
+/* What follows the last `mark` in `text`; all of it where there is none. */
+static struct slice behind_last(struct slice text, uint8_t mark)
+{
+    for (size_t i = text.size; i > 0; i--) {
+        if (text.data[i - 1] == mark)
+            return (struct slice){ text.data + i, text.size - i };
+    }
+    return text;
+}
+
+/* "LedgerService/Grant" of "holdfast.v1.LedgerService/Grant". No method's name has a dot. */
+static struct slice without_package(struct slice name)
+{
+    return behind_last(name, '.');
+}
+
+/* The public method nearest to `given`, by what `part` leaves of its name, of those whose own name
+ * is near by itself: a service's long name makes every method of it look near. */
+static const struct method_info *find_near(struct slice given,
+                                           struct slice (*part)(struct slice name))
+{
+    const struct method_info *best = NULL;
+    struct nearest whole, method;
+
+    nearest_init(&whole, part(given));
+    nearest_init(&method, behind_last(given, '/'));
+    for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+        struct slice name = slice_from_text(methods[i].name);
+        struct slice offered = part(name);
+        if (methods[i].internal || !nearest_is_near(&method, behind_last(name, '/')))
+            continue;
+        nearest_offer(&whole, offered);
+        if (whole.name.data == offered.data)
+            best = &methods[i];
+    }
+    return best;
+}
+
+static struct slice without_service(struct slice name)
+{
+    return behind_last(without_package(name), '/');
+}
+
+const char *method_suggest(struct slice name)
+{
+    const size_t package = strlen(PACKAGE_v1);
+    bool packaged = name.size > package && memcmp(name.data, PACKAGE_v1, package) == 0 &&
+                    without_package(name).size == name.size - package;
+    const struct method_info *meant = find_near(without_package(name), without_package);
+
+    if (meant == NULL)
+        meant = find_near(without_package(name), without_service);
+    if (meant == NULL)
+        return NULL;
+    return packaged ? (const char *)without_package(slice_from_text(meant->name)).data
+                    : meant->name;
 }
 
 const struct method_info *method_all(size_t *ret_count)

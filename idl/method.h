@@ -149,6 +149,10 @@ struct method_info {
 const struct method_info *method_find(uint32_t id);
 /* `name` as in an URL path without the leading slash. NULL when there is none. */
 const struct method_info *method_find_name(struct slice name);
+/* The public method that was probably meant by a name that there is not: "LedgerService/Grant", or
+ * with its package where `name` has none or another. Static text; NULL: none is near (nearest.h).
+ */
+const char *method_suggest(struct slice name);
 /* All methods in table order, for listings; *ret_count of them. */
 const struct method_info *method_all(size_t *ret_count);
 

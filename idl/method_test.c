@@ -78,6 +78,53 @@ static void every_public_method_wants_a_scope_and_no_mutation_is_open_to_readers
     assert_int_equal(method_find(METHOD_REGISTER_SERVER)->scopes, SCOPE_GAME);
 }
 
+static void a_misspelt_method_finds_the_one_that_was_meant(void **state)
+{
+    static const struct {
+        const char *given, *suggested;
+    } cases[] = {
+        { "holdfast.v1.LedgerService/Grnat", "LedgerService/Grant" },
+        { "holdfast.v1.LegderService/Grant", "LedgerService/Grant" },
+        { "holdfast.v1.ledgerservice/getBalance", "LedgerService/GetBalances" },
+        { "LedgerService/Grant", "holdfast.v1.LedgerService/Grant" },
+        { "holdfast.v2.LedgerService/Grant", "holdfast.v1.LedgerService/Grant" },
+        { "holdfast.v1.StartSesion", "SessionService/StartSession" },
+        { "holdfast.v1.ThiefService/Grant", "LedgerService/Grant" },
+        { "holdfast.v1.LedgerService/", NULL },
+        { "holdfast.v1.LedgerService/Teleport", NULL },
+        { "favicon.ico", NULL },
+        { "", NULL },
+        { "/", NULL },
+        { ".", NULL },
+        { "holdfast.v1.", NULL },
+    };
+    size_t count;
+    const struct method_info *all = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *found = method_suggest(slice_from_text(cases[i].given));
+        if (cases[i].suggested == NULL && found != NULL)
+            fail_msg("%s: %s", cases[i].given, found);
+        if (cases[i].suggested != NULL)
+            assert_string_equal(found, cases[i].suggested);
+    }
+    /* What only other processes may call stays unnamed; every other one is found from near it. */
+    for (size_t i = 0; i < count; i++) {
+        char name[128];
+        size_t size = strlen(all[i].name);
+
+        memcpy(name, all[i].name, size + 1);
+        name[size++] = 'x';
+        const char *found = method_suggest((struct slice){ (const uint8_t *)name, size });
+        const char *own = strrchr(all[i].name, '.') + 1;
+        if (found != NULL && all[i].internal)
+            assert_null(strstr(found, own));
+        else if (!all[i].internal)
+            assert_non_null(strstr(found, own));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -85,6 +132,7 @@ int main(void)
         cmocka_unit_test(split_methods_name_an_existing_part),
         cmocka_unit_test(mutations_share_the_envelope),
         cmocka_unit_test(unknown_methods_are_not_found),
+        cmocka_unit_test(a_misspelt_method_finds_the_one_that_was_meant),
         cmocka_unit_test(every_public_method_wants_a_scope_and_no_mutation_is_open_to_readers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,10 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/nearest.h"
+#include "runtime/codec/utf8.h"
+
+#define SHOWN_BYTES 65u /* At most 64 bytes of what was typed. */
 
 static const struct command_option options[] = {
 #define ARGUMENT_ROW(name, flag, value, initial, verbs, meaning)                                   \
@@ -62,6 +66,25 @@ static const struct command_option *find(const char *flag, size_t size)
     return NULL;
 }
 
+/* Its value is not repeated: it may be a secret. */
+static void refuse_unknown(struct slice flag, char ret_why[256])
+{
+    struct nearest nearest;
+    char shown[SHOWN_BYTES];
+
+    nearest_init(&nearest, flag);
+    for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+        nearest_offer_text(&nearest, options[i].flag);
+    nearest_offer_text(&nearest, "help");
+    nearest_offer_text(&nearest, "version");
+    utf8_snippet(shown, sizeof shown, flag);
+    if (nearest.name.size > 0)
+        snprintf(ret_why, 256, "there is no option --%s; did you mean --%.*s?", shown,
+                 (int)nearest.name.size, (const char *)nearest.name.data);
+    else
+        snprintf(ret_why, 256, "there is no option --%s", shown);
+}
+
 /* One "--flag value" or "--flag=value"; returns how many words it took, 0 on error. */
 static int take_option(struct arguments *arguments, const char *flag, const char *next,
                        char ret_why[256])
@@ -71,7 +94,7 @@ static int take_option(struct arguments *arguments, const char *flag, const char
     const struct command_option *option = find(flag, size);
 
     if (option == NULL) {
-        snprintf(ret_why, 256, "there is no option --%.*s", (int)(size < 64 ? size : 64), flag);
+        refuse_unknown((struct slice){ (const uint8_t *)flag, size }, ret_why);
         return 0;
     }
     if (option->value == NULL && equals != NULL) {
@@ -116,8 +139,12 @@ err arguments_parse(int argc, char *const *argv, struct arguments *ret_arguments
             return ERR_INVALID;
         i += taken;
     }
+    if (arguments.json)
+        arguments.output = "json";
     if (strcmp(arguments.output, "table") != 0 && strcmp(arguments.output, "json") != 0) {
-        snprintf(ret_why, 256, "--output is table or json, not '%.64s'", arguments.output);
+        char shown[SHOWN_BYTES];
+        utf8_snippet(shown, sizeof shown, slice_from_text(arguments.output));
+        snprintf(ret_why, 256, "--output is table or json, not '%s'", shown);
         return ERR_INVALID;
     }
     *ret_arguments = arguments;
@@ -131,8 +158,10 @@ err argument_number(const char *flag, const char *text, uint32_t min, uint32_t m
     unsigned long number = strtoul(text, &end, 10);
 
     if (text[0] < '0' || text[0] > '9' || *end != 0 || number < min || number > max) {
-        fprintf(stderr, "holdfast: --%s is a number from %u to %u, not '%.64s'\n", flag, min, max,
-                text);
+        char shown[SHOWN_BYTES];
+        utf8_snippet(shown, sizeof shown, slice_from_text(text));
+        fprintf(stderr, "holdfast: --%s is a number from %u to %u, not '%s'\n", flag, min, max,
+                shown);
         return ERR_INVALID;
     }
     *ret_number = (uint32_t)number;

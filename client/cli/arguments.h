@@ -58,6 +58,8 @@
     X(yes,     "yes",     "admin", "do not ask") \
     X(force,   "force",   "admin", "although no node says that etcd is older than it knows") \
     X(dry_run, "dry-run", "rebalance, admin", "tell what would be done, and do nothing") \
+    X(shards,  "shards",  "status", "every shard, not only those with something wrong") \
+    X(json,    "json",    "", "as --output json") \
     X(redact,  "redact",  "debug zip", "replace ids of players and operations by hashes")
 /* clang-format on */
 

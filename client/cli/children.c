@@ -1,6 +1,7 @@
 #include "client/cli/children.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -58,12 +60,19 @@ static void become(const struct child *child, pid_t parent)
     if (getppid() != parent) /* It died before we asked to be told. */
         _exit(126);
     setpgid(0, 0); /* The terminal's Ctrl-C is for the parent, which stops us in order. */
-    execv(child->program, (char *const *)(uintptr_t)argv);
+    /* Whatever started the parent may have blocked signals; children must hear SIGTERM. */
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execvp(child->program, (char *const *)(uintptr_t)argv);
+    dprintf(STDERR_FILENO, "%s cannot be run: %s\n", child->program, strerror(errno));
     _exit(127);
 }
 
 err child_start(struct child *child)
 {
+    struct stat output;
+    uint64_t log_from = stat(child->log_file, &output) == 0 ? (uint64_t)output.st_size : 0;
     pid_t parent = getpid();
     pid_t pid = fork();
 
@@ -74,6 +83,7 @@ err child_start(struct child *child)
     child->pid = pid;
     child->started_at_ms = monotonic_ms();
     child->restart_at_ms = 0;
+    child->log_from = log_from;
     child->starts++;
     return ERR_OK;
 }
@@ -86,23 +96,47 @@ bool child_reap(struct child *child, int *ret_status)
     return true;
 }
 
-void child_stop(struct child *child, uint64_t patience_ms)
+bool child_stop(struct child *child, uint64_t patience_ms, int *ret_status)
 {
     uint64_t end_ms = monotonic_ms() + patience_ms;
-    int status;
 
     if (child->pid == 0)
-        return;
+        return true;
     kill(child->pid, SIGTERM);
-    while (!child_reap(child, &status)) {
+    while (!child_reap(child, ret_status)) {
         if (monotonic_ms() >= end_ms) {
             kill(child->pid, SIGKILL);
-            waitpid(child->pid, &status, 0);
+            while (waitpid(child->pid, ret_status, 0) < 0 && errno == EINTR)
+                continue;
             child->pid = 0;
-            return;
+            return false;
         }
         sleep_ms(POLL_MS);
     }
+    return true;
+}
+
+size_t child_tail(const struct child *child, char *ret_text, size_t capacity)
+{
+    int fd = open(child->log_file, O_RDONLY | O_CLOEXEC);
+    struct stat output;
+    ssize_t got = 0;
+
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &output) == 0 && (uint64_t)output.st_size > child->log_from) {
+        uint64_t size = (uint64_t)output.st_size - child->log_from;
+        size = size < capacity ? size : capacity;
+        got = pread(fd, ret_text, (size_t)size, output.st_size - (off_t)size);
+    }
+    close(fd);
+    if (got <= 0)
+        return 0;
+    /* The first line may have lost its beginning. */
+    const char *end = (size_t)got == capacity ? memchr(ret_text, '\n', capacity) : NULL;
+    size_t cut = end != NULL && end + 1 < ret_text + got ? (size_t)(end - ret_text) + 1 : 0;
+    memmove(ret_text, ret_text + cut, (size_t)got - cut);
+    return (size_t)got - cut;
 }
 
 static int connect_loopback(uint16_t port)

@@ -6,7 +6,7 @@
 int main(int argc, char **argv)
 {
     struct arguments arguments;
-    char why[256] = "";
+    char why[VERB_WHY_BYTES] = "";
 
     if (arguments_parse(argc, argv, &arguments, why) != ERR_OK) {
         fprintf(stderr, "holdfast: %s (try holdfast --help)\n", why);
@@ -20,10 +20,9 @@ int main(int argc, char **argv)
         verb_print_help();
         return arguments.help ? 0 : 2;
     }
-    const struct verb *verb = verb_find(arguments.words[0]);
-    if (verb != NULL)
-        return verb->run(&arguments);
-    fprintf(stderr, "holdfast: there is no verb '%.64s' (try holdfast --help)\n",
-            arguments.words[0]);
-    return 2;
+    if (verb_misspelt(&arguments, why)) {
+        fprintf(stderr, "holdfast: %s (try holdfast --help)\n", why);
+        return 2;
+    }
+    return verb_find(arguments.words[0])->run(&arguments);
 }

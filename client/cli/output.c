@@ -5,9 +5,25 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/codec/utf8.h"
 
 #define CELL_BYTES   160u
 #define ERROR_PREFIX "ERROR_CODE_"
+
+const char *bytes_text(uint64_t bytes, char ret_text[BYTES_TEXT_BYTES])
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+    double value = (double)bytes;
+    size_t unit = 0;
+
+    while (value >= 1024 && unit < 4) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(ret_text, BYTES_TEXT_BYTES, value < 9.95 && unit > 0 ? "%.1f%s" : "%.0f%s", value,
+             units[unit]);
+    return ret_text;
+}
 
 /* A list of changes of balances or of items, as people write it: "gold +500, gems -3". */
 static bool list_text(const json_t *value, char ret_text[CELL_BYTES])
@@ -54,7 +70,7 @@ static void cell(const json_t *row, const struct column *column, char ret_text[C
         const char *text = json_string_value(value);
         size_t prefix = column->prefix != NULL ? strlen(column->prefix) : 0;
         bool has = prefix > 0 && strncmp(text, column->prefix, prefix) == 0;
-        snprintf(ret_text, CELL_BYTES, "%s", has ? text + prefix : text);
+        utf8_snippet(ret_text, CELL_BYTES, slice_from_text(has ? text + prefix : text));
     } else if (!list_text(value, ret_text)) {
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
         snprintf(ret_text, CELL_BYTES, "%s", text != NULL ? text : "");

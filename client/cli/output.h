@@ -17,8 +17,12 @@ struct column {
     const char *prefix;    /* Left out where a value begins with it; NULL: none. */
 };
 
+/* "34MiB" */
+#define BYTES_TEXT_BYTES 24u
+const char *bytes_text(uint64_t bytes, char ret_text[BYTES_TEXT_BYTES]);
+
 /* Aligned, one row per element of `rows` (a JSON array; NULL: no rows). `columns` ends with a NULL
- * title. Appends to `out`. */
+ * title. What is not printable in a value becomes '?'. Appends to `out`. */
 void table_format(const json_t *rows, const struct column *columns, struct buf *out);
 
 /* Appends Connect's error JSON as one line for people. False: it is none, nothing was appended. */
@@ -52,7 +56,7 @@ struct page_method {
 /* Calls it with --page-size and --cursor and prints the page, and where the next begins; the exit
  * code. */
 int page_call(const struct arguments *arguments, const struct page_method *page);
-/* True when --output json was asked for. */
+/* True when --json or --output json was asked for. */
 bool wants_json(const struct arguments *arguments);
 
 #endif

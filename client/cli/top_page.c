@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/output.h"
+
 #define LINE_BYTES  256
 #define CELL_BYTES  24
 #define HEIGHT_MIN  8u
@@ -77,20 +79,6 @@ static const char *ms_text(double ms, char cell[CELL_BYTES])
         snprintf(cell, CELL_BYTES, "%.0fms", ms);
     else
         snprintf(cell, CELL_BYTES, "%.0fs", ms / 1e3);
-    return cell;
-}
-
-static const char *bytes_text(uint64_t bytes, char cell[CELL_BYTES])
-{
-    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-    double value = (double)bytes;
-    size_t unit = 0;
-
-    while (value >= 1024 && unit < 4) {
-        value /= 1024;
-        unit++;
-    }
-    snprintf(cell, CELL_BYTES, value < 9.95 && unit > 0 ? "%.1f%s" : "%.0f%s", value, units[unit]);
     return cell;
 }
 

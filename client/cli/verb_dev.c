@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
-#include "client/cli/children.h"
+#include "client/cli/dev_say.h"
+#include "client/cli/supervisor.h"
 #include "client/cli/verb.h"
 #include "runtime/base/check.h"
 #include "runtime/etcd/etcd_process.h"
@@ -25,7 +25,6 @@
 #define READY_PATIENCE_MS 30000u
 #define STOP_PATIENCE_MS  10000u
 #define WATCH_MS          50u /* The end of a child ends a wait early. */
-#define STARTS_APART_MS   1000u
 #define ETCD_ELECTION_MS  100u
 
 struct cluster {
@@ -33,19 +32,17 @@ struct cluster {
     char data[512];
     char programs[512]; /* Directory of the other binaries. */
     uint32_t nodes;
-    uint32_t restart_ms;
     uint16_t port;
-    struct etcd_process etcd;
-    struct child children[CHILDREN_MAX]; /* Router, coordinator, nodes: stopped in this order. */
-    uint32_t child_count;
+    struct etcd_process etcd;     /* Only planned: it runs as the last child. */
+    struct supervisor supervisor; /* Router, coordinator, nodes, etcd. */
 };
 
+/* The signal that asks for the end; 0: none yet. */
 static volatile sig_atomic_t stop_asked;
 
 static void on_signal(int number)
 {
-    (void)number;
-    stop_asked = 1;
+    stop_asked = number;
 }
 
 /* Only to end a sleep. */
@@ -56,7 +53,7 @@ static void on_child(int number)
 
 static int complain(const char *what, const char *why)
 {
-    fprintf(stderr, "holdfast dev: %s: %s\n", what, why);
+    dev_say(stderr, "holdfast dev: %s: %s", what, why);
     return 1;
 }
 
@@ -94,8 +91,10 @@ static int make_certs(const struct cluster *cluster)
 
 static struct child *add_child(struct cluster *cluster, const char *program, const char *cert)
 {
-    CHECK(cluster->child_count < CHILDREN_MAX);
-    struct child *child = &cluster->children[cluster->child_count++];
+    struct supervisor *supervisor = &cluster->supervisor;
+
+    CHECK(supervisor->count < CHILDREN_MAX);
+    struct child *child = &supervisor->children[supervisor->count++];
 
     child->metrics_port = loopback_port_claim();
     snprintf(child->program, sizeof child->program, "%s/%s", cluster->programs, program);
@@ -119,6 +118,31 @@ static void name_child(const struct cluster *cluster, struct child *child, const
     child_argument(child, "--name=%s", child->name);
 }
 
+static struct child *router_of(struct cluster *cluster)
+{
+    return &cluster->supervisor.children[0];
+}
+
+static struct child *etcd_of(struct cluster *cluster)
+{
+    return &cluster->supervisor.children[cluster->supervisor.count - 1];
+}
+
+static void plan_etcd(struct cluster *cluster)
+{
+    char arguments[ETCD_ARGUMENTS][ETCD_ARGUMENT_BYTES];
+
+    CHECK(cluster->supervisor.count < CHILDREN_MAX);
+    cluster->supervisor.count++;
+    struct child *child = etcd_of(cluster);
+    snprintf(child->name, sizeof child->name, "etcd");
+    snprintf(child->program, sizeof child->program, "%s", cluster->etcd.binary);
+    snprintf(child->log_file, sizeof child->log_file, "%s", cluster->etcd.log_file);
+    etcd_process_arguments(&cluster->etcd, arguments);
+    for (uint32_t i = 0; i < ETCD_ARGUMENTS; i++)
+        child_argument(child, "%s", arguments[i]);
+}
+
 static void plan(struct cluster *cluster)
 {
     struct child *router = add_child(cluster, "holdfast-router", "router");
@@ -140,16 +164,17 @@ static void plan(struct cluster *cluster)
         child_argument(node, "--data-dir=%s/node-%u", cluster->data, i);
         child_argument(node, "--zone=zone-%u", i);
     }
+    plan_etcd(cluster);
 }
 
 /* Replaced atomically: readers see the old one or the new one. */
-static void write_state(const struct cluster *cluster, bool ready)
+static void write_state(struct cluster *cluster, bool ready)
 {
     char path[600], next[600];
     json_t *children = json_array();
+    const struct child *etcd = etcd_of(cluster);
 
-    for (uint32_t i = 0; i < cluster->child_count; i++) {
-        const struct child *child = &cluster->children[i];
+    for (const struct child *child = router_of(cluster); child < etcd; child++) {
         json_array_append_new(children,
                               json_pack("{s:s, s:i, s:i, s:i}", "name", child->name, "pid",
                                         (int)child->pid, "metricsPort", (int)child->metrics_port,
@@ -157,9 +182,10 @@ static void write_state(const struct cluster *cluster, bool ready)
     }
     char endpoint[64];
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u", cluster->port);
-    json_t *state = json_pack("{s:b, s:s, s:s, s:i, s:i, s:o}", "ready", ready, "endpoint",
-                              endpoint, "etcd", cluster->etcd.endpoint, "etcdPid",
-                              (int)cluster->etcd.pid, "pid", (int)getpid(), "processes", children);
+    json_t *state =
+        json_pack("{s:b, s:s, s:s, s:i, s:i, s:i, s:o}", "ready", ready, "endpoint", endpoint,
+                  "etcd", cluster->etcd.endpoint, "etcdPid", (int)etcd->pid, "etcdStarts",
+                  (int)etcd->starts, "pid", (int)getpid(), "processes", children);
     snprintf(path, sizeof path, "%s/cluster.json", cluster->data);
     snprintf(next, sizeof next, "%s/cluster.json.new", cluster->data);
     if (json_dump_file(state, next, JSON_INDENT(2)) != 0 || rename(next, path) != 0)
@@ -167,77 +193,26 @@ static void write_state(const struct cluster *cluster, bool ready)
     json_decref(state);
 }
 
-static int start_all(struct cluster *cluster)
+/* False: it gives up. */
+static bool watch(struct cluster *cluster)
 {
-    char etcd_data[600];
-    struct etcd_process_options etcd = { .data_dir = etcd_data, .election_ms = ETCD_ELECTION_MS };
+    bool changed;
+    bool goes_on = supervisor_watch(&cluster->supervisor, &changed);
 
-    snprintf(etcd_data, sizeof etcd_data, "%s/etcd", cluster->data);
-    if (etcd_process_start(&etcd, &cluster->etcd) != ERR_OK)
-        return complain("etcd did not start; its output is in", cluster->etcd.log_file);
-    plan(cluster);
-    for (uint32_t i = cluster->child_count; i > 0; i--) {
-        if (child_start(&cluster->children[i - 1]) != ERR_OK)
-            return complain(cluster->children[i - 1].name, strerror(errno));
-    }
-    return 0;
-}
-
-static void say_died(const struct child *child, int status)
-{
-    if (WIFSIGNALED(status))
-        fprintf(stderr, "%s was killed by signal %d (%s)\n", child->name, WTERMSIG(status),
-                strsignal(WTERMSIG(status)));
-    else
-        fprintf(stderr, "%s exited with %d; its output is in %s\n", child->name,
-                WEXITSTATUS(status), child->log_file);
-}
-
-/* Whoever lived long starts again at once, or after the pause that was asked for; whoever crashes
- * as soon as it starts does not keep the machine busy. */
-static uint64_t restart_time_ms(const struct cluster *cluster, const struct child *child)
-{
-    uint64_t wanted_ms = monotonic_ms() + cluster->restart_ms;
-    uint64_t earliest_ms = child->started_at_ms + STARTS_APART_MS;
-
-    return wanted_ms > earliest_ms ? wanted_ms : earliest_ms;
-}
-
-/* Reaps and restarts. False: a process died before the cluster was ever ready. */
-static bool watch(struct cluster *cluster, bool was_ready)
-{
-    bool changed = false;
-
-    for (uint32_t i = 0; i < cluster->child_count; i++) {
-        struct child *child = &cluster->children[i];
-        int status;
-        if (child_reap(child, &status)) {
-            say_died(child, status);
-            if (!was_ready)
-                return false;
-            child->restart_at_ms = restart_time_ms(cluster, child);
-            changed = true;
-        }
-        if (child->restart_at_ms != 0 && monotonic_ms() >= child->restart_at_ms) {
-            if (child_start(child) != ERR_OK)
-                child->restart_at_ms = monotonic_ms() + STARTS_APART_MS;
-            changed = true;
-        }
-    }
     if (changed)
-        write_state(cluster, was_ready);
-    return true;
+        write_state(cluster, cluster->supervisor.ready);
+    return goes_on;
 }
 
-static bool wait_ready(struct cluster *cluster)
+static bool wait_etcd(struct cluster *cluster, uint64_t end_ms)
 {
-    uint64_t end_ms = monotonic_ms() + READY_PATIENCE_MS;
+    struct child *etcd = etcd_of(cluster);
 
-    while (!stop_asked && watch(cluster, false)) {
-        if (child_answers(&cluster->children[0], "/readyz"))
+    while (!stop_asked && watch(cluster)) {
+        if (etcd->pid != 0 && etcd_process_is_healthy(&cluster->etcd))
             return true;
         if (monotonic_ms() >= end_ms) {
-            complain("the router did not become ready; see", cluster->children[0].log_file);
+            complain("etcd does not answer; its output is in", etcd->log_file);
             return false;
         }
         sleep_ms(WATCH_MS / 5);
@@ -245,32 +220,76 @@ static bool wait_ready(struct cluster *cluster)
     return false;
 }
 
-static void stop_all(struct cluster *cluster)
+static bool wait_router(struct cluster *cluster, uint64_t end_ms)
 {
-    for (uint32_t i = 0; i < cluster->child_count; i++)
-        child_stop(&cluster->children[i], STOP_PATIENCE_MS);
-    etcd_process_stop(&cluster->etcd);
+    while (!stop_asked && watch(cluster)) {
+        if (child_answers(router_of(cluster), "/readyz"))
+            return true;
+        if (monotonic_ms() >= end_ms) {
+            complain("the router did not become ready; its output is in",
+                     router_of(cluster)->log_file);
+            return false;
+        }
+        sleep_ms(WATCH_MS / 5);
+    }
+    return false;
+}
+
+/* False: it was stopped, or cannot, and said so. */
+static bool start_all(struct cluster *cluster)
+{
+    uint64_t end_ms = monotonic_ms() + READY_PATIENCE_MS;
+    struct child *etcd = etcd_of(cluster);
+
+    if (!supervisor_start(etcd) || !wait_etcd(cluster, end_ms))
+        return false;
+    for (uint32_t i = cluster->supervisor.count - 1; i > 0; i--) {
+        if (!supervisor_start(&cluster->supervisor.children[i - 1]))
+            return false;
+    }
+    return wait_router(cluster, end_ms);
+}
+
+static err plan_all(struct cluster *cluster)
+{
+    char etcd_data[600];
+    struct etcd_process_options etcd = { .data_dir = etcd_data, .election_ms = ETCD_ELECTION_MS };
+
+    snprintf(etcd_data, sizeof etcd_data, "%s/etcd", cluster->data);
+    err e = etcd_process_plan(&etcd, &cluster->etcd);
+    if (e != ERR_OK)
+        complain(etcd_data, e == ERR_INVALID ? "the path is too long" : strerror(errno));
+    else
+        plan(cluster);
+    return e;
 }
 
 static int run(struct cluster *cluster)
 {
     uint64_t begun_ms = monotonic_ms();
-    int code = start_all(cluster);
 
-    if (code == 0 && !wait_ready(cluster))
-        code = stop_asked ? 0 : 1;
-    else if (code == 0) {
+    if (plan_all(cluster) != ERR_OK)
+        return 1;
+    bool started = start_all(cluster);
+    if (started) {
+        cluster->supervisor.ready = true;
         write_state(cluster, true);
-        printf("ready after %llu ms: http://127.0.0.1:%u (%u nodes, data in %s)\n",
-               (unsigned long long)(monotonic_ms() - begun_ms), cluster->port, cluster->nodes,
-               cluster->data);
-        fflush(stdout);
-        while (!stop_asked && watch(cluster, true))
+        dev_say(stdout,
+                "ready after %llu ms: http://127.0.0.1:%u (%u nodes, data in %s; each process "
+                "writes to its NAME.log there)",
+                (unsigned long long)(monotonic_ms() - begun_ms), cluster->port, cluster->nodes,
+                cluster->data);
+        while (!stop_asked && watch(cluster))
             sleep_ms(WATCH_MS);
     }
-    stop_all(cluster);
+    if (stop_asked)
+        dev_say(stderr, "signal %d (%s): stopping all", (int)stop_asked,
+                strsignal((int)stop_asked));
+    supervisor_stop(&cluster->supervisor, STOP_PATIENCE_MS);
     write_state(cluster, false);
-    return code;
+    if (stop_asked)
+        dev_say(stderr, "stopped");
+    return started || stop_asked ? 0 : 1;
 }
 
 int verb_dev(const struct arguments *arguments)
@@ -284,8 +303,8 @@ int verb_dev(const struct arguments *arguments)
     cluster.arguments = arguments;
     if (argument_number("nodes", arguments->nodes, 1, NODES_MAX, &cluster.nodes) != ERR_OK ||
         argument_number("port", arguments->port, 0, 65535, &port) != ERR_OK ||
-        argument_number("restart-ms", arguments->restart_ms, 0, 600000, &cluster.restart_ms) !=
-            ERR_OK)
+        argument_number("restart-ms", arguments->restart_ms, 0, 600000,
+                        &cluster.supervisor.restart_ms) != ERR_OK)
         return 2;
     cluster.port = port != 0 ? (uint16_t)port : loopback_port_claim();
     if (mkdir(arguments->data, 0700) != 0 && errno != EEXIST)

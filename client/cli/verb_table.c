@@ -5,14 +5,17 @@
 
 #include "client/cli/verb.h"
 #include "runtime/base/check.h"
+#include "runtime/base/nearest.h"
+#include "runtime/codec/utf8.h"
 
 #define USAGE_WIDTH 35
+#define SHOWN_BYTES 65u /* At most 64 bytes of what was typed. */
 
 /* clang-format off */
 static const struct verb verbs[] = {
     { "dev", "", "start a whole local cluster with a real etcd", verb_dev },
     { "certs", "", "make a development CA and certificates", verb_certs },
-    { "status", "", "the cluster, its nodes and shards", verb_status },
+    { "status", "[--shards]", "the cluster at a glance: nodes, and shards with something wrong", verb_status },
     { "doctor", "", "what is wrong, and what to do; exits with 1 if a check failed, 0 with warnings", verb_doctor },
     { "top", "[--interval S] [--once]", "what nodes, methods and shards do, again and again", verb_top },
     { "player show", "PLAYER", "profile, balances, items and session", verb_player },
@@ -74,6 +77,79 @@ const struct verb *verb_find(const char *word)
             return &verbs[i];
     }
     return NULL;
+}
+
+static struct slice first_word(const struct verb *verb)
+{
+    return (struct slice){ (const uint8_t *)verb->words, strcspn(verb->words, " ") };
+}
+
+/* Cuts the next of "drain|undrain|remove" off; empty: there are no more. */
+static struct slice next_alternative(const char **words)
+{
+    struct slice word = { (const uint8_t *)*words, strcspn(*words, "|") };
+
+    *words += word.size;
+    *words += **words == '|';
+    return word;
+}
+
+/* Offers the second words of all rows that begin with `first`. True: `given` is one of them, or
+ * something else may stand there. */
+static bool second_word_fits(const char *first, const char *given, struct nearest *nearest)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+        struct slice word = first_word(&verbs[i]);
+        const char *rest = verbs[i].words + word.size;
+
+        if (!slice_equal(word, slice_from_text(first)))
+            continue;
+        if (*rest == 0)
+            return true;
+        rest++;
+        for (word = next_alternative(&rest); word.size > 0; word = next_alternative(&rest)) {
+            if (slice_equal(word, slice_from_text(given)))
+                return true;
+            nearest_offer(nearest, word);
+        }
+    }
+    return false;
+}
+
+static bool misspelt_second(const struct arguments *arguments, char ret_why[VERB_WHY_BYTES])
+{
+    const char *first = arguments->words[0];
+    const char *given = arguments->word_count > 1 ? arguments->words[1] : "";
+    struct nearest nearest;
+    char shown[SHOWN_BYTES];
+
+    nearest_init(&nearest, slice_from_text(given));
+    if (second_word_fits(first, given, &nearest) || nearest.name.size == 0)
+        return false;
+    utf8_snippet(shown, sizeof shown, slice_from_text(given));
+    snprintf(ret_why, VERB_WHY_BYTES, "there is no verb '%s %s'; did you mean '%s %.*s'?", first,
+             shown, first, (int)nearest.name.size, (const char *)nearest.name.data);
+    return true;
+}
+
+bool verb_misspelt(const struct arguments *arguments, char ret_why[VERB_WHY_BYTES])
+{
+    struct nearest nearest;
+    char shown[SHOWN_BYTES];
+
+    CHECK(arguments->word_count > 0);
+    if (verb_find(arguments->words[0]) != NULL)
+        return misspelt_second(arguments, ret_why);
+    nearest_init(&nearest, slice_from_text(arguments->words[0]));
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+        nearest_offer(&nearest, first_word(&verbs[i]));
+    utf8_snippet(shown, sizeof shown, slice_from_text(arguments->words[0]));
+    if (nearest.name.size > 0)
+        snprintf(ret_why, VERB_WHY_BYTES, "there is no verb '%s'; did you mean '%.*s'?", shown,
+                 (int)nearest.name.size, (const char *)nearest.name.data);
+    else
+        snprintf(ret_why, VERB_WHY_BYTES, "there is no verb '%s'", shown);
+    return true;
 }
 
 void verb_print_help(void)

@@ -21,6 +21,11 @@ struct verb {
 const struct verb *verb_all(size_t *ret_count);
 /* A row whose first word is `word`; NULL: there is none. */
 const struct verb *verb_find(const char *word);
+/* Says which verb was probably meant where the words begin with none: "there is no verb 'lits'; did
+ * you mean 'list'?" Not of a verb's second word unless one is near: the verb itself knows how it is
+ * used. False: nothing is said, they begin with a verb. */
+#define VERB_WHY_BYTES 256u
+bool verb_misspelt(const struct arguments *arguments, char ret_why[VERB_WHY_BYTES]);
 /* Verbs, options and exit codes, on standard output. */
 void verb_print_help(void);
 

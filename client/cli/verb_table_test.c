@@ -129,12 +129,47 @@ static void a_verb_is_found_by_its_whole_first_word(void **state)
     assert_null(verb_find(""));
 }
 
+static void the_nearest_verb_is_named(void **state)
+{
+    static const struct {
+        const char *words[3];
+        const char *why; /* NULL: nothing is wrong with them. */
+    } cases[] = {
+        { { "stauts" }, "there is no verb 'stauts'; did you mean 'status'?" },
+        { { "led" }, "there is no verb 'led'" },
+        { { "dance" }, "there is no verb 'dance'" },
+        { { "\x1b[31m\xff" }, "there is no verb '?[31m?'" },
+        { { "ledger", "lits", "42" },
+          "there is no verb 'ledger lits'; did you mean 'ledger list'?" },
+        { { "node", "drian" }, "there is no verb 'node drian'; did you mean 'node drain'?" },
+        { { "ledger", "42" }, NULL },
+        { { "node", "undrain" }, NULL },
+        { { "backup", "lisst" }, NULL }, /* A directory may be called that. */
+        { { "call", "LedgerService/Grant" }, NULL },
+        { { "status" }, NULL },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct arguments arguments = { 0 };
+        char why[VERB_WHY_BYTES] = "";
+
+        while (arguments.word_count < 3 && cases[i].words[arguments.word_count] != NULL) {
+            arguments.words[arguments.word_count] = cases[i].words[arguments.word_count];
+            arguments.word_count++;
+        }
+        assert_int_equal(verb_misspelt(&arguments, why), cases[i].why != NULL);
+        assert_string_equal(why, cases[i].why != NULL ? cases[i].why : "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_verb_is_in_the_manual),
         cmocka_unit_test(every_option_is_in_the_manual),
         cmocka_unit_test(every_option_is_of_verbs_that_there_are),
+        cmocka_unit_test(the_nearest_verb_is_named),
         cmocka_unit_test(a_verb_is_found_by_its_whole_first_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

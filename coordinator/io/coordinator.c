@@ -303,7 +303,7 @@ static err serve_metrics(struct coordinator *c, const char *version)
         &c->http);
 
     if (e != ERR_OK)
-        fail(c, "metrics_host, metrics_port", err_text(e));
+        fail(c, "metrics_host, metrics_port", metrics_http_why(e));
     else
         log_event(c->log, LOG_INFO, "metrics.listening", LOG_N("port", metrics_http_port(c->http)));
     return e;

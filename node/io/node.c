@@ -10,6 +10,7 @@
 #include "node/io/caches.h"
 #include "node/io/claims.h"
 #include "node/io/deliveries.h"
+#include "node/io/earlier_life.h"
 #include "node/io/etcd_note.h"
 #include "node/io/node_load.h"
 #include "node/io/node_metrics.h"
@@ -42,7 +43,8 @@ struct node {
     struct tls_watch *tls;         /* NULL: plain. */
     enum link_transport transport; /* Of what routers dial. */
     struct registry *registry;
-    struct loop_timer start_timer;
+    struct earlier_life earlier;
+    struct loop_timer begin_timer, start_timer;
     struct datadir *datadir;
     struct node_log *store_log;
     struct db *db;
@@ -251,7 +253,9 @@ static bool on_ready(void *context, char ret_reason[128])
         return false;
     }
     if (node->workers == NULL) {
-        snprintf(ret_reason, 128, "waiting for the cluster's record in etcd");
+        snprintf(ret_reason, 128, "%s",
+                 node->earlier.why[0] != 0 ? node->earlier.why
+                                           : "waiting for the cluster's record in etcd");
         return false;
     }
     if (!registry_is_registered(node->registry)) {
@@ -278,6 +282,9 @@ static err open_datadir(struct node *node, const struct cluster_record *cluster)
     /* Ids stay below 2^53, so that every JSON reader shows them exactly. */
     config.new_replica_id = (config.new_replica_id >> 11) | 1;
     err e = datadir_open(&config, &node->datadir, text);
+    if (e == ERR_CONFLICT && earlier_life_wait(&node->earlier, &node->start_timer, text))
+        return e;
+    earlier_life_end(&node->earlier);
     if (e != ERR_OK)
         fail(node, "data directory", text);
     return e;
@@ -653,32 +660,55 @@ static err start_registry(struct node *node)
     return e;
 }
 
+/* False: it failed, or begins again later. */
+static bool serve_metrics(struct node *node)
+{
+    const struct node_config *config = node->config;
+    char text[DATADIR_ERROR_BYTES];
+    err e =
+        metrics_http_start(&(struct metrics_http_options){ .loop = loop_uv(node->loop),
+                                                           .metrics = node->metrics,
+                                                           .host = config->metrics_host,
+                                                           .port = (uint16_t)config->metrics_port,
+                                                           .ready = on_ready,
+                                                           .context = node },
+                           &node->http);
+
+    if (e == ERR_CONFLICT && datadir_is_held(config->data_dir, text) &&
+        earlier_life_wait(&node->earlier, &node->begin_timer, text))
+        return false;
+    if (e != ERR_OK)
+        fail(node, "metrics port", metrics_http_why(e));
+    return e == ERR_OK;
+}
+
+/* Its ports, and then what asks etcd: a node that cannot be watched does not join. */
+static void begin(void *user)
+{
+    struct node *node = user;
+
+    if (!serve_metrics(node) || start_registry(node) != ERR_OK)
+        return;
+    log_event(node->log, LOG_INFO, "node.starting", LOG_S("name", node->config->name),
+              LOG_N("metrics_port", metrics_http_port(node->http)));
+}
+
 err node_new(const struct node_options *options, struct node **ret_node)
 {
     struct node *node = mem_zalloc(sizeof *node);
-    struct metrics_http_options http = {
-        .loop = loop_uv(options->loop),
-        .host = options->config->metrics_host,
-        .port = (uint16_t)options->config->metrics_port,
-        .ready = on_ready,
-        .context = node,
-    };
 
     node->options = *options;
     node->config = options->config;
     node->life = loop_wall_ms();
     node->log = options->log;
     node->loop = options->loop;
+    node->earlier = (struct earlier_life){ .log = node->log, .loop = node->loop };
+    loop_timer_init(&node->begin_timer, node->loop, begin, node);
     loop_timer_init(&node->start_timer, node->loop, start, node);
     node->metrics = metrics_new();
     metrics_process_register(node->metrics, options->version);
     node->node_metrics = node_metrics_new(node->metrics);
-    http.metrics = node->metrics;
-    err e = metrics_http_start(&http, &node->http);
-    if (e != ERR_OK)
-        fail(node, "metrics port", err_text(e));
-    if (e == ERR_OK)
-        e = find_transport(node);
+    err e = find_transport(node);
     if (e == ERR_OK)
         e = find_caches(node);
     if (e == ERR_OK)
@@ -686,13 +716,11 @@ err node_new(const struct node_options *options, struct node **ret_node)
     if (e == ERR_OK)
         e = watch_tls(node);
     if (e == ERR_OK)
-        e = start_registry(node);
-    if (e != ERR_OK) {
+        begin(node);
+    if (node->failed) {
         node_free(node);
-        return e;
+        return e == ERR_OK ? ERR_IO : e;
     }
-    log_event(node->log, LOG_INFO, "node.starting", LOG_S("name", node->config->name),
-              LOG_N("metrics_port", metrics_http_port(node->http)));
     *ret_node = node;
     return ERR_OK;
 }
@@ -701,6 +729,7 @@ void node_free(struct node *node)
 {
     if (node == NULL)
         return;
+    loop_timer_stop(&node->begin_timer);
     loop_timer_stop(&node->start_timer);
     claims_free(node->claims);
     node->claims = NULL;

@@ -8,6 +8,7 @@
 #include "node/core/refusal.h"
 #include "node/core/text_rule.h"
 #include "node/rpc/methods.h"
+#include "node/rpc/wallet.h"
 
 #define REASON_MAX 64u
 
@@ -82,10 +83,13 @@ static err made_check(struct check_context *context, const release_request *requ
     }
     for (size_t i = 0; i < request->n_made_amounts; i++) {
         const Holdfast__V1__CurrencyAmount *each = request->made_amounts[i];
-        if (policy_find_currency(&context->meta->policy, slice_from_text(each->currency)) == NULL)
-            return refuse_invalid(context->arena, context->refusal, "made_amounts",
-                                  "a currency of the policy",
-                                  text_shorten(context->arena, slice_from_text(each->currency)));
+        if (policy_find_currency(&context->meta->policy, slice_from_text(each->currency)) == NULL) {
+            err e = refuse_invalid(context->arena, context->refusal, "made_amounts",
+                                   "a currency of the policy",
+                                   text_shorten(context->arena, slice_from_text(each->currency)));
+            wallet_currency_hint(context, each->currency);
+            return e;
+        }
         if (each->amount > AMOUNT_MAX || each->amount < -AMOUNT_MAX)
             return refuse_invalid(context->arena, context->refusal, "made_amounts",
                                   "-9007199254740991 to 9007199254740991", "");

@@ -72,6 +72,13 @@ static void wrong_requests_are_refused_before_the_log_naming_field_limit_and_val
     assert_string_equal(f->error->field, "currencies[0].currency");
     assert_string_equal(f->error->limit, "a declared currency: debt gems gold");
     assert_string_equal(f->error->value, "silver");
+    assert_null(strstr(f->error->message, "did you mean"));
+    gold.currency = (char *)"glod";
+    assert_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+    assert_string_equal(f->error->message,
+                        "currencies[0].currency: expected a declared currency: debt gems gold, got "
+                        "\"glod\"; did you mean gold?");
+    assert_string_equal(f->error->value, "glod");
     gold.currency = (char *)"gold";
     const int64_t wrong[] = { 0, -1, AMOUNT_MAX + 1, INT64_MIN };
     for (size_t i = 0; i < 4; i++) {

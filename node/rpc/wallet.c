@@ -9,9 +9,26 @@
 #include "node/core/refusal.h"
 #include "node/core/text_rule.h"
 #include "runtime/base/check.h"
+#include "runtime/base/nearest.h"
 
 #define ITEM_KIND_BYTES_MAX       64u
 #define ITEM_ATTRIBUTES_BYTES_MAX 1024u
+
+/* Only before the log: what a replica says of an entry is part of the outcome that all versions of
+ * the program must compute alike. */
+void wallet_currency_hint(struct check_context *context, const char *given)
+{
+    const struct policy *policy = &context->meta->policy;
+    struct refusal *refusal = context->refusal;
+    struct nearest nearest;
+
+    nearest_init(&nearest, slice_from_text(given));
+    for (uint32_t i = 0; i < policy->currency_count; i++)
+        nearest_offer_text(&nearest, policy->currencies[i].name);
+    if (nearest.name.size > 0)
+        refusal->message = arena_printf(context->arena, "%s; did you mean %s?", refusal->message,
+                                        (const char *)nearest.name.data);
+}
 
 static err amount_check(struct check_context *context, size_t place,
                         Holdfast__V1__CurrencyAmount *const *amounts)
@@ -21,6 +38,8 @@ static err amount_check(struct check_context *context, size_t place,
 
     err e = wallet_currency_check(arena, context->refusal, &context->meta->policy, place,
                                   amount->currency);
+    if (e == ERR_INVALID)
+        wallet_currency_hint(context, amount->currency);
     if (e != ERR_OK)
         return e;
     if (amount->amount < 1 || amount->amount > AMOUNT_MAX)

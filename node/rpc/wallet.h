@@ -10,6 +10,9 @@
 /* At most 16 known currencies, each once, with amounts of 1 to 2^53 - 1. ERR_INVALID. */
 NODISCARD err wallet_amounts_check(struct check_context *context, size_t count,
                                    Holdfast__V1__CurrencyAmount *const *amounts);
+/* Adds to a refusal of the currency `given` which declared one was probably meant, if one is near.
+ */
+void wallet_currency_hint(struct check_context *context, const char *given);
 /* At most 64 items; attributes become canonical JSON objects. ERR_INVALID. */
 NODISCARD err wallet_items_check(struct check_context *context, size_t count,
                                  Holdfast__V1__ItemSpec **items);

@@ -52,14 +52,14 @@ static err fail_io(const struct datadir *dir, char ret_text[DATADIR_ERROR_BYTES]
 
 /* ---- the lock ----------------------------------------------------------------------------- */
 
-static err name_holder(const struct datadir *dir, char ret_text[DATADIR_ERROR_BYTES])
+static err name_holder(const char *path, int lock_fd, char ret_text[DATADIR_ERROR_BYTES])
 {
     char pid[32] = { 0 };
-    ssize_t n = pread(dir->lock_fd, pid, sizeof pid - 1, 0);
+    ssize_t n = pread(lock_fd, pid, sizeof pid - 1, 0);
 
     if (n > 0)
         pid[strcspn(pid, "\n")] = '\0';
-    return fail(ERR_CONFLICT, ret_text, "%s: in use by process %s", dir->path,
+    return fail(ERR_CONFLICT, ret_text, "%s: in use by process %s", path,
                 n > 0 ? pid : "(unknown)");
 }
 
@@ -70,12 +70,27 @@ static err take_lock(struct datadir *dir, char ret_text[DATADIR_ERROR_BYTES])
         return fail_io(dir, ret_text, "LOCK cannot be opened");
     if (flock(dir->lock_fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK)
-            return name_holder(dir, ret_text);
+            return name_holder(dir->path, dir->lock_fd, ret_text);
         return fail_io(dir, ret_text, "LOCK cannot be locked");
     }
     if (ftruncate(dir->lock_fd, 0) != 0 || dprintf(dir->lock_fd, "%ld\n", (long)getpid()) < 0)
         return fail_io(dir, ret_text, "LOCK cannot be written");
     return ERR_OK;
+}
+
+bool datadir_is_held(const char *path, char ret_text[DATADIR_ERROR_BYTES])
+{
+    int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = dir_fd < 0 ? -1 : openat(dir_fd, "LOCK", O_RDONLY | O_CLOEXEC);
+    bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+
+    if (held)
+        (void)name_holder(path, fd, ret_text);
+    if (fd >= 0)
+        close(fd);
+    if (dir_fd >= 0)
+        close(dir_fd);
+    return held;
 }
 
 /* ---- the identity ------------------------------------------------------------------------- */

@@ -49,6 +49,8 @@ NODISCARD err datadir_open(const struct datadir_config *config, struct datadir *
 /* What IDENTITY says, without the lock: for what must be known before the directory is opened.
  * False: there is none that can be read; datadir_open will say why. */
 bool datadir_peek(const char *path, struct datadir_identity *ret_identity);
+/* Whether a process holds it now: then `ret_text` says which, as datadir_open would. */
+bool datadir_is_held(const char *path, char ret_text[DATADIR_ERROR_BYTES]);
 /* Unlocks and frees. */
 void datadir_close(struct datadir *dir);
 

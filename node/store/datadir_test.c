@@ -111,11 +111,16 @@ static void a_second_process_is_told_who_holds_it(void **state)
     assert_int_equal(read(ready[0], &byte, 1), 1);
     snprintf(pid, sizeof pid, "process %ld", (long)child);
     expect_refused(test, ERR_CONFLICT, pid, test->path);
+    test->text[0] = 0;
+    assert_true(datadir_is_held(test->path, test->text));
+    assert_non_null(strstr(test->text, pid));
     close(finish[1]);
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(WEXITSTATUS(status), 0);
     /* Its death releases the directory. */
+    assert_false(datadir_is_held(test->path, test->text));
+    assert_false(datadir_is_held("/nonexistent", test->text));
     datadir_close(must_open(test));
     close(ready[0]);
 }

@@ -427,7 +427,7 @@ static err open_doors(struct router_process *process)
     err e = metrics_http_start(&http, &process->metrics_http);
 
     if (e != ERR_OK) {
-        fail(process, "metrics port", err_text(e));
+        fail(process, "metrics port", metrics_http_why(e));
         return e;
     }
     e = public_door_new(&(struct public_door_options){ .loop = process->loop,

@@ -228,7 +228,16 @@ static void malformed_input_is_refused_with_the_path(void **state)
         { "{\"reason\":\"a\"} x", "", "more text behind the message" },
         { "{\"reason\":\"a\"}{}", "", "more text behind the message" },
         { "{'reason':1}", "", "expected a field name" },
-        { "{\"raeson\":1}", "raeson", "no such field" },
+        { "{\"raeson\":1}", "raeson", "no such field; did you mean reason?" },
+        { "{\"palyer_id\":1}", "palyer_id", "no such field; did you mean player_id?" },
+        { "{\"palyerId\":1}", "palyerId", "no such field; did you mean playerId?" },
+        { "{\"currencies\":[{\"curency\":1}]}", "currencies[0].curency",
+          "no such field; did you mean currency?" },
+        { "{\"\xe2\x80\xaereason\":1}", "?reason", "no such field; did you mean reason?" },
+        { "{\"\\u009b31m\":1}", "?31m", "no such field" },
+        { "{\"\xc2\x9b\":1}", "?", "no such field" },
+        { "{\"color\":1}", "color", "no such field" },
+        { "{\"\":1}", "", "no such field" },
         { "{\"reason\":\"a\",\"reason\":\"b\"}", "reason", "the field is there twice" },
         { "{\"op_id\":\"a\",\"opId\":\"b\"}", "opId", "the field is there twice" },
         { "{\"reason\":1}", "reason", "not a string" },
@@ -251,13 +260,17 @@ static void malformed_input_is_refused_with_the_path(void **state)
         { "{\"reason\":\"\xF4\x90\x80\x80\"}", "reason", "a string that is not UTF-8" },
         { "{\"reason\":\"\xE2\x82\"}", "reason", "a string that is not UTF-8" },
         { "\xEF\xBB\xBF{}", "", "not an object" },
-        { "{\"authority\":{\"session\":{\"tok\":1}}}", "authority.session.tok", "no such field" },
+        { "{\"authority\":{\"session\":{\"tok\":1}}}", "authority.session.tok",
+          "no such field; did you mean token?" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_refused(*state, GRANT, cases[i].json, cases[i].field, cases[i].message);
     assert_refused(*state, &holdfast__v1__start_session_request__descriptor, "{\"mode\":\"STEAL\"}",
                    "mode", "an unknown enum name");
+    assert_refused(*state, &holdfast__v1__start_session_request__descriptor,
+                   "{\"mode\":\"START_MODE_STAEL\"}", "mode",
+                   "an unknown enum name; did you mean START_MODE_STEAL?");
     assert_refused(*state, &holdfast__v1__resolve_operation_request__descriptor,
                    "{\"seal\":\"true\"}", "seal", "not a boolean");
     assert_refused(*state, &holdfast__v1__resolve_operation_request__descriptor, "{\"seal\":truex}",

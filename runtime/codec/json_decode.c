@@ -1,8 +1,10 @@
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/nearest.h"
 #include "runtime/codec/base64.h"
 #include "runtime/codec/json_scan.h"
 
@@ -118,6 +120,30 @@ static err decode_bool(struct json_in *in, protobuf_c_boolean *ret_value)
     return json_fail(in, "not a boolean", "true or false", in->at);
 }
 
+/* Names the nearest of the names that there are, where one is near. */
+static err fail_name(struct json_in *in, const char *what, const char *limit, const uint8_t *from,
+                     const struct nearest *nearest)
+{
+    char message[sizeof in->scope->error.message];
+
+    if (nearest->name.size == 0)
+        return json_fail(in, what, limit, from);
+    snprintf(message, sizeof message, "%s; did you mean %.*s?", what, (int)nearest->name.size,
+             (const char *)nearest->name.data);
+    return json_fail(in, message, limit, from);
+}
+
+static err fail_enum(struct json_in *in, const ProtobufCEnumDescriptor *type, struct slice name,
+                     const uint8_t *from)
+{
+    struct nearest nearest;
+
+    nearest_init(&nearest, name);
+    for (unsigned i = 0; i < type->n_values; i++)
+        nearest_offer_text(&nearest, type->values[i].name);
+    return fail_name(in, "an unknown enum name", type->name, from, &nearest);
+}
+
 static err decode_enum(struct json_in *in, const ProtobufCEnumDescriptor *type, int32_t *ret_value)
 {
     const uint8_t *from = in->at;
@@ -141,7 +167,7 @@ static err decode_enum(struct json_in *in, const ProtobufCEnumDescriptor *type, 
         if (value != NULL)
             return *ret_value = value->value, ERR_OK;
     }
-    return json_fail(in, "an unknown enum name", type->name, from);
+    return fail_enum(in, type, name, from);
 }
 
 static err decode_string(struct json_in *in, char **ret_text)
@@ -344,6 +370,18 @@ static err decode_field(struct json_in *in, struct json_field *field, ProtobufCM
     return decode_value(in, field, member(message, descriptor->offset));
 }
 
+static err fail_field(struct json_in *in, const struct json_type *type, struct slice name)
+{
+    struct nearest nearest;
+
+    nearest_init(&nearest, name);
+    for (unsigned i = 0; i < type->descriptor->n_fields; i++) {
+        nearest_offer(&nearest, type->fields[i].name);
+        nearest_offer_text(&nearest, type->fields[i].descriptor->name);
+    }
+    return fail_name(in, "no such field", type->descriptor->name, NULL, &nearest);
+}
+
 /* "name": value */
 static err decode_pair(struct json_in *in, struct json_type *type, ProtobufCMessage *message,
                        uint64_t *seen)
@@ -360,7 +398,7 @@ static err decode_pair(struct json_in *in, struct json_type *type, ProtobufCMess
     in->path = &path;
     field = json_type_find_field(type, path.name);
     if (field == NULL)
-        return json_fail(in, "no such field", type->descriptor->name, NULL);
+        return fail_field(in, type, path.name);
     if (*seen & 1ull << field->place)
         return json_fail(in, "the field is there twice", "once", NULL);
     *seen |= 1ull << field->place;

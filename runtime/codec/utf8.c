@@ -90,6 +90,21 @@ size_t utf8_put(uint8_t *at, uint32_t c)
     return 4;
 }
 
+/* Neither a control character nor one that hides or reorders what stands beside it. */
+static bool char_printable(const uint8_t *at, size_t size)
+{
+    if (size == 1)
+        return at[0] >= 0x20 && at[0] != 0x7F;
+    if (size == 2) /* U+0080 to U+009F */
+        return at[0] != 0xC2 || at[1] >= 0xA0;
+    if (size == 3) {
+        uint32_t c = (at[0] & 0x0Fu) << 12 | (at[1] & 0x3Fu) << 6 | (at[2] & 0x3Fu);
+        return !(c >= 0x200B && c <= 0x200F) && !(c >= 0x2028 && c <= 0x202E) &&
+               !(c >= 0x2060 && c <= 0x206F) && c != 0xFEFF;
+    }
+    return size == 4;
+}
+
 void utf8_snippet(char *ret_text, size_t capacity, struct slice text)
 {
     size_t used = 0;
@@ -98,9 +113,10 @@ void utf8_snippet(char *ret_text, size_t capacity, struct slice text)
     CHECK(capacity > 4);
     while (at < text.size) {
         size_t size = utf8_char_size((struct slice){ text.data + at, text.size - at });
-        bool printable = size > 1 || (size == 1 && text.data[at] >= 0x20 && text.data[at] != 0x7F);
+        bool printable = char_printable(text.data + at, size);
         size_t width = printable ? size : 1;
-        if (used + width + (at + width < text.size ? 4 : 1) > capacity) {
+        size_t taken = size > 0 ? size : 1;
+        if (used + width + (at + taken < text.size ? 4 : 1) > capacity) {
             memcpy(ret_text + used, "...", 4);
             return;
         }
@@ -109,7 +125,7 @@ void utf8_snippet(char *ret_text, size_t capacity, struct slice text)
         else
             ret_text[used] = '?';
         used += width;
-        at += width;
+        at += taken;
     }
     ret_text[used] = 0;
 }

@@ -13,7 +13,8 @@ bool utf8_valid(struct slice text);
 size_t utf8_char_size(struct slice text);
 /* Writes a character (not a surrogate, at most U+10FFFF); returns 1 to 4. */
 size_t utf8_put(uint8_t *at, uint32_t character);
-/* Copies what fits as printable UTF-8 with a NUL: other bytes become '?', a cut ends in "...". */
+/* Copies what fits as printable UTF-8 with a NUL: other bytes, and characters that control, hide or
+ * reorder, become '?'; a cut ends in "...". */
 void utf8_snippet(char *ret_text, size_t capacity, struct slice text);
 
 #endif

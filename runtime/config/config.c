@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/nearest.h"
 #include "runtime/config/config_private.h"
 
 enum { NAME_MAX_SIZE = 64 };
@@ -43,6 +44,30 @@ const struct config_option *config_option_find(const struct config_program *prog
     return NULL;
 }
 
+const struct config_option *config_option_nearest(const struct config_program *program,
+                                                  struct slice name)
+{
+    const struct config_option *meant = NULL;
+    struct nearest nearest;
+
+    nearest_init(&nearest, name);
+    for (size_t i = 0; i < program->option_count; i++) {
+        nearest_offer_text(&nearest, program->options[i].name);
+        if (nearest.name.data == (const uint8_t *)program->options[i].name)
+            meant = &program->options[i];
+    }
+    return meant;
+}
+
+void config_name_show(struct slice name, char ret_text[CONFIG_NAME_SHOWN_BYTES])
+{
+    size_t size = name.size < CONFIG_NAME_SHOWN_BYTES ? name.size : CONFIG_NAME_SHOWN_BYTES - 1;
+
+    for (size_t i = 0; i < size; i++)
+        ret_text[i] = name.data[i] >= 0x20 && name.data[i] < 0x7f ? (char)name.data[i] : '?';
+    ret_text[size] = '\0';
+}
+
 static const struct config_option *flag_find(const struct config_program *program, const char *name,
                                              size_t length)
 {
@@ -71,6 +96,24 @@ struct flags {
 static err flag_refuse(struct flags *flags, const char *problem, const char *argument)
 {
     snprintf(flags->why->text, sizeof flags->why->text, "flag %.128s: %s", argument, problem);
+    return ERR_INVALID;
+}
+
+/* Without its value, which may be a secret. */
+static err refuse_unknown(struct flags *flags, struct slice name)
+{
+    const struct config_option *meant = config_option_nearest(flags->program, name);
+    char shown[CONFIG_NAME_SHOWN_BYTES], flag[NAME_MAX_SIZE];
+
+    config_name_show(name, shown);
+    if (meant == NULL) {
+        snprintf(flags->why->text, sizeof flags->why->text, "flag --%s: unknown; see --help",
+                 shown);
+        return ERR_INVALID;
+    }
+    flag_name(meant, flag);
+    snprintf(flags->why->text, sizeof flags->why->text,
+             "flag --%s: unknown; did you mean --%s? See --help", shown, flag);
     return ERR_INVALID;
 }
 
@@ -123,7 +166,7 @@ static err take_named(struct flags *flags, const char *argument)
     }
     bool is_file = length == 6 && memcmp(name, "config", 6) == 0;
     if (option == NULL && !is_file)
-        return flag_refuse(flags, "unknown; see --help", argument);
+        return refuse_unknown(flags, (struct slice){ (const uint8_t *)name, length });
     if (option != NULL && option->type == CONFIG_BOOL)
         return take_bool(flags, option, equals);
     const char *value = flag_value(flags, equals);

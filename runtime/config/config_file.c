@@ -25,6 +25,21 @@ static err refuse(struct file *file, size_t line, const char *problem, const cha
     return ERR_INVALID;
 }
 
+static err refuse_unknown(struct file *file, size_t line, const char *key)
+{
+    struct slice name = slice_from_text(key);
+    const struct config_option *meant = config_option_nearest(file->program, name);
+    char shown[CONFIG_NAME_SHOWN_BYTES];
+    char problem[192];
+
+    config_name_show(name, shown);
+    if (meant == NULL)
+        return refuse(file, line, "unknown option", shown);
+    snprintf(problem, sizeof problem, "unknown option \"%s\"; did you mean %.64s?", shown,
+             meant->name);
+    return refuse(file, line, problem, "");
+}
+
 static struct config_source source_of(const struct file *file, size_t line, const char *name)
 {
     struct config_source source;
@@ -125,7 +140,7 @@ static err take_entry(struct file *file, bool *seen, bool *ret_end)
     }
     const struct config_option *option = config_option_find(file->program, scalar(&event));
     if (option == NULL) {
-        e = refuse(file, event.start_mark.line, "unknown option", scalar(&event));
+        e = refuse_unknown(file, event.start_mark.line, scalar(&event));
     } else if (seen[option - file->program->options]) {
         e = refuse(file, event.start_mark.line, "stands twice:", option->name);
     } else {

@@ -7,6 +7,12 @@
 
 const struct config_option *config_option_find(const struct config_program *program,
                                                const char *name);
+/* The option that was probably meant by a name that there is not. NULL: none is near. */
+const struct config_option *config_option_nearest(const struct config_program *program,
+                                                  struct slice name);
+/* The first 64 bytes of it for an error: what is not printable ASCII becomes '?'. */
+#define CONFIG_NAME_SHOWN_BYTES 65u
+void config_name_show(struct slice name, char ret_text[CONFIG_NAME_SHOWN_BYTES]);
 /* The YAML file at `path`. */
 NODISCARD err config_file_load(const struct config_program *program, const char *path, void *config,
                                struct config_error *ret_why);

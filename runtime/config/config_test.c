@@ -159,8 +159,12 @@ static void errors_name_source_limit_and_value(void **state)
         { "--endpoints=a,,c", "item 2 is empty" },
         { "--endpoints=", "count below the minimum of 1" },
         { "--verbose=yes", "flag --verbose: \"yes\" is neither true nor false" },
-        { "--unknown=1", "flag --unknown=1: unknown" },
-        { "--listen_address=h:1", "unknown" },
+        { "--unknown=s3cret", "flag --unknown: unknown; see --help" },
+        { "--listen_address=h:1", "unknown; did you mean --listen-address?" },
+        { "--lisetn-address=h:1",
+          "flag --lisetn-address: unknown; did you mean --listen-address?" },
+        { "--wrokers=3", "did you mean --workers?" },
+        { "--\xc2\x9b\x1b[31m", "flag --???[31m: unknown; see --help" },
         { "--no-workers", "unknown" },
         { "--workers", "lacks its value" },
         { "stray", "flag stray: not a flag" },
@@ -189,7 +193,10 @@ static void file_errors_name_the_line(void **state)
         const char *yaml;
         const char *why;
     } rows[] = {
-        { "workers: 1\nttll: 1s\n", "line 2: unknown option \"ttll\"" },
+        { "workers: 1\nttll: 1s\n", "line 2: unknown option \"ttll\"; did you mean ttl?" },
+        { "listen-address: a\n",
+          "unknown option \"listen-address\"; did you mean listen_address?" },
+        { "colour: red\n", "line 1: unknown option \"colour\"" },
         { "workers: 1\n\nworkers: 2\n", "line 3: stands twice: \"workers\"" },
         { "ttl: 1ms\n", "line 1: ttl: \"1ms\": below the minimum of 500ms" },
         { "workers: {a: 1}\n", "line 1: not a plain value for \"workers\"" },

@@ -80,10 +80,10 @@ static bool read_health(int fd, uint64_t until_ms)
     return false;
 }
 
-static bool is_healthy(uint16_t port)
+bool etcd_process_is_healthy(const struct etcd_process *process)
 {
     static const char request[] = "GET /health HTTP/1.0\r\n\r\n";
-    struct sockaddr_in address = loopback(port);
+    struct sockaddr_in address = loopback(process->client_port);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool healthy = false;
 
@@ -96,39 +96,44 @@ static bool is_healthy(uint16_t port)
     return healthy;
 }
 
-/* In the child: never returns. */
-static void child_run(struct etcd_process *process, pid_t parent)
+void etcd_process_arguments(const struct etcd_process *process,
+                            char ret_arguments[ETCD_ARGUMENTS][ETCD_ARGUMENT_BYTES])
 {
-    char peer[ETCD_ENDPOINT_SIZE];
-    char cluster[ETCD_ENDPOINT_SIZE + 16];
-    char election[16], heartbeat[16];
     uint32_t election_ms = process->election_ms != 0 ? process->election_ms : ELECTION_MS_DEFAULT;
-    int log = open(process->log_file, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    char peer[ETCD_ENDPOINT_SIZE], election[16], heartbeat[16], cluster[ETCD_ENDPOINT_SIZE + 16];
+    const char *const options[ETCD_ARGUMENTS][2] = {
+        { "data-dir", process->data_dir },
+        { "listen-client-urls", process->endpoint },
+        { "advertise-client-urls", process->endpoint },
+        { "listen-peer-urls", peer },
+        { "initial-advertise-peer-urls", peer },
+        { "initial-cluster", cluster },
+        { "election-timeout", election },
+        { "heartbeat-interval", heartbeat },
+        { "logger", "zap" },
+    };
 
     snprintf(peer, sizeof peer, "http://127.0.0.1:%u", (unsigned)process->peer_port);
     snprintf(cluster, sizeof cluster, "default=%s", peer);
     snprintf(election, sizeof election, "%u", election_ms);
     snprintf(heartbeat, sizeof heartbeat, "%u", election_ms / 10);
-    const char *const argv[] = { process->binary,
-                                 "--data-dir",
-                                 process->data_dir,
-                                 "--listen-client-urls",
-                                 process->endpoint,
-                                 "--advertise-client-urls",
-                                 process->endpoint,
-                                 "--listen-peer-urls",
-                                 peer,
-                                 "--initial-advertise-peer-urls",
-                                 peer,
-                                 "--initial-cluster",
-                                 cluster,
-                                 "--election-timeout",
-                                 election,
-                                 "--heartbeat-interval",
-                                 heartbeat,
-                                 "--logger",
-                                 "zap",
-                                 NULL };
+    for (uint32_t i = 0; i < ETCD_ARGUMENTS; i++) {
+        int size = snprintf(ret_arguments[i], ETCD_ARGUMENT_BYTES, "--%s=%s", options[i][0],
+                            options[i][1]);
+        CHECK(size > 0 && size < (int)ETCD_ARGUMENT_BYTES);
+    }
+}
+
+/* In the child: never returns. */
+static void child_run(struct etcd_process *process, pid_t parent)
+{
+    char arguments[ETCD_ARGUMENTS][ETCD_ARGUMENT_BYTES];
+    const char *argv[ETCD_ARGUMENTS + 2] = { process->binary };
+    int log = open(process->log_file, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+    etcd_process_arguments(process, arguments);
+    for (uint32_t i = 0; i < ETCD_ARGUMENTS; i++)
+        argv[i + 1] = arguments[i];
     if (log < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0)
         _exit(127);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
@@ -166,7 +171,7 @@ static err launch(struct etcd_process *process, uint64_t timeout_ms)
     if (pid == 0)
         child_run(process, parent);
     process->pid = pid;
-    while (!is_healthy(process->client_port)) {
+    while (!etcd_process_is_healthy(process)) {
         if (reap(process, WNOHANG))
             return ERR_IO;
         if (now_ms() >= until_ms) {
@@ -179,7 +184,7 @@ static err launch(struct etcd_process *process, uint64_t timeout_ms)
     return reap(process, WNOHANG) ? ERR_IO : ERR_OK;
 }
 
-err etcd_process_start(const struct etcd_process_options *options, struct etcd_process *ret_process)
+err etcd_process_plan(const struct etcd_process_options *options, struct etcd_process *ret_process)
 {
     struct etcd_process process = { .client_port = options->client_port,
                                     .peer_port = options->peer_port,
@@ -199,7 +204,17 @@ err etcd_process_start(const struct etcd_process_options *options, struct etcd_p
         return e;
     snprintf(process.endpoint, sizeof process.endpoint, "http://127.0.0.1:%u",
              (unsigned)process.client_port);
-    e = launch(&process, options->timeout_ms);
+    *ret_process = process;
+    return ERR_OK;
+}
+
+err etcd_process_start(const struct etcd_process_options *options, struct etcd_process *ret_process)
+{
+    struct etcd_process process;
+    err e = etcd_process_plan(options, &process);
+
+    if (e == ERR_OK)
+        e = launch(&process, options->timeout_ms);
     if (e == ERR_OK)
         *ret_process = process;
     return e;

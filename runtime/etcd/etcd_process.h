@@ -6,6 +6,7 @@
 #ifndef RUNTIME_ETCD_ETCD_PROCESS_H
 #define RUNTIME_ETCD_ETCD_PROCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -35,6 +36,18 @@ struct etcd_process_options {
     uint32_t election_ms;
 };
 
+/* Where it will listen and write, and which ports it has claimed; makes its directory and starts
+ * nothing. ERR_INVALID: a path is too long. ERR_IO: the directory cannot be made, or no port is
+ * free. */
+NODISCARD err etcd_process_plan(const struct etcd_process_options *options,
+                                struct etcd_process *ret_process);
+/* What it is run with, without argv[0]. */
+#define ETCD_ARGUMENTS      9u
+#define ETCD_ARGUMENT_BYTES 320u
+void etcd_process_arguments(const struct etcd_process *process,
+                            char ret_arguments[ETCD_ARGUMENTS][ETCD_ARGUMENT_BYTES]);
+/* Whether it answers /health now, within half a second. */
+bool etcd_process_is_healthy(const struct etcd_process *process);
 /* Starts etcd and waits until it answers /health. The child dies with the thread that started it
  * (PDEATHSIG), so call it on the main one.
  * ERR_IO: could not be started or exited at once; ERR_TIMEOUT: not healthy in time, was stopped. */

@@ -194,6 +194,16 @@ static const struct method_info *find_method(const struct rpc_server *server, st
     return NULL;
 }
 
+static void fail_no_method(struct rpc_call *call, struct slice name)
+{
+    const char *meant = method_suggest(name);
+    const char *message = "no such method";
+
+    if (meant != NULL)
+        message = arena_printf(&call->arena, "no such method; did you mean %s?", meant);
+    fail(call, CODE(UNIMPLEMENTED), message, 404);
+}
+
 static bool method_streams(const struct rpc_server *server, const struct method_info *method)
 {
     return server->handlers.is_stream != NULL &&
@@ -253,7 +263,7 @@ static void call_method(struct rpc_call *call, struct slice name)
     }
     request->method = find_method(server, name);
     if (request->method == NULL) {
-        fail(call, CODE(UNIMPLEMENTED), "no such method", 404);
+        fail_no_method(call, name);
         return;
     }
     call->streams = method_streams(server, request->method);
@@ -292,7 +302,7 @@ static void on_http_request(void *user, struct http_exchange *exchange)
     else if (is_method(exchange, "OPTIONS") && server->cors_origins != NULL)
         rpc_answer_preflight(call);
     else if (find_method(server, name) == NULL && !slice_equal(name, SLICE_LITERAL(HEALTH_CHECK)))
-        fail(call, CODE(UNIMPLEMENTED), "no such method", 404);
+        fail_no_method(call, name);
     else if (!is_method(exchange, "POST"))
         rpc_refuse_method(call);
     else

@@ -132,6 +132,26 @@ static void bad_json_is_answered_with_the_field(void **state)
     client_close(&client);
 }
 
+static void a_misspelt_method_is_answered_with_the_nearest(void **state)
+{
+    struct fixture *f = *state;
+    fixture_start(f);
+    struct client client = client_connect(f);
+
+    send_post(&client, "/holdfast.v1.LedgerService/Grnat", JSON, "{}");
+    assert_true(client_await(f, &client, "did you mean LedgerService/Grant?", 1));
+    assert_non_null(strstr(client_text(&client), "HTTP/1.1 404 "));
+    assert_non_null(strstr(client_text(&client), "{\"code\":\"unimplemented\""));
+    /* Also where it is not called as methods are; what is far from all of them has no hint. */
+    send_post(&client, "/LedgerService/Grant", "", "");
+    assert_true(client_await(f, &client, "did you mean holdfast.v1.LedgerService/Grant?", 1));
+    send_post(&client, "/holdfast.v1.Thief\xff\xc2\x9b/Steal", JSON, "{}");
+    assert_true(client_await(f, &client, "no such method\"", 1));
+    assert_null(strchr(client_text(&client), '\xff'));
+    assert_int_equal(f->requests, 0);
+    client_close(&client);
+}
+
 static bool nobody_may_enter(void *user, struct rpc_request *request,
                              Holdfast__V1__ErrorDetail *ret_detail)
 {
@@ -383,6 +403,7 @@ int main(void)
         cmocka_unit_test(key_and_origin_are_parsed),
         cmocka_unit_test(every_error_code_has_a_status),
         TEST(bad_json_is_answered_with_the_field),
+        TEST(a_misspelt_method_is_answered_with_the_nearest),
         TEST(who_may_not_enter_is_refused_unread),
         TEST(whose_key_is_missing_is_refused_unread),
         TEST(a_nodes_bytes_become_json_or_an_internal_error),

@@ -331,10 +331,13 @@ static err server_listen(struct metrics_http *server, const struct sockaddr_stor
     struct sockaddr_storage bound;
     int size = sizeof bound;
 
-    if (uv_tcp_bind(&server->listener, (const struct sockaddr *)address, 0) != 0 ||
-        uv_listen((uv_stream_t *)&server->listener, BACKLOG, has_client) != 0 ||
-        uv_tcp_getsockname(&server->listener, (struct sockaddr *)&bound, &size) != 0)
-        return ERR_IO;
+    int code = uv_tcp_bind(&server->listener, (const struct sockaddr *)address, 0);
+    if (code == 0)
+        code = uv_listen((uv_stream_t *)&server->listener, BACKLOG, has_client);
+    if (code == 0)
+        code = uv_tcp_getsockname(&server->listener, (struct sockaddr *)&bound, &size);
+    if (code != 0)
+        return code == UV_EADDRINUSE ? ERR_CONFLICT : ERR_IO;
     if (bound.ss_family == AF_INET6)
         server->port = ntohs(((struct sockaddr_in6 *)&bound)->sin6_port);
     else
@@ -365,6 +368,11 @@ err metrics_http_start(const struct metrics_http_options *options, struct metric
     }
     *ret_server = server;
     return ERR_OK;
+}
+
+const char *metrics_http_why(err e)
+{
+    return e == ERR_CONFLICT ? "another process listens there" : err_text(e);
 }
 
 uint16_t metrics_http_port(const struct metrics_http *server)

@@ -35,9 +35,12 @@ struct metrics_http_options {
     void *context;
 };
 
-/* Listens. *ret_server is freed by stop. ERR_INVALID: host is no address. ERR_IO: cannot listen. */
+/* Listens. *ret_server is freed by stop. ERR_INVALID: host is no address.
+ * ERR_CONFLICT: another process listens there. ERR_IO: cannot listen. */
 NODISCARD err metrics_http_start(const struct metrics_http_options *options,
                                  struct metrics_http **ret_server);
+/* What an error of metrics_http_start means. Static text. */
+const char *metrics_http_why(err e);
 uint16_t metrics_http_port(const struct metrics_http *server);
 /* Closes all; the memory goes once the loop has run the close callbacks. */
 void metrics_http_stop(struct metrics_http *server);

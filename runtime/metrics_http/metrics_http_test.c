@@ -232,6 +232,12 @@ static void bad_address_is_refused(void **state)
     assert_int_equal(metrics_http_start(&options, &server), ERR_INVALID);
     options.host = "192.0.2.1"; /* Not one of ours (RFC 5737). */
     assert_int_equal(metrics_http_start(&options, &server), ERR_IO);
+    struct metrics_http *first = NULL;
+    options.host = "127.0.0.1";
+    assert_int_equal(metrics_http_start(&options, &first), ERR_OK);
+    options.port = metrics_http_port(first);
+    assert_int_equal(metrics_http_start(&options, &server), ERR_CONFLICT);
+    metrics_http_stop(first);
     uv_run(&loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&loop), 0);
 }

@@ -342,6 +342,30 @@ class BadInput(ClusterTest):
                 status, _, answer = self.raw("{}", path)
                 self.assertEqual((status, answer["code"]), (404, "unimplemented"))
 
+    def test_the_nearest_name_is_told_of_misspelt_methods_fields_and_currencies(self):
+        grant = {"playerId": "p", "opId": "receipt:near", "reason": "r",
+                 "authority": {"system": {"scope": "payments"}},
+                 "currencies": [{"currency": "gold", "amount": "1"}]}
+        near = [("/holdfast.v1.LedgerService/Grnat", grant, "LedgerService/Grant?"),
+                ("/LedgerService/Grant", grant, "holdfast.v1.LedgerService/Grant?"),
+                (GRANT, grant | {"resaon": "r"}, "reason?"),
+                (GRANT, grant | {"currencies": [{"currency": "glod", "amount": "1"}]}, "gold?")]
+        far = [("/holdfast.v1.LedgerService/Teleport", grant),
+               (GRANT, grant | {"colour": "red"}),
+               (GRANT, grant | {"currencies": [{"currency": "euro", "amount": "1"}]}),
+               (GRANT, grant | {"x" * 5000: 1}), (GRANT, grant | {"\x9b31m\u202e": 1})]
+        for path, body, meant in near:
+            with self.subTest(path=path, meant=meant):
+                status, _, answer = self.raw(json.dumps(body), path)
+                self.assertEqual(status, 404 if path != GRANT else 400)
+                self.assertTrue(answer["message"].endswith(f"; did you mean {meant}"), answer)
+        for path, body in far:
+            with self.subTest(path=path, body=str(body)[:80]):
+                _, _, answer = self.raw(json.dumps(body, ensure_ascii=False).encode(), path)
+                self.assertNotIn("did you mean", answer["message"])
+                self.assertLess(len(answer["message"]), 300)
+                self.assertTrue(answer["message"].isprintable(), answer)
+
     def test_the_policy_must_follow_the_one_in_force(self):
         policy = self.client.call("AdminService/GetCluster", {})["policy"]
         self.refused("VERSION_CONFLICT", self.client.call, "AdminService/SetPolicy",

@@ -1,7 +1,9 @@
 """Each process by itself: who may connect, whose data it takes, what it says of its options."""
 
+import json
 import pathlib
 import re
+import signal
 import socket
 import ssl
 import subprocess
@@ -114,6 +116,62 @@ class DataDirectories(ClusterTest):
         self.client.grant("undisturbed", 1)
         self.cluster.wait_converged()
 
+    def test_a_directory_is_waited_for_while_its_last_process_dies(self):
+        node = self.cluster.nodes[1]
+        first = node.popen
+        node.signal(signal.SIGSTOP)  # It is not served from, and holds the directory.
+        second = changed(node, "heir", metrics_port=free_port(),
+                         listen=f"127.0.0.1:{free_port()}",
+                         peer_listen=f"127.0.0.1:{free_port()}").start()
+        self.addCleanup(second.kill)
+        wait_for("a word that it waits", lambda: str(first.pid) in second.log())
+        self.assertIn(option(node, "data-dir"), second.log())
+        status, reason = second.get("/readyz")
+        self.assertEqual(status, 503)
+        self.assertIn(str(first.pid), reason)
+        self.assertTrue(second.running())
+        first.kill()
+        first.wait()
+        wait_for("the heir to be ready", second.ready)
+        waits = [line for line in second.log().splitlines() if str(first.pid) in line]
+        self.assertEqual(len(waits), 1, "it says more than once that it waits")
+        self.assertEqual(second.stop(), 0)
+        node.start()
+        wait_for("the node to be ready", node.ready)
+
+    def test_a_node_that_waits_for_its_directory_can_be_stopped(self):
+        node = self.cluster.nodes[1]
+        second = changed(node, "impatient", metrics_port=free_port(),
+                         listen=f"127.0.0.1:{free_port()}",
+                         peer_listen=f"127.0.0.1:{free_port()}").start()
+        wait_for("a word that it waits", lambda: str(node.pid) in second.log())
+        self.assertEqual(second.stop(5), 0)
+        self.assertTrue(node.running())
+
+    def test_a_killed_node_is_started_again_at_once(self):
+        """On the same ports, before the killed one is gone."""
+        self.client.grant("hasty", 3)
+        node = self.cluster.nodes[2]
+        for _ in range(5):
+            killed = node.popen
+            killed.kill()
+            node.popen = None
+            node.start()
+            killed.wait()
+            wait_for("the node to be ready", lambda: node.ready() or not node.running())
+            self.assertTrue(node.running(), node.log()[-2000:])
+        self.assertEqual(self.client.balance("hasty"), 3)
+        # As if it took long to die: it still listens on the ports, too.
+        killed = node.popen
+        killed.send_signal(signal.SIGSTOP)
+        node.popen = None
+        node.start()
+        wait_for("a word that it waits", lambda: f"in use by process {killed.pid}" in node.log())
+        killed.kill()
+        killed.wait()
+        wait_for("the node to be ready", lambda: node.ready() or not node.running())
+        self.assertTrue(node.running(), node.log()[-2000:])
+
     def test_a_directory_of_another_cluster_is_refused(self):
         ours = self.client.call("AdminService/GetCluster", {})["clusterId"]
         with Cluster(nodes=1) as other:
@@ -205,7 +263,7 @@ class Options(unittest.TestCase):
                 ("node", "--calls-max=many", ("calls-max", "many")),
                 ("node", "--insecure=maybe", ("insecure", "maybe")),
                 ("node", f"--name={'x' * 64}", ("name", "63")),
-                ("node", "--nmae=x", ("nmae",)),
+                ("node", "--nmae=s3cret", ("nmae", "did you mean --name?")),
                 ("node", "stray", ("stray",)),
                 ("node", "--log-level=loud", ("log", "debug, info, warn or error")),
                 ("router", "--in-flight-max=0", ("in-flight-max", "1", '"0"')),
@@ -273,7 +331,9 @@ class Options(unittest.TestCase):
         def run(*arguments):
             return subprocess.run([BIN / "holdfast", *arguments], capture_output=True, text=True,
                                   timeout=30, check=False)
-        for arguments, word in ((["dance"], "dance"), (["dev", "--nodes", "10"], "nodes"),
+        for arguments, word in ((["dance"], "dance"), (["stauts"], "did you mean 'status'?"),
+                                (["ledger", "lsit"], "did you mean 'ledger list'?"),
+                                (["status", "--endpiont=x"], "did you mean --endpoint?"), (["dev", "--nodes", "10"], "nodes"),
                                 (["dev", "--nodes", "x"], "nodes"), (["--output", "xml"], "xml"),
                                 (["status", "--nope", "1"], "nope"),
                                 (["status", "--deadline-ms"], "deadline-ms")):
@@ -305,9 +365,47 @@ class Tool(ClusterTest):
                     self.assertEqual(result.returncode, 0, result.stderr)
                     for word in words:
                         self.assertIn(word.lower(), result.stdout.lower())
+        result = self.run_tool("call", "LedgerService/Grnat", '{"playerId":"42"}')
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("did you mean LedgerService/Grant?", result.stderr)
         result = self.run_tool("call", "LedgerService/Grant", '{"playerId":"42"}')
         self.assertEqual(result.returncode, 1)
         self.assertIn("op_id", result.stderr)
+
+    def status(self, *arguments):
+        result = self.run_tool("status", *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def test_status_names_nodes_and_shows_shards_when_asked_or_wrong(self):
+        shards = len(self.client.shards())
+        self.client.grant("42", 1)
+        self.cluster.wait_converged()
+        well = self.status()
+        for words in (r"nodes +3 of 3 up", rf"shards +{shards} of {shards} served", r"; 0 behind;",
+                      r"coordinator +coordinator\n", r"version +\d+\.\d+\.\d+\n", r"\nnode-2 +up "):
+            self.assertRegex(well, words)
+        self.assertNotIn("SHARD", well)
+        self.assertNotRegex(well, r"\d{14}")
+        every = self.status("--shards")
+        self.assertEqual(len(re.findall(r"(?m)^\d+ +node-\d +yes +stable ", every)), shards)
+        self.assertNotRegex(every, r"\d{14}")
+        machine = json.loads(self.status("--json"))
+        self.assertEqual(set(machine), set(json.loads(self.status("-o", "json"))))
+        self.assertEqual(machine["summary"]["nodesUp"], 3)
+        self.assertEqual(machine["summary"]["shardsServed"], shards)
+        self.assertEqual(len(machine["shards"]), shards)
+        self.assertTrue(machine["summary"]["coordinatorElected"])
+        victim = self.cluster.nodes[2]
+        victim.kill()
+        wait_for("every shard to be served", self.cluster.all_serving)
+        wait_for("status to tell", lambda: "2 of 3 up" in self.status())
+        wrong = self.status()
+        self.assertIn(f"{shards} shards to look at", wrong)
+        self.assertIn("unreachable", wrong)
+        victim.start()
+        wait_for("status to be content", lambda: "to look at" not in self.status() and
+                 "3 of 3 up" in self.status())
 
 
 if __name__ == "__main__":
