@@ -15,9 +15,9 @@ import unittest
 
 from cluster import BIN, ROOT, Cluster, ClusterTest, free_port, wait_for
 from client import RpcError
+from python_env import python_of
 
 CONFORMANCE = ROOT / "tests/conformance"
-VENV = CONFORMANCE / ".venv"
 EXPIRED_DAYS = 500  # A certificate is for 397.
 
 
@@ -28,19 +28,6 @@ def holdfast_certs(directory, *names, days_ago=0):
         environment |= {"LD_PRELOAD": str(library), "FAKETIME": f"-{days_ago}d"}
     subprocess.run([BIN / "holdfast", "certs", "--dir", directory, "--names", ",".join(names)],
                    check=True, stdout=subprocess.DEVNULL, env=environment)
-
-
-def python_with_grpcio():
-    """The interpreter of a virtual environment, made once for each requirements.txt."""
-    requirements = CONFORMANCE / "requirements.txt"
-    stamp = VENV / "installed.txt"
-    if not stamp.exists() or stamp.read_text() != requirements.read_text():
-        shutil.rmtree(VENV, ignore_errors=True)
-        subprocess.run(["python3", "-m", "venv", VENV], check=True)
-        subprocess.run([VENV / "bin/pip", "install", "--quiet", "--disable-pip-version-check",
-                        "--requirement", requirements], check=True)
-        shutil.copy(requirements, stamp)
-    return VENV / "bin/python"
 
 
 def generated_javascript():
@@ -171,7 +158,7 @@ class TlsTest(ClusterTest):
         subprocess.run(["protoc", f"--proto_path={ROOT / 'idl'}", "--include_imports",
                         f"--descriptor_set_out={descriptors}", "holdfast/v1/ledger.proto"],
                        check=True)
-        done = subprocess.run([python_with_grpcio(), CONFORMANCE / "grpcio_calls.py", descriptors,
+        done = subprocess.run([python_of(CONFORMANCE), CONFORMANCE / "grpcio_calls.py", descriptors,
                                json.dumps(self.situations())], capture_output=True, text=True,
                               check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
