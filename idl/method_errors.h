@@ -31,7 +31,7 @@
     X(PERMISSION_DENIED, OPEN, "the API key's scopes do not admit the call", "")
 /* Reads, streams and whatever else writes nothing. */
 #define OF_READER(X) \
-    OF_DOOR(X) OF_SCOPE(X) \
+    OF_DOOR(X) \
     X(INTERNAL, OPEN, "an answer of a node cannot be read", "")
 /* Reads of a player, with ReadOptions or without. */
 #define OF_PLAYER_READ(X) \
@@ -89,13 +89,13 @@
     X(SESSION_LOCKED, OPEN, "WAIT: the player did not come free before the deadline", "send the same again, or steal") \
     X(SERVER_EXPIRED, FINAL, "the registration of `incarnation` has expired", "")
 #define ERRORS_RENEW_SESSIONS(X) \
-    OF_READER(X) \
+    OF_READER(X) OF_SCOPE(X) \
     X(SERVER_EXPIRED, OPEN, "the registration of `incarnation` has expired", "")
 #define ERRORS_END_SESSION(X) \
     OF_OPERATION(X) OF_KIND(X) OF_TOKEN(X) OF_EDITS(X)
 #define ERRORS_BATCH_START_SESSION(X) OF_WRITER(X)
 #define ERRORS_BATCH_END_SESSION(X) OF_WRITER(X)
-#define ERRORS_GET_SESSION(X) OF_PLAYER_READ(X) OF_FRESH(X)
+#define ERRORS_GET_SESSION(X) OF_PLAYER_READ(X)
 #define ERRORS_LIST_SERVERS(X) OF_READER(X)
 
 /* ---- profiles ---- */
@@ -137,7 +137,7 @@
     X(PERMISSION_DENIED, FINAL, "`system` may take back only what `system` gave", "") \
     X(ALREADY_REVERSED, FINAL, "the entry was reversed before", "") \
     X(NOT_REVERSIBLE, FINAL, "entries of that kind are not reversed", "")
-#define ERRORS_LIST_RESERVATIONS(X) OF_PLAYER_READ(X) OF_FRESH(X)
+#define ERRORS_LIST_RESERVATIONS(X) OF_PLAYER_READ(X)
 
 /* ---- inventory ---- */
 #define ERRORS_MINT(X) OF_HOLDER(X) OF_RECEIPT(X) OF_GIVING(X)
@@ -167,11 +167,12 @@
 /* ---- transactions ---- */
 #define OF_TRANSACTION(X) \
     OF_HOLDER(X) OF_TAKING(X) OF_ITEMS(X) OF_GIVING(X) \
+    X(OPERATION_ABORTED, FINAL, "it was sealed before it was decided; what it took is back", "")
+#define ERRORS_EXECUTE(X) \
+    OF_TRANSACTION(X) \
     X(VERSION_CONFLICT, FINAL, "a check failed: a section or a player has another version; `value` is it", "read again; send the new transaction under a new op_id") \
     X(SCHEMA_TOO_NEW, FINAL, "a stored section has a newer schema than the edit names", "") \
-    X(INVALID_ARGUMENT, FINAL, "a step of a patch does not fit the document that is stored", "read again; send the new transaction under a new op_id") \
-    X(OPERATION_ABORTED, FINAL, "it was sealed before it was decided; what it took is back", "")
-#define ERRORS_EXECUTE(X) OF_TRANSACTION(X)
+    X(INVALID_ARGUMENT, FINAL, "a step of a patch does not fit the document that is stored", "read again; send the new transaction under a new op_id")
 #define ERRORS_SWAP(X) OF_TRANSACTION(X)
 #define ERRORS_TRANSACTION_READ(X) \
     OF_PLAYER_READ(X) \
@@ -186,7 +187,7 @@
 #define ERRORS_LIST_EVENTS(X) OF_READER(X)
 #define ERRORS_WATCH_EVENTS(X) OF_READER(X)
 #define ERRORS_LIST_QUARANTINED(X) OF_READER(X)
-#define ERRORS_GET_QUARANTINE(X) OF_PLAYER_READ(X) OF_FRESH(X)
+#define ERRORS_GET_QUARANTINE(X) OF_PLAYER_READ(X)
 #define ERRORS_RELEASE_QUARANTINE(X) \
     OF_OPERATION(X) OF_KIND(X) \
     X(PERMISSION_DENIED, FINAL, "the authority's scope is neither admin nor moderation", "") \
@@ -201,11 +202,11 @@
 #define ERRORS_DEBUG_INJECT(X) OF_HOLDER(X) OF_GIVING(X) OF_ITEMS(X) OF_TAKING(X)
 
 /* ---- backups ---- */
-#define ERRORS_GET_BACKUP_STATE(X) OF_READER(X)
-#define ERRORS_ARM_BACKUP(X) OF_READER(X) OF_SHARD_STATE(X)
+#define ERRORS_GET_BACKUP_STATE(X) OF_READER(X) OF_SCOPE(X)
+#define ERRORS_ARM_BACKUP(X) OF_READER(X) OF_SCOPE(X) OF_SHARD_STATE(X)
 #define ERRORS_CUT_BACKUP(X) OF_WRITER(X)
 #define ERRORS_READ_BACKUP(X) \
-    OF_READER(X) \
+    OF_READER(X) OF_SCOPE(X) \
     X(NOT_FOUND, OPEN, "the shard holds no view for that backup any more", "start the backup again")
 #define ERRORS_PREPARE_RESTORE(X) OF_WRITER(X) OF_CONFLICT(X)
 #define OF_RESTORE(X) \
