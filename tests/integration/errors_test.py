@@ -356,7 +356,7 @@ class Errors(ClusterTest):
         player = "edited"
         held = self.client.start(player, self.client.register("editor"))
         authority = session(held["token"])
-        big = json.dumps("x" * 300000)
+        big = json.dumps("x" * 20000)
         edits = {
             "VERSION_CONFLICT": {"ifVersion": "9", "merge": "{}"},
             "SCHEMA_TOO_NEW": {"schemaVersion": 1, "merge": "{}"},
@@ -366,7 +366,7 @@ class Errors(ClusterTest):
                 {"kind": "PATCH_KIND_SET", "path": "/more", "json": big}]}},
         }
         self.client.update(player, held["token"], {
-            "name": "s", "schemaVersion": 2, "replace": json.dumps({"name": "x", "big": "y" * 800000})})
+            "name": "s", "schemaVersion": 2, "replace": json.dumps({"name": "x", "big": "y" * 250000})})
         for code, edit in edits.items():
             edit = {"name": "s", "schemaVersion": 2} | edit
             for method in ("ProfileService/UpdateProfile", "SessionService/EndSession"):
