@@ -161,8 +161,7 @@
 #define ERRORS_GET_OPERATION(X) OF_PLAYER_READ(X)
 #define ERRORS_RESOLVE_OPERATION(X) \
     OF_WRITER(X) \
-    X(QUARANTINED, OPEN, "what is stored of the player cannot be read", "") \
-    X(TXN_CONFLICT, OPEN, "a transaction holds the player for a moment", "")
+    X(QUARANTINED, OPEN, "what is stored of the player cannot be read", "")
 
 /* ---- transactions ---- */
 #define OF_TRANSACTION(X) \
