@@ -153,5 +153,10 @@ for file in sorted(FILES):
     if file.name == "README.md":
         check_readme(file)
 
+tables = subprocess.run([sys.executable, ROOT / "tools/error_tables.py", "--check"],
+                        capture_output=True, text=True, check=False)
+if tables.returncode != 0:
+    problems.append((tables.stdout + tables.stderr).strip())
+
 print("\n".join(problems) if problems else f"tidy: {len(FILES)} files, nothing to say")
 sys.exit(bool(problems))

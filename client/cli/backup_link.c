@@ -80,13 +80,6 @@ static void error_code(const struct buf *body, char *ret_code, size_t size)
     json_decref(error);
 }
 
-static bool passes(enum client_result result, const char *code)
-{
-    return result == CLIENT_UNKNOWN || strcmp(code, "THROTTLED") == 0 ||
-           strcmp(code, "UNAVAILABLE") == 0 || strcmp(code, "DEADLINE_EXCEEDED") == 0 ||
-           strcmp(code, "OUTCOME_UNKNOWN") == 0;
-}
-
 static void note_why(struct backup_link *link, const char *method, enum client_result result,
                      const char *code, const struct buf *body)
 {
@@ -115,9 +108,9 @@ json_t *backup_link_call(struct backup_link *link, const char *method, json_t *r
     enum client_result result = client_call(link->client, method, text, &body);
     while (result != CLIENT_OK) {
         code[0] = 0;
-        if (result == CLIENT_REFUSED)
+        if (result == CLIENT_REFUSED || result == CLIENT_LATER)
             error_code(&body, code, sizeof code);
-        if (!passes(result, code) || backup_now_ms() >= end_ms)
+        if ((result != CLIENT_LATER && result != CLIENT_UNKNOWN) || backup_now_ms() >= end_ms)
             break;
         sleep_ms(PAUSE_MS);
         result = client_call(link->client, method, text, &body);

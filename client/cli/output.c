@@ -253,7 +253,8 @@ enum client_result stream_json(const struct arguments *arguments, const struct j
         return CLIENT_UNREACHABLE;
     }
     enum client_result result = client_stream(client, &wanted, &body);
-    if (result != CLIENT_REFUSED || !error_format(buf_slice(&body), ret_why))
+    if ((result != CLIENT_REFUSED && result != CLIENT_LATER) ||
+        !error_format(buf_slice(&body), ret_why))
         buf_append(ret_why, body.data, body.size);
     buf_deinit(&body);
     client_free(client);

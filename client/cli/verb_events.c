@@ -130,19 +130,6 @@ static void on_message(void *user, const json_t *message)
     follower->silent = silent != NULL ? json_incref(silent) : json_array();
 }
 
-/* Going on elsewhere, or later, may help. */
-static bool may_resume(enum client_result result, const struct buf *why)
-{
-    static const char *const passing[] = { "UNAVAILABLE", "THROTTLED", "DEADLINE_EXCEEDED" };
-
-    for (size_t i = 0; result == CLIENT_REFUSED && i < sizeof passing / sizeof *passing; i++) {
-        if (why->size >= strlen(passing[i]) &&
-            memcmp(why->data, passing[i], strlen(passing[i])) == 0)
-            return true;
-    }
-    return result != CLIENT_REFUSED;
-}
-
 /* A router that is away for a moment ends nothing, if it was there at all. */
 static int follow(const struct arguments *arguments, const char *kind)
 {
@@ -156,7 +143,7 @@ static int follow(const struct arguments *arguments, const char *kind)
 
     follower.request = json_pack("{s:s, s:i}", "cursor", "", "heartbeatMs", HEARTBEAT_MS);
     stream.request = follower.request;
-    while (may_resume(stream_json(arguments, &stream, &why), &why) && follower.silent != NULL)
+    while (stream_json(arguments, &stream, &why) != CLIENT_REFUSED && follower.silent != NULL)
         (void)nanosleep(&pause, NULL);
     fprintf(stderr, "holdfast: %.*s\n", (int)why.size, (const char *)why.data);
     buf_deinit(&why);

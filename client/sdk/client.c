@@ -17,6 +17,8 @@
 #define RETRY_CAP_MS         8000u
 #define RETRY_JITTER_PERCENT 20u
 #define PACKAGE              "holdfast.v1."
+#define DETAIL_TYPE          "holdfast.v1.ErrorDetail"
+#define CODE(name)           "ERROR_CODE_" name
 
 static uint64_t now_ms(void)
 {
@@ -115,19 +117,46 @@ bool client_never_sent(CURLcode code)
            code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
 }
 
-/* The router says so itself, in the code or in the details' first field. */
-static bool says_unknown(const struct buf *body)
+/* In JSON as the router writes it: with `debug`, without defaults. NULL: it has none of ours. */
+static const json_t *find_detail(const json_t *error)
 {
-    json_t *error = json_loadb((const char *)body->data, body->size, 0, NULL);
-    const char *code = json_string_value(json_object_get(error, "code"));
-    bool unknown = code != NULL && strcmp(code, "unknown") == 0;
+    const json_t *detail;
+    size_t i;
 
-    json_decref(error);
-    return unknown;
+    json_array_foreach(json_object_get(error, "details"), i, detail)
+    {
+        const char *type = json_string_value(json_object_get(detail, "type"));
+        const json_t *fields = json_object_get(detail, "debug");
+        if (type != NULL && strcmp(type, DETAIL_TYPE) == 0 && json_is_object(fields))
+            return fields;
+    }
+    return NULL;
 }
 
-static enum client_result call_once(struct client *client, const char *url, const char *json,
-                                    uint32_t left_ms, struct buf *body)
+struct client_error client_error_read(struct slice json)
+{
+    json_t *error = json_loadb((const char *)json.data, json.size, 0, NULL);
+    const json_t *detail = find_detail(error);
+    const char *code = json_string_value(json_object_get(detail, "code"));
+    json_int_t wait_ms = json_integer_value(json_object_get(detail, "retryAfterMs"));
+    bool final = json_is_true(json_object_get(detail, "final"));
+    struct client_error read = { .result = CLIENT_REFUSED };
+
+    if (code == NULL || strcmp(code, CODE("OUTCOME_UNKNOWN")) == 0 ||
+        strcmp(code, CODE("UNSPECIFIED")) == 0)
+        read.result = CLIENT_UNKNOWN;
+    else if (final || strcmp(code, CODE("OPERATION_ID_MISMATCH")) == 0)
+        read.settles = true;
+    else if (wait_ms > 0)
+        read = (struct client_error){ CLIENT_LATER, false,
+                                      wait_ms < UINT32_MAX ? (uint32_t)wait_ms : UINT32_MAX };
+    json_decref(error);
+    return read;
+}
+
+/* CLIENT_OK, CLIENT_UNREACHABLE, or as the error says. */
+static struct client_error call_once(struct client *client, const char *url, const char *json,
+                                     uint32_t left_ms, struct buf *body)
 {
     char timeout[64];
     char why[CURL_ERROR_SIZE] = "";
@@ -151,44 +180,59 @@ static enum client_result call_once(struct client *client, const char *url, cons
     if (code != CURLE_OK) {
         buf_clear(body);
         buf_printf(body, "%s", why[0] != 0 ? why : curl_easy_strerror(code));
-        return client_never_sent(code) ? CLIENT_UNREACHABLE : CLIENT_UNKNOWN;
+        return (struct client_error){ .result = client_never_sent(code) ? CLIENT_UNREACHABLE
+                                                                        : CLIENT_UNKNOWN };
     }
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status == 200)
-        return CLIENT_OK;
-    return says_unknown(body) ? CLIENT_UNKNOWN : CLIENT_REFUSED;
+        return (struct client_error){ .result = CLIENT_OK, .settles = true };
+    return client_error_read(buf_slice(body));
 }
 
-static void wait_before_retry(uint32_t tries)
+static uint64_t pause_ms(const struct client_error *last, uint32_t lost)
 {
-    uint32_t base = RETRY_BASE_MS << (tries - 1);
-    uint32_t capped = base < RETRY_CAP_MS ? base : RETRY_CAP_MS;
-    uint32_t span = capped * RETRY_JITTER_PERCENT / 100;
-    uint32_t wait = capped - span + random_below(2 * span + 1);
-    struct timespec t = { .tv_sec = wait / 1000, .tv_nsec = (long)(wait % 1000) * 1000000 };
+    if (last->result == CLIENT_LATER)
+        return last->retry_after_ms +
+               (uint64_t)random_below(last->retry_after_ms / 100 * RETRY_JITTER_PERCENT + 1);
+    uint32_t base_ms = RETRY_BASE_MS << (lost - 1);
+    uint32_t capped_ms = base_ms < RETRY_CAP_MS ? base_ms : RETRY_CAP_MS;
+    uint32_t span_ms = capped_ms * RETRY_JITTER_PERCENT / 100;
+    return capped_ms - span_ms + random_below(2 * span_ms + 1);
+}
 
+/* False: the call ends here, with what is known. `lost` counts tries that were unknown or not sent.
+ */
+static bool wait_for_another(const struct client_error *last, uint32_t *lost, uint64_t end_ms)
+{
+    if (last->result == CLIENT_OK || last->result == CLIENT_REFUSED)
+        return false;
+    if (last->result != CLIENT_LATER && ++*lost == TRIES_MAX)
+        return false;
+    uint64_t wait_ms = pause_ms(last, *lost);
+    if (now_ms() + wait_ms >= end_ms)
+        return false;
+    struct timespec t = { .tv_sec = (time_t)(wait_ms / 1000),
+                          .tv_nsec = (long)(wait_ms % 1000) * 1000000 };
     nanosleep(&t, NULL);
+    return true;
 }
 
 enum client_result client_call(struct client *client, const char *method, const char *json,
                                struct buf *body)
 {
     uint64_t end_ms = now_ms() + client->deadline_ms;
-    enum client_result result = CLIENT_UNREACHABLE;
+    uint32_t lost = 0;
+    struct client_error last;
     struct buf url = { 0 };
+    bool unknown = false;
 
     client_url(client, method, &url);
-    for (uint32_t tries = 1;; tries++) {
+    do {
         uint64_t now = now_ms();
-        enum client_result once = call_once(client, (const char *)url.data, json,
-                                            now < end_ms ? (uint32_t)(end_ms - now) : 1, body);
-        /* Once unknown, "could not connect again" does not make it known. */
-        result = result == CLIENT_UNKNOWN && once == CLIENT_UNREACHABLE ? CLIENT_UNKNOWN : once;
-        if (once == CLIENT_OK || once == CLIENT_REFUSED || tries == TRIES_MAX ||
-            now_ms() + RETRY_BASE_MS >= end_ms)
-            break;
-        wait_before_retry(tries);
-    }
+        last = call_once(client, (const char *)url.data, json,
+                         now < end_ms ? (uint32_t)(end_ms - now) : 1, body);
+        unknown = !last.settles && (unknown || last.result == CLIENT_UNKNOWN);
+    } while (wait_for_another(&last, &lost, end_ms));
     buf_deinit(&url);
-    return result;
+    return unknown ? CLIENT_UNKNOWN : last.result;
 }

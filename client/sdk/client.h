@@ -23,9 +23,12 @@ struct client_options {
     uint32_t deadline_ms; /* Of a whole call, retries included; 0: 10000. */
 };
 
+/* docs/operations.md, "The rule for every caller", as code. */
 enum client_result {
     CLIENT_OK,         /* `body` is the response.                                                 */
     CLIENT_REFUSED,    /* `body` is Connect's error JSON: code, message, details.                 */
+    CLIENT_LATER,      /* Nothing was done, and the deadline is over: `body` as above; the same
+                        * call may succeed after its retryAfterMs. */
     CLIENT_UNKNOWN,    /* The outcome is unknown: repeat the same call, or ResolveOperation.      */
     CLIENT_UNREACHABLE /* Nothing was sent; `body` is a sentence that says why.                */
 };
@@ -36,7 +39,11 @@ void client_free(struct client *client);
 
 /*
  * Calls "holdfast.v1.LedgerService/Grant" (or, shorter, "LedgerService/Grant") with a JSON request.
- * `body` is replaced. Retries with 1 s base, 8 s cap and +-20 % jitter, at most three tries.
+ * `body` is replaced. An error that may pass is waited out (retryAfterMs, and up
+ * to 20 % of jitter) and the call repeated as long as the deadline allows. What is
+ * unknown, or could not be sent, is repeated with 1 s base, 8 s cap and +-20 % jitter, three times
+ * in all. Once a try was unknown, only an answer, a final error or OPERATION_ID_MISMATCH makes the
+ * call known: all other errors speak of their own try only.
  */
 enum client_result client_call(struct client *client, const char *method, const char *json,
                                struct buf *body);
@@ -54,8 +61,9 @@ struct client_stream {
 /*
  * Reads a stream until it ends. Nothing is repeated here: go on with the last message's cursor.
  *
- * CLIENT_OK: it ended well, or `message` ended it. CLIENT_REFUSED: it ended with the error in
- * `body`, maybe after messages. CLIENT_UNKNOWN: it broke off; `body` is a sentence that says why.
+ * CLIENT_OK: it ended well, or `message` ended it. CLIENT_REFUSED and CLIENT_LATER: it ended with
+ * the error in `body`, maybe after messages. CLIENT_UNKNOWN: it broke off, or ended with an error
+ * that is not a router's; `body` says why.
  */
 enum client_result client_stream(struct client *client, const struct client_stream *stream,
                                  struct buf *body);

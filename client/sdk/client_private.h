@@ -18,6 +18,13 @@ void client_url(const struct client *client, const char *method, struct buf *url
 /* The client's headers and two more; to be freed. `extra` NULL: one more. */
 struct curl_slist *client_headers(const struct client *client, const char *content_type,
                                   const char *extra);
+struct client_error {
+    enum client_result result; /* CLIENT_REFUSED, CLIENT_LATER or CLIENT_UNKNOWN. */
+    bool settles;              /* It tells what became of every try, not only of this one. */
+    uint32_t retry_after_ms;   /* CLIENT_LATER: above 0. */
+};
+/* What Connect's error JSON asks for. Without our ErrorDetail it is not ours, so: unknown. */
+struct client_error client_error_read(struct slice json);
 /* Nothing of the request can have reached a router. */
 bool client_never_sent(CURLcode code);
 

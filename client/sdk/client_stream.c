@@ -129,7 +129,7 @@ enum client_result client_stream(struct client *client, const struct client_stre
     if (incoming.stopped || (incoming.told && !incoming.failed))
         return CLIENT_OK;
     if (incoming.failed || (code == CURLE_OK && status != HTTP_OK))
-        return CLIENT_REFUSED;
+        return client_error_read(buf_slice(body)).result;
     buf_clear(body);
     if (code == CURLE_OK)
         buf_printf(body, "the stream broke off");

@@ -103,16 +103,73 @@ static void unknown_is_repeated_and_its_outcome_learnt(void **state)
     buf_deinit(&body);
 }
 
-static void refusal_is_final(void **state)
+/* An error as a router writes it, with these fields of ErrorDetail. */
+#define ERROR_ANSWER(status, fields)                                                               \
+    "HTTP/1.1 " status "\r\nConnection: close\r\n\r\n"                                             \
+    "{\"code\":\"x\",\"details\":[{\"type\":\"holdfast.v1.ErrorDetail\",\"value\":\"\","           \
+    "\"debug\":{" fields "}}]}"
+#define OK_ANSWER        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+#define CODE_FIELD(name) "\"code\":\"ERROR_CODE_" name "\""
+
+/* docs/operations.md, "The rule for every caller", row by row. */
+static const struct decision {
+    const char *answers[4];
+    enum client_result result;
+    int tries;
+} decisions[] = {
+    { { OK_ANSWER }, CLIENT_OK, 1 },
+    { { ERROR_ANSWER("400 X", CODE_FIELD("INSUFFICIENT_FUNDS") ",\"final\":true") },
+      CLIENT_REFUSED,
+      1 },
+    /* Final: the same attempt gets it back, however long one waits. */
+    { { ERROR_ANSWER("409 X", CODE_FIELD("SESSION_LOCKED") ",\"final\":true,\"retryAfterMs\":9") },
+      CLIENT_REFUSED,
+      1 },
+    { { ERROR_ANSWER("503 X", CODE_FIELD("UNAVAILABLE") ",\"retryAfterMs\":10"),
+        ERROR_ANSWER("504 X", CODE_FIELD("DEADLINE_EXCEEDED") ",\"retryAfterMs\":10"),
+        ERROR_ANSWER("409 X", CODE_FIELD("TXN_CONFLICT") ",\"retryAfterMs\":10"), OK_ANSWER },
+      CLIENT_OK,
+      4 },
+    /* Longer than the deadline allows. */
+    { { ERROR_ANSWER("400 X", CODE_FIELD("QUARANTINED") ",\"retryAfterMs\":60000") },
+      CLIENT_LATER,
+      1 },
+    { { ERROR_ANSWER("500 X", CODE_FIELD("OUTCOME_UNKNOWN") ",\"retryAfterMs\":500"), OK_ANSWER },
+      CLIENT_OK,
+      2 },
+    { { ERROR_ANSWER("400 X", CODE_FIELD("INVALID_ARGUMENT")) }, CLIENT_REFUSED, 1 },
+    { { ERROR_ANSWER("401 X", CODE_FIELD("UNAUTHENTICATED")) }, CLIENT_REFUSED, 1 },
+    /* Not a router's word: some proxy's, on either side of the router. */
+    { { "HTTP/1.1 503 X\r\nConnection: close\r\n\r\n<html>", OK_ANSWER }, CLIENT_OK, 2 },
+    { { "HTTP/1.1 504 X\r\nConnection: close\r\n\r\n{\"code\":\"deadline_exceeded\"}", OK_ANSWER },
+      CLIENT_OK,
+      2 },
+    /* An earlier try stays unknown, whatever is said of a later one alone ... */
+    { { "", ERROR_ANSWER("401 X", CODE_FIELD("UNAUTHENTICATED")) }, CLIENT_UNKNOWN, 2 },
+    { { "", ERROR_ANSWER("400 X", CODE_FIELD("OPERATION_EXPIRED")) }, CLIENT_UNKNOWN, 2 },
+    { { "", ERROR_ANSWER("400 X", CODE_FIELD("QUARANTINED") ",\"retryAfterMs\":60000") },
+      CLIENT_UNKNOWN,
+      2 },
+    /* ... and is settled by what tells the operation's one outcome. */
+    { { "", ERROR_ANSWER("400 X", CODE_FIELD("SESSION_LOST") ",\"final\":true") },
+      CLIENT_REFUSED,
+      2 },
+    { { "", ERROR_ANSWER("409 X", CODE_FIELD("OPERATION_ID_MISMATCH")) }, CLIENT_REFUSED, 2 },
+};
+
+static void each_row_of_the_decision_table_is_kept(void **state)
 {
-    struct script script = { .answers = { "HTTP/1.1 400 Bad Request\r\nContent-Length: 27\r\n"
-                                          "Connection: close\r\n\r\n"
-                                          "{\"code\":\"invalid_argument\"}" } };
     struct buf body = { 0 };
     (void)state;
 
-    assert_int_equal(call(&script, 8000, &body), CLIENT_REFUSED);
-    assert_int_equal(script.served, 1);
+    for (size_t i = 0; i < sizeof decisions / sizeof *decisions; i++) {
+        struct script script = { .served = 0 };
+        memcpy(script.answers, decisions[i].answers, sizeof script.answers);
+        enum client_result result = call(&script, 4000, &body);
+        if (result != decisions[i].result || script.served != decisions[i].tries)
+            fail_msg("row %zu: result %d, not %d, after %d tries, not %d", i, (int)result,
+                     (int)decisions[i].result, script.served, decisions[i].tries);
+    }
     buf_deinit(&body);
 }
 
@@ -185,12 +242,14 @@ static void a_stream_tells_its_messages_and_how_it_ended(void **state)
         CLIENT_OK);
     assert_string_equal(heard.text, "{\"a\":1}{\"a\":2}");
     heard = (struct heard){ .text = "" };
-    assert_int_equal(STREAM(STREAM_HEAD
-                            "\0\0\0\0\7{\"a\":1}\2\0\0\0\34{\"error\":{\"code\":\"aborted\"}}",
+    assert_int_equal(STREAM(STREAM_HEAD "\0\0\0\0\7{\"a\":1}\2\0\0\0\166"
+                                        "{\"error\":{\"code\":\"aborted\",\"details\":"
+                                        "[{\"type\":\"holdfast.v1.ErrorDetail\",\"debug\":{"
+                                        "\"code\":\"ERROR_CODE_SESSION_LOST\"}}]}}",
                             &heard, &body),
                      CLIENT_REFUSED);
     assert_int_equal(heard.messages, 1);
-    assert_memory_equal(body.data, "{\"code\":\"aborted\"}", 18);
+    assert_memory_equal(body.data, "{\"code\":\"aborted\"", 17);
     buf_deinit(&body);
 }
 
@@ -225,12 +284,14 @@ static void a_refused_stream_has_the_error(void **state)
     struct buf body = { 0 };
     (void)state;
 
-    assert_int_equal(STREAM("HTTP/1.1 404 Not Found\r\nContent-Length: 24\r\n"
-                            "Connection: close\r\n\r\n{\"code\":\"unimplemented\"}",
-                            &heard, &body),
-                     CLIENT_REFUSED);
+    assert_int_equal(
+        STREAM(ERROR_ANSWER("404 Not Found", CODE_FIELD("UNIMPLEMENTED")), &heard, &body),
+        CLIENT_REFUSED);
     assert_int_equal(heard.messages, 0);
-    assert_int_equal(body.size, 24);
+    assert_memory_equal(body.data, "{\"code\":\"x\",", 12);
+    assert_int_equal(STREAM(ERROR_ANSWER("503 X", CODE_FIELD("UNAVAILABLE") ",\"retryAfterMs\":9"),
+                            &heard, &body),
+                     CLIENT_LATER);
     buf_deinit(&body);
 }
 
@@ -252,7 +313,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lost_answer_is_unknown_never_failed),
         cmocka_unit_test(unknown_is_repeated_and_its_outcome_learnt),
-        cmocka_unit_test(refusal_is_final),
+        cmocka_unit_test(each_row_of_the_decision_table_is_kept),
         cmocka_unit_test(nobody_listening_is_unreachable),
         cmocka_unit_test(a_stream_tells_its_messages_and_how_it_ended),
         cmocka_unit_test(a_stream_that_breaks_off_is_no_end),

@@ -53,22 +53,24 @@ export function opId(): string {
     .join("-");
 }
 
-// What a caller has to tell apart. `later`: nothing was done, try again after a pause.
+// What a caller has to tell apart: docs/operations.md, "The rule for every caller". `later`: this try
+// did nothing, send the same again after a pause. `refused` with `settles`: what became of the
+// operation, not only of this try.
 export type Failure =
-  | { kind: "refused"; code: ErrorCode; message: string }
+  | { kind: "refused"; code: ErrorCode; settles: boolean; message: string }
   | { kind: "later"; afterMs: number; message: string }
   | { kind: "unknown"; message: string };
 
-const laterCodes = new Set([ErrorCode.THROTTLED, ErrorCode.UNAVAILABLE, ErrorCode.TXN_CONFLICT,
-  ErrorCode.DEADLINE_EXCEEDED]);
+export type Detail = Pick<ErrorDetail, "code" | "message" | "retryAfterMs" | "final">;
 
-export function failureOfDetail(detail: Pick<ErrorDetail, "code" | "message" | "retryAfterMs">)
-  : Failure {
-  if (detail.code === ErrorCode.OUTCOME_UNKNOWN)
-    return { kind: "unknown", message: detail.message };
-  if (laterCodes.has(detail.code))
-    return { kind: "later", afterMs: detail.retryAfterMs || 50, message: detail.message };
-  return { kind: "refused", code: detail.code, message: detail.message };
+export function failureOfDetail({ code, message, retryAfterMs, final }: Detail): Failure {
+  if (code === ErrorCode.OUTCOME_UNKNOWN || ErrorCode[code] === undefined ||
+    code === ErrorCode.UNSPECIFIED)
+    return { kind: "unknown", message };
+  if (final || code === ErrorCode.OPERATION_ID_MISMATCH)
+    return { kind: "refused", code, settles: true, message };
+  if (retryAfterMs > 0) return { kind: "later", afterMs: retryAfterMs, message };
+  return { kind: "refused", code, settles: false, message };
 }
 
 export function failureOf(error: unknown): Failure {

@@ -13,6 +13,8 @@ export interface Entry {
   items: number;
   // True when it was sent with a token that had been taken away.
   stale: boolean;
+  // True once a try of it was unknown.
+  doubtful?: boolean;
   answer: Answer;
 }
 

@@ -63,16 +63,24 @@ export async function onFailure(writer: Writer, entry: Entry, failure: Failure,
       return true;
     case "unknown":
       writer.journal.unknown++;
-      if (whenUnknown === "repeat") {
-        await sleep(50);
-        return true;
-      }
-      await settle(writer, entry);
-      return false;
+      entry.doubtful = true;
+      return settleOrRepeat(writer, entry, whenUnknown);
     case "refused":
+      // Said of this try alone: it does not make an earlier one known.
+      if (entry.doubtful && !failure.settles) return settleOrRepeat(writer, entry, whenUnknown);
       refuse(writer.journal, entry, failure.code);
       return false;
   }
+}
+
+async function settleOrRepeat(writer: Writer, entry: Entry, whenUnknown: WhenUnknown)
+  : Promise<boolean> {
+  if (whenUnknown === "repeat") {
+    await sleep(50);
+    return true;
+  }
+  await settle(writer, entry);
+  return false;
 }
 
 // Sends `call` under the entry's op_id until its outcome is definite; its answer if acknowledged.

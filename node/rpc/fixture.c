@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "idl/method_errors.h"
 #include "node/core/arena_proto.h"
 #include "node/core/start.h"
 #include "node/rpc/handlers.h"
@@ -113,18 +114,22 @@ static void load_needed(struct fixture *f)
     need_clear(&f->need);
 }
 
-static void keep_error(struct fixture *f, struct slice detail)
+/* No handler gives an error that callers are not told of. */
+static void keep_error(struct fixture *f, uint32_t method, struct slice detail)
 {
     f->error = (Holdfast__V1__ErrorDetail *)arena_unpack(
         &f->arena, &holdfast__v1__error_detail__descriptor, detail);
     CHECK(f->error != NULL);
+    if (!error_is_given(method, f->error->code, f->error->final) && method_find(method) != NULL)
+        fail_msg("idl/method_errors.h has no %d, final %d, for %s: %s", (int)f->error->code,
+                 (int)f->error->final, method_find(method)->name, f->error->message);
 }
 
-static void keep_refusal(struct fixture *f, const struct refusal *refusal)
+static void keep_refusal(struct fixture *f, uint32_t method, const struct refusal *refusal)
 {
     buf_clear(&f->reply);
     refusal_encode(refusal, &f->reply);
-    keep_error(f, buf_slice(&f->reply));
+    keep_error(f, method, buf_slice(&f->reply));
 }
 
 /* NEED must leave no trace: what is needed is loaded, and the same entry is tried again. */
@@ -306,7 +311,7 @@ bool fixture_prepare(struct fixture *f, uint32_t method, const ProtobufCMessage 
                             &refusal);
     if (e == ERR_OK)
         return true;
-    keep_refusal(f, &refusal);
+    keep_refusal(f, method, &refusal);
     return false;
 }
 
@@ -334,7 +339,7 @@ void *fixture_mutate(struct fixture *f, uint32_t method, const ProtobufCMessage 
     if (f->recorded) {
         fixture_commit(f, buf_slice(&body));
         if (f->outcome.kind == OUTCOME_REFUSED)
-            keep_error(f, f->outcome.body);
+            keep_error(f, method, f->outcome.body);
     }
     if (f->recorded && f->outcome.kind == OUTCOME_COMMITTED) {
         buf_clear(&f->reply);
@@ -362,7 +367,7 @@ void *fixture_read(struct fixture *f, uint32_t method, const ProtobufCMessage *r
             load_needed(f);
     } while (e == ERR_NEED);
     if (e != ERR_OK) {
-        keep_refusal(f, &refusal);
+        keep_refusal(f, method, &refusal);
         return NULL;
     }
     return arena_unpack(&f->arena, method_find(method)->response, buf_slice(&f->reply));

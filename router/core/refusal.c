@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "idl/error_rule.h"
+
 static char *copy_text(struct arena *arena, const char *text)
 {
     return (char *)arena_copy(arena, slice_from_text(text)).data;
@@ -48,9 +50,10 @@ void refusal_make_field(struct arena *arena, Holdfast__V1__ErrorDetail *ret_deta
 
 struct slice refusal_bytes(struct arena *arena, const Holdfast__V1__ErrorDetail *detail)
 {
-    size_t size = holdfast__v1__error_detail__get_packed_size(detail);
+    const Holdfast__V1__ErrorDetail whole = error_complete(detail);
+    size_t size = holdfast__v1__error_detail__get_packed_size(&whole);
     uint8_t *data = arena_alloc(arena, size + 1);
 
-    holdfast__v1__error_detail__pack(detail, data);
+    holdfast__v1__error_detail__pack(&whole, data);
     return (struct slice){ data, size };
 }

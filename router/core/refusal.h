@@ -25,7 +25,7 @@ struct refusal_field {
 void refusal_make_field(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
                         const struct refusal_field *field, const char *message);
 
-/* The encoding of `detail`, in the arena. */
+/* The encoding of `detail`, completed by idl/error_rule.h, in the arena. */
 struct slice refusal_bytes(struct arena *arena, const Holdfast__V1__ErrorDetail *detail);
 
 #endif

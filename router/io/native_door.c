@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "idl/error_rule.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 #include "runtime/codec/proto_codec.h"
@@ -134,9 +135,10 @@ static void fail(struct request *request, const Holdfast__V1__ErrorDetail *detai
 {
     struct native_request *native = request->origin;
     struct buf *scratch = &native->door->scratch;
+    const Holdfast__V1__ErrorDetail whole = error_complete(detail);
 
     buf_clear(scratch);
-    proto_encode(&detail->base, scratch);
+    proto_encode(&whole.base, scratch);
     answer(native, WIRE_REFUSED, buf_slice(scratch));
 }
 

@@ -114,7 +114,9 @@ static void write_some(struct acceptance *acceptance)
                                     on_written, acceptance, &acceptance->call);
     etcd_txn_free(txn);
     if (e != ERR_OK)
-        request_fail_text(acceptance->request, CODE(UNAVAILABLE), "too many calls to etcd");
+        request_fail_text(acceptance->request,
+                          acceptance->written > 0 ? CODE(OUTCOME_UNKNOWN) : CODE(UNAVAILABLE),
+                          "too many calls to etcd; repeat the call");
 }
 
 /* ---- telling ---- */

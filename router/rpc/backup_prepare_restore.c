@@ -41,9 +41,12 @@ static void record_written(void *context, err e, const struct etcd_txn_result *r
     else if (e == ERR_OK)
         request_fail_text(preparation->request, CODE(VERSION_CONFLICT),
                           "the cluster's record was changed at the same time; repeat the call");
+    else if (err_retry(e) == RETRY_UNKNOWN_OUTCOME)
+        request_fail_text(preparation->request, CODE(OUTCOME_UNKNOWN),
+                          "etcd did not answer; repeat the call");
     else
         request_fail_text(preparation->request, CODE(UNAVAILABLE),
-                          "etcd did not answer; repeat the call");
+                          "etcd could not be reached; nothing was done");
 }
 
 static err record_write(struct preparation *preparation, int64_t revision)

@@ -41,7 +41,7 @@ static void part_done(struct caller_call *call, const struct caller_result *resu
     part->open = false;
     forward_count(batch->request, call);
     outcome->failed = result->detail != NULL;
-    if (outcome->failed && result->body.size == 0)
+    if (outcome->failed)
         outcome->bytes = refusal_bytes(arena, result->detail);
     else
         outcome->bytes = arena_copy(arena, result->body);

@@ -9,6 +9,8 @@
 
 /* Mutations and reads: to the owner of the entity's shard. */
 void forward_handle(struct request *request);
+/* Lists that filter: the same, again and again until the page is full. */
+void filled_page_handle(struct request *request);
 /* To the owner of the shard that the request names. */
 void forward_shard_handle(struct request *request);
 /* Batch methods: an element each as above. */

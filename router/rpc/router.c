@@ -76,6 +76,9 @@ static handle_fn *find_handler(const struct method_info *method)
         return admin_rebalance_handle;
     case METHOD_GET_LOAD:
         return admin_get_load_handle;
+    case METHOD_LIST_ENTRIES:
+    case METHOD_LIST_ITEMS:
+        return filled_page_handle;
     case METHOD_TRANSACTION_READ:
         return transaction_read_handle;
     default:

@@ -15,6 +15,7 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
+#include "idl/method_errors.h"
 #include "router/rpc/fake_cluster.h"
 #include "router/rpc/router.h"
 #include "runtime/base/check.h"
@@ -67,6 +68,8 @@ static void fail_request(struct request *request, const Holdfast__V1__ErrorDetai
 
     f->answers++;
     f->code = detail->code;
+    if (!error_is_given(request->method->id, detail->code, detail->final))
+        fail_msg("idl/method_errors.h has no %d for %s", (int)detail->code, request->method->name);
     CHECK(strlen(detail->field) < sizeof f->field);
     memcpy(f->field, detail->field, strlen(detail->field) + 1);
     CHECK(strlen(detail->trace_id) < sizeof f->trace);
@@ -405,8 +408,7 @@ static void a_batch_answers_by_place_whatever_the_order_and_the_outcomes(void **
     granted.ledger_seq = 9;
     ok_size = holdfast__v1__grant_response__pack(&granted, ok);
     holdfast__v1__error_detail__init(&refused);
-    refused.code = CODE(CAPACITY_FULL);
-    refused.final = true;
+    refused.code = CODE(TXN_CONFLICT); /* As an older node would say it: without a wait. */
     refusal_size = holdfast__v1__error_detail__pack(&refused, refusal);
     fake_cluster_answer(f->fake, 2, WIRE_OK, (struct slice){ ok, ok_size });
     fake_cluster_answer(f->fake, 0, WIRE_REFUSED, (struct slice){ refusal, refusal_size });
@@ -415,7 +417,8 @@ static void a_batch_answers_by_place_whatever_the_order_and_the_outcomes(void **
     assert_int_equal(f->answers, 1);
     answer = holdfast__v1__batch_grant_response__unpack(NULL, f->response.size, f->response.data);
     assert_int_equal(answer->n_results, 4);
-    assert_int_equal(answer->results[0]->error->code, CODE(CAPACITY_FULL));
+    assert_int_equal(answer->results[0]->error->code, CODE(TXN_CONFLICT));
+    assert_true(answer->results[0]->error->retry_after_ms > 0);
     assert_int_equal(answer->results[1]->response->ledger_seq, 9);
     assert_string_equal(answer->results[2]->error->field, "player_id");
     assert_int_equal(answer->results[3]->response->ledger_seq, 9);

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "idl/error_rule.h"
 #include "runtime/base/check.h"
 #include "runtime/codec/base64.h"
 #include "runtime/codec/proto_codec.h"
@@ -354,9 +355,12 @@ static void fail_in_body(struct rpc_call *call, const Holdfast__V1__ErrorDetail 
     end(call, &answer);
 }
 
-void rpc_answer_error(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail,
+void rpc_answer_error(struct rpc_call *call, const Holdfast__V1__ErrorDetail *given,
                       unsigned http_status)
 {
+    const Holdfast__V1__ErrorDetail whole = error_complete(given);
+    const Holdfast__V1__ErrorDetail *detail = &whole;
+
     call->server->http.stats.requests_failed++;
     if (call->begun) {
         rpc_answer_stream_end(call, detail);
@@ -404,8 +408,11 @@ bool rpc_answer_stream_send(struct rpc_call *call, const ProtobufCMessage *messa
     return http_answer_send(call->exchange, buf_slice(scratch));
 }
 
-void rpc_answer_stream_end(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail)
+void rpc_answer_stream_end(struct rpc_call *call, const Holdfast__V1__ErrorDetail *given)
 {
+    const Holdfast__V1__ErrorDetail whole =
+        given != NULL ? error_complete(given) : (Holdfast__V1__ErrorDetail){ 0 };
+    const Holdfast__V1__ErrorDetail *detail = given != NULL ? &whole : NULL;
     struct http_exchange *exchange = call->exchange;
     struct buf *scratch = &call->server->scratch;
     struct fields trailers = { .count = 0 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "idl/method_errors.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 #include "runtime/codec/proto_codec.h"
@@ -454,6 +455,9 @@ void rpc_reply_encoded(struct rpc_request *request, struct slice response)
     scope.memory_bytes_max = REPLY_MEMORY_MAX;
     if (proto_decode(request->method->response, response, &scope, &message) == ERR_OK)
         rpc_answer_message(call, message);
+    else if (error_is_given(request->method->id, CODE(OUTCOME_UNKNOWN), false))
+        fail(call, CODE(OUTCOME_UNKNOWN),
+             "a node's answer could not be decoded; the call was probably carried out", 0);
     else
         fail(call, CODE(INTERNAL), "a node's answer could not be decoded", 0);
 }

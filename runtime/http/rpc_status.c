@@ -49,6 +49,6 @@ static const struct rpc_status statuses[] = {
 const struct rpc_status *rpc_status_get(Holdfast__V1__ErrorCode code)
 {
     if ((unsigned)code >= ARRAY_SIZE(statuses) || statuses[code].connect == NULL)
-        return &statuses[HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INTERNAL];
+        return &statuses[HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNSPECIFIED];
     return &statuses[code];
 }

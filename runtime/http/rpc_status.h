@@ -17,7 +17,7 @@ struct rpc_status {
     const char *connect; /* "failed_precondition" */
 };
 
-/* Codes outside the table are INTERNAL. */
+/* Codes outside the table, as of newer nodes, are UNSPECIFIED: unknown. */
 const struct rpc_status *rpc_status_get(Holdfast__V1__ErrorCode code);
 
 #endif

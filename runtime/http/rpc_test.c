@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "idl/method_errors.h"
 #include "runtime/base/check.h"
 #include "runtime/base/test_directory.h"
 #include "runtime/http/http_fixture.h"
@@ -16,6 +17,8 @@
 #include "runtime/http/rpc_status.h"
 #include "runtime/tls/certs.h"
 #include "runtime/tls/tls_session.h"
+
+#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 static int set_up(void **state)
 {
@@ -96,10 +99,10 @@ static void every_error_code_has_a_status(void **state)
         int code = holdfast__v1__error_code__descriptor.values[i].value;
         const struct rpc_status *status = rpc_status_get((Holdfast__V1__ErrorCode)code);
         assert_true(status->http >= 400 && status->grpc > 0 && status->connect != NULL);
-        assert_true(status->grpc == 13 ||
-                    status != rpc_status_get(HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INTERNAL));
+        assert_true(code == 0 || status != rpc_status_get((Holdfast__V1__ErrorCode)0));
     }
-    assert_int_equal(rpc_status_get((Holdfast__V1__ErrorCode)999)->grpc, 13);
+    /* What a newer node says is not to be taken for "nothing was done". */
+    assert_int_equal(rpc_status_get((Holdfast__V1__ErrorCode)999)->grpc, 2);
 }
 
 /* ---- calls ---- */
@@ -232,6 +235,82 @@ static void a_nodes_bytes_become_json_or_an_internal_error(void **state)
     assert_true(client_await(f, &client, "as it is", 1));
     assert_non_null(strstr(client_text(&client), "{\"version\":\"7\"}"));
     assert_non_null(strstr(client_text(&client), "{\"code\":\"internal\""));
+    client_close(&client);
+}
+
+/* "Nothing was done" is no reason to give up: each door says when to come back, in the details and
+ * in Retry-After, also where the maker of the error said nothing of it. */
+static void what_may_pass_says_when_to_come_back(void **state)
+{
+    struct fixture *f = *state;
+
+    f->keep = true;
+    fixture_start(f);
+    struct client client = client_connect(f);
+    send_post(&client, PATH_GRANT, JSON, "{}");
+    assert_true(fixture_await(f, &f->requests, 1));
+    rpc_fail_text(f->kept[--f->kept_count], HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE, "x");
+    assert_true(client_await(f, &client, "\"retryAfterMs\":500", 1));
+    assert_non_null(strstr(client_text(&client), "retry-after: 1\r\n"));
+    send_post(&client, PATH_GRANT, JSON "Connect-Timeout-Ms: 0\r\n", "{}");
+    assert_true(client_await(f, &client, "\"retryAfterMs\":100", 1));
+    send_post(&client, PATH_GRANT, JSON, "{}");
+    assert_true(fixture_await(f, &f->requests, 2));
+    rpc_fail_text(f->kept[--f->kept_count], HOLDFAST__V1__ERROR_CODE__ERROR_CODE_SESSION_LOST, "y");
+    assert_true(client_await(f, &client, "\"message\":\"y\"}", 1));
+    client_close(&client);
+}
+
+static bool nobody_reads_keys(void *user, struct rpc_request *request,
+                              Holdfast__V1__ErrorDetail *ret_detail)
+{
+    (void)user;
+    (void)request;
+    ret_detail->code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE;
+    return false;
+}
+
+static void a_door_that_is_closed_for_now_says_when_to_come_back(void **state)
+{
+    struct fixture *f = *state;
+
+    f->config.handlers.may_enter = nobody_reads_keys;
+    fixture_start(f);
+    struct client client = client_connect(f);
+    send_post(&client, PATH_GRANT, JSON, "{}");
+    assert_true(client_await(f, &client, "ERROR_CODE_UNAVAILABLE", 1));
+    assert_non_null(strstr(client_text(&client), "retry-after: 1\r\n"));
+    client_close(&client);
+}
+
+/* A write whose answer cannot be read was carried out: that is no failure. */
+static void an_answer_that_cannot_be_read_is_unknown_or_a_bug_as_the_method_says(void **state)
+{
+    struct fixture *f = *state;
+    size_t count;
+    const struct method_info *all = method_all(&count);
+    unsigned requests = 0;
+
+    f->keep = true;
+    f->config.handlers.is_stream = NULL;
+    fixture_start(f);
+    struct client client = client_connect(f);
+    for (size_t i = 0; i < count; i++) {
+        char path[128];
+
+        if (all[i].internal || all[i].route == METHOD_STREAM)
+            continue;
+        buf_clear(&client.in);
+        snprintf(path, sizeof path, "/%s", all[i].name);
+        send_post(&client, path, JSON, "{}");
+        if (!fixture_await(f, &f->requests, ++requests))
+            fail_msg("%s: %s", all[i].name, client_text(&client));
+        rpc_reply_encoded(f->kept[--f->kept_count], SLICE_LITERAL("\x0a"));
+        assert_true(client_await(f, &client, "could not be decoded", 1));
+        bool unknown = strstr(client_text(&client), "ERROR_CODE_OUTCOME_UNKNOWN") != NULL;
+        assert_int_equal(unknown, error_is_given(all[i].id, CODE(OUTCOME_UNKNOWN), false));
+        assert_true(unknown || error_is_given(all[i].id, CODE(INTERNAL), false));
+    }
     client_close(&client);
 }
 
@@ -407,6 +486,9 @@ int main(void)
         TEST(who_may_not_enter_is_refused_unread),
         TEST(whose_key_is_missing_is_refused_unread),
         TEST(a_nodes_bytes_become_json_or_an_internal_error),
+        TEST(what_may_pass_says_when_to_come_back),
+        TEST(a_door_that_is_closed_for_now_says_when_to_come_back),
+        TEST(an_answer_that_cannot_be_read_is_unknown_or_a_bug_as_the_method_says),
         TEST(grpc_web_errors_travel_in_the_body),
         TEST(grpc_over_http_1_is_refused),
         TEST(origins_are_told_what_they_may_do),

@@ -2,17 +2,27 @@
 
 import contextlib
 import http.client
+import importlib
 import json
 import os
+import pathlib
+import sys
 import threading
 import time
 import urllib.parse
 
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools"))
+TABLES = importlib.import_module("error_tables")
+PROMISED, RULES = TABLES.pairs(), TABLES.rules()
+SEEN = set()  # (method, code, final) of every error that a router answered with.
+
+
 class RpcError(Exception):
     """An answer that is an error. `code` is an ErrorCode without its prefix."""
 
-    def __init__(self, status, body):
+    def __init__(self, status, body, method=None):
         self.status = status
         self.connect_code = body.get("code", "")
         detail = {}
@@ -28,6 +38,16 @@ class RpcError(Exception):
         self.owner = detail.get("owner", "")
         self.retry_after_ms = detail.get("retryAfterMs", 0)
         super().__init__(f"{status} {self.code} {self.message} {detail}")
+        if method in PROMISED and self.code:
+            self.hold_against_the_table(method)
+
+    def hold_against_the_table(self, method):
+        """What no page tells of must not be answered: idl/method_errors.h."""
+        SEEN.add((method, self.code, self.final))
+        assert (self.code, self.final) in PROMISED[method], f"not promised of {method}: {self}"
+        if not self.final:
+            passes = RULES[self.code][0] != "REFUSED"
+            assert passes == (self.retry_after_ms > 0), f"retry_after_ms of {method}: {self}"
 
 
 class Unanswered(Exception):
@@ -78,7 +98,7 @@ class Client:
                                     {"connect-timeout-ms": str(deadline_ms)}, deadline_ms / 1e3 + 5)
         answer = json.loads(data)
         if status != 200:
-            raise RpcError(status, answer)
+            raise RpcError(status, answer, method.removeprefix("holdfast.v1."))
         return answer
 
     def settle(self, method, request, patience_s=90):

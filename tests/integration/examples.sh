@@ -59,3 +59,6 @@ done
 (cd "$examples/typescript" && npm run --silent build)
 check typescript node "$examples/typescript/out/example.js"
 check grpc-js node "$examples/grpc-js/example.mjs"
+python=$(python3 "$(dirname "$0")/python_env.py" "$examples/python")
+check python "$python" "$examples/python/example.py"
+"$python" "$examples/python/example_test.py"

@@ -15,6 +15,7 @@ import unittest
 
 from cluster import BIN, ROOT, Cluster, ClusterTest, free_port, wait_for
 from client import RpcError
+from python_env import python_of
 
 CONFORMANCE = ROOT / "tests/conformance"
 EXPIRED_DAYS = 500  # A certificate is for 397.
@@ -27,11 +28,6 @@ def holdfast_certs(directory, *names, days_ago=0):
         environment |= {"LD_PRELOAD": str(library), "FAKETIME": f"-{days_ago}d"}
     subprocess.run([BIN / "holdfast", "certs", "--dir", directory, "--names", ",".join(names)],
                    check=True, stdout=subprocess.DEVNULL, env=environment)
-
-
-def python_with_grpcio():
-    return subprocess.run([ROOT / "tools/python_env"], check=True, text=True,
-                          stdout=subprocess.PIPE).stdout.strip()
 
 
 def generated_javascript():
@@ -162,7 +158,7 @@ class TlsTest(ClusterTest):
         subprocess.run(["protoc", f"--proto_path={ROOT / 'idl'}", "--include_imports",
                         f"--descriptor_set_out={descriptors}", "holdfast/v1/ledger.proto"],
                        check=True)
-        done = subprocess.run([python_with_grpcio(), CONFORMANCE / "grpcio_calls.py", descriptors,
+        done = subprocess.run([python_of(pathlib.Path(__file__).parent), CONFORMANCE / "grpcio_calls.py", descriptors,
                                json.dumps(self.situations())], capture_output=True, text=True,
                               check=False)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -8,6 +8,7 @@
 #include "holdfast/v1/mailbox.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "idl/method.h"
+#include "idl/method_errors.h"
 #include "node/core/arena_proto.h"
 #include "runtime/base/check.h"
 #include "tests/sim/oracle.h"
@@ -338,6 +339,8 @@ static void check_ok(struct told *t)
 /* ---- refusals ---- */
 static void check_refusal(const struct told *t, const Holdfast__V1__ErrorDetail *detail)
 {
+    if (!error_is_given(t->call->method, detail->code, detail->final))
+        fail(t, "an error that idl/method_errors.h does not have", detail->code, 0);
     const struct op_model *op = op_of(t);
 
     if (detail->code == CODE(OPERATION_EXPIRED) && !op->too_old)

@@ -1,0 +1,224 @@
+/*
+ * method_errors: which errors each public method can give, when, and what the caller does. The one
+ * source: the tables in docs/ are made from it (tools/error_tables.py), tests hold every error that
+ * they see against it, and tests/integration/errors_test.py brings about each of its pairs. A
+ * public method without rows does not compile.
+ *
+ * A row: X(code, FINAL, OPEN or BOTH, when, what to do). FINAL is stored: the same attempt gets it
+ * back. OPEN is not: nothing was recorded. "" for what to do: as idl/error_rule.h has it for the
+ * code. Groups that end in OF_.. are shared; ERRORS_<ENUMERATOR of method.h> are the methods'.
+ */
+#ifndef IDL_METHOD_ERRORS_H
+#define IDL_METHOD_ERRORS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "holdfast/v1/error.pb-c.h"
+
+/* clang-format off */
+/* ---- shared ---- */
+
+/* Any call. */
+#define OF_DOOR(X) \
+    X(INVALID_ARGUMENT, OPEN, "a field, a header or the message is malformed or past its limit", "") \
+    X(UNAUTHENTICATED, OPEN, "the API key is missing, unknown or expired", "") \
+    X(THROTTLED, OPEN, "the key, its address, the router, the shard or the disk is at a limit", "") \
+    X(UNAVAILABLE, OPEN, "the router stops or does not know the cluster, or no owner could act in time", "") \
+    X(UNIMPLEMENTED, OPEN, "the message is compressed in a way that is not known, or the server is older than the method", "") \
+    X(DEADLINE_EXCEEDED, OPEN, "the deadline passed before anything was sent to a node", "")
+#define OF_SCOPE(X) \
+    X(PERMISSION_DENIED, OPEN, "the API key's scopes do not admit the call", "")
+/* Reads, streams and whatever else writes nothing. */
+#define OF_READER(X) \
+    OF_DOOR(X) \
+    X(INTERNAL, OPEN, "an answer of a node cannot be read", "")
+/* Reads of a player, with ReadOptions or without. */
+#define OF_PLAYER_READ(X) \
+    OF_READER(X) \
+    X(QUARANTINED, OPEN, "what is stored of the player cannot be read", "")
+#define OF_FRESH(X) \
+    X(VERSION_LOST, OPEN, "`at_least` names an entry that was never committed", "")
+/* Writes whose answer may get lost. */
+#define OF_UNKNOWN(X) \
+    X(OUTCOME_UNKNOWN, OPEN, "no answer of the owner in time, or the owner was lost meanwhile", "")
+#define OF_WRITER(X) OF_DOOR(X) OF_SCOPE(X) OF_UNKNOWN(X)
+/* Mutations of a player under an op_id. */
+#define OF_OPERATION(X) \
+    OF_DOOR(X) OF_UNKNOWN(X) \
+    X(OPERATION_ID_MISMATCH, OPEN, "the op_id was used before, at this player, for another request", "") \
+    X(OPERATION_EXPIRED, OPEN, "the op_id is a UUIDv7 older than the outcomes that are kept", "") \
+    X(OPERATION_ABORTED, FINAL, "the op_id was sealed before it was carried out", "") \
+    X(QUARANTINED, OPEN, "the player is held back for review, or what is stored of it cannot be read", "") \
+    X(TXN_CONFLICT, OPEN, "a transaction holds the player for a moment", "")
+/* ... which may be a receipt's. */
+#define OF_RECEIPT(X) \
+    X(OPERATION_ID_MISMATCH, FINAL, "the receipt was used before, for another player or another request", "never repeat it; alert: one receipt was redeemed twice")
+/* ... by authority. */
+#define OF_KIND(X) \
+    X(PERMISSION_DENIED, OPEN, "the API key's scopes do not admit the call or its authority, or the method does not admit the authority", "")
+#define OF_TOKEN(X) \
+    X(SESSION_LOST, FINAL, "the token is not the current one: stolen, ended or expired", "")
+#define OF_UNHELD(X) \
+    X(SESSION_LOCKED, FINAL, "the authority is `unheld`, and a server holds the player (`owner`)", "wait `retry_after_ms` and raise `attempt`, or leave the write to that server")
+#define OF_HOLDER(X) OF_OPERATION(X) OF_KIND(X) OF_TOKEN(X) OF_UNHELD(X)
+/* ... by what they move. */
+#define OF_TAKING(X) \
+    X(INSUFFICIENT_FUNDS, FINAL, "a balance would fall below its minimum", "")
+#define OF_ITEMS(X) \
+    X(ITEM_NOT_HELD, FINAL, "the player does not hold an item", "")
+#define OF_GIVING(X) \
+    X(CAPACITY_FULL, FINAL, "a balance, the items or the currencies would pass their maximum", "")
+#define OF_MAIL(X) \
+    X(CAPACITY_FULL, FINAL, "the recipient's mailbox is full", "")
+#define OF_SENDING(X) \
+    OF_MAIL(X) \
+    X(OPERATION_ABORTED, FINAL, "it was sealed on its way; what it took is back", "")
+/* What goes over etcd, or over a shard as a whole. */
+#define OF_CONFLICT(X) \
+    X(VERSION_CONFLICT, OPEN, "the record changed at the same time, or has another version", "read again, decide again, send it again")
+#define OF_SHARD_STATE(X) \
+    X(VERSION_CONFLICT, OPEN, "the shard is not in the state that the call needs; the message says which", "start that step again")
+
+/* ---- sessions ---- */
+#define ERRORS_REGISTER_SERVER(X) OF_WRITER(X)
+#define ERRORS_UNREGISTER_SERVER(X) OF_WRITER(X)
+#define ERRORS_START_SESSION(X) \
+    OF_OPERATION(X) OF_SCOPE(X) \
+    X(SESSION_LOCKED, FINAL, "FAIL or STEAL: another server holds the player, or asked for it later", "wait `retry_after_ms`, then send it with `attempt` raised by one; or steal") \
+    X(SESSION_LOCKED, OPEN, "WAIT: the player did not come free before the deadline", "send the same again, or steal") \
+    X(SERVER_EXPIRED, FINAL, "the registration of `incarnation` has expired", "")
+#define ERRORS_RENEW_SESSIONS(X) \
+    OF_READER(X) OF_SCOPE(X) \
+    X(SERVER_EXPIRED, OPEN, "the registration of `incarnation` has expired", "")
+#define ERRORS_END_SESSION(X) \
+    OF_OPERATION(X) OF_KIND(X) OF_TOKEN(X) OF_EDITS(X)
+#define ERRORS_BATCH_START_SESSION(X) OF_WRITER(X)
+#define ERRORS_BATCH_END_SESSION(X) OF_WRITER(X)
+#define ERRORS_GET_SESSION(X) OF_PLAYER_READ(X)
+#define ERRORS_LIST_SERVERS(X) OF_READER(X)
+
+/* ---- profiles ---- */
+#define OF_EDITS(X) \
+    X(INVALID_ARGUMENT, FINAL, "a step of a patch does not fit the document that is stored", "read it again; raise `attempt` with another patch only under a new op_id") \
+    X(VERSION_CONFLICT, FINAL, "`if_version` is not the section's version; `value` is", "read again; send the new edit under a new op_id") \
+    X(SCHEMA_TOO_NEW, FINAL, "the stored section has a newer schema than the edit names", "") \
+    X(CAPACITY_FULL, FINAL, "a section, or their number, would pass its maximum", "")
+#define ERRORS_GET_PROFILE(X) \
+    OF_PLAYER_READ(X) OF_FRESH(X) \
+    X(TXN_CONFLICT, OPEN, "with `settled`: a transaction holds the player for a moment", "")
+#define ERRORS_BATCH_GET_PROFILE(X) OF_READER(X)
+#define ERRORS_UPDATE_PROFILE(X) OF_HOLDER(X) OF_EDITS(X)
+#define ERRORS_BATCH_UPDATE_PROFILE(X) OF_WRITER(X)
+
+/* ---- ledger ---- */
+#define ERRORS_GRANT(X) OF_HOLDER(X) OF_RECEIPT(X) OF_GIVING(X)
+#define ERRORS_SPEND(X) OF_HOLDER(X) OF_TAKING(X)
+#define ERRORS_BATCH_GRANT(X) OF_WRITER(X)
+#define ERRORS_GET_BALANCES(X) OF_PLAYER_READ(X) OF_FRESH(X)
+#define ERRORS_LIST_ENTRIES(X) OF_PLAYER_READ(X) OF_FRESH(X)
+#define ERRORS_LEDGER_TRANSFER(X) OF_HOLDER(X) OF_TAKING(X) OF_SENDING(X)
+#define OF_NAMED(X) \
+    X(NOT_FOUND, FINAL, "no ledger entry, or no reservation, of this player is known by that name", "")
+#define OF_RESERVATION(X) \
+    OF_NAMED(X) \
+    X(RESERVATION_CLOSED, FINAL, "the reservation was posted or voided", "") \
+    X(RESERVATION_EXPIRED, FINAL, "the reservation has expired", "")
+#define ERRORS_RESERVE(X) \
+    OF_HOLDER(X) OF_TAKING(X) \
+    X(CAPACITY_FULL, FINAL, "64 reservations are open, or too much is reserved", "")
+#define ERRORS_POST(X) \
+    OF_HOLDER(X) OF_RESERVATION(X) OF_MAIL(X) \
+    X(INSUFFICIENT_FUNDS, FINAL, "more than is reserved", "") \
+    X(OPERATION_ABORTED, FINAL, "with `to_player_id`: sealed on its way; the reservation is closed, and what was posted is back in the balance", "reserve again")
+#define ERRORS_VOID(X) OF_HOLDER(X) OF_RESERVATION(X)
+#define ERRORS_REVERSE(X) \
+    OF_HOLDER(X) OF_NAMED(X) OF_TAKING(X) OF_ITEMS(X) OF_GIVING(X) \
+    X(PERMISSION_DENIED, FINAL, "`system` may take back only what `system` gave", "") \
+    X(ALREADY_REVERSED, FINAL, "the entry was reversed before", "") \
+    X(NOT_REVERSIBLE, FINAL, "entries of that kind are not reversed", "")
+#define ERRORS_LIST_RESERVATIONS(X) OF_PLAYER_READ(X)
+
+/* ---- inventory ---- */
+#define ERRORS_MINT(X) OF_HOLDER(X) OF_RECEIPT(X) OF_GIVING(X)
+#define ERRORS_LIST_ITEMS(X) OF_PLAYER_READ(X) OF_FRESH(X)
+#define ERRORS_INVENTORY_TRANSFER(X) OF_HOLDER(X) OF_ITEMS(X) OF_SENDING(X)
+#define ERRORS_CONSUME(X) OF_HOLDER(X) OF_TAKING(X) OF_ITEMS(X)
+#define ERRORS_TRACE(X) \
+    OF_READER(X) \
+    X(NOT_FOUND, OPEN, "no such item was ever minted", "")
+
+/* ---- mail ---- */
+#define ERRORS_MAILBOX_SEND(X) \
+    OF_HOLDER(X) OF_RECEIPT(X) OF_TAKING(X) OF_ITEMS(X) OF_SENDING(X)
+#define ERRORS_MAILBOX_LIST(X) OF_PLAYER_READ(X) OF_FRESH(X)
+#define ERRORS_MAILBOX_CLAIM(X) \
+    OF_HOLDER(X) OF_GIVING(X) \
+    X(NOT_FOUND, FINAL, "there is no such mail: claimed before, or gone back", "")
+#define ERRORS_RETURN_EXPIRED(X) OF_HOLDER(X)
+
+/* ---- operations ---- */
+#define ERRORS_GET_OPERATION(X) OF_PLAYER_READ(X)
+#define ERRORS_RESOLVE_OPERATION(X) \
+    OF_WRITER(X) \
+    X(QUARANTINED, OPEN, "what is stored of the player cannot be read", "")
+
+/* ---- transactions ---- */
+#define OF_TRANSACTION(X) \
+    OF_HOLDER(X) OF_TAKING(X) OF_ITEMS(X) OF_GIVING(X) \
+    X(OPERATION_ABORTED, FINAL, "it was sealed before it was decided; what it took is back", "")
+#define ERRORS_EXECUTE(X) \
+    OF_TRANSACTION(X) \
+    X(VERSION_CONFLICT, FINAL, "a check failed: a section or a player has another version; `value` is it", "read again; send the new transaction under a new op_id") \
+    X(SCHEMA_TOO_NEW, FINAL, "a stored section has a newer schema than the edit names", "") \
+    X(INVALID_ARGUMENT, FINAL, "a step of a patch does not fit the document that is stored", "read again; send the new transaction under a new op_id")
+#define ERRORS_SWAP(X) OF_TRANSACTION(X)
+#define ERRORS_TRANSACTION_READ(X) \
+    OF_PLAYER_READ(X) \
+    X(TXN_CONFLICT, OPEN, "the players kept changing while they were read", "")
+
+/* ---- administration ---- */
+#define ERRORS_GET_CLUSTER(X) OF_READER(X)
+#define ERRORS_LIST_SHARDS(X) OF_READER(X)
+#define ERRORS_LIST_PROCESSES(X) OF_READER(X)
+#define ERRORS_GET_LOAD(X) OF_READER(X)
+#define ERRORS_LIST_PLAYERS(X) OF_READER(X)
+#define ERRORS_LIST_EVENTS(X) OF_READER(X)
+#define ERRORS_WATCH_EVENTS(X) OF_READER(X)
+#define ERRORS_LIST_QUARANTINED(X) OF_READER(X)
+#define ERRORS_GET_QUARANTINE(X) OF_PLAYER_READ(X)
+#define ERRORS_RELEASE_QUARANTINE(X) \
+    OF_OPERATION(X) OF_KIND(X) \
+    X(PERMISSION_DENIED, FINAL, "the authority's scope is neither admin nor moderation", "") \
+    X(NOT_FOUND, FINAL, "the player is not quarantined", "")
+#define ERRORS_SET_POLICY(X) OF_WRITER(X) OF_CONFLICT(X)
+#define ERRORS_MOVE_SHARD(X) OF_WRITER(X) OF_CONFLICT(X)
+#define ERRORS_CHANGE_NODE(X) OF_WRITER(X) OF_CONFLICT(X)
+#define ERRORS_REBALANCE(X) OF_WRITER(X) OF_CONFLICT(X)
+#define ERRORS_ACCEPT_ETCD_RESTORE(X) \
+    OF_WRITER(X) OF_CONFLICT(X) \
+    X(INTERNAL, OPEN, "a record in etcd cannot be read", "")
+#define ERRORS_DEBUG_INJECT(X) OF_HOLDER(X) OF_GIVING(X) OF_ITEMS(X) OF_TAKING(X)
+
+/* ---- backups ---- */
+#define ERRORS_GET_BACKUP_STATE(X) OF_READER(X) OF_SCOPE(X)
+#define ERRORS_ARM_BACKUP(X) OF_READER(X) OF_SCOPE(X) OF_SHARD_STATE(X)
+#define ERRORS_CUT_BACKUP(X) OF_WRITER(X)
+#define ERRORS_READ_BACKUP(X) \
+    OF_READER(X) OF_SCOPE(X) \
+    X(NOT_FOUND, OPEN, "the shard holds no view for that backup any more", "start the backup again")
+#define ERRORS_PREPARE_RESTORE(X) OF_WRITER(X) OF_CONFLICT(X)
+#define OF_RESTORE(X) \
+    OF_WRITER(X) OF_SHARD_STATE(X)
+#define ERRORS_BEGIN_RESTORE(X) \
+    OF_RESTORE(X) \
+    X(SCHEMA_TOO_NEW, OPEN, "the backup was made by a newer version", "update the cluster")
+#define ERRORS_RESTORE_ROWS(X) OF_RESTORE(X)
+#define ERRORS_FINISH_RESTORE(X) OF_RESTORE(X)
+/* clang-format on */
+
+/* Whether the table has such an error for that method; methods that are not public promise
+ * nothing, so: yes. */
+bool error_is_given(uint32_t method, Holdfast__V1__ErrorCode code, bool final);
+
+#endif

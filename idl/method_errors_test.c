@@ -1,0 +1,93 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "idl/error_rule.h"
+#include "idl/method.h"
+#include "idl/method_errors.h"
+
+#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
+
+static bool has_field(const struct method_info *method, unsigned number, const char *name)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(method->request, number);
+
+    return field != NULL && strcmp(field->name, name) == 0;
+}
+
+static bool is_open(const struct method_info *method, Holdfast__V1__ErrorCode code)
+{
+    return error_is_given(method->id, code, false);
+}
+
+static bool is_write(const struct method_info *method)
+{
+    if (method->route == METHOD_SCATTER && method->element != METHOD_RENEW_TOKENS)
+        return is_write(method_find(method->element));
+    return method->route == METHOD_MUTATION || method->route == METHOD_SHARD_WRITE ||
+           (method->route == METHOD_ROUTER && method->scopes != SCOPES_ALL);
+}
+
+/* What a method's row in idl/method.h and its request say of its errors. */
+static void the_table_follows_from_what_each_method_is(void **state)
+{
+    size_t count;
+    const struct method_info *all = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct method_info *method = &all[i];
+        if (method->internal)
+            continue;
+        print_message("%s\n", method->name);
+        assert_true(is_open(method, CODE(INVALID_ARGUMENT)));
+        assert_true(is_open(method, CODE(UNAUTHENTICATED)));
+        assert_true(is_open(method, CODE(THROTTLED)));
+        assert_true(is_open(method, CODE(UNAVAILABLE)));
+        assert_true(is_open(method, CODE(UNIMPLEMENTED)));
+        assert_true(is_open(method, CODE(DEADLINE_EXCEEDED)));
+        assert_int_equal(is_open(method, CODE(PERMISSION_DENIED)), method->scopes != SCOPES_ALL);
+        assert_int_equal(is_open(method, CODE(VERSION_LOST)), has_field(method, 2, "read"));
+        assert_int_equal(is_open(method, CODE(OUTCOME_UNKNOWN)), is_write(method));
+        /* A write that may have been carried out is never a bug that wrote nothing. */
+        if (is_open(method, CODE(INTERNAL)) && is_write(method))
+            assert_int_equal(method->id, METHOD_ACCEPT_ETCD_RESTORE);
+        bool operates = method->route == METHOD_MUTATION && method->id != METHOD_RESOLVE_OPERATION;
+        assert_int_equal(is_open(method, CODE(OPERATION_ID_MISMATCH)), operates);
+        assert_int_equal(error_is_given(method->id, CODE(OPERATION_ABORTED), true), operates);
+    }
+}
+
+/* What may pass by waiting is never recorded as the outcome; a session that is held is, unless the
+ * caller waits for it. */
+static void what_may_pass_is_not_final(void **state)
+{
+    const ProtobufCEnumDescriptor *codes = &holdfast__v1__error_code__descriptor;
+    size_t count;
+    const struct method_info *all = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        for (unsigned j = 0; j < codes->n_values && !all[i].internal; j++) {
+            Holdfast__V1__ErrorCode code = (Holdfast__V1__ErrorCode)codes->values[j].value;
+            if (error_is_given(all[i].id, code, true) && code != CODE(SESSION_LOCKED))
+                assert_int_equal(error_rule_get(code)->course, ERROR_REFUSED);
+        }
+    }
+    assert_false(error_is_given(METHOD_GRANT, (Holdfast__V1__ErrorCode)999, false));
+    assert_false(error_is_given(METHOD_ID_MAX + 1, CODE(UNAVAILABLE), false));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_follows_from_what_each_method_is),
+        cmocka_unit_test(what_may_pass_is_not_final),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

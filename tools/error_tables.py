@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""
+The errors of the public API, as tables of the documentation: made from idl/error_rule.h and
+idl/method_errors.h, between `<!-- errors: METHOD ... -->` (or `codes`, `batches`) and
+`<!-- end of errors -->`.
+
+  error_tables.py            writes the tables of every page in docs/
+  error_tables.py --check    says what is stale, and which public method is in no page
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BLOCK = re.compile(r"<!-- errors: ([^>]*?) -->\n(.*?)<!-- end of errors -->\n", re.DOTALL)
+HEAD = re.compile(r"^#define (OF|ERRORS)_(\w+)\(X\)(.*)$")
+TOKEN = re.compile(r'(OF|ERRORS)_(\w+)\(X\)|X\((\w+), (\w+), "([^"]*)", "([^"]*)"\)')
+KINDS = {"OPEN": (False,), "FINAL": (True,), "BOTH": (False, True)}
+
+
+def joined_lines(path):
+    return (ROOT / path).read_text().replace("\\\n", " ").split("\n")
+
+
+def rules():
+    """Code -> (course, retry_after_ms, what to do)."""
+    text = " ".join(joined_lines("idl/error_rule.h"))
+    found = re.findall(r'X\((\w+),\s+ERROR_(\w+),\s+(\d+), "([^"]*)"\)', text)
+    return {code: (course, int(ms), what) for code, course, ms, what in found}
+
+
+def statuses():
+    """Code -> Connect's name of its status."""
+    text = (ROOT / "runtime/http/rpc_status.c").read_text()
+    return dict(re.findall(r'X\((\w+),\s+\d+,\s+\d+, "(\w+)"\)', text))
+
+
+def methods():
+    """Enumerator -> "Service/Method", of the public ones, in the order of the table."""
+    text = " ".join(joined_lines("idl/method.h"))
+    rows = re.findall(r"X\(\s*\d+, (\w+),\s+v1, (\w+), (\w+), METHOD_(\w+),", text)
+    return {row[0]: f"{row[1]}/{row[2]}" for row in rows}
+
+
+def routes():
+    """ "Service/Method" -> its route, "MUTATION"."""
+    text = " ".join(joined_lines("idl/method.h"))
+    rows = re.findall(r"X\(\s*\d+, \w+,\s+v1, (\w+), (\w+), METHOD_(\w+),", text)
+    return {f"{service}/{method}": route for service, method, route in rows}
+
+
+def macros():
+    found = {}
+    for line in joined_lines("idl/method_errors.h"):
+        head = HEAD.match(line)
+        if head:
+            found[head[1], head[2]] = TOKEN.findall(head[3])
+    return found
+
+
+def rows_of(table, name):
+    rows = []
+    for kind, group, code, final, when, what in table[name]:
+        rows += rows_of(table, (kind, group)) if kind else [(code, final, when, what)]
+    return rows
+
+
+def errors():
+    """ "Service/Method" -> [(code, OPEN | FINAL | BOTH, when, what to do)]."""
+    table, rule = macros(), rules()
+    return {name: [(code, kind, when, what or rule[code][2])
+                   for code, kind, when, what in rows_of(table, ("ERRORS", enumerator))]
+            for enumerator, name in methods().items()}
+
+
+def pairs():
+    """ "Service/Method" -> {(code, final)}: all that it can give."""
+    return {name: {(code, final) for code, kind, _, _ in rows for final in KINDS[kind]}
+            for name, rows in errors().items()}
+
+
+def table_of(names):
+    """One row for what several methods share."""
+    every, shared = errors(), {}
+    for name in names:
+        for row in every[name]:
+            shared.setdefault(row, []).append(name)
+    order = list(rules())
+    lines = ["| error | of | when | do |", "|---|---|---|---|"]
+    for row in sorted(shared, key=lambda row: (order.index(row[0]), row[1])):
+        code, kind, when, what = row
+        of = shared[row]
+        who = "all" if len(of) == len(names) else ", ".join(short(name, names) for name in of)
+        final = {"OPEN": "", "FINAL": ", final", "BOTH": ", final or not"}[kind]
+        lines.append(f"| `{code}`{final} | {who} | {when} | {what} |")
+    return "\n".join(lines) + "\n"
+
+
+def short(name, names):
+    method = name.split("/")[1]
+    return method if sum(other.split("/")[1] == method for other in names) == 1 else name
+
+
+def table_of_codes():
+    status = statuses()
+    lines = ["| error | status | retry_after_ms, if the answer's maker names none | do |",
+             "|---|---|---|---|"]
+    for code, (_, ms, what) in rules().items():
+        if code != "UNSPECIFIED":
+            lines.append(f"| `{code}` | `{status[code]}` | {ms or ''} | {what} |")
+    return "\n".join(lines) + "\n"
+
+
+def render(names):
+    return table_of_codes() if names == ["codes"] else table_of(names)
+
+
+def main():
+    check = "--check" in sys.argv[1:]
+    told, wrong = set(), []
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        old = page.read_text()
+        for names, _ in BLOCK.findall(old):
+            unknown = set(names.split()) - set(errors()) - {"codes"}
+            if unknown:
+                sys.exit(f"{page.name}: no public method: {', '.join(sorted(unknown))}")
+            told |= set(names.split())
+        new = BLOCK.sub(lambda block: f"<!-- errors: {block[1]} -->\n{render(block[1].split())}"
+                                      "<!-- end of errors -->\n", old)
+        if new != old and check:
+            wrong.append(f"docs/{page.name}: its table of errors is stale: tools/error_tables.py")
+        elif new != old:
+            page.write_text(new)
+    wrong += [f"idl/method_errors.h: {name} has its table of errors in no page of docs/"
+              for name in errors() if name not in told]
+    print("\n".join(wrong) if wrong else f"errors: {sum(map(len, errors().values()))} rows")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
