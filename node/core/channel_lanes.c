@@ -162,6 +162,17 @@ void channel_lanes_look_again(struct channel_lanes *lanes)
         channel_lane_wake(lanes, &lanes->list[i]);
 }
 
+void channel_lane_again(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t seq,
+                        uint64_t retry_ms)
+{
+    CHECK(seq > 0);
+    if (lane->sent_to >= seq)
+        lane->sent_to = seq - 1;
+    lane->retry_ms = retry_ms;
+    channel_lane_wake(lanes, lane);
+    lanes->wanted = true;
+}
+
 void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t now_ms)
 {
     uint64_t wait_ms = (uint64_t)RETRY_MS_MIN << lane->failures;

@@ -70,6 +70,9 @@ void channel_lanes_settled(struct channel_lanes *lanes, uint64_t tell_ms);
 void channel_settles_clear(struct channel_settles *settles);
 /* An entry opened records in several channels: looks at all there may be, as a new owner does. */
 void channel_lanes_look_again(struct channel_lanes *lanes);
+/* This record, and what follows it, is sent again at `retry_ms`: its destination asks for that. */
+void channel_lane_again(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t seq,
+                        uint64_t retry_ms);
 /* The batch was not carried out, or nobody knows: all that is open is sent again, later each time.
  */
 void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t now_ms);
