@@ -14,9 +14,9 @@ static struct read_hold *find(const struct read_holds *holds, struct slice entit
     return NULL;
 }
 
-static bool is_active(const struct read_hold *hold, uint64_t now_ms)
+static bool is_active(const struct read_holds *holds, const struct read_hold *hold, uint64_t now_ms)
 {
-    return hold->reader_count > 0 && now_ms < hold->since_ms + READ_HOLD_MS_MAX;
+    return hold->reader_count > 0 && now_ms < hold->since_ms + holds->ms_max;
 }
 
 static void end(struct read_holds *holds, struct read_hold *hold, uint64_t now_ms)
@@ -27,8 +27,8 @@ static void end(struct read_holds *holds, struct read_hold *hold, uint64_t now_m
     CHECK(holds->active > 0 && now_ms >= hold->since_ms);
     holds->active--;
     hold->reader_count = 0;
-    if (lasted_ms > READ_HOLD_MS_MAX)
-        lasted_ms = READ_HOLD_MS_MAX;
+    if (lasted_ms > holds->ms_max)
+        lasted_ms = holds->ms_max;
     holds->held_ms += lasted_ms;
     /* One that was shorter than the clock can tell is not for nothing. */
     hold->rest_ms = from_ms + READ_HOLD_REST * (lasted_ms > 0 ? lasted_ms : 1);
@@ -75,7 +75,7 @@ bool read_holds_may(const struct read_holds *holds, struct slice entity, bool ur
 
     if (hold == NULL)
         return holds->count < READ_HOLDS_MAX;
-    if (is_active(hold, now_ms))
+    if (is_active(holds, hold, now_ms))
         return hold->reader_count < READ_HOLD_READERS_MAX;
     return !rests(hold, urgent, now_ms);
 }
@@ -114,7 +114,7 @@ bool read_holds_take(struct read_holds *holds, const struct read_ask *ask, uint6
         hold = add(holds, ask->entity);
     if (hold == NULL)
         return false;
-    if (hold->reader_count > 0 && !is_active(hold, now_ms))
+    if (hold->reader_count > 0 && !is_active(holds, hold, now_ms))
         end(holds, hold, now_ms);
     if (hold->reader_count == 0) {
         if (rests(hold, ask->urgent, now_ms))
@@ -139,7 +139,7 @@ bool read_holds_held(const struct read_holds *holds, struct slice entity, uint64
 {
     struct read_hold *hold = find(holds, entity);
 
-    return hold != NULL && is_active(hold, now_ms) && holder_find(hold, reader) != NULL;
+    return hold != NULL && is_active(holds, hold, now_ms) && holder_find(hold, reader) != NULL;
 }
 
 void read_holds_release(struct read_holds *holds, struct slice entity, uint64_t reader,
@@ -161,7 +161,7 @@ void read_holds_step(struct read_holds *holds, uint64_t now_ms)
 {
     for (uint32_t i = holds->count; i-- > 0;) {
         struct read_hold *hold = &holds->list[i];
-        if (hold->reader_count > 0 && !is_active(hold, now_ms))
+        if (hold->reader_count > 0 && !is_active(holds, hold, now_ms))
             end(holds, hold, now_ms);
         if (hold->reader_count == 0 && hold->rest_ms <= now_ms)
             drop(holds, hold);
@@ -170,13 +170,13 @@ void read_holds_step(struct read_holds *holds, uint64_t now_ms)
 }
 
 /* A transaction that one of them waits for need not wait for any: they would wait in a ring. */
-bool read_holds_stop(const struct read_holds *holds, struct slice entity,
-                     const struct txn_ref *txn, uint64_t now_ms)
+bool read_holds_stop(const struct read_holds *holds, struct slice entity, const struct txn_ref *txn,
+                     uint64_t now_ms)
 {
     if (holds->active == 0)
         return false;
     const struct read_hold *hold = find(holds, entity);
-    if (hold == NULL || !is_active(hold, now_ms))
+    if (hold == NULL || !is_active(holds, hold, now_ms))
         return false;
     for (uint32_t i = 0; i < hold->reader_count && txn != NULL; i++) {
         const struct read_holder *holder = &hold->readers[i];

@@ -4,7 +4,7 @@
  * never state: what a read tells is proven by what it has read, whether or not anything waited for
  * it (router/core/txn_read.h). docs/transactions.md.
  *
- * Fair to both: a player's writes wait for READ_HOLD_MS_MAX at most, whoever joins meanwhile, and
+ * Fair to both: a player's writes wait for ms_max at most, whoever joins meanwhile, and
  * then for READ_HOLD_REST times as long no read may hold them up, but for what was saved up.
  */
 #ifndef NODE_CORE_READ_HOLD_H
@@ -16,10 +16,9 @@
 #include "node/core/player.h"
 #include "runtime/base/buf.h"
 
-#define READ_HOLDS_MAX        256u  /* Players of one shard, at most. */
-#define READ_HOLD_READERS_MAX 16u   /* Of one player. */
+#define READ_HOLDS_MAX        256u /* Players of one shard, at most. */
+#define READ_HOLD_READERS_MAX 16u  /* Of one player. */
 #define READ_HOLD_PASS_MAX    8u
-#define READ_HOLD_MS_MAX      200u
 #define READ_HOLD_REST        20u
 /* So much rest may be owed when a read begins to hold a player; and if it has waited for long. */
 #define READ_HOLD_OWED_MS        1000u
@@ -51,9 +50,10 @@ struct read_hold {
 struct read_holds {
     struct read_hold *list; /* In no order. */
     uint32_t count, capacity;
-    uint32_t active;    /* Players that somebody holds. */
-    uint64_t taken;     /* Times that a player began to be held. */
-    uint64_t held_ms;   /* Over all players that are free again. */
+    uint32_t ms_max;  /* The user's to set. */
+    uint32_t active;  /* Players that somebody holds. */
+    uint64_t taken;   /* Times that a player began to be held. */
+    uint64_t held_ms; /* Over all players that are free again. */
 };
 
 void read_holds_deinit(struct read_holds *holds);
@@ -72,7 +72,7 @@ void read_holds_release(struct read_holds *holds, struct slice entity, uint64_t 
 /* Ends what has lasted for its time. */
 void read_holds_step(struct read_holds *holds, uint64_t now_ms);
 /* A write that begins now must wait. `txn` NULL: it is no part of a transaction on its way. */
-bool read_holds_stop(const struct read_holds *holds, struct slice entity,
-                     const struct txn_ref *txn, uint64_t now_ms);
+bool read_holds_stop(const struct read_holds *holds, struct slice entity, const struct txn_ref *txn,
+                     uint64_t now_ms);
 
 #endif

@@ -44,6 +44,7 @@ err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
     shard->limits = *limits;
     shard->arena.pool = image->arenas;
     shard->snapshot = image->snapshot;
+    shard->holds_of_reads.ms_max = limits->read_hold_ms;
     shard->applier = applier_new(number, handlers);
     applier_set_arenas(shard->applier, image->arenas);
     applier_set_shard_count(shard->applier, limits->shard_count);
@@ -172,8 +173,8 @@ static void end_waiting(struct shard *shard, struct call *call, const struct sha
 static void expire_waiting(struct shard *shard, const struct shard_event *event,
                            struct shard_out *out)
 {
-    static const enum call_place places[] = { CALL_QUEUED,  CALL_STEALING, CALL_CONFIRMING,
-                                              CALL_READING, CALL_SETTLING, CALL_SENDING,
+    static const enum call_place places[] = { CALL_QUEUED,   CALL_STEALING, CALL_CONFIRMING,
+                                              CALL_READING,  CALL_SETTLING, CALL_SENDING,
                                               CALL_ANSWERING };
 
     for (size_t i = 0; i < ARRAY_SIZE(places); i++) {

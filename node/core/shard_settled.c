@@ -88,8 +88,7 @@ void shard_settled_answer(struct shard *shard, struct call *call, const struct s
     const settled_request *request = request_of(shard, call, &entity);
 
     CHECK(request != NULL); /* It has been read. */
-    if (request->reader != 0 &&
-        read_holds_held(holds, entity, request->reader, event->now_ms))
+    if (request->reader != 0 && read_holds_held(holds, entity, request->reader, event->now_ms))
         put_true(&shard->scratch, FIELD_HELD);
     if (read_holds_may(holds, entity, request->urgent, event->now_ms))
         put_true(&shard->scratch, FIELD_MAY_HOLD);
@@ -99,8 +98,7 @@ void shard_settled_answer(struct shard *shard, struct call *call, const struct s
 void shard_settled_wait(struct shard *shard, struct call *call, const struct refusal *refusal,
                         struct shard_out *out)
 {
-    if (call->id == 0 ||
-        shard->calls[CALL_SETTLING].count >= shard->limits.reads_waiting_max) {
+    if (call->id == 0 || shard->calls[CALL_SETTLING].count >= shard->limits.reads_waiting_max) {
         shard->stats.reads_turned_away += call->id != 0;
         reply_refusal(shard, call, refusal, out);
         return;
@@ -120,8 +118,7 @@ static bool is_held(struct shard *shard, const struct call *call)
     if (request_of(shard, call, &entity) == NULL)
         return false;
     row_key_intent(&key, entity);
-    return state_find(applier_state(shard->applier), row_key_slice(&key), &value) ==
-           STATE_PRESENT;
+    return state_find(applier_state(shard->applier), row_key_slice(&key), &value) == STATE_PRESENT;
 }
 
 void shard_settled_wake(struct shard *shard, const struct shard_event *event, struct shard_out *out)

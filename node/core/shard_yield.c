@@ -40,8 +40,9 @@ static bool stops_others(struct shard *shard, const struct op *op, uint64_t now_
     }
     if (op->method != METHOD_EXECUTE)
         return false;
-    const Holdfast__V1__ExecuteRequest *execute = (const Holdfast__V1__ExecuteRequest *)arena_unpack(
-        arena, &holdfast__v1__execute_request__descriptor, op->request);
+    const Holdfast__V1__ExecuteRequest *execute =
+        (const Holdfast__V1__ExecuteRequest *)arena_unpack(
+            arena, &holdfast__v1__execute_request__descriptor, op->request);
     CHECK(execute != NULL);
     for (size_t i = 0; i < execute->n_others; i++) {
         if (stops(shard, entity_of_player(arena, execute->others[i]->player_id), now_ms))
@@ -64,9 +65,11 @@ static bool must_wait(struct shard *shard, struct slice body, uint64_t now_ms)
     return stops(shard, op.entity, now_ms) || stops_others(shard, &op, now_ms);
 }
 
-static bool is_late(const struct call *call, uint64_t now_ms)
+/* It waits once, however many reads come one after the other. */
+static bool has_waited(const struct shard *shard, const struct call *call, uint64_t now_ms)
 {
-    return now_ms + WAIT_ANSWER_EARLY_MS >= call->deadline_ms;
+    return now_ms >= call->since_ms + shard->limits.read_hold_ms ||
+           now_ms + WAIT_ANSWER_EARLY_MS >= call->deadline_ms;
 }
 
 bool shard_yield_begin(struct shard *shard, const struct shard_event *event, struct slice body)
@@ -92,7 +95,7 @@ void shard_yield_progress(struct shard *shard, const struct shard_event *event,
         read_holds_step(&shard->holds_of_reads, event->now_ms);
     for (struct call *call = shard->calls[CALL_YIELDING].first; call != NULL; call = next) {
         next = call->next;
-        if (!is_late(call, event->now_ms) &&
+        if (!has_waited(shard, call, event->now_ms) &&
             must_wait(shard, buf_slice(&call->request), event->now_ms))
             continue;
         shard_call_propose(shard, call, event, out);
@@ -152,8 +155,8 @@ static deliver_response *with_later(struct shard *shard, deliver_response *respo
     size_t count = later.size / (sizeof(uint32_t) + sizeof(uint64_t));
     size_t total = response->n_results + count;
     size_t from = 0;
-    Holdfast__Internal__V1__ChannelResult **results = arena_messages(
-        &shard->arena, &holdfast__internal__v1__channel_result__descriptor, total);
+    Holdfast__Internal__V1__ChannelResult **results =
+        arena_messages(&shard->arena, &holdfast__internal__v1__channel_result__descriptor, total);
 
     response->later = arena_alloc(&shard->arena, sizeof *response->later * (count + 1));
     uint32_t place = read_u32(&reader);
@@ -199,8 +202,8 @@ bool shard_yield_deliver(struct shard *shard, const struct shard_event *event,
     }
     deliver_response response = HOLDFAST__INTERNAL__V1__DELIVER_RESPONSE__INIT;
     response.cut = shard_meta(shard)->cut_id;
-    reply_packed(shard, call_new(shard, event),
-                 with_later(shard, &response, buf_slice(ret_later)), out);
+    reply_packed(shard, call_new(shard, event), with_later(shard, &response, buf_slice(ret_later)),
+                 out);
     return true;
 }
 

@@ -33,8 +33,8 @@
 #define TXN_READ_LOOKS       3u
 #define TXN_READ_LOOKS_AGAIN 2u /* After a pause. */
 #define TXN_READ_SETTLES     3u
-#define TXN_READ_PAUSE_MS    10u /* Longer by as much each time, */
-#define TXN_READ_PAUSES      5u  /* so often, and by up to as much at random. */
+#define TXN_READ_PAUSE_MS    10u  /* Longer by as much each time, */
+#define TXN_READ_PAUSES      5u   /* so often, and by up to as much at random. */
 #define TXN_READ_URGENT_MS   500u /* Having lasted so long, it may ask for more. */
 #define TXN_READ_EARLY_MS    60u  /* Before the deadline no further round begins. */
 
@@ -78,8 +78,8 @@ struct txn_read {
     uint32_t rounds; /* Of this phase, this one included. */
     uint32_t looks;  /* That many in the phase LOOK. */
     uint32_t pauses;
-    uint32_t total;  /* Rounds begun. */
-    uint32_t open;   /* Answers missing in this round. */
+    uint32_t total; /* Rounds begun. */
+    uint32_t open;  /* Answers missing in this round. */
     bool told[TXN_READ_PLAYERS_MAX];
     bool release; /* Writes may still wait for this read: at its end it lets them go. */
     bool urgent;

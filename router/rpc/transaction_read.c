@@ -24,7 +24,7 @@ struct reading {
     struct txn_read core;
     struct loop_timer pause;
     struct arena round; /* Requests and answers of one round: there may be many. */
-    uint64_t number; /* Names this read to the players' owners. */
+    uint64_t number;    /* Names this read to the players' owners. */
     txn_ref pass[TXN_READ_PLAYERS_MAX];
     txn_ref *pass_list[TXN_READ_PLAYERS_MAX];
 };
@@ -311,8 +311,8 @@ void transaction_read_handle(struct request *request)
     reading->request = request;
     reading->number = number_make(request);
     loop_timer_init(&reading->pause, request->router->options.loop, on_pause, reading);
-    txn_read_init(&reading->core, (uint32_t)message->n_player_ids, reading->number,
-                  now_ms(reading), request->answer_by_ms);
+    txn_read_init(&reading->core, (uint32_t)message->n_player_ids, reading->number, now_ms(reading),
+                  request->answer_by_ms);
     reading->parts = arena_zalloc(request->arena, reading->core.count * sizeof *reading->parts);
     for (uint32_t i = 0; i < reading->core.count; i++) {
         struct reading_part *part = &reading->parts[i];

@@ -221,6 +221,12 @@ static void check_read(const struct told *t)
         return;
     if (moment == NULL)
         moment = &nothing;
+    if (t->call->method == METHOD_READ_SETTLED) {
+        const Holdfast__Internal__V1__ReadSettledResponse *settled = (const void *)t->response;
+        if (settled->profile != NULL)
+            check_profile(t, settled->profile, moment);
+        return;
+    }
     if (t->call->method == METHOD_GET_PROFILE) {
         check_profile(t, ((const Holdfast__V1__GetProfileResponse *)t->response)->profile, moment);
         return;
@@ -288,6 +294,7 @@ static void check_ok(struct told *t)
     switch (t->call->method) {
     case METHOD_GET_PROFILE:
     case METHOD_GET_BALANCES:
+    case METHOD_READ_SETTLED:
         check_read(t);
         break;
     case METHOD_MAILBOX_LIST:

@@ -45,6 +45,18 @@ static void read_traders(struct sim *sim, uint32_t server, uint32_t target)
     op_call_later(sim, op, sim_between(sim, 0, 60));
 }
 
+void server_read_some(struct sim *sim, uint32_t server)
+{
+    struct sim_op *op = op_new(sim, server, (uint32_t)sim_between(sim, 0, sim->player_count - 1),
+                               METHOD_TRANSACTION_READ);
+
+    CHECK(sim->player_count > 2);
+    op->other_count = (uint32_t)sim_between(sim, 1, 2);
+    for (uint32_t i = 0; i < op->other_count; i++)
+        choose_other(sim, op, i);
+    op_call(sim, op);
+}
+
 void server_transact(struct sim *sim, uint32_t server)
 {
     uint32_t player = choose_player(sim, server);

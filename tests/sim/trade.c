@@ -1,0 +1,85 @@
+/* At the end of a run, when all is well: players trade in a rush, and others want to see several of
+ * them as of one moment. Both come to their end, and nearly all reads tell something. */
+#include "runtime/base/check.h"
+#include "tests/sim/goods.h"
+#include "tests/sim/oracle.h"
+
+#define RUSHES      300u /* Of a thousand runs. */
+#define RUSH_MS     2000u
+#define GAP_MS      60u
+#define REST_MS     200u /* What the run left ends. */
+#define END_MS_MAX  60000u
+#define LOOK_MS     100u
+#define READS_SURE  10u
+#define BUSY_ONE_OF 4u /* More reads may not end without an answer. */
+
+static bool may_rush(struct sim *sim)
+{
+    for (uint32_t shard = 0; shard < sim->shard_count; shard++) {
+        uint32_t owners = 0;
+        for (uint32_t n = 0; n < sim->node_count; n++) {
+            const struct sim_node *node = &sim->nodes[n];
+            owners += node->up && !node->full && node->slots[shard].shard != NULL &&
+                      shard_serves(node->slots[shard].shard);
+        }
+        if (owners != 1)
+            return false;
+    }
+    return sim->player_count > 2;
+}
+
+/* One who is there; server_count: nobody. */
+static uint32_t server_choose(struct sim *sim)
+{
+    uint32_t first = (uint32_t)sim_between(sim, 0, sim->server_count - 1);
+
+    for (uint32_t i = 0; i < sim->server_count; i++) {
+        uint32_t server = (first + i) % sim->server_count;
+        if (sim->servers[server].up && sim->servers[server].registered)
+            return server;
+    }
+    return sim->server_count;
+}
+
+static void judge(struct sim *sim, uint64_t reads, uint64_t busy)
+{
+    sim_say(sim, "---- %llu reads among trades, %llu of them told nothing",
+            (unsigned long long)(reads + busy), (unsigned long long)busy);
+    if (routers_open(sim) > 0)
+        sim_fail(sim, 0, "%u calls never end", routers_open(sim));
+    else if (oracle_pending(sim) > 0)
+        sim_fail(sim, 0, "%u timers or transfers never end", oracle_pending(sim));
+    else if (reads + busy >= READS_SURE && busy * BUSY_ONE_OF > reads + busy)
+        sim_fail(sim, 0, "%llu of %llu reads find no rest among trades", (unsigned long long)busy,
+                 (unsigned long long)(reads + busy));
+}
+
+void trade_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms))
+{
+    struct sim_counts before = sim->counts;
+
+    if (!sim_chance(sim, RUSHES) || !may_rush(sim) || !run_until(sim, sim->now_ms + REST_MS))
+        return;
+    sim_say(sim, "---- players trade in a rush");
+    sim->trading = true;
+    uint64_t end_ms = sim->now_ms + RUSH_MS;
+    while (sim->now_ms < end_ms) {
+        uint32_t server = server_choose(sim);
+        if (server == sim->server_count)
+            break;
+        server_transact(sim, server);
+        sim->counts.trading_swaps++;
+        if (sim_chance(sim, 500))
+            server_read_some(sim, server);
+        if (!run_until(sim, sim->now_ms + sim_between(sim, 1, GAP_MS)))
+            return;
+    }
+    sim->trading = false;
+    end_ms = sim->now_ms + END_MS_MAX;
+    while (sim->now_ms < end_ms && (routers_open(sim) > 0 || oracle_pending(sim) > 0)) {
+        if (!run_until(sim, sim->now_ms + LOOK_MS))
+            return;
+    }
+    judge(sim, sim->counts.trading_reads - before.trading_reads,
+          sim->counts.trading_busy - before.trading_busy);
+}
