@@ -6,7 +6,7 @@ import time
 
 from client import UNHELD, RpcError, Unanswered, uuid7
 
-GOLD = 1_000_000
+GOLD = 1_000
 
 
 class Counter(threading.Thread):
@@ -82,6 +82,8 @@ class Reader(Counter):
         total = sum(int(b["amount"]) for p in profiles for b in p["balances"])
         if count == len(self.players) and total != GOLD * count:
             raise AssertionError(f"{total} gold was read of {GOLD * count}")
+        if len(profiles) != count:
+            raise AssertionError(f"{len(profiles)} players were read of {count}")
 
 
 def players(client, count=6):
