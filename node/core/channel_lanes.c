@@ -162,12 +162,12 @@ void channel_lanes_look_again(struct channel_lanes *lanes)
         channel_lane_wake(lanes, &lanes->list[i]);
 }
 
-void channel_lane_again(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t seq,
-                        uint64_t retry_ms)
+void channel_lane_again(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t retry_ms)
 {
-    CHECK(seq > 0);
-    if (lane->sent_to >= seq)
-        lane->sent_to = seq - 1;
+    CHECK(lane->again_seq > 0);
+    if (lane->sent_to >= lane->again_seq)
+        lane->sent_to = lane->again_seq - 1;
+    lane->again_seq = 0;
     lane->retry_ms = retry_ms;
     channel_lane_wake(lanes, lane);
     lanes->wanted = true;

@@ -13,18 +13,19 @@
 
 struct channel_lane {
     uint32_t destination;
-    uint64_t sent_to;  /* Records up to here are on their way, decided or settled. */
-    uint64_t told;     /* The watermark that the destination has logged, as far as is known. */
-    uint64_t token;    /* Of the batch on its way; 0: none. */
-    uint64_t lost_ms;  /* When that batch counts as lost. */
-    uint64_t retry_ms; /* Nothing leaves before. */
-    uint64_t tell_ms;  /* When the watermark leaves alone. */
-    uint32_t failures; /* In a row. */
-    uint32_t records;  /* In that batch. */
-    bool blocked;      /* Rows are on their way. */
-    bool idle;         /* Nothing to do until something happens to the channel. */
-    bool telling;      /* ... or until tell_ms: the watermark alone is left. */
-    struct buf settle; /* Of that batch: a SettleRequest that lacks the decisions. */
+    uint64_t sent_to;   /* Records up to here are on their way, decided or settled. */
+    uint64_t told;      /* The watermark that the destination has logged, as far as is known. */
+    uint64_t token;     /* Of the batch on its way; 0: none. */
+    uint64_t lost_ms;   /* When that batch counts as lost. */
+    uint64_t retry_ms;  /* Nothing leaves before. */
+    uint64_t tell_ms;   /* When the watermark leaves alone. */
+    uint64_t again_seq; /* The first record that its destination puts off; 0: none. */
+    uint32_t failures;  /* In a row. */
+    uint32_t records;   /* In that batch. */
+    bool blocked;       /* Rows are on their way. */
+    bool idle;          /* Nothing to do until something happens to the channel. */
+    bool telling;       /* ... or until tell_ms: the watermark alone is left. */
+    struct buf settle;  /* Of that batch: a SettleRequest that lacks the decisions. */
 };
 
 /* Decisions that wait to be logged here, by one entry. */
@@ -70,9 +71,8 @@ void channel_lanes_settled(struct channel_lanes *lanes, uint64_t tell_ms);
 void channel_settles_clear(struct channel_settles *settles);
 /* An entry opened records in several channels: looks at all there may be, as a new owner does. */
 void channel_lanes_look_again(struct channel_lanes *lanes);
-/* This record, and what follows it, is sent again at `retry_ms`: its destination asks for that. */
-void channel_lane_again(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t seq,
-                        uint64_t retry_ms);
+/* The record again_seq, and what follows it, is sent again at `retry_ms`. */
+void channel_lane_again(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t retry_ms);
 /* The batch was not carried out, or nobody knows: all that is open is sent again, later each time.
  */
 void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t now_ms);

@@ -384,10 +384,10 @@ static uint64_t later_take_out(settle_request *settle, const deliver_response *r
     return first;
 }
 
-/* Has what was decided logged. False: nothing is, or not all. *ret_again: later_take_out. */
+/* Has what was decided logged. False: nothing is, or not all. */
 static bool settle_take(struct shard *shard, struct channel_lane *lane,
-                        const deliver_response *response, uint64_t *ret_again,
-                        const struct shard_event *event, struct shard_out *out)
+                        const deliver_response *response, const struct shard_event *event,
+                        struct shard_out *out)
 {
     settle_request *settle = (settle_request *)arena_unpack(
         &shard->arena, &holdfast__internal__v1__settle_request__descriptor,
@@ -397,7 +397,7 @@ static bool settle_take(struct shard *shard, struct channel_lane *lane,
     CHECK(settle != NULL);
     if (!results_fill(settle, response))
         return false;
-    *ret_again = later_take_out(settle, response);
+    lane->again_seq = later_take_out(settle, response);
     if (response->watermark > lane->told)
         lane->told = response->watermark;
     for (size_t i = 0; i < settle->n_items; i++)
@@ -415,7 +415,6 @@ void shard_channel_delivered(struct shard *shard, const struct shard_event *even
 {
     struct channel_lane *lane = channel_lanes_find_token(&shard->lanes, event->call);
     deliver_response *response = NULL;
-    uint64_t again = 0;
 
     if (lane == NULL)
         return;
@@ -424,13 +423,13 @@ void shard_channel_delivered(struct shard *shard, const struct shard_event *even
     if (event->status == REPLY_OK)
         response = (deliver_response *)arena_unpack(
             &shard->arena, &holdfast__internal__v1__deliver_response__descriptor, event->request);
-    if (response == NULL || !settle_take(shard, lane, response, &again, event, out)) {
+    if (response == NULL || !settle_take(shard, lane, response, event, out)) {
         channel_lane_fail(&shard->lanes, lane, event->now_ms);
         return;
     }
     lane->failures = 0;
-    if (again != 0)
-        channel_lane_again(&shard->lanes, lane, again, event->now_ms + LATER_MS);
+    if (lane->again_seq != 0)
+        channel_lane_again(&shard->lanes, lane, event->now_ms + LATER_MS);
     else if (lane->idle) /* It took all there was, and nothing was opened since. */
         channel_lane_tell(lane, event->now_ms + shard->limits.watermark_tell_ms);
     else
