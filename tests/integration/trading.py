@@ -16,7 +16,7 @@ class Counter(threading.Thread):
         super().__init__(daemon=True)
         self.client, self.players = client, players
         self.random = random.Random(seed)
-        self.ending, self.failure = threading.Event(), None
+        self.ending, self.failure, self.pause_s = threading.Event(), None, 0.0
         self.ended, self.slowest_s, self.seconds = {}, 0.0, 0.0
 
     def step(self):
@@ -24,7 +24,7 @@ class Counter(threading.Thread):
 
     def run(self):
         begun = time.monotonic()
-        while not self.ending.is_set():
+        while not self.ending.wait(self.pause_s):
             at = time.monotonic()
             try:
                 self.step()
