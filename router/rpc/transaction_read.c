@@ -39,10 +39,10 @@ struct reading_part {
 
 /* ---- the end ---- */
 
-static err prepare_part(struct reading *reading, struct reading_part *part,
-                        Holdfast__V1__ErrorDetail *ret_detail)
+static err prepare_call(struct reading *reading, const settled_request *request,
+                        struct caller_call *call, Holdfast__V1__ErrorDetail *ret_detail)
 {
-    const ProtobufCMessage *message = &part->message.base;
+    const ProtobufCMessage *message = &request->base;
     size_t size = protobuf_c_message_get_packed_size(message);
     uint8_t *bytes = arena_alloc(&reading->round, size + 1);
 
@@ -52,8 +52,8 @@ static err prepare_part(struct reading *reading, struct reading_part *part,
         .message = message,
         .encoded = { bytes, size },
     };
-    part->call = (struct caller_call){ 0 };
-    return forward_prepare(reading->request, &forward, &part->call, ret_detail);
+    *call = (struct caller_call){ 0 };
+    return forward_prepare(reading->request, &forward, call, ret_detail);
 }
 
 /* Nobody waits for an answer, so each call is called off at once; its link takes both along. One
@@ -61,17 +61,17 @@ static err prepare_part(struct reading *reading, struct reading_part *part,
 static void let_go(struct reading *reading)
 {
     Holdfast__V1__ErrorDetail detail;
+    struct caller_call call;
 
     for (uint32_t i = 0; i < reading->core.count && reading->core.release; i++) {
-        struct reading_part *part = &reading->parts[i];
-        part->message.hold = false;
-        part->message.wait = false;
-        part->message.release = true;
-        part->message.n_pass = 0;
-        if (prepare_part(reading, part, &detail) != ERR_OK)
+        settled_request message = HOLDFAST__INTERNAL__V1__READ_SETTLED_REQUEST__INIT;
+        message.player_id = reading->parts[i].message.player_id;
+        message.reader = reading->number;
+        message.release = true;
+        if (prepare_call(reading, &message, &call, &detail) != ERR_OK)
             continue;
-        caller_start(reading->request->router->options.caller, &part->call);
-        caller_cancel(&part->call);
+        caller_start(reading->request->router->options.caller, &call);
+        caller_cancel(&call);
     }
 }
 
@@ -244,7 +244,7 @@ static bool start_part(struct reading *reading, struct reading_part *part)
     Holdfast__V1__ErrorDetail detail;
 
     ask(reading, part);
-    if (prepare_part(reading, part, &detail) != ERR_OK) {
+    if (prepare_call(reading, &part->message, &part->call, &detail) != ERR_OK) {
         fail(reading, &detail);
         return false;
     }
