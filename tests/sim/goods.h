@@ -214,8 +214,10 @@ struct goods_parts {
 void server_move_goods(struct sim *sim, uint32_t server, uint32_t player);
 /* ... or several players to exchange things, or to be read as of one moment. */
 void server_transact(struct sim *sim, uint32_t server);
-/* Two or three random players are read together. */
-void server_read_some(struct sim *sim, uint32_t server);
+/* Of SIM_READ_PLAYERS players: some trade; all are read together. One is given something. */
+void server_trade(struct sim *sim, uint32_t server, const uint32_t *group);
+void server_read_group(struct sim *sim, uint32_t server, const uint32_t *group);
+void server_give(struct sim *sim, uint32_t server, uint32_t player);
 /* A payment provider's webhook: receipts, some of them for several players. */
 void server_webhook(struct sim *sim, uint32_t server);
 bool request_txn_encode(const struct sim_op *op, const struct goods_parts *parts, struct buf *out);

@@ -5,9 +5,11 @@
 #include "tests/sim/oracle.h"
 
 #define RUSHES      300u /* Of a thousand runs. */
-#define RUSH_MS     2000u
-#define GAP_MS      60u
-#define REST_MS     200u /* What the run left ends. */
+#define RUSH_MS     2500u
+#define GAP_MS      15u
+#define GIFTS       12u
+#define READS       100u /* Of a thousand trades. */
+#define REST_MS     200u /* What went before ends. */
 #define END_MS_MAX  60000u
 #define LOOK_MS     100u
 #define READS_SURE  10u
@@ -28,17 +30,58 @@ static bool may_rush(struct sim *sim)
     return sim->player_count > 2;
 }
 
-/* One who is there; server_count: nobody. */
-static uint32_t server_choose(struct sim *sim)
+/* Players that this game server may write. */
+static uint32_t group_of(const struct sim *sim, uint32_t server, uint32_t *ret_group)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < sim->player_count && count < SIM_READ_PLAYERS; i++) {
+        bool held = false;
+        for (uint32_t s = 0; s < sim->server_count; s++)
+            held |= s != server && sim->servers[s].held[i].held;
+        if (!held)
+            ret_group[count++] = i;
+    }
+    return count;
+}
+
+/* One who is there, with enough players; server_count: nobody. */
+static uint32_t server_choose(struct sim *sim, uint32_t *ret_group)
 {
     uint32_t first = (uint32_t)sim_between(sim, 0, sim->server_count - 1);
 
     for (uint32_t i = 0; i < sim->server_count; i++) {
         uint32_t server = (first + i) % sim->server_count;
-        if (sim->servers[server].up && sim->servers[server].registered)
+        if (sim->servers[server].up && sim->servers[server].registered &&
+            group_of(sim, server, ret_group) == SIM_READ_PLAYERS)
             return server;
     }
     return sim->server_count;
+}
+
+static bool rush(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms))
+{
+    uint32_t group[SIM_READ_PLAYERS];
+    uint32_t server = server_choose(sim, group);
+    uint64_t end_ms = sim->now_ms + RUSH_MS;
+
+    if (server == sim->server_count)
+        return true;
+    for (uint32_t i = 0; i < GIFTS; i++)
+        server_give(sim, server, group[i % SIM_READ_PLAYERS]);
+    if (!run_until(sim, sim->now_ms + REST_MS))
+        return false;
+    sim->trading = true;
+    while (sim->now_ms < end_ms) {
+        server_trade(sim, server, group);
+        sim->counts.trading_swaps++;
+        if (sim_chance(sim, READS))
+            server_read_group(sim, server, group);
+        if (!run_until(sim, sim->now_ms + sim_between(sim, 1, GAP_MS)))
+            return false;
+    }
+    sim->trading = false;
+    return true;
 }
 
 static void judge(struct sim *sim, uint64_t reads, uint64_t busy)
@@ -63,21 +106,9 @@ void trade_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t un
     if (!sim_chance(sim, RUSHES) || !may_rush(sim) || !run_until(sim, sim->now_ms + REST_MS))
         return;
     sim_say(sim, "---- players trade in a rush");
-    sim->trading = true;
-    uint64_t end_ms = sim->now_ms + RUSH_MS;
-    while (sim->now_ms < end_ms) {
-        uint32_t server = server_choose(sim);
-        if (server == sim->server_count)
-            break;
-        server_transact(sim, server);
-        sim->counts.trading_swaps++;
-        if (sim_chance(sim, 500))
-            server_read_some(sim, server);
-        if (!run_until(sim, sim->now_ms + sim_between(sim, 1, GAP_MS)))
-            return;
-    }
-    sim->trading = false;
-    end_ms = sim->now_ms + END_MS_MAX;
+    if (!rush(sim, run_until))
+        return;
+    uint64_t end_ms = sim->now_ms + END_MS_MAX;
     while (sim->now_ms < end_ms &&
            (routers_open(sim) > 0 || oracle_pending(sim) > 0 || !oracle_converged(sim))) {
         if (!run_until(sim, sim->now_ms + LOOK_MS))
