@@ -2,6 +2,7 @@
  * them as of one moment. Both come to their end, and nearly all reads tell something. */
 #include "runtime/base/check.h"
 #include "tests/sim/goods.h"
+#include "tests/sim/model.h"
 #include "tests/sim/oracle.h"
 
 #define RUSHES      300u /* Of a thousand runs. */
@@ -30,16 +31,24 @@ static bool may_rush(struct sim *sim)
     return sim->player_count > 2;
 }
 
-/* Players that this game server may write. */
+/* The game server may write the player, and knows it. */
+static bool may_write(const struct sim *sim, uint32_t server, uint32_t player)
+{
+    const struct player_model *model = &sim->oracle->players[player];
+
+    if (incarnation_is_none(model->incarnation) ||
+        model_expired(&sim->oracle->shards[model->shard], model->incarnation))
+        return !sim->servers[server].held[player].held;
+    return sim->servers[server].held[player].held &&
+           sim->servers[server].held[player].fence == model->fence;
+}
+
 static uint32_t group_of(const struct sim *sim, uint32_t server, uint32_t *ret_group)
 {
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < sim->player_count && count < SIM_READ_PLAYERS; i++) {
-        bool held = false;
-        for (uint32_t s = 0; s < sim->server_count; s++)
-            held |= s != server && sim->servers[s].held[i].held;
-        if (!held)
+        if (may_write(sim, server, i))
             ret_group[count++] = i;
     }
     return count;
