@@ -61,11 +61,12 @@ void read_holds_deinit(struct read_holds *holds)
     *holds = (struct read_holds){ 0 };
 }
 
-static bool rests(const struct read_hold *hold, bool urgent, uint64_t now_ms)
+static bool rests(const struct read_holds *holds, const struct read_hold *hold, bool urgent,
+                  uint64_t now_ms)
 {
-    uint64_t owed_ms = urgent ? READ_HOLD_OWED_URGENT_MS : READ_HOLD_OWED_MS;
+    uint64_t owed = urgent ? READ_HOLD_OWED_URGENT : READ_HOLD_OWED;
 
-    return hold->rest_ms > now_ms + owed_ms;
+    return hold->rest_ms > now_ms + owed * holds->ms_max;
 }
 
 bool read_holds_may(const struct read_holds *holds, struct slice entity, bool urgent,
@@ -77,7 +78,7 @@ bool read_holds_may(const struct read_holds *holds, struct slice entity, bool ur
         return holds->count < READ_HOLDS_MAX;
     if (is_active(holds, hold, now_ms))
         return hold->reader_count < READ_HOLD_READERS_MAX;
-    return !rests(hold, urgent, now_ms);
+    return !rests(holds, hold, urgent, now_ms);
 }
 
 static struct read_hold *add(struct read_holds *holds, struct slice entity)
@@ -117,7 +118,7 @@ bool read_holds_take(struct read_holds *holds, const struct read_ask *ask, uint6
     if (hold->reader_count > 0 && !is_active(holds, hold, now_ms))
         end(holds, hold, now_ms);
     if (hold->reader_count == 0) {
-        if (rests(hold, ask->urgent, now_ms))
+        if (rests(holds, hold, ask->urgent, now_ms))
             return false;
         hold->since_ms = now_ms;
         holds->active++;

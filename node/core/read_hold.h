@@ -20,9 +20,10 @@
 #define READ_HOLD_READERS_MAX 16u  /* Of one player. */
 #define READ_HOLD_PASS_MAX    8u
 #define READ_HOLD_REST        20u
-/* So much rest may be owed when a read begins to hold a player; and if it has waited for long. */
-#define READ_HOLD_OWED_MS        1000u
-#define READ_HOLD_OWED_URGENT_MS 3000u
+/* So many times ms_max of rest may be owed when a read begins to hold a player; and if it has
+ * waited for long. */
+#define READ_HOLD_OWED        5u
+#define READ_HOLD_OWED_URGENT 15u
 
 /* What one read asks for. */
 struct read_ask {

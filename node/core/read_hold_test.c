@@ -80,7 +80,8 @@ static void however_many_ask_writes_have_most_of_the_time(void **state)
         waited_ms += stops(&holds, ANN, now_ms);
     }
     assert_in_range(waited_ms, long_ms / READ_HOLD_REST / 2,
-                    long_ms / READ_HOLD_REST + READ_HOLD_OWED_URGENT_MS / READ_HOLD_REST + MS_MAX);
+                    long_ms / READ_HOLD_REST + (READ_HOLD_OWED_URGENT * MS_MAX) / READ_HOLD_REST +
+                        MS_MAX);
     read_holds_deinit(&holds);
 }
 
@@ -92,7 +93,7 @@ static void whoever_has_waited_for_long_may_ask_for_more(void **state)
     (void)state;
 
     assert_true(take(&holds, ANN, 1, 0));
-    now_ms = READ_HOLD_OWED_MS / READ_HOLD_REST + 10;
+    now_ms = (READ_HOLD_OWED * MS_MAX) / READ_HOLD_REST + 10;
     read_holds_release(&holds, ANN, 1, now_ms);
     assert_false(read_holds_may(&holds, ANN, false, now_ms));
     assert_false(take(&holds, ANN, 2, now_ms));

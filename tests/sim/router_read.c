@@ -9,7 +9,7 @@
 #include "runtime/base/check.h"
 #include "tests/sim/goods.h"
 
-#define TRADING_DEADLINE_MS 3000u
+#define TRADING_DEADLINE_MS 1500u
 #define CODE(name)          HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 typedef Holdfast__Internal__V1__ReadSettledRequest settled_request;
