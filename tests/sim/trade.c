@@ -8,9 +8,9 @@
 #define RUSHES      300u /* Of a thousand runs. */
 #define RUSH_MS     4000u
 #define NEAR_MS     3u
-#define GAP_MS      15u
+#define GAP_MS      4u
 #define GIFTS       12u
-#define READS       100u /* Of a thousand trades. */
+#define READS       30u /* Of a thousand trades. */
 #define REST_MS     200u /* What went before ends. */
 #define END_MS_MAX  60000u
 #define LOOK_MS     100u
