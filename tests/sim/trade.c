@@ -15,7 +15,7 @@
 #define END_MS_MAX  60000u
 #define LOOK_MS     100u
 #define READS_SURE  10u
-#define BUSY_ONE_OF 4u /* More reads may not end without an answer. */
+#define BUSY_ONE_OF 8u /* More reads may not end without an answer. */
 
 static bool may_rush(struct sim *sim)
 {
