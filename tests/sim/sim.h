@@ -548,8 +548,8 @@ void db_copy(struct db_rows *to, const struct db_rows *from);
 void db_put(struct db_rows *db, struct slice key, const struct blob *value);
 /* Place of the first row above `key`. */
 uint32_t db_place_after(const struct db_rows *db, struct slice key);
-#define SIM_READS_WAITING  16u /* At once in one shard. */
-#define SIM_WRITES_WAITING 48u
+#define SIM_READS_WAITING     16u /* At once in one shard. */
+#define SIM_WRITES_WAITING    48u
 #define SIM_READ_HOLD_MS      800u /* Networks are slow here. */
 #define SIM_FULL_TEXT         "the disk is full"
 #define SIM_APPLY_VERSION_MAX (APPLY_VERSION + 1u) /* Of the later program. */

@@ -10,7 +10,7 @@
 #define NEAR_MS     3u
 #define GAP_MS      4u
 #define GIFTS       12u
-#define READS       30u /* Of a thousand trades. */
+#define READS       30u  /* Of a thousand trades. */
 #define REST_MS     200u /* What went before ends. */
 #define END_MS_MAX  60000u
 #define LOOK_MS     100u
