@@ -92,7 +92,8 @@ enum method_route {
     X(81, GET_COORDINATOR_STATUS, internal__v1, CoordinatorService, GetCoordinatorStatus, METHOD_COORDINATOR, NONE, 0, get_coordinator_status) \
     X(90, EXECUTE,           v1, TransactionService, Execute, METHOD_MUTATION, WRITE, 0, execute) \
     X(91, SWAP,              v1, TransactionService, Swap, METHOD_MUTATION, WRITE, 0, swap) \
-    X(92, TRANSACTION_READ,  v1, TransactionService, Read, METHOD_ROUTER, ANY, 10, transaction_service_read) \
+    X(92, TRANSACTION_READ,  v1, TransactionService, Read, METHOD_ROUTER, ANY, 93, transaction_service_read) \
+    X(93, READ_SETTLED,      internal__v1, NodeService, ReadSettled, METHOD_READ, NONE, 0, read_settled) \
     X(110, LIST_PLAYERS,     v1, AdminService, ListPlayers, METHOD_SHARD, ANY, 0, list_players) \
     X(111, LIST_EVENTS,      v1, AdminService, ListEvents, METHOD_ROUTER, ANY, 112, list_events) \
     X(112, LIST_NODE_EVENTS, internal__v1, NodeService, ListNodeEvents, METHOD_NODE, NONE, 0, list_node_events) \

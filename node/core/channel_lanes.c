@@ -163,6 +163,17 @@ void channel_lanes_look_again(struct channel_lanes *lanes)
         channel_lane_wake(lanes, &lanes->list[i]);
 }
 
+void channel_lane_again(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t retry_ms)
+{
+    CHECK(lane->again_seq > 0);
+    if (lane->sent_to >= lane->again_seq)
+        lane->sent_to = lane->again_seq - 1;
+    lane->again_seq = 0;
+    lane->retry_ms = retry_ms;
+    channel_lane_wake(lanes, lane);
+    lanes->wanted = true;
+}
+
 void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t now_ms)
 {
     uint64_t wait_ms = (uint64_t)RETRY_MS_MIN << lane->failures;

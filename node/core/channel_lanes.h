@@ -13,12 +13,13 @@
 
 struct channel_lane {
     uint32_t destination;
-    uint64_t sent_to;  /* Records up to here are on their way, decided or settled. */
-    uint64_t told;     /* The watermark that the destination has logged, as far as is known. */
-    uint64_t token;    /* Of the batch on its way; 0: none. */
-    uint64_t lost_ms;  /* When that batch counts as lost. */
-    uint64_t retry_ms; /* Nothing leaves before. */
-    uint64_t tell_ms;  /* When the watermark leaves alone. */
+    uint64_t sent_to;   /* Records up to here are on their way, decided or settled. */
+    uint64_t told;      /* The watermark that the destination has logged, as far as is known. */
+    uint64_t token;     /* Of the batch on its way; 0: none. */
+    uint64_t lost_ms;   /* When that batch counts as lost. */
+    uint64_t retry_ms;  /* Nothing leaves before. */
+    uint64_t tell_ms;   /* When the watermark leaves alone. */
+    uint64_t again_seq; /* The first record that its destination puts off; 0: none. */
     uint64_t
         held_ms; /* When records that the destination holds are sent again; 0: there are none. */
     uint32_t failures; /* In a row. */
@@ -31,9 +32,9 @@ struct channel_lane {
 
 /* Decisions that wait to be logged here, by one entry. */
 struct channel_settles {
-    struct buf bytes; /* A SettleRequest. */
-    uint32_t items;   /* 0: none. */
-    uint64_t due_ms;  /* When they are logged. */
+    struct buf bytes;      /* A SettleRequest. */
+    uint32_t items;        /* 0: none. */
+    uint64_t due_ms;       /* When they are logged. */
     uint64_t logged_index; /* The newest entry of such, perhaps not applied yet; 0: none. */
 };
 
@@ -73,6 +74,8 @@ void channel_lanes_settled(struct channel_lanes *lanes, uint64_t tell_ms);
 void channel_settles_clear(struct channel_settles *settles);
 /* An entry opened records in several channels: looks at all there may be, as a new owner does. */
 void channel_lanes_look_again(struct channel_lanes *lanes);
+/* The record again_seq, and what follows it, is sent again at `retry_ms`. */
+void channel_lane_again(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t retry_ms);
 /* The batch was not carried out, or nobody knows: all that is open is sent again, later each time.
  */
 void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t now_ms);

@@ -59,8 +59,8 @@ struct rep_record {
 /* What recovery found in log and database. Entries run from applied_index + 1 to the end, and
  * have been made durable again (DESIGN section 4, Damage). */
 struct rep_image {
-    bool votes;   /* False: wiped or learning; its word counts for nothing. */
-    bool damaged; /* REP_DAMAGED: accepts entries, votes and serves nothing. */
+    bool votes;       /* False: wiped or learning; its word counts for nothing. */
+    bool damaged;     /* REP_DAMAGED: accepts entries, votes and serves nothing. */
     bool quarantined; /* It cannot apply its log: it stores and votes, and never owns the shard. */
     /* It was REP_SEALING or REP_ADOPTING under this promise when a snapshot took its place, so it
      * made no START of that epoch and may go on. False after a crash, which knows no better. */

@@ -45,6 +45,7 @@ err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
     shard->halt_index = image->halt_index;
     shard->arena.pool = image->arenas;
     shard->snapshot = image->snapshot;
+    shard->holds_of_reads.ms_max = limits->read_hold_ms;
     shard->applier = applier_new(number, handlers);
     applier_set_arenas(shard->applier, image->arenas);
     applier_set_shard_count(shard->applier, limits->shard_count);
@@ -87,6 +88,7 @@ void shard_free(struct shard *shard)
     rep_free(shard->rep);
     applier_free(shard->applier);
     channel_lanes_deinit(&shard->lanes);
+    read_holds_deinit(&shard->holds_of_reads);
     shard_snapshot_deinit(shard);
     key_set_deinit(&shard->loading);
     arena_deinit(&shard->arena);
@@ -155,40 +157,50 @@ static void rows_arrived(struct shard *shard, const struct shard_event *event,
     shard_ask_rows(shard, out);
 }
 
-/* The caller's router gives up at the deadline: a tick and the way back must fit before it. */
-#define WAIT_ANSWER_EARLY_MS 50u
+/* Waited as long as its caller can. */
+static void end_waiting(struct shard *shard, struct call *call, const struct shard_event *event,
+                        struct shard_out *out)
+{
+    if (call->place == CALL_SETTLING) {
+        shard_settled_end(shard, call, event->now_ms);
+        shard->stats.reads_timed_out++;
+    }
+    if (call->place == CALL_QUEUED || call->place == CALL_SETTLING)
+        reply_bytes(shard, call, REPLY_REFUSED, buf_slice(&call->answer), out);
+    else
+        reply_elsewhere(shard, call, REPLY_UNKNOWN, out);
+}
 
-/* A StartSession that waited as long as its caller can. */
 static void expire_waiting(struct shard *shard, const struct shard_event *event,
                            struct shard_out *out)
 {
-    static const enum call_place places[] = { CALL_QUEUED,  CALL_STEALING, CALL_CONFIRMING,
-                                              CALL_READING, CALL_SENDING,  CALL_ANSWERING };
+    static const enum call_place places[] = { CALL_QUEUED,   CALL_STEALING, CALL_CONFIRMING,
+                                              CALL_READING,  CALL_SETTLING, CALL_SENDING,
+                                              CALL_ANSWERING };
 
     for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-        uint64_t early_ms = places[i] == CALL_QUEUED ? WAIT_ANSWER_EARLY_MS : 0;
+        bool early = places[i] == CALL_QUEUED || places[i] == CALL_SETTLING;
+        uint64_t early_ms = early ? WAIT_ANSWER_EARLY_MS : 0;
         struct call *next;
         for (struct call *call = shard->calls[places[i]].first; call != NULL; call = next) {
             next = call->next;
-            if (event->now_ms + early_ms < call->deadline_ms)
-                continue;
-            if (call->place == CALL_QUEUED)
-                reply_bytes(shard, call, REPLY_REFUSED, buf_slice(&call->answer), out);
-            else
-                reply_elsewhere(shard, call, REPLY_UNKNOWN, out);
+            if (event->now_ms + early_ms >= call->deadline_ms)
+                end_waiting(shard, call, event, out);
         }
     }
 }
 
 /* What is on its way to the log goes on; a place in a queue is given up, lest the session be
- * granted to nobody. */
-static void cancel(struct shard *shard, uint64_t id)
+ * granted to nobody, and so is what waits for others. */
+static void cancel(struct shard *shard, uint64_t id, uint64_t now_ms)
 {
     struct call *call = call_find(shard, id);
 
     if (call == NULL)
         return;
-    if (call->place == CALL_QUEUED)
+    if (call->method == METHOD_READ_SETTLED)
+        shard_settled_end(shard, call, now_ms);
+    if (call->place == CALL_QUEUED || call->place == CALL_SETTLING || call->place == CALL_YIELDING)
         call_free(shard, call);
     else
         call->id = 0;
@@ -221,7 +233,7 @@ static void event_step(struct shard *shard, const struct shard_event *event, str
         shard_call_begin(shard, event, out);
         break;
     case SHARD_CANCEL:
-        cancel(shard, event->call);
+        cancel(shard, event->call, event->now_ms);
         break;
     case SHARD_FLUSH:
         shard->flush_wanted = false;
@@ -252,6 +264,7 @@ static void follow_role(struct shard *shard, const struct shard_event *event, st
     if (shard->served && !serves) {
         reply_deposed(shard, out);
         channel_lanes_clear(&shard->lanes);
+        read_holds_clear(&shard->holds_of_reads);
         shard->due_index = 0;
         shard->rounds_done = 0;
     }
@@ -276,12 +289,15 @@ void shard_step(struct shard *shard, const struct shard_event *event, struct sha
     shard_answer_progress(shard, event, out);
     shard_read_progress(shard, event, out);
     follow_role(shard, event, out);
+    shard_yield_progress(shard, event, out);
     shard_contain(shard, event, out);
     shard_channel_progress(shard, event, out);
     if (out->rep.orphan_count > 0)
         incident_orphans(shard, event, out);
     shard->stats.diverged += out->rep.diverged;
     shard->stats.waiting_calls = shard->call_count;
+    shard->stats.reads_waiting = shard->calls[CALL_SETTLING].count;
+    shard->stats.writes_waiting = shard->calls[CALL_YIELDING].count;
     shard->stats.waiters = shard->calls[CALL_QUEUED].count + shard->calls[CALL_STEALING].count;
     arena_reset(&shard->arena);
     applier_rest(shard->applier);
@@ -397,6 +413,8 @@ void shard_stats_get(const struct shard *shard, struct shard_stats *ret_stats)
     ret_stats->quarantined = shard_meta(shard)->quarantine_count;
     ret_stats->transfers_oldest_ms = shard->lanes.oldest_ms;
     ret_stats->snapshot = shard->snapshot;
+    ret_stats->read_holds = shard->holds_of_reads.taken;
+    ret_stats->read_held_ms = shard->holds_of_reads.held_ms;
     ret_stats->transfers_retried = shard->lanes.retried;
     state_stats_get(applier_state(shard->applier), &ret_stats->state);
 }

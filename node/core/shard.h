@@ -19,6 +19,9 @@
 #define SHARD_LIMITS(X)                                                                            \
     X(waiting_calls_max, 65536, 1, 1048576, "calls not answered yet")                              \
     X(waiters_per_player_max, 16, 1, 1024, "StartSession WAITs of one player")                     \
+    X(reads_waiting_max, 256, 1, 65536, "reads that wait until no transaction holds their player")  \
+    X(writes_waiting_max, 1024, 1, 65536, "writes that wait until reads of their players are done") \
+    X(read_hold_ms, 200, 1, 10000, "a write waits for reads of its players, at most")               \
     X(apply_batch_max, 1024, 1, 65536, "entries applied in one step")                              \
     X(watermark_tell_ms, 5000, 1, 60000, "a watermark that no batch takes along leaves after")     \
     X(settle_wait_ms, 50, 0, 5000, "decisions that nobody waits for are logged together after")     \
@@ -139,7 +142,8 @@ struct shard;
  * and every TABLE_TIMER row. */
 struct shard_image {
     struct rep_image rep;
-    uint64_t halt_index; /* Entries from here on are not applied, and `rep` is quarantined; 0: all are. */
+    uint64_t halt_index; /* Entries from here on are not applied, and `rep` is quarantined; 0: all
+                            are. */
     struct slice meta_row;
     const struct shard_row *timers;
     uint32_t timer_count;
@@ -217,6 +221,15 @@ struct shard_stats {
     uint64_t transfers_open;    /* Records in the outbox. */
     uint64_t transfers_oldest_ms; /* Since the oldest of them that is known was opened. */
     uint64_t transfers_sent, transfers_settled, transfers_refunded, transfers_retried;
+    uint64_t reads_waiting, writes_waiting; /* Now: for a transaction's end, for reads' end. */
+    uint64_t reads_waited;                  /* Times that a read met a transaction, and waited. */
+    uint64_t reads_timed_out;               /* Of those: until shortly before its deadline. */
+    uint64_t reads_turned_away;             /* Too many waited already. */
+    uint64_t writes_yielded;                /* Writes that waited for reads. */
+    uint64_t prepares_later;  /* Parts of transactions that were sent again for that. */
+    uint64_t read_holds;      /* Times that a read made writes of a player wait, */
+    uint64_t read_held_ms;    /* and for how long, added up. */
+    uint64_t oldest_write_ms; /* Since the oldest of the writes that wait came in. */
     struct snapshot_stats snapshot;
     struct state_stats state;
 };

@@ -28,6 +28,10 @@ static void answer_committed(struct shard *shard, struct call *call, const struc
 {
     const struct method_info *method = method_find(call->method);
 
+    if (call->method == METHOD_CHANNEL_DELIVER && call->answer.size > 0) {
+        shard_yield_answer(shard, call, outcome->body, out);
+        return;
+    }
     if (method->route == METHOD_SHARD_WRITE) {
         reply_bytes(shard, call, REPLY_OK, outcome->body, out);
         return;
@@ -197,6 +201,8 @@ static void applied(struct shard *shard, const struct entry *entry, const struct
     if (is_incident(shard, call, outcome))
         incident_applied(shard, entry, outcome, event, out);
     CHECK(shard_rep_step(shard, &done, out) == ERR_OK);
+    if (outcome->channel.intents_ended > 0)
+        shard_settled_wake(shard, event, out);
 }
 
 /* The cut that an entry takes before anything else; 0: none. */

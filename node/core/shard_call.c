@@ -60,7 +60,7 @@ err shard_propose(struct shard *shard, struct slice body, const struct shard_eve
     return ERR_OK;
 }
 
-static void keep_op_body(struct call *call, struct slice body)
+void shard_call_keep_body(struct call *call, struct slice body)
 {
     struct op op;
 
@@ -69,41 +69,62 @@ static void keep_op_body(struct call *call, struct slice body)
     call->entity = op.entity;
 }
 
+/* Why an operation was not proposed. */
+static void refuse_unproposed(struct shard *shard, const struct shard_event *event, size_t size,
+                              err why, struct shard_out *out)
+{
+    struct refusal refusal = { 0 };
+
+    if (why == ERR_FULL) {
+        refuse_throttled(shard, event, "too many operations on their way", out);
+    } else if (why == ERR_TOO_LARGE) {
+        (void)refuse(&shard->arena, &refusal, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT,
+                     "request", "the operation has %zu bytes; at most %u fit one log entry", size,
+                     ENTRY_BODY_BYTES_MAX);
+        reply_event_refused(out, event->call, &refusal);
+    } else {
+        reply_event_elsewhere(shard, event, out);
+    }
+}
+
+/* `later`: what was left out of it (shard_yield_deliver). */
 static void mutation_begin(struct shard *shard, const struct shard_event *event,
-                           struct shard_out *out)
+                           struct slice request, struct slice later, struct shard_out *out)
 {
     struct refusal refusal = { 0 };
     uint64_t index;
 
     buf_clear(&shard->scratch);
-    err e = applier_prepare(shard->applier, event->method, event->request, event->unix_ms,
-                            &shard->arena, &shard->scratch, &refusal);
+    err e = applier_prepare(shard->applier, event->method, request, event->unix_ms, &shard->arena,
+                            &shard->scratch, &refusal);
     if (e != ERR_OK) {
         shard->stats.refused++;
         reply_event_refused(out, event->call, &refusal);
         return;
     }
     struct slice body = buf_slice(&shard->scratch);
+    if (shard_yield_begin(shard, event, body))
+        return;
     e = shard_propose(shard, body, event, &index, out);
-    if (e == ERR_FULL) {
-        refuse_throttled(shard, event, "too many operations on their way", out);
-        return;
-    }
-    if (e == ERR_TOO_LARGE) {
-        (void)refuse(&shard->arena, &refusal, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT,
-                     "request", "the operation has %zu bytes; at most %u fit one log entry",
-                     body.size, ENTRY_BODY_BYTES_MAX);
-        reply_event_refused(out, event->call, &refusal);
-        return;
-    }
     if (e != ERR_OK) {
-        reply_event_elsewhere(shard, event, out);
+        refuse_unproposed(shard, event, body.size, e, out);
         return;
     }
     struct call *call = call_new(shard, event);
     call->index = index;
+    buf_append(&call->answer, later.data, later.size);
     if (event->method == METHOD_START_SESSION || event->method == METHOD_RESOLVE_OPERATION)
-        keep_op_body(call, body);
+        shard_call_keep_body(call, body);
+}
+
+static void write_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out)
+{
+    struct buf later = { 0 };
+    struct slice request;
+
+    if (!shard_yield_deliver(shard, event, &request, &later, out))
+        mutation_begin(shard, event, request, buf_slice(&later), out);
+    buf_deinit(&later);
 }
 
 void shard_call_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out)
@@ -133,7 +154,7 @@ void shard_call_begin(struct shard *shard, const struct shard_event *event, stru
     /* What its caller was told already stands in the log before the question. */
     if (event->method == METHOD_RESOLVE_OPERATION && shard->lanes.settles.items > 0)
         (void)!shard_settles_log(shard, event, &(uint64_t){ 0 }, out);
-    mutation_begin(shard, event, out);
+    write_begin(shard, event, out);
 }
 
 void shard_call_propose(struct shard *shard, struct call *call, const struct shard_event *event,

@@ -18,6 +18,7 @@
 #define LOST_MS             5000u
 #define HELD_RETRY_MS       10000u /* A person has to do something first. */
 #define TELL_AT             256u   /* A watermark that has moved so far leaves alone. */
+#define LATER_MS            10u
 #define OLDEST_EVERY_MS     200u
 #define OUTBOX_PLAYER_FIELD 2u /* OutboxRow.player_id */
 
@@ -362,6 +363,36 @@ static bool results_fill(settle_request *settle, const deliver_response *respons
     return true;
 }
 
+static bool is_later(const deliver_response *response, uint64_t seq)
+{
+    for (size_t i = 0; i < response->n_later; i++) {
+        if (response->later[i] == seq)
+            return true;
+    }
+    return false;
+}
+
+/* Takes out what the destination has not decided yet, since reads go first. The first record that
+ * is to be sent again; 0: none. */
+static uint64_t later_take_out(settle_request *settle, const deliver_response *response)
+{
+    uint64_t first = 0;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < settle->n_items && response->n_later > 0; i++) {
+        const Holdfast__Internal__V1__ChannelResult *result = settle->items[i]->result;
+        if (channel_result_decides(result) || !is_later(response, result->seq)) {
+            settle->items[kept++] = settle->items[i];
+            continue;
+        }
+        if (first == 0 || result->seq < first)
+            first = result->seq;
+    }
+    if (response->n_later > 0)
+        settle->n_items = kept;
+    return first;
+}
+
 /* Has what was decided logged. False: nothing is, or not all. */
 static bool settle_take(struct shard *shard, struct channel_lane *lane,
                         const deliver_response *response, const struct shard_event *event,
@@ -375,6 +406,7 @@ static bool settle_take(struct shard *shard, struct channel_lane *lane,
     CHECK(settle != NULL);
     if (!results_fill(settle, response))
         return false;
+    lane->again_seq = later_take_out(settle, response);
     if (response->watermark > lane->told)
         lane->told = response->watermark;
     for (size_t i = 0; i < settle->n_items; i++) {
@@ -410,7 +442,9 @@ void shard_channel_delivered(struct shard *shard, const struct shard_event *even
         return;
     }
     lane->failures = 0;
-    if (lane->idle) /* It took all there was, and nothing was opened since. */
+    if (lane->again_seq != 0)
+        channel_lane_again(&shard->lanes, lane, event->now_ms + LATER_MS);
+    else if (lane->idle) /* It took all there was, and nothing was opened since. */
         channel_lane_tell(lane, event->now_ms + shard->limits.watermark_tell_ms);
     else
         channel_lane_wake(&shard->lanes, lane);

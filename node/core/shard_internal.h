@@ -5,6 +5,7 @@
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "node/core/channel_lanes.h"
 #include "node/core/key_set.h"
+#include "node/core/read_hold.h"
 #include "node/core/shard.h"
 
 /* Where a caller's request stands. A call is in exactly one list. */
@@ -14,6 +15,8 @@ enum call_place {
     CALL_STEALING,   /* StartSession STEAL: until the claim is decided.                   */
     CALL_CONFIRMING, /* A read: until `round` is confirmed; the list is in round order.   */
     CALL_READING,    /* A confirmed read: until applied reaches `index`, and rows are here. */
+    CALL_SETTLING,   /* A read of a player: until no transaction holds it.                */
+    CALL_YIELDING,   /* A write that is not proposed yet: until reads of its players are done. */
     CALL_SENDING,    /* A transfer: until the other shard's decision is logged here. */
     CALL_ANSWERING,  /* A granted StartSession: until the profile's rows are here.        */
     CALL_PLACES
@@ -27,12 +30,15 @@ struct call {
     uint64_t id;  /* The shell's; 0 when nobody waits any more. */
     uint32_t method;
     uint64_t deadline_ms;
+    uint64_t since_ms; /* YIELDING. */
     uint64_t index;
     uint64_t round;
     struct dot at_least;  /* Reads: not before this dot is applied; epoch 0: none. */
-    struct buf request;   /* Reads: the request. StartSession: the op body. */
-    struct buf answer;    /* CALL_ANSWERING: the outcome's body with its WriteInfo. */
-    struct slice entity;  /* Inside `request` (StartSession only). */
+    struct buf request;   /* Reads: the request. StartSession, YIELDING: the op body. */
+    struct buf answer;    /* CALL_ANSWERING: the outcome's body with its WriteInfo. QUEUED,
+                           * SETTLING: the refusal when time runs out. CHANNEL_DELIVER: what was
+                           * left out of its entry. */
+    struct slice entity;  /* Inside `request`, where that is an op body. */
     uint32_t destination; /* CALL_SENDING: which record of the outbox is waited for. */
     uint64_t seq;
 };
@@ -53,11 +59,11 @@ struct shard {
     uint32_t call_count;
     uint64_t rounds_done; /* Highest confirmed read round of this ownership. */
     uint64_t rounds_index;
-    uint64_t due_index;   /* Owner-made entry on its way; 0: none. */
-    uint64_t due_next_ms; /* unix_ms at which to ask applier_due again. */
-    bool served;          /* As of the last step. */
-    bool apply_blocked;   /* Rows are missing for the next entry. */
-    uint64_t halt_index;  /* See shard_image. */
+    uint64_t due_index;      /* Owner-made entry on its way; 0: none. */
+    uint64_t due_next_ms;    /* unix_ms at which to ask applier_due again. */
+    bool served;             /* As of the last step. */
+    bool apply_blocked;      /* Rows are missing for the next entry. */
+    uint64_t halt_index;     /* See shard_image. */
     uint64_t applying_index; /* See shard_applying_index. */
     bool flush_wanted;
     bool checkpoint_open;
@@ -66,6 +72,7 @@ struct shard {
     uint64_t armed_cut;        /* 0: not armed. */
     bool at_cut;
     struct channel_lanes lanes; /* What is on its way to other shards. */
+    struct read_holds holds_of_reads;
     struct snapshot_source source;
     struct snapshot_target target;
     struct snapshot_stats snapshot;
@@ -103,7 +110,12 @@ void reply_deposed(struct shard *shard, struct shard_out *out);
 /* Refuses an event's call that never became one. */
 void reply_event_refused(struct shard_out *out, uint64_t id, const struct refusal *refusal);
 
+/* The caller's router gives up at the deadline: a tick and the way back must fit before it. */
+#define WAIT_ANSWER_EARLY_MS 50u
+
 /* shard_call.c: calls come in. */
+/* Keeps an op body, so that it can be proposed later. */
+void shard_call_keep_body(struct call *call, struct slice body);
 void shard_call_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 /* Proposes call->request (an op body) again; the call moves to CALL_PROPOSED or is answered. */
 void shard_call_propose(struct shard *shard, struct call *call, const struct shard_event *event,
@@ -164,8 +176,9 @@ NODISCARD err shard_settles_log(struct shard *shard, const struct shard_event *e
 /* shard_operation.c: looks over the answer of a GetOperation, in shard->scratch. False: it is to be
  * read again once something more is applied. */
 bool shard_operation_told(struct shard *shard, struct call *call, struct shard_out *out);
-/* The same of a ResolveOperation that was applied, with `body` for an answer. True: call->destination
- * and seq name a record of the outbox, whose decision it is to wait for and then ask again. */
+/* The same of a ResolveOperation that was applied, with `body` for an answer. True:
+ * call->destination and seq name a record of the outbox, whose decision it is to wait for and then
+ * ask again. */
 bool shard_operation_waits(struct shard *shard, struct call *call, struct slice body);
 
 /* shard_incident.c: what operators may ask about. Told by the owner alone, orphans aside. */
@@ -181,7 +194,39 @@ void incident_resumed(struct shard *shard, const struct shard_event *event, stru
 /* Entries that were never acknowledged were truncated in this step. */
 void incident_orphans(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 
+/* shard_settled.c: reads of players that no transaction may hold. */
+/* A READ_SETTLED comes in: what it asks for beside the read. */
+void shard_settled_begin(struct shard *shard, struct call *call, const struct shard_event *event);
+/* It was read, and is in shard->scratch. Ends the call. */
+void shard_settled_answer(struct shard *shard, struct call *call, const struct shard_event *event,
+                          struct shard_out *out);
+/* A transaction holds the player, as `refusal` says: waits, or is answered with it. */
+void shard_settled_wait(struct shard *shard, struct call *call, const struct refusal *refusal,
+                        struct shard_out *out);
+/* An entry that ended intents has just been applied: reads of those players see the state that it
+ * left, before the next transaction can hold them. */
+void shard_settled_wake(struct shard *shard, const struct shard_event *event,
+                        struct shard_out *out);
+/* Nobody waits for the read any more: nothing waits for it. */
+void shard_settled_end(struct shard *shard, const struct call *call, uint64_t now_ms);
+
+/* shard_yield.c: writes that wait for reads. */
+/* True: the operation waits, and will be proposed by shard_yield_progress. */
+bool shard_yield_begin(struct shard *shard, const struct shard_event *event, struct slice body);
+void shard_yield_progress(struct shard *shard, const struct shard_event *event,
+                          struct shard_out *out);
+/* A CHANNEL_DELIVER comes in. True: it is answered. False: *ret_request is to be proposed; what was
+ * left out of it is noted in `ret_later`, for shard_yield_answer. */
+bool shard_yield_deliver(struct shard *shard, const struct shard_event *event,
+                         struct slice *ret_request, struct buf *ret_later, struct shard_out *out);
+/* Answers a delivery of which something was left out (call->answer). */
+void shard_yield_answer(struct shard *shard, struct call *call, struct slice body,
+                        struct shard_out *out);
+
 /* shard_read.c */
+/* Runs one read on the applied state, if what it waits for is there. */
+void shard_read_run(struct shard *shard, struct call *call, const struct shard_event *event,
+                    struct shard_out *out);
 void shard_read_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 void shard_read_progress(struct shard *shard, const struct shard_event *event,
                          struct shard_out *out);

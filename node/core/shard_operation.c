@@ -100,9 +100,9 @@ static bool is_pending(const Holdfast__V1__OperationStatus *status)
 
 bool shard_operation_told(struct shard *shard, struct call *call, struct shard_out *out)
 {
-    const get_response *told = (const void *)arena_unpack(
-        &shard->arena, &holdfast__v1__get_operation_response__descriptor,
-        buf_slice(&shard->scratch));
+    const get_response *told =
+        (const void *)arena_unpack(&shard->arena, &holdfast__v1__get_operation_response__descriptor,
+                                   buf_slice(&shard->scratch));
     const Holdfast__V1__GetOperationRequest *request = (const void *)arena_unpack(
         &shard->arena, &holdfast__v1__get_operation_request__descriptor, buf_slice(&call->request));
     struct outcome outcome;
@@ -147,6 +147,6 @@ bool shard_operation_waits(struct shard *shard, struct call *call, struct slice 
         return false;
     asked.entity = op.entity;
     asked.op_id = request->op_id;
-    return find_pending(shard, &asked) &&
-           find_told_early(shard, &asked, call, &early) == ERR_OK && early;
+    return find_pending(shard, &asked) && find_told_early(shard, &asked, call, &early) == ERR_OK &&
+           early;
 }

@@ -91,6 +91,8 @@ void shard_read_begin(struct shard *shard, const struct shard_event *event, stru
         return;
     }
     log_decisions(shard, call, event, out);
+    if (call->method == METHOD_READ_SETTLED)
+        shard_settled_begin(shard, call, event);
     join_round(shard, call, event, out);
 }
 
@@ -190,9 +192,8 @@ static void tell_members(struct shard *shard)
     applier_set_members(shard->applier, &state);
 }
 
-/* Runs one read on the applied state, if what it waits for is there. */
-static void read_run(struct shard *shard, struct call *call, const struct shard_event *event,
-                     struct shard_out *out)
+void shard_read_run(struct shard *shard, struct call *call, const struct shard_event *event,
+                    struct shard_out *out)
 {
     struct refusal refusal = { 0 };
     bool lost = false;
@@ -221,12 +222,21 @@ static void read_run(struct shard *shard, struct call *call, const struct shard_
         shard_ask_rows(shard, out);
         return;
     }
+    if (e != ERR_OK && call->method == METHOD_READ_SETTLED &&
+        refusal.code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_TXN_CONFLICT) {
+        shard_settled_wait(shard, call, &refusal, out);
+        return;
+    }
     if (e != ERR_OK) {
         reply_refusal(shard, call, &refusal, out);
         return;
     }
     if (call->method == METHOD_GET_OPERATION && !shard_operation_told(shard, call, out))
         return;
+    if (call->method == METHOD_READ_SETTLED) {
+        shard_settled_answer(shard, call, event, out);
+        return;
+    }
     if (call->method == METHOD_RENEW_TOKENS)
         propose_holds(shard, call, event, out);
     reply_bytes(shard, call, REPLY_OK, buf_slice(&shard->scratch), out);
@@ -245,7 +255,7 @@ void shard_read_progress(struct shard *shard, const struct shard_event *event,
     }
     for (call = shard->calls[CALL_READING].first; call != NULL; call = next) {
         next = call->next;
-        read_run(shard, call, event, out);
+        shard_read_run(shard, call, event, out);
     }
 }
 

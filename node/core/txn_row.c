@@ -127,6 +127,7 @@ void intent_delete(struct apply_context *context, struct slice entity)
 
     row_key_intent(&key, entity);
     state_forget(context->state, row_key_slice(&key));
+    context->channel->intents_ended++;
 }
 
 void txn_add(struct apply_context *context, struct txn_ref ref,

@@ -178,6 +178,15 @@ static double read_oldest(void *context)
     X(transfers_again, "holdfast_node_transfers_retried_total",      counter, view->stats.transfers_retried,            "Records sent to other shards again.") \
     X(transfers_done, "holdfast_node_transfers_settled_total",       counter, view->stats.transfers_settled,            "Transfers that arrived, as their source has logged.") \
     X(transfers_back, "holdfast_node_transfers_refunded_total",      counter, view->stats.transfers_refunded,           "Transfers that were refused or cancelled, as their source has logged.") \
+    X(reads_waiting,  "holdfast_node_reads_waiting",                 gauge,   view->stats.reads_waiting,                "Reads of several players that wait for a transaction's end now.") \
+    X(reads_waited,   "holdfast_node_reads_waited_total",            counter, view->stats.reads_waited,                 "Reads of several players that met a transaction, and waited.") \
+    X(reads_late,     "holdfast_node_reads_timed_out_total",         counter, view->stats.reads_timed_out,              "Reads that waited for a transaction until their deadline.") \
+    X(reads_away,     "holdfast_node_reads_turned_away_total",       counter, view->stats.reads_turned_away,            "Reads that met a transaction while too many waited already.") \
+    X(writes_waiting, "holdfast_node_writes_waiting",                gauge,   view->stats.writes_waiting,               "Writes that wait for reads of their players now.") \
+    X(writes_waited,  "holdfast_node_writes_waited_total",           counter, view->stats.writes_yielded,               "Writes that waited for reads of their players.") \
+    X(prepares_later, "holdfast_node_prepares_put_off_total",        counter, view->stats.prepares_later,               "Parts of transactions that were put off for reads, and sent again.") \
+    X(read_holds,     "holdfast_node_read_holds_total",              counter, view->stats.read_holds,                   "Times that a read made writes of a player wait.") \
+    X(read_held_ms,   "holdfast_node_read_held_milliseconds_total",  counter, view->stats.read_held_ms,                 "Time that players' writes had to wait for reads.") \
     X(quarantined,    "holdfast_node_players_quarantined",           gauge,   view->serving ? view->stats.quarantined : 0, "Players held back in the shards this node owns.") \
     X(unreadable,     "holdfast_node_rows_unreadable_total",          counter, view->stats.rows_unreadable,             "Times that a row was met which cannot be read; its player is held back, and operators are told.") \
     X(unapplied,      "holdfast_node_entries_unapplied_total",        counter, view->stats.entries_unapplied,           "Entries of the log that were skipped, since this program cannot make sense of them.") \

@@ -356,8 +356,8 @@ void worker_free(struct worker *worker)
     free(worker);
 }
 
-/* An entry that ended this very program before is left alone, and so is all that follows it: the other
- * shards go on, and a person is told. */
+/* An entry that ended this very program before is left alone, and so is all that follows it: the
+ * other shards go on, and a person is told. */
 static void halt_if_noted(struct worker *worker, uint32_t shard, struct shard_image *image)
 {
     char program[HALT_PROGRAM_SIZE];

@@ -41,7 +41,7 @@ struct worker_options {
     const struct log *log;
     struct node_log *store_log;
     struct db *db;
-    const char *log_path; /* Where halt notes are (halt_note.h); NULL: nowhere. */
+    const char *log_path;        /* Where halt notes are (halt_note.h); NULL: nowhere. */
     struct shard_views *views;   /* Where it publishes its shards. */
     struct incidents *incidents; /* Where it tells what is out of the ordinary; NULL: nowhere. */
     struct space *space;         /* Of the disks; NULL: there is always room. */

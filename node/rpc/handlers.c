@@ -46,6 +46,7 @@ static const struct handler *const handlers[] = {
     [METHOD_SWAP]              = &transaction_swap_handler,
     [METHOD_TAKE_CUT]          = &node_take_cut_handler,
     [METHOD_AUDIT_SEARCH]      = &node_audit_search_handler,
+    [METHOD_READ_SETTLED]      = &node_read_settled_handler,
     [METHOD_MEMBER_STATE]      = &node_member_state_handler,
 #ifdef HOLDFAST_DEBUG_INJECT
     [METHOD_DEBUG_INJECT]      = &debug_inject_handler,

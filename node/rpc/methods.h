@@ -44,6 +44,7 @@ extern const struct handler admin_list_players_handler;
 extern const struct handler transaction_execute_handler;
 extern const struct handler transaction_swap_handler;
 extern const struct handler node_contain_player_handler;
+extern const struct handler node_read_settled_handler;
 extern const struct handler node_take_cut_handler;
 extern const struct handler node_audit_search_handler;
 extern const struct handler debug_inject_handler; /* With HOLDFAST_DEBUG_INJECT alone. */

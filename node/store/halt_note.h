@@ -14,16 +14,16 @@
 #define HALT_REASON_SIZE  200u
 
 struct halt_note {
-    uint64_t index;                 /* Of the entry. */
+    uint64_t index;                  /* Of the entry. */
     char program[HALT_PROGRAM_SIZE]; /* Which file the program was: its size and time. */
-    char reason[HALT_REASON_SIZE];  /* The check that failed. */
+    char reason[HALT_REASON_SIZE];   /* The check that failed. */
 };
 
 /* Which file this process runs, as a note tells it. */
 void halt_note_program(char ret_program[HALT_PROGRAM_SIZE]);
 
-/* Writes and syncs a shard's note of this program. For a process that is about to end: what fails is
- * left alone. Nothing is allocated. */
+/* Writes and syncs a shard's note of this program. For a process that is about to end: what fails
+ * is left alone. Nothing is allocated. */
 void halt_note_write(const char *directory, uint32_t shard, uint64_t index, const char *reason);
 
 /* ERR_NOT_FOUND: there is none. ERR_CORRUPT: it cannot be read. */

@@ -680,95 +680,6 @@ static void registering_without_etcd_is_unavailable(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-static void read_answer(struct fixture *f, uint32_t place, uint64_t version)
-{
-    Holdfast__V1__GetProfileResponse response = HOLDFAST__V1__GET_PROFILE_RESPONSE__INIT;
-    Holdfast__V1__Profile profile = HOLDFAST__V1__PROFILE__INIT;
-    uint8_t bytes[64];
-
-    profile.version = version;
-    response.profile = &profile;
-    size_t size = holdfast__v1__get_profile_response__pack(&response, bytes);
-    fake_cluster_answer(f->fake, place, WIRE_OK, (struct slice){ bytes, size });
-}
-
-static void read_two(struct fixture *f)
-{
-    static Holdfast__V1__TransactionServiceReadRequest read;
-    static char *players[] = { (char *)"ann", (char *)"bob" };
-
-    holdfast__v1__transaction_service_read_request__init(&read);
-    read.player_ids = players;
-    read.n_player_ids = 2;
-    dispatch(f, METHOD_TRANSACTION_READ, &read.base);
-}
-
-static void players_are_read_again_until_none_has_changed_between(void **state)
-{
-    struct fixture *f = *state;
-
-    read_two(f);
-    assert_int_equal(f->fake->call_count, 2);
-    read_answer(f, 0, 5);
-    read_answer(f, 1, 7);
-    assert_int_equal(f->fake->call_count, 4);
-    read_answer(f, 3, 8); /* bob has changed. */
-    read_answer(f, 2, 5);
-    assert_int_equal(f->answers, 0);
-    assert_int_equal(f->fake->call_count, 6);
-    read_answer(f, 4, 5);
-    read_answer(f, 5, 8);
-    assert_int_equal(f->answers, 1);
-    Holdfast__V1__TransactionServiceReadResponse *answer =
-        holdfast__v1__transaction_service_read_response__unpack(NULL, f->response.size,
-                                                                f->response.data);
-    assert_int_equal(answer->n_profiles, 2);
-    assert_int_equal(answer->profiles[1]->version, 8);
-    holdfast__v1__transaction_service_read_response__free_unpacked(answer, NULL);
-}
-
-static void players_that_never_rest_are_a_conflict(void **state)
-{
-    struct fixture *f = *state;
-
-    read_two(f);
-    for (uint32_t place = 0; f->answers == 0; place++)
-        read_answer(f, place, place);
-    assert_int_equal(f->code, CODE(TXN_CONFLICT));
-    assert_int_equal(f->fake->call_count, 10);
-}
-
-static void a_player_that_a_transaction_holds_ends_the_read(void **state)
-{
-    struct fixture *f = *state;
-    Holdfast__V1__ErrorDetail refused = HOLDFAST__V1__ERROR_DETAIL__INIT;
-    uint8_t bytes[32];
-
-    read_two(f);
-    refused.code = CODE(TXN_CONFLICT);
-    size_t size = holdfast__v1__error_detail__pack(&refused, bytes);
-    fake_cluster_answer(f->fake, 1, WIRE_REFUSED, (struct slice){ bytes, size });
-    assert_int_equal(f->code, CODE(TXN_CONFLICT));
-    assert_true(f->fake->calls[0].cancelled);
-    assert_int_equal(router_in_flight(&f->router), 0);
-}
-
-static void a_read_of_nobody_or_of_nine_is_refused(void **state)
-{
-    struct fixture *f = *state;
-    Holdfast__V1__TransactionServiceReadRequest read =
-        HOLDFAST__V1__TRANSACTION_SERVICE_READ_REQUEST__INIT;
-    char *players[9] = { (char *)"a" };
-
-    dispatch(f, METHOD_TRANSACTION_READ, &read.base);
-    assert_string_equal(f->field, "player_ids");
-    read.player_ids = players;
-    read.n_player_ids = 9;
-    dispatch(f, METHOD_TRANSACTION_READ, &read.base);
-    assert_int_equal(f->answers, 2);
-    assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -790,10 +701,6 @@ int main(void)
         TEST(the_load_of_nodes_that_answer_is_told_and_the_others_are_named),
         TEST(shards_are_listed_in_pages),
         TEST(registering_without_etcd_is_unavailable),
-        TEST(players_are_read_again_until_none_has_changed_between),
-        TEST(players_that_never_rest_are_a_conflict),
-        TEST(a_player_that_a_transaction_holds_ends_the_read),
-        TEST(a_read_of_nobody_or_of_nine_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,8 +17,8 @@ noreturn void check_failed(const char *expression, const char *file, int line);
 #define CONTAINER_OF(pointer, type, member)                                                        \
     ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-/* Told of a failed check of this thread before the process ends, so that its next life knows. May not
- * allocate; a check that fails in it is not told. */
+/* Told of a failed check of this thread before the process ends, so that its next life knows. May
+ * not allocate; a check that fails in it is not told. */
 struct check_watch {
     void (*failed)(void *user, const char *where);
     void *user;

@@ -6,6 +6,7 @@ import subprocess
 import time
 import unittest
 
+import trading
 from client import PAYMENTS, UNHELD, RpcError, Unanswered, uuid7
 from cluster import BIN, Cluster, ClusterTest, wait_for
 from load import Stepper
@@ -163,6 +164,68 @@ class Transactions(Trades):
         self.assertEqual((self.items(one), self.items(two)), ({hat}, {sword}))
 
 
+class ReadsAmongTrades(Trades):
+    """Six players, two writers that never pause, readers with two seconds of time."""
+
+    READS = 60
+
+    def trade(self, readers):
+        """Until there were so many reads; (writers, readers)."""
+        names = trading.players(self.client)
+        writers = [trading.Writer(self.client, names, seed) for seed in range(2)]
+        reading = readers(names)
+        threads = writers + reading
+        for thread in threads:
+            thread.start()
+        wait_for("reads among trades", lambda: any(not t.is_alive() for t in threads) or (
+            sum(r.steps for r in reading) >= self.READS and all(w.steps > 50 for w in writers)))
+        trading.stop(threads)
+        self.at_rest(*names)
+        total = sum(int(b["amount"]) for p in self.read(*names) for b in p["balances"])
+        self.assertEqual(total, trading.GOLD * len(names))
+        return writers, reading
+
+    def ended(self, threads, code):
+        return sum(t.ended.get(code, 0) for t in threads)
+
+    def assert_answered(self, reading):
+        steps = sum(r.steps for r in reading)
+        self.assertLessEqual(self.ended(reading, "TXN_CONFLICT"), steps / 100,
+                             f"of {steps} reads: {[r.ended for r in reading]}")
+        self.assertEqual(self.ended(reading, "OK") + self.ended(reading, "TXN_CONFLICT"), steps)
+
+    def assert_writers_go_on(self, writers):
+        """They meet each other's intents, nothing else; and they are not shut out."""
+        for writer in writers:
+            self.assertEqual(writer.ended.get("OK", 0) + writer.ended.get("TXN_CONFLICT", 0),
+                             writer.steps, writer.ended)
+            self.assertGreater(writer.share("OK"), 0.2, writer.ended)
+
+    def test_all_players_are_read_among_steady_trades(self):
+        writers, reading = self.trade(
+            lambda names: [trading.Reader(self.client, names, seed) for seed in (100, 101)])
+        self.assert_answered(reading)
+        self.assert_writers_go_on(writers)
+
+    def test_some_players_are_read_among_steady_trades(self):
+        writers, reading = self.trade(lambda names: [
+            trading.Reader(self.client, names, seed, some=True) for seed in range(100, 104)])
+        self.assert_answered(reading)
+        self.assert_writers_go_on(writers)
+
+    def test_the_time_that_writes_wait_for_reads_is_bounded_and_told(self):
+        held = lambda: sum(n.metrics()["holdfast_node_read_held_milliseconds_total"]
+                           for n in self.cluster.nodes)
+        before, begun = held(), time.monotonic()
+        self.trade(lambda names: [trading.Reader(self.client, names, s) for s in range(100, 103)])
+        elapsed_ms = (time.monotonic() - begun) * 1000
+        players, saved_up_ms = 6, 3000 / 20 + 200
+        self.assertLess(held() - before, players * (elapsed_ms / 20 + saved_up_ms))
+        wait_for("nothing to wait", lambda: all(
+            n.metrics()[f"holdfast_node_{what}_waiting"] == 0
+            for n in self.cluster.nodes for what in ("reads", "writes")))
+
+
 class Trader(Stepper):
     """Swaps gold between random players, as a careful caller: what is unknown is sealed."""
 
@@ -206,6 +269,37 @@ class TransactionFailure(Trades):
         wanted = [t.done + t.aborted + count // len(self.traders) for t in self.traders]
         wait_for("players to trade", lambda: any(t.failure for t in self.traders) or all(
             t.done + t.aborted >= w for t, w in zip(self.traders, wanted)))
+
+    def test_reads_while_owners_die_are_answered_in_time(self):
+        """An answer, TXN_CONFLICT, or that the shard is away: by the deadline, whatever dies."""
+        reading = [trading.Reader(self.client, self.players, seed, some=True)
+                   for seed in range(100, 102)]
+        for thread in self.traders + reading:
+            thread.start()
+        for victim in self.cluster.nodes:
+            self.progress()
+            asked = [r.steps for r in reading]
+            victim.signal(signal.SIGSTOP)  # Open intents of its shards stay open.
+            wait_for("reads to end meanwhile", lambda: any(r.failure for r in reading) or all(
+                r.steps > a + 1 for r, a in zip(reading, asked)))
+            victim.kill()
+            self.progress()
+            victim.start()
+            wait_for("the node to be back", victim.ready)
+        for trader in self.traders:
+            trader.ending = True
+        for trader in self.traders:
+            trader.join(60)
+            self.assertIsNone(trader.failure)
+        answered = sum(r.ended.get("OK", 0) for r in reading)
+        wait_for("reads to be answered", lambda: any(r.failure for r in reading) or sum(
+            r.ended.get("OK", 0) for r in reading) > answered + 10)
+        trading.stop(reading)
+        known = {"OK", "TXN_CONFLICT", "UNAVAILABLE", "DEADLINE_EXCEEDED"}
+        for reader in reading:
+            self.assertEqual(set(reader.ended) - known, set(), reader.ended)
+        print(f"reads: {[r.ended for r in reading]}")
+        self.cluster.wait_converged()
 
     def total(self, profiles):
         return sum(int(b["amount"]) for p in profiles for b in p["balances"])

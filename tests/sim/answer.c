@@ -170,8 +170,7 @@ static void check_status(const struct told *t, const Holdfast__V1__OperationStat
 
     switch ((int)status->state) {
     case STATE(COMMITTED):
-        if (!is_done(t, op) ||
-            oracle_index_of(t->shard, dot_of(status->dot)) != op->index)
+        if (!is_done(t, op) || oracle_index_of(t->shard, dot_of(status->dot)) != op->index)
             fail(t, "a status of done", STATE(COMMITTED), op->state);
         if (op->told_ms == 0)
             op->told_ms = t->sim->now_ms;
@@ -195,8 +194,7 @@ static void check_status(const struct told *t, const Holdfast__V1__OperationStat
             fail(t, "a status of unknown for what was told before", decided_index, must_see);
         /* What callers were told never goes back, though the log says so only later. */
         if (op->told_ms != 0 && op->told_ms < t->call->came_ms && op->state == OP_PENDING)
-            fail(t, "a status of pending for what was told as done", op->told_ms,
-                 t->call->came_ms);
+            fail(t, "a status of pending for what was told as done", op->told_ms, t->call->came_ms);
         break;
     }
 }
@@ -230,6 +228,12 @@ static void check_read(const struct told *t)
         return;
     if (moment == NULL)
         moment = &nothing;
+    if (t->call->method == METHOD_READ_SETTLED) {
+        const Holdfast__Internal__V1__ReadSettledResponse *settled = (const void *)t->response;
+        if (settled->profile != NULL)
+            check_profile(t, settled->profile, moment);
+        return;
+    }
     if (t->call->method == METHOD_GET_PROFILE) {
         check_profile(t, ((const Holdfast__V1__GetProfileResponse *)t->response)->profile, moment);
         return;
@@ -297,6 +301,7 @@ static void check_ok(struct told *t)
     switch (t->call->method) {
     case METHOD_GET_PROFILE:
     case METHOD_GET_BALANCES:
+    case METHOD_READ_SETTLED:
         check_read(t);
         break;
     case METHOD_MAILBOX_LIST:

@@ -168,6 +168,8 @@ void txn_settled(struct change *c, const struct transfer_model *record);
 /* A router answers a read of several players: nothing that was told before is missing, and no
  * transaction is seen on one side, or without one that came before it. */
 void read_check_told(struct sim *sim, const struct sim_reading *reading);
+/* A part of one was refused, since a transaction holds the player: as of `applied` one must. */
+void read_check_refused(struct sim *sim, const struct node_call *call, uint64_t applied);
 
 /* ---- model_receipt.c ---- */
 bool receipt_is_id(struct slice op_id);
@@ -212,6 +214,10 @@ struct goods_parts {
 void server_move_goods(struct sim *sim, uint32_t server, uint32_t player);
 /* ... or several players to exchange things, or to be read as of one moment. */
 void server_transact(struct sim *sim, uint32_t server);
+/* Of SIM_READ_PLAYERS players: some trade; all are read together. One is given something. */
+void server_trade(struct sim *sim, uint32_t server, const uint32_t *group);
+void server_read_group(struct sim *sim, uint32_t server, const uint32_t *group);
+void server_give(struct sim *sim, uint32_t server, uint32_t player);
 /* A payment provider's webhook: receipts, some of them for several players. */
 void server_webhook(struct sim *sim, uint32_t server);
 bool request_txn_encode(const struct sim_op *op, const struct goods_parts *parts, struct buf *out);

@@ -580,6 +580,18 @@ void goods_delivered(struct change *c)
         one_result(c, request->source, NULL, response->results[at++]);
 }
 
+/* It waits for reads: nothing is decided, and it will be sent again. */
+static bool is_later(const Holdfast__Internal__V1__DeliverResponse *response,
+                     const Holdfast__Internal__V1__ChannelResult *result)
+{
+    for (size_t i = 0; i < response->n_later; i++) {
+        if (response->later[i] == result->seq)
+            return result->decision ==
+                   HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_UNSPECIFIED;
+    }
+    return false;
+}
+
 void goods_check_told(struct sim *sim, uint32_t destination, const ProtobufCMessage *asked,
                       const ProtobufCMessage *told)
 {
@@ -590,6 +602,8 @@ void goods_check_told(struct sim *sim, uint32_t destination, const ProtobufCMess
         const Holdfast__Internal__V1__ChannelResult *result = response->results[i];
         const struct transfer_model *t =
             transfer_find(&sim->oracle->book, request->source, destination, result->seq);
+        if (is_later(response, result))
+            continue;
         if (t == NULL || t->decision == UNDECIDED)
             sim_fail(sim, destination,
                      "a decision on transfer %" PRIu64 " of shard %u is told "

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "holdfast/internal/v1/node.pb-c.h"
 #include "runtime/base/check.h"
 #include "tests/sim/oracle.h"
 
@@ -143,4 +144,20 @@ void read_check_told(struct sim *sim, const struct sim_reading *reading)
     }
     free(t.before);
     free(t.open);
+}
+
+void read_check_refused(struct sim *sim, const struct node_call *call, uint64_t applied)
+{
+    Holdfast__Internal__V1__ReadSettledRequest *request =
+        holdfast__internal__v1__read_settled_request__unpack(NULL, call->request.size,
+                                                             call->request.data);
+
+    CHECK(request != NULL);
+    uint32_t number = (uint32_t)(request->player_id[1] - '0');
+    const struct player_model *player = &sim->oracle->players[number];
+    if (player->txn == 0 && player->freed_index <= applied)
+        sim_fail(sim, call->shard,
+                 "a read of p%u is refused for a transaction that ended in entry %" PRIu64, number,
+                 player->freed_index);
+    holdfast__internal__v1__read_settled_request__free_unpacked(request, NULL);
 }

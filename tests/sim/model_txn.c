@@ -291,6 +291,7 @@ static void finish_part(const struct change *c, const struct txn_model *txn,
     }
     part->finished = true;
     player->txn = 0;
+    player->freed_index = c->entry->index;
     if (commit)
         come(c, txn, part);
     else

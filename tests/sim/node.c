@@ -9,7 +9,7 @@
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/goods.h"
 
 #define TICK_MS         30u
 #define MESSAGE_BYTES   512u /* Most messages are shorter. */
@@ -82,13 +82,51 @@ static void call_end(struct node_call *call)
     call->call = 0;
 }
 
-static void take_replies(struct sim *sim, struct sim_node *node, struct shard_out *out)
+static bool is_read_refused(const struct node_call *call, const struct shard_reply *reply,
+                            struct slice body)
 {
+    if (call->method != METHOD_READ_SETTLED || reply->status != REPLY_REFUSED)
+        return false;
+    Holdfast__V1__ErrorDetail *detail =
+        holdfast__v1__error_detail__unpack(NULL, body.size, body.data);
+    CHECK(detail != NULL);
+    bool refused = detail->code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_TXN_CONFLICT;
+    holdfast__v1__error_detail__free_unpacked(detail, NULL);
+    return refused;
+}
+
+/* Reads and writes that wait for each other: bounded in number and in time, and truly so. */
+static void look_at_waiting(struct sim *sim, const struct slot *slot, uint32_t shard)
+{
+    struct shard_stats stats;
+
+    shard_stats_get(slot->shard, &stats);
+    if (stats.reads_waiting > SIM_READS_WAITING)
+        sim_fail(sim, shard, "%llu reads wait for transactions",
+                 (unsigned long long)stats.reads_waiting);
+    if (stats.writes_waiting > SIM_WRITES_WAITING)
+        sim_fail(sim, shard, "%llu writes wait for reads",
+                 (unsigned long long)stats.writes_waiting);
+    if (stats.oldest_write_ms >= SIM_READ_HOLD_MS)
+        sim_fail(sim, shard, "a write has waited for reads for %llu ms",
+                 (unsigned long long)stats.oldest_write_ms);
+}
+
+static void take_replies(struct sim *sim, struct sim_node *node, uint32_t shard,
+                         struct shard_out *out)
+{
+    const struct slot *slot = &node->slots[shard];
+    struct shard_stats stats;
+
+    shard_stats_get(slot->shard, &stats);
     for (uint32_t i = 0; i < out->reply_count; i++) {
         const struct shard_reply *reply = &out->replies[i];
         struct node_call *call = call_find(node, reply->call);
         struct slice body = { out->bytes.data + reply->offset, reply->size };
         CHECK(call != NULL);
+        if (stats.reads_turned_away == slot->turned_away && !sim->damaged &&
+            is_read_refused(call, reply, body))
+            read_check_refused(sim, call, slot->applied_before);
         oracle_answer(sim, call, reply, body);
         if (reply->status == REPLY_NOT_OWNER || reply->status == REPLY_UNKNOWN)
             sim->counts.deposed_calls++;
@@ -224,7 +262,8 @@ static void carry_out(struct sim *sim, struct sim_node *node, uint32_t shard)
     oracle_look(sim, node, shard);
     if (out->rep.diverged && !sim->twins_met)
         sim_fail(sim, shard, "node %u sees that outcomes differ", node->id);
-    take_replies(sim, node, out);
+    look_at_waiting(sim, slot, shard);
+    take_replies(sim, node, shard, out);
     node_deliver(sim, node, shard, out);
     if (out->need.key_count > 0 || out->need.range_count > 0)
         node_load(sim, node, shard, &out->need);
@@ -239,6 +278,10 @@ void node_step(struct sim *sim, struct sim_node *node, uint32_t shard, struct sh
     CHECK(node->up && slot->shard != NULL);
     event->now_ms = sim->now_ms;
     event->unix_ms = sim_unix_ms(sim, node);
+    struct shard_stats stats;
+    shard_stats_get(slot->shard, &stats);
+    slot->applied_before = shard_applied_index(slot->shard);
+    slot->turned_away = stats.reads_turned_away;
     uint64_t last = rep_last_index(shard_rep(slot->shard));
     bool served = shard_serves(slot->shard);
     shard_step(slot->shard, event, &sim->out);

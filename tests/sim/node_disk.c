@@ -535,6 +535,9 @@ struct shard_limits node_limits(const struct sim *sim, const struct sim_node *no
     limits.snapshot_part_bytes = sim->part_bytes;
     limits.snapshot_idle_ms = 2000;
     limits.snapshot_hold_ms = 4000;
+    limits.reads_waiting_max = SIM_READS_WAITING;
+    limits.writes_waiting_max = SIM_WRITES_WAITING;
+    limits.read_hold_ms = SIM_READ_HOLD_MS;
     return limits;
 }
 

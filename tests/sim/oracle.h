@@ -38,8 +38,9 @@ struct player_model {
     uint64_t claim_ms; /* When the holder's time is over; 0: nobody asked for the session. */
     uint64_t *lost_at; /* By model_fence_place: the entry that ended it; 0: it stands. */
     uint64_t lost_capacity;
-    uint32_t txn;   /* The transaction that holds it: place plus one; 0: none. */
-    uint32_t turns; /* How many have held it. */
+    uint32_t txn;         /* The transaction that holds it: place plus one; 0: none. */
+    uint64_t freed_index; /* The entry that ended the last one that held the player. */
+    uint32_t turns;       /* How many have held it. */
     struct moment now;
     struct moment *history; /* By index. */
     uint32_t history_count, history_capacity;
@@ -72,7 +73,7 @@ struct op_model {
     bool open, expired;
     bool sent; /* Post: to another player. */
     bool waited;
-    bool too_old; /* Refused as such once. */
+    bool too_old;     /* Refused as such once. */
     uint64_t told_ms; /* When a caller was first told that it is done; 0: none was. */
 };
 

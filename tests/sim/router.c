@@ -34,6 +34,8 @@ uint32_t routers_open(const struct sim *sim)
     for (uint32_t r = 0; r < sim->router_count; r++) {
         for (uint32_t i = 0; i < ROUTER_CALLS_MAX; i++)
             open += sim->routers[r].calls[i].used;
+        for (uint32_t i = 0; i < ROUTER_READINGS_MAX; i++)
+            open += sim->routers[r].readings[i].used;
     }
     return open;
 }
@@ -267,6 +269,10 @@ void router_event(struct sim *sim, struct sim_event *event)
 
     if (event->kind == EV_ASK) {
         on_ask(sim, router, event);
+        return;
+    }
+    if (event->kind == EV_READ_AGAIN) {
+        router_read_resume(sim, router, event);
         return;
     }
     struct sim_call *call = find_call(sim, event->number);

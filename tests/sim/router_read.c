@@ -2,12 +2,19 @@
  * router/rpc/transaction_read.c drives them. */
 #include <string.h>
 
+#include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
 #include "idl/method.h"
+#include "node/core/arena_proto.h"
 #include "runtime/base/check.h"
 #include "tests/sim/goods.h"
 
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
+#define TRADING_DEADLINE_MS 1500u
+#define CODE(name)          HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
+
+typedef Holdfast__Internal__V1__ReadSettledRequest settled_request;
+
+static void let_go(struct sim *sim, uint32_t router, const struct sim_reading *reading);
 
 static void end(struct sim *sim, uint32_t router, struct sim_reading *reading,
                 Holdfast__V1__ErrorCode code)
@@ -21,78 +28,169 @@ static void end(struct sim *sim, uint32_t router, struct sim_reading *reading,
             router_call_drop(reading->calls[i]);
         reading->calls[i] = NULL;
     }
+    let_go(sim, router, reading);
     reading->used = false;
     router_answer(sim, &told, code, (struct slice){ 0 });
+}
+
+/* What a round asks of the owner of one player. */
+static struct slice encode(const struct sim_reading *reading, uint32_t place, struct arena *arena)
+{
+    const struct txn_read_ask ask = txn_read_ask(&reading->core);
+    settled_request *request = (settled_request *)arena_message(
+        arena, &holdfast__internal__v1__read_settled_request__descriptor);
+
+    request->player_id = arena_printf(arena, "p%u", reading->players[place]);
+    request->reader = reading->number;
+    request->wait = ask.wait;
+    request->hold = ask.hold;
+    request->urgent = ask.urgent;
+    request->release = ask.release;
+    request->n_pass = ask.pass_count;
+    request->pass =
+        arena_messages(arena, &holdfast__internal__v1__txn_ref__descriptor, ask.pass_count);
+    for (uint32_t i = 0; i < ask.pass_count; i++) {
+        request->pass[i]->home = ask.pass[i].home;
+        request->pass[i]->destination = ask.pass[i].destination;
+        request->pass[i]->seq = ask.pass[i].seq;
+    }
+    return arena_pack(arena, &request->base);
+}
+
+static struct sim_call wanted_of(const struct sim *sim, uint32_t router,
+                                 const struct sim_reading *reading, uint32_t part)
+{
+    return (struct sim_call){
+        .router = router,
+        .method = METHOD_READ_SETTLED,
+        .op = reading->op,
+        .op_call = reading->op_call,
+        .reading = (uint32_t)(reading - sim->routers[router].readings) + 1,
+        .part = part,
+    };
 }
 
 /* A part may fail, and with it the whole, before the others have begun. */
 static void start_round(struct sim *sim, uint32_t router, struct sim_reading *reading)
 {
-    Holdfast__V1__GetProfileRequest request = HOLDFAST__V1__GET_PROFILE_REQUEST__INIT;
-    struct sim_call wanted = {
-        .router = router,
-        .method = METHOD_GET_PROFILE,
-        .op = reading->op,
-        .op_call = reading->op_call,
-        .reading = (uint32_t)(reading - sim->routers[router].readings) + 1,
-    };
-    uint8_t body[64];
+    struct arena arena = { 0 };
 
-    request.settled = true;
     for (uint32_t i = 0; i < reading->core.count && reading->used; i++) {
-        char name[] = { 'p', (char)('0' + reading->players[i]), '\0' };
-        request.player_id = name;
-        CHECK(protobuf_c_message_get_packed_size(&request.base) <= sizeof body);
-        size_t size = protobuf_c_message_pack(&request.base, body);
-        wanted.part = i;
+        struct sim_call wanted = wanted_of(sim, router, reading, i);
         struct sim_call *call =
-            router_call(sim, &wanted, (struct slice){ body, size }, reading->deadline_ms);
+            router_call(sim, &wanted, encode(reading, i, &arena), reading->deadline_ms);
         if (call == NULL)
             end(sim, router, reading, CODE(UNAVAILABLE));
         else if (reading->used)
             reading->calls[i] = call;
     }
+    arena_deinit(&arena);
 }
 
-static uint64_t version_of(struct slice body)
+/* Nobody waits for what comes of it. */
+static void let_go(struct sim *sim, uint32_t router, const struct sim_reading *reading)
 {
-    Holdfast__V1__GetProfileResponse *response =
-        holdfast__v1__get_profile_response__unpack(NULL, body.size, body.data);
+    struct arena arena = { 0 };
 
-    CHECK(response != NULL && response->profile != NULL);
-    uint64_t version = response->profile->version;
-    holdfast__v1__get_profile_response__free_unpacked(response, NULL);
-    return version;
+    for (uint32_t i = 0; i < reading->core.count && reading->core.release; i++) {
+        settled_request request = HOLDFAST__INTERNAL__V1__READ_SETTLED_REQUEST__INIT;
+        struct sim_call wanted = wanted_of(sim, router, reading, i);
+        request.player_id = arena_printf(&arena, "p%u", reading->players[i]);
+        request.reader = reading->number;
+        request.release = true;
+        wanted.reading = 0;
+        struct sim_call *call =
+            router_call(sim, &wanted, arena_pack(&arena, &request.base), reading->deadline_ms);
+        if (call != NULL && call->used)
+            router_call_drop(call);
+    }
+    arena_deinit(&arena);
+}
+
+static struct txn_read_answer answer_of(struct slice body)
+{
+    Holdfast__Internal__V1__ReadSettledResponse *response =
+        holdfast__internal__v1__read_settled_response__unpack(NULL, body.size, body.data);
+
+    CHECK(response != NULL && (response->profile == NULL) == (response->holder != NULL));
+    struct txn_read_answer told = { .settled = response->profile != NULL,
+                                    .held = response->held,
+                                    .may_hold = response->may_hold };
+    if (told.settled)
+        told.version = response->profile->version;
+    else
+        told.holder = (struct txn_read_ref){ response->holder->home, response->holder->destination,
+                                             response->holder->seq };
+    holdfast__internal__v1__read_settled_response__free_unpacked(response, NULL);
+    return told;
+}
+
+static void next_round(struct sim *sim, uint32_t router, struct sim_reading *reading)
+{
+    static const enum txn_read_phase holding[] = { TXN_READ_REGISTER, TXN_READ_DRAIN,
+                                                   TXN_READ_SETTLE };
+
+    sim->counts.txn_reads_again += reading->core.total > 2;
+    sim->counts.txn_reads_registered += reading->core.phase == holding[0];
+    sim->counts.txn_reads_drained += reading->core.phase == holding[1];
+    sim->counts.txn_reads_settled += reading->core.phase == holding[2];
+    start_round(sim, router, reading);
+}
+
+static void told(struct sim *sim, uint32_t router, struct sim_reading *reading, uint32_t part,
+                 const struct txn_read_answer *answer)
+{
+    switch (txn_read_take(&reading->core, part, answer, sim->now_ms)) {
+    case TXN_READ_WAIT:
+        break;
+    case TXN_READ_AGAIN:
+        next_round(sim, router, reading);
+        break;
+    case TXN_READ_PAUSE:
+        sim->counts.txn_reads_paused++;
+        sim_later(
+            sim, reading->core.resume_ms - sim->now_ms,
+            &(struct sim_event){ .kind = EV_READ_AGAIN,
+                                 .node = PROC_ROUTER + router,
+                                 .from = reading->number,
+                                 .number = (uint64_t)(reading - sim->routers[router].readings) });
+        break;
+    case TXN_READ_ANSWER:
+        sim->counts.txn_reads++;
+        sim->counts.trading_reads += reading->trading;
+        read_check_told(sim, reading);
+        end(sim, router, reading, 0);
+        break;
+    case TXN_READ_BUSY:
+        sim->counts.txn_reads_busy++;
+        sim->counts.trading_busy += reading->trading;
+        end(sim, router, reading, CODE(TXN_CONFLICT));
+        break;
+    }
+}
+
+void router_read_resume(struct sim *sim, uint32_t router, const struct sim_event *event)
+{
+    struct sim_reading *reading = &sim->routers[router].readings[event->number];
+
+    if (reading->used && reading->number == event->from)
+        next_round(sim, router, reading);
 }
 
 void router_read_take(struct sim *sim, const struct sim_call *call, Holdfast__V1__ErrorCode code,
                       struct slice body)
 {
     struct sim_reading *reading = &sim->routers[call->router].readings[call->reading - 1];
+    struct txn_read_answer answer = { .settled = false };
 
     CHECK(reading->used);
     reading->calls[call->part] = NULL;
-    if (code != 0) {
-        sim->counts.txn_reads_held += code == CODE(TXN_CONFLICT);
+    if (code == 0)
+        answer = answer_of(body);
+    if (code == 0 || code == CODE(TXN_CONFLICT))
+        told(sim, call->router, reading, call->part, &answer);
+    else
         end(sim, call->router, reading, code);
-        return;
-    }
-    switch (txn_read_take(&reading->core, call->part, version_of(body))) {
-    case TXN_READ_WAIT:
-        break;
-    case TXN_READ_AGAIN:
-        sim->counts.txn_reads_again += reading->core.round > 1;
-        start_round(sim, call->router, reading);
-        break;
-    case TXN_READ_ANSWER:
-        sim->counts.txn_reads++;
-        read_check_told(sim, reading);
-        end(sim, call->router, reading, 0);
-        break;
-    case TXN_READ_BUSY:
-        end(sim, call->router, reading, CODE(TXN_CONFLICT));
-        break;
-    }
 }
 
 void router_read(struct sim *sim, uint32_t router, const struct sim_event *event)
@@ -111,11 +209,16 @@ void router_read(struct sim *sim, uint32_t router, const struct sim_event *event
         return;
     }
     struct sim_reading *reading = &r->readings[place];
-    *reading = (struct sim_reading){ .used = true,
-                                     .op = (uint32_t)event->number,
-                                     .op_call = event->from,
-                                     .deadline_ms = sim->now_ms + sim->deadline_ms };
-    txn_read_init(&reading->core, (uint32_t)request->n_player_ids);
+    *reading = (struct sim_reading){
+        .used = true,
+        .op = (uint32_t)event->number,
+        .op_call = event->from,
+        .number = ++sim->readings,
+        .trading = sim->trading,
+        .deadline_ms = sim->now_ms + (sim->trading ? TRADING_DEADLINE_MS : sim->deadline_ms)
+    };
+    txn_read_init(&reading->core, (uint32_t)request->n_player_ids, sim->readings, sim->now_ms,
+                  reading->deadline_ms);
     for (uint32_t i = 0; i < reading->core.count; i++) {
         uint32_t player = (uint32_t)(request->player_ids[i][1] - '0');
         reading->players[i] = player;

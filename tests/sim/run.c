@@ -377,6 +377,11 @@ static void count_up(struct sim *sim)
             shard_stats_get(sim->nodes[n].slots[i].shard, &stats);
             sim->counts.promotions += stats.promotions;
             sim->counts.read_rounds += stats.rounds;
+            sim->counts.reads_waited += stats.reads_waited;
+            sim->counts.reads_timed_out += stats.reads_timed_out;
+            sim->counts.reads_turned_away += stats.reads_turned_away;
+            sim->counts.writes_yielded += stats.writes_yielded;
+            sim->counts.prepares_later += stats.prepares_later;
             sim->counts.snapshots_abandoned += stats.snapshot.abandoned;
         }
     }
@@ -407,6 +412,8 @@ void sim_run(struct sim *sim)
     conservation_check(sim);
     if (sim->failure[0] == '\0' && !sim->stopped)
         oracle_check_ops(sim);
+    if (sim->failure[0] == '\0' && !sim->stopped)
+        trade_check(sim, run_until);
     if (sim->failure[0] == '\0' && !sim->stopped)
         damage_check(sim, run_until);
     if (sim->failure[0] == '\0' && !sim->stopped)

@@ -45,6 +45,48 @@ static void read_traders(struct sim *sim, uint32_t server, uint32_t target)
     op_call_later(sim, op, sim_between(sim, 0, 60));
 }
 
+static struct sim_op *op_of_group(struct sim *sim, uint32_t server, const uint32_t *group,
+                                  uint32_t method)
+{
+    uint32_t first = (uint32_t)sim_between(sim, 0, SIM_READ_PLAYERS - 1);
+    struct sim_op *op = op_new(sim, server, group[first], method);
+    const struct sim_server *asker = &sim->servers[server];
+
+    op->authority = asker->held[op->player].held ? BY_SESSION : BY_UNHELD;
+    memcpy(op->token, asker->held[op->player].token, sizeof op->token);
+    op->other_count = SIM_READ_PLAYERS - 1;
+    for (uint32_t i = 0; i < op->other_count; i++) {
+        uint32_t player = group[(first + 1 + i) % SIM_READ_PLAYERS];
+        op->others[i] = player;
+        op->other_authority[i] = asker->held[player].held ? BY_SESSION : BY_UNHELD;
+        memcpy(op->other_tokens[i], asker->held[player].token, sizeof op->other_tokens[i]);
+    }
+    return op;
+}
+
+void server_trade(struct sim *sim, uint32_t server, const uint32_t *group)
+{
+    struct sim_op *op =
+        op_of_group(sim, server, group, sim_chance(sim, 500) ? METHOD_SWAP : METHOD_EXECUTE);
+
+    if (op->method == METHOD_SWAP || sim_chance(sim, 300))
+        op->other_count = 1;
+    op_call(sim, op);
+}
+
+void server_read_group(struct sim *sim, uint32_t server, const uint32_t *group)
+{
+    op_call(sim, op_of_group(sim, server, group, METHOD_TRANSACTION_READ));
+}
+
+void server_give(struct sim *sim, uint32_t server, uint32_t player)
+{
+    struct sim_op *op = op_new(sim, server, player, METHOD_GRANT);
+
+    op->authority = BY_SYSTEM;
+    op_call(sim, op);
+}
+
 void server_transact(struct sim *sim, uint32_t server)
 {
     uint32_t player = choose_player(sim, server);

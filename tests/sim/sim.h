@@ -65,6 +65,7 @@ enum sim_kind {
     EV_COORD_TICK,  /*                                                         */
     EV_REPORT,      /* coordinator <- node                                     */
     EV_ASK,         /* router <- game server; number: op                       */
+    EV_READ_AGAIN,  /* router: the pause of a read is over; number: its place, from: its name */
     EV_WAKE,        /* router: the pause of a call is over; number: call       */
     EV_CALL_FAILED, /* router: an attempt ended without an answer; number: call */
     EV_ANSWER,      /* game server <- router; number: op                       */
@@ -106,7 +107,10 @@ enum sim_kind {
     X(txns_local) X(txns_opened) X(txns_committed) X(txns_refused) X(txns_conflicted)              \
     X(txns_sealed) X(txns_seals_late) X(txn_late_votes) X(txn_poisoned) X(txns_across_owners)      \
     X(txn_conflicts_told) X(txn_escrow_checks)                                                     \
-    X(txn_reads) X(txn_reads_held) X(txn_reads_again) X(txn_reads_of_trades)                         \
+    X(txn_reads) X(txn_reads_again) X(txn_reads_of_trades) X(txn_reads_busy)                       \
+    X(txn_reads_registered) X(txn_reads_drained) X(txn_reads_settled) X(txn_reads_paused)          \
+    X(reads_waited) X(reads_timed_out) X(reads_turned_away) X(writes_yielded) X(prepares_later)    \
+    X(trading_reads) X(trading_swaps)                                                              \
     X(audit_cuts) X(audit_cuts_carried) X(audit_cuts_awaited) X(audit_cuts_corrected) \
     X(receipts_local) X(receipts_asked) X(receipts_bound) X(receipts_rejected)                     \
     X(receipts_cancelled) X(receipts_paid) X(receipts_refused) X(receipts_put_off)                 \
@@ -138,7 +142,7 @@ struct sim_counts {
     SIM_REACH(SIM_FIELD)
     SIM_FAULTS(SIM_FIELD)
 #undef SIM_FIELD
-    uint64_t events;
+    uint64_t events, trading_busy;
 };
 
 /* ---- etcd ---- */
@@ -233,6 +237,7 @@ struct slot {
     bool checkpoint_open;
     bool flush_due, syncing;
     uint64_t commit_seen, applied_seen;
+    uint64_t applied_before, turned_away; /* Before the last step. */
     uint64_t truncated_seen;
     struct db_rows view;   /* What a snapshot is read from. */
     struct db_rows staged; /* What one is put together in. */
@@ -331,6 +336,8 @@ struct sim_reading {
     bool used;
     uint32_t op;
     uint64_t op_call, deadline_ms;
+    uint64_t number; /* Names it to the nodes. */
+    bool trading;    /* It began then (trade.c). */
     struct txn_read core;
     uint32_t players[SIM_READ_PLAYERS];
     uint64_t must_see[SIM_READ_PLAYERS]; /* Of each player's shard: acknowledged when it came. */
@@ -423,7 +430,7 @@ struct sim {
     uint64_t clock_ms;            /* Added to every wall clock. */
     struct sim_op *ops;
     uint32_t op_count, op_capacity;
-    uint64_t calls, sends;
+    uint64_t calls, sends, readings;
     uint64_t db_versions;
     struct shard_out out;
     struct oracle *oracle;
@@ -454,7 +461,8 @@ struct sim {
     bool doubled;   /* The entry that doubles an item is committed, and did so. */
     bool twins_met; /* ... and both came to one player since. */
     uint8_t doubled_uid[ITEM_UID_BYTES];
-    bool healing, quiet; /* quiet: game servers ask for nothing new. */
+    bool healing, quiet; /* quiet: game servers ask for nothing new, */
+    bool trading;        /* but trades (trade.c). */
     struct sim_counts counts;
     struct hash128 digest; /* Of every event. */
     uint32_t failed_shard;
@@ -541,6 +549,9 @@ void db_copy(struct db_rows *to, const struct db_rows *from);
 void db_put(struct db_rows *db, struct slice key, const struct blob *value);
 /* Place of the first row above `key`. */
 uint32_t db_place_after(const struct db_rows *db, struct slice key);
+#define SIM_READS_WAITING     16u /* At once in one shard. */
+#define SIM_WRITES_WAITING    48u
+#define SIM_READ_HOLD_MS      800u /* Networks are slow here. */
 #define SIM_FULL_TEXT         "the disk is full"
 #define SIM_APPLY_VERSION_MAX (APPLY_VERSION + 1u) /* Of the later program. */
 /* program.c: at a start; when the chosen one refuses what it finds; when it meets what it cannot
@@ -621,6 +632,8 @@ void router_call_drop(struct sim_call *call);
 void router_answer(struct sim *sim, const struct sim_call *call, Holdfast__V1__ErrorCode code,
                    struct slice body);
 void router_read(struct sim *sim, uint32_t router, const struct sim_event *event);
+/* Its pause is over. */
+void router_read_resume(struct sim *sim, uint32_t router, const struct sim_event *event);
 /* A part of a read has ended. */
 void router_read_take(struct sim *sim, const struct sim_call *call, Holdfast__V1__ErrorCode code,
                       struct slice body);
@@ -695,6 +708,8 @@ void oracle_forgets(struct sim *sim, uint32_t shard, struct slot *slot);
 /* ---- damage.c ---- */
 /* At the end of a run: in some of them an item is doubled, and must be contained in time. */
 void damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms));
+/* trade.c: a rush of trades, and reads among them. */
+void trade_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms));
 /* An entry that is committed after the damage. */
 void damage_look(struct sim *sim, uint32_t method, const struct outcome *outcome);
 /* After each entry. Once an item has met its twin, replicas may differ: one that has the row in
