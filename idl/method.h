@@ -121,7 +121,10 @@ enum method_route {
     X(147, FINISH_RESTORE,   v1, BackupService, FinishRestore, METHOD_SHARD_WRITE, ADMIN, 0, finish_restore) \
     X(156, LIST_PROCESSES,   v1, AdminService, ListProcesses, METHOD_ROUTER, ANY, 67, list_processes) \
     X(157, GET_LOAD,         v1, AdminService, GetLoad, METHOD_ROUTER, ANY, 158, get_load) \
-    X(158, GET_NODE_LOAD,    internal__v1, NodeService, GetNodeLoad, METHOD_NODE, NONE, 0, get_node_load)
+    X(158, GET_NODE_LOAD,    internal__v1, NodeService, GetNodeLoad, METHOD_NODE, NONE, 0, get_node_load) \
+    X(160, CHECK_PLAYER,     v1, AdminService, CheckPlayer, METHOD_READ, STAFF, 0, check_player) \
+    X(161, REPAIR_PLAYER,    v1, AdminService, RepairPlayer, METHOD_MUTATION, ADMIN, 0, repair_player) \
+    X(162, REPAIR_ROW,       v1, AdminService, RepairRow, METHOD_SHARD_WRITE, ADMIN, 0, repair_row)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, DebugService, Inject, METHOD_MUTATION, ADMIN, 0, inject)
@@ -132,7 +135,7 @@ enum method_route {
 
 #define METHOD_ENUM(number, enumerator, package, service, method, route, scopes, element, snake)   \
     METHOD_##enumerator = (number),
-enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 159 };
+enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 175 };
 #undef METHOD_ENUM
 
 struct method_info {

@@ -191,6 +191,14 @@
     OF_OPERATION(X) OF_KIND(X) \
     X(PERMISSION_DENIED, FINAL, "the authority's scope is neither admin nor moderation", "") \
     X(NOT_FOUND, FINAL, "the player is not quarantined", "")
+#define ERRORS_CHECK_PLAYER(X) OF_PLAYER_READ(X) OF_SCOPE(X)
+#define ERRORS_REPAIR_PLAYER(X) \
+    OF_OPERATION(X) OF_KIND(X) \
+    X(PERMISSION_DENIED, FINAL, "the authority's scope is not admin", "") \
+    X(NOT_FOUND, FINAL, "the player is not quarantined", "") \
+    X(INVALID_ARGUMENT, FINAL, "a named row can be read, is not there, or is not repaired in this way", "") \
+    X(QUARANTINED, FINAL, "other rows, which the repair needs, cannot be read either", "name those rows, too, under a new op_id")
+#define ERRORS_REPAIR_ROW(X) OF_WRITER(X)
 #define ERRORS_SET_POLICY(X) OF_WRITER(X) OF_CONFLICT(X)
 #define ERRORS_MOVE_SHARD(X) OF_WRITER(X) OF_CONFLICT(X)
 #define ERRORS_CHANGE_NODE(X) OF_WRITER(X) OF_CONFLICT(X)

@@ -33,6 +33,9 @@
     X(expires_ms,    "expires-ms",   "MS",       "60000",        "ledger reserve", "until it comes back") \
     X(to,            "to",           "PLAYER",   "",             "ledger post, shard move", "who gets it, else it is spent; the node") \
     X(made,          "made",         "LIST",     "",             "quarantine release", "surplus to be regarded as made: UID,gold=5") \
+    X(rows,          "rows",         "LIST",     "",             "quarantine repair", "keys of rows that cannot be read, with commas") \
+    X(sections,      "sections",     "LIST",     "",             "quarantine repair", "which the player had: NAME:SCHEMA, with commas") \
+    X(balances,      "balances",     "LIST",     "",             "quarantine repair", "that the ledger does not tell: gold=5, with commas") \
     X(player,        "player",       "PLAYER",   "",             "ledger export", "whose ledger") \
     X(ca_file,       "ca",           "FILE",     "",             "", "of the router's certificate, for https; also HOLDFAST_CA") \
     X(access,        "access",       "WHO",      "open",         "dev", "open (anybody may call) or keys (see holdfast key)") \
@@ -57,7 +60,8 @@
     X(once,    "once",    "top", "one page, of what happens within one interval") \
     X(yes,     "yes",     "admin", "do not ask") \
     X(force,   "force",   "admin", "although no node says that etcd is older than it knows") \
-    X(dry_run, "dry-run", "rebalance, admin", "tell what would be done, and do nothing") \
+    X(rebuild, "rebuild", "quarantine repair", "make the player's own row again from its other rows") \
+    X(dry_run, "dry-run", "rebalance, admin, quarantine repair", "tell what would be done, and do nothing") \
     X(shards,  "shards",  "status", "every shard, not only those with something wrong") \
     X(json,    "json",    "", "as --output json") \
     X(redact,  "redact",  "debug zip", "replace ids of players and operations by hashes")

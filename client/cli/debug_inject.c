@@ -5,13 +5,17 @@
 #include "client/cli/verb.h"
 #include "client/sdk/client.h"
 
-/* "gold=5", or an item's UID. */
+/* "gold=5", "spoil=p", or an item's UID. */
 static void add_damage(json_t *request, const char *what)
 {
     const char *equals = strchr(what, '=');
 
     if (equals == NULL) {
         json_object_set_new(request, "itemUid", json_string(what));
+        return;
+    }
+    if (strncmp(what, "spoil=", 6) == 0) {
+        json_object_set_new(request, "spoilTable", json_string(equals + 1));
         return;
     }
     json_object_set_new(request, "currency", json_stringn(what, (size_t)(equals - what)));
@@ -24,7 +28,7 @@ int debug_inject(const struct arguments *arguments)
     int code;
 
     if (arguments->word_count != 4 || strcmp(arguments->words[1], "inject") != 0) {
-        fprintf(stderr, "usage: holdfast debug inject PLAYER UID | CURRENCY=AMOUNT\n"
+        fprintf(stderr, "usage: holdfast debug inject PLAYER UID | CURRENCY=AMOUNT | spoil=TABLE\n"
                         "It damages the player's record on purpose, for tests.\n");
         return 2;
     }

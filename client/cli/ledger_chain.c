@@ -292,6 +292,12 @@ static bool order_check(struct chain_check *check, uint64_t seq)
     return true;
 }
 
+static bool is_lost(const json_t *entry)
+{
+    uint8_t kind;
+    return read_kind(entry, &kind) && kind == HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_LOST;
+}
+
 static void entry_check(struct chain_check *check, const json_t *entry)
 {
     uint8_t stored[CHAIN_HASH_BYTES];
@@ -322,7 +328,8 @@ static void entry_check(struct chain_check *check, const json_t *entry)
               "and from the entry before",
               check->player, seq);
     memcpy(check->hash, stored, sizeof stored);
-    check->hash_known = true;
+    /* The next one chains to what was lost, not to what stands in its place. */
+    check->hash_known = !is_lost(entry);
 }
 
 static void head_check(struct chain_check *check, const json_t *head)

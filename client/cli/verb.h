@@ -17,6 +17,9 @@ int verb_events(const struct arguments *arguments);
 int verb_reconcile(const struct arguments *arguments);
 int verb_swap(const struct arguments *arguments);
 int verb_quarantine(const struct arguments *arguments);
+/* Of verb_quarantine. */
+int quarantine_check(const struct arguments *arguments, const char *player);
+int quarantine_repair(const struct arguments *arguments, const char *player);
 int verb_backup(const struct arguments *arguments);
 int verb_restore(const struct arguments *arguments);
 int verb_orphans(const struct arguments *arguments);

@@ -114,9 +114,15 @@ int verb_quarantine(const struct arguments *arguments)
         return show(arguments, arguments->words[2]);
     if (arguments->word_count == 3 && strcmp(what, "release") == 0)
         return let_go(arguments, arguments->words[2]);
+    if (arguments->word_count == 3 && strcmp(what, "check") == 0)
+        return quarantine_check(arguments, arguments->words[2]);
+    if (arguments->word_count == 3 && strcmp(what, "repair") == 0)
+        return quarantine_repair(arguments, arguments->words[2]);
     fprintf(
         stderr,
-        "usage: holdfast quarantine list | show PLAYER\n"
+        "usage: holdfast quarantine list | show PLAYER | check PLAYER\n"
+        "       holdfast quarantine repair PLAYER --reason TEXT [--rows KEY,..] [--rebuild]\n"
+        "           [--sections NAME:SCHEMA,..] [--balances CURRENCY=AMOUNT,..] [--dry-run]\n"
         "       holdfast quarantine release PLAYER --reason TEXT [--made UID,CURRENCY=AMOUNT]\n");
     return 2;
 }

@@ -37,6 +37,8 @@ static const struct verb verbs[] = {
     { "reconcile", "[--follow]", "what a crash left half done, and how it ended", verb_reconcile },
     { "quarantine list", "", "players held back, and why", verb_quarantine },
     { "quarantine show", "PLAYER", "whether and why one is", verb_quarantine },
+    { "quarantine check", "PLAYER", "which of its rows cannot be read", verb_quarantine },
+    { "quarantine repair", "PLAYER --reason TEXT [--rows KEYS] [--rebuild]", "those rows; see its runbook", verb_quarantine },
     { "quarantine release", "PLAYER --reason TEXT [--made GOODS]", "let it go on", verb_quarantine },
     { "backup", "DIR", "all players as of one moment, into a directory", verb_backup },
     { "backup verify", "DIR", "check every byte of it; needs no cluster", verb_backup },

@@ -414,7 +414,7 @@ static void step_committed(struct step *step)
     if (identified && outcome->version > 0 && step->player.created_at_ms == 0)
         step->player.created_at_ms = step->entry->owner_ms;
     if (step->context.player != NULL && (identified || step->context.player_changed) &&
-        !step->unreadable && !(step->asks && outcome->version == 0))
+        !step->context.unreadable && !(step->asks && outcome->version == 0))
         player_store(step);
     if (pending) {
         outcome->kind = OUTCOME_PENDING;
@@ -434,6 +434,8 @@ static void step_committed(struct step *step)
 /* A transaction across shards holds the player: nobody else writes what it was promised. */
 static err check_free(struct step *step)
 {
+    if (step->op.method == METHOD_REPAIR_PLAYER)
+        return ERR_OK; /* Of what it was promised there may be nothing left. */
     if (step->player.txn.seq == 0 || step->op.id.text.size == 0)
         return ERR_OK;
     return txn_refuse_held(&step->applier->arena, &step->refusal,
@@ -554,7 +556,8 @@ static bool refuse_held_back(struct step *step)
     struct arena *arena = &step->applier->arena;
 
     if (step->method->route != METHOD_MUTATION || step->op.method == METHOD_RESOLVE_OPERATION ||
-        step->op.method == METHOD_RELEASE_QUARANTINE || step->context.player == NULL)
+        step->op.method == METHOD_RELEASE_QUARANTINE || step->op.method == METHOD_REPAIR_PLAYER ||
+        step->context.player == NULL)
         return false;
     look_for_debts(step);
     const struct quarantined *held =

@@ -7,43 +7,49 @@
 
 #define CHANNEL_REF_BYTES 12u
 
-/* PRESENT with *ret NULL: the row cannot be read. */
-static enum state_found find(struct state *state, struct arena *arena, const struct row_key *key,
-                             struct need *need, const ProtobufCMessageDescriptor *type,
-                             ProtobufCMessage **ret)
+/* PRESENT: *ret_value is borrowed. */
+static enum state_found find(struct state *state, const struct row_key *key, struct need *need,
+                             struct slice *ret_value)
 {
-    struct slice value;
-    enum state_found found = state_find(state, row_key_slice(key), &value);
+    enum state_found found = state_find(state, row_key_slice(key), ret_value);
 
     if (found == STATE_MISSING && need != NULL)
         need_add_key(need, row_key_slice(key));
-    if (found == STATE_PRESENT)
-        *ret = arena_unpack(arena, type, value);
     return found;
 }
 
-/* The message's memory begins with its base, so a pointer to it is one to the message. */
-#define FIND(name)                                                                                 \
-    ProtobufCMessage *message = NULL;                                                              \
-    enum state_found found =                                                                       \
-        find(state, arena, &key, need, &holdfast__internal__v1__##name##__descriptor, &message);   \
-    *ret = (void *)message;                                                                        \
-    return found
+Holdfast__Internal__V1__ChannelOutRow *channel_out_decode(struct arena *arena, struct slice value)
+{
+    return (void *)arena_unpack(arena, &holdfast__internal__v1__channel_out_row__descriptor, value);
+}
+
+Holdfast__Internal__V1__ChannelInRow *channel_in_decode(struct arena *arena, struct slice value)
+{
+    return (void *)arena_unpack(arena, &holdfast__internal__v1__channel_in_row__descriptor, value);
+}
 
 enum state_found channel_out_find(struct state *state, struct arena *arena, uint32_t destination,
                                   struct need *need, Holdfast__Internal__V1__ChannelOutRow **ret)
 {
     struct row_key key;
+    struct slice value;
+
     row_key_channel(&key, true, destination);
-    FIND(channel_out_row);
+    enum state_found found = find(state, &key, need, &value);
+    *ret = found == STATE_PRESENT ? channel_out_decode(arena, value) : NULL;
+    return found;
 }
 
 enum state_found channel_in_find(struct state *state, struct arena *arena, uint32_t source,
                                  struct need *need, Holdfast__Internal__V1__ChannelInRow **ret)
 {
     struct row_key key;
+    struct slice value;
+
     row_key_channel(&key, false, source);
-    FIND(channel_in_row);
+    enum state_found found = find(state, &key, need, &value);
+    *ret = found == STATE_PRESENT ? channel_in_decode(arena, value) : NULL;
+    return found;
 }
 
 /* What is relied on when it is settled. */
@@ -76,6 +82,23 @@ static bool outbox_row_is_sound(const Holdfast__Internal__V1__OutboxRow *row, ui
     return player_id_check(slice_from_text(row->player_id)) == ERR_OK && operation_is_sound(row);
 }
 
+Holdfast__Internal__V1__OutboxRow *outbox_decode(struct arena *arena, struct slice value,
+                                                 uint64_t seq)
+{
+    Holdfast__Internal__V1__OutboxRow *row =
+        (void *)arena_unpack(arena, &holdfast__internal__v1__outbox_row__descriptor, value);
+
+    return row != NULL && outbox_row_is_sound(row, seq) ? row : NULL;
+}
+
+Holdfast__Internal__V1__InboxRow *inbox_decode(struct arena *arena, struct slice value)
+{
+    Holdfast__Internal__V1__InboxRow *row =
+        (void *)arena_unpack(arena, &holdfast__internal__v1__inbox_row__descriptor, value);
+
+    return row != NULL && row->result != NULL ? row : NULL;
+}
+
 enum state_found outbox_find(struct state *state, struct arena *arena, uint32_t destination,
                              uint64_t seq, struct need *need,
                              Holdfast__Internal__V1__OutboxRow **ret)
@@ -83,15 +106,9 @@ enum state_found outbox_find(struct state *state, struct arena *arena, uint32_t 
     struct row_key key;
     struct slice value;
 
-    *ret = NULL;
     row_key_outbox(&key, destination, seq);
-    enum state_found found = state_find(state, row_key_slice(&key), &value);
-    if (found == STATE_MISSING && need != NULL)
-        need_add_key(need, row_key_slice(&key));
-    if (found == STATE_PRESENT)
-        *ret = (void *)arena_unpack(arena, &holdfast__internal__v1__outbox_row__descriptor, value);
-    if (*ret != NULL && !outbox_row_is_sound(*ret, seq))
-        *ret = NULL;
+    enum state_found found = find(state, &key, need, &value);
+    *ret = found == STATE_PRESENT ? outbox_decode(arena, value, seq) : NULL;
     return found;
 }
 
@@ -102,24 +119,18 @@ enum state_found outbox_look(struct state *state, uint32_t destination, uint64_t
     struct slice value;
 
     row_key_outbox(&key, destination, seq);
-    enum state_found found = state_find(state, row_key_slice(&key), &value);
-    if (found == STATE_MISSING && need != NULL)
-        need_add_key(need, row_key_slice(&key));
-    return found;
+    return find(state, &key, need, &value);
 }
 
 enum state_found inbox_find(struct state *state, struct arena *arena, uint32_t source, uint64_t seq,
                             struct need *need, Holdfast__Internal__V1__InboxRow **ret)
 {
-    ProtobufCMessage *message = NULL;
     struct row_key key;
+    struct slice value;
 
     row_key_inbox(&key, source, seq);
-    enum state_found found =
-        find(state, arena, &key, need, &holdfast__internal__v1__inbox_row__descriptor, &message);
-    *ret = (Holdfast__Internal__V1__InboxRow *)message;
-    if (*ret != NULL && (*ret)->result == NULL)
-        *ret = NULL;
+    enum state_found found = find(state, &key, need, &value);
+    *ret = found == STATE_PRESENT ? inbox_decode(arena, value) : NULL;
     return found;
 }
 

@@ -44,6 +44,14 @@ enum state_found outbox_look(struct state *state, uint32_t destination, uint64_t
 enum state_found inbox_find(struct state *state, struct arena *arena, uint32_t source, uint64_t seq,
                             struct need *need, Holdfast__Internal__V1__InboxRow **ret);
 
+/* A row's value, in the arena. NULL: it cannot be read. */
+Holdfast__Internal__V1__ChannelOutRow *channel_out_decode(struct arena *arena, struct slice value);
+Holdfast__Internal__V1__ChannelInRow *channel_in_decode(struct arena *arena, struct slice value);
+Holdfast__Internal__V1__OutboxRow *outbox_decode(struct arena *arena, struct slice value,
+                                                 uint64_t seq);
+Holdfast__Internal__V1__InboxRow *inbox_decode(struct arena *arena, struct slice value);
+#define INBOX_DAMAGE "a decision in the inbox cannot be read"
+
 /* For operators: which channel it is whose row cannot be read. ERR_CONFLICT. */
 err channel_damaged(struct apply_context *context, bool outgoing, uint32_t shard);
 

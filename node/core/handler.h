@@ -116,7 +116,7 @@ struct apply_context {
     uint32_t version;      /* The apply version in force: see APPLY_VERSION in apply.h. */
     struct player *player; /* Loaded for entity methods; written back by the core. */
     bool unreadable;       /* The player's row cannot be read: `player` is as if it had none, and is
-                            * not written back. */
+                            * not written back, unless a handler makes it again and says so. */
     struct refusal *refusal;
     struct slice authority_text; /* "session:<server>", "system:payments": for the ledger. */
     bool pending;                /* Set: not decided yet (a steal in its grace period, a transfer

@@ -1,11 +1,14 @@
 #include "node/core/ledger.h"
 
+#include <string.h>
+
 #include "node/core/arena_proto.h"
 #include "node/core/sha256.h"
 #include "runtime/base/check.h"
 
 #define LEDGER_VERSION          1u
 #define LEDGER_VERSION_EXTENDED 2u
+#define HEAD_BITS               48u /* No ledger is that long. */
 #define GENESIS_TEXT            "holdfast.ledger.1:"
 
 void ledger_hash(const uint8_t previous[LEDGER_HASH_BYTES], struct slice bytes,
@@ -139,6 +142,88 @@ err ledger_row_find(struct state *state, struct slice entity, uint64_t seq, stru
     return found == STATE_MISSING ? ERR_NEED : found == STATE_ABSENT ? ERR_CORRUPT : ERR_OK;
 }
 
+/* PRESENT; ABSENT; MISSING, and noted. */
+static enum state_found entry_look(struct state *state, struct slice entity, uint64_t seq,
+                                   struct need *need)
+{
+    struct row_key key;
+    struct slice row;
+
+    row_key_ledger(&key, entity, seq);
+    enum state_found found = state_find(state, row_key_slice(&key), &row);
+    if (found == STATE_MISSING)
+        need_add_key(need, row_key_slice(&key));
+    return found;
+}
+
+err ledger_head_find(struct state *state, struct slice entity, struct need *need, uint64_t *ret_seq)
+{
+    uint64_t stands = 0, beyond = 1; /* Entry `stands` is there, or 0; `beyond` is not. */
+    bool missing = false;
+
+    for (uint32_t i = 0; i < HEAD_BITS; i++) { /* All at once: one turn instead of many. */
+        enum state_found found = entry_look(state, entity, 1ull << i, need);
+        missing |= found == STATE_MISSING;
+        if (found != STATE_PRESENT)
+            continue;
+        stands = 1ull << i;
+        beyond = stands << 1;
+    }
+    if (missing)
+        return ERR_NEED;
+    while (beyond - stands > 1) {
+        uint64_t middle = stands + (beyond - stands) / 2;
+        enum state_found found = entry_look(state, entity, middle, need);
+        if (found == STATE_MISSING)
+            return ERR_NEED;
+        if (found == STATE_PRESENT)
+            stands = middle;
+        else
+            beyond = middle;
+    }
+    *ret_seq = stands;
+    return ERR_OK;
+}
+
+err ledger_hash_find(struct state *state, struct slice entity, uint64_t seq, struct need *need,
+                     uint8_t ret_hash[LEDGER_HASH_BYTES])
+{
+    struct slice row;
+
+    if (seq == 0) {
+        ledger_genesis(entity, ret_hash);
+        return ERR_OK;
+    }
+    err e = ledger_row_find(state, entity, seq, need, &row);
+    if (e == ERR_OK && row.size < LEDGER_HASH_BYTES)
+        e = ERR_CORRUPT;
+    if (e == ERR_OK)
+        memcpy(ret_hash, row.data + row.size - LEDGER_HASH_BYTES, LEDGER_HASH_BYTES);
+    return e;
+}
+
+void ledger_lose(struct apply_context *context, uint64_t seq,
+                 const uint8_t previous[LEDGER_HASH_BYTES], struct slice reason)
+{
+    const struct ledger_entry lost = {
+        .kind = HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_LOST,
+        .reason = reason,
+    };
+    struct player at = { .ledger_seq = seq };
+    struct apply_context place = *context;
+    struct buf *row = context->scratch;
+    uint8_t hash[LEDGER_HASH_BYTES];
+    struct row_key key;
+
+    place.player = &at;
+    buf_clear(row);
+    put_entry(&place, &lost, row);
+    ledger_hash(previous, buf_slice(row), hash);
+    buf_append(row, hash, LEDGER_HASH_BYTES);
+    row_key_ledger(&key, context->op->entity, seq);
+    state_put(context->state, row_key_slice(&key), buf_slice(row));
+}
+
 err ledger_row_peek(struct slice row, Holdfast__V1__LedgerKind *ret_kind, uint64_t *ret_at_ms)
 {
     struct reader reader = reader_from(row);
@@ -148,6 +233,15 @@ err ledger_row_peek(struct slice row, Holdfast__V1__LedgerKind *ret_kind, uint64
     *ret_kind = (Holdfast__V1__LedgerKind)read_u8(&reader);
     *ret_at_ms = read_u64(&reader);
     return reader.bad ? ERR_CORRUPT : ERR_OK;
+}
+
+bool ledger_row_is_lost(struct slice row)
+{
+    Holdfast__V1__LedgerKind kind;
+    uint64_t at_ms;
+
+    return ledger_row_peek(row, &kind, &at_ms) == ERR_OK &&
+           (int)kind == HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_LOST;
 }
 
 static char *read_text(struct reader *reader, struct arena *arena)

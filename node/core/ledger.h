@@ -44,6 +44,19 @@ void ledger_append(struct apply_context *context, const struct ledger_entry *ent
 NODISCARD err ledger_row_find(struct state *state, struct slice entity, uint64_t seq,
                               struct need *need, struct slice *ret_row);
 
+/* The seq of an entity's newest entry, from the rows alone: ledgers have no gaps. 0: there is none.
+ * ERR_NEED. */
+NODISCARD err ledger_head_find(struct state *state, struct slice entity, struct need *need,
+                               uint64_t *ret_seq);
+/* What entry `seq` ends with, or what stands before the first one. ERR_NEED; ERR_CORRUPT: the entry
+ * is too short, or there is none. */
+NODISCARD err ledger_hash_find(struct state *state, struct slice entity, uint64_t seq,
+                               struct need *need, uint8_t ret_hash[LEDGER_HASH_BYTES]);
+/* Puts an entry of kind LOST in the place of one of context->player's that cannot be read. It
+ * chains to the one before it, which ends with `previous`. */
+void ledger_lose(struct apply_context *context, uint64_t seq,
+                 const uint8_t previous[LEDGER_HASH_BYTES], struct slice reason);
+
 /* A stored row as the API tells it, in the arena; player ids and the like point into `row`.
  * ERR_CORRUPT: malformed. */
 NODISCARD err ledger_row_decode(struct slice row, struct arena *arena,
@@ -52,6 +65,9 @@ NODISCARD err ledger_row_decode(struct slice row, struct arena *arena,
 /* The kind and the time of a stored row, without the rest. ERR_CORRUPT: too short for them. */
 NODISCARD err ledger_row_peek(struct slice row, Holdfast__V1__LedgerKind *ret_kind,
                               uint64_t *ret_at_ms);
+
+/* Stands in the place of an entry that could not be read: the next one chains to what was there. */
+bool ledger_row_is_lost(struct slice row);
 
 /* What a stored row says of amounts and items, told one by one; nothing is copied. */
 struct ledger_visitor {

@@ -8,6 +8,15 @@
 
 #define MAILBOX_VERSION 1u
 
+err mailbox_row_decode(struct slice row, uint32_t *ret_count)
+{
+    struct reader reader = reader_from(row);
+
+    bool known = read_u8(&reader) == MAILBOX_VERSION;
+    *ret_count = read_u32(&reader);
+    return known && reader_finish(&reader) == ERR_OK ? ERR_OK : ERR_CORRUPT;
+}
+
 err mailbox_count(struct state *state, struct slice entity, struct need *need, uint32_t *ret_count)
 {
     struct row_key key;
@@ -21,14 +30,8 @@ err mailbox_count(struct state *state, struct slice entity, struct need *need, u
         return ERR_NEED;
     case STATE_ABSENT:
         break;
-    case STATE_PRESENT: {
-        struct reader reader = reader_from(value);
-        bool known = read_u8(&reader) == MAILBOX_VERSION;
-        *ret_count = read_u32(&reader);
-        if (!known || reader_finish(&reader) != ERR_OK)
-            return ERR_CORRUPT;
-        break;
-    }
+    case STATE_PRESENT:
+        return mailbox_row_decode(value, ret_count);
     }
     return ERR_OK;
 }
@@ -42,7 +45,7 @@ static err count_find(struct apply_context *context, struct slice entity, uint32
     return e == ERR_CORRUPT ? apply_damaged(context, entity, MAILBOX_DAMAGE) : e;
 }
 
-static void count_store(struct apply_context *context, struct slice entity, uint32_t count)
+void mailbox_count_store(struct apply_context *context, struct slice entity, uint32_t count)
 {
     struct row_key key;
 
@@ -83,7 +86,7 @@ err mailbox_put(struct apply_context *context, struct slice entity, Holdfast__V1
     item_uid_print(id, mail->mail_id);
     row_key_mail(&key, entity, id);
     state_put(context->state, row_key_slice(&key), arena_pack(context->arena, &mail->base));
-    count_store(context, entity, count + 1);
+    mailbox_count_store(context, entity, count + 1);
     return ERR_OK;
 }
 
@@ -117,7 +120,7 @@ err mailbox_take(struct apply_context *context, struct slice entity, const char 
     if (count == 0)
         return apply_damaged(context, entity, MAILBOX_DAMAGE);
     state_delete(context->state, row_key_slice(&key));
-    count_store(context, entity, count - 1);
+    mailbox_count_store(context, entity, count - 1);
     return ERR_OK;
 }
 

@@ -28,6 +28,10 @@ NODISCARD err mailbox_take(struct apply_context *context, struct slice entity, c
 /* ERR_NEED; ERR_CORRUPT: the mailbox's own row cannot be read. */
 NODISCARD err mailbox_count(struct state *state, struct slice entity, struct need *need,
                             uint32_t *ret_count);
+/* A mailbox's own row. ERR_CORRUPT. */
+NODISCARD err mailbox_row_decode(struct slice row, uint32_t *ret_count);
+/* In the open transaction; 0: the row goes. */
+void mailbox_count_store(struct apply_context *context, struct slice entity, uint32_t count);
 #define MAIL_DAMAGE    "a piece of mail cannot be read"
 #define MAILBOX_DAMAGE "the count of the player's mail cannot be read"
 /* A row's value, in the arena. NULL: it cannot be read. */

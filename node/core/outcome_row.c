@@ -190,5 +190,9 @@ Holdfast__V1__OperationStatus *outcome_row_status(const struct outcome_row *row,
     if (row->state == OUTCOME_ROW_REFUSED)
         status->refusal = (Holdfast__V1__ErrorDetail *)arena_unpack(
             arena, &holdfast__v1__error_detail__descriptor, row->body);
+    /* Lost with a damaged row (row_repair.h): it is never applied again. */
+    if (status->refusal != NULL &&
+        status->refusal->code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OPERATION_EXPIRED)
+        status->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_EXPIRED;
     return status;
 }

@@ -61,6 +61,12 @@ err receipt_entity_check(struct arena *arena, struct refusal *refusal, struct sl
 
 /* ---- the row ---- */
 
+receipt_row *receipt_decode(struct arena *arena, struct slice value)
+{
+    return (receipt_row *)arena_unpack(arena, &holdfast__internal__v1__receipt_row__descriptor,
+                                       value);
+}
+
 /* PRESENT with *ret_row NULL: the row cannot be read. */
 static enum state_found row_find(struct state *state, struct arena *arena, struct slice receipt,
                                  struct need *need, receipt_row **ret_row)
@@ -73,8 +79,7 @@ static enum state_found row_find(struct state *state, struct arena *arena, struc
     if (found == STATE_MISSING)
         need_add_key(need, row_key_slice(&key));
     if (found == STATE_PRESENT)
-        *ret_row = (receipt_row *)arena_unpack(
-            arena, &holdfast__internal__v1__receipt_row__descriptor, value);
+        *ret_row = receipt_decode(arena, value);
     return found;
 }
 

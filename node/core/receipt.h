@@ -55,6 +55,9 @@ bool receipt_is_sound(const Holdfast__Internal__V1__ChannelCredit *credit, uint3
 
 #define RECEIPT_DAMAGE "a receipt's row cannot be read"
 
+/* A row's value, in the arena. NULL: it cannot be read. */
+Holdfast__Internal__V1__ReceiptRow *receipt_decode(struct arena *arena, struct slice value);
+
 /* Whose it is: BOUND, ABORTED (sealed, nobody's) or UNKNOWN. ERR_NEED; ERR_CORRUPT: RECEIPT_DAMAGE.
  */
 NODISCARD err receipt_status(struct state *state, struct arena *arena, struct need *need,

@@ -244,6 +244,35 @@ err timer_row_decode(struct slice key, struct slice value, struct timer_row *ret
     return ERR_OK;
 }
 
+void reservation_row_encode(uint64_t expires_at_ms, struct buf *out)
+{
+    buf_put_u8(out, ROW_VERSION);
+    buf_put_u64(out, expires_at_ms);
+}
+
+err reservation_row_decode(struct slice row, uint64_t *ret_expires_at_ms)
+{
+    struct reader reader = reader_from(row);
+
+    if (read_u8(&reader) != ROW_VERSION)
+        return ERR_CORRUPT;
+    *ret_expires_at_ms = read_u64(&reader);
+    return reader_finish(&reader) == ERR_OK ? ERR_OK : ERR_CORRUPT;
+}
+
+void reversal_row_encode(uint64_t undone_by, struct buf *out)
+{
+    buf_put_u64(out, undone_by);
+}
+
+err reversal_row_decode(struct slice row, uint64_t *ret_undone_by)
+{
+    struct reader reader = reader_from(row);
+
+    *ret_undone_by = read_u64(&reader);
+    return reader_finish(&reader) == ERR_OK ? ERR_OK : ERR_CORRUPT;
+}
+
 void item_uid_make(uint32_t shard, uint64_t epoch, uint64_t counter, uint32_t place,
                    uint8_t ret_uid[ITEM_UID_BYTES])
 {

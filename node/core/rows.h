@@ -59,6 +59,7 @@ struct timer_row {
     uint64_t fence;           /* Of a session. */
     uint64_t reservation_seq; /* 0: it is a session's. */
 };
+#define TIMER_DAMAGE "a timer's row cannot be read"
 void timer_row_encode(uint64_t fence, struct buf *out);
 NODISCARD err timer_row_decode(struct slice key, struct slice value, struct timer_row *ret_timer);
 
@@ -89,6 +90,16 @@ struct history_row {
 void history_row_encode(const struct history_row *history, struct buf *out);
 NODISCARD err history_row_decode(struct slice key, struct slice value,
                                  struct history_row *ret_history);
+
+/* An open reservation: when it comes back by itself. */
+#define RESERVATION_DAMAGE "a reservation of the player cannot be read"
+void reservation_row_encode(uint64_t expires_at_ms, struct buf *out);
+NODISCARD err reservation_row_decode(struct slice row, uint64_t *ret_expires_at_ms);
+
+/* Which entry of the ledger undid or closed another one. */
+#define REVERSAL_DAMAGE "what undid an entry of the ledger cannot be read"
+void reversal_row_encode(uint64_t undone_by, struct buf *out);
+NODISCARD err reversal_row_decode(struct slice row, uint64_t *ret_undone_by);
 
 void item_uid_make(uint32_t shard, uint64_t epoch, uint64_t counter, uint32_t place,
                    uint8_t ret_uid[ITEM_UID_BYTES]);

@@ -21,4 +21,9 @@ bool timers_first(struct state *state, struct damage *damage, struct timer_row *
 uint32_t timers_forget(struct apply_context *context, struct slice entity,
                        const struct timer_row *like);
 
+/* Deletes all timers of an entity, due or not, those that cannot be read with them. */
+void timers_drop(struct apply_context *context, struct slice entity);
+/* Sets the timers of context->player's session and of its reservations. ERR_NEED. */
+NODISCARD err timers_renew(struct apply_context *context);
+
 #endif

@@ -683,3 +683,61 @@ err txn_seal(struct apply_context *context, struct slice ref)
     effect->several = true;
     return ERR_OK;
 }
+
+/* ---- REPAIR ---- */
+
+/* *ret_held: an intent of the transaction still holds a player of this shard. ERR_NEED. */
+static err look_for_held(struct decision *d, bool *ret_held)
+{
+    struct apply_context *context = d->context;
+    err result = ERR_OK;
+
+    *ret_held = false;
+    for (size_t i = 0; i < d->row->n_parts; i++) {
+        struct slice entity = entity_of_player(context->arena, d->row->parts[i]->player_id);
+        txn_intent *intent = NULL;
+        enum state_found found =
+            intent_find(context->state, context->arena, entity, context->need, &intent);
+        if (found == STATE_MISSING)
+            result = ERR_NEED;
+        *ret_held |= found == STATE_PRESENT &&
+                     (intent == NULL || txn_ref_equal(txn_ref_of(intent->txn), d->ref));
+    }
+    return result;
+}
+
+err txn_finish_owed(struct apply_context *context, struct txn_ref ref, bool *ret_finished)
+{
+    const char *player = arena_text(context->arena, player_id(context->player));
+    struct decision d = { .context = context, .ref = ref };
+
+    *ret_finished = false;
+    if (ref.home != context->shard)
+        return ERR_OK; /* FINISH comes again. */
+    err e = load(&d);
+    if (e == ERR_NEED)
+        return e;
+    if (e != ERR_OK || d.row->state == STATE(OPEN) || part_of(d.row, player) == NULL)
+        return ERR_OK;
+    d.commit = d.row->state == STATE(PREPARED);
+    if (d.commit && !can_commit(d.row))
+        return apply_damaged(context, context->op->entity, TXN_DAMAGE);
+    e = txn_intent_finish(context, ref, d.commit, give_of(context->arena, d.row, player, d.commit));
+    if (e == ERR_OK)
+        e = look_for_held(&d, &d.owed);
+    if (e != ERR_OK)
+        return e == ERR_NOT_FOUND ? ERR_OK : e;
+    *ret_finished = true;
+    row_keep(&d);
+    return ERR_OK;
+}
+
+err txn_give_back(struct apply_context *context, struct txn_ref ref)
+{
+    const char *player = arena_text(context->arena, player_id(context->player));
+    const txn_row unknown = HOLDFAST__INTERNAL__V1__TXN_ROW__INIT;
+
+    err e =
+        txn_intent_finish(context, ref, false, give_of(context->arena, &unknown, player, false));
+    return e == ERR_NOT_FOUND ? ERR_OK : e;
+}

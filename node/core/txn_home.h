@@ -34,4 +34,12 @@ NODISCARD err txn_vote(struct apply_context *context, const Holdfast__Internal__
  */
 NODISCARD err txn_seal(struct apply_context *context, struct slice ref);
 
+/* A player of this shard who could not be finished when its transaction was decided, and now can
+ * be: context->player, held by `ref`. *ret_finished false: it is not decided yet, or another shard
+ * says. ERR_NEED; ERR_CONFLICT: QUARANTINED, a row of the player still cannot be read. */
+NODISCARD err txn_finish_owed(struct apply_context *context, struct txn_ref ref,
+                              bool *ret_finished);
+/* Gives context->player back what a lost transaction of `ref` holds of it. As above. */
+NODISCARD err txn_give_back(struct apply_context *context, struct txn_ref ref);
+
 #endif

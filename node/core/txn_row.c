@@ -5,18 +5,14 @@
 #include "node/core/rows.h"
 #include "node/core/text_rule.h"
 
-/* PRESENT with *ret NULL: the row cannot be read. */
-static enum state_found find(struct state *state, struct arena *arena, const struct row_key *key,
-                             struct need *need, const ProtobufCMessageDescriptor *type,
-                             ProtobufCMessage **ret)
+/* PRESENT: *ret_value is borrowed. */
+static enum state_found find(struct state *state, const struct row_key *key, struct need *need,
+                             struct slice *ret_value)
 {
-    struct slice value;
-    enum state_found found = state_find(state, row_key_slice(key), &value);
+    enum state_found found = state_find(state, row_key_slice(key), ret_value);
 
     if (found == STATE_MISSING && need != NULL)
         need_add_key(need, row_key_slice(key));
-    if (found == STATE_PRESENT)
-        *ret = arena_unpack(arena, type, value);
     return found;
 }
 
@@ -82,33 +78,43 @@ static bool txn_row_is_sound(const Holdfast__Internal__V1__TxnRow *row)
     return true;
 }
 
+Holdfast__Internal__V1__TxnIntent *intent_decode(struct arena *arena, struct slice value)
+{
+    Holdfast__Internal__V1__TxnIntent *intent =
+        (void *)arena_unpack(arena, &holdfast__internal__v1__txn_intent__descriptor, value);
+
+    return intent != NULL && intent_is_sound(intent) ? intent : NULL;
+}
+
+Holdfast__Internal__V1__TxnRow *txn_decode(struct arena *arena, struct slice value)
+{
+    Holdfast__Internal__V1__TxnRow *row =
+        (void *)arena_unpack(arena, &holdfast__internal__v1__txn_row__descriptor, value);
+
+    return row != NULL && txn_row_is_sound(row) ? row : NULL;
+}
+
 enum state_found intent_find(struct state *state, struct arena *arena, struct slice entity,
                              struct need *need, Holdfast__Internal__V1__TxnIntent **ret)
 {
-    ProtobufCMessage *message = NULL;
     struct row_key key;
+    struct slice value;
 
     row_key_intent(&key, entity);
-    enum state_found found =
-        find(state, arena, &key, need, &holdfast__internal__v1__txn_intent__descriptor, &message);
-    *ret = (Holdfast__Internal__V1__TxnIntent *)message;
-    if (*ret != NULL && !intent_is_sound(*ret))
-        *ret = NULL;
+    enum state_found found = find(state, &key, need, &value);
+    *ret = found == STATE_PRESENT ? intent_decode(arena, value) : NULL;
     return found;
 }
 
 enum state_found txn_find(struct state *state, struct arena *arena, struct txn_ref ref,
                           struct need *need, Holdfast__Internal__V1__TxnRow **ret)
 {
-    ProtobufCMessage *message = NULL;
     struct row_key key;
+    struct slice value;
 
     row_key_txn(&key, ref.destination, ref.seq);
-    enum state_found found =
-        find(state, arena, &key, need, &holdfast__internal__v1__txn_row__descriptor, &message);
-    *ret = (Holdfast__Internal__V1__TxnRow *)message;
-    if (*ret != NULL && !txn_row_is_sound(*ret))
-        *ret = NULL;
+    enum state_found found = find(state, &key, need, &value);
+    *ret = found == STATE_PRESENT ? txn_decode(arena, value) : NULL;
     return found;
 }
 

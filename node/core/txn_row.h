@@ -19,6 +19,10 @@ enum state_found intent_find(struct state *state, struct arena *arena, struct sl
 enum state_found txn_find(struct state *state, struct arena *arena, struct txn_ref ref,
                           struct need *need, Holdfast__Internal__V1__TxnRow **ret);
 
+/* A row's value, in the arena. NULL: it cannot be read. */
+Holdfast__Internal__V1__TxnIntent *intent_decode(struct arena *arena, struct slice value);
+Holdfast__Internal__V1__TxnRow *txn_decode(struct arena *arena, struct slice value);
+
 /* In the open transaction of the state. */
 void intent_store(struct apply_context *context, struct slice entity,
                   const Holdfast__Internal__V1__TxnIntent *row);

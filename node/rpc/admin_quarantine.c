@@ -7,10 +7,12 @@
 #include "node/core/profile.h"
 #include "node/core/refusal.h"
 #include "node/core/text_rule.h"
+#include "node/core/timers.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/wallet.h"
 
-#define REASON_MAX 64u
+#define REASON_MAX     64u
+#define TIMERS_VERSION 2u /* Of apply: a release sets the timers that damage had dropped. */
 
 typedef Holdfast__V1__ReleaseQuarantineRequest release_request;
 
@@ -140,6 +142,11 @@ static err admin_release_handle(struct apply_context *context, const ProtobufCMe
                       "the player is not quarantined");
     if (context->unreadable)
         return apply_damaged(context, context->op->entity, PLAYER_DAMAGE);
+    if (context->version >= TIMERS_VERSION) {
+        err e = timers_renew(context);
+        if (e != ERR_OK)
+            return e;
+    }
     response->was_for = arena_text(context->arena, slice_from_text(held->reason));
     meta_release(context->meta, held);
     regard_as_made(context, (const release_request *)message);

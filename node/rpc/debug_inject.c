@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "holdfast/debug/v1/debug.pb-c.h"
 #include "idl/method.h"
 #include "node/core/goods.h"
@@ -7,7 +9,8 @@
 #include "runtime/base/check.h"
 
 /* Damage on purpose, the same on all replicas: what a fault of a program could do. */
-#define ITEM_KIND "injected"
+#define ITEM_KIND     "injected"
+#define SPOILT_TABLES "phl"
 
 typedef Holdfast__Debug__V1__InjectRequest inject_request;
 
@@ -24,6 +27,10 @@ static err debug_inject_check(struct check_context *context, ProtobufCMessage *m
     if (currency.size > 0 && policy_find_currency(&context->meta->policy, currency) == NULL)
         return refuse_invalid(context->arena, context->refusal, "currency",
                               "a currency of the policy", text_shorten(context->arena, currency));
+    if (request->spoil_table[0] != 0 &&
+        (strchr(SPOILT_TABLES, request->spoil_table[0]) == NULL || request->spoil_table[1] != 0))
+        return refuse_invalid(context->arena, context->refusal, "spoil_table", "p, h or l",
+                              text_shorten(context->arena, slice_from_text(request->spoil_table)));
     if (request->amount < 0 || request->amount > AMOUNT_MAX / 2)
         return refuse_invalid(context->arena, context->refusal, "amount", "0 to 4503599627370495",
                               "");
@@ -46,6 +53,21 @@ static void put_item(struct apply_context *context, const char *uid)
     (void)!goods_put_items(context, 1, &message, UINT64_MAX, &row);
 }
 
+static void spoil(struct apply_context *context, char table)
+{
+    struct slice entity = context->op->entity;
+    struct row_key key;
+
+    row_key_player(&key, entity);
+    if (table == TABLE_MAILBOX)
+        row_key_mailbox(&key, entity);
+    if (table == TABLE_LEDGER)
+        row_key_ledger(&key, entity, context->player->ledger_seq);
+    state_put(context->state, row_key_slice(&key), SLICE_LITERAL("\xff spoilt"));
+    /* The core does not write it back over that. */
+    context->unreadable = table == TABLE_PLAYER;
+}
+
 static err debug_inject_handle(struct apply_context *context, const ProtobufCMessage *message,
                                ProtobufCMessage *reply)
 {
@@ -66,6 +88,8 @@ static err debug_inject_handle(struct apply_context *context, const ProtobufCMes
                           "the balance would be too large");
         balance->amount += request->amount;
     }
+    if (request->spoil_table[0] != 0)
+        spoil(context, request->spoil_table[0]);
     return ERR_OK;
 }
 

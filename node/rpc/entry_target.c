@@ -118,9 +118,7 @@ static err undone_read(struct apply_context *context, uint64_t seq, uint64_t *re
     }
     if (found == STATE_ABSENT)
         return ERR_OK;
-    struct reader reader = reader_from(row);
-    *ret_undone_by = read_u64(&reader);
-    if (reader_finish(&reader) != ERR_OK)
+    if (reversal_row_decode(row, ret_undone_by) != ERR_OK)
         return apply_damaged(context, context->player->entity, REVERSAL_DAMAGE);
     return ERR_OK;
 }
@@ -153,6 +151,6 @@ void entry_target_mark(struct apply_context *context, uint64_t seq)
 
     row_key_reversal(&key, context->player->entity, seq);
     buf_clear(context->scratch);
-    buf_put_u64(context->scratch, context->player->ledger_seq);
+    reversal_row_encode(context->player->ledger_seq, context->scratch);
     state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
 }

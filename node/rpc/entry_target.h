@@ -8,8 +8,6 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "node/core/handler.h"
 
-#define REVERSAL_DAMAGE "what undid an entry of the ledger cannot be read"
-
 /* Borrowed from the request. */
 struct entry_target {
     const char *op_id;

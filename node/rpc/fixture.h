@@ -129,6 +129,20 @@ void fixture_audit(struct fixture *f, const char *player, const char *currency,
 /* All of them, at most 500. */
 Holdfast__V1__ListItemsResponse *fixture_items(struct fixture *f, const char *player);
 
+#define FIXTURE_UNREADABLE_MAX 256u
+struct fixture_unreadable {
+    bool player; /* The player's own row is among them; its key is not. */
+    uint32_t count;
+    char *keys[FIXTURE_UNREADABLE_MAX]; /* Hex digits; freed by fixture_unreadable_free. */
+};
+/* What CheckPlayer tells, of all pages; how many rows. */
+uint32_t fixture_check_player(struct fixture *f, const char *player,
+                              struct fixture_unreadable *ret_rows);
+void fixture_unreadable_free(struct fixture_unreadable *rows);
+/* A RepairPlayer by an administrator, without rows; in the arena. */
+Holdfast__V1__RepairPlayerRequest *fixture_repair_request(struct fixture *f, const char *player);
+bool fixture_is_quarantined(struct fixture *f, const char *player);
+
 /* An authority in the fixture's arena: token, "system:<scope>" or "unheld". */
 Holdfast__V1__Authority *fixture_authority(struct fixture *f, const char *text);
 

@@ -59,6 +59,9 @@ static const struct handler *const handlers[] = {
     [METHOD_CONTAIN_PLAYER]    = &node_contain_player_handler,
     [METHOD_LIST_QUARANTINED]  = &admin_list_quarantined_handler,
     [METHOD_GET_QUARANTINE]    = &admin_get_quarantine_handler,
+    [METHOD_CHECK_PLAYER]      = &admin_check_player_handler,
+    [METHOD_REPAIR_PLAYER]     = &admin_repair_player_handler,
+    [METHOD_REPAIR_ROW]        = &admin_repair_row_handler,
     [METHOD_RELEASE_QUARANTINE] = &admin_release_quarantine_handler,
 };
 /* clang-format on */

@@ -103,7 +103,7 @@ static void chain_check(struct read_context *context, struct page *page,
     if (page->next == player->ledger_seq &&
         memcmp(row.data + row.size - sizeof hash, player->ledger_hash, sizeof hash) != 0)
         damage_note(context->damage, context->entity, "the ledger's head is another entry");
-    if (page->last.size > 0 && adjacent) {
+    if (page->last.size > 0 && adjacent && !ledger_row_is_lost(first)) {
         ledger_hash(first.data + first.size - sizeof hash,
                     (struct slice){ second.data, second.size - sizeof hash }, hash);
         if (memcmp(hash, second.data + second.size - sizeof hash, sizeof hash) != 0)

@@ -51,6 +51,9 @@ extern const struct handler debug_inject_handler; /* With HOLDFAST_DEBUG_INJECT 
 extern const struct handler admin_list_quarantined_handler;
 extern const struct handler admin_get_quarantine_handler;
 extern const struct handler admin_release_quarantine_handler;
+extern const struct handler admin_check_player_handler;
+extern const struct handler admin_repair_player_handler;
+extern const struct handler admin_repair_row_handler;
 extern const struct handler backup_get_backup_state_handler;
 extern const struct handler backup_cut_backup_handler;
 extern const struct handler backup_begin_restore_handler;

@@ -218,8 +218,10 @@ static void compare(struct search *search, Holdfast__V1__LedgerEntry *const *ent
     int64_t held = balance != NULL ? balance->amount + balance->reserved : 0;
 
     for (uint32_t i = 0; i < count; i++) {
+        if (entries[i] == NULL || entries[i]->kind == KIND(LOST))
+            return; /* What it told is lost: the wallet is not judged. */
         /* Mail from the system changes no balance, and did not tell of reservations once. */
-        bool told_of = entries[i] != NULL && entries[i]->kind != KIND(MAIL);
+        bool told_of = entries[i]->kind != KIND(MAIL);
         const Holdfast__V1__LedgerChange *change = told_of ? change_of(entries[i], currency) : NULL;
         if (change == NULL)
             continue;

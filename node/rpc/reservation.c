@@ -6,16 +6,14 @@
 #include "node/core/rows.h"
 #include "runtime/base/check.h"
 
-#define KIND(name)  HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_##name
-#define ROW_VERSION 1u
+#define KIND(name) HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_##name
 
 static void row_put(struct apply_context *context, uint64_t seq, uint64_t expires_at_ms)
 {
     struct row_key key;
 
     buf_clear(context->scratch);
-    buf_put_u8(context->scratch, ROW_VERSION);
-    buf_put_u64(context->scratch, expires_at_ms);
+    reservation_row_encode(expires_at_ms, context->scratch);
     row_key_reservation(&key, context->player->entity, seq);
     state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
 }
@@ -32,16 +30,6 @@ void reservation_open(struct apply_context *context, uint64_t expires_at_ms)
     buf_clear(context->scratch);
     timer_row_encode(0, context->scratch);
     state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
-}
-
-err reservation_row_decode(struct slice row, uint64_t *ret_expires_at_ms)
-{
-    struct reader reader = reader_from(row);
-
-    if (read_u8(&reader) != ROW_VERSION)
-        return ERR_CORRUPT;
-    *ret_expires_at_ms = read_u64(&reader);
-    return reader_finish(&reader);
 }
 
 /* *ret_open false: there is none, or no more. ERR_NEED. */

@@ -10,8 +10,6 @@
 #include "node/core/ledger.h"
 #include "node/rpc/entry_target.h"
 
-#define RESERVATION_DAMAGE "a reservation of the player cannot be read"
-
 struct reservation {
     const Holdfast__V1__LedgerEntry *entry; /* RESERVE. */
     uint64_t expires_at_ms;
@@ -27,9 +25,6 @@ NODISCARD err reservation_find(struct apply_context *context, const struct entry
  * ERR_CONFLICT: QUARANTINED, as above. */
 NODISCARD err reservation_find_due(struct apply_context *context, uint64_t seq,
                                    struct reservation *ret_reservation, bool *ret_due);
-
-/* The row of an open one, from the database. ERR_CORRUPT. */
-NODISCARD err reservation_row_decode(struct slice row, uint64_t *ret_expires_at_ms);
 
 struct reservation_end {
     Holdfast__V1__LedgerKind kind;

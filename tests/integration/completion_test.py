@@ -40,7 +40,7 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(offered("tran"), ["transfers"])
 
     def test_second_words_follow_their_verb(self):
-        self.assertEqual(offered("quarantine", ""), ["list", "release", "show"])
+        self.assertEqual(offered("quarantine", ""), ["check", "list", "release", "repair", "show"])
         self.assertEqual(offered("node", "un"), ["undrain"])
         self.assertEqual(offered("status", ""), [])
         self.assertEqual(offered("ledger", "list", ""), [])

@@ -30,6 +30,10 @@ UNIT = {
     ("QUARANTINED", False): ("node/rpc/admin_quarantine_test.c", "ERROR(QUARANTINED)"),
 }
 UNIT_OF_METHOD = {
+    ("AdminService/RepairPlayer", "INVALID_ARGUMENT", True): (
+        "node/rpc/admin_repair_player_test.c", "ERROR(INVALID_ARGUMENT)"),
+    ("AdminService/RepairPlayer", "QUARANTINED", True): (
+        "node/rpc/admin_repair_player_test.c", "ERROR(QUARANTINED)"),
     ("BackupService/BeginRestore", "SCHEMA_TOO_NEW", False): (
         "node/rpc/backup_restore_test.c", "ERROR(SCHEMA_TOO_NEW)"),
     ("BackupService/BeginRestore", "VERSION_CONFLICT", False): (
@@ -193,8 +197,9 @@ class Errors(ClusterTest):
         writes["SessionService/EndSession"]["authority"] = session("1-1-1")
         writes["SessionService/StartSession"] = {
             "playerId": self.player, "incarnation": self.server, "mode": "START_MODE_FAIL"}
-        writes["AdminService/ReleaseQuarantine"] = {
-            "playerId": self.player, "authority": ADMIN, "reason": "test"}
+        for method in ("ReleaseQuarantine", "RepairPlayer"):
+            writes[f"AdminService/{method}"] = {
+                "playerId": self.player, "authority": ADMIN, "reason": "test"}
         for method, request in writes.items():
             with self.subTest(method=method):
                 used, sealed = f"claim:{method[-9:]}".replace("/", "-"), f"claim:s{method[-9:]}"
@@ -386,9 +391,10 @@ class Errors(ClusterTest):
                 self.gives("VERSION_LOST", method, {"playerId": "probe", "read": read})
         self.gives("NOT_FOUND", "InventoryService/Trace", {"itemUid": "0" * 28 + "0001"})
         release = {"playerId": "probe", "authority": ADMIN, "reason": "test"}
-        self.gives("NOT_FOUND", "AdminService/ReleaseQuarantine", release | {"opId": uuid7()})
-        self.gives("PERMISSION_DENIED", "AdminService/ReleaseQuarantine",
-                   release | {"opId": uuid7(), "authority": PAYMENTS})
+        for method in ("AdminService/ReleaseQuarantine", "AdminService/RepairPlayer"):
+            self.gives("NOT_FOUND", method, release | {"opId": uuid7()})
+            self.gives("PERMISSION_DENIED", method,
+                       release | {"opId": uuid7(), "authority": PAYMENTS})
         policy = self.client.call("AdminService/GetCluster", {})["policy"]
         self.gives("VERSION_CONFLICT", "AdminService/SetPolicy", {
             "policy": policy | {"version": str(int(policy["version"]) + 7)}})
@@ -408,8 +414,9 @@ class Errors(ClusterTest):
         calls["SessionService/EndSession"]["authority"] = session(f"{self.server}-1")
         calls["SessionService/StartSession"] = {
             "playerId": home, "opId": uuid7(), "incarnation": self.server, "mode": "START_MODE_FAIL"}
-        calls["AdminService/ReleaseQuarantine"] = {
-            "playerId": home, "opId": uuid7(), "authority": ADMIN, "reason": "test"}
+        for method in ("ReleaseQuarantine", "RepairPlayer"):
+            calls[f"AdminService/{method}"] = {
+                "playerId": home, "opId": uuid7(), "authority": ADMIN, "reason": "test"}
         calls["ProfileService/GetProfile"] = {"playerId": home, "settled": True}
         calls["TransactionService/Read"] = {"playerIds": [home]}
         frozen, _ = self.cluster.owner_of(other)

@@ -1,0 +1,91 @@
+#include "holdfast/v1/admin.pb-c.h"
+#include "idl/method.h"
+#include "node/core/refusal.h"
+#include "node/core/row_check.h"
+#include "node/core/row_repair.h"
+#include "node/core/text_rule.h"
+#include "node/rpc/methods.h"
+
+#define REASON_MAX         64u
+#define APPLY_VERSION_KNOW 2u /* Replicas of an earlier one do not know this entry. */
+
+typedef Holdfast__V1__RepairRowRequest repair_request;
+
+/* Without them the shard goes on, and nothing is done twice: history, receipts (one that is gone
+ * can be paid once more), timers, transactions. */
+static bool may_go(const struct row_key *key)
+{
+    switch (key->bytes[0]) {
+    case TABLE_HISTORY:
+    case TABLE_RECEIPT:
+    case TABLE_TIMER:
+    case TABLE_TXN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static err admin_repair_row_check(struct check_context *context, ProtobufCMessage *message)
+{
+    const repair_request *request = (const repair_request *)message;
+    struct slice reason = slice_from_text(request->reason);
+    struct slice text = slice_from_text(request->key);
+    struct row_key key;
+
+    if (context->meta->apply_version < APPLY_VERSION_KNOW)
+        return refuse(
+            context->arena, context->refusal, CODE(UNIMPLEMENTED), "",
+            "shard %u goes by apply version %u, and repairs need 2: run this build on all "
+            "its nodes, then let another node own it",
+            context->shard, context->meta->apply_version);
+    if (reason.size == 0 || reason.size > REASON_MAX || !text_is_clean(reason))
+        return refuse_invalid(context->arena, context->refusal, "reason",
+                              "1 to 64 bytes of UTF-8 without control characters",
+                              text_shorten(context->arena, reason));
+    if (row_key_parse(text, &key) != ERR_OK)
+        return refuse_invalid(context->arena, context->refusal, "key",
+                              "a key in hex digits, lower case",
+                              text_shorten(context->arena, text));
+    if (!may_go(&key))
+        return refuse_invalid(context->arena, context->refusal, "key",
+                              "a row of a table k, R, t or z; others see "
+                              "docs/runbooks/HoldfastRowsUnreadable.md",
+                              text_shorten(context->arena, text));
+    return ERR_OK;
+}
+
+static err admin_repair_row_handle(struct apply_context *context, const ProtobufCMessage *message,
+                                   ProtobufCMessage *reply)
+{
+    const repair_request *request = (const repair_request *)message;
+    Holdfast__V1__RepairRowResponse *response = (Holdfast__V1__RepairRowResponse *)reply;
+    struct arena *arena = context->arena;
+    struct row_check check;
+    struct row_key key;
+    struct slice value;
+
+    if (row_key_parse(slice_from_text(request->key), &key) != ERR_OK || !may_go(&key))
+        return refuse_invalid(arena, context->refusal, "key", "a key in hex digits", "");
+    enum state_found found = state_find(context->state, row_key_slice(&key), &value);
+    if (found == STATE_MISSING) {
+        need_add_key(context->need, row_key_slice(&key));
+        return ERR_NEED;
+    }
+    if (found == STATE_PRESENT)
+        row_check(arena, row_key_slice(&key), value, &check);
+    if (found == STATE_ABSENT || check.readable)
+        return refuse_invalid(arena, context->refusal, "key",
+                              "a row that is there and cannot be read",
+                              text_shorten(arena, slice_from_text(request->key)));
+    response->row = repaired_row(arena, row_key_slice(&key), value);
+    response->row->outcome = HOLDFAST__V1__REPAIR_OUTCOME__REPAIR_OUTCOME_DROPPED;
+    state_delete(context->state, row_key_slice(&key));
+    return ERR_OK;
+}
+
+const struct handler admin_repair_row_handler = {
+    .method = METHOD_REPAIR_ROW,
+    .check = admin_repair_row_check,
+    .handle = admin_repair_row_handle,
+};

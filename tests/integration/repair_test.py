@@ -1,0 +1,136 @@
+"""Rows that cannot be read, on all replicas of a real cluster: others go on, and a person repairs them
+by the commands of docs/runbooks/HoldfastRowsUnreadable.md.
+
+The means to spoil rows are in builds for tests alone.
+"""
+
+import json
+import subprocess
+import unittest
+
+from client import uuid7
+from cluster import BIN, Cluster, wait_for
+from containment_test import can_inject
+from transactions_test import FREE, Trades, gold
+
+
+@unittest.skipUnless(can_inject(), "this build cannot spoil rows")
+class Repair(Trades):
+    @classmethod
+    def plan(cls):
+        return Cluster()
+
+    def holdfast(self, *words, code=0):
+        done = subprocess.run([BIN / "holdfast", *words, "--endpoint", self.cluster.endpoint],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, code, done.stderr + done.stdout)
+        return done.stdout + done.stderr
+
+    def setUp(self):
+        """Every shard gets another owner, and with it goes by the version of this build."""
+        super().setUp()
+        for node in self.cluster.nodes:
+            if all(shard.get("applyVersion", 0) >= 2 for shard in self.client.shards()):
+                return
+            node.stop()
+            node.start()
+            wait_for(f"{node.name} to be ready", node.ready)
+            wait_for("all shards to serve", self.cluster.all_serving)
+        self.assertEqual({shard.get("applyVersion") for shard in self.client.shards()}, {2})
+
+    def spoil(self, player, table):
+        self.holdfast("debug", "inject", player, f"spoil={table}")
+
+    def held(self, player):
+        return self.client.call("AdminService/GetQuarantine", {"playerId": player}).get(
+            "quarantined")
+
+    def spend(self, player):
+        self.client.call("LedgerService/Spend", {
+            "playerId": player, "opId": uuid7(), "currencies": gold(1)} | FREE)
+
+    def plays(self, player, other):
+        self.client.grant(player, 5)
+        self.spend(player)
+        self.client.call("LedgerService/Transfer", {
+            "playerId": player, "toPlayerId": other, "opId": uuid7(), "currencies": gold(2)} | FREE)
+
+    def balance(self, player):
+        balances = self.client.call("LedgerService/GetBalances", {"playerId": player})["balances"]
+        return {b["currency"]: int(b.get("amount", 0)) for b in balances}
+
+    def test_a_players_row_is_repaired_by_the_runbook(self):
+        player, other = f"spoilt-{uuid7()}", f"other-{uuid7()}"
+        self.client.grant(player, 50)
+        self.client.grant(other, 50)
+        self.spend(player)
+        self.client.call("ProfileService/UpdateProfile", {
+            "playerId": player, "opId": uuid7(),
+            "edits": [{"name": "progression", "schemaVersion": 2, "merge": '{"xp":1}'}]} | FREE)
+        before = self.balance(player)
+        self.spoil(player, "p")
+        self.refused("QUARANTINED", self.client.grant, player, 5)
+        wait_for("it to be held back", lambda: self.held(player))
+        self.assertIn("cannot be read", self.held(player)["reason"])
+        wait_for("it to be counted", lambda: sum(
+            n.metrics()["holdfast_node_rows_unreadable_total"] for n in self.cluster.nodes) > 0)
+        self.plays(other, f"third-{uuid7()}")
+
+        rows = json.loads(self.holdfast("quarantine", "check", player, "-o", "json"))
+        self.assertEqual([row["table"] for row in rows], ["p"])
+        self.assertEqual(rows[0]["key"], ("pplayer:" + player).encode().hex())
+        told = self.holdfast("quarantine", "check", player)
+        self.assertIn(f"holdfast quarantine repair {player} --reason TEXT --rebuild --dry-run", told)
+        repair = ("quarantine", "repair", player, "--reason", "ticket 118", "--rebuild",
+                  "--sections", "progression:2")
+        self.assertIn("would have: ledger 2", self.holdfast(*repair, "--dry-run"))
+        self.refused("QUARANTINED", self.client.grant, player, 5)
+        self.assertIn(f"gold {before['gold']}", self.holdfast(*repair))
+        self.assertEqual(self.holdfast("quarantine", "check", player),
+                         f"every row of {player} can be read\n")
+        self.refused("QUARANTINED", self.client.grant, player, 5)
+        self.holdfast("quarantine", "release", player, "--reason", "ticket 118")
+
+        self.assertEqual(self.balance(player), before)
+        profile = self.client.call("ProfileService/GetProfile", {"playerId": player})["profile"]
+        self.assertEqual([s["json"] for s in profile["sections"]], ['{"xp":1}'])
+        self.plays(player, other)
+        self.cluster.wait_converged()
+        self.assertEqual(sum(n.metrics()["holdfast_node_replica_divergence_total"]
+                             for n in self.cluster.nodes), 0)
+
+    def test_a_ledger_entry_that_is_lost_is_said_to_be(self):
+        player, other = f"spoilt-{uuid7()}", f"other-{uuid7()}"
+        self.client.grant(player, 50)
+        self.client.grant(player, 7)
+        self.client.grant(other, 50)
+        self.spoil(player, "l")
+        self.client.call("LedgerService/ListEntries", {"playerId": player})
+        wait_for("it to be held back", lambda: self.held(player))
+        self.plays(other, f"third-{uuid7()}")
+        rows = json.loads(self.holdfast("quarantine", "check", player, "-o", "json"))
+        self.assertEqual([row["table"] for row in rows], ["l"])
+        self.assertIn("REPAIR_OUTCOME_REPLACED", self.holdfast(
+            "quarantine", "repair", player, "--reason", "ticket 119", "--rows", rows[0]["key"]))
+        self.holdfast("quarantine", "release", player, "--reason", "ticket 119")
+        self.plays(player, other)
+        entries = self.client.call("LedgerService/ListEntries", {"playerId": player})["entries"]
+        self.assertEqual(entries[-2]["kind"], "LEDGER_KIND_LOST")
+        self.assertEqual(self.balance(player), {"gold": 59})
+        self.assertIsNone(self.held(player))
+        self.cluster.wait_converged()
+
+    def test_rows_that_can_be_read_are_never_touched(self):
+        player = f"sound-{uuid7()}"
+        self.client.grant(player, 50)
+        key = (b"lplayer:" + player.encode() + b"\0" + (1).to_bytes(8, "big")).hex()
+        repair = ("quarantine", "repair", player, "--reason", "curious", "--rows", key)
+        self.assertIn("not quarantined", self.holdfast(*repair, code=1))
+        self.spoil(player, "p")
+        wait_for("it to be held back", lambda: self.refused(
+            "QUARANTINED", self.client.grant, player, 5) or self.held(player))
+        self.assertIn("rows that cannot be read", self.holdfast(*repair, code=1))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
