@@ -1,17 +1,20 @@
 /* At the end of a run, when all is well: players trade in a rush, and others want to see several of
  * them as of one moment. Both come to their end, and nearly all reads tell something. */
+#include "node/core/read_hold.h"
 #include "runtime/base/check.h"
 #include "tests/sim/goods.h"
 #include "tests/sim/model.h"
 #include "tests/sim/oracle.h"
 
-#define RUSHES      300u /* Of a thousand runs. */
-#define RUSH_MS     4000u
-#define NEAR_MS     3u
-#define GAP_MS      4u
-#define GIFTS       12u
-#define READS       30u  /* Of a thousand trades. */
-#define REST_MS     200u /* What went before ends. */
+#define RUSHES   300u /* Of a thousand runs. */
+#define RUSH_MS  4000u
+#define NEAR_MS  3u
+#define GAP_MS   4u
+#define GIFTS    12u
+#define READS    30u /* Of a thousand trades. */
+#define GIFTS_MS 200u
+/* What earlier reads, in a slow network, made writes wait is paid back. */
+#define REST_MS     ((READ_HOLD_REST + READ_HOLD_OWED_URGENT) * SIM_READ_HOLD_MS)
 #define END_MS_MAX  60000u
 #define LOOK_MS     100u
 #define READS_SURE  10u
@@ -79,7 +82,7 @@ static bool rush(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t un
         return true;
     for (uint32_t i = 0; i < GIFTS; i++)
         server_give(sim, server, group[i % SIM_READ_PLAYERS]);
-    if (!run_until(sim, sim->now_ms + REST_MS))
+    if (!run_until(sim, sim->now_ms + GIFTS_MS))
         return false;
     /* As in one place: what bounds how long anybody waits is made for that. */
     sim->trading = true;
