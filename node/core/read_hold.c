@@ -23,6 +23,7 @@ static void end(struct read_holds *holds, struct read_hold *hold, uint64_t now_m
 {
     uint64_t lasted_ms = now_ms - hold->since_ms;
     uint64_t from_ms = hold->rest_ms > now_ms ? hold->rest_ms : now_ms;
+    uint64_t owed_ms_max = (uint64_t)READ_HOLD_OWED_MAX * holds->ms_max;
 
     CHECK(holds->active > 0 && now_ms >= hold->since_ms);
     holds->active--;
@@ -32,6 +33,8 @@ static void end(struct read_holds *holds, struct read_hold *hold, uint64_t now_m
     holds->held_ms += lasted_ms;
     /* One that was shorter than the clock can tell is not for nothing. */
     hold->rest_ms = from_ms + READ_HOLD_REST * (lasted_ms > 0 ? lasted_ms : 1);
+    if (hold->rest_ms > now_ms + owed_ms_max)
+        hold->rest_ms = now_ms + owed_ms_max;
 }
 
 static void drop(struct read_holds *holds, struct read_hold *hold)

@@ -24,6 +24,9 @@
  * waited for long. */
 #define READ_HOLD_OWED        5u
 #define READ_HOLD_OWED_URGENT 15u
+/* More is forgiven: one that lasted for ms_max, since an owner died meanwhile, shuts no read out
+ * for longer than five times that. */
+#define READ_HOLD_OWED_MAX 20u
 
 /* What one read asks for. */
 struct read_ask {

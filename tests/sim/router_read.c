@@ -137,9 +137,26 @@ static void next_round(struct sim *sim, uint32_t router, struct sim_reading *rea
     start_round(sim, router, reading);
 }
 
+/* Before its last answer is taken. */
+static void say_round(const struct sim *sim, uint32_t router, const struct sim_reading *reading,
+                      const struct txn_read_answer *last)
+{
+    static const char *const phases[] = { "looks", "registers", "drains", "settles" };
+    const struct txn_read *core = &reading->core;
+
+    sim_say(sim, "router %u read %llu %s: round %u, %s%s%s%s", router,
+            (unsigned long long)reading->number, phases[core->phase], core->total,
+            core->dirty || !last->settled ? "someone is held, " : "",
+            core->changed ? "someone changed, " : "",
+            core->refused || !last->held ? "not waited for, " : "",
+            core->may_hold && last->may_hold ? "may hold" : "may not hold");
+}
+
 static void told(struct sim *sim, uint32_t router, struct sim_reading *reading, uint32_t part,
                  const struct txn_read_answer *answer)
 {
+    if (reading->core.open == 1)
+        say_round(sim, router, reading, answer);
     switch (txn_read_take(&reading->core, part, answer, sim->now_ms)) {
     case TXN_READ_WAIT:
         break;
