@@ -47,7 +47,10 @@ enum error_course {
     X(ALREADY_REVERSED,      ERROR_REFUSED, 0, "it is done: `value` is the entry that did it") \
     X(NOT_REVERSIBLE,        ERROR_REFUSED, 0, "carry out the opposite operation instead") \
     X(RESERVATION_CLOSED,    ERROR_REFUSED, 0, "it is done: `value` is the entry that closed it") \
-    X(RESERVATION_EXPIRED,   ERROR_REFUSED, 0, "reserve again: what it held is back, or about to be")
+    X(RESERVATION_EXPIRED,   ERROR_REFUSED, 0, "reserve again: what it held is back, or about to be") \
+    X(TOO_LARGE,             ERROR_REFUSED, 0, "nothing was done: send less at once") \
+    X(CANCELED,              ERROR_UNKNOWN, 500, "the caller went away: ask again under the same op_id") \
+    X(OUT_OF_RANGE,          ERROR_REFUSED, 0, "begin again from the start of the list")
 /* clang-format on */
 
 struct error_rule {

@@ -22,6 +22,8 @@
 /* Any call. */
 #define OF_DOOR(X) \
     X(INVALID_ARGUMENT, OPEN, "a field, a header or the message is malformed or past its limit", "") \
+    X(TOO_LARGE, OPEN, "the message is larger than the router takes", "") \
+    X(CANCELED, OPEN, "the caller went away; no caller reads it", "") \
     X(UNAUTHENTICATED, OPEN, "the API key is missing, unknown or expired", "") \
     X(THROTTLED, OPEN, "the key, its address, the router, the shard or the disk is at a limit", "") \
     X(UNAVAILABLE, OPEN, "the router stops or does not know the cluster, or no owner could act in time", "") \
@@ -48,6 +50,7 @@
     OF_DOOR(X) OF_UNKNOWN(X) \
     X(OPERATION_ID_MISMATCH, OPEN, "the op_id was used before, at this player, for another request", "") \
     X(OPERATION_EXPIRED, OPEN, "the op_id is a UUIDv7 older than the outcomes that are kept", "") \
+    X(OPERATION_EXPIRED, FINAL, "the outcome was lost with a damaged record", "never applied from now on; look in the ledger whether it was") \
     X(OPERATION_ABORTED, FINAL, "the op_id was sealed before it was carried out", "") \
     X(QUARANTINED, OPEN, "the player is held back for review, or what is stored of it cannot be read", "") \
     X(TXN_CONFLICT, OPEN, "a transaction holds the player for a moment", "")
@@ -154,7 +157,8 @@
 #define ERRORS_MAILBOX_LIST(X) OF_PLAYER_READ(X) OF_FRESH(X)
 #define ERRORS_MAILBOX_CLAIM(X) \
     OF_HOLDER(X) OF_GIVING(X) \
-    X(NOT_FOUND, FINAL, "there is no such mail: claimed before, or gone back", "")
+    X(NOT_FOUND, FINAL, "there is no such mail: claimed before, or gone back", "") \
+    X(INVALID_ARGUMENT, FINAL, "a currency in the mail is declared no more", "declare it again, then raise `attempt`")
 #define ERRORS_RETURN_EXPIRED(X) OF_HOLDER(X)
 
 /* ---- operations ---- */
@@ -196,8 +200,7 @@
     OF_OPERATION(X) OF_KIND(X) \
     X(PERMISSION_DENIED, FINAL, "the authority's scope is not admin", "") \
     X(NOT_FOUND, FINAL, "the player is not quarantined", "") \
-    X(INVALID_ARGUMENT, FINAL, "a named row can be read, is not there, or is not repaired in this way", "") \
-    X(QUARANTINED, FINAL, "other rows, which the repair needs, cannot be read either", "name those rows, too, under a new op_id")
+    X(INVALID_ARGUMENT, FINAL, "a named row can be read, is not there, or is not repaired in this way", "")
 #define ERRORS_REPAIR_ROW(X) OF_WRITER(X)
 #define ERRORS_SET_POLICY(X) OF_WRITER(X) OF_CONFLICT(X)
 #define ERRORS_MOVE_SHARD(X) OF_WRITER(X) OF_CONFLICT(X)

@@ -2,12 +2,9 @@
 #include "runtime/base/check.h"
 
 /* Of a member that has not answered: as the last owner told under the same members, or else of the
- * program that applies no more than what is in force. A shard that never had an entry begins with what
- * its owner can: a member of an older program takes none of it until it is replaced. */
+ * program that applies no more than what is in force. */
 static uint32_t apply_version_silent(const struct rep *rep)
 {
-    if (rep->window.last_index == 0)
-        return rep->apply_version_max;
     bool told = rep->members_version != 0 && rep->members_config == rep->membership.config;
 
     return told ? rep->members_version : rep->apply_version;

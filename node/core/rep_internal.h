@@ -151,7 +151,8 @@ struct rep {
     /* Owner and those who would be. The membership is that of the record. */
     struct rep_peer *peers;
     uint32_t peer_count;
-    uint64_t seal_ms;
+    uint64_t seal_ms;        /* When seals were sent last. */
+    uint64_t seal_begun_ms;  /* When they were sent first. */
     struct rep_peer *source; /* ADOPTING: entries come from here, */
     struct dot source_dot;   /* ... up to this dot. */
     uint64_t source_ms;

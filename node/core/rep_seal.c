@@ -4,6 +4,8 @@
 #include "node/core/rep_internal.h"
 #include "runtime/base/check.h"
 
+#define FIRST_START_WAIT_MS 500u
+
 struct promise rep_promise_of(const struct rep_message *message)
 {
     return (struct promise){ message->config, message->epoch, message->owner };
@@ -142,6 +144,7 @@ static void promote_begin(struct rep *rep, const struct rep_record *record, stru
     peers_add(rep, m->members, m->count);
     peers_add(rep, m->new_members, m->new_count);
     peers_add(rep, &m->learner, m->learner != 0 ? 1 : 0);
+    rep->seal_begun_ms = rep->now_ms;
     rep_role_set(rep, REP_SEALING, out);
     seal_send(rep, out);
 }
@@ -308,6 +311,23 @@ static struct rep_peer *greatest_sealed(const struct rep *rep, struct dot dot)
     return best;
 }
 
+static bool all_sealed(const struct rep *rep)
+{
+    for (uint32_t i = 0; i < rep->peer_count; i++) {
+        if (!rep->peers[i].learner && !rep->peers[i].sealed)
+            return false;
+    }
+    return true;
+}
+
+/* A shard that never had an entry waits a moment for every member to say what it can apply: of one
+ * that is silent the least is assumed, and only another START raises that. */
+static bool waits_for_versions(const struct rep *rep)
+{
+    return rep->window.last_index == 0 && !all_sealed(rep) &&
+           rep->now_ms - rep->seal_begun_ms < FIRST_START_WAIT_MS;
+}
+
 /* Steps 3 and 4. The last dot decides, not the length: a longer log may be of an older epoch. */
 void rep_promote(struct rep *rep, struct rep_out *out)
 {
@@ -324,7 +344,7 @@ void rep_promote(struct rep *rep, struct rep_out *out)
     struct rep_peer *best = greatest_sealed(rep, rep_log_last_dot(rep));
     if (best == NULL) {
         rep->source = NULL;
-        if (rep->durable_index == rep->window.last_index)
+        if (rep->durable_index == rep->window.last_index && !waits_for_versions(rep))
             rep_start(rep, out);
         return;
     }
@@ -343,6 +363,8 @@ void rep_promote_tick(struct rep *rep, struct rep_out *out)
 {
     if (rep->now_ms - rep->seal_ms >= rep->limits.retry_ms)
         seal_send(rep, out);
+    if (rep->role == REP_SEALING && rep->window.last_index == 0)
+        rep_promote(rep, out);
     if (rep->source == NULL || rep->now_ms - rep->source_ms < rep->limits.retry_ms)
         return;
     if (!rep_log_has_room(rep)) {

@@ -254,8 +254,11 @@ static err admin_repair_player_handle(struct apply_context *context,
                       "the player is not quarantined");
     part_balances(context);
     err e = repair(&r);
-    if (e != ERR_OK)
+    if (e != ERR_OK) {
+        /* With other rows named, the same attempt may be carried out. */
+        context->refusal->transient = context->refusal->code == CODE(QUARANTINED);
         return e;
+    }
     tell(&r);
     if (!r.request->dry_run) {
         context->damage->found &= context->unreadable;

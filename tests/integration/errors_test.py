@@ -27,13 +27,17 @@ RPC_TEST = ("runtime/http/rpc_test.c",
 UNIT = {
     ("INTERNAL", False): RPC_TEST,  # Of every method that promises it.
     ("OUTCOME_UNKNOWN", False): RPC_TEST,
+    ("TOO_LARGE", False): ("runtime/http/rpc_refusal_test.c", "TOO_LARGE"),
+    ("CANCELED", False): ("router/rpc/router_test.c", "goes_away_is_cancelled"),
+    ("OPERATION_EXPIRED", True): (
+        "node/rpc/admin_repair_player_test.c", "a_lost_outcome_is_never_carried_out_again"),
     ("QUARANTINED", False): ("node/rpc/admin_quarantine_test.c", "ERROR(QUARANTINED)"),
 }
 UNIT_OF_METHOD = {
     ("AdminService/RepairPlayer", "INVALID_ARGUMENT", True): (
         "node/rpc/admin_repair_player_test.c", "ERROR(INVALID_ARGUMENT)"),
-    ("AdminService/RepairPlayer", "QUARANTINED", True): (
-        "node/rpc/admin_repair_player_test.c", "ERROR(QUARANTINED)"),
+    ("MailboxService/Claim", "INVALID_ARGUMENT", True): (
+        "node/rpc/unreadable_rows_test.c", "TABLES(TABLE_TEST)"),
     ("BackupService/BeginRestore", "SCHEMA_TOO_NEW", False): (
         "node/rpc/backup_restore_test.c", "ERROR(SCHEMA_TOO_NEW)"),
     ("BackupService/BeginRestore", "VERSION_CONFLICT", False): (
