@@ -318,6 +318,7 @@ void shard_out_clear(struct shard_out *out)
     out->delivery_count = 0;
     out->incident_count = 0;
     out->role_changed = false;
+    out->unreadable = false;
 }
 
 void shard_out_deinit(struct shard_out *out)

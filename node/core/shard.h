@@ -134,6 +134,7 @@ struct shard_out {
     struct incident *incidents; /* What operators may ask about; INCIDENTS_STEP_MAX at most. */
     uint32_t incident_count, incident_capacity;
     bool role_changed; /* shard_role and shard_owner may differ now. */
+    bool unreadable;   /* A row or an entry was met that cannot be read; the shard goes on. */
 };
 
 struct shard;

@@ -13,6 +13,7 @@ void shard_contain(struct shard *shard, const struct shard_event *event, struct 
     if (damage == NULL)
         return;
     shard->stats.rows_unreadable++;
+    out->unreadable = true;
     if (!shard_serves(shard))
         return;
     if (damage->player[0] == 0) {

@@ -257,6 +257,9 @@ static void carry_out(struct sim *sim, struct sim_node *node, uint32_t shard)
             sim->served_config[shard] = membership->config;
         program_look(sim, slot);
     }
+    /* Nothing here writes what cannot be read: what meets such a row has lost something before. */
+    if (out->unreadable)
+        sim_fail(sim, shard, "node %u met a row or an entry that cannot be read", node->id);
     if (out->rep.too_new)
         program_meets_later(sim, node, shard);
     oracle_look(sim, node, shard);
