@@ -6,7 +6,7 @@
 #include "tests/sim/model.h"
 #include "tests/sim/oracle.h"
 
-#define RUSHES   300u /* Of a thousand runs. */
+#define RUSHES   100u /* Of a thousand runs. */
 #define RUSH_MS  4000u
 #define NEAR_MS  3u
 #define GAP_MS   4u
