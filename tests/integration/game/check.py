@@ -104,7 +104,7 @@ def order_of_outcomes(op):
     if committed is not None and sealed:
         yield f"{op.op_id} of {op.home}: sealed as refused by {sealed[0].name}, and carried out"
     for call, state in told:
-        if committed is not None and call.begin > committed and state in ("UNKNOWN", "REFUSED"):
+        if committed is not None and call.begin > committed and state in ("UNKNOWN", "REFUSED", "PENDING"):
             yield f"{op.op_id} of {op.home}: {call.name} was told {state} after it was carried out"
 
 
