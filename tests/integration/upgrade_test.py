@@ -12,6 +12,7 @@ from cluster import SANITIZED, Cluster, ClusterTest, wait_for
 from load import Load
 
 SHARDS = 8
+OLD, NEW = 2, 3  # APPLY_VERSION of node/core/apply.h, and the one after it.
 
 
 @unittest.skipUnless(SANITIZED or os.environ.get("HOLDFAST_DEBUG_INJECT"),
@@ -38,7 +39,7 @@ class Upgrades(ClusterTest):
     def promote_all(self):
         """Each node in turn is away for a moment, so each shard gets another owner."""
         for node in self.cluster.nodes:
-            self.restart(node, 2)
+            self.restart(node, NEW)
 
     def outcome_of(self, op_id):
         return self.client.settle("LedgerService/Grant", {
@@ -50,14 +51,14 @@ class Upgrades(ClusterTest):
         old, new = uuid7(), uuid7()
         with Load(self.client, prefix="up") as load:
             self.outcome_of(old)
-            self.restart(nodes[0], 2)
-            self.restart(nodes[1], 2)
-            self.assertEqual(self.versions(), {1}, "one member still runs the old program")
-            self.restart(nodes[1], 1)  # Back: nothing of it is in use yet.
-            self.restart(nodes[1], 2)
-            self.restart(nodes[2], 2)
+            self.restart(nodes[0], NEW)
+            self.restart(nodes[1], NEW)
+            self.assertEqual(self.versions(), {OLD}, "one member still runs the old program")
+            self.restart(nodes[1], OLD)  # Back: nothing of it is in use yet.
+            self.restart(nodes[1], NEW)
+            self.restart(nodes[2], NEW)
             self.promote_all()
-            self.assertEqual(self.versions(), {2})
+            self.assertEqual(self.versions(), {NEW})
             self.assertTrue(self.outcome_of(old)["duplicate"])
             self.outcome_of(new)
             acked = load.acked_count
@@ -69,14 +70,14 @@ class Upgrades(ClusterTest):
 
     def old_program_refuses(self, node):
         node.stop()
-        self.run_program(node, 1)
+        self.run_program(node, OLD)
         already = len(node.log())
         node.start()
         self.assertNotEqual(node.wait_exit(), 0)
         said = node.log()[already:]
         self.assertIn("written by a newer version of this program", said)
         self.assertIn("start the newer holdfast-node again", said)
-        self.run_program(node, 2)
+        self.run_program(node, NEW)
         node.start()
         wait_for("it to be ready with the new program", node.ready)
 
