@@ -113,7 +113,7 @@ static bool stands(struct shard *shard, struct slice entity, struct txn_ref ref)
 
     return intent_find(applier_state(shard->applier), &shard->arena, entity, NULL, &intent) ==
                STATE_PRESENT &&
-           txn_ref_equal(txn_ref_of(intent->txn), ref);
+           intent != NULL && txn_ref_equal(txn_ref_of(intent->txn), ref);
 }
 
 static bool prepare_stops(struct shard *shard, const txn_prepare *prepare, uint64_t now_ms)
@@ -122,6 +122,8 @@ static bool prepare_stops(struct shard *shard, const txn_prepare *prepare, uint6
         return false;
     struct txn_ref ref = txn_ref_of(prepare->txn);
     for (size_t i = 0; i < prepare->n_parts; i++) {
+        if (player_id_check(slice_from_text(prepare->parts[i]->player_id)) != ERR_OK)
+            return false; /* Refused by what comes next. */
         struct slice entity = entity_of_player(&shard->arena, prepare->parts[i]->player_id);
         if (read_holds_stop(&shard->holds_of_reads, entity, &ref, now_ms))
             return !stands(shard, entity, ref);
