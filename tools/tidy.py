@@ -8,6 +8,7 @@ import sys
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
 FILE_BYTES_MAX = 1024 * 1024
+LEFTOVERS = {".orig", ".rej", ".swp"}
 FILE_LINES_MAX, FUNCTION_LINES_MAX, COLUMNS_MAX, FOLDER_README_LINES_MAX = 800, 70, 100, 30
 BANNED = re.compile(
     r"\b(strcpy|strcat|sprintf|vsprintf|strtok|gets|atoi|atol|rand|srand|localtime|gmtime)\s*\(")
@@ -140,6 +141,8 @@ def check_readme(path):
 
 
 for file in sorted(FILES):
+    if file.suffix in LEFTOVERS:
+        say(file, 1, "what a merge or a patch left behind")
     if file.stat().st_size > FILE_BYTES_MAX:
         say(file, 1, f"{file.stat().st_size} bytes: data, not source")
     if file.suffix in (".c", ".h"):
