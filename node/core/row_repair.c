@@ -16,12 +16,14 @@
 #include "runtime/base/check.h"
 #include "runtime/base/hex.h"
 
-#define KIND(name)     HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_##name
-#define OUTCOME(name)  HOLDFAST__V1__REPAIR_OUTCOME__REPAIR_OUTCOME_##name
-#define SEQ_BYTES      8u
-#define LOOK_AHEAD     256u
-#define UNDOER_FAR_MAX 4096u
-#define MAIL_PAGE      1000u
+#define KIND(name)           HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_##name
+#define OUTCOME(name)        HOLDFAST__V1__REPAIR_OUTCOME__REPAIR_OUTCOME_##name
+#define SEQ_BYTES            8u
+#define REPAIR_REASON_MAX    64u
+#define REPAIR_APPLY_VERSION 2u /* Replicas of an earlier one do not know these entries. */
+#define LOOK_AHEAD           256u
+#define UNDOER_FAR_MAX       4096u
+#define MAIL_PAGE            1000u
 
 typedef Holdfast__Internal__V1__TxnIntent txn_intent;
 typedef Holdfast__Internal__V1__TxnRow txn_row;
@@ -64,6 +66,22 @@ struct step {
     struct row_repair *repair;
     struct slice key, value, entity;
 };
+
+err row_repair_check(struct check_context *context, const char *reason)
+{
+    struct slice text = slice_from_text(reason);
+
+    if (context->meta->apply_version < REPAIR_APPLY_VERSION)
+        return refuse(context->arena, context->refusal, CODE(UNIMPLEMENTED), "",
+                      "shard %u goes by apply version %u, and repairs need %u: run this build on "
+                      "all its nodes, then let another node own it",
+                      context->shard, context->meta->apply_version, REPAIR_APPLY_VERSION);
+    if (text.size == 0 || text.size > REPAIR_REASON_MAX || !text_is_clean(text))
+        return refuse_invalid(context->arena, context->refusal, "reason",
+                              "1 to 64 bytes of UTF-8 without control characters",
+                              text_shorten(context->arena, text));
+    return ERR_OK;
+}
 
 static err refuse_row(struct step *step, const char *limit)
 {

@@ -18,6 +18,10 @@ NODISCARD err row_key_parse(struct slice text, struct row_key *ret_key);
 /* Hex digits in the arena, of the first `bytes_max`. */
 char *bytes_hex(struct arena *arena, struct slice bytes, size_t bytes_max);
 
+/* Before the log, of any repair: replicas of an earlier build do not know it. ERR_INVALID or
+ * ERR_CONFLICT: refused. */
+NODISCARD err row_repair_check(struct check_context *context, const char *reason);
+
 struct row_repair {
     struct slice key; /* Of context->op's entity. */
     struct slice reason;

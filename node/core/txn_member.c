@@ -110,17 +110,6 @@ static bool ref_is_sound(const Holdfast__Internal__V1__TxnRef *ref, uint32_t sou
     return ref != NULL && ref->home == source && ref->destination <= UINT16_MAX && ref->seq > 0;
 }
 
-static bool uids_are_sound(size_t count, char *const *uids)
-{
-    uint8_t uid[ITEM_UID_BYTES];
-
-    for (size_t i = 0; i < count; i++) {
-        if (item_uid_parse(slice_from_text(uids[i]), uid) != ERR_OK)
-            return false;
-    }
-    return count <= LEDGER_ITEMS_MAX;
-}
-
 static bool checks_are_sound(const txn_part *part)
 {
     for (size_t i = 0; i < part->n_checks; i++) {
@@ -129,7 +118,7 @@ static bool checks_are_sound(const txn_part *part)
                         ? check->item_uid
                         : NULL;
         if (check->check_case == HOLDFAST__V1__TRANSACTION_CHECK__CHECK__NOT_SET ||
-            (uid != NULL && !uids_are_sound(1, &uid)))
+            (uid != NULL && !txn_uids_are_sound(1, &uid)))
             return false;
     }
     return true;
@@ -146,7 +135,7 @@ static bool part_is_sound(const txn_part *part)
            part->n_edits <= SECTION_EDITS_MAX &&
            part->n_mint + part->n_receive_uids <= LEDGER_ITEMS_MAX &&
            part->n_take_to == part->n_take_uids &&
-           uids_are_sound(part->n_take_uids, part->take_uids) && checks_are_sound(part);
+           txn_uids_are_sound(part->n_take_uids, part->take_uids) && checks_are_sound(part);
 }
 
 static bool is_here(struct arena *arena, const char *player_id, uint32_t shard,
@@ -186,7 +175,7 @@ bool txn_member_is_sound(struct arena *arena, uint32_t source, uint32_t shard, u
             give->n_items > LEDGER_ITEMS_MAX)
             return false;
         for (size_t j = 0; j < give->n_items; j++) {
-            if (!uids_are_sound(1, &give->items[j]->uid))
+            if (!txn_uids_are_sound(1, &give->items[j]->uid))
                 return false;
         }
     }

@@ -16,7 +16,7 @@ static enum state_found find(struct state *state, const struct row_key *key, str
     return found;
 }
 
-static bool uids_are_sound(size_t count, char *const *uids)
+bool txn_uids_are_sound(size_t count, char *const *uids)
 {
     uint8_t uid[ITEM_UID_BYTES];
 
@@ -30,11 +30,11 @@ static bool uids_are_sound(size_t count, char *const *uids)
 static bool taken_is_sound(const Holdfast__Internal__V1__TxnTaken *taken)
 {
     for (size_t i = 0; i < taken->n_items; i++) {
-        if (!uids_are_sound(1, &taken->items[i]->uid))
+        if (!txn_uids_are_sound(1, &taken->items[i]->uid))
             return false;
     }
     return taken->n_items <= LEDGER_ITEMS_MAX &&
-           uids_are_sound(taken->n_mint_uids, taken->mint_uids);
+           txn_uids_are_sound(taken->n_mint_uids, taken->mint_uids);
 }
 
 /* What FINISH relies on. */

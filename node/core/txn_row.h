@@ -38,6 +38,8 @@ void txn_delete(struct apply_context *context, struct txn_ref ref);
 #define INTENT_DAMAGE "what a transaction holds of the player cannot be read"
 #define TXN_DAMAGE    "a transaction's row cannot be read"
 
+/* At most as many as a ledger entry holds, each a UID. */
+bool txn_uids_are_sound(size_t count, char *const *uids);
 /* What is relied on when the transaction is decided: ids are ids, counts within their limits. */
 bool txn_vote_is_sound(const Holdfast__Internal__V1__TxnVote *vote);
 

@@ -14,9 +14,6 @@
 #include "node/core/txn_home.h"
 #include "node/rpc/methods.h"
 
-#define REASON_MAX         64u
-#define APPLY_VERSION_KNOW 2u /* Replicas of an earlier one do not know this entry. */
-
 typedef Holdfast__V1__RepairPlayerRequest repair_request;
 typedef Holdfast__V1__RepairPlayerResponse repair_response;
 
@@ -78,25 +75,17 @@ static err check_rows(struct check_context *context, const repair_request *reque
 static err admin_repair_player_check(struct check_context *context, ProtobufCMessage *message)
 {
     const repair_request *request = (const repair_request *)message;
-    struct slice reason = slice_from_text(request->reason);
 
-    if (context->meta->apply_version < APPLY_VERSION_KNOW)
-        return refuse(
-            context->arena, context->refusal, CODE(UNIMPLEMENTED), "",
-            "shard %u goes by apply version %u, and repairs need 2: run this build on all "
-            "its nodes, then let another node own it",
-            context->shard, context->meta->apply_version);
-    if (reason.size == 0 || reason.size > REASON_MAX || !text_is_clean(reason))
-        return refuse_invalid(context->arena, context->refusal, "reason",
-                              "1 to 64 bytes of UTF-8 without control characters",
-                              text_shorten(context->arena, reason));
+    err e = row_repair_check(context, request->reason);
+    if (e != ERR_OK)
+        return e;
     if (request->n_rows == 0 && !request->rebuild)
         return refuse_invalid(context->arena, context->refusal, "rows",
                               "at least one row, or rebuild", "");
     if (!request->rebuild && request->n_sections + request->n_balances > 0)
         return refuse_invalid(context->arena, context->refusal, "rebuild",
                               "true, with sections or balances", "false");
-    err e = check_rows(context, request);
+    e = check_rows(context, request);
     if (e == ERR_OK)
         e = check_sections(context, request);
     return e == ERR_OK ? check_balances(context, request) : e;

@@ -6,9 +6,6 @@
 #include "node/core/text_rule.h"
 #include "node/rpc/methods.h"
 
-#define REASON_MAX         64u
-#define APPLY_VERSION_KNOW 2u /* Replicas of an earlier one do not know this entry. */
-
 typedef Holdfast__V1__RepairRowRequest repair_request;
 
 /* Without them the shard goes on, and nothing is done twice: history, receipts (one that is gone
@@ -29,20 +26,12 @@ static bool may_go(const struct row_key *key)
 static err admin_repair_row_check(struct check_context *context, ProtobufCMessage *message)
 {
     const repair_request *request = (const repair_request *)message;
-    struct slice reason = slice_from_text(request->reason);
     struct slice text = slice_from_text(request->key);
     struct row_key key;
 
-    if (context->meta->apply_version < APPLY_VERSION_KNOW)
-        return refuse(
-            context->arena, context->refusal, CODE(UNIMPLEMENTED), "",
-            "shard %u goes by apply version %u, and repairs need 2: run this build on all "
-            "its nodes, then let another node own it",
-            context->shard, context->meta->apply_version);
-    if (reason.size == 0 || reason.size > REASON_MAX || !text_is_clean(reason))
-        return refuse_invalid(context->arena, context->refusal, "reason",
-                              "1 to 64 bytes of UTF-8 without control characters",
-                              text_shorten(context->arena, reason));
+    err e = row_repair_check(context, request->reason);
+    if (e != ERR_OK)
+        return e;
     if (row_key_parse(text, &key) != ERR_OK)
         return refuse_invalid(context->arena, context->refusal, "key",
                               "a key in hex digits, lower case",
