@@ -45,14 +45,17 @@
 #define OF_UNKNOWN(X) \
     X(OUTCOME_UNKNOWN, OPEN, "no answer of the owner in time, or the owner was lost meanwhile", "")
 #define OF_WRITER(X) OF_DOOR(X) OF_SCOPE(X) OF_UNKNOWN(X)
-/* Mutations of a player under an op_id. */
-#define OF_OPERATION(X) \
+/* Mutations of a player under an op_id; also while a transaction holds the player. */
+#define OF_OP_ID(X) \
     OF_DOOR(X) OF_UNKNOWN(X) \
     X(OPERATION_ID_MISMATCH, OPEN, "the op_id was used before, at this player, for another request", "") \
     X(OPERATION_EXPIRED, OPEN, "the op_id is a UUIDv7 older than the outcomes that are kept", "") \
     X(OPERATION_EXPIRED, FINAL, "the outcome was lost with a damaged record", "never applied from now on; look in the ledger whether it was") \
     X(OPERATION_ABORTED, FINAL, "the op_id was sealed before it was carried out", "") \
-    X(QUARANTINED, OPEN, "the player is held back for review, or what is stored of it cannot be read", "") \
+    X(QUARANTINED, OPEN, "the player is held back for review, or what is stored of it cannot be read", "")
+/* ... which waits for it. */
+#define OF_OPERATION(X) \
+    OF_OP_ID(X) \
     X(TXN_CONFLICT, OPEN, "a transaction holds the player for a moment", "")
 /* ... which may be a receipt's. */
 #define OF_RECEIPT(X) \
@@ -197,7 +200,7 @@
     X(NOT_FOUND, FINAL, "the player is not quarantined", "")
 #define ERRORS_CHECK_PLAYER(X) OF_PLAYER_READ(X) OF_SCOPE(X)
 #define ERRORS_REPAIR_PLAYER(X) \
-    OF_OPERATION(X) OF_KIND(X) \
+    OF_OP_ID(X) OF_KIND(X) \
     X(PERMISSION_DENIED, FINAL, "the authority's scope is not admin", "") \
     X(NOT_FOUND, FINAL, "the player is not quarantined", "") \
     X(INVALID_ARGUMENT, FINAL, "a named row can be read, is not there, or is not repaired in this way", "")

@@ -63,6 +63,8 @@ def gold(amount):
 
 EDIT = [{"name": "progression", "schemaVersion": 1, "merge": '{"xp":1}'}]
 NO_ITEM = ["0" * 32]
+# Of players who are held back.
+STAFF_WRITES = {"AdminService/ReleaseQuarantine": {}, "AdminService/RepairPlayer": {"rebuild": True}}
 # Valid in themselves; what they name may not be there.
 PLAYER_WRITES = {
     "SessionService/EndSession": {"edits": EDIT},
@@ -201,9 +203,8 @@ class Errors(ClusterTest):
         writes["SessionService/EndSession"]["authority"] = session("1-1-1")
         writes["SessionService/StartSession"] = {
             "playerId": self.player, "incarnation": self.server, "mode": "START_MODE_FAIL"}
-        for method in ("ReleaseQuarantine", "RepairPlayer"):
-            writes[f"AdminService/{method}"] = {
-                "playerId": self.player, "authority": ADMIN, "reason": "test"}
+        for method, more in STAFF_WRITES.items():
+            writes[method] = {"playerId": self.player, "authority": ADMIN, "reason": "test"} | more
         for method, request in writes.items():
             with self.subTest(method=method):
                 used, sealed = f"claim:{method[-9:]}".replace("/", "-"), f"claim:s{method[-9:]}"
@@ -395,10 +396,10 @@ class Errors(ClusterTest):
                 self.gives("VERSION_LOST", method, {"playerId": "probe", "read": read})
         self.gives("NOT_FOUND", "InventoryService/Trace", {"itemUid": "0" * 28 + "0001"})
         release = {"playerId": "probe", "authority": ADMIN, "reason": "test"}
-        for method in ("AdminService/ReleaseQuarantine", "AdminService/RepairPlayer"):
-            self.gives("NOT_FOUND", method, release | {"opId": uuid7()})
+        for method, more in STAFF_WRITES.items():
+            self.gives("NOT_FOUND", method, release | more | {"opId": uuid7()})
             self.gives("PERMISSION_DENIED", method,
-                       release | {"opId": uuid7(), "authority": PAYMENTS})
+                       release | more | {"opId": uuid7(), "authority": PAYMENTS})
         policy = self.client.call("AdminService/GetCluster", {})["policy"]
         self.gives("VERSION_CONFLICT", "AdminService/SetPolicy", {
             "policy": policy | {"version": str(int(policy["version"]) + 7)}})
@@ -418,9 +419,8 @@ class Errors(ClusterTest):
         calls["SessionService/EndSession"]["authority"] = session(f"{self.server}-1")
         calls["SessionService/StartSession"] = {
             "playerId": home, "opId": uuid7(), "incarnation": self.server, "mode": "START_MODE_FAIL"}
-        for method in ("ReleaseQuarantine", "RepairPlayer"):
-            calls[f"AdminService/{method}"] = {
-                "playerId": home, "opId": uuid7(), "authority": ADMIN, "reason": "test"}
+        calls["AdminService/ReleaseQuarantine"] = {
+            "playerId": home, "opId": uuid7(), "authority": ADMIN, "reason": "test"}
         calls["ProfileService/GetProfile"] = {"playerId": home, "settled": True}
         calls["TransactionService/Read"] = {"playerIds": [home]}
         frozen, _ = self.cluster.owner_of(other)
