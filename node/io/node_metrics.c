@@ -186,7 +186,6 @@ static double read_oldest(void *context)
     X(writes_waited,  "holdfast_node_writes_waited_total",           counter, view->stats.writes_yielded,               "Writes that waited for reads of their players.") \
     X(prepares_later, "holdfast_node_prepares_put_off_total",        counter, view->stats.prepares_later,               "Parts of transactions that were put off for reads, and sent again.") \
     X(read_holds,     "holdfast_node_read_holds_total",              counter, view->stats.read_holds,                   "Times that a read made writes of a player wait.") \
-    X(read_held_ms,   "holdfast_node_read_held_milliseconds_total",  counter, view->stats.read_held_ms,                 "Time that players' writes had to wait for reads.") \
     X(quarantined,    "holdfast_node_players_quarantined",           gauge,   view->serving ? view->stats.quarantined : 0, "Players held back in the shards this node owns.") \
     X(unreadable,     "holdfast_node_rows_unreadable_total",          counter, view->stats.rows_unreadable,             "Times that a row was met which cannot be read; its player is held back, and operators are told.") \
     X(unapplied,      "holdfast_node_entries_unapplied_total",        counter, view->stats.entries_unapplied,           "Entries of the log that were skipped, since this program cannot make sense of them.") \
@@ -212,6 +211,16 @@ static double read_oldest(void *context)
     }
 SHARD_FIGURES(FIGURE_FUNCTIONS)
 #undef FIGURE_FUNCTIONS
+
+static uint64_t figure_read_held_ms(const struct shard_view *view)
+{
+    return view->stats.read_held_ms;
+}
+
+static double read_held_seconds(void *context)
+{
+    return sum_of(context, figure_read_held_ms) / 1e3;
+}
 
 /* clang-format off */
 /*    name            metric                                        kind     figure              help */
@@ -381,4 +390,9 @@ void node_metrics_set_sources(struct node_metrics *m, struct shard_views *views,
                                                   "Since the oldest transfer in flight was made.",
                                                   NULL },
                            read_oldest, m);
+    metrics_counter_callback(
+        m->metrics,
+        &(struct metric_info){ "holdfast_node_read_held_seconds_total",
+                               "Time that players' writes had to wait for reads.", NULL },
+        read_held_seconds, m);
 }
