@@ -605,6 +605,30 @@ static void an_operation_never_goes_back_while_the_log_takes_nothing(void **stat
                      HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED);
 }
 
+static void a_new_owner_asks_before_it_says_pending(void **state)
+{
+    struct cluster *c = *state;
+
+    (void)pay(c, 30, "claim:a");
+    pass_all(c); /* Its caller is told; the log does not say so yet, and the owner is lost. */
+    assert_int_equal(c->sides[0].last_status, REPLY_OK);
+    assert_int_equal(stats(c).transfers_open, 1);
+    own(c, 0, 2, 8);
+    own(c, 0, 3, 7);
+    assert_true(shard_serves(c->sides[0].shard));
+    uint32_t replies = c->sides[0].replies;
+    assert_int_equal(state_told(c, "claim:a"),
+                     HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNSPECIFIED);
+    assert_int_equal(c->sides[0].replies, replies);
+    tick(c, 40);
+    pass_all(c);
+    log_decisions(c);
+    assert_int_equal(c->sides[0].replies, replies + 1);
+    assert_int_equal(c->sides[0].last_status, REPLY_OK);
+    assert_int_equal(state_told(c, "claim:a"),
+                     HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED);
+}
+
 /* While an owner's disk is full, decisions gather; each purchase among them makes an item, whose
  * UID holds 16 bits of place in its entry. */
 #define PURCHASES 1300u
@@ -676,6 +700,7 @@ int main(void)
         CHANNEL_TEST(a_seal_is_answered_when_the_other_shard_has_decided),
         CHANNEL_TEST(the_watermark_leaves_alone_when_nothing_takes_it_along),
         CHANNEL_TEST(an_operation_never_goes_back_while_the_log_takes_nothing),
+        CHANNEL_TEST(a_new_owner_asks_before_it_says_pending),
         CHANNEL_TEST(decisions_that_gathered_are_logged_by_as_many_entries_as_they_need),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
