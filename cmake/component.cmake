@@ -41,6 +41,9 @@ function(component NAME)
     target_link_libraries(${NAME} PUBLIC ${C_DEPENDS} ${C_EXTERNAL})
 endfunction()
 
+# What tests of running processes need of a build: no unit tests, fuzzers' replays or micro-benchmarks.
+add_custom_target(programs)
+
 # program(NAME SOURCES .. DEPENDS .. EXTERNAL ..): an executable in bin/.
 function(program NAME)
     cmake_parse_arguments(P "" "" "SOURCES;DEPENDS;EXTERNAL" ${ARGN})
@@ -53,6 +56,9 @@ function(program NAME)
         target_link_options(${NAME} PRIVATE ${HOLDFAST_PLAIN_LINK})
     endif()
     target_link_libraries(${NAME} PRIVATE ${P_DEPENDS} ${P_EXTERNAL})
+    if(NOT NAME MATCHES "_(fuzz|bench)$")
+        add_dependencies(programs ${NAME})
+    endif()
 endfunction()
 
 # unit_test(NAME COMPONENT [EXTRA targets] [TIMEOUT s]): builds NAME.c against cmocka, runs it.

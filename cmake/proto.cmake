@@ -1,5 +1,6 @@
 # proto_library(NAME LAYER n ROOT dir PROTOS a.proto ..): C code by protoc-c, in the build tree.
 find_program(PROTOC_C protoc-c REQUIRED)
+add_custom_target(generated) # All of it, for what reads sources without building them.
 function(proto_library NAME)
     cmake_parse_arguments(P "" "LAYER;ROOT" "PROTOS" ${ARGN})
     set(out ${CMAKE_BINARY_DIR}/generated)
@@ -23,4 +24,5 @@ function(proto_library NAME)
     target_include_directories(${NAME} SYSTEM PUBLIC ${out})
     target_link_libraries(${NAME} PUBLIC PkgConfig::PROTOBUF_C)
     set_property(TARGET ${NAME} PROPERTY LAYER ${P_LAYER})
+    add_dependencies(generated ${NAME})
 endfunction()

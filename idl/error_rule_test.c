@@ -6,9 +6,8 @@
 
 #include <cmocka.h>
 
+#include "idl/error_code.h"
 #include "idl/error_rule.h"
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 /* error.proto: "0 when waiting does not help". */
 static void what_may_pass_says_when_and_nothing_else_does(void **state)

@@ -26,30 +26,60 @@
 #define INTERNAL_internal__v1 true
 #define INTERNAL_debug__v1    false
 
+#define SERVICE_admin       "AdminService/"
+#define SERVICE_backup      "BackupService/"
+#define SERVICE_channel     "ChannelService/"
+#define SERVICE_coordinator "CoordinatorService/"
+#define SERVICE_debug       "DebugService/"
+#define SERVICE_inventory   "InventoryService/"
+#define SERVICE_ledger      "LedgerService/"
+#define SERVICE_mailbox     "MailboxService/"
+#define SERVICE_node        "NodeService/"
+#define SERVICE_operation   "OperationService/"
+#define SERVICE_profile     "ProfileService/"
+#define SERVICE_session     "SessionService/"
+#define SERVICE_transaction "TransactionService/"
+
+#define WRITES_ROUTER      false /* It writes by calls of other methods. */
+#define WRITES_STREAM      false
+#define WRITES_SCATTER     false
+#define WRITES_MUTATION    true
+#define WRITES_READ        false
+#define WRITES_SHARD       false
+#define WRITES_SHARD_WRITE true
+#define WRITES_SHARD_VIEW  false
+#define WRITES_NODE        false
+#define WRITES_OWNER       true
+#define WRITES_COORDINATOR false
+
 static const struct method_info methods[] = {
-#define METHOD_ROW(number, enumerator, package, service, method, r, sc, e, snake)                  \
+#define METHOD_ROW(number, enumerator, package, service, method, snake, r, sc, pr, kind, e, m,     \
+                   prefix)                                                                         \
     { .id = METHOD_##enumerator,                                                                   \
-      .route = (r),                                                                                \
-      .scopes = METHOD_SCOPES_##sc,                                                                \
+      .route = METHOD_##r,                                                                         \
+      .priority = METHOD_PRIORITY_##pr,                                                            \
       .element = (e),                                                                              \
+      .most = (m),                                                                                 \
+      .scopes = METHOD_SCOPES_##sc,                                                                \
+      .traits = METHOD_TRAITS_##kind,                                                              \
       .internal = INTERNAL_##package,                                                              \
-      .name = PACKAGE_##package #service "/" #method,                                              \
-      .request = &holdfast__##package##__##snake##_request__descriptor,                            \
-      .response = &holdfast__##package##__##snake##_response__descriptor },
+      .writes = WRITES_##r,                                                                        \
+      .name = PACKAGE_##package SERVICE_##service #method,                                         \
+      .request = &holdfast__##package##__##prefix##snake##_request__descriptor,                    \
+      .response = &holdfast__##package##__##prefix##snake##_response__descriptor },
     METHOD_TABLE(METHOD_ROW)
 #undef METHOD_ROW
 };
 
 enum {
-#define METHOD_PLACE(n, enumerator, p, s, m, r, sc, e, snake) METHOD_PLACE_##enumerator,
+#define METHOD_PLACE(number, enumerator, ...) METHOD_PLACE_##enumerator,
     METHOD_TABLE(METHOD_PLACE)
 #undef METHOD_PLACE
 };
 
 /* Place in `methods` plus one, by number; 0 where there is no method. */
 static const uint8_t method_places[METHOD_ID_MAX + 1] = {
-#define METHOD_PLACE(n, enumerator, p, s, m, r, sc, e, snake)                                      \
-    [METHOD_##enumerator] = METHOD_PLACE_##enumerator + 1,
+#define METHOD_PLACE(number, enumerator, ...) [METHOD_##enumerator] = METHOD_PLACE_##enumerator + 1,
     METHOD_TABLE(METHOD_PLACE)
 #undef METHOD_PLACE
 };

@@ -1,5 +1,6 @@
 #include "idl/method_errors.h"
 
+#include "idl/error_code.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
 
@@ -11,7 +12,6 @@ struct given {
 
 enum kind { OPEN = 1, FINAL = 2, BOTH = OPEN | FINAL };
 
-#define CODE(name)                              HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 #define OPEN_BIT(name, kind, when, what_to_do)  | (((kind)&OPEN) != 0 ? 1u << CODE(name) : 0u)
 #define FINAL_BIT(name, kind, when, what_to_do) | (((kind)&FINAL) != 0 ? 1u << CODE(name) : 0u)
 #define GIVEN_v1(enumerator)                                                                       \
@@ -25,7 +25,7 @@ enum kind { OPEN = 1, FINAL = 2, BOTH = OPEN | FINAL };
     }
 
 static const struct given given[METHOD_ID_MAX + 1] = {
-#define GIVEN_ROW(number, enumerator, package, s, m, r, sc, e, snake)                              \
+#define GIVEN_ROW(number, enumerator, package, ...)                                                \
     [METHOD_##enumerator] = GIVEN_##package(enumerator),
     METHOD_TABLE(GIVEN_ROW)
 #undef GIVEN_ROW

@@ -212,7 +212,9 @@
 #define ERRORS_ACCEPT_ETCD_RESTORE(X) \
     OF_WRITER(X) OF_CONFLICT(X) \
     X(INTERNAL, OPEN, "a record in etcd cannot be read", "")
-#define ERRORS_DEBUG_INJECT(X) OF_HOLDER(X) OF_GIVING(X) OF_ITEMS(X) OF_TAKING(X)
+#define ERRORS_DEBUG_INJECT(X) \
+    OF_HOLDER(X) OF_GIVING(X) OF_ITEMS(X) OF_TAKING(X) \
+    X(PERMISSION_DENIED, FINAL, "the authority's scope is not admin", "")
 
 /* ---- backups ---- */
 #define ERRORS_GET_BACKUP_STATE(X) OF_READER(X) OF_SCOPE(X)

@@ -6,11 +6,10 @@
 
 #include <cmocka.h>
 
+#include "idl/error_code.h"
 #include "idl/error_rule.h"
 #include "idl/method.h"
 #include "idl/method_errors.h"
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 static bool has_field(const struct method_info *method, unsigned number, const char *name)
 {
@@ -27,10 +26,11 @@ static bool is_open(const struct method_info *method, Holdfast__V1__ErrorCode co
 
 static bool is_write(const struct method_info *method)
 {
-    if (method->route == METHOD_SCATTER && method->element != METHOD_RENEW_TOKENS)
+    if (method->route == METHOD_SCATTER)
         return is_write(method_find(method->element));
-    return method->route == METHOD_MUTATION || method->route == METHOD_SHARD_WRITE ||
-           (method->route == METHOD_ROUTER && method->scopes != SCOPES_ALL);
+    if (method->id == METHOD_RENEW_SESSIONS) /* Tokens are renewed beside the log. */
+        return false;
+    return method->writes || (method->route == METHOD_ROUTER && method->scopes != SCOPES_ALL);
 }
 
 /* What a method's row in idl/method.h and its request say of its errors. */

@@ -28,9 +28,39 @@ static void split_methods_name_an_existing_part(void **state)
     (void)state;
 
     for (size_t i = 0; i < count; i++) {
-        if (all[i].route == METHOD_SCATTER)
+        bool batch = all[i].route == METHOD_SCATTER;
+        if (batch || all[i].element != 0)
             assert_non_null(method_find(all[i].element));
+        if (!batch && all[i].element != 0)
+            assert_true(all[i].route == METHOD_ROUTER || all[i].route == METHOD_STREAM);
+        if (all[i].most > 0)
+            assert_true(batch || all[i].route == METHOD_READ);
+        assert_true(!batch || all[i].most > 0);
     }
+}
+
+/* What depends on the authority that a message names, or on what holds a player back, is said of
+ * methods that have such a message, or a place in the log. */
+static void rows_do_not_contradict_themselves(void **state)
+{
+    size_t count;
+    const struct method_info *all = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        const ProtobufCFieldDescriptor *authority =
+            protobuf_c_message_descriptor_get_field_by_name(all[i].request, "authority");
+        if (all[i].priority == METHOD_PRIORITY_AUTHORITY)
+            assert_int_equal(all[i].route, METHOD_MUTATION);
+        if (authority != NULL && all[i].priority != METHOD_PRIORITY_BULK)
+            assert_int_equal(all[i].priority, METHOD_PRIORITY_AUTHORITY);
+        assert_true(all[i].traits == 0 || all[i].writes);
+    }
+    assert_true(method_find(METHOD_GRANT)->writes);
+    assert_true(method_find(METHOD_EXPIRE_SERVER)->writes);
+    assert_true(method_find(METHOD_SESSION_DUE)->writes);
+    assert_false(method_find(METHOD_GET_BALANCES)->writes);
+    assert_false(method_find(METHOD_READ_BACKUP)->writes);
 }
 
 /* Routing and deduplication read the envelope by field number, so it must be alike everywhere. */
@@ -71,7 +101,7 @@ static void every_public_method_wants_a_scope_and_no_mutation_is_open_to_readers
         if (all[i].route == METHOD_MUTATION)
             assert_int_equal(all[i].scopes & SCOPE_READ, 0);
         /* A batch is open to whom its parts are. */
-        if (all[i].route == METHOD_SCATTER && !method_find(all[i].element)->internal)
+        if (all[i].route == METHOD_SCATTER)
             assert_int_equal(all[i].scopes, method_find(all[i].element)->scopes);
     }
     assert_int_equal(method_find(METHOD_SET_POLICY)->scopes, SCOPE_ADMIN);
@@ -131,6 +161,7 @@ int main(void)
         cmocka_unit_test(every_method_is_found_by_number_and_by_name),
         cmocka_unit_test(split_methods_name_an_existing_part),
         cmocka_unit_test(mutations_share_the_envelope),
+        cmocka_unit_test(rows_do_not_contradict_themselves),
         cmocka_unit_test(unknown_methods_are_not_found),
         cmocka_unit_test(a_misspelt_method_finds_the_one_that_was_meant),
         cmocka_unit_test(every_public_method_wants_a_scope_and_no_mutation_is_open_to_readers),

@@ -1,6 +1,6 @@
-/* holdfast-node: stores and replicates shards. node/io/node.h says what it is made of. */
-#include "node/io/heap.h"
-#include "node/io/node.h"
+/* holdfast-node: stores and replicates shards. node/io/process/node.h says what it is made of. */
+#include "node/io/disk/heap.h"
+#include "node/io/process/node.h"
 #include "node/rpc/handlers.h"
 #include "runtime/config/process_config.h"
 

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""What .ci/run promises: each suite within three days, every failure counted, one line at the end."""
+"""
+What .ci/run promises: each suite within three days, every failure counted, one line at the end. And what
+`./dev test` promises of what it runs meanwhile: nothing that fails is overlooked, nothing is left running.
+"""
 
 import os
 import pathlib
@@ -8,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -75,6 +79,90 @@ class Run(unittest.TestCase):
         self.program("dev", "#!/bin/sh\necho '100% tests passed, 0 tests failed out of 9'\nexit 3\n")
         code, lines = self.run_ci(HOLDFAST_CI_TURN="1")
         self.assertEqual((code, lines[-1]), (1, "18 passed, 2 failed"))
+
+
+class Meanwhile(unittest.TestCase):
+    """`./dev test` in a folder of its own, where every program only notes that it was called."""
+
+    NOTE = '#!/bin/sh\necho "${0##*/} $*" >>"$NOTES"\n'
+
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="holdfast-dev-test.")))
+        shutil.copy(ROOT / "dev", self.folder / "dev")
+        (self.folder / "idl").mkdir()
+        (self.folder / "some_script").write_text("#!/bin/sh\n")
+        self.program("bin/dpkg-query", "#!/bin/sh\necho 'install ok installed'\n")
+        self.program("bin/git", "#!/bin/sh\nprintf 'some_script\\0'\n")
+        self.noted = ["bin/cmake", "bin/ctest", "bin/python3", "bin/shellcheck", "tools/format",
+                      "tools/compile_check", "build/sim/bin/holdfast-sim", "tests/sim/mutants/run",
+                      "tests/conformance/node_modules/.bin/buf"]
+        for name in self.noted:
+            self.program(name)
+
+    def program(self, name, text=""):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text or self.NOTE)
+        path.chmod(0o755)
+
+    def failing(self, name, when, instead="exit 1"):
+        """The program fails if its arguments match the shell pattern `when`."""
+        self.program(name, f'{self.NOTE}case "$*" in {when}) echo "$0 is unhappy"; {instead} ;; esac\n')
+
+    def dev_test(self):
+        """(exit code, what was printed, what was called)"""
+        notes = self.folder / "notes"
+        environment = os.environ | {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "NOTES": str(notes)}
+        done = subprocess.run([self.folder / "dev", "test"], text=True, check=False, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=environment, timeout=120)
+        return done.returncode, done.stdout, notes.read_text()
+
+    def test_all_is_called_and_every_section_named(self):
+        code, said, called = self.dev_test()
+        self.assertEqual(code, 0, said)
+        for name in self.noted:
+            self.assertIn(f"{name.rsplit('/', 1)[1]} ", called)
+        for asked in ("-L release", "-LE release|tsan", "-L tsan"):
+            self.assertIn(asked, called)
+        for preset in ("release", "clang", "asan", "sim", "tsan"):
+            self.assertIn(f"--build --preset {preset}", called)
+        for section in ("== style", "== tests of the release build", "== builds", "== building asan",
+                        "address and undefined-behaviour", "simulator", "thread sanitizer"):
+            self.assertIn(section, said)
+
+    def test_each_program_that_fails_fails_the_run_and_is_heard(self):
+        for name, when in (("bin/python3", "*tidy*"), ("bin/shellcheck", "*"), ("tools/format", "*"),
+                           ("tests/conformance/node_modules/.bin/buf", "*"), ("tools/compile_check", "*"),
+                           ("bin/cmake", "*--build*release*"), ("bin/cmake", "*--build*asan*"),
+                           ("bin/cmake", "*--build*clang*"), ("bin/cmake", "*--build*tsan*"),
+                           ("bin/ctest", "*-L\\ release*"), ("bin/ctest", "*-LE*"), ("bin/ctest", "*-L\\ tsan*"),
+                           ("build/sim/bin/holdfast-sim", "*"), ("tests/sim/mutants/run", "*")):
+            with self.subTest(name=name, when=when):
+                self.failing(name, when)
+                code, said, _ = self.dev_test()
+                self.assertNotEqual(code, 0, said)
+                self.assertIn("is unhappy", said)
+                self.program(name)
+
+    def test_what_runs_meanwhile_ends_with_it(self):
+        self.failing("bin/cmake", "*--build*asan*", 'echo $$ >"$NOTES.pid"; exec sleep 600')
+        self.failing("bin/ctest", "*-L\\ release*",
+                     'while [ ! -s "$NOTES.pid" ]; do sleep 0.05; done; exit 1')
+        code, said, _ = self.dev_test()
+        self.assertNotEqual(code, 0, said)
+        pid = int((self.folder / "notes.pid").read_text())
+        end = time.monotonic() + 60  # It is told to end, and may be a moment about it.
+        while self.runs(pid):
+            self.assertLess(time.monotonic(), end, "left running")
+            time.sleep(0.05)
+
+    @staticmethod
+    def runs(pid):
+        """Neither gone nor a zombie."""
+        try:
+            return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] != "Z"
+        except OSError:
+            return False
 
 
 class Gates(unittest.TestCase):

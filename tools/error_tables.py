@@ -36,18 +36,21 @@ def statuses():
     return dict(re.findall(r'X\((\w+),\s+\d+,\s+\d+, "(\w+)"\)', text))
 
 
+def public_rows():
+    """[(enumerator, "Service/Method", route)], in the order of the table."""
+    text = " ".join(joined_lines("idl/method.h"))
+    rows = re.findall(r"X\(\s*\d+, (\w+),\s+v1,\s+(\w+),\s+(\w+),\s+\w+,\s+(\w+),", text)
+    return [(row[0], f"{row[1].capitalize()}Service/{row[2]}", row[3]) for row in rows]
+
+
 def methods():
     """Enumerator -> "Service/Method", of the public ones, in the order of the table."""
-    text = " ".join(joined_lines("idl/method.h"))
-    rows = re.findall(r"X\(\s*\d+, (\w+),\s+v1, (\w+), (\w+), METHOD_(\w+),", text)
-    return {row[0]: f"{row[1]}/{row[2]}" for row in rows}
+    return {enumerator: name for enumerator, name, _ in public_rows()}
 
 
 def routes():
     """ "Service/Method" -> its route, "MUTATION"."""
-    text = " ".join(joined_lines("idl/method.h"))
-    rows = re.findall(r"X\(\s*\d+, \w+,\s+v1, (\w+), (\w+), METHOD_(\w+),", text)
-    return {f"{service}/{method}": route for service, method, route in rows}
+    return {name: route for _, name, route in public_rows()}
 
 
 def macros():

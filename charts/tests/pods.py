@@ -169,7 +169,7 @@ class Machine:
         subprocess.run(["mount", "--bind", self.hosts, "/etc/hosts"], check=True)
 
     def upgrade(self, *settings):
-        """Renders anew. Secrets are what they were: Helm's lookup finds them in a cluster."""
+        """Renders again. Secrets stay: Helm's lookup finds them in a cluster."""
         command = [HELM, "template", RELEASE, CHARTS / "holdfast", "--namespace", NAMESPACE,
                    "--kube-version", "1.35.0"]
         for setting in settings:
@@ -210,7 +210,7 @@ class Machine:
         return after
 
     def added(self):
-        """Pods that the chart asks for since it was rendered anew; started."""
+        """Pods that the chart asks for since it was rendered again; started."""
         new = [self.new_pod(workload, number) for workload in self.workloads()
                for number in range(workload["spec"].get("replicas", 2))
                if f"{workload['metadata']['name']}-{number}" not in {pod.name for pod in self.pods}]

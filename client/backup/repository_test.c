@@ -58,8 +58,12 @@ static void add_row(struct buf *rows, uint32_t number, const char *value)
 }
 
 /* Rows 0 to `count`, of which those from `changed` on, twenty, have another value. */
+struct content {
+    uint32_t count, changed;
+};
+
 static void write_shard(struct test *test, struct manifest *manifest, uint32_t shard,
-                        uint32_t count, uint32_t changed, const struct chunk_list *before)
+                        struct content content, const struct chunk_list *before)
 {
     const struct shard_writer_options options = { &test->repository, manifest->number, shard,
                                                   before };
@@ -67,9 +71,10 @@ static void write_shard(struct test *test, struct manifest *manifest, uint32_t s
     struct buf rows = { 0 };
 
     assert_int_equal(shard_writer_new(&options, &writer, &test->why), ERR_OK);
-    for (uint32_t i = 0; i < count; i++) {
-        add_row(&rows, i, i >= changed && i < changed + 20 ? "another" : "a value");
-        if (i % 100 == 0 || i + 1 == count) {
+    for (uint32_t i = 0; i < content.count; i++) {
+        bool changed = i >= content.changed && i < content.changed + 20;
+        add_row(&rows, i, changed ? "another" : "a value");
+        if (i % 100 == 0 || i + 1 == content.count) {
             assert_int_equal(shard_writer_put(writer, buf_slice(&rows), &test->why), ERR_OK);
             buf_clear(&rows);
         }
@@ -110,7 +115,7 @@ static void make_first(struct test *test, uint32_t rows)
     assert_int_equal(repository_open_to_write(test->path, &test->repository, &test->why), ERR_OK);
     begin(test, 1, &manifest);
     for (uint32_t i = 0; i < SHARDS; i++)
-        write_shard(test, &manifest, i, rows, UINT32_MAX - 100, NULL);
+        write_shard(test, &manifest, i, (struct content){ rows, UINT32_MAX - 100 }, NULL);
     commit(test, &manifest);
 }
 
@@ -126,7 +131,7 @@ static void make_second(struct test *test, uint32_t rows, uint32_t changed)
     for (uint32_t i = 0; i < SHARDS; i++) {
         assert_int_equal(repository_list(&test->repository, &first, i, &before, &test->why),
                          ERR_OK);
-        write_shard(test, &manifest, i, rows, changed, &before);
+        write_shard(test, &manifest, i, (struct content){ rows, changed }, &before);
         chunk_list_deinit(&before);
     }
     manifest_add_use(&manifest, 1, first.checksum);
@@ -283,7 +288,7 @@ static void a_backup_without_its_manifest_was_interrupted_and_gives_way(void **s
 
     make_first(test, 100);
     begin(test, 2, &manifest);
-    write_shard(test, &manifest, 0, 100, 0, NULL);
+    write_shard(test, &manifest, 0, (struct content){ 100, 0 }, NULL);
     manifest_deinit(&manifest);
     open_again(test);
     assert_int_equal(repository_newest(&test->repository), 1);

@@ -4,15 +4,9 @@
 
 #include "client/backup/shard_reader.h"
 
-static err verify_file(const struct repository *repository, const struct manifest *manifest,
-                       uint32_t shard, enum repository_file which, struct verify_counts *counts,
-                       struct backup_error *ret_why)
+static err verify_file(const char *path, const struct manifest_file *file,
+                       struct verify_counts *counts, struct backup_error *ret_why)
 {
-    const struct manifest_shard *known = &manifest->shards[shard];
-    const struct manifest_file *file = which == REPOSITORY_PACK ? &known->pack : &known->list;
-    char path[BACKUP_PATH_MAX];
-
-    repository_file_path(repository, manifest->number, shard, which, path);
     counts->files++;
     counts->bytes += file->bytes;
     return file_check(path, file, ret_why);
@@ -24,9 +18,15 @@ static err verify_files(const struct repository *repository, const struct manife
     err e = ERR_OK;
 
     for (uint32_t i = 0; i < manifest->shard_count && e == ERR_OK; i++) {
-        e = verify_file(repository, manifest, i, REPOSITORY_PACK, counts, ret_why);
-        if (e == ERR_OK)
-            e = verify_file(repository, manifest, i, REPOSITORY_LIST, counts, ret_why);
+        const struct manifest_shard *shard = &manifest->shards[i];
+        char path[BACKUP_PATH_MAX];
+
+        repository_file_path(repository, manifest->number, i, REPOSITORY_PACK, path);
+        e = verify_file(path, &shard->pack, counts, ret_why);
+        if (e != ERR_OK)
+            break;
+        repository_file_path(repository, manifest->number, i, REPOSITORY_LIST, path);
+        e = verify_file(path, &shard->list, counts, ret_why);
     }
     return e;
 }

@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "client/cli/output.h"
+#include "client/cli/answer.h"
+#include "client/cli/clock.h"
+#include "client/cli/connection.h"
 #include "runtime/base/check.h"
 
 #define PAGES_MAX 64
@@ -16,28 +17,12 @@ struct admin_client {
     uint32_t took_ms;
 };
 
-static uint64_t monotonic_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 err admin_client_new(const struct arguments *arguments, const char *endpoint,
                      struct admin_client **ret_client)
 {
-    struct client_options options = { .endpoint = endpoint,
-                                      .api_key = arguments->key[0] ? arguments->key : NULL,
-                                      .ca_file =
-                                          arguments->ca_file[0] ? arguments->ca_file : NULL };
     struct admin_client *client = mem_zalloc(sizeof *client);
-    err e = argument_number("deadline-ms", arguments->deadline_ms, 1, 60000, &options.deadline_ms);
+    err e = connection_new(arguments, endpoint, &client->client);
 
-    if (e == ERR_OK && client_new(&options, &client->client) != ERR_OK) {
-        fprintf(stderr, "holdfast: --endpoint is empty\n");
-        e = ERR_INVALID;
-    }
     if (e != ERR_OK) {
         free(client);
         return e;
@@ -109,35 +94,10 @@ json_t *admin_list(struct admin_client *client, const char *method, const char *
         if (page == NULL)
             break;
         json_array_extend(all, json_object_get(page, rows));
-        json_object_set_new(request, "cursor", json_string(admin_text(page, "nextCursor")));
-        *ret_whole = admin_text(page, "nextCursor")[0] == 0;
+        json_object_set_new(request, "cursor", json_string(answer_text(page, "nextCursor")));
+        *ret_whole = answer_text(page, "nextCursor")[0] == 0;
         json_decref(page);
     }
     json_decref(request);
     return all;
-}
-
-uint64_t admin_number(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    if (json_is_string(value))
-        return strtoull(json_string_value(value), NULL, 10);
-    return json_is_integer(value) ? (uint64_t)json_integer_value(value) : 0;
-}
-
-int64_t admin_signed(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    if (json_is_string(value))
-        return strtoll(json_string_value(value), NULL, 10);
-    return json_is_integer(value) ? (int64_t)json_integer_value(value) : 0;
-}
-
-const char *admin_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text != NULL ? text : "";
 }

@@ -31,11 +31,4 @@ uint32_t admin_client_took_ms(const struct admin_client *client);
 json_t *admin_list(struct admin_client *client, const char *method, const char *rows,
                    json_t *request, bool *ret_whole);
 
-/* A number of the JSON form of protobuf: a number, or a string of one; 0 if it is absent. */
-uint64_t admin_number(const json_t *object, const char *key);
-/* The same of one that may be below zero. */
-int64_t admin_signed(const json_t *object, const char *key);
-/* A text; empty if it is absent. */
-const char *admin_text(const json_t *object, const char *key);
-
 #endif

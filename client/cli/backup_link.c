@@ -4,50 +4,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "client/cli/output.h"
+#include "client/cli/answer.h"
+#include "client/cli/clock.h"
+#include "client/cli/connection.h"
+#include "client/cli/options.h"
 #include "client/sdk/client.h"
 #include "runtime/base/check.h"
-#include "runtime/codec/base64.h"
+#include "runtime/base/base64.h"
 
 #define TRY_AGAIN_MS 60000u
 #define PAUSE_MS     50
-#define RATE_MIB_MAX 100000u
-#define ERROR_PREFIX "ERROR_CODE_"
-
-uint64_t backup_now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
-
-static void sleep_ms(uint64_t ms)
-{
-    struct timespec pause = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000L };
-
-    nanosleep(&pause, NULL);
-}
 
 bool backup_link_open(struct backup_link *link, const struct arguments *arguments)
 {
-    struct client_options options = { .endpoint = arguments->endpoint,
-                                      .api_key = arguments->key[0] ? arguments->key : NULL };
     uint32_t rate;
 
     *link = (struct backup_link){ 0 };
-    if (argument_number("deadline-ms", arguments->deadline_ms, 1, 60000, &options.deadline_ms) !=
-            ERR_OK ||
-        argument_number("throttle", arguments->throttle, 1, RATE_MIB_MAX, &rate) != ERR_OK)
+    if (option_number(arguments, &option_throttle, 1, THROTTLE_MIB_MAX, &rate) != ERR_OK ||
+        connection_new(arguments, option_text(arguments, &option_endpoint), &link->client) !=
+            ERR_OK)
         return false;
-    if (client_new(&options, &link->client) != ERR_OK) {
-        fprintf(stderr, "holdfast: --endpoint names no router\n");
-        return false;
-    }
     link->rate_bytes_per_s = (uint64_t)rate << 20;
-    link->begun_ms = backup_now_ms();
+    link->begun_ms = monotonic_ms();
     return true;
 }
 
@@ -59,25 +38,12 @@ void backup_link_close(struct backup_link *link)
 
 void backup_link_pace(struct backup_link *link, size_t bytes)
 {
-    uint64_t gone_ms = backup_now_ms() - link->begun_ms;
+    uint64_t gone_ms = monotonic_ms() - link->begun_ms;
 
     link->sent_bytes += bytes;
     uint64_t due_ms = link->sent_bytes * 1000u / link->rate_bytes_per_s;
     if (due_ms > gone_ms)
         sleep_ms(due_ms - gone_ms);
-}
-
-/* Of Connect's error JSON, without its prefix; "" when there is none. */
-static void error_code(const struct buf *body, char *ret_code, size_t size)
-{
-    json_t *error = json_loadb((const char *)body->data, body->size, 0, NULL);
-    const json_t *detail = json_array_get(json_object_get(error, "details"), 0);
-    const char *code = json_string_value(json_object_get(json_object_get(detail, "debug"), "code"));
-
-    if (code != NULL && strncmp(code, ERROR_PREFIX, strlen(ERROR_PREFIX)) == 0)
-        code += strlen(ERROR_PREFIX);
-    snprintf(ret_code, size, "%s", code != NULL ? code : "");
-    json_decref(error);
 }
 
 static void note_why(struct backup_link *link, const char *method, enum client_result result,
@@ -97,7 +63,7 @@ static void note_why(struct backup_link *link, const char *method, enum client_r
 
 json_t *backup_link_call(struct backup_link *link, const char *method, json_t *request)
 {
-    uint64_t end_ms = backup_now_ms() + TRY_AGAIN_MS;
+    uint64_t end_ms = monotonic_ms() + TRY_AGAIN_MS;
     char *text = json_dumps(request, JSON_COMPACT);
     struct buf body = { 0 };
     json_t *answer = NULL;
@@ -109,8 +75,8 @@ json_t *backup_link_call(struct backup_link *link, const char *method, json_t *r
     while (result != CLIENT_OK) {
         code[0] = 0;
         if (result == CLIENT_REFUSED || result == CLIENT_LATER)
-            error_code(&body, code, sizeof code);
-        if ((result != CLIENT_LATER && result != CLIENT_UNKNOWN) || backup_now_ms() >= end_ms)
+            error_code(buf_slice(&body), code, sizeof code);
+        if ((result != CLIENT_LATER && result != CLIENT_UNKNOWN) || monotonic_ms() >= end_ms)
             break;
         sleep_ms(PAUSE_MS);
         result = client_call(link->client, method, text, &body);
@@ -124,13 +90,14 @@ json_t *backup_link_call(struct backup_link *link, const char *method, json_t *r
     return answer;
 }
 
-uint64_t backup_number(const json_t *object, const char *name)
+json_t *backup_link_ask(struct backup_link *link, struct backup_error *ret_why, const char *method,
+                        json_t *request)
 {
-    const json_t *value = json_object_get(object, name);
+    json_t *answer = backup_link_call(link, method, request);
 
-    if (json_is_integer(value))
-        return (uint64_t)json_integer_value(value);
-    return json_is_string(value) ? strtoull(json_string_value(value), NULL, 10) : 0;
+    if (answer == NULL)
+        backup_why(ret_why, "%s", link->why);
+    return answer;
 }
 
 bool backup_bytes(const json_t *object, const char *name, struct buf *out)

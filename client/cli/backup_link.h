@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "client/backup/manifest.h"
 #include "client/cli/arguments.h"
 #include "runtime/base/buf.h"
 
@@ -23,14 +24,14 @@ void backup_link_close(struct backup_link *link);
 /* "BackupService/ReadBackup". Takes `request`. NULL: `why`. The answer is the caller's to decref.
  */
 json_t *backup_link_call(struct backup_link *link, const char *method, json_t *request);
+/* The same, with the reason in *ret_why. */
+json_t *backup_link_ask(struct backup_link *link, struct backup_error *ret_why, const char *method,
+                        json_t *request);
 /* Sleeps as long as the rate wants after so many bytes. */
 void backup_link_pace(struct backup_link *link, size_t bytes);
 
-/* Fields of answers: what is left out is 0, or empty. */
-uint64_t backup_number(const json_t *object, const char *name);
 /* Appended. False: not base64. */
 bool backup_bytes(const json_t *object, const char *name, struct buf *out);
 json_t *backup_text(struct slice bytes);
-uint64_t backup_now_ms(void);
 
 #endif

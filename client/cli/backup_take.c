@@ -7,14 +7,16 @@
 #include <time.h>
 
 #include "client/backup/shard_writer.h"
+#include "client/cli/answer.h"
 #include "client/cli/backup_link.h"
+#include "client/cli/clock.h"
 #include "client/cli/output.h"
 #include "runtime/base/check.h"
 
 #define ATTEMPTS_MAX  5u
 #define CUT_AHEAD     1000u /* Audits take a cut a second: none shall come so far meanwhile. */
 #define PAGE_BYTES    (512u * 1024u)
-#define KEEP_EVERY_MS 20000u /* Nodes close a view that nobody asks for. */
+#define KEEP_EVERY_MS 20000u /* Nodes close a view that is not read. */
 
 struct take {
     struct backup_link link;
@@ -28,22 +30,14 @@ struct take {
 };
 
 /* Takes `request`. NULL: take->why. */
-static json_t *call(struct take *take, const char *method, json_t *request)
-{
-    json_t *answer = backup_link_call(&take->link, method, request);
-
-    if (answer == NULL)
-        backup_why(&take->why, "%s", take->link.why);
-    return answer;
-}
-
 /* ---- the cluster ---- */
 
 static bool read_cluster(struct take *take)
 {
-    json_t *cluster = call(take, "AdminService/GetCluster", json_object());
+    json_t *cluster =
+        backup_link_ask(&take->link, &take->why, "AdminService/GetCluster", json_object());
     const char *id = json_string_value(json_object_get(cluster, "clusterId"));
-    uint64_t shards = backup_number(cluster, "shardCount");
+    uint64_t shards = answer_number(cluster, "shardCount");
 
     if (cluster == NULL)
         return false;
@@ -56,7 +50,7 @@ static bool read_cluster(struct take *take)
     manifest_init(&take->manifest, (uint32_t)shards);
     snprintf(take->manifest.cluster_id, sizeof take->manifest.cluster_id, "%s", id);
     snprintf(take->manifest.software, sizeof take->manifest.software, "%s", HOLDFAST_VERSION);
-    take->manifest.generation = backup_number(cluster, "generation");
+    take->manifest.generation = answer_number(cluster, "generation");
     take->manifest.taken_at_ms = (uint64_t)time(NULL) * 1000u;
     const json_t *policy = json_object_get(cluster, "policy");
     char *text = json_dumps(policy, JSON_COMPACT | JSON_SORT_KEYS);
@@ -73,13 +67,14 @@ static bool read_states(struct take *take, uint64_t *ret_cut)
 
     *ret_cut = 0;
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
-        json_t *state = call(take, "BackupService/GetBackupState", json_pack("{s:i}", "shard", i));
+        json_t *state = backup_link_ask(&take->link, &take->why, "BackupService/GetBackupState",
+                                        json_pack("{s:i}", "shard", i));
         const char *stands = json_string_value(json_object_get(state, "state"));
         if (state == NULL)
             return false;
-        uint64_t cut = backup_number(state, "cut");
-        uint64_t generation = backup_number(state, "generation");
-        uint32_t apply_version = (uint32_t)backup_number(state, "applyVersion");
+        uint64_t cut = answer_number(state, "cut");
+        uint64_t generation = answer_number(state, "generation");
+        uint32_t apply_version = (uint32_t)answer_number(state, "applyVersion");
         bool restoring = stands != NULL && strcmp(stands, "restoring") == 0;
         json_decref(state);
         if (restoring) {
@@ -104,7 +99,7 @@ static json_t *cut_request(const struct take *take, uint32_t shard)
 static bool call_all(struct take *take, const char *method)
 {
     for (uint32_t i = 0; i < take->manifest.shard_count; i++) {
-        json_t *answer = call(take, method, cut_request(take, i));
+        json_t *answer = backup_link_ask(&take->link, &take->why, method, cut_request(take, i));
         if (answer == NULL)
             return false;
         json_decref(answer);
@@ -115,17 +110,18 @@ static bool call_all(struct take *take, const char *method)
 /* Views of shards that wait for their turn are kept. */
 static bool keep_views(struct take *take, uint32_t from)
 {
-    uint64_t now_ms = backup_now_ms();
+    uint64_t now_ms = monotonic_ms();
 
     if (now_ms - take->kept_ms < KEEP_EVERY_MS)
         return true;
     for (uint32_t i = from; i < take->manifest.shard_count; i++) {
-        json_t *answer = call(take, "BackupService/ReadBackup", cut_request(take, i));
+        json_t *answer = backup_link_ask(&take->link, &take->why, "BackupService/ReadBackup",
+                                         cut_request(take, i));
         if (answer == NULL)
             return false;
         json_decref(answer);
     }
-    take->kept_ms = backup_now_ms();
+    take->kept_ms = monotonic_ms();
     return true;
 }
 
@@ -151,14 +147,14 @@ static bool read_page(struct take *take, uint32_t shard, struct page *page)
 
     json_object_set_new(request, "after", backup_text(buf_slice(&page->after)));
     json_object_set_new(request, "bytesMax", json_integer(PAGE_BYTES));
-    json_t *answer = call(take, "BackupService/ReadBackup", request);
+    json_t *answer = backup_link_ask(&take->link, &take->why, "BackupService/ReadBackup", request);
     if (answer == NULL)
         return false;
     buf_clear(&page->rows);
     bool good =
         backup_bytes(answer, "meta", &page->meta) && backup_bytes(answer, "rows", &page->rows);
     page->last = json_is_true(json_object_get(answer, "last"));
-    page->index = backup_number(answer, "index");
+    page->index = answer_number(answer, "index");
     json_decref(answer);
     struct reader rows = reader_from(buf_slice(&page->rows));
     struct slice key = { 0 }, value;
@@ -243,10 +239,11 @@ static bool take_shard(struct take *take, uint32_t shard)
 static bool note_epochs(struct take *take)
 {
     for (uint32_t i = 0; i < take->manifest.shard_count; i++) {
-        json_t *state = call(take, "BackupService/GetBackupState", json_pack("{s:i}", "shard", i));
+        json_t *state = backup_link_ask(&take->link, &take->why, "BackupService/GetBackupState",
+                                        json_pack("{s:i}", "shard", i));
         if (state == NULL)
             return false;
-        uint64_t epoch = backup_number(state, "epoch");
+        uint64_t epoch = answer_number(state, "epoch");
         json_decref(state);
         take->manifest.shards[i].epoch = epoch;
         if (epoch > take->manifest.epoch)
@@ -287,7 +284,7 @@ static bool attempt(struct take *take)
     take->manifest.number = take->before.number + 1;
     if (!call_all(take, "BackupService/ArmBackup") || !call_all(take, "BackupService/CutBackup"))
         return false;
-    take->kept_ms = backup_now_ms();
+    take->kept_ms = monotonic_ms();
     if (repository_begin(&take->repository, take->manifest.number, &take->why) != ERR_OK)
         return false;
     for (uint32_t i = 0; i < take->manifest.shard_count; i++) {
@@ -326,7 +323,7 @@ static bool run(struct take *take)
         clean(take);
         if (!take->link.may_begin_anew || i == ATTEMPTS_MAX)
             return false;
-        fprintf(stderr, "holdfast: begins anew: %s\n", take->why.text);
+        fprintf(stderr, "holdfast: begins again: %s\n", take->why.text);
     }
 }
 

@@ -12,26 +12,12 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "client/cli/clock.h"
 #include "runtime/base/check.h"
 
 #define POLL_MS 10u
-
-uint64_t monotonic_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
-void sleep_ms(uint32_t ms)
-{
-    struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
-    nanosleep(&t, NULL);
-}
 
 void child_argument(struct child *child, const char *format, ...)
 {

@@ -46,7 +46,5 @@ bool child_stop(struct child *child, uint64_t patience_ms, int *ret_status);
 size_t child_tail(const struct child *child, char *ret_text, size_t capacity);
 /* GET http://127.0.0.1:<metrics_port><path> answers 200. */
 bool child_answers(const struct child *child, const char *path);
-uint64_t monotonic_ms(void);
-void sleep_ms(uint32_t ms);
 
 #endif

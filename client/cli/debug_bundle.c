@@ -26,9 +26,9 @@ void bundle_add(struct bundle *bundle, const char *name, struct buf *text)
         bundle_miss(bundle, name, "left out: all parts together would have more than %u MiB",
                     BUNDLE_BYTES_MAX >> 20);
     } else if (!bundle->broken) {
-        err e = zip_writer_add(bundle->zip, name, buf_slice(text));
+        err e = archive_add(bundle->archive, name, buf_slice(text));
         if (e == ERR_TOO_LARGE)
-            bundle_miss(bundle, name, "left out: it is too large for the archive");
+            bundle_miss(bundle, name, "left out: its name is too long for the archive");
         bundle->broken = e != ERR_OK && e != ERR_TOO_LARGE;
         bundle->bytes += text->size;
     }

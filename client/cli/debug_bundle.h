@@ -7,9 +7,9 @@
 
 #include <jansson.h>
 
+#include "client/cli/archive.h"
 #include "client/cli/arguments.h"
 #include "client/cli/scrub.h"
-#include "client/cli/zip_writer.h"
 
 #define BUNDLE_BYTES_MAX   268435456u /* 256 MiB of all parts, before compression. */
 #define BUNDLE_EVENTS_MAX  5000u
@@ -19,13 +19,16 @@
 
 struct bundle {
     const struct arguments *arguments;
-    struct zip_writer *zip;
+    struct archive *archive;
     struct scrub scrub;
     struct buf errors;
     uint32_t errors_count;
     uint64_t bytes;
     bool broken; /* The archive cannot be written. */
 };
+
+/* Those of `holdfast debug zip` alone. */
+extern const struct command_option option_metrics, option_log, option_redact;
 
 /* Takes the text's bytes, and leaves it empty. */
 void bundle_add(struct bundle *bundle, const char *name, struct buf *text);

@@ -1,5 +1,7 @@
 #include "client/cli/admin_client.h"
+#include "client/cli/answer.h"
 #include "client/cli/debug_bundle.h"
+#include "client/cli/options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +40,8 @@ static void take_servers(struct bundle *bundle, struct admin_client *client)
 
     if (answer == NULL)
         return;
-    json_array_foreach(servers, i, server) live += strcmp(admin_text(server, "state"), "live") == 0;
+    json_array_foreach(servers, i, server) live +=
+        strcmp(answer_text(server, "state"), "live") == 0;
     bundle_add_json(bundle, "servers.json",
                     json_pack("{s:I, s:I}", "servers", (json_int_t)json_array_size(servers), "live",
                               (json_int_t)live));
@@ -55,7 +58,7 @@ static void take_quarantine(struct bundle *bundle, struct admin_client *client,
 
     json_array_foreach(shards, i, shard)
     {
-        json_int_t number = (json_int_t)admin_number(shard, "shard");
+        json_int_t number = (json_int_t)answer_number(shard, "shard");
         json_t *page = NULL;
 
         if (!json_is_true(json_object_get(shard, "serving"))) {
@@ -86,13 +89,13 @@ static void take_transfers(struct bundle *bundle, const json_t *shards)
 
     json_array_foreach(shards, i, shard)
     {
-        if (admin_number(shard, "transfersOpen") > 0)
+        if (answer_number(shard, "transfersOpen") > 0)
             json_array_append_new(
-                open,
-                json_pack("{s:I, s:I, s:I, s:I}", "shard", (json_int_t)admin_number(shard, "shard"),
-                          "open", (json_int_t)admin_number(shard, "transfersOpen"), "oldestMs",
-                          (json_int_t)admin_number(shard, "transfersOldestMs"), "retried",
-                          (json_int_t)admin_number(shard, "transfersRetried")));
+                open, json_pack("{s:I, s:I, s:I, s:I}", "shard",
+                                (json_int_t)answer_number(shard, "shard"), "open",
+                                (json_int_t)answer_number(shard, "transfersOpen"), "oldestMs",
+                                (json_int_t)answer_number(shard, "transfersOldestMs"), "retried",
+                                (json_int_t)answer_number(shard, "transfersRetried")));
     }
     bundle_add_json(bundle, "transfers.json", open);
 }
@@ -129,7 +132,7 @@ static void take_events(struct bundle *bundle, struct admin_client *client)
             json_array_remove(events, 0);
         more = json_is_true(json_object_get(page, "more"));
         json_decref(cursor);
-        cursor = json_string(admin_text(page, "nextCursor"));
+        cursor = json_string(answer_text(page, "nextCursor"));
         json_decref(page);
     }
     json_decref(cursor);
@@ -139,15 +142,14 @@ static void take_events(struct bundle *bundle, struct admin_client *client)
 /* The first router that answers; NULL: none does. */
 static struct admin_client *find_router(struct bundle *bundle)
 {
-    const char *rest = bundle->arguments->endpoint;
+    const char *rest = option_text(bundle->arguments, &option_endpoint);
+    struct slice one;
 
-    while (rest[0] != 0) {
-        size_t size = strcspn(rest, ",");
+    while (list_next(&rest, &one)) {
         char endpoint[256];
         struct admin_client *client;
 
-        snprintf(endpoint, sizeof endpoint, "%.*s", (int)size, rest);
-        rest += size + (rest[size] == ',');
+        snprintf(endpoint, sizeof endpoint, "%.*s", (int)one.size, (const char *)one.data);
         if (admin_client_new(bundle->arguments, endpoint, &client) != ERR_OK)
             return NULL;
         json_t *cluster = admin_call(client, "AdminService/GetCluster", json_object());

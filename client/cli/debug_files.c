@@ -6,28 +6,38 @@
 #include <curl/curl.h>
 
 #include "client/cli/debug_bundle.h"
+#include "client/cli/options.h"
 #include "runtime/base/check.h"
 
 #define FETCH_MS 5000L
+
+const struct command_option option_metrics = {
+    .flag = "metrics",
+    .value = "URLS",
+    .meaning = "of processes, http://host:7409, with commas between",
+};
+const struct command_option option_log = {
+    .flag = "log",
+    .value = "FILES",
+    .meaning = "logs of processes, of which the end is taken",
+};
 
 /* Calls `take` with each of a list with commas between. */
 static void each_of(struct bundle *bundle, const char *list, const char *part,
                     void (*take)(struct bundle *bundle, const char *what, uint32_t number))
 {
+    struct slice one;
     char what[1024];
 
-    for (uint32_t number = 1; list[0] != 0; number++) {
-        size_t size = strcspn(list, ",");
-
+    for (uint32_t number = 1; list_next(&list, &one); number++) {
         if (number > BUNDLE_FILES_MAX) {
             bundle_miss(bundle, part, "only the first %u are taken", BUNDLE_FILES_MAX);
             return;
         }
-        if (size > 0 && size < sizeof what) {
-            snprintf(what, sizeof what, "%.*s", (int)size, list);
+        if (one.size > 0 && one.size < sizeof what) {
+            snprintf(what, sizeof what, "%.*s", (int)one.size, (const char *)one.data);
             take(bundle, what, number);
         }
-        list += size + (list[size] == ',');
     }
 }
 
@@ -60,6 +70,7 @@ static size_t on_data(char *data, size_t unit, size_t count, void *user)
 static CURLcode fetch(const struct bundle *bundle, const char *url, struct buf *text,
                       char why[CURL_ERROR_SIZE])
 {
+    const char *ca_file = option_text(bundle->arguments, &option_ca);
     CURL *curl = curl_easy_init();
 
     CHECK(curl != NULL);
@@ -71,8 +82,8 @@ static CURLcode fetch(const struct bundle *bundle, const char *url, struct buf *
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
-    if (bundle->arguments->ca_file[0] != 0)
-        curl_easy_setopt(curl, CURLOPT_CAINFO, bundle->arguments->ca_file);
+    if (ca_file[0] != 0)
+        curl_easy_setopt(curl, CURLOPT_CAINFO, ca_file);
     CURLcode code = curl_easy_perform(curl);
     curl_easy_cleanup(curl);
     return code;
@@ -100,7 +111,7 @@ static void take_metrics(struct bundle *bundle, const char *what, uint32_t numbe
 
 void bundle_take_metrics(struct bundle *bundle)
 {
-    each_of(bundle, bundle->arguments->metrics, "metrics", take_metrics);
+    each_of(bundle, option_text(bundle->arguments, &option_metrics), "metrics", take_metrics);
 }
 
 /* ---- logs ---- */
@@ -147,5 +158,5 @@ static void take_log(struct bundle *bundle, const char *what, uint32_t number)
 
 void bundle_take_logs(struct bundle *bundle)
 {
-    each_of(bundle, bundle->arguments->log, "logs", take_log);
+    each_of(bundle, option_text(bundle->arguments, &option_log), "logs", take_log);
 }

@@ -1,6 +1,6 @@
 /*
- * doctor_facts: what `holdfast doctor` found out about a cluster, before anything is judged. What
- * could not be found out is said to be so in each place: never a zero that looks like a fact.
+ * doctor_facts: what `holdfast doctor` found out about a cluster, before anything is judged. Each
+ * place marks a fact that could not be found out: never a zero that looks like a fact.
  */
 #ifndef CLIENT_CLI_DOCTOR_FACTS_H
 #define CLIENT_CLI_DOCTOR_FACTS_H
@@ -84,7 +84,7 @@ struct doctor_facts {
     uint32_t router_count;
     /* ---- the rest as the first router that answered tells it ---- */
     bool cluster_known;
-    char coordinator[DOCTOR_NAME_BYTES]; /* Empty: nobody is elected. */
+    char coordinator[DOCTOR_NAME_BYTES]; /* Empty: none is elected. */
     uint32_t replication_factor;
     uint32_t shard_count;
     struct process_facts *processes; /* DOCTOR_PROCESSES_MAX; as are the others. */

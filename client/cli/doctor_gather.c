@@ -3,21 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "client/cli/admin_client.h"
+#include "client/cli/answer.h"
+#include "client/cli/clock.h"
+#include "client/cli/doctor_checks.h"
 #include "client/cli/doctor_judge.h"
+#include "client/cli/options.h"
 #include "runtime/base/check.h"
 
 #define FAILED_MAX 3u /* Calls of one list that took their whole deadline, maybe. */
-
-static uint64_t wall_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static void copy_text(char *to, size_t size, const char *text)
 {
@@ -41,21 +36,21 @@ static void take_cluster(struct doctor_facts *facts, const json_t *cluster)
     const json_t *node;
 
     facts->cluster_known = true;
-    copy_text(facts->coordinator, sizeof facts->coordinator, admin_text(cluster, "coordinator"));
-    facts->replication_factor = (uint32_t)admin_number(cluster, "replicationFactor");
-    facts->shard_count = (uint32_t)admin_number(cluster, "shardCount");
+    copy_text(facts->coordinator, sizeof facts->coordinator, answer_text(cluster, "coordinator"));
+    facts->replication_factor = (uint32_t)answer_number(cluster, "replicationFactor");
+    facts->shard_count = (uint32_t)answer_number(cluster, "shardCount");
     json_array_foreach(nodes, i, node)
     {
         if (facts->process_count == DOCTOR_PROCESSES_MAX)
             return;
         struct process_facts *process = &facts->processes[facts->process_count++];
         process->role = PROCESS_NODE;
-        process->replica_id = admin_number(node, "replicaId");
+        process->replica_id = answer_number(node, "replicaId");
         process->live = json_is_true(json_object_get(node, "live"));
         /* A node that answers has memory in use. ListProcesses says more. */
-        process->answered = admin_number(node, "residentBytes") > 0;
-        copy_text(process->name, sizeof process->name, admin_text(node, "name"));
-        copy_text(process->version, sizeof process->version, admin_text(node, "version"));
+        process->answered = answer_number(node, "residentBytes") > 0;
+        copy_text(process->name, sizeof process->name, answer_text(node, "name"));
+        copy_text(process->version, sizeof process->version, answer_text(node, "version"));
     }
 }
 
@@ -81,27 +76,27 @@ struct router_clock {
 static void take_status(const json_t *status, const struct router_clock *router,
                         struct process_facts *to)
 {
-    copy_text(to->name, sizeof to->name, admin_text(status, "name"));
-    copy_text(to->version, sizeof to->version, admin_text(status, "version"));
+    copy_text(to->name, sizeof to->name, answer_text(status, "name"));
+    copy_text(to->version, sizeof to->version, answer_text(status, "version"));
     to->live = true;
     to->answered = json_is_true(json_object_get(status, "answered"));
     if (!to->answered)
         return;
-    to->clock_known = admin_number(status, "clockMs") > 0;
-    to->clock_ahead_ms = router->ahead_ms + admin_signed(status, "clockAheadMs");
+    to->clock_known = answer_number(status, "clockMs") > 0;
+    to->clock_ahead_ms = router->ahead_ms + answer_signed(status, "clockAheadMs");
     to->clock_error_ms =
-        router->half_ms + (uint32_t)((admin_number(status, "roundTripMs") + 1) / 2);
-    to->disk_state = disk_state_of(admin_text(status, "diskState"));
-    to->disk_free_bytes = admin_number(status, "diskFreeBytes");
-    to->disk_free_min_bytes = admin_number(status, "diskFreeMinBytes");
+        router->half_ms + (uint32_t)((answer_number(status, "roundTripMs") + 1) / 2);
+    to->disk_state = disk_state_of(answer_text(status, "diskState"));
+    to->disk_free_bytes = answer_number(status, "diskFreeBytes");
+    to->disk_free_min_bytes = answer_number(status, "diskFreeMinBytes");
     to->certificates_known = true;
-    to->cluster_certificate_ms = admin_number(status, "clusterCertificateExpiresMs");
-    to->public_certificate_ms = admin_number(status, "publicCertificateExpiresMs");
+    to->cluster_certificate_ms = answer_number(status, "clusterCertificateExpiresMs");
+    to->public_certificate_ms = answer_number(status, "publicCertificateExpiresMs");
 }
 
 static void take_coordinator(struct doctor_facts *facts, const json_t *status)
 {
-    const char *audit = admin_text(status, "audit");
+    const char *audit = answer_text(status, "audit");
 
     facts->coordinator_halted = json_is_true(json_object_get(status, "halted"));
     facts->audit_known = audit[0] != 0;
@@ -111,18 +106,18 @@ static void take_coordinator(struct doctor_facts *facts, const json_t *status)
 /* Where it belongs; NULL: there is no room. */
 static struct process_facts *place_of(struct doctor_facts *facts, const json_t *status)
 {
-    const char *role = admin_text(status, "role");
+    const char *role = answer_text(status, "role");
     struct process_facts *found = NULL;
 
     if (strcmp(role, "node") == 0)
-        found = find_node(facts, admin_number(status, "replicaId"));
+        found = find_node(facts, answer_number(status, "replicaId"));
     if (found != NULL || facts->process_count == DOCTOR_PROCESSES_MAX)
         return found;
     found = &facts->processes[facts->process_count++];
     found->role = strcmp(role, "node") == 0     ? PROCESS_NODE
                   : strcmp(role, "router") == 0 ? PROCESS_ROUTER
                                                 : PROCESS_COORDINATOR;
-    found->replica_id = admin_number(status, "replicaId");
+    found->replica_id = answer_number(status, "replicaId");
     return found;
 }
 
@@ -137,14 +132,14 @@ static void take_etcd(struct doctor_facts *facts, const json_t *list)
         if (facts->etcd_count == DOCTOR_ETCD_MAX)
             return;
         struct etcd_facts *to = &facts->etcd[facts->etcd_count++];
-        copy_text(to->endpoint, sizeof to->endpoint, admin_text(status, "endpoint"));
-        copy_text(to->version, sizeof to->version, admin_text(status, "version"));
-        copy_text(to->alarms, sizeof to->alarms, admin_text(status, "errors"));
+        copy_text(to->endpoint, sizeof to->endpoint, answer_text(status, "endpoint"));
+        copy_text(to->version, sizeof to->version, answer_text(status, "version"));
+        copy_text(to->alarms, sizeof to->alarms, answer_text(status, "errors"));
         to->answered = json_is_true(json_object_get(status, "answered"));
         to->has_leader = json_is_true(json_object_get(status, "hasLeader"));
-        to->database_bytes = admin_number(status, "databaseBytes");
-        to->quota_bytes = admin_number(status, "quotaBytes");
-        to->answer_ms = (uint32_t)admin_number(status, "answerMs");
+        to->database_bytes = answer_number(status, "databaseBytes");
+        to->quota_bytes = answer_number(status, "quotaBytes");
+        to->answer_ms = (uint32_t)answer_number(status, "answerMs");
     }
 }
 
@@ -156,7 +151,7 @@ static void ask_processes(struct doctor_facts *facts, struct admin_client *clien
     const json_t *self = json_array_get(processes, 0);
     int64_t now_ms = (int64_t)wall_ms();
     uint32_t took_ms = admin_client_took_ms(client);
-    uint32_t worked_ms = (uint32_t)admin_number(answer, "tookMs");
+    uint32_t worked_ms = (uint32_t)answer_number(answer, "tookMs");
     size_t i;
     const json_t *status;
 
@@ -164,7 +159,7 @@ static void ask_processes(struct doctor_facts *facts, struct admin_client *clien
         return; /* One of before: what it does not tell is unknown. */
     struct router_clock clock = { .half_ms =
                                       took_ms > worked_ms ? (took_ms - worked_ms + 1) / 2 : 0 };
-    clock.ahead_ms = admin_signed(self, "clockMs") + clock.half_ms - now_ms;
+    clock.ahead_ms = answer_signed(self, "clockMs") + clock.half_ms - now_ms;
     json_array_foreach(processes, i, status)
     {
         struct process_facts *to = i == 0 || first ? place_of(facts, status) : NULL;
@@ -184,8 +179,8 @@ static void ask_processes(struct doctor_facts *facts, struct admin_client *clien
 static void take_replica(struct doctor_facts *facts, struct shard_facts *shard,
                          const json_t *replica)
 {
-    const char *state = admin_text(replica, "state");
-    struct process_facts *node = find_node(facts, admin_number(replica, "replicaId"));
+    const char *state = answer_text(replica, "state");
+    struct process_facts *node = find_node(facts, answer_number(replica, "replicaId"));
 
     shard->members++;
     shard->unreachable += strcmp(state, "unreachable") == 0;
@@ -204,8 +199,8 @@ static uint64_t log_index_of(const json_t *replicas, uint64_t replica_id)
 
     json_array_foreach(replicas, i, replica)
     {
-        if (admin_number(replica, "replicaId") == replica_id)
-            return admin_number(replica, "logIndex");
+        if (answer_number(replica, "replicaId") == replica_id)
+            return answer_number(replica, "logIndex");
     }
     return 0;
 }
@@ -227,16 +222,16 @@ static struct pair_facts *pair_get(struct doctor_facts *facts, uint64_t owner, u
 static void take_acknowledged(struct doctor_facts *facts, const struct shard_facts *shard,
                               const json_t *replicas, const json_t *replica)
 {
-    uint64_t stalled_ms = admin_number(replica, "stalledMs");
+    uint64_t stalled_ms = answer_number(replica, "stalledMs");
     uint64_t has = log_index_of(replicas, shard->owner);
-    uint64_t acknowledged = admin_number(replica, "acknowledgedIndex");
+    uint64_t acknowledged = answer_number(replica, "acknowledgedIndex");
     struct pair_facts *pair = NULL;
 
     /* Entries begin at 1: an owner who says so little is a program of before. */
     facts->pairs_unknown += shard->serving && has > 0 && acknowledged == 0 && stalled_ms == 0 &&
-                            admin_number(replica, "replicaId") != shard->owner;
+                            answer_number(replica, "replicaId") != shard->owner;
     if (stalled_ms >= STALL_WARN_MS && shard->owner != 0)
-        pair = pair_get(facts, shard->owner, admin_number(replica, "replicaId"));
+        pair = pair_get(facts, shard->owner, answer_number(replica, "replicaId"));
     if (pair == NULL)
         return;
     if (pair->shard_count++ < DOCTOR_NAMED_MAX)
@@ -257,12 +252,12 @@ static bool has_diverged(const json_t *replicas)
     {
         json_array_foreach(replicas, k, other)
         {
-            if (k > i && admin_text(one, "outcomeHash")[0] != 0 &&
-                admin_text(other, "outcomeHash")[0] != 0 &&
-                strcmp(admin_text(one, "state"), "quarantined") != 0 &&
-                strcmp(admin_text(other, "state"), "quarantined") != 0 &&
-                admin_number(one, "appliedIndex") == admin_number(other, "appliedIndex") &&
-                strcmp(admin_text(one, "outcomeHash"), admin_text(other, "outcomeHash")) != 0)
+            if (k > i && answer_text(one, "outcomeHash")[0] != 0 &&
+                answer_text(other, "outcomeHash")[0] != 0 &&
+                strcmp(answer_text(one, "state"), "quarantined") != 0 &&
+                strcmp(answer_text(other, "state"), "quarantined") != 0 &&
+                answer_number(one, "appliedIndex") == answer_number(other, "appliedIndex") &&
+                strcmp(answer_text(one, "outcomeHash"), answer_text(other, "outcomeHash")) != 0)
                 return true;
         }
     }
@@ -276,12 +271,12 @@ static void take_shard(struct doctor_facts *facts, const json_t *shard)
     size_t i;
     const json_t *replica;
 
-    to->shard = (uint32_t)admin_number(shard, "shard");
-    to->owner = admin_number(shard, "owner");
+    to->shard = (uint32_t)answer_number(shard, "shard");
+    to->owner = answer_number(shard, "owner");
     to->serving = json_is_true(json_object_get(shard, "serving"));
-    to->learner = admin_number(shard, "learner");
-    to->transfers_open = admin_number(shard, "transfersOpen");
-    to->transfers_oldest_ms = admin_number(shard, "transfersOldestMs");
+    to->learner = answer_number(shard, "learner");
+    to->transfers_open = answer_number(shard, "transfersOpen");
+    to->transfers_oldest_ms = answer_number(shard, "transfersOldestMs");
     json_array_foreach(replicas, i, replica)
     {
         take_replica(facts, to, replica);
@@ -360,25 +355,25 @@ static void ask_all(struct doctor_facts *facts, struct admin_client *client,
 
 err doctor_gather(const struct arguments *arguments, struct doctor_facts *ret_facts)
 {
-    const char *rest = arguments->endpoint;
+    const char *rest = option_text(arguments, &option_endpoint);
+    struct slice one;
 
     memset(ret_facts, 0, sizeof *ret_facts);
     ret_facts->now_ms = wall_ms();
     ret_facts->processes = mem_zalloc(DOCTOR_PROCESSES_MAX * sizeof *ret_facts->processes);
     ret_facts->shards = mem_zalloc(DOCTOR_SHARDS_MAX * sizeof *ret_facts->shards);
     ret_facts->pairs = mem_zalloc(DOCTOR_PAIRS_MAX * sizeof *ret_facts->pairs);
-    while (rest[0] != 0) {
-        size_t size = strcspn(rest, ",");
+    while (list_next(&rest, &one)) {
         struct admin_client *client;
 
-        if (size >= DOCTOR_URL_BYTES || ret_facts->router_count == DOCTOR_ROUTERS_MAX) {
+        if (one.size >= DOCTOR_URL_BYTES || ret_facts->router_count == DOCTOR_ROUTERS_MAX) {
             fprintf(stderr, "holdfast: --endpoint takes at most %u URLs of at most %u bytes\n",
                     DOCTOR_ROUTERS_MAX, DOCTOR_URL_BYTES - 1);
             return ERR_INVALID;
         }
         struct router_facts *router = &ret_facts->routers[ret_facts->router_count++];
-        snprintf(router->endpoint, sizeof router->endpoint, "%.*s", (int)size, rest);
-        rest += size + (rest[size] == ',');
+        snprintf(router->endpoint, sizeof router->endpoint, "%.*s", (int)one.size,
+                 (const char *)one.data);
         if (admin_client_new(arguments, router->endpoint, &client) != ERR_OK)
             return ERR_INVALID;
         ask_all(ret_facts, client, router);

@@ -1,37 +1,10 @@
 #include "client/cli/doctor_judge.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/doctor_checks.h"
 #include "runtime/base/check.h"
-
-const char *finding_level_name(enum finding_level level)
-{
-    static const char *const names[] = { "ok", "warn", "fail", "unknown" };
-
-    CHECK(level < ARRAY_SIZE(names));
-    return names[level];
-}
-
-void finding_add(struct findings *findings, struct verdict verdict, const char *format, ...)
-{
-    va_list list;
-
-    findings->levels[verdict.level]++;
-    if (findings->count == FINDINGS_MAX) {
-        findings->left_out++;
-        return;
-    }
-    struct finding *finding = &findings->items[findings->count++];
-    finding->level = verdict.level;
-    finding->check = verdict.check;
-    finding->todo = verdict.todo;
-    finding->runbook = verdict.runbook;
-    va_start(list, format);
-    vsnprintf(finding->what, sizeof finding->what, format, list);
-    va_end(list);
-}
 
 static void judge_router(const struct router_facts *router, struct findings *out)
 {
@@ -60,7 +33,7 @@ static void judge_coordinator(const struct doctor_facts *facts, struct findings 
                     (struct verdict){ FINDING_FAIL, "coordinator",
                                       "Start one: until then no shard gets another owner.",
                                       "HoldfastNoCoordinator" },
-                    "nobody is elected");
+                    "no coordinator is elected");
     else if (facts->coordinator_halted)
         finding_add(out,
                     (struct verdict){ FINDING_FAIL, "coordinator",
@@ -131,7 +104,7 @@ static void judge_quarantine(const struct doctor_facts *facts, struct findings *
         finding_add(out, unknown, "not all shards told who is quarantined");
     else
         finding_add(out, (struct verdict){ .level = FINDING_OK, .check = "players" },
-                    "nobody is quarantined");
+                    "no player is quarantined");
 }
 
 static void judge_audit(const struct doctor_facts *facts, struct findings *out)

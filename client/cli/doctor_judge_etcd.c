@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/doctor_judge.h"
+#include "client/cli/doctor_checks.h"
 
 #define MIB UINT64_C(1048576)
 

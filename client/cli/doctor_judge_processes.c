@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/doctor_judge.h"
+#include "client/cli/doctor_checks.h"
 #include "runtime/base/check.h"
 
 #define DAY_MS UINT64_C(86400000)

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "client/cli/doctor_judge.h"
+#include "client/cli/doctor_checks.h"
 
 #define SHARDS_NAMED_MAX DOCTOR_NAMED_MAX
 
@@ -209,7 +209,7 @@ static void judge_learners(const struct doctor_facts *facts, struct findings *ou
                (struct verdict){ FINDING_WARN, "learners",
                                  "Start the node that is to hold them, or move them to another.",
                                  "HoldfastNodeMissing" },
-               &stuck, "whoever is to catch up is away");
+               &stuck, "the node that is to catch up is away");
     if (stuck.count == 0 && facts->shards_listed == facts->shard_count)
         finding_add(out, (struct verdict){ .level = FINDING_OK, .check = "learners" },
                     "%u shards get another member, none waits for a node that is away", learning);

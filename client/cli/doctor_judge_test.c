@@ -421,7 +421,8 @@ static const struct {
 } cases[] = {
     { router_away, FINDING_FAIL, "router", "connection refused", "HoldfastRequestsFailing", NULL },
     { router_slow, FINDING_WARN, "router", "1500 ms", "HoldfastSlowRequests", NULL },
-    { nobody_elected, FINDING_FAIL, "coordinator", "nobody", "HoldfastNoCoordinator", NULL },
+    { nobody_elected, FINDING_FAIL, "coordinator", "no coordinator", "HoldfastNoCoordinator",
+      NULL },
     { coordinator_halted, FINDING_FAIL, "coordinator", "halted", "HoldfastCoordinatorHalted",
       NULL },
     { node_dead, FINDING_WARN, "nodes", "node-2", "HoldfastNodeMissing", NULL },

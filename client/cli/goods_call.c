@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/verb.h"
+#include "client/cli/options.h"
+#include "runtime/base/nearest.h"
 
 #define EXIT_UNKNOWN 3
 
@@ -17,32 +18,61 @@ static const struct column balance_columns[] = {
 json_t *goods_request(const struct arguments *arguments, const char *player)
 {
     char fresh[37];
-    const char *op_id = arguments->op_id;
+    const char *op_id = option_text(arguments, &option_op_id);
 
     if (op_id[0] == 0) {
         client_op_id(fresh);
         op_id = fresh;
     }
     return json_pack("{s:s, s:s, s:{s:{}}, s:s}", "playerId", player, "opId", op_id, "authority",
-                     "unheld", "reason", arguments->reason);
+                     "unheld", "reason", option_text(arguments, &option_reason));
+}
+
+json_t *goods_amount(const char *text, size_t size)
+{
+    const char *equals = memchr(text, '=', size);
+
+    if (equals == NULL || equals == text || equals + 1 == text + size)
+        return NULL;
+    return json_pack("{s:s%, s:s%}", "currency", text, (size_t)(equals - text), "amount",
+                     equals + 1, (size_t)(text + size - equals - 1));
 }
 
 bool goods_add_amount(json_t *request, const char *text)
 {
-    const char *equals = strchr(text, '=');
+    json_t *amount = goods_amount(text, strlen(text));
     json_t *list = json_object_get(request, "currencies");
 
-    if (equals == NULL || equals == text || equals[1] == 0) {
-        fprintf(stderr, "holdfast: an amount is CURRENCY=AMOUNT, not '%.64s'\n", text);
+    if (amount == NULL) {
+        char shown[NEAREST_SHOWN_BYTES];
+        fprintf(stderr, "holdfast: an amount is CURRENCY=AMOUNT, not '%s'\n",
+                nearest_show(slice_from_text(text), shown));
         return false;
     }
     if (list == NULL) {
         list = json_array();
         json_object_set_new(request, "currencies", list);
     }
-    json_array_append_new(list, json_pack("{s:s%, s:s}", "currency", text, (size_t)(equals - text),
-                                          "amount", equals + 1));
+    json_array_append_new(list, amount);
     return true;
+}
+
+bool goods_add_list(json_t *request, const char *list, const char *items_key,
+                    const char *amounts_key)
+{
+    json_t *items = json_array(), *amounts = json_array();
+    struct slice one;
+    bool good = true;
+
+    json_object_set_new(request, items_key, items);
+    json_object_set_new(request, amounts_key, amounts);
+    while (good && list_next(&list, &one)) {
+        const char *text = (const char *)one.data;
+        bool is_item = one.size > 0 && memchr(text, '=', one.size) == NULL;
+        json_t *made = is_item ? json_stringn(text, one.size) : goods_amount(text, one.size);
+        good = made != NULL && json_array_append_new(is_item ? items : amounts, made) == 0;
+    }
+    return good;
 }
 
 int goods_call(const struct arguments *arguments, const char *method, json_t *request)

@@ -11,6 +11,32 @@
 #define ENDPOINTS_BYTES 1024u
 #define KEYS_SHOWN_MAX  65536u
 
+const struct command_option option_etcd = {
+    .flag = "etcd",
+    .value = "URLS",
+    .initial = "http://127.0.0.1:2379",
+    .environment = "HOLDFAST_ETCD",
+    .meaning = "the cluster's etcd",
+};
+const struct command_option option_etcd_ca = {
+    .flag = "etcd-ca",
+    .value = "FILE",
+    .environment = "HOLDFAST_ETCD_CA",
+    .meaning = "CA of etcd's certificates",
+};
+const struct command_option option_etcd_cert = {
+    .flag = "etcd-cert",
+    .value = "FILE",
+    .environment = "HOLDFAST_ETCD_CERT",
+    .meaning = "client certificate for etcd",
+};
+const struct command_option option_etcd_key = {
+    .flag = "etcd-key",
+    .value = "FILE",
+    .environment = "HOLDFAST_ETCD_KEY",
+    .meaning = "of etcd-cert",
+};
+
 struct key_store {
     struct loop *loop;
     struct etcd *etcd;
@@ -42,14 +68,15 @@ static err connect_etcd(struct key_store *store, const struct arguments *argumen
     struct etcd_options options = {
         .loop = loop_uv(store->loop),
         .endpoints = endpoints,
-        .ca_file = file_or_null(arguments->etcd_ca),
-        .cert_file = file_or_null(arguments->etcd_cert),
-        .key_file = file_or_null(arguments->etcd_key),
+        .ca_file = file_or_null(option_text(arguments, &option_etcd_ca)),
+        .cert_file = file_or_null(option_text(arguments, &option_etcd_cert)),
+        .key_file = file_or_null(option_text(arguments, &option_etcd_key)),
     };
 
-    if (strlen(arguments->etcd) >= sizeof text)
+    const char *list = option_text(arguments, &option_etcd);
+    if (strlen(list) >= sizeof text)
         return complain("--etcd", "is too long");
-    snprintf(text, sizeof text, "%s", arguments->etcd);
+    snprintf(text, sizeof text, "%s", list);
     for (char *one = strtok_r(text, ",", &rest); one != NULL; one = strtok_r(NULL, ",", &rest)) {
         if (options.endpoint_count == ETCD_ENDPOINTS_MAX)
             return complain("--etcd", "names more endpoints than 16");
@@ -64,11 +91,11 @@ err key_store_open(const struct arguments *arguments, struct key_store **ret_sto
     struct key_store *store = mem_zalloc(sizeof *store);
     err e = ERR_OK;
 
-    store->cluster = arguments->cluster;
+    store->cluster = option_text(arguments, &option_cluster);
     if (!cluster_name_valid(store->cluster))
         e = complain("--cluster", "the name may have 1 to 63 of a-z, 0-9 and dash");
     if (e == ERR_OK)
-        e = argument_number("deadline-ms", arguments->deadline_ms, 1, 60000, &store->deadline_ms);
+        e = option_number(arguments, &option_deadline_ms, 1, DEADLINE_MS_MAX, &store->deadline_ms);
     if (e == ERR_OK && loop_new(&store->loop) != ERR_OK)
         e = complain("event loop", "could not be made");
     if (e == ERR_OK)
@@ -123,8 +150,9 @@ static void on_txn(void *context, err e, const struct etcd_txn_result *result)
 static err commit(struct key_store *store, struct etcd_txn *txn)
 {
     store->answered = false;
-    err e = await(
-        store, etcd_txn_until_definite(store->etcd, txn, store->deadline_ms, on_txn, store, NULL));
+    err e = await(store,
+                  etcd_txn_until_definite(store->etcd, txn, on_txn,
+                                          &(struct etcd_wait){ store->deadline_ms, store, NULL }));
     etcd_txn_free(txn);
     return e;
 }
@@ -181,8 +209,8 @@ err key_store_list(struct key_store *store, struct api_key_record **ret_records,
     store->answered = false;
     store->count = 0;
     store->records = NULL;
-    err e =
-        await(store, etcd_range(store->etcd, &range, store->deadline_ms, on_range, store, NULL));
+    err e = await(store, etcd_range(store->etcd, &range, on_range,
+                                    &(struct etcd_wait){ store->deadline_ms, store, NULL }));
     if (e != ERR_OK) {
         free(store->records);
         return e;

@@ -1,14 +1,18 @@
 /*
- * key_store: the API keys in a cluster's etcd, for whoever has access to that: the operator. Calls
+ * key_store: the API keys in a cluster's etcd, for its operator, who has access to that. Calls
  * block until they are answered or the deadline of --deadline-ms is over. DESIGN section 11.
  */
 #ifndef CLIENT_CLI_KEY_STORE_H
 #define CLIENT_CLI_KEY_STORE_H
 
-#include "client/cli/arguments.h"
+#include "client/cli/options.h"
 #include "runtime/cluster/api_key.h"
 
 struct key_store;
+
+#define OPTIONS_OF_ETCD                                                                            \
+    &option_etcd, &option_etcd_ca, &option_etcd_cert, &option_etcd_key, &option_cluster
+extern const struct command_option option_etcd, option_etcd_ca, option_etcd_cert, option_etcd_key;
 
 /* By --etcd, --etcd-ca, --etcd-cert, --etcd-key and --cluster. On error it has been written to
  * standard error, as by all functions here. */

@@ -10,7 +10,7 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hex.h"
-#include "runtime/codec/base64.h"
+#include "runtime/base/base64.h"
 
 #define ENTRY_VERSION          1u
 #define ENTRY_VERSION_EXTENDED 2u /* Of kinds from CONSUME on, and of what refers to an entry. */

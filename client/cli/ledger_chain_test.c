@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/codec/base64.h"
+#include "runtime/base/base64.h"
 
 #define ENTRIES 6
 

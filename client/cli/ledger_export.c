@@ -5,12 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/help.h"
 #include "client/cli/ledger_chain.h"
 #include "client/cli/output.h"
 
 #define PAGE_ENTRIES 200
 #define PAGE_PLAYERS 500
 #define FAULTS_SHOWN 1000u
+
+const struct command_option option_player = {
+    .flag = "player",
+    .value = "PLAYER",
+    .meaning = "whose ledger",
+};
+const struct command_option option_all = { .flag = "all", .meaning = "of all players" };
 
 /* Borrows `value`. False: standard output is broken. */
 static bool print_line(const char *player, const char *name, json_t *value)
@@ -135,11 +143,12 @@ static int export_all(const struct arguments *arguments)
 
 int ledger_export(const struct arguments *arguments)
 {
-    if (arguments->all == (arguments->player[0] != 0)) {
-        fprintf(stderr, "usage: holdfast ledger export --player PLAYER | --all\n");
-        return 2;
-    }
-    int code = arguments->all ? export_all(arguments) : export_player(arguments, arguments->player);
+    const char *player = option_text(arguments, &option_player);
+    bool all = option_is_set(arguments, &option_all);
+
+    if (all == (player[0] != 0))
+        return refuse_usage(arguments);
+    int code = all ? export_all(arguments) : export_player(arguments, player);
     if (code == 0 && fflush(stdout) != 0)
         code = broken_output();
     return code;
@@ -172,8 +181,9 @@ static bool check_lines(FILE *file, struct chain_check *check)
     return good && ferror(file) == 0;
 }
 
-int ledger_verify(const struct arguments *arguments, const char *path)
+int ledger_verify(const struct arguments *arguments)
 {
+    const char *path = arguments->words[0];
     struct chain_check check = { .fault = print_fault };
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
 

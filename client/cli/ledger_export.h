@@ -8,7 +8,9 @@
 #include "client/cli/arguments.h"
 
 /* Both return the exit code (verb.h). */
+extern const struct command_option option_player, option_all;
+
 int ledger_export(const struct arguments *arguments);
-int ledger_verify(const struct arguments *arguments, const char *path);
+int ledger_verify(const struct arguments *arguments);
 
 #endif

@@ -1,14 +1,18 @@
-/* holdfast: the command line. Each verb is a file of its own; see verb_table.h. */
+/* holdfast: the command line. Each verb is a row of a file of its own; see verb.h. */
 #include <stdio.h>
 
+#include "client/cli/command_line.h"
+#include "client/cli/help.h"
+#include "client/cli/verb_rows.h"
 #include "client/cli/verb_table.h"
 
 int main(int argc, char **argv)
 {
     struct arguments arguments;
-    char why[VERB_WHY_BYTES] = "";
+    char why[COMMAND_WHY_BYTES] = "";
 
-    if (arguments_parse(argc, argv, &arguments, why) != ERR_OK) {
+    verb_table_set(verb_rows);
+    if (command_line_parse(argc, argv, &arguments, why) != ERR_OK) {
         fprintf(stderr, "holdfast: %s (try holdfast --help)\n", why);
         return 2;
     }
@@ -16,13 +20,11 @@ int main(int argc, char **argv)
         printf("holdfast %s\n", HOLDFAST_VERSION);
         return 0;
     }
-    if (arguments.help || arguments.word_count == 0) {
-        verb_print_help();
+    if (arguments.word_count == 0) {
+        help_print();
         return arguments.help ? 0 : 2;
     }
-    if (verb_misspelt(&arguments, why)) {
-        fprintf(stderr, "holdfast: %s (try holdfast --help)\n", why);
-        return 2;
-    }
-    return verb_find(arguments.words[0])->run(&arguments);
+    if (arguments.help)
+        return help_print_verb(arguments.words, arguments.word_count);
+    return command_line_run(&arguments);
 }

@@ -4,11 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/answer.h"
+#include "client/cli/connection.h"
+#include "client/cli/options.h"
 #include "runtime/base/check.h"
-#include "runtime/codec/utf8.h"
+#include "runtime/base/utf8.h"
 
-#define CELL_BYTES   160u
-#define ERROR_PREFIX "ERROR_CODE_"
+#define CELL_BYTES 160u
+#define PAGES_MAX  4096 /* Of a list that is read whole. */
 
 const char *bytes_text(uint64_t bytes, char ret_text[BYTES_TEXT_BYTES])
 {
@@ -135,38 +138,7 @@ void print_json(const json_t *value)
 
 bool wants_json(const struct arguments *arguments)
 {
-    return strcmp(arguments->output, "json") == 0;
-}
-
-static const char *text_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text != NULL ? text : "";
-}
-
-/* "SESSION_LOCKED: message" of Connect's error JSON; what else it has, behind. */
-bool error_format(struct slice body, struct buf *out)
-{
-    json_t *error = json_loadb((const char *)body.data, body.size, 0, NULL);
-    const json_t *first = json_array_get(json_object_get(error, "details"), 0);
-    const json_t *detail = json_object_get(first, "debug");
-    const json_t *wait_ms = json_object_get(detail, "retryAfterMs");
-    const char *code = text_of(detail, "code");
-
-    if (!json_is_object(error)) {
-        json_decref(error);
-        return false;
-    }
-    if (strncmp(code, ERROR_PREFIX, strlen(ERROR_PREFIX)) == 0)
-        code += strlen(ERROR_PREFIX);
-    buf_printf(out, "%s: %s", code[0] != 0 ? code : text_of(error, "code"),
-               text_of(error, "message"));
-    if (text_of(detail, "owner")[0] != 0)
-        buf_printf(out, " (held by %s)", text_of(detail, "owner"));
-    if (json_is_integer(wait_ms))
-        buf_printf(out, " (retry after %lld ms)", (long long)json_integer_value(wait_ms));
-    json_decref(error);
-    return true;
+    return strcmp(option_text(arguments, &option_output), "json") == 0;
 }
 
 static int say_why(const struct arguments *arguments, enum client_result result,
@@ -190,18 +162,12 @@ static int say_why(const struct arguments *arguments, enum client_result result,
 json_t *call_json(const struct arguments *arguments, const char *method, json_t *request,
                   int *ret_code)
 {
-    struct client_options options = { .endpoint = arguments->endpoint,
-                                      .api_key = arguments->key[0] ? arguments->key : NULL,
-                                      .ca_file =
-                                          arguments->ca_file[0] ? arguments->ca_file : NULL };
     struct client *client;
     struct buf body = { 0 };
     json_t *answer = NULL;
 
     *ret_code = 2;
-    if (argument_number("deadline-ms", arguments->deadline_ms, 1, 60000, &options.deadline_ms) !=
-            ERR_OK ||
-        client_new(&options, &client) != ERR_OK) {
+    if (connection_new(arguments, option_text(arguments, &option_endpoint), &client) != ERR_OK) {
         json_decref(request);
         return NULL;
     }
@@ -218,6 +184,28 @@ json_t *call_json(const struct arguments *arguments, const char *method, json_t 
     return answer;
 }
 
+json_t *call_pages(const struct arguments *arguments, const char *method, const char *rows,
+                   json_t *request, int *ret_code)
+{
+    json_t *all = json_array();
+    bool more = true;
+
+    for (int i = 0; i < PAGES_MAX && more; i++) {
+        json_t *page = call_json(arguments, method, json_incref(request), ret_code);
+        if (page == NULL) {
+            json_decref(all);
+            all = NULL;
+            break;
+        }
+        json_array_extend(all, json_object_get(page, rows));
+        json_object_set_new(request, "cursor", json_string(answer_text(page, "nextCursor")));
+        more = answer_text(page, "nextCursor")[0] != 0;
+        json_decref(page);
+    }
+    json_decref(request);
+    return all;
+}
+
 static bool on_message(void *user, struct slice json)
 {
     const struct json_stream *stream = user;
@@ -232,10 +220,6 @@ static bool on_message(void *user, struct slice json)
 enum client_result stream_json(const struct arguments *arguments, const struct json_stream *stream,
                                struct buf *ret_why)
 {
-    struct client_options options = { .endpoint = arguments->endpoint,
-                                      .api_key = arguments->key[0] ? arguments->key : NULL,
-                                      .ca_file =
-                                          arguments->ca_file[0] ? arguments->ca_file : NULL };
     char *text = json_dumps(stream->request, JSON_COMPACT);
     const struct client_stream wanted = { .method = stream->method,
                                           .json = text,
@@ -247,10 +231,10 @@ enum client_result stream_json(const struct arguments *arguments, const struct j
 
     CHECK(text != NULL);
     buf_clear(ret_why);
-    if (client_new(&options, &client) != ERR_OK) {
+    if (connection_new(arguments, option_text(arguments, &option_endpoint), &client) != ERR_OK) {
         free(text);
-        buf_printf(ret_why, "no endpoint");
-        return CLIENT_UNREACHABLE;
+        buf_printf(ret_why, "nothing was asked");
+        return CLIENT_REFUSED;
     }
     enum client_result result = client_stream(client, &wanted, &body);
     if ((result != CLIENT_REFUSED && result != CLIENT_LATER) ||
@@ -267,13 +251,13 @@ int page_call(const struct arguments *arguments, const struct page_method *page)
     uint32_t page_size;
     int code;
 
-    if (argument_number("page-size", arguments->page_size, 1, page->page_size_max, &page_size) !=
-        ERR_OK)
+    if (option_number(arguments, &option_page_size, 1, page->page_size_max, &page_size) != ERR_OK)
         return 2;
-    json_t *answer = call_json(arguments, page->method,
-                               json_pack("{s:s, s:i, s:s}", page->key, arguments->words[2],
-                                         "pageSize", (int)page_size, "cursor", arguments->cursor),
-                               &code);
+    json_t *answer =
+        call_json(arguments, page->method,
+                  json_pack("{s:s, s:i, s:s}", page->key, arguments->words[0], "pageSize",
+                            (int)page_size, "cursor", option_text(arguments, &option_cursor)),
+                  &code);
     if (answer != NULL && wants_json(arguments)) {
         print_json(answer);
     } else if (answer != NULL) {

@@ -25,13 +25,14 @@ const char *bytes_text(uint64_t bytes, char ret_text[BYTES_TEXT_BYTES]);
  * title. What is not printable in a value becomes '?'. Appends to `out`. */
 void table_format(const json_t *rows, const struct column *columns, struct buf *out);
 
-/* Appends Connect's error JSON as one line for people. False: it is none, nothing was appended. */
-bool error_format(struct slice body, struct buf *out);
-
 /* Makes the call and decodes its answer. On anything but CLIENT_OK says why on standard error
  * and returns NULL with the exit code in *ret_code. The result is the caller's to decref. */
 json_t *call_json(const struct arguments *arguments, const char *method, json_t *request,
                   int *ret_code);
+/* All pages of a method whose answers have their rows under `rows`. Takes `request`. NULL as above,
+ * though some pages may have been read. */
+json_t *call_pages(const struct arguments *arguments, const char *method, const char *rows,
+                   json_t *request, int *ret_code);
 struct json_stream {
     const char *method;
     json_t *request; /* Borrowed. */
@@ -45,7 +46,7 @@ enum client_result stream_json(const struct arguments *arguments, const struct j
                                struct buf *ret_why);
 void print_json(const json_t *value);
 void print_table(const char *title, const json_t *rows, const struct column *columns);
-/* A method that answers a page at a time, for the thing that the third word names. */
+/* A method that answers a page at a time, for the thing that the first word names. */
 struct page_method {
     const char *method;
     const char *key;  /* The request's field for that word: "playerId". */

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "client/cli/answer.h"
 #include "client/cli/output.h"
 
 static void columns_are_as_wide_as_their_widest_value(void **state)

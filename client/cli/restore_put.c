@@ -3,11 +3,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "client/backup/shard_reader.h"
 #include "client/backup/shard_writer.h"
+#include "client/cli/answer.h"
 #include "client/cli/backup_link.h"
+#include "client/cli/clock.h"
 #include "client/cli/output.h"
 #include "runtime/base/check.h"
 
@@ -16,7 +17,7 @@
 /* What the old cluster gave out after the backup stays below, however long it went on. */
 #define EPOCH_MARGIN   1000000u
 #define RAISE_MS_MAX   120000u
-#define RAISE_PAUSE_NS 100000000L
+#define RAISE_PAUSE_MS 100u
 
 struct restore {
     struct backup_link link;
@@ -28,15 +29,6 @@ struct restore {
 };
 
 /* Takes `request`. NULL: restore->why. */
-static json_t *call(struct restore *restore, const char *method, json_t *request)
-{
-    json_t *answer = backup_link_call(&restore->link, method, request);
-
-    if (answer == NULL)
-        backup_why(&restore->why, "%s", restore->link.why);
-    return answer;
-}
-
 static struct slice restore_id(const struct restore *restore)
 {
     return (struct slice){ restore->manifest->checksum.bytes,
@@ -50,14 +42,15 @@ static json_t *shard_request(const struct restore *restore, uint32_t shard)
 
 /* ---- is it a new cluster? ---- */
 
-/* One that was interrupted goes on, whoever came meanwhile. */
+/* An interrupted restore goes on, even if game servers came meanwhile. */
 static bool check_servers(struct restore *restore)
 {
     json_t *servers = NULL;
 
     if (restore->empty < restore->manifest->shard_count)
         return true;
-    servers = call(restore, "AdminService/ListServers", json_object());
+    servers =
+        backup_link_ask(&restore->link, &restore->why, "AdminService/ListServers", json_object());
     size_t count = json_array_size(json_object_get(servers, "servers"));
     if (servers == NULL)
         return false;
@@ -79,7 +72,7 @@ static bool check_state(struct restore *restore, uint32_t shard, const json_t *s
     restore->empty += good && strcmp(stands, "empty") == 0;
     restore->whole += good && own && strcmp(stands, "used") == 0;
     if (good && (own || strcmp(stands, "empty") == 0)) {
-        if (backup_number(state, "applyVersion") >= restore->manifest->apply_version)
+        if (answer_number(state, "applyVersion") >= restore->manifest->apply_version)
             return true;
         backup_why(&restore->why,
                    "the backup is of apply version %" PRIu32 ", the cluster's is lower",
@@ -97,7 +90,8 @@ static bool check_states(struct restore *restore)
 {
     for (uint32_t i = 0; i < restore->manifest->shard_count; i++) {
         json_t *state =
-            call(restore, "BackupService/GetBackupState", json_pack("{s:i}", "shard", i));
+            backup_link_ask(&restore->link, &restore->why, "BackupService/GetBackupState",
+                            json_pack("{s:i}", "shard", i));
         bool good = state != NULL && check_state(restore, i, state);
         json_decref(state);
         if (!good)
@@ -147,7 +141,7 @@ static json_t *policy_wanted(const struct manifest *manifest, const json_t *curr
             json_array_append(list, currency);
     }
     json_object_set_new(wanted, "version",
-                        json_sprintf("%" PRIu64, backup_number(current, "version")));
+                        json_sprintf("%" PRIu64, answer_number(current, "version")));
     return wanted;
 }
 
@@ -159,8 +153,9 @@ static bool set_policy(struct restore *restore, const json_t *current)
 
     if (!same) {
         json_object_set_new(wanted, "version",
-                            json_sprintf("%" PRIu64, backup_number(current, "version") + 1));
-        answer = call(restore, "AdminService/SetPolicy", json_pack("{s:O}", "policy", wanted));
+                            json_sprintf("%" PRIu64, answer_number(current, "version") + 1));
+        answer = backup_link_ask(&restore->link, &restore->why, "AdminService/SetPolicy",
+                                 json_pack("{s:O}", "policy", wanted));
     }
     json_decref(wanted);
     bool good = same || answer != NULL;
@@ -172,10 +167,10 @@ static bool set_policy(struct restore *restore, const json_t *current)
 
 static bool has_risen(struct restore *restore, uint32_t shard, uint64_t generation, uint64_t epoch)
 {
-    json_t *state =
-        call(restore, "BackupService/GetBackupState", json_pack("{s:i}", "shard", shard));
+    json_t *state = backup_link_ask(&restore->link, &restore->why, "BackupService/GetBackupState",
+                                    json_pack("{s:i}", "shard", shard));
     bool risen =
-        backup_number(state, "generation") >= generation && backup_number(state, "epoch") > epoch;
+        answer_number(state, "generation") >= generation && answer_number(state, "epoch") > epoch;
 
     json_decref(state);
     return risen;
@@ -183,29 +178,28 @@ static bool has_risen(struct restore *restore, uint32_t shard, uint64_t generati
 
 static bool raise_cluster(struct restore *restore)
 {
-    static const struct timespec pause = { 0, RAISE_PAUSE_NS };
-    uint64_t end_ms = backup_now_ms() + RAISE_MS_MAX;
-    json_t *answer =
-        call(restore, "BackupService/PrepareRestore",
-             json_pack("{s:I, s:I}", "generation", (json_int_t)restore->manifest->generation,
-                       "epoch", (json_int_t)(restore->manifest->epoch + EPOCH_MARGIN)));
+    uint64_t end_ms = monotonic_ms() + RAISE_MS_MAX;
+    json_t *answer = backup_link_ask(
+        &restore->link, &restore->why, "BackupService/PrepareRestore",
+        json_pack("{s:I, s:I}", "generation", (json_int_t)restore->manifest->generation, "epoch",
+                  (json_int_t)(restore->manifest->epoch + EPOCH_MARGIN)));
 
     if (answer == NULL)
         return false;
-    uint64_t generation = backup_number(answer, "generation");
-    uint64_t epoch = backup_number(answer, "epochFloor");
+    uint64_t generation = answer_number(answer, "generation");
+    uint64_t epoch = answer_number(answer, "epochFloor");
     json_decref(answer);
     for (uint32_t i = 0; i < restore->manifest->shard_count;) {
         if (has_risen(restore, i, generation, epoch)) {
             i++;
-        } else if (backup_now_ms() >= end_ms) {
+        } else if (monotonic_ms() >= end_ms) {
             backup_why(&restore->why,
                        "shard %u has no owner of the new generation: is a "
                        "coordinator elected?",
                        i);
             return false;
         } else {
-            nanosleep(&pause, NULL);
+            sleep_ms(RAISE_PAUSE_MS);
         }
     }
     return true;
@@ -233,7 +227,8 @@ static bool part_put(struct parts *parts)
     json_t *request = shard_request(parts->restore, parts->shard);
     json_object_set_new(request, "part", json_integer((json_int_t)parts->number));
     json_object_set_new(request, "rows", backup_text(buf_slice(&parts->rows)));
-    json_t *answer = call(parts->restore, "BackupService/RestoreRows", request);
+    json_t *answer = backup_link_ask(&parts->restore->link, &parts->restore->why,
+                                     "BackupService/RestoreRows", request);
     if (answer == NULL)
         return false;
     json_decref(answer);
@@ -281,8 +276,9 @@ static bool begin(struct restore *restore, uint32_t shard, struct slice meta, ui
     json_t *request = shard_request(restore, shard);
 
     json_object_set_new(request, "meta", backup_text(meta));
-    json_t *answer = call(restore, "BackupService/BeginRestore", request);
-    *ret_done = backup_number(answer, "parts");
+    json_t *answer =
+        backup_link_ask(&restore->link, &restore->why, "BackupService/BeginRestore", request);
+    *ret_done = answer_number(answer, "parts");
     *ret_finished = json_is_true(json_object_get(answer, "finished"));
     json_decref(answer);
     return answer != NULL;
@@ -322,17 +318,20 @@ static bool finish_shard(struct restore *restore, uint32_t shard)
     json_object_set_new(request, "digest",
                         backup_text((struct slice){ digest.bytes, sizeof digest.bytes }));
     chunk_list_deinit(&list);
-    json_t *answer = call(restore, "BackupService/FinishRestore", request);
+    json_t *answer =
+        backup_link_ask(&restore->link, &restore->why, "BackupService/FinishRestore", request);
     json_decref(answer);
     return answer != NULL;
 }
 
-/* Nobody is served before every shard is whole: what is on its way between them is in their rows.
+/* No caller is served before every shard is whole: what is on its way between them is in their
+ * rows.
  */
 static bool run(struct restore *restore)
 {
-    json_t *cluster = call(restore, "AdminService/GetCluster", json_object());
-    uint64_t shards = backup_number(cluster, "shardCount");
+    json_t *cluster =
+        backup_link_ask(&restore->link, &restore->why, "AdminService/GetCluster", json_object());
+    uint64_t shards = answer_number(cluster, "shardCount");
 
     if (cluster == NULL)
         return false;
@@ -364,7 +363,7 @@ int restore_put(const struct arguments *arguments, const struct repository *repo
     bool good = run(&restore);
     if (good)
         printf("restored backup %" PRIu64 " of cluster %s: %u shards, %" PRIu64
-               " KiB; game servers register anew\n",
+               " KiB; game servers register again\n",
                manifest->number, manifest->cluster_id, manifest->shard_count,
                restore.row_bytes >> 10);
     else

@@ -1,7 +1,7 @@
 /*
  * scrub: what must not leave a cluster is taken out of texts: secrets always; players' and
  * operations' ids if asked for, which are then replaced by hashes under a salt that is thrown away,
- * so that one id is the same name in all parts, and nobody can tell whose.
+ * so that one id has the same name in all parts, and no reader can tell whose.
  */
 #ifndef CLIENT_CLI_SCRUB_H
 #define CLIENT_CLI_SCRUB_H

@@ -4,7 +4,7 @@
 
 #include "client/cli/output.h"
 
-/* Never NULL; the caller's to decref. *ret_code is not 0 when a page could not be had. */
+/* The caller's to decref. NULL: a page could not be had, and *ret_code is the exit code. */
 json_t *shards_read(const struct arguments *arguments, int *ret_code);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/cli/admin_client.h"
+#include "client/cli/answer.h"
 #include "runtime/base/check.h"
 
 #define VERSIONS_BYTES 96u
@@ -53,8 +54,8 @@ static json_t *node_name(const json_t *cluster, uint64_t replica_id)
 
     json_array_foreach(rows_of(json_object_get(cluster, "nodes")), i, node)
     {
-        if (admin_number(node, "replicaId") == replica_id && admin_text(node, "name")[0] != 0)
-            return json_string(admin_text(node, "name"));
+        if (answer_number(node, "replicaId") == replica_id && answer_text(node, "name")[0] != 0)
+            return json_string(answer_text(node, "name"));
     }
     return json_sprintf("%" PRIu64, replica_id);
 }
@@ -63,7 +64,7 @@ static const char *node_state(const json_t *node)
 {
     if (!json_is_true(json_object_get(node, "live")))
         return "away";
-    return admin_number(node, "residentBytes") > 0 ? "up" : "silent";
+    return answer_number(node, "residentBytes") > 0 ? "up" : "silent";
 }
 
 static json_t *node_row(const json_t *cluster, const json_t *node)
@@ -72,16 +73,16 @@ static json_t *node_row(const json_t *cluster, const json_t *node)
     json_t *row = json_object();
     bool up = strcmp(node_state(node), "up") == 0;
 
-    json_object_set_new(row, "node", node_name(cluster, admin_number(node, "replicaId")));
+    json_object_set_new(row, "node", node_name(cluster, answer_number(node, "replicaId")));
     json_object_set_new(row, "state", json_string(node_state(node)));
-    json_object_set_new(row, "owned", json_sprintf("%" PRIu64, admin_number(node, "shardsOwned")));
-    json_object_set_new(row, "held", json_sprintf("%" PRIu64, admin_number(node, "shardsHeld")));
+    json_object_set_new(row, "owned", json_sprintf("%" PRIu64, answer_number(node, "shardsOwned")));
+    json_object_set_new(row, "held", json_sprintf("%" PRIu64, answer_number(node, "shardsHeld")));
     json_object_set_new(
         row, "memory",
-        json_string(up ? bytes_text(admin_number(node, "residentBytes"), memory) : "-"));
-    json_object_set_new(row, "zone", json_string(admin_text(node, "zone")));
-    json_object_set_new(row, "version", json_string(admin_text(node, "version")));
-    json_object_set_new(row, "address", json_string(admin_text(node, "address")));
+        json_string(up ? bytes_text(answer_number(node, "residentBytes"), memory) : "-"));
+    json_object_set_new(row, "zone", json_string(answer_text(node, "zone")));
+    json_object_set_new(row, "version", json_string(answer_text(node, "version")));
+    json_object_set_new(row, "address", json_string(answer_text(node, "address")));
     return row;
 }
 
@@ -89,18 +90,18 @@ static json_t *node_row(const json_t *cluster, const json_t *node)
 
 static bool is_well(const json_t *replica)
 {
-    return strcmp(admin_text(replica, "state"), "ok") == 0;
+    return strcmp(answer_text(replica, "state"), "ok") == 0;
 }
 
 static uint64_t lag_of(const json_t *shard, const json_t *replica)
 {
-    uint64_t applied = admin_number(replica, "appliedIndex"), committed = 0;
+    uint64_t applied = answer_number(replica, "appliedIndex"), committed = 0;
     size_t i;
     json_t *other;
 
     json_array_foreach(rows_of(json_object_get(shard, "replicas")), i, other)
     {
-        uint64_t index = admin_number(other, "commitIndex");
+        uint64_t index = answer_number(other, "commitIndex");
         committed = index > committed ? index : committed;
     }
     return committed > applied ? committed - applied : 0;
@@ -124,7 +125,7 @@ static bool is_wrong(const json_t *shard)
 
 static bool is_changing(const json_t *shard)
 {
-    const char *phase = admin_text(shard, "phase");
+    const char *phase = answer_text(shard, "phase");
 
     return phase[0] != 0 && strcmp(phase, "stable") != 0;
 }
@@ -138,13 +139,13 @@ static json_t *replicas_text(const json_t *cluster, const json_t *shard)
 
     json_array_foreach(rows_of(json_object_get(shard, "replicas")), i, replica)
     {
-        json_t *name = node_name(cluster, admin_number(replica, "replicaId"));
+        json_t *name = node_name(cluster, answer_number(replica, "replicaId"));
         uint64_t lag = lag_of(shard, replica);
 
         buf_printf(&text, "%s%s", text.size > 0 ? ", " : "", json_string_value(name));
         if (!is_well(replica))
-            buf_printf(&text, " %s", admin_text(replica, "state"));
-        if (lag > 0 && strcmp(admin_text(replica, "state"), "unreachable") != 0)
+            buf_printf(&text, " %s", answer_text(replica, "state"));
+        if (lag > 0 && strcmp(answer_text(replica, "state"), "unreachable") != 0)
             buf_printf(&text, " %" PRIu64 " behind", lag);
         json_decref(name);
     }
@@ -156,15 +157,16 @@ static json_t *replicas_text(const json_t *cluster, const json_t *shard)
 static json_t *shard_row(const json_t *cluster, const json_t *shard)
 {
     json_t *row = json_object();
-    uint64_t owner = admin_number(shard, "owner");
+    uint64_t owner = answer_number(shard, "owner");
     bool served = json_is_true(json_object_get(shard, "serving"));
 
-    json_object_set_new(row, "shard", json_sprintf("%" PRIu64, admin_number(shard, "shard")));
+    json_object_set_new(row, "shard", json_sprintf("%" PRIu64, answer_number(shard, "shard")));
     json_object_set_new(row, "owner",
                         owner != 0 ? node_name(cluster, owner) : json_string("(none)"));
     json_object_set_new(row, "served", json_string(served ? "yes" : "NO"));
-    json_object_set_new(row, "phase", json_string(admin_text(shard, "phase")));
-    json_object_set_new(row, "sessions", json_sprintf("%" PRIu64, admin_number(shard, "sessions")));
+    json_object_set_new(row, "phase", json_string(answer_text(shard, "phase")));
+    json_object_set_new(row, "sessions",
+                        json_sprintf("%" PRIu64, answer_number(shard, "sessions")));
     json_object_set_new(row, "replicas", replicas_text(cluster, shard));
     return row;
 }
@@ -178,7 +180,7 @@ static void count_replicas(const json_t *shard, struct status_summary *summary)
 
     json_array_foreach(rows_of(json_object_get(shard, "replicas")), i, replica)
     {
-        const char *state = admin_text(replica, "state");
+        const char *state = answer_text(replica, "state");
         bool away = strcmp(state, "unreachable") == 0;
         bool behind = strcmp(state, "catching_up") == 0;
         uint64_t lag = away ? 0 : lag_of(shard, replica);
@@ -193,7 +195,7 @@ static void count_replicas(const json_t *shard, struct status_summary *summary)
 
 void status_count(const struct status_answers *answers, struct status_summary *ret_summary)
 {
-    struct status_summary summary = { .coordinator = admin_text(answers->cluster, "coordinator") };
+    struct status_summary summary = { .coordinator = answer_text(answers->cluster, "coordinator") };
     size_t i;
     json_t *row;
 
@@ -203,19 +205,19 @@ void status_count(const struct status_answers *answers, struct status_summary *r
         summary.nodes_up += strcmp(node_state(row), "up") == 0;
         summary.nodes_silent += strcmp(node_state(row), "silent") == 0;
     }
-    summary.shards = (uint32_t)admin_number(answers->cluster, "shardCount");
+    summary.shards = (uint32_t)answer_number(answers->cluster, "shardCount");
     json_array_foreach(rows_of(answers->shards), i, row)
     {
         summary.shards_listed++;
         summary.shards_served += json_is_true(json_object_get(row, "serving"));
         summary.shards_changing += is_changing(row);
-        summary.sessions += admin_number(row, "sessions");
+        summary.sessions += answer_number(row, "sessions");
         count_replicas(row, &summary);
     }
     json_array_foreach(rows_of(answers->servers), i, row)
     {
         summary.servers++;
-        summary.servers_expiring += strcmp(admin_text(row, "state"), "expiring") == 0;
+        summary.servers_expiring += strcmp(answer_text(row, "state"), "expiring") == 0;
     }
     CHECK(summary.nodes_up + summary.nodes_silent <= summary.nodes);
     *ret_summary = summary;
@@ -259,12 +261,12 @@ static void versions_text(const json_t *cluster, char ret_text[VERSIONS_BYTES])
     ret_text[0] = 0;
     json_array_foreach(rows_of(json_object_get(cluster, "nodes")), i, node)
     {
-        const char *version = admin_text(node, "version");
+        const char *version = answer_text(node, "version");
         bool told = version[0] == 0;
 
         json_array_foreach(rows_of(json_object_get(cluster, "nodes")), k, other)
         {
-            told = told || (k < i && strcmp(admin_text(other, "version"), version) == 0);
+            told = told || (k < i && strcmp(answer_text(other, "version"), version) == 0);
         }
         if (told || size + strlen(version) + 3 > VERSIONS_BYTES)
             continue;
@@ -293,7 +295,7 @@ static void put_summary(const struct status_answers *answers, const struct statu
     char versions[VERSIONS_BYTES];
 
     versions_text(answers->cluster, versions);
-    buf_printf(out, "%-*s%s\n", LABEL_WIDTH, "cluster", admin_text(answers->cluster, "clusterId"));
+    buf_printf(out, "%-*s%s\n", LABEL_WIDTH, "cluster", answer_text(answers->cluster, "clusterId"));
     buf_printf(out, "%-*s%s\n", LABEL_WIDTH, "version", versions[0] != 0 ? versions : "(unknown)");
     buf_printf(out, "%-*s%u of %u up", LABEL_WIDTH, "nodes", summary->nodes_up, summary->nodes);
     if (summary->nodes_silent > 0)
@@ -341,7 +343,7 @@ static void put_shards(const struct status_answers *answers, bool every_shard, s
 
 void status_print(const struct status_answers *answers, bool every_shard, struct buf *out)
 {
-    uint64_t doubting = admin_number(answers->cluster, "nodesDoubting");
+    uint64_t doubting = answer_number(answers->cluster, "nodesDoubting");
     json_t *rows = json_array(), *node;
     struct status_summary summary;
     size_t i;

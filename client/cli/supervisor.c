@@ -6,9 +6,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "client/cli/clock.h"
 #include "client/cli/dev_say.h"
 #include "runtime/base/check.h"
-#include "runtime/codec/utf8.h"
+#include "runtime/base/utf8.h"
 
 #define TAIL_BYTES      4096u
 #define TAIL_LINES      5u

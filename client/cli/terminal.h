@@ -1,6 +1,6 @@
 /*
  * terminal: the screen and the keys of a view that redraws itself, by ANSI sequences. Signals come
- * as keys do, so nothing runs in a handler, and whoever leaves the loop restores the screen:
+ * as keys do, so nothing runs in a handler, and the code that leaves the loop restores the screen:
  * terminal_close does, and puts the terminal back as it was.
  */
 #ifndef CLIENT_CLI_TERMINAL_H
@@ -17,7 +17,7 @@ enum terminal_event {
     TERMINAL_NONE,   /* The time is over. */
     TERMINAL_KEY,    /* *ret_key */
     TERMINAL_RESIZE, /* The window is another size, or the process was in the background. */
-    TERMINAL_END     /* Asked to end by a signal, or nobody types any more. */
+    TERMINAL_END     /* Asked to end by a signal, or the input has ended. */
 };
 
 /* Takes over the screen and the keys if that is wanted, and standard input and output are a

@@ -34,7 +34,7 @@ static void look_at_cluster(struct top_view *view)
         add(view, "HoldfastShardsUnserved", "%u of %u shards are not served",
             facts->shard_count - facts->shards_serving, facts->shard_count);
     if (facts->coordinator[0] == 0)
-        add(view, "HoldfastNoCoordinator", "nobody is elected");
+        add(view, "HoldfastNoCoordinator", "no coordinator is elected");
     if (strcmp(facts->audit, "imbalanced") == 0)
         add(view, "HoldfastAuditImbalance", "goods were doubled or lost");
     if (view->transfers_oldest_ms > TRANSFER_OLDEST_MS_MAX)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/cli/admin_client.h"
+#include "client/cli/answer.h"
 #include "runtime/base/check.h"
 
 struct top_facts *top_facts_new(void)
@@ -69,26 +70,26 @@ static void take_cluster(struct top_facts *facts, const json_t *cluster)
     size_t i;
     const json_t *said;
 
-    copy(facts->cluster_id, sizeof facts->cluster_id, admin_text(cluster, "clusterId"));
-    copy(facts->coordinator, sizeof facts->coordinator, admin_text(cluster, "coordinator"));
-    facts->shard_count = (uint32_t)admin_number(cluster, "shardCount");
-    facts->shards_serving = (uint32_t)admin_number(cluster, "shardsServing");
+    copy(facts->cluster_id, sizeof facts->cluster_id, answer_text(cluster, "clusterId"));
+    copy(facts->coordinator, sizeof facts->coordinator, answer_text(cluster, "coordinator"));
+    facts->shard_count = (uint32_t)answer_number(cluster, "shardCount");
+    facts->shards_serving = (uint32_t)answer_number(cluster, "shardsServing");
     json_array_foreach(json_object_get(cluster, "nodes"), i, said)
     {
-        struct top_node *node = node_add(facts, admin_number(said, "replicaId"));
+        struct top_node *node = node_add(facts, answer_number(said, "replicaId"));
         if (node == NULL)
             return;
-        if (admin_text(said, "name")[0] != 0)
-            copy(node->name, sizeof node->name, admin_text(said, "name"));
+        if (answer_text(said, "name")[0] != 0)
+            copy(node->name, sizeof node->name, answer_text(said, "name"));
         node->live = json_is_true(json_object_get(said, "live"));
-        node->owned = (uint32_t)admin_number(said, "shardsOwned");
-        node->held = (uint32_t)admin_number(said, "shardsHeld");
+        node->owned = (uint32_t)answer_number(said, "shardsOwned");
+        node->held = (uint32_t)answer_number(said, "shardsHeld");
     }
 }
 
 static void take_method(struct top_node *node, const json_t *said)
 {
-    const char *name = admin_text(said, "method");
+    const char *name = answer_text(said, "method");
 
     if (node->method_count == TOP_METHODS_MAX)
         return;
@@ -97,10 +98,10 @@ static void take_method(struct top_node *node, const json_t *said)
     for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(name, '.'))
         name = dot + 1;
     copy(method->name, sizeof method->name, name);
-    method->ok = admin_number(said, "ok");
-    method->refused = admin_number(said, "refused");
-    method->elsewhere = admin_number(said, "elsewhere");
-    method->unknown = admin_number(said, "unknown");
+    method->ok = answer_number(said, "ok");
+    method->refused = answer_number(said, "refused");
+    method->elsewhere = answer_number(said, "elsewhere");
+    method->unknown = answer_number(said, "unknown");
     take_latency(&method->latency, json_object_get(said, "buckets"));
 }
 
@@ -111,39 +112,39 @@ static void take_shards(struct top_facts *facts, uint64_t owner, const json_t *s
 
     json_array_foreach(shards, i, said)
     {
-        uint64_t number = admin_number(said, "shard");
+        uint64_t number = answer_number(said, "shard");
         if (number < TOP_SHARDS_MAX)
             facts->shards[number] = (struct top_shard){ .owner = owner,
-                                                        .proposed = admin_number(said, "proposed"),
-                                                        .reads = admin_number(said, "reads") };
+                                                        .proposed = answer_number(said, "proposed"),
+                                                        .reads = answer_number(said, "reads") };
     }
 }
 
 static void take_counters(struct top_node *node, const json_t *said)
 {
-    node->life = admin_number(said, "life");
-    node->at_us = admin_number(said, "atUs");
-    node->owned = (uint32_t)admin_number(said, "shardsOwned");
-    node->held = (uint32_t)admin_number(said, "shardsHeld");
-    node->sessions = admin_number(said, "sessions");
-    node->resident_bytes = admin_number(said, "residentBytes");
-    node->disk_free_bytes = admin_number(said, "diskFreeBytes");
-    copy(node->disk_state, sizeof node->disk_state, admin_text(said, "diskState"));
-    node->syncs = admin_number(said, "logSyncs");
-    node->sync_us = admin_number(said, "logSyncUs");
-    node->transfers_open = admin_number(said, "transfersOpen");
-    node->transfers_oldest_ms = admin_number(said, "transfersOldestMs");
-    node->players_quarantined = admin_number(said, "playersQuarantined");
-    node->shards_quarantined = admin_number(said, "shardsQuarantined");
-    node->lag = admin_number(said, "replicasLag");
-    node->silent_ms = admin_number(said, "replicasSilentMs");
-    node->unapplied = admin_number(said, "unapplied");
+    node->life = answer_number(said, "life");
+    node->at_us = answer_number(said, "atUs");
+    node->owned = (uint32_t)answer_number(said, "shardsOwned");
+    node->held = (uint32_t)answer_number(said, "shardsHeld");
+    node->sessions = answer_number(said, "sessions");
+    node->resident_bytes = answer_number(said, "residentBytes");
+    node->disk_free_bytes = answer_number(said, "diskFreeBytes");
+    copy(node->disk_state, sizeof node->disk_state, answer_text(said, "diskState"));
+    node->syncs = answer_number(said, "logSyncs");
+    node->sync_us = answer_number(said, "logSyncUs");
+    node->transfers_open = answer_number(said, "transfersOpen");
+    node->transfers_oldest_ms = answer_number(said, "transfersOldestMs");
+    node->players_quarantined = answer_number(said, "playersQuarantined");
+    node->shards_quarantined = answer_number(said, "shardsQuarantined");
+    node->lag = answer_number(said, "replicasLag");
+    node->silent_ms = answer_number(said, "replicasSilentMs");
+    node->unapplied = answer_number(said, "unapplied");
     take_latency(&node->commits, json_object_get(said, "commitBuckets"));
 }
 
 static void take_node(struct top_facts *facts, const json_t *said)
 {
-    struct top_node *node = node_add(facts, admin_number(said, "replicaId"));
+    struct top_node *node = node_add(facts, answer_number(said, "replicaId"));
     size_t i;
     const json_t *method;
 
@@ -158,12 +159,12 @@ static void take_node(struct top_facts *facts, const json_t *said)
 
 static void take_router(struct top_router *router, const json_t *said)
 {
-    *router = (struct top_router){ .life = admin_number(said, "life"),
-                                   .at_us = admin_number(said, "atUs"),
-                                   .answered = admin_number(said, "answered"),
-                                   .failed = admin_number(said, "failed"),
-                                   .in_flight = admin_number(said, "inFlight") };
-    copy(router->name, sizeof router->name, admin_text(said, "name"));
+    *router = (struct top_router){ .life = answer_number(said, "life"),
+                                   .at_us = answer_number(said, "atUs"),
+                                   .answered = answer_number(said, "answered"),
+                                   .failed = answer_number(said, "failed"),
+                                   .in_flight = answer_number(said, "inFlight") };
+    copy(router->name, sizeof router->name, answer_text(said, "name"));
     take_latency(&router->latency, json_object_get(said, "buckets"));
 }
 
@@ -175,8 +176,8 @@ static void take_audit(struct top_facts *facts, const json_t *processes)
     facts->audit[0] = 0;
     json_array_foreach(json_object_get(processes, "processes"), i, process)
     {
-        if (admin_text(process, "audit")[0] != 0)
-            copy(facts->audit, sizeof facts->audit, admin_text(process, "audit"));
+        if (answer_text(process, "audit")[0] != 0)
+            copy(facts->audit, sizeof facts->audit, answer_text(process, "audit"));
     }
 }
 

@@ -46,7 +46,7 @@ struct top_node {
 };
 
 struct top_shard {
-    uint64_t owner; /* 0: nobody says that it owns it. */
+    uint64_t owner; /* 0: no node says that it owns it. */
     uint64_t proposed, reads;
 };
 
@@ -58,7 +58,7 @@ struct top_router {
 
 struct top_facts {
     char cluster_id[TOP_NAME_BYTES], coordinator[TOP_NAME_BYTES];
-    char audit[16]; /* "balanced", "imbalanced"; empty: nobody says. */
+    char audit[16]; /* "balanced", "imbalanced"; empty: unknown. */
     uint32_t shard_count, shards_serving;
     struct top_router router;
     struct top_node *nodes; /* TOP_NODES_MAX, by name. */

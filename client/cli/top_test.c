@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include "client/cli/top_alerts.h"
 #include "client/cli/top_page.h"
+#include "client/cli/top_view.h"
 #include "runtime/base/check.h"
 
 #define CLUSTER                                                                                    \
@@ -124,12 +126,18 @@ static void two_looks(struct fixture *f)
          "{'processes':[{'role':'router'},{'role':'coordinator','audit':'balanced'}]}");
 }
 
+static void make_view(struct fixture *f, enum top_sort sort)
+{
+    top_view_make(f->before, f->after, sort, &f->view);
+    top_alerts_find(&f->view);
+}
+
 static void rates_are_what_came_between_two_looks(void **state)
 {
     struct fixture *f = *state;
 
     two_looks(f);
-    top_view_make(f->before, f->after, TOP_BY_RATE, &f->view);
+    make_view(f, TOP_BY_RATE);
     const struct top_view *view = &f->view;
     assert_near(view->requests, 200);
     assert_near(view->failed, 0.5);
@@ -159,12 +167,12 @@ static void a_process_that_was_restarted_has_no_rates_yet(void **state)
     struct fixture *f = *state;
 
     two_looks(f);
-    top_view_make(f->before, f->after, TOP_BY_RATE, &f->view);
+    make_view(f, TOP_BY_RATE);
     assert_string_equal(f->view.nodes[1].node->name, "node-b");
     assert_true(f->view.nodes[1].calls < 0 && f->view.nodes[1].commit_p50 < 0);
     /* Another router. */
     f->before->router.life = 77;
-    top_view_make(f->before, f->after, TOP_BY_RATE, &f->view);
+    make_view(f, TOP_BY_RATE);
     assert_true(f->view.requests < 0 && f->view.p99 < 0);
 }
 
@@ -173,9 +181,9 @@ static void rows_are_put_in_the_order_that_was_asked_for(void **state)
     struct fixture *f = *state;
 
     two_looks(f);
-    top_view_make(f->before, f->after, TOP_BY_LATENCY, &f->view);
+    make_view(f, TOP_BY_LATENCY);
     assert_string_equal(f->view.methods[0].name, "LedgerService/Grant");
-    top_view_make(f->before, f->after, TOP_BY_NAME, &f->view);
+    make_view(f, TOP_BY_NAME);
     assert_string_equal(f->view.nodes[0].node->name, "node-a");
     assert_string_equal(f->view.methods[1].name, "NodeService/TakeCut");
 }
@@ -206,7 +214,7 @@ static void a_page_is_what_people_see(void **state)
     struct top_page_options options = { .width = 100, .height = 40 };
 
     two_looks(f);
-    top_view_make(f->before, f->after, TOP_BY_RATE, &f->view);
+    make_view(f, TOP_BY_RATE);
     top_page_print(&f->view, &options, &f->text);
     buf_put_u8(&f->text, 0);
     assert_string_equal((const char *)f->text.data, page);
@@ -218,7 +226,7 @@ static void a_page_keeps_to_its_window(void **state)
 
     two_looks(f);
     f->view.facts = f->after;
-    top_view_make(f->before, f->after, TOP_BY_RATE, &f->view);
+    make_view(f, TOP_BY_RATE);
     for (uint32_t width = 1; width < 130; width += 3) {
         for (uint32_t height = 8; height < 30; height++) {
             struct top_page_options options = { .width = width,
@@ -248,7 +256,7 @@ static void names_cannot_move_the_cursor(void **state)
     two_looks(f);
     snprintf(f->after->nodes[0].name, TOP_NAME_BYTES, "\033[31m\nx");
     snprintf(f->after->cluster_id, TOP_NAME_BYTES, "\xc3\xa4\x9b");
-    top_view_make(f->before, f->after, TOP_BY_RATE, &f->view);
+    make_view(f, TOP_BY_RATE);
     top_page_print(&f->view, &options, &f->text);
     for (size_t i = 0; i < f->text.size; i++)
         assert_true(f->text.data[i] == '\n' ||
@@ -288,7 +296,7 @@ static void what_is_wrong_is_told_by_the_names_of_the_alerts(void **state)
     snprintf(f->after->nodes[0].disk_state, sizeof f->after->nodes[0].disk_state, "full");
     snprintf(f->after->nodes[1].disk_state, sizeof f->after->nodes[1].disk_state, "low");
     f->after->nodes[1].live = false;
-    top_view_make(f->before, f->after, TOP_BY_RATE, &f->view);
+    make_view(f, TOP_BY_RATE);
     assert_int_equal(f->view.alert_count, ARRAY_SIZE(expected));
     for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
         char path[512];
@@ -304,7 +312,7 @@ static void what_is_not_known_is_null_in_json(void **state)
     struct fixture *f = *state;
 
     two_looks(f);
-    top_view_make(f->before, f->after, TOP_BY_RATE, &f->view);
+    make_view(f, TOP_BY_RATE);
     json_t *page = top_page_json(&f->view);
     const json_t *nodes = json_object_get(page, "nodes");
     assert_near(json_real_value(json_object_get(json_array_get(nodes, 0), "callsPerS")), 113);
@@ -322,7 +330,7 @@ static void answers_of_other_shapes_are_taken_as_far_as_they_go(void **state)
     take(f->before, "{}", "{}", NULL);
     take(f->after, "{'nodes':[{'replicaId':'7','live':true}],'shardCount':'x'}",
          "{'nodes':[{},3,{'methods':7,'shards':[{'shard':99999}]}],'router':[]}", "[]");
-    top_view_make(f->before, f->after, TOP_BY_RATE, &f->view);
+    make_view(f, TOP_BY_RATE);
     assert_true(f->view.requests < 0);
     assert_int_equal(f->view.shard_count, 0);
     assert_true(has_alert(&f->view, "HoldfastNodeMissing"));

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/top_alerts.h"
-
 #define FIRST_MS 0.064 /* Where the first bucket ends. */
 #define UNKNOWN  (-1.0)
 
@@ -318,5 +316,4 @@ void top_view_make(const struct top_facts *before, const struct top_facts *after
     add_methods(ret_view, before);
     add_shards(ret_view, before);
     put_in_order(ret_view, sort);
-    top_alerts_find(ret_view);
 }

@@ -1,6 +1,6 @@
 /*
  * top_view: what `holdfast top` shows: rates and percentiles from the facts of two instants, put in
- * order, and the alerts that would fire if things stayed as they are. Pure.
+ * order. Pure.
  */
 #ifndef CLIENT_CLI_TOP_VIEW_H
 #define CLIENT_CLI_TOP_VIEW_H
@@ -52,6 +52,7 @@ struct top_view {
     uint32_t alert_count;
 };
 
+/* All but the alerts: top_alerts_find. */
 void top_view_make(const struct top_facts *before, const struct top_facts *after,
                    enum top_sort sort, struct top_view *ret_view);
 

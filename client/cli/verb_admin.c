@@ -1,9 +1,15 @@
 /* admin: what is asked for once in a cluster's life. docs/etcd-restore.md. */
 #include <stdio.h>
-#include <string.h>
 
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
+
+static const struct command_option option_yes = { .flag = "yes", .meaning = "do not ask" };
+static const struct command_option option_force = {
+    .flag = "force",
+    .meaning = "although no node says that etcd is older than it knows",
+};
 
 static const struct column shard_columns[] = {
     { .title = "SHARD", .path = "shard", .otherwise = "0" },
@@ -31,11 +37,11 @@ static void print_plan(const json_t *answer)
     printf("%lld shards get a new record; of %zu of them replicas know more than etcd\n",
            number(answer, "shards"), json_array_size(behind));
     if (number(answer, "shardsUnknown") > 0)
-        printf("%lld shards neither etcd nor these nodes know: they BEGIN ANEW, EMPTY. If they "
+        printf("%lld shards neither etcd nor these nodes know: they BEGIN AGAIN, EMPTY. If they "
                "ever held "
                "anything, bring up all other nodes first\n",
                number(answer, "shardsUnknown"));
-    printf("%lld game servers that etcd knows, and all it does not, register anew\n",
+    printf("%lld game servers that etcd knows, and all it does not, register again\n",
            number(answer, "servers"));
     printf("generation %s becomes %s\n\n",
            json_string_value(json_object_get(answer, "generationBefore")),
@@ -57,15 +63,17 @@ static bool is_wanted(void)
 static json_t *ask(const struct arguments *arguments, bool dry_run, int *ret_code)
 {
     return call_json(arguments, "AdminService/AcceptEtcdRestore",
-                     json_pack("{s:b, s:b}", "dryRun", dry_run, "force", arguments->force),
+                     json_pack("{s:b, s:b}", "dryRun", dry_run, "force",
+                               option_is_set(arguments, &option_force)),
                      ret_code);
 }
 
 static int accept_etcd_restore(const struct arguments *arguments)
 {
+    bool dry_run = option_is_set(arguments, &option_dry_run);
     int code = 0;
 
-    if (!arguments->yes || arguments->dry_run) {
+    if (!option_is_set(arguments, &option_yes) || dry_run) {
         json_t *plan = ask(arguments, true, &code);
 
         if (plan == NULL)
@@ -75,7 +83,7 @@ static int accept_etcd_restore(const struct arguments *arguments)
         else
             print_plan(plan);
         json_decref(plan);
-        if (arguments->dry_run)
+        if (dry_run)
             return 0;
         if (wants_json(arguments) || !is_wanted()) {
             fprintf(stderr, "holdfast: nothing was done; --yes accepts\n");
@@ -93,13 +101,16 @@ static int accept_etcd_restore(const struct arguments *arguments)
     return code;
 }
 
-int verb_admin(const struct arguments *arguments)
-{
-    const char *what = arguments->word_count > 1 ? arguments->words[1] : "";
-
-    if (strcmp(what, "accept-etcd-restore") != 0 || arguments->word_count != 2) {
-        fprintf(stderr, "holdfast: admin accept-etcd-restore [--dry-run] [--yes] [--force]\n");
-        return 2;
-    }
-    return accept_etcd_restore(arguments);
-}
+const struct verb verb_admin[] = {
+    {
+        .words = "admin accept-etcd-restore",
+        .topic = VERB_TOPIC_BACKUP,
+        .arguments = "",
+        .summary = "go on with an etcd restored from a backup",
+        .details = "It shows what would be done, and asks. See docs/etcd-restore.md.",
+        .options = VERB_OPTIONS(&option_dry_run, &option_yes, &option_force, OPTIONS_OF_CALLS,
+                                OPTIONS_OF_OUTPUT),
+        .run = accept_etcd_restore,
+    },
+    { .words = NULL },
+};

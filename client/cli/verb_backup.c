@@ -1,36 +1,27 @@
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 #include "client/backup/repository_verify.h"
 #include "client/cli/backup_take.h"
+#include "client/cli/clock.h"
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
-
-static void print_time(uint64_t unix_ms, char ret_text[32])
-{
-    time_t seconds = (time_t)(unix_ms / 1000);
-    struct tm parts;
-
-    gmtime_r(&seconds, &parts);
-    strftime(ret_text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts);
-}
 
 static json_t *describe(const struct manifest *manifest)
 {
     uint64_t rows = 0, bytes = 0;
-    char taken[32];
+    char taken[UTC_TEXT_BYTES];
 
-    print_time(manifest->taken_at_ms, taken);
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
         rows += manifest->shards[i].rows.count;
         bytes += manifest->shards[i].pack.bytes + manifest->shards[i].list.bytes;
     }
     return json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:i}", "number", (json_int_t)manifest->number,
-                     "taken", taken, "cluster", manifest->cluster_id, "cut",
-                     (json_int_t)manifest->cut, "rows", (json_int_t)rows, "bytes",
-                     (json_int_t)bytes, "uses", (int)manifest->use_count);
+                     "taken", utc_text(manifest->taken_at_ms, taken), "cluster",
+                     manifest->cluster_id, "cut", (json_int_t)manifest->cut, "rows",
+                     (json_int_t)rows, "bytes", (json_int_t)bytes, "uses",
+                     (int)manifest->use_count);
 }
 
 static const struct column list_columns[] = {
@@ -46,8 +37,9 @@ static int refuse(const struct backup_error *why)
     return 1;
 }
 
-static int list(const struct arguments *arguments, const char *path)
+static int list(const struct arguments *arguments)
 {
+    const char *path = arguments->words[0];
     struct repository repository;
     struct backup_error why;
     json_t *rows = json_array();
@@ -77,8 +69,9 @@ static int list(const struct arguments *arguments, const char *path)
 }
 
 /* All of them, so that a damaged older one is known before it is needed. */
-static int verify(const struct arguments *arguments, const char *path)
+static int verify(const struct arguments *arguments)
 {
+    const char *path = arguments->words[0];
     struct repository repository;
     struct backup_error why;
     struct verify_counts counts = { 0 };
@@ -113,18 +106,36 @@ static int verify(const struct arguments *arguments, const char *path)
     return code;
 }
 
-int verb_backup(const struct arguments *arguments)
+static int take(const struct arguments *arguments)
 {
-    const char *what = arguments->word_count > 1 ? arguments->words[1] : "";
-
-    if (arguments->word_count == 2)
-        return backup_take(arguments, what);
-    if (arguments->word_count == 3 && strcmp(what, "verify") == 0)
-        return verify(arguments, arguments->words[2]);
-    if (arguments->word_count == 3 && strcmp(what, "list") == 0)
-        return list(arguments, arguments->words[2]);
-    fprintf(stderr, "usage: holdfast backup DIR [--throttle MIB]\n"
-                    "       holdfast backup verify DIR\n"
-                    "       holdfast backup list DIR\n");
-    return 2;
+    return backup_take(arguments, arguments->words[0]);
 }
+
+const struct verb verb_backup[] = {
+    {
+        .words = "backup",
+        .topic = VERB_TOPIC_BACKUP,
+        .arguments = "DIR",
+        .summary = "all players as of one moment, into a directory",
+        .details = "A later backup into the same directory writes only what changed.",
+        .options = VERB_OPTIONS(&option_throttle, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = take,
+    },
+    {
+        .words = "backup verify",
+        .topic = VERB_TOPIC_BACKUP,
+        .arguments = "DIR",
+        .summary = "check every byte of it; needs no cluster",
+        .options = VERB_OPTIONS(OPTIONS_OF_OUTPUT),
+        .run = verify,
+    },
+    {
+        .words = "backup list",
+        .topic = VERB_TOPIC_BACKUP,
+        .arguments = "DIR",
+        .summary = "which backups there are",
+        .options = VERB_OPTIONS(OPTIONS_OF_OUTPUT),
+        .run = list,
+    },
+    { .words = NULL },
+};

@@ -1,36 +1,65 @@
+/* holdfast certs: a CA and certificates for development. */
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/options.h"
 #include "client/cli/verb.h"
 #include "runtime/tls/certs.h"
 
 #define NAMES_BYTES_MAX 1024u
 
-int verb_certs(const struct arguments *arguments)
+static const struct command_option option_dir = {
+    .flag = "dir",
+    .value = "DIR",
+    .initial = "certs",
+    .meaning = "where they are made",
+};
+static const struct command_option option_names = {
+    .flag = "names",
+    .value = "LIST",
+    .initial = "node,router,coordinator,client",
+    .meaning = "one certificate each",
+};
+
+static int make_certs(const struct arguments *arguments)
 {
+    const char *dir = option_text(arguments, &option_dir);
+    const char *list = option_text(arguments, &option_names);
     struct tls_error why = { "" };
     char names[NAMES_BYTES_MAX];
     char *rest = NULL;
     bool made;
 
-    if (strlen(arguments->names) >= sizeof names) {
+    if (strlen(list) >= sizeof names) {
         fprintf(stderr, "holdfast: --names has over %u bytes\n", NAMES_BYTES_MAX - 1);
         return 2;
     }
-    if (certs_make_ca(arguments->dir, arguments->cluster, &made, &why) != ERR_OK) {
+    if (certs_make_ca(dir, option_text(arguments, &option_cluster), &made, &why) != ERR_OK) {
         fprintf(stderr, "holdfast: %s\n", why.text);
         return 1;
     }
-    printf("%s/ca.crt %s\n", arguments->dir, made ? "made" : "kept");
-    snprintf(names, sizeof names, "%s", arguments->names);
+    printf("%s/ca.crt %s\n", dir, made ? "made" : "kept");
+    snprintf(names, sizeof names, "%s", list);
     for (char *name = strtok_r(names, ",", &rest); name != NULL;
          name = strtok_r(NULL, ",", &rest)) {
-        if (certs_make_leaf(arguments->dir, &(struct certs_leaf){ .name = name }, &made, &why) !=
-            ERR_OK) {
+        if (certs_make_leaf(dir, &(struct certs_leaf){ .name = name }, &made, &why) != ERR_OK) {
             fprintf(stderr, "holdfast: %s\n", why.text);
             return 1;
         }
-        printf("%s/%s.crt %s\n", arguments->dir, name, made ? "made" : "kept");
+        printf("%s/%s.crt %s\n", dir, name, made ? "made" : "kept");
     }
     return 0;
 }
+
+const struct verb verb_certs[] = {
+    {
+        .words = "certs",
+        .topic = VERB_TOPIC_DEV,
+        .arguments = "",
+        .summary = "make a development CA and certificates",
+        .details = "What exists is kept.",
+        .options = VERB_OPTIONS(&option_dir, &option_names, &option_cluster),
+        .run = make_certs,
+    },
+    { .words = NULL },
+};

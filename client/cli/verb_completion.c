@@ -6,12 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/verb.h"
 #include "client/cli/verb_table.h"
 #include "runtime/base/buf.h"
 #include "runtime/base/check.h"
-
-#define WORD_BYTES 64u
 
 /* Of an option: what its value is, and how that is completed. */
 static const struct {
@@ -25,24 +22,12 @@ static const struct {
     { "DIR", "files=-d" },
 };
 
-/* The word at `place` of "node drain|undrain", 0 the first. Empty: there is none. */
-static void word_at(const char *words, uint32_t place, char ret_word[WORD_BYTES])
-{
-    for (; place > 0 && words[0] != 0; place--) {
-        words += strcspn(words, " ");
-        words += words[0] == ' ';
-    }
-    snprintf(ret_word, WORD_BYTES, "%.*s", (int)strcspn(words, " "), words);
-}
-
 static bool has_word(const char *list, const char *word)
 {
-    char each[WORD_BYTES] = "?";
+    size_t size = strlen(word);
 
-    for (uint32_t i = 0; each[0] != 0; i++) {
-        word_at(list, i, each);
-        each[strcspn(each, ",.|")] = 0;
-        if (strcmp(each, word) == 0 && word[0] != 0)
+    for (const char *at = list; *at != 0; at += strcspn(at, " "), at += *at == ' ') {
+        if (strcspn(at, " ,.|") == size && strncmp(at, word, size) == 0)
             return true;
     }
     return false;
@@ -54,49 +39,48 @@ static bool takes_path(const struct verb *verb)
            has_word(verb->arguments, "PATH");
 }
 
-/* Whether an earlier row of the table has the same first word. */
-static bool is_repeated(const struct verb *verbs, size_t place)
+/* Whether an earlier verb begins with the same word. */
+static bool is_repeated(size_t place)
 {
-    char word[WORD_BYTES];
+    struct slice word = verb_word(verb_at(place), 0);
 
-    word_at(verbs[place].words, 0, word);
-    return verb_find(word) != &verbs[place];
+    for (size_t i = 0; i < place; i++) {
+        if (slice_equal(verb_word(verb_at(i), 0), word))
+            return true;
+    }
+    return false;
+}
+
+static void append_word(struct buf *out, struct slice word)
+{
+    buf_printf(out, "%.*s ", (int)word.size, (const char *)word.data);
 }
 
 static void append_first_words(struct buf *out)
 {
-    size_t count;
-    const struct verb *verbs = verb_all(&count);
-    char word[WORD_BYTES];
+    const struct verb *verb;
 
     buf_printf(out, "        '') offers='");
-    for (size_t i = 0; i < count; i++) {
-        word_at(verbs[i].words, 0, word);
-        if (!is_repeated(verbs, i))
-            buf_printf(out, "%s ", word);
+    for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
+        if (!is_repeated(i))
+            append_word(out, verb_word(verb, 0));
     }
     buf_printf(out, "' ;;\n");
 }
 
 static void append_second_words(struct buf *out)
 {
-    size_t count;
-    const struct verb *verbs = verb_all(&count);
-    char word[WORD_BYTES], other[WORD_BYTES];
+    const struct verb *verb, *other;
 
-    for (size_t i = 0; i < count; i++) {
-        if (is_repeated(verbs, i))
+    for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
+        struct slice first = verb_word(verb, 0);
+
+        if (is_repeated(i))
             continue;
-        word_at(verbs[i].words, 0, word);
-        buf_printf(out, "        ' %s') offers='", word);
-        for (size_t k = i; k < count; k++) {
-            if (verb_find(word) != verb_find((word_at(verbs[k].words, 0, other), other)))
-                continue;
-            word_at(verbs[k].words, 1, other);
-            for (char *bar = strchr(other, '|'); bar != NULL; bar = strchr(other, '|'))
-                *bar = ' ';
-            if (other[0] != 0)
-                buf_printf(out, "%s ", other);
+        buf_printf(out, "        ' %.*s') offers='", (int)first.size, (const char *)first.data);
+        for (size_t k = i; (other = verb_at(k)) != NULL; k++) {
+            if (slice_equal(verb_word(other, 0), first) && verb_word_count(other) == 2)
+                append_word(out, verb_word(other, 1));
         }
         buf_printf(out, "' ;;\n");
     }
@@ -105,44 +89,30 @@ static void append_second_words(struct buf *out)
 /* After which words a file may follow. */
 static void append_paths(struct buf *out)
 {
-    size_t count;
-    const struct verb *verbs = verb_all(&count);
+    const struct verb *verb;
 
-    for (size_t i = 0; i < count; i++) {
-        if (takes_path(&verbs[i]))
-            buf_printf(out, "        ' %s'%s) files=-f ;;\n", verbs[i].words,
-                       strstr(verbs[i].arguments, "..") != NULL ? "*" : "");
+    for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
+        if (takes_path(verb))
+            buf_printf(out, "        ' %s'%s) files=-f ;;\n", verb->words,
+                       strstr(verb->arguments, "..") != NULL ? "*" : "");
     }
 }
 
-/* Those of all verbs, and those of the one. */
-static void append_options(const char *verb, struct buf *out)
-{
-    size_t count;
-    const struct command_option *options = command_option_all(&count);
-
-    for (size_t i = 0; i < count; i++) {
-        if (verb[0] == 0 ? options[i].verbs[0] == 0 : has_word(options[i].verbs, verb))
-            buf_printf(out, "--%s ", options[i].flag);
-    }
-}
-
+/* Of verbs with two words first: "backup list" is not "backup" with an argument. */
 static void append_option_cases(struct buf *out)
 {
-    size_t count;
-    const struct verb *verbs = verb_all(&count);
-    char word[WORD_BYTES];
+    const struct verb *verb;
 
-    buf_printf(out, "    options='--help --version ");
-    append_options("", out);
-    buf_printf(out, "'\n    case $verb in\n");
-    for (size_t i = 0; i < count; i++) {
-        if (is_repeated(verbs, i))
-            continue;
-        word_at(verbs[i].words, 0, word);
-        buf_printf(out, "        %s) options+=' ", word);
-        append_options(word, out);
-        buf_printf(out, "' ;;\n");
+    buf_printf(out, "    options='--help --version '\n    case \"$said \" in\n");
+    for (uint32_t words = 2; words > 0; words--) {
+        for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
+            if (verb_word_count(verb) != words)
+                continue;
+            buf_printf(out, "        ' %s '*) options+='", verb->words);
+            for (size_t k = 0; verb->options[k] != NULL; k++)
+                buf_printf(out, "--%s ", verb->options[k]->flag);
+            buf_printf(out, "' ;;\n");
+        }
     }
     buf_printf(out, "    esac\n");
 }
@@ -150,32 +120,32 @@ static void append_option_cases(struct buf *out)
 /* Which options take a value, and what becomes of it. */
 static void append_values(struct buf *out)
 {
-    size_t count;
-    const struct command_option *options = command_option_all(&count);
+    const struct command_option *options[OPTIONS_MAX];
+    size_t count = options_gather(options);
 
     for (size_t i = 0; i < count; i++) {
         const char *how = "offers=''";
 
-        if (options[i].value == NULL)
+        if (options[i]->value == NULL)
             continue;
         for (size_t k = 0; k < ARRAY_SIZE(values); k++) {
-            if (strcmp(options[i].value, values[k].value) == 0)
+            if (strcmp(options[i]->value, values[k].value) == 0)
                 how = values[k].how;
         }
-        buf_printf(out, "        --%s%s) %s ;;\n", options[i].flag,
-                   strcmp(options[i].flag, "output") == 0 ? " | -o" : "", how);
+        buf_printf(out, "        --%s%s) %s ;;\n", options[i]->flag,
+                   strcmp(options[i]->flag, "output") == 0 ? " | -o" : "", how);
     }
 }
 
 static void append_value_flags(struct buf *out)
 {
-    size_t count;
-    const struct command_option *options = command_option_all(&count);
+    const struct command_option *options[OPTIONS_MAX];
+    size_t count = options_gather(options);
 
     buf_printf(out, "-o");
     for (size_t i = 0; i < count; i++) {
-        if (options[i].value != NULL)
-            buf_printf(out, " | --%s", options[i].flag);
+        if (options[i]->value != NULL)
+            buf_printf(out, " | --%s", options[i]->flag);
     }
 }
 
@@ -183,7 +153,7 @@ static void append_script(struct buf *out)
 {
     buf_printf(out, "# Completion of holdfast, made by `holdfast completion bash`.\n"
                     "_holdfast() {\n"
-                    "    local cur=${COMP_WORDS[COMP_CWORD]} pending='' said='' verb='' word i\n"
+                    "    local cur=${COMP_WORDS[COMP_CWORD]} pending='' said='' word i\n"
                     "    local offers='' files='' options='' IFS=$' \\t\\n'\n"
                     "    COMPREPLY=()\n"
                     "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
@@ -194,7 +164,7 @@ static void append_script(struct buf *out)
     append_value_flags(out);
     buf_printf(out, ") pending=$word ;;\n"
                     "            -*) ;;\n"
-                    "            *) said+=\" $word\"; verb=${verb:-$word} ;;\n"
+                    "            *) said+=\" $word\" ;;\n"
                     "        esac\n"
                     "    done\n"
                     "    if [[ $cur == '=' ]]; then cur=''; fi\n");
@@ -220,20 +190,47 @@ static void append_script(struct buf *out)
                     "complete -F _holdfast holdfast\n");
 }
 
-int verb_completion(const struct arguments *arguments)
+static int print(const char *before)
 {
-    const char *shell = arguments->word_count == 2 ? arguments->words[1] : "";
     struct buf script = { 0 };
 
-    if (strcmp(shell, "bash") != 0 && strcmp(shell, "zsh") != 0) {
-        fprintf(stderr, "usage: holdfast completion bash | zsh\n"
-                        "in ~/.bashrc or ~/.zshrc: source <(holdfast completion bash)\n");
-        return 2;
-    }
-    if (strcmp(shell, "zsh") == 0)
-        buf_printf(&script, "autoload -Uz compinit bashcompinit && compinit && bashcompinit\n");
+    buf_printf(&script, "%s", before);
     append_script(&script);
     fwrite(script.data, 1, script.size, stdout);
     buf_deinit(&script);
     return 0;
 }
+
+static int bash(const struct arguments *arguments)
+{
+    (void)arguments;
+    return print("");
+}
+
+static int zsh(const struct arguments *arguments)
+{
+    (void)arguments;
+    return print("autoload -Uz compinit bashcompinit && compinit && bashcompinit\n");
+}
+
+const struct verb verb_completion[] = {
+    {
+        .words = "completion bash",
+        .topic = VERB_TOPIC_SHELL,
+        .arguments = "",
+        .summary = "a script that lets bash complete verbs and options",
+        .details = "In ~/.bashrc: source <(holdfast completion bash)",
+        .options = VERB_OPTIONS(NULL),
+        .run = bash,
+    },
+    {
+        .words = "completion zsh",
+        .topic = VERB_TOPIC_SHELL,
+        .arguments = "",
+        .summary = "the same for zsh",
+        .details = "In ~/.zshrc: source <(holdfast completion zsh)",
+        .options = VERB_OPTIONS(NULL),
+        .run = zsh,
+    },
+    { .words = NULL },
+};

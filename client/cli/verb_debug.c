@@ -1,20 +1,23 @@
-#include <stdio.h>
-#include <string.h>
-
+#include "client/cli/debug_bundle.h"
 #include "client/cli/debug_zip.h"
+#include "client/cli/options.h"
 #include "client/cli/verb.h"
 
-int verb_debug(const struct arguments *arguments)
+static int zip(const struct arguments *arguments)
 {
-    const char *what = arguments->word_count > 1 ? arguments->words[1] : "";
-
-    if (strcmp(what, "zip") == 0 && arguments->word_count == 3)
-        return debug_zip(arguments, arguments->words[2]);
-#ifdef HOLDFAST_DEBUG_INJECT
-    if (strcmp(what, "inject") == 0)
-        return debug_inject(arguments);
-#endif
-    fprintf(stderr, "usage: holdfast debug zip FILE.zip [--endpoint URL,..] [--metrics URL,..] "
-                    "[--log FILE,..] [--redact]\n");
-    return 2;
+    return debug_zip(arguments, arguments->words[0]);
 }
+
+const struct verb verb_debug[] = {
+    {
+        .words = "debug zip",
+        .topic = VERB_TOPIC_LOOK,
+        .arguments = "FILE.zip",
+        .summary = "an archive for a support case, without secrets",
+        .details =
+            "It holds no players' documents. What could not be had stands in its errors.txt.",
+        .options = VERB_OPTIONS(&option_metrics, &option_log, &option_redact, OPTIONS_OF_CALLS),
+        .run = zip,
+    },
+    { .words = NULL },
+};

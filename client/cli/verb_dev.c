@@ -13,7 +13,9 @@
 
 #include <jansson.h>
 
+#include "client/cli/clock.h"
 #include "client/cli/dev_say.h"
+#include "client/cli/options.h"
 #include "client/cli/supervisor.h"
 #include "client/cli/verb.h"
 #include "runtime/base/check.h"
@@ -26,6 +28,43 @@
 #define STOP_PATIENCE_MS  10000u
 #define WATCH_MS          50u /* The end of a child ends a wait early. */
 #define ETCD_ELECTION_MS  100u
+
+static const struct command_option option_nodes = {
+    .flag = "nodes",
+    .value = "N",
+    .initial = "3",
+    .meaning = "storage nodes, 1 to 9",
+};
+static const struct command_option option_data = {
+    .flag = "data",
+    .value = "DIR",
+    .initial = "holdfast-data",
+    .meaning = "where everything is kept",
+};
+static const struct command_option option_port = {
+    .flag = "port",
+    .value = "PORT",
+    .initial = "7400",
+    .meaning = "public port; 0: any free one",
+};
+static const struct command_option option_currencies = {
+    .flag = "currencies",
+    .value = "LIST",
+    .initial = "gold,gems",
+    .meaning = "currencies of a new cluster",
+};
+static const struct command_option option_restart_ms = {
+    .flag = "restart-ms",
+    .value = "MS",
+    .initial = "0",
+    .meaning = "pause before a process that died is started again",
+};
+static const struct command_option option_access = {
+    .flag = "access",
+    .value = "WHO",
+    .initial = "open",
+    .meaning = "open (anybody may call) or keys (see holdfast key)",
+};
 
 struct cluster {
     const struct arguments *arguments;
@@ -79,7 +118,8 @@ static int make_certs(const struct cluster *cluster)
     bool made;
 
     snprintf(directory, sizeof directory, "%s/certs", cluster->data);
-    if (certs_make_ca(directory, cluster->arguments->cluster, &made, &why) != ERR_OK)
+    if (certs_make_ca(directory, option_text(cluster->arguments, &option_cluster), &made, &why) !=
+        ERR_OK)
         return complain("certificates", why.text);
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         if (certs_make_leaf(directory, &(struct certs_leaf){ .name = names[i] }, &made, &why) !=
@@ -98,7 +138,7 @@ static struct child *add_child(struct cluster *cluster, const char *program, con
 
     child->metrics_port = loopback_port_claim();
     snprintf(child->program, sizeof child->program, "%s/%s", cluster->programs, program);
-    child_argument(child, "--cluster=%s", cluster->arguments->cluster);
+    child_argument(child, "--cluster=%s", option_text(cluster->arguments, &option_cluster));
     child_argument(child, "--etcd=%s", cluster->etcd.endpoint);
     child_argument(child, "--tls-ca=%s/certs/ca.crt", cluster->data);
     child_argument(child, "--tls-cert=%s/certs/%s.crt", cluster->data, cert);
@@ -148,13 +188,14 @@ static void plan(struct cluster *cluster)
     struct child *router = add_child(cluster, "holdfast-router", "router");
     name_child(cluster, router, "router", 0);
     child_argument(router, "--listen=127.0.0.1:%u", cluster->port);
-    child_argument(router, "--access=%s", cluster->arguments->access);
+    child_argument(router, "--access=%s", option_text(cluster->arguments, &option_access));
 
     struct child *coordinator = add_child(cluster, "holdfast-coordinator", "coordinator");
     name_child(cluster, coordinator, "coordinator", 0);
     child_argument(coordinator, "--listen=127.0.0.1:0");
     child_argument(coordinator, "--replication-factor=%u", cluster->nodes < 3 ? 1u : 3u);
-    child_argument(coordinator, "--currencies=%s", cluster->arguments->currencies);
+    child_argument(coordinator, "--currencies=%s",
+                   option_text(cluster->arguments, &option_currencies));
 
     for (uint32_t i = 1; i <= cluster->nodes; i++) {
         struct child *node = add_child(cluster, "holdfast-node", "node");
@@ -292,26 +333,27 @@ static int run(struct cluster *cluster)
     return started || stop_asked ? 0 : 1;
 }
 
-int verb_dev(const struct arguments *arguments)
+static int dev(const struct arguments *arguments)
 {
     static struct cluster cluster; /* Some 100 KB: too much for a stack. */
+    const char *directory = option_text(arguments, &option_data);
     uint32_t port;
     struct sigaction action = { .sa_handler = on_signal };
     struct sigaction child_action = { .sa_handler = on_child,
                                       .sa_flags = SA_NOCLDSTOP | SA_RESTART };
 
     cluster.arguments = arguments;
-    if (argument_number("nodes", arguments->nodes, 1, NODES_MAX, &cluster.nodes) != ERR_OK ||
-        argument_number("port", arguments->port, 0, 65535, &port) != ERR_OK ||
-        argument_number("restart-ms", arguments->restart_ms, 0, 600000,
-                        &cluster.supervisor.restart_ms) != ERR_OK)
+    if (option_number(arguments, &option_nodes, 1, NODES_MAX, &cluster.nodes) != ERR_OK ||
+        option_number(arguments, &option_port, 0, 65535, &port) != ERR_OK ||
+        option_number(arguments, &option_restart_ms, 0, 600000, &cluster.supervisor.restart_ms) !=
+            ERR_OK)
         return 2;
     cluster.port = port != 0 ? (uint16_t)port : loopback_port_claim();
-    if (mkdir(arguments->data, 0700) != 0 && errno != EEXIST)
-        return complain(arguments->data, strerror(errno));
-    char *data = realpath(arguments->data, NULL);
+    if (mkdir(directory, 0700) != 0 && errno != EEXIST)
+        return complain(directory, strerror(errno));
+    char *data = realpath(directory, NULL);
     if (data == NULL || strlen(data) >= sizeof cluster.data)
-        return complain(arguments->data, "cannot be used as a directory");
+        return complain(directory, "cannot be used as a directory");
     snprintf(cluster.data, sizeof cluster.data, "%s", data);
     free(data);
     if (!find_programs(cluster.programs))
@@ -322,3 +364,17 @@ int verb_dev(const struct arguments *arguments)
     int code = make_certs(&cluster);
     return code == 0 ? run(&cluster) : code;
 }
+
+const struct verb verb_dev[] = {
+    {
+        .words = "dev",
+        .topic = VERB_TOPIC_DEV,
+        .arguments = "",
+        .summary = "start a whole local cluster with a real etcd",
+        .details = "A process that dies is started again. Ctrl-C stops everything in order.",
+        .options = VERB_OPTIONS(&option_nodes, &option_data, &option_port, &option_currencies,
+                                &option_access, &option_cluster, &option_restart_ms),
+        .run = dev,
+    },
+    { .words = NULL },
+};

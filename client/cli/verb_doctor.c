@@ -4,6 +4,7 @@
 
 #include "client/cli/doctor_gather.h"
 #include "client/cli/doctor_report.h"
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
 #include "runtime/base/check.h"
@@ -23,17 +24,13 @@ static void print_report(const struct arguments *arguments, const struct finding
     buf_deinit(&text);
 }
 
-int verb_doctor(const struct arguments *arguments)
+static int doctor(const struct arguments *arguments)
 {
     struct doctor_facts *facts = mem_zalloc(sizeof *facts);
     struct findings *findings = mem_zalloc(sizeof *findings);
     int code = 2;
 
-    if (arguments->word_count != 1) {
-        fprintf(stderr, "usage: holdfast doctor [--endpoint URL,..] [-o json]\n"
-                        "It exits with 0 if nothing failed, though it may have warned, else with "
-                        "1.\n");
-    } else if (doctor_gather(arguments, facts) == ERR_OK) {
+    if (doctor_gather(arguments, facts) == ERR_OK) {
         doctor_judge(facts, findings);
         print_report(arguments, findings);
         code = findings->levels[FINDING_FAIL] > 0 ? 1 : 0;
@@ -43,3 +40,16 @@ int verb_doctor(const struct arguments *arguments)
     free(facts);
     return code;
 }
+
+const struct verb verb_doctor[] = {
+    {
+        .words = "doctor",
+        .topic = VERB_TOPIC_LOOK,
+        .arguments = "",
+        .summary = "what is wrong, and what to do; exits with 1 if a check failed, 0 with warnings",
+        .details = "--endpoint may name several routers, with commas between.",
+        .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = doctor,
+    },
+    { .words = NULL },
+};

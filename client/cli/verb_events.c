@@ -1,8 +1,9 @@
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "client/cli/answer.h"
+#include "client/cli/clock.h"
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
 
@@ -10,18 +11,16 @@
 #define SILENCE_MS   15000u /* Then the router is not there any more. */
 #define RESUME_MS    500
 
+static const struct command_option option_follow = {
+    .flag = "follow",
+    .meaning = "go on with what happens",
+};
+
 static const char kind_prefix[] = "EVENT_KIND_";
-
-static const char *text_of(const json_t *event, const char *name)
-{
-    const char *text = json_string_value(json_object_get(event, name));
-
-    return text != NULL ? text : "";
-}
 
 static const char *kind_of(const json_t *event)
 {
-    const char *kind = text_of(event, "kind");
+    const char *kind = answer_text(event, "kind");
 
     return strncmp(kind, kind_prefix, sizeof kind_prefix - 1) == 0 ? kind + sizeof kind_prefix - 1
                                                                    : kind;
@@ -29,25 +28,21 @@ static const char *kind_of(const json_t *event)
 
 static void print_event(const json_t *event)
 {
-    char when[32] = "";
-    time_t at = (time_t)(strtoll(text_of(event, "atMs"), NULL, 10) / 1000);
-    struct tm utc;
+    char when[UTC_TEXT_BYTES];
 
-    if (gmtime_r(&at, &utc) != NULL)
-        (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    printf("%s %s", when, kind_of(event));
-    if (text_of(event, "what")[0] != 0)
-        printf(" %s", text_of(event, "what"));
-    if (text_of(event, "count")[0] != 0)
-        printf(" count=%s", text_of(event, "count"));
-    if (text_of(event, "playerId")[0] != 0)
-        printf(" player=%s", text_of(event, "playerId"));
-    if (text_of(event, "opId")[0] != 0)
-        printf(" id=%s", text_of(event, "opId"));
-    if (text_of(event, "method")[0] != 0)
-        printf(" method=%s", text_of(event, "method"));
+    printf("%s %s", utc_text(answer_number(event, "atMs"), when), kind_of(event));
+    if (answer_text(event, "what")[0] != 0)
+        printf(" %s", answer_text(event, "what"));
+    if (answer_text(event, "count")[0] != 0)
+        printf(" count=%s", answer_text(event, "count"));
+    if (answer_text(event, "playerId")[0] != 0)
+        printf(" player=%s", answer_text(event, "playerId"));
+    if (answer_text(event, "opId")[0] != 0)
+        printf(" id=%s", answer_text(event, "opId"));
+    if (answer_text(event, "method")[0] != 0)
+        printf(" method=%s", answer_text(event, "method"));
     printf(" shard=%d node=%s\n", (int)json_integer_value(json_object_get(event, "shard")),
-           text_of(event, "replicaId"));
+           answer_text(event, "replicaId"));
 }
 
 static void print_gaps(const json_t *page)
@@ -57,9 +52,9 @@ static void print_gaps(const json_t *page)
 
     json_array_foreach(json_object_get(page, "gaps"), i, gap)
     {
-        const char *lost = text_of(gap, "lost");
-        fprintf(stderr, "holdfast: node %s: %s events are not known any more\n",
-                text_of(gap, "replicaId"), lost[0] != 0 ? lost : "some");
+        const char *lost = answer_text(gap, "lost");
+        fprintf(stderr, "holdfast: node %s: %s events have been forgotten\n",
+                answer_text(gap, "replicaId"), lost[0] != 0 ? lost : "some");
     }
 }
 
@@ -89,7 +84,7 @@ static int list(const struct arguments *arguments, const char *kind)
     int code = 0;
 
     while (more) {
-        const char *cursor = page != NULL ? text_of(page, "nextCursor") : "";
+        const char *cursor = page != NULL ? answer_text(page, "nextCursor") : "";
         json_t *next =
             call_json(arguments, "AdminService/ListEvents",
                       json_pack("{s:s, s:i}", "cursor", cursor, "pageSize", 1000), &code);
@@ -133,7 +128,6 @@ static void on_message(void *user, const json_t *message)
 /* A router that is away for a moment ends nothing, if it was there at all. */
 static int follow(const struct arguments *arguments, const char *kind)
 {
-    const struct timespec pause = { .tv_nsec = RESUME_MS * 1000000L };
     struct follower follower = { .arguments = arguments, .kind = kind };
     struct json_stream stream = { .method = "AdminService/WatchEvents",
                                   .message = on_message,
@@ -144,7 +138,7 @@ static int follow(const struct arguments *arguments, const char *kind)
     follower.request = json_pack("{s:s, s:i}", "cursor", "", "heartbeatMs", HEARTBEAT_MS);
     stream.request = follower.request;
     while (stream_json(arguments, &stream, &why) != CLIENT_REFUSED && follower.silent != NULL)
-        (void)nanosleep(&pause, NULL);
+        sleep_ms(RESUME_MS);
     fprintf(stderr, "holdfast: %.*s\n", (int)why.size, (const char *)why.data);
     buf_deinit(&why);
     json_decref(follower.request);
@@ -152,20 +146,40 @@ static int follow(const struct arguments *arguments, const char *kind)
     return 1;
 }
 
-int verb_events(const struct arguments *arguments)
+/* ---- the verbs ---- */
+
+static int run(const struct arguments *arguments, const char *kind)
 {
-    if (arguments->word_count != 1) {
-        fprintf(stderr, "usage: holdfast events [--follow]\n");
-        return 2;
-    }
-    return arguments->follow ? follow(arguments, NULL) : list(arguments, NULL);
+    return option_is_set(arguments, &option_follow) ? follow(arguments, kind)
+                                                    : list(arguments, kind);
 }
 
-int verb_reconcile(const struct arguments *arguments)
+static int events(const struct arguments *arguments)
 {
-    if (arguments->word_count != 1) {
-        fprintf(stderr, "usage: holdfast reconcile [--follow]\n");
-        return 2;
-    }
-    return arguments->follow ? follow(arguments, "RECONCILED") : list(arguments, "RECONCILED");
+    return run(arguments, NULL);
 }
+
+static int reconcile(const struct arguments *arguments)
+{
+    return run(arguments, "RECONCILED");
+}
+
+const struct verb verb_events[] = {
+    {
+        .words = "events",
+        .topic = VERB_TOPIC_LOOK,
+        .arguments = "",
+        .summary = "what is out of the ordinary, on all nodes",
+        .options = VERB_OPTIONS(&option_follow, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = events,
+    },
+    {
+        .words = "reconcile",
+        .topic = VERB_TOPIC_LOOK,
+        .arguments = "",
+        .summary = "what a crash left half done, and how it ended",
+        .options = VERB_OPTIONS(&option_follow, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = reconcile,
+    },
+    { .words = NULL },
+};

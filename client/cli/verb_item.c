@@ -1,7 +1,5 @@
-#include <stdio.h>
-#include <string.h>
-
 #include "client/cli/goods_call.h"
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
 
@@ -17,7 +15,7 @@ static const struct column step_columns[] = {
     { .title = NULL },
 };
 
-static const struct page_method trace = {
+static const struct page_method trace_page = {
     .method = "InventoryService/Trace",
     .key = "itemUid",
     .rows = "steps",
@@ -27,25 +25,37 @@ static const struct page_method trace = {
 
 static int consume(const struct arguments *arguments)
 {
-    json_t *request = goods_request(arguments, arguments->words[2]);
+    json_t *request = goods_request(arguments, arguments->words[0]);
     json_t *uids = json_array();
 
-    for (uint32_t i = 3; i < arguments->word_count; i++)
+    for (uint32_t i = 1; i < arguments->word_count; i++)
         json_array_append_new(uids, json_string(arguments->words[i]));
     json_object_set_new(request, "itemUids", uids);
     return goods_call(arguments, "InventoryService/Consume", request);
 }
 
-int verb_item(const struct arguments *arguments)
+static int trace(const struct arguments *arguments)
 {
-    const char *what = arguments->word_count > 1 ? arguments->words[1] : "";
-
-    if (arguments->word_count == 3 && strcmp(what, "trace") == 0)
-        return page_call(arguments, &trace);
-    if (arguments->word_count >= 4 && strcmp(what, "consume") == 0)
-        return consume(arguments);
-    fprintf(stderr, "usage: holdfast item trace UID [--page-size N] [--cursor CURSOR]\n"
-                    "       holdfast item consume PLAYER UID.. [--op-id ID] [--reason TEXT]\n"
-                    "consume works only while no game server holds the player\n");
-    return 2;
+    return page_call(arguments, &trace_page);
 }
+
+const struct verb verb_item[] = {
+    {
+        .words = "item trace",
+        .topic = VERB_TOPIC_GOODS,
+        .arguments = "UID",
+        .summary = "every holder that an item ever had",
+        .options = VERB_OPTIONS(OPTIONS_OF_PAGES, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = trace,
+    },
+    {
+        .words = "item consume",
+        .topic = VERB_TOPIC_GOODS,
+        .arguments = "PLAYER UID..",
+        .summary = "take items out of the game",
+        .details = GOODS_DETAILS,
+        .options = VERB_OPTIONS(OPTIONS_OF_CHANGES, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = consume,
+    },
+    { .words = NULL },
+};

@@ -6,25 +6,41 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
+#include "client/cli/clock.h"
 #include "client/cli/key_store.h"
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
 #include "runtime/base/check.h"
+#include "runtime/base/nearest.h"
 
 #define DAY_MS        86400000ull
 #define DAYS_MAX      36500u
-#define TIME_BYTES    32u
 #define KEY_FILE_LINE 128u
 
-static uint64_t wall_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
+static const struct command_option option_scopes = {
+    .flag = "scopes",
+    .value = "LIST",
+    .meaning = "what for: game, payments, mail, match, moderation, admin, read",
+};
+static const struct command_option option_expires_days = {
+    .flag = "expires-days",
+    .value = "N",
+    .initial = "0",
+    .meaning = "until then; 0: for ever",
+};
+static const struct command_option option_rate = {
+    .flag = "rate",
+    .value = "N",
+    .initial = "0",
+    .meaning = "requests a second at each router; 0: its default",
+};
+static const struct command_option option_from = {
+    .flag = "from",
+    .value = "FILE",
+    .meaning = "a key made elsewhere, hf_..., or - for standard input",
+};
 
 /* A key made elsewhere, such as a Secret's. False: written to standard error. */
 static bool read_secret(const char *path, uint8_t ret_secret[API_KEY_SECRET_BYTES])
@@ -48,6 +64,22 @@ static bool read_secret(const char *path, uint8_t ret_secret[API_KEY_SECRET_BYTE
     return good;
 }
 
+static void refuse_scope(struct slice given)
+{
+    char shown[NEAREST_SHOWN_BYTES], hint[NEAREST_HINT_BYTES];
+    struct nearest nearest;
+    size_t count;
+    const struct scope_info *all = scope_all(&count);
+
+    nearest_init(&nearest, given);
+    for (size_t i = 0; i < count; i++)
+        nearest_offer_text(&nearest, all[i].name);
+    fprintf(stderr, "holdfast: --scopes: there is no scope '%s'%s\nThere are:\n",
+            nearest_show(given, shown), nearest_hint(nearest.name, hint));
+    for (size_t i = 0; i < count; i++)
+        fprintf(stderr, "  %-12s%s\n", all[i].name, all[i].meaning);
+}
+
 /* False: written to standard error. */
 static bool make_record(const struct arguments *arguments, const char *name,
                         const uint8_t secret[API_KEY_SECRET_BYTES],
@@ -55,24 +87,21 @@ static bool make_record(const struct arguments *arguments, const char *name,
 {
     struct api_key_record record = { .created_at_ms = wall_ms() };
     struct record_error why;
+    const char *cluster = option_text(arguments, &option_cluster);
     struct slice bad;
     uint32_t days;
 
-    if (scopes_parse(slice_from_text(arguments->scopes), &record.scopes, &bad) != ERR_OK) {
-        fprintf(stderr, "holdfast: --scopes: '%.*s' is none; there are:\n", (int)bad.size,
-                (const char *)bad.data);
-        size_t count;
-        const struct scope_info *all = scope_all(&count);
-        for (size_t i = 0; i < count; i++)
-            fprintf(stderr, "  %-12s%s\n", all[i].name, all[i].meaning);
+    if (scopes_parse(slice_from_text(option_text(arguments, &option_scopes)), &record.scopes,
+                     &bad) != ERR_OK) {
+        refuse_scope(bad);
         return false;
     }
-    if (argument_number("expires-days", arguments->expires_days, 0, DAYS_MAX, &days) != ERR_OK ||
-        argument_number("rate", arguments->rate, 0, API_KEY_RATE_MAX, &record.rate_per_s) != ERR_OK)
+    if (option_number(arguments, &option_expires_days, 0, DAYS_MAX, &days) != ERR_OK ||
+        option_number(arguments, &option_rate, 0, API_KEY_RATE_MAX, &record.rate_per_s) != ERR_OK)
         return false;
     if (days > 0)
         record.expires_at_ms = record.created_at_ms + days * DAY_MS;
-    if (strlen(name) >= sizeof record.name || !cluster_name_valid(arguments->cluster)) {
+    if (strlen(name) >= sizeof record.name || !cluster_name_valid(cluster)) {
         fprintf(stderr,
                 "holdfast: a key's name has at most %zu bytes, a cluster's 63 of a-z, 0-9 "
                 "and dash\n",
@@ -80,7 +109,7 @@ static bool make_record(const struct arguments *arguments, const char *name,
         return false;
     }
     snprintf(record.name, sizeof record.name, "%s", name);
-    api_key_digest(arguments->cluster, secret, record.digest);
+    api_key_digest(cluster, secret, record.digest);
     api_key_id(record.digest, record.id);
     if (api_key_record_validate(&record, &why) != ERR_OK) {
         fprintf(stderr, "holdfast: %s\n", why.text);
@@ -108,17 +137,18 @@ static void say_issued(const struct arguments *arguments, const struct api_key_r
     printf("%s\n", text);
 }
 
-static int issue(const struct arguments *arguments, const char *name,
-                 char ret_text[API_KEY_TEXT_SIZE])
+static int issue_as(const struct arguments *arguments, const char *name,
+                    char ret_text[API_KEY_TEXT_SIZE])
 {
+    const char *from = option_text(arguments, &option_from);
     uint8_t secret[API_KEY_SECRET_BYTES];
     struct api_key_record record;
     struct key_store *store = NULL;
     err e;
 
-    if (arguments->from[0] == 0)
+    if (from[0] == 0)
         CHECK(getrandom(secret, sizeof secret, 0) == (ssize_t)sizeof secret);
-    else if (!read_secret(arguments->from, secret))
+    else if (!read_secret(from, secret))
         return 2;
     bool good = make_record(arguments, name, secret, &record);
     api_key_print(secret, ret_text);
@@ -129,34 +159,23 @@ static int issue(const struct arguments *arguments, const char *name,
     if (e == ERR_OK)
         e = key_store_put(store, &record);
     key_store_close(store);
-    if (e == ERR_OK && arguments->from[0] == 0)
+    if (e == ERR_OK && from[0] == 0)
         say_issued(arguments, &record, ret_text);
     else if (e == ERR_OK)
         fprintf(stderr, "key %s (%s) is known to the cluster\n", record.id, record.name);
     return e == ERR_OK ? 0 : 1;
 }
 
-static void print_time(uint64_t ms, char ret_text[TIME_BYTES])
-{
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm;
-
-    gmtime_r(&seconds, &tm);
-    strftime(ret_text, TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &tm);
-}
-
 static json_t *row_of(const struct api_key_record *record, uint64_t now_ms)
 {
     char scopes[SCOPES_TEXT_SIZE];
-    char created[TIME_BYTES], expires[TIME_BYTES];
+    char created[UTC_TEXT_BYTES], expires[UTC_TEXT_BYTES];
 
     scopes_print(record->scopes, scopes);
-    print_time(record->created_at_ms, created);
-    print_time(record->expires_at_ms, expires);
     json_t *row = json_pack("{s:s, s:s, s:s, s:s}", "id", record->id, "name", record->name,
-                            "scopes", scopes, "issued", created);
+                            "scopes", scopes, "issued", utc_text(record->created_at_ms, created));
     if (record->expires_at_ms != 0)
-        json_object_set_new(row, "expires", json_string(expires));
+        json_object_set_new(row, "expires", json_string(utc_text(record->expires_at_ms, expires)));
     if (record->expires_at_ms != 0 && now_ms >= record->expires_at_ms)
         json_object_set_new(row, "expired", json_true());
     if (record->rate_per_s != 0)
@@ -204,6 +223,7 @@ static const struct api_key_record *choose(const struct api_key_record *records,
                                            const char *which)
 {
     const struct api_key_record *found = NULL;
+    char shown[NEAREST_SHOWN_BYTES]; /* A key itself may be given by mistake. */
     uint32_t matches = 0;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -216,16 +236,18 @@ static const struct api_key_record *choose(const struct api_key_record *records,
     }
     if (matches == 1)
         return found;
+    nearest_show(slice_from_text(which), shown);
     if (matches == 0)
-        fprintf(stderr, "holdfast: there is no key '%.64s'\n", which);
+        fprintf(stderr, "holdfast: there is no key '%s'\n", shown);
     else
-        fprintf(stderr, "holdfast: %u keys have the name '%.64s'; say which by its id\n", matches,
-                which);
+        fprintf(stderr, "holdfast: %u keys have the name '%s'; say which by its id\n", matches,
+                shown);
     return NULL;
 }
 
-static int revoke(const struct arguments *arguments, const char *which)
+static int revoke(const struct arguments *arguments)
 {
+    const char *which = arguments->words[0];
     struct key_store *store = NULL;
     struct api_key_record *records = NULL;
     const struct api_key_record *record = NULL;
@@ -245,24 +267,47 @@ static int revoke(const struct arguments *arguments, const char *which)
     return record != NULL && e == ERR_OK ? 0 : 1;
 }
 
-int verb_key(const struct arguments *arguments)
+static int issue(const struct arguments *arguments)
 {
-    const char *what = arguments->word_count > 1 ? arguments->words[1] : "";
     char text[API_KEY_TEXT_SIZE];
-    int code;
+    int code = issue_as(arguments, arguments->words[0], text);
 
-    if (arguments->word_count == 3 && strcmp(what, "issue") == 0) {
-        code = issue(arguments, arguments->words[2], text);
-        explicit_bzero(text, sizeof text);
-        return code;
-    }
-    if (arguments->word_count == 2 && strcmp(what, "list") == 0)
-        return list(arguments);
-    if (arguments->word_count == 3 && strcmp(what, "revoke") == 0)
-        return revoke(arguments, arguments->words[2]);
-    fprintf(stderr, "usage: holdfast key issue NAME --scopes LIST [--expires-days N] [--rate N] "
-                    "[--from FILE]\n"
-                    "       holdfast key list | revoke ID\n"
-                    "with --etcd URLS and --cluster NAME, or HOLDFAST_ETCD and HOLDFAST_CLUSTER\n");
-    return 2;
+    explicit_bzero(text, sizeof text);
+    return code;
 }
+
+#define KEY_DETAILS                                                                                \
+    "It works on the cluster's etcd, not through a router. A key is shown once, when it is\n"      \
+    "issued: etcd has only its HMAC."
+
+const struct verb verb_key[] = {
+    {
+        .words = "key issue",
+        .topic = VERB_TOPIC_API,
+        .arguments = "NAME --scopes LIST",
+        .summary = "an API key for the public port",
+        .details = KEY_DETAILS,
+        .options = VERB_OPTIONS(&option_scopes, &option_expires_days, &option_rate, &option_from,
+                                OPTIONS_OF_ETCD, &option_deadline_ms, OPTIONS_OF_OUTPUT),
+        .run = issue,
+    },
+    {
+        .words = "key list",
+        .topic = VERB_TOPIC_API,
+        .arguments = "",
+        .summary = "the keys, without their secrets",
+        .details = KEY_DETAILS,
+        .options = VERB_OPTIONS(OPTIONS_OF_ETCD, &option_deadline_ms, OPTIONS_OF_OUTPUT),
+        .run = list,
+    },
+    {
+        .words = "key revoke",
+        .topic = VERB_TOPIC_API,
+        .arguments = "ID",
+        .summary = "let no router take a key any more",
+        .details = "A name will do if one key alone has it.",
+        .options = VERB_OPTIONS(OPTIONS_OF_ETCD, &option_deadline_ms),
+        .run = revoke,
+    },
+    { .words = NULL },
+};

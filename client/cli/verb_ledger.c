@@ -1,8 +1,6 @@
-#include <stdio.h>
-#include <string.h>
-
-#include "client/cli/ledger_change.h"
+/* holdfast ledger: what reads it. verb_ledger_change.c has the verbs that write. */
 #include "client/cli/ledger_export.h"
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
 
@@ -17,7 +15,7 @@ static const struct column entry_columns[] = {
     { .title = NULL },
 };
 
-static const struct page_method list = {
+static const struct page_method entries_page = {
     .method = "LedgerService/ListEntries",
     .key = "playerId",
     .rows = "entries",
@@ -31,7 +29,7 @@ static const struct column reservation_columns[] = {
     { .title = "OPERATION", .path = "reserveOpId" },  { .title = NULL },
 };
 
-static const struct page_method reservations = {
+static const struct page_method reservations_page = {
     .method = "LedgerService/ListReservations",
     .key = "playerId",
     .rows = "reservations",
@@ -39,25 +37,48 @@ static const struct page_method reservations = {
     .columns = reservation_columns,
 };
 
-int verb_ledger(const struct arguments *arguments)
+static int list(const struct arguments *arguments)
 {
-    const char *what = arguments->word_count > 1 ? arguments->words[1] : "";
-    int code;
-
-    if (arguments->word_count == 3 && strcmp(what, "list") == 0)
-        return page_call(arguments, &list);
-    if (arguments->word_count == 3 && strcmp(what, "reservations") == 0)
-        return page_call(arguments, &reservations);
-    if (arguments->word_count == 2 && strcmp(what, "export") == 0)
-        return ledger_export(arguments);
-    if (arguments->word_count == 3 && strcmp(what, "verify") == 0)
-        return ledger_verify(arguments, arguments->words[2]);
-    if (ledger_change(arguments, &code))
-        return code;
-    fprintf(stderr, "usage: holdfast ledger list PLAYER [--page-size N] [--cursor CURSOR]\n"
-                    "       holdfast ledger reservations PLAYER [--page-size N] [--cursor CURSOR]\n"
-                    "       holdfast ledger export --player PLAYER | --all > FILE\n"
-                    "       holdfast ledger verify FILE\n");
-    ledger_change_usage();
-    return 2;
+    return page_call(arguments, &entries_page);
 }
+
+static int reservations(const struct arguments *arguments)
+{
+    return page_call(arguments, &reservations_page);
+}
+
+const struct verb verb_ledger[] = {
+    {
+        .words = "ledger list",
+        .topic = VERB_TOPIC_GOODS,
+        .arguments = "PLAYER",
+        .summary = "ledger entries, newest first",
+        .options = VERB_OPTIONS(OPTIONS_OF_PAGES, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = list,
+    },
+    {
+        .words = "ledger export",
+        .topic = VERB_TOPIC_GOODS,
+        .arguments = "--player PLAYER | --all",
+        .summary = "ledgers as lines of JSON",
+        .options = VERB_OPTIONS(&option_player, &option_all, OPTIONS_OF_CALLS),
+        .run = ledger_export,
+    },
+    {
+        .words = "ledger verify",
+        .topic = VERB_TOPIC_GOODS,
+        .arguments = "FILE",
+        .summary = "check an export's chains; needs no cluster",
+        .options = VERB_OPTIONS(OPTIONS_OF_OUTPUT),
+        .run = ledger_verify,
+    },
+    {
+        .words = "ledger reservations",
+        .topic = VERB_TOPIC_GOODS,
+        .arguments = "PLAYER",
+        .summary = "what is set aside now",
+        .options = VERB_OPTIONS(OPTIONS_OF_PAGES, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = reservations,
+    },
+    { .words = NULL },
+};

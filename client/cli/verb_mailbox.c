@@ -1,6 +1,6 @@
 #include <stdio.h>
-#include <string.h>
 
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
 
@@ -24,7 +24,7 @@ static const struct column item_columns[] = {
     { .title = NULL },
 };
 
-static const struct page_method list = {
+static const struct page_method mail_page = {
     .method = "MailboxService/List",
     .key = "playerId",
     .rows = "mails",
@@ -38,11 +38,11 @@ static int claim(const struct arguments *arguments)
     char op_id[128];
     int code;
 
-    (void)snprintf(op_id, sizeof op_id, "claim:%.64s", arguments->words[3]);
+    (void)snprintf(op_id, sizeof op_id, "claim:%.64s", arguments->words[1]);
     json_t *answer =
         call_json(arguments, "MailboxService/Claim",
-                  json_pack("{s:s, s:s, s:{s:{}}, s:[s]}", "playerId", arguments->words[2], "opId",
-                            op_id, "authority", "unheld", "mailIds", arguments->words[3]),
+                  json_pack("{s:s, s:s, s:{s:{}}, s:[s]}", "playerId", arguments->words[0], "opId",
+                            op_id, "authority", "unheld", "mailIds", arguments->words[1]),
                   &code);
     if (answer != NULL && wants_json(arguments)) {
         print_json(answer);
@@ -54,13 +54,27 @@ static int claim(const struct arguments *arguments)
     return code;
 }
 
-int verb_mailbox(const struct arguments *arguments)
+static int list(const struct arguments *arguments)
 {
-    if (arguments->word_count == 3 && strcmp(arguments->words[1], "list") == 0)
-        return page_call(arguments, &list);
-    if (arguments->word_count == 4 && strcmp(arguments->words[1], "claim") == 0)
-        return claim(arguments);
-    fprintf(stderr, "usage: holdfast mailbox list PLAYER [--page-size N] [--cursor CURSOR]\n"
-                    "       holdfast mailbox claim PLAYER MAIL\n");
-    return 2;
+    return page_call(arguments, &mail_page);
 }
+
+const struct verb verb_mailbox[] = {
+    {
+        .words = "mailbox list",
+        .topic = VERB_TOPIC_GOODS,
+        .arguments = "PLAYER",
+        .summary = "mail that waits to be claimed",
+        .options = VERB_OPTIONS(OPTIONS_OF_PAGES, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = list,
+    },
+    {
+        .words = "mailbox claim",
+        .topic = VERB_TOPIC_GOODS,
+        .arguments = "PLAYER MAIL",
+        .summary = "take mail out; only while no server holds the player",
+        .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = claim,
+    },
+    { .words = NULL },
+};

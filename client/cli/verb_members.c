@@ -1,10 +1,21 @@
 /* node, shard, rebalance: who holds which shard. docs/nodes.md. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "client/cli/help.h"
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
+
+static const struct command_option option_from = {
+    .flag = "from",
+    .value = "NODE",
+    .meaning = "the node that gives its replica up",
+};
+static const struct command_option option_to = {
+    .flag = "to",
+    .value = "NODE",
+    .meaning = "the node that gets it",
+};
 
 static const struct column move_columns[] = {
     { .title = "SHARD", .path = "shard", .otherwise = "0" },
@@ -13,68 +24,69 @@ static const struct column move_columns[] = {
     { .title = NULL },
 };
 
-int verb_node(const struct arguments *arguments)
+static int change_node(const struct arguments *arguments, const char *want)
 {
-    const char *want = arguments->word_count > 1 ? arguments->words[1] : "";
-    bool known =
-        strcmp(want, "drain") == 0 || strcmp(want, "undrain") == 0 || strcmp(want, "remove") == 0;
+    const char *node = arguments->words[0];
     int code;
+    json_t *answer = call_json(arguments, "AdminService/ChangeNode",
+                               json_pack("{s:s, s:s}", "node", node, "want", want), &code);
 
-    if (!known || arguments->word_count != 3) {
-        fprintf(stderr, "holdfast: node drain NODE, node undrain NODE, node remove NODE\n");
-        return 2;
-    }
-    json_t *answer =
-        call_json(arguments, "AdminService/ChangeNode",
-                  json_pack("{s:s, s:s}", "node", arguments->words[2], "want", want), &code);
     if (answer != NULL && wants_json(arguments))
         print_json(answer);
     else if (answer != NULL)
         printf("asked: %s of node %s (replica %s), which owns %lld shards and holds %lld; "
                "holdfast status shows how far it is\n",
-               want, arguments->words[2], json_string_value(json_object_get(answer, "replicaId")),
+               want, node, json_string_value(json_object_get(answer, "replicaId")),
                (long long)json_integer_value(json_object_get(answer, "shardsOwned")),
                (long long)json_integer_value(json_object_get(answer, "shardsHeld")));
     json_decref(answer);
     return code;
 }
 
-int verb_shard(const struct arguments *arguments)
+static int drain(const struct arguments *arguments)
 {
-    const char *what = arguments->word_count > 1 ? arguments->words[1] : "";
+    return change_node(arguments, "drain");
+}
+
+static int undrain(const struct arguments *arguments)
+{
+    return change_node(arguments, "undrain");
+}
+
+static int remove_node(const struct arguments *arguments)
+{
+    return change_node(arguments, "remove");
+}
+
+static int move(const struct arguments *arguments)
+{
+    const char *from = option_text(arguments, &option_from);
+    const char *to = option_text(arguments, &option_to);
     uint32_t shard;
     int code;
 
-    if (strcmp(what, "move") != 0 || arguments->word_count != 3 || arguments->from[0] == 0 ||
-        arguments->to[0] == 0) {
-        fprintf(stderr, "holdfast: shard move SHARD --from NODE --to NODE\n");
+    if (from[0] == 0 || to[0] == 0)
+        return refuse_usage(arguments);
+    if (argument_number("SHARD", arguments->words[0], 0, 4095, &shard) != ERR_OK)
         return 2;
-    }
-    if (argument_number("shard", arguments->words[2], 0, 4095, &shard) != ERR_OK)
-        return 2;
-    json_t *answer = call_json(arguments, "AdminService/MoveShard",
-                               json_pack("{s:i, s:s, s:s}", "shard", (int)shard, "from",
-                                         arguments->from, "to", arguments->to),
-                               &code);
+    json_t *answer =
+        call_json(arguments, "AdminService/MoveShard",
+                  json_pack("{s:i, s:s, s:s}", "shard", (int)shard, "from", from, "to", to), &code);
     if (answer != NULL && wants_json(arguments))
         print_json(answer);
     else if (answer != NULL)
         printf("asked: shard %u moves from %s to %s; holdfast status shows how far it is\n",
-               (unsigned)shard, arguments->from, arguments->to);
+               (unsigned)shard, from, to);
     json_decref(answer);
     return code;
 }
 
-int verb_rebalance(const struct arguments *arguments)
+static int rebalance(const struct arguments *arguments)
 {
+    bool dry_run = option_is_set(arguments, &option_dry_run);
     int code;
-
-    if (arguments->word_count != 1) {
-        fprintf(stderr, "holdfast: rebalance [--dry-run]\n");
-        return 2;
-    }
     json_t *answer = call_json(arguments, "AdminService/Rebalance",
-                               json_pack("{s:b}", "dryRun", arguments->dry_run), &code);
+                               json_pack("{s:b}", "dryRun", dry_run), &code);
     json_t *moves = json_object_get(answer, "moves");
 
     if (answer != NULL && wants_json(arguments))
@@ -82,7 +94,52 @@ int verb_rebalance(const struct arguments *arguments)
     else if (answer != NULL && json_array_size(moves) == 0)
         printf("nothing to move: replicas are spread evenly\n");
     else if (answer != NULL)
-        print_table(arguments->dry_run ? "would move" : "moving", moves, move_columns);
+        print_table(dry_run ? "would move" : "moving", moves, move_columns);
     json_decref(answer);
     return code;
 }
+
+const struct verb verb_members[] = {
+    {
+        .words = "node drain",
+        .topic = VERB_TOPIC_MEMBERS,
+        .arguments = "NODE",
+        .summary = "let a node own nothing",
+        .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = drain,
+    },
+    {
+        .words = "node undrain",
+        .topic = VERB_TOPIC_MEMBERS,
+        .arguments = "NODE",
+        .summary = "let it own shards again",
+        .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = undrain,
+    },
+    {
+        .words = "node remove",
+        .topic = VERB_TOPIC_MEMBERS,
+        .arguments = "NODE",
+        .summary = "let others take its places in every shard",
+        .details = "Once it holds nothing, it can be stopped for good. See docs/nodes.md.",
+        .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = remove_node,
+    },
+    {
+        .words = "shard move",
+        .topic = VERB_TOPIC_MEMBERS,
+        .arguments = "SHARD --from NODE --to NODE",
+        .summary = "let another node hold a shard",
+        .options = VERB_OPTIONS(&option_from, &option_to, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = move,
+    },
+    {
+        .words = "rebalance",
+        .topic = VERB_TOPIC_MEMBERS,
+        .arguments = "",
+        .summary = "spread replicas evenly over nodes",
+        .options = VERB_OPTIONS(&option_dry_run, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = rebalance,
+    },
+    { .words = NULL },
+};

@@ -1,36 +1,37 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
 
-int verb_op(const struct arguments *arguments)
+static const struct command_option option_seal = {
+    .flag = "seal",
+    .meaning = "what has not been carried out never will be",
+};
+
+static int fresh(const struct arguments *arguments)
+{
+    char op_id[37];
+
+    (void)arguments;
+    client_op_id(op_id);
+    puts(op_id);
+    return 0;
+}
+
+static json_t *request_of(const struct arguments *arguments)
+{
+    return json_pack("{s:s, s:s}", "entity", arguments->words[0], "opId", arguments->words[1]);
+}
+
+/* Takes over `request`. */
+static int ask(const struct arguments *arguments, const char *name, json_t *request)
 {
     int code;
-    bool resolve = arguments->word_count == 4 && strcmp(arguments->words[1], "resolve") == 0;
-    bool get = arguments->word_count == 4 && strcmp(arguments->words[1], "get") == 0;
-
-    if (arguments->word_count == 2 && strcmp(arguments->words[1], "new") == 0) {
-        char op_id[37];
-        client_op_id(op_id);
-        puts(op_id);
-        return 0;
-    }
-    if (!resolve && !get) {
-        fprintf(stderr, "usage: holdfast op new\n"
-                        "       holdfast op get ENTITY OP_ID\n"
-                        "       holdfast op resolve ENTITY OP_ID [--seal]\n"
-                        "ENTITY has its kind before it: player:42\n");
-        return 2;
-    }
-    json_t *request =
-        json_pack("{s:s, s:s}", "entity", arguments->words[2], "opId", arguments->words[3]);
-    if (resolve)
-        json_object_set_new(request, "seal", json_boolean(arguments->seal));
-    json_t *answer = call_json(
-        arguments, resolve ? "OperationService/ResolveOperation" : "OperationService/GetOperation",
-        request, &code);
+    json_t *answer = call_json(arguments, name, request, &code);
     const json_t *operation = json_object_get(answer, "operation");
+
     if (answer != NULL && wants_json(arguments)) {
         print_json(answer);
     } else if (answer != NULL) {
@@ -45,3 +46,46 @@ int verb_op(const struct arguments *arguments)
     json_decref(answer);
     return code;
 }
+
+static int get(const struct arguments *arguments)
+{
+    return ask(arguments, "OperationService/GetOperation", request_of(arguments));
+}
+
+static int resolve(const struct arguments *arguments)
+{
+    json_t *request = request_of(arguments);
+
+    json_object_set_new(request, "seal", json_boolean(option_is_set(arguments, &option_seal)));
+    return ask(arguments, "OperationService/ResolveOperation", request);
+}
+
+const struct verb verb_op[] = {
+    {
+        .words = "op new",
+        .topic = VERB_TOPIC_API,
+        .arguments = "",
+        .summary = "a fresh op_id, a UUIDv7",
+        .options = VERB_OPTIONS(NULL),
+        .run = fresh,
+    },
+    {
+        .words = "op get",
+        .topic = VERB_TOPIC_API,
+        .arguments = "ENTITY OP_ID",
+        .summary = "what became of an operation",
+        .details = "ENTITY has its kind before it: player:42",
+        .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = get,
+    },
+    {
+        .words = "op resolve",
+        .topic = VERB_TOPIC_API,
+        .arguments = "ENTITY OP_ID",
+        .summary = "settle an operation; --seal: for ever",
+        .details = "ENTITY has its kind before it: player:42",
+        .options = VERB_OPTIONS(&option_seal, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = resolve,
+    },
+    { .words = NULL },
+};

@@ -1,6 +1,6 @@
 /*
  * orphans: what a node's log set aside of deposed owners: entries that were never acknowledged, and
- * that nobody proposes again but their callers (DESIGN section 4, Rejoin). Reads the files
+ * that only their callers propose again (DESIGN section 4, Rejoin). Reads the files
  * themselves (node/store/orphan_record.h); needs no cluster.
  */
 #include <dirent.h>
@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "client/cli/clock.h"
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
 #include "idl/method.h"
-#include "node/core/op.h"
+#include "node/core/codec/op.h"
 #include "node/store/orphan_record.h"
 #include "runtime/base/check.h"
 
@@ -54,15 +55,12 @@ static json_t *describe(const struct log_orphan *orphan)
                                          [ENTRY_OP] = "operation",
                                          [ENTRY_CHECK] = "CHECK",
                                          [ENTRY_CUT] = "CUT" };
-    time_t seconds = (time_t)(orphan->unix_ms / 1000);
-    char truncated[32], dot[72];
-    struct tm parts;
+    char truncated[UTC_TEXT_BYTES], dot[72];
 
-    gmtime_r(&seconds, &parts);
-    strftime(truncated, sizeof truncated, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    json_t *row = json_pack("{s:s, s:I, s:I, s:I}", "truncated", truncated, "shard",
-                            (json_int_t)orphan->shard, "index", (json_int_t)orphan->index,
-                            "keepIndex", (json_int_t)orphan->keep_index);
+    json_t *row =
+        json_pack("{s:s, s:I, s:I, s:I}", "truncated", utc_text(orphan->unix_ms, truncated),
+                  "shard", (json_int_t)orphan->shard, "index", (json_int_t)orphan->index,
+                  "keepIndex", (json_int_t)orphan->keep_index);
     if (orphan->entry == NULL) {
         json_object_set_new(row, "method", json_string("could not be read from the log"));
         return row;
@@ -181,17 +179,12 @@ static bool add_path(const char *path, json_t *rows)
     return good;
 }
 
-int verb_orphans(const struct arguments *arguments)
+static int list(const struct arguments *arguments)
 {
     json_t *rows = json_array();
     bool good = true;
 
-    if (arguments->word_count < 2) {
-        fprintf(stderr, "usage: holdfast orphans PATH..   (a node's data directory, or files)\n");
-        json_decref(rows);
-        return 2;
-    }
-    for (uint32_t i = 1; i < arguments->word_count; i++)
+    for (uint32_t i = 0; i < arguments->word_count; i++)
         good &= add_path(arguments->words[i], rows);
     if (wants_json(arguments))
         print_json(rows);
@@ -202,3 +195,16 @@ int verb_orphans(const struct arguments *arguments)
     json_decref(rows);
     return good ? 0 : 1;
 }
+
+const struct verb verb_orphans[] = {
+    {
+        .words = "orphans",
+        .topic = VERB_TOPIC_BACKUP,
+        .arguments = "PATH..",
+        .summary = "entries of deposed owners that a node set aside",
+        .details = "PATH is a node's data directory, or a file in it. It needs no cluster.",
+        .options = VERB_OPTIONS(OPTIONS_OF_OUTPUT),
+        .run = list,
+    },
+    { .words = NULL },
+};

@@ -1,6 +1,6 @@
 #include <stdio.h>
-#include <string.h>
 
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
 
@@ -29,15 +29,10 @@ static const char *text_or(const json_t *value, const char *name, const char *ot
     return text != NULL ? text : otherwise;
 }
 
-int verb_player(const struct arguments *arguments)
+static int show(const struct arguments *arguments)
 {
+    const char *player = arguments->words[0];
     int code;
-
-    if (arguments->word_count != 3 || strcmp(arguments->words[1], "show") != 0) {
-        fprintf(stderr, "usage: holdfast player show PLAYER\n");
-        return 2;
-    }
-    const char *player = arguments->words[2];
     json_t *answer = call_json(arguments, "ProfileService/GetProfile",
                                json_pack("{s:s}", "playerId", player), &code);
     json_t *items = code == 0 ? call_json(arguments, "InventoryService/ListItems",
@@ -66,3 +61,15 @@ int verb_player(const struct arguments *arguments)
     json_decref(answer);
     return code;
 }
+
+const struct verb verb_player[] = {
+    {
+        .words = "player show",
+        .topic = VERB_TOPIC_PLAYER,
+        .arguments = "PLAYER",
+        .summary = "profile, balances, items and session",
+        .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = show,
+    },
+    { .words = NULL },
+};

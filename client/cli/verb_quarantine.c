@@ -1,9 +1,16 @@
 #include <stdio.h>
-#include <string.h>
 
+#include "client/cli/goods_call.h"
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
 #include "client/sdk/client.h"
+
+static const struct command_option option_made = {
+    .flag = "made",
+    .value = "LIST",
+    .meaning = "surplus to be regarded as made: UID,gold=5",
+};
 
 static const struct column columns[] = {
     { .title = "PLAYER", .path = "playerId" },
@@ -29,15 +36,16 @@ static int list(const struct arguments *arguments)
     if (code == 0 && wants_json(arguments))
         print_json(all);
     else if (code == 0 && json_array_size(all) == 0)
-        printf("nobody is quarantined\n");
+        printf("no player is quarantined\n");
     else if (code == 0)
         print_table(NULL, all, columns);
     json_decref(all);
     return code;
 }
 
-static int show(const struct arguments *arguments, const char *player)
+static int show(const struct arguments *arguments)
 {
+    const char *player = arguments->words[0];
     int code;
     json_t *answer = call_json(arguments, "AdminService/GetQuarantine",
                                json_pack("{s:s}", "playerId", player), &code);
@@ -54,45 +62,23 @@ static int show(const struct arguments *arguments, const char *player)
     return code;
 }
 
-/* "UID,gold=5" into the request. False: written to standard error. */
-static bool add_made(json_t *request, const char *list)
+static int let_go(const struct arguments *arguments)
 {
-    json_t *items = json_array(), *amounts = json_array();
-    bool good = true;
-
-    json_object_set_new(request, "madeItems", items);
-    json_object_set_new(request, "madeAmounts", amounts);
-    while (*list != 0 && good) {
-        size_t size = strcspn(list, ",");
-        const char *equals = memchr(list, '=', size);
-        good = size > 0 && (equals == NULL || (equals > list && equals + 1 < list + size));
-        if (good && equals == NULL)
-            json_array_append_new(items, json_stringn(list, size));
-        else if (good)
-            json_array_append_new(amounts, json_pack("{s:s%, s:s%}", "currency", list,
-                                                     (size_t)(equals - list), "amount", equals + 1,
-                                                     (size_t)(list + size - equals - 1)));
-        list += size + (list[size] == ',');
-    }
-    if (!good)
-        fprintf(stderr, "holdfast: --made wants UIDs and CURRENCY=AMOUNT, with commas between\n");
-    return good;
-}
-
-static int let_go(const struct arguments *arguments, const char *player)
-{
+    const char *player = arguments->words[0];
+    const char *reason = option_text(arguments, &option_reason);
     char op_id[37];
     int code;
 
-    if (arguments->reason[0] == 0) {
+    if (reason[0] == 0) {
         fprintf(stderr, "holdfast: a release wants --reason TEXT: it is logged\n");
         return 2;
     }
     client_op_id(op_id);
-    json_t *request =
-        json_pack("{s:s, s:s, s:s, s:{s:{s:s}}}", "playerId", player, "opId", op_id, "reason",
-                  arguments->reason, "authority", "system", "scope", "admin");
-    if (!add_made(request, arguments->made)) {
+    json_t *request = json_pack("{s:s, s:s, s:s, s:{s:{s:s}}}", "playerId", player, "opId", op_id,
+                                "reason", reason, "authority", "system", "scope", "admin");
+    if (!goods_add_list(request, option_text(arguments, &option_made), "madeItems",
+                        "madeAmounts")) {
+        fprintf(stderr, "holdfast: --made wants UIDs and CURRENCY=AMOUNT, with commas between\n");
         json_decref(request);
         return 2;
     }
@@ -104,25 +90,31 @@ static int let_go(const struct arguments *arguments, const char *player)
     return code;
 }
 
-int verb_quarantine(const struct arguments *arguments)
-{
-    const char *what = arguments->word_count > 1 ? arguments->words[1] : "";
-
-    if (arguments->word_count == 2 && strcmp(what, "list") == 0)
-        return list(arguments);
-    if (arguments->word_count == 3 && strcmp(what, "show") == 0)
-        return show(arguments, arguments->words[2]);
-    if (arguments->word_count == 3 && strcmp(what, "release") == 0)
-        return let_go(arguments, arguments->words[2]);
-    if (arguments->word_count == 3 && strcmp(what, "check") == 0)
-        return quarantine_check(arguments, arguments->words[2]);
-    if (arguments->word_count == 3 && strcmp(what, "repair") == 0)
-        return quarantine_repair(arguments, arguments->words[2]);
-    fprintf(
-        stderr,
-        "usage: holdfast quarantine list | show PLAYER | check PLAYER\n"
-        "       holdfast quarantine repair PLAYER --reason TEXT [--rows KEY,..] [--rebuild]\n"
-        "           [--sections NAME:SCHEMA,..] [--balances CURRENCY=AMOUNT,..] [--dry-run]\n"
-        "       holdfast quarantine release PLAYER --reason TEXT [--made UID,CURRENCY=AMOUNT]\n");
-    return 2;
-}
+const struct verb verb_quarantine[] = {
+    {
+        .words = "quarantine list",
+        .topic = VERB_TOPIC_PLAYER,
+        .arguments = "",
+        .summary = "players held back, and why",
+        .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = list,
+    },
+    {
+        .words = "quarantine show",
+        .topic = VERB_TOPIC_PLAYER,
+        .arguments = "PLAYER",
+        .summary = "whether and why a player is held back",
+        .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = show,
+    },
+    {
+        .words = "quarantine release",
+        .topic = VERB_TOPIC_PLAYER,
+        .arguments = "PLAYER --reason TEXT [--made GOODS]",
+        .summary = "let a player go on",
+        .details = "GOODS: <item uid>,gold=5,..",
+        .options = VERB_OPTIONS(&option_reason, &option_made, OPTIONS_OF_CALLS),
+        .run = let_go,
+    },
+    { .words = NULL },
+};

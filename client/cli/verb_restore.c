@@ -2,8 +2,16 @@
 #include <stdio.h>
 
 #include "client/backup/repository_verify.h"
+#include "client/cli/options.h"
 #include "client/cli/restore_put.h"
 #include "client/cli/verb.h"
+
+static const struct command_option option_number_of = {
+    .flag = "number",
+    .value = "N",
+    .initial = "0",
+    .meaning = "which backup of the directory; 0: the newest",
+};
 
 /* Which backup; 0: refused. One that was begun later and has no end is not passed over silently. */
 static uint64_t choose(const struct repository *repository, uint32_t wanted,
@@ -27,8 +35,8 @@ static uint64_t choose(const struct repository *repository, uint32_t wanted,
     return 0;
 }
 
-static int restore(const struct arguments *arguments, const struct repository *repository,
-                   uint32_t wanted, struct backup_error *ret_why)
+static int restore_from(const struct arguments *arguments, const struct repository *repository,
+                        uint32_t wanted, struct backup_error *ret_why)
 {
     struct verify_counts counts = { 0 };
     struct manifest manifest;
@@ -44,23 +52,32 @@ static int restore(const struct arguments *arguments, const struct repository *r
     return code;
 }
 
-int verb_restore(const struct arguments *arguments)
+static int restore(const struct arguments *arguments)
 {
     struct repository repository;
     struct backup_error why;
     uint32_t wanted;
 
-    if (arguments->word_count != 2) {
-        fprintf(stderr, "usage: holdfast restore DIR [--number N] [--throttle MIB]\n");
+    if (option_number(arguments, &option_number_of, 0, 1000000, &wanted) != ERR_OK)
         return 2;
-    }
-    if (argument_number("number", arguments->number, 0, 1000000, &wanted) != ERR_OK)
-        return 2;
-    if (repository_open(arguments->words[1], &repository, &why) != ERR_OK) {
+    if (repository_open(arguments->words[0], &repository, &why) != ERR_OK) {
         fprintf(stderr, "holdfast: not restored: %s\n", why.text);
         return 1;
     }
-    int code = restore(arguments, &repository, wanted, &why);
+    int code = restore_from(arguments, &repository, wanted, &why);
     repository_close(&repository);
     return code;
 }
+
+const struct verb verb_restore[] = {
+    {
+        .words = "restore",
+        .topic = VERB_TOPIC_BACKUP,
+        .arguments = "DIR",
+        .summary = "a backup into a new, empty cluster",
+        .details = "Interrupted, it goes on when it is run again.",
+        .options = VERB_OPTIONS(&option_number_of, &option_throttle, OPTIONS_OF_CALLS),
+        .run = restore,
+    },
+    { .words = NULL },
+};

@@ -1,16 +1,22 @@
 /* holdfast status: the cluster at a glance. */
 #include <stdio.h>
 
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/shards.h"
 #include "client/cli/status_page.h"
 #include "client/cli/verb.h"
 
+static const struct command_option option_shards = {
+    .flag = "shards",
+    .meaning = "every shard, not only those with something wrong",
+};
+
 static void print_people(const struct arguments *arguments, const struct status_answers *answers)
 {
     struct buf page = { 0 };
 
-    status_print(answers, arguments->shards, &page);
+    status_print(answers, option_is_set(arguments, &option_shards), &page);
     fwrite(page.data, 1, page.size, stdout);
     buf_deinit(&page);
 }
@@ -27,14 +33,9 @@ static void print_program(json_t *cluster, json_t *shards, json_t *servers)
     print_json(cluster);
 }
 
-int verb_status(const struct arguments *arguments)
+static int status(const struct arguments *arguments)
 {
     int code;
-
-    if (arguments->word_count != 1) {
-        fprintf(stderr, "usage: holdfast status [--shards] [--json]\n");
-        return 2;
-    }
     json_t *cluster = call_json(arguments, "AdminService/GetCluster", json_object(), &code);
     if (cluster == NULL)
         return code;
@@ -52,3 +53,15 @@ int verb_status(const struct arguments *arguments)
     json_decref(cluster);
     return code;
 }
+
+const struct verb verb_status[] = {
+    {
+        .words = "status",
+        .topic = VERB_TOPIC_LOOK,
+        .arguments = "[--shards]",
+        .summary = "the cluster at a glance: nodes, and shards with something wrong",
+        .options = VERB_OPTIONS(&option_shards, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = status,
+    },
+    { .words = NULL },
+};

@@ -1,11 +1,10 @@
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/goods_call.h"
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
-
-#define GOODS_BYTES_MAX 4096u
 
 static const struct column player_columns[] = {
     { .title = "PLAYER", .path = "playerId" },
@@ -15,44 +14,27 @@ static const struct column player_columns[] = {
 };
 
 /* "gold=30,0123..ef": amounts of currencies and UIDs of items; "-": nothing. */
-static void add_goods(json_t *request, const char *goods, const char *currencies_key,
+static bool add_goods(json_t *request, const char *goods, const char *currencies_key,
                       const char *items_key)
 {
-    json_t *currencies = json_array();
-    json_t *items = json_array();
-    char text[GOODS_BYTES_MAX];
-    char *rest = NULL;
-
-    (void)snprintf(text, sizeof text, "%s", strcmp(goods, "-") == 0 ? "" : goods);
-    for (char *each = strtok_r(text, ",", &rest); each != NULL; each = strtok_r(NULL, ",", &rest)) {
-        char *equals = strchr(each, '=');
-        if (equals == NULL) {
-            json_array_append_new(items, json_string(each));
-            continue;
-        }
-        *equals = '\0';
-        json_array_append_new(currencies,
-                              json_pack("{s:s, s:s}", "currency", each, "amount", equals + 1));
-    }
-    json_object_set_new(request, currencies_key, currencies);
-    json_object_set_new(request, items_key, items);
+    return goods_add_list(request, strcmp(goods, "-") == 0 ? "" : goods, items_key, currencies_key);
 }
 
-int verb_swap(const struct arguments *arguments)
+static int swap(const struct arguments *arguments)
 {
     int code;
+    json_t *request =
+        json_pack("{s:s, s:s, s:s, s:{s:{}}, s:{s:{}}}", "opId", arguments->words[0], "playerId",
+                  arguments->words[1], "otherPlayerId", arguments->words[3], "authority", "unheld",
+                  "otherAuthority", "unheld");
 
-    if (arguments->word_count != 6) {
-        fprintf(stderr, "usage: holdfast swap OP_ID PLAYER GOODS PLAYER GOODS\n"
-                        "       GOODS: gold=30,<item uid>,..; - for nothing\n");
+    if (!add_goods(request, arguments->words[2], "currencies", "itemUids") ||
+        !add_goods(request, arguments->words[4], "otherCurrencies", "otherItemUids")) {
+        fprintf(stderr,
+                "holdfast: GOODS are UIDs and CURRENCY=AMOUNT, with commas between, or -\n");
+        json_decref(request);
         return 2;
     }
-    json_t *request =
-        json_pack("{s:s, s:s, s:s, s:{s:{}}, s:{s:{}}}", "opId", arguments->words[1], "playerId",
-                  arguments->words[2], "otherPlayerId", arguments->words[4], "authority", "unheld",
-                  "otherAuthority", "unheld");
-    add_goods(request, arguments->words[3], "currencies", "itemUids");
-    add_goods(request, arguments->words[5], "otherCurrencies", "otherItemUids");
     json_t *answer = call_json(arguments, "TransactionService/Swap", request, &code);
     if (answer != NULL && wants_json(arguments))
         print_json(answer);
@@ -61,3 +43,18 @@ int verb_swap(const struct arguments *arguments)
     json_decref(answer);
     return code;
 }
+
+const struct verb verb_swap[] = {
+    {
+        .words = "swap",
+        .topic = VERB_TOPIC_GOODS,
+        .arguments = "OP_ID PLAYER GOODS PLAYER GOODS",
+        .summary = "both give, or neither; gold=30,<item uid>",
+        .details =
+            "GOODS: gold=30,<item uid>,..; - for nothing. It works only while no game server\n"
+            "holds either player.",
+        .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = swap,
+    },
+    { .words = NULL },
+};

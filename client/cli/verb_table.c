@@ -3,169 +3,209 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/verb.h"
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"
-#include "runtime/codec/utf8.h"
 
-#define USAGE_WIDTH 35
-#define SHOWN_BYTES 65u /* At most 64 bytes of what was typed. */
+static const struct verb *const *files;
 
-/* clang-format off */
-static const struct verb verbs[] = {
-    { "dev", "", "start a whole local cluster with a real etcd", verb_dev },
-    { "certs", "", "make a development CA and certificates", verb_certs },
-    { "status", "[--shards]", "the cluster at a glance: nodes, and shards with something wrong", verb_status },
-    { "doctor", "", "what is wrong, and what to do; exits with 1 if a check failed, 0 with warnings", verb_doctor },
-    { "top", "[--interval S] [--once]", "what nodes, methods and shards do, again and again", verb_top },
-    { "player show", "PLAYER", "profile, balances, items and session", verb_player },
-    { "ledger list", "PLAYER", "ledger entries, newest first", verb_ledger },
-    { "ledger export", "--player PLAYER | --all", "ledgers as lines of JSON", verb_ledger },
-    { "ledger verify", "FILE", "check an export's chains; needs no cluster", verb_ledger },
-    { "ledger reverse", "PLAYER OP_ID --reason TEXT", "undo it, by a new entry", verb_ledger },
-    { "ledger reserve", "PLAYER CURRENCY=AMOUNT..", "set aside for a time", verb_ledger },
-    { "ledger reservations", "PLAYER", "what is set aside now", verb_ledger },
-    { "ledger post", "PLAYER OP_ID [CURRENCY=AMOUNT..] [--to PLAYER]", "spend it", verb_ledger },
-    { "ledger void", "PLAYER OP_ID", "give it back", verb_ledger },
-    { "item trace", "UID", "every holder that an item ever had", verb_item },
-    { "item consume", "PLAYER UID..", "take items out of the game", verb_item },
-    { "mailbox list", "PLAYER", "mail that waits to be claimed", verb_mailbox },
-    { "mailbox claim", "PLAYER MAIL", "take it out; only while nobody holds the player", verb_mailbox },
-    { "swap", "OP_ID PLAYER GOODS PLAYER GOODS", "both give, or neither; gold=30,<item uid>", verb_swap },
-    { "transfers", "", "what is on its way between shards", verb_transfers },
-    { "events", "[--follow]", "what is out of the ordinary, on all nodes", verb_events },
-    { "reconcile", "[--follow]", "what a crash left half done, and how it ended", verb_reconcile },
-    { "quarantine list", "", "players held back, and why", verb_quarantine },
-    { "quarantine show", "PLAYER", "whether and why one is", verb_quarantine },
-    { "quarantine check", "PLAYER", "which of its rows cannot be read", verb_quarantine },
-    { "quarantine repair", "PLAYER --reason TEXT [--rows KEYS] [--rebuild]", "those rows; see its runbook", verb_quarantine },
-    { "quarantine release", "PLAYER --reason TEXT [--made GOODS]", "let it go on", verb_quarantine },
-    { "backup", "DIR", "all players as of one moment, into a directory", verb_backup },
-    { "backup verify", "DIR", "check every byte of it; needs no cluster", verb_backup },
-    { "backup list", "DIR", "which backups there are", verb_backup },
-    { "restore", "DIR", "a backup into a new, empty cluster", verb_restore },
-    { "node drain|undrain|remove", "NODE", "it owns nothing; or holds nothing at all", verb_node },
-    { "shard move", "SHARD --from NODE --to NODE", "another node holds it", verb_shard },
-    { "rebalance", "[--dry-run]", "spread replicas evenly over nodes", verb_rebalance },
-    { "admin accept-etcd-restore", "[--dry-run] [--yes] [--force]", "go on with an etcd restored from a backup", verb_admin },
-    { "orphans", "PATH..", "entries of deposed owners that a node set aside", verb_orphans },
-    { "op new", "", "a fresh op_id, a UUIDv7", verb_op },
-    { "op get", "ENTITY OP_ID", "what became of an operation", verb_op },
-    { "op resolve", "ENTITY OP_ID [--seal]", "settle it; --seal: for ever", verb_op },
-    { "key issue", "NAME --scopes LIST", "an API key for the public port", verb_key },
-    { "key list", "", "the keys, without their secrets", verb_key },
-    { "key revoke", "ID", "no router takes it any more", verb_key },
-    { "call", "SERVICE/METHOD JSON", "any method of the API", verb_call },
-    { "completion bash|zsh", "", "a script that lets the shell complete verbs and options", verb_completion },
-    { "debug zip", "FILE.zip", "an archive for a support case, without secrets", verb_debug },
-#ifdef HOLDFAST_DEBUG_INJECT
-    { "debug inject", "PLAYER UID | CURRENCY=AMOUNT", "damage a record, for tests", verb_debug },
-#endif
-};
-/* clang-format on */
-
-const struct verb *verb_all(size_t *ret_count)
+void verb_table_set(const struct verb *const *rows)
 {
-    *ret_count = ARRAY_SIZE(verbs);
-    return verbs;
+    files = rows;
 }
 
-const struct verb *verb_find(const char *word)
+const struct verb *verb_at(size_t place)
 {
-    size_t size = strlen(word);
-
-    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-        if (strcspn(verbs[i].words, " ") == size && strncmp(verbs[i].words, word, size) == 0)
-            return &verbs[i];
+    CHECK(files != NULL);
+    for (size_t i = 0; files[i] != NULL; i++) {
+        for (const struct verb *verb = files[i]; verb->words != NULL; verb++) {
+            if (place-- == 0)
+                return verb;
+        }
     }
     return NULL;
 }
 
-static struct slice first_word(const struct verb *verb)
+struct slice verb_word(const struct verb *verb, uint32_t place)
 {
-    return (struct slice){ (const uint8_t *)verb->words, strcspn(verb->words, " ") };
+    const char *word = verb->words;
+
+    for (; place > 0 && *word != 0; place--) {
+        word += strcspn(word, " ");
+        word += *word == ' ';
+    }
+    return (struct slice){ (const uint8_t *)word, strcspn(word, " ") };
 }
 
-/* Cuts the next of "drain|undrain|remove" off; empty: there are no more. */
-static struct slice next_alternative(const char **words)
+uint32_t verb_word_count(const struct verb *verb)
 {
-    struct slice word = { (const uint8_t *)*words, strcspn(*words, "|") };
-
-    *words += word.size;
-    *words += **words == '|';
-    return word;
+    return strchr(verb->words, ' ') == NULL ? 1 : 2;
 }
 
-/* Offers the second words of all rows that begin with `first`. True: `given` is one of them, or
- * something else may stand there. */
-static bool second_word_fits(const char *first, const char *given, struct nearest *nearest)
+bool verb_begins_with(const struct verb *verb, const char *word)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-        struct slice word = first_word(&verbs[i]);
-        const char *rest = verbs[i].words + word.size;
+    return slice_equal(verb_word(verb, 0), slice_from_text(word));
+}
 
-        if (!slice_equal(word, slice_from_text(first)))
-            continue;
-        if (*rest == 0)
+bool verb_family_exists(const char *word)
+{
+    const struct verb *verb;
+
+    for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
+        if (verb_begins_with(verb, word))
             return true;
-        rest++;
-        for (word = next_alternative(&rest); word.size > 0; word = next_alternative(&rest)) {
-            if (slice_equal(word, slice_from_text(given)))
-                return true;
-            nearest_offer(nearest, word);
-        }
     }
     return false;
 }
 
-static bool misspelt_second(const struct arguments *arguments, char ret_why[VERB_WHY_BYTES])
+bool verb_takes(const struct verb *verb, uint32_t count)
 {
-    const char *first = arguments->words[0];
-    const char *given = arguments->word_count > 1 ? arguments->words[1] : "";
-    struct nearest nearest;
-    char shown[SHOWN_BYTES];
+    const char *at = verb->arguments;
+    uint32_t least = 0, most = 0;
 
-    nearest_init(&nearest, slice_from_text(given));
-    if (second_word_fits(first, given, &nearest) || nearest.name.size == 0)
-        return false;
-    utf8_snippet(shown, sizeof shown, slice_from_text(given));
-    snprintf(ret_why, VERB_WHY_BYTES, "there is no verb '%s %s'; did you mean '%s %.*s'?", first,
-             shown, first, (int)nearest.name.size, (const char *)nearest.name.data);
-    return true;
-}
+    while (*at != 0) {
+        size_t size = strcspn(at, " ");
+        bool optional = *at == '[';
+        const char *name = at + optional;
 
-bool verb_misspelt(const struct arguments *arguments, char ret_why[VERB_WHY_BYTES])
-{
-    struct nearest nearest;
-    char shown[SHOWN_BYTES];
-
-    CHECK(arguments->word_count > 0);
-    if (verb_find(arguments->words[0]) != NULL)
-        return misspelt_second(arguments, ret_why);
-    nearest_init(&nearest, slice_from_text(arguments->words[0]));
-    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-        nearest_offer(&nearest, first_word(&verbs[i]));
-    utf8_snippet(shown, sizeof shown, slice_from_text(arguments->words[0]));
-    if (nearest.name.size > 0)
-        snprintf(ret_why, VERB_WHY_BYTES, "there is no verb '%s'; did you mean '%.*s'?", shown,
-                 (int)nearest.name.size, (const char *)nearest.name.data);
-    else
-        snprintf(ret_why, VERB_WHY_BYTES, "there is no verb '%s'", shown);
-    return true;
-}
-
-void verb_print_help(void)
-{
-    printf("holdfast: a player-state store for game servers\n\n");
-    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-        char usage[128];
-
-        snprintf(usage, sizeof usage, "holdfast %s%s%s", verbs[i].words,
-                 verbs[i].arguments[0] != 0 ? " " : "", verbs[i].arguments);
-        printf("  %-*s%s%s\n", USAGE_WIDTH, usage, strlen(usage) < USAGE_WIDTH ? " " : "   ",
-               verbs[i].meaning);
+        if (name[0] == '-' && name[1] == '-')
+            break;
+        least += !optional;
+        most = most == WORDS_MAX || memmem(at, size, "..", 2) != NULL ? WORDS_MAX : most + 1;
+        at += size + (at[size] == ' ');
     }
-    printf("\nOptions:\n");
-    arguments_print_options();
-    printf("\nExit codes: 0 done, 1 refused or failed, 2 used wrongly, 3 outcome unknown.\n");
+    return count >= least && count <= most;
+}
+
+static bool matches(const struct verb *verb, const char *const *words, uint32_t count)
+{
+    uint32_t own = verb_word_count(verb);
+
+    if (own > count)
+        return false;
+    for (uint32_t i = 0; i < own; i++) {
+        if (!slice_equal(verb_word(verb, i), slice_from_text(words[i])))
+            return false;
+    }
+    return true;
+}
+
+const struct verb *verb_named(const char *const *words, uint32_t count)
+{
+    const struct verb *longest = NULL, *verb;
+
+    for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
+        if (matches(verb, words, count) &&
+            (longest == NULL || verb_word_count(verb) > verb_word_count(longest)))
+            longest = verb;
+    }
+    return longest;
+}
+
+const struct verb *verb_find(const char *const *words, uint32_t count)
+{
+    const struct verb *fits = NULL, *verb;
+
+    for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
+        uint32_t own = verb_word_count(verb);
+        if (matches(verb, words, count) && verb_takes(verb, count - own) &&
+            (fits == NULL || own > verb_word_count(fits)))
+            fits = verb;
+    }
+    return fits != NULL ? fits : verb_named(words, count);
+}
+
+/* What was meant is "'first second'", or "'first'" where `second` is empty. */
+static void say_misspelt(const char *given, struct slice first, struct slice second,
+                         char ret_why[VERB_WHY_BYTES])
+{
+    char shown[NEAREST_SHOWN_BYTES], hint[NEAREST_HINT_BYTES], meant[NEAREST_HINT_BYTES] = "";
+
+    if (first.size > 0)
+        snprintf(meant, sizeof meant, "'%.*s%s%.*s'", (int)first.size, (const char *)first.data,
+                 second.size > 0 ? " " : "", (int)second.size, (const char *)second.data);
+    snprintf(ret_why, VERB_WHY_BYTES, "there is no verb '%s'%s",
+             nearest_show(slice_from_text(given), shown),
+             nearest_hint(slice_from_text(meant), hint));
+}
+
+static bool misspelt_second(const char *const *words, char ret_why[VERB_WHY_BYTES])
+{
+    struct nearest nearest;
+    const struct verb *verb;
+    char given[2 * NEAREST_SHOWN_BYTES];
+
+    nearest_init(&nearest, slice_from_text(words[1]));
+    for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
+        if (verb_begins_with(verb, words[0]) && verb_word_count(verb) == 2)
+            nearest_offer(&nearest, verb_word(verb, 1));
+    }
+    if (nearest.name.size == 0 || slice_equal(nearest.name, slice_from_text(words[1])))
+        return false;
+    snprintf(given, sizeof given, "%.64s %.64s", words[0], words[1]);
+    say_misspelt(given, slice_from_text(words[0]), nearest.name, ret_why);
+    return true;
+}
+
+bool verb_misspelt(const char *const *words, uint32_t count, char ret_why[VERB_WHY_BYTES])
+{
+    const struct verb *found = verb_find(words, count), *verb;
+    struct nearest nearest;
+
+    CHECK(count > 0);
+    if (found != NULL && verb_takes(found, count - verb_word_count(found)))
+        return false;
+    if (verb_family_exists(words[0]))
+        return count > 1 && misspelt_second(words, ret_why);
+    nearest_init(&nearest, slice_from_text(words[0]));
+    for (size_t i = 0; (verb = verb_at(i)) != NULL; i++)
+        nearest_offer(&nearest, verb_word(verb, 0));
+    say_misspelt(words[0], nearest.name, (struct slice){ 0 }, ret_why);
+    return true;
+}
+
+bool verb_has_option(const struct verb *verb, const char *flag)
+{
+    for (size_t i = 0; verb->options[i] != NULL; i++) {
+        if (strcmp(verb->options[i]->flag, flag) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_among(const struct command_option *const *options, size_t count, const char *flag)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(options[i]->flag, flag) == 0)
+            return true;
+    }
+    return false;
+}
+
+size_t options_gather(const struct command_option *ret_options[OPTIONS_MAX])
+{
+    const struct verb *verb;
+    size_t count = 0;
+
+    for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
+        for (size_t k = 0; verb->options[k] != NULL; k++) {
+            if (is_among(ret_options, count, verb->options[k]->flag))
+                continue;
+            CHECK(count < OPTIONS_MAX);
+            ret_options[count++] = verb->options[k];
+        }
+    }
+    return count;
+}
+
+const struct command_option *option_find(struct slice flag)
+{
+    const struct verb *verb;
+
+    for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
+        for (size_t k = 0; verb->options[k] != NULL; k++) {
+            if (slice_equal(slice_from_text(verb->options[k]->flag), flag))
+                return verb->options[k];
+        }
+    }
+    return NULL;
 }

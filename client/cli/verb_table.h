@@ -1,32 +1,44 @@
-/*
- * verb_table: every verb of `holdfast`, once: what main() runs, what --help prints, what shells
- * complete, and what docs/holdfast.1 must tell of.
- */
+/* verb_table: all verbs, and all options that any of them has. Looks up; prints nothing. Verbs that
+ * look into it (help, completion) are among its rows, so the program hands the rows in. */
 #ifndef CLIENT_CLI_VERB_TABLE_H
 #define CLIENT_CLI_VERB_TABLE_H
 
-#include <stddef.h>
+#include "client/cli/verb.h"
+#include "runtime/base/buf.h"
 
-#include "client/cli/arguments.h"
+/* First of all: verb_rows.h. Borrowed. */
+void verb_table_set(const struct verb *const *rows);
 
-/* One row a usage: several may have the same first word, and then the same `run`. */
-struct verb {
-    const char *words;     /* "player show"; alternatives: "node drain|undrain|remove". */
-    const char *arguments; /* What follows: "PLAYER"; may be empty. */
-    const char *meaning;
-    int (*run)(const struct arguments *arguments);
-};
+/* One after the other, verbs that begin with the same word side by side; NULL behind the last. */
+const struct verb *verb_at(size_t place);
+/* Which of its own words stands at `place`, 0 the first. Empty: there is none. */
+struct slice verb_word(const struct verb *verb, uint32_t place);
+uint32_t verb_word_count(const struct verb *verb);
+/* Whether its first word is this. */
+bool verb_begins_with(const struct verb *verb, const char *word);
+/* Whether any does. */
+bool verb_family_exists(const char *word);
+/* Whether so many arguments are neither too few nor too many. */
+bool verb_takes(const struct verb *verb, uint32_t count);
+/* The verb that the words begin with, of several ("backup", "backup list") the longest, whatever
+ * follows. NULL: there is none. */
+const struct verb *verb_named(const char *const *words, uint32_t count);
+/* The verb that runs: the longest that takes what follows, else the longest. NULL: there is none.
+ */
+const struct verb *verb_find(const char *const *words, uint32_t count);
 
-/* All of them, as --help lists them; *ret_count of them. */
-const struct verb *verb_all(size_t *ret_count);
-/* A row whose first word is `word`; NULL: there is none. */
-const struct verb *verb_find(const char *word);
-/* Says which verb was probably meant where the words begin with none: "there is no verb 'lits'; did
- * you mean 'list'?" Not of a verb's second word unless one is near: the verb itself knows how it is
- * used. False: nothing is said, they begin with a verb. */
-#define VERB_WHY_BYTES 256u
-bool verb_misspelt(const struct arguments *arguments, char ret_why[VERB_WHY_BYTES]);
-/* Verbs, options and exit codes, on standard output. */
-void verb_print_help(void);
+/* Which verb was probably meant by words that begin with none, or with one that cannot take them:
+ * "there is no verb 'stauts'", and the nearest (nearest.h). False: nothing is said, as the first
+ * word is a verb's and no second one is near. */
+#define VERB_WHY_BYTES 320u
+bool verb_misspelt(const char *const *words, uint32_t count, char ret_why[VERB_WHY_BYTES]);
+
+/* The options of all verbs, one for each flag; returns how many. */
+#define OPTIONS_MAX OPTIONS_GIVEN_MAX
+size_t options_gather(const struct command_option *ret_options[OPTIONS_MAX]);
+/* NULL: no verb has it. */
+const struct command_option *option_find(struct slice flag);
+/* Whether this verb has it. */
+bool verb_has_option(const struct verb *verb, const char *flag);
 
 #endif

@@ -1,11 +1,13 @@
 /* holdfast top: what a cluster is doing, drawn again and again. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "client/cli/admin_client.h"
+#include "client/cli/clock.h"
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/terminal.h"
+#include "client/cli/top_alerts.h"
 #include "client/cli/top_page.h"
 #include "client/cli/verb.h"
 #include "runtime/base/check.h"
@@ -13,6 +15,17 @@
 #define INTERVAL_S_MAX  3600u
 #define DEADLINE_MS     "2000" /* Of a look: the keys wait for it. */
 #define EXIT_UNANSWERED 1
+
+static const struct command_option option_interval = {
+    .flag = "interval",
+    .value = "S",
+    .initial = "1",
+    .meaning = "seconds from one page to the next",
+};
+static const struct command_option option_once = {
+    .flag = "once",
+    .meaning = "one page, of what happens within one interval",
+};
 
 struct top {
     const struct arguments *arguments;
@@ -25,14 +38,6 @@ struct top {
     struct top_view view;
     struct buf text;
 };
-
-static uint64_t monotonic_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static bool look(struct top *top)
 {
@@ -64,6 +69,7 @@ static bool show(struct top *top)
     buf_clear(&top->text);
     top->page.why = top->failed ? admin_client_why(top->client) : NULL;
     top_view_make(top->before, top->after, top->page.sort, &top->view);
+    top_alerts_find(&top->view);
     if (wants_json(top->arguments)) {
         json_t *page = top_page_json(&top->view);
         char *text = json_dumps(page, JSON_COMPACT);
@@ -131,7 +137,7 @@ static int run(struct top *top, uint32_t interval_s, int *ret_signal)
             return EXIT_UNANSWERED;
         if (top->looks >= 2 && !show(top))
             return 0;
-        if (top->arguments->once && top->looks >= 2)
+        if (option_is_set(top->arguments, &option_once) && top->looks >= 2)
             return 0;
         due_ms += interval_s * 1000u;
         if (due_ms < monotonic_ms()) /* Late: no hurry to catch up. */
@@ -149,10 +155,11 @@ static int top_start(struct top *top, const struct arguments *arguments, uint32_
     top->before = top_facts_new();
     top->after = top_facts_new();
     top->page.sort = TOP_BY_RATE;
-    bool wants_screen = !arguments->once && !wants_json(arguments);
+    bool wants_screen = !option_is_set(arguments, &option_once) && !wants_json(arguments);
     if (terminal_open(wants_screen, &top->terminal) != ERR_OK)
         fprintf(stderr, "holdfast: the terminal cannot be used\n");
-    else if (admin_client_new(arguments, arguments->endpoint, &top->client) == ERR_OK)
+    else if (admin_client_new(arguments, option_text(arguments, &option_endpoint), &top->client) ==
+             ERR_OK)
         code = run(top, interval_s, &ended_by);
     terminal_close(top->terminal);
     if (code == EXIT_UNANSWERED && top->client != NULL)
@@ -165,22 +172,32 @@ static int top_start(struct top *top, const struct arguments *arguments, uint32_
     return ended_by != 0 ? 128 + ended_by : code;
 }
 
-int verb_top(const struct arguments *arguments)
+static int watch_top(const struct arguments *arguments)
 {
     struct arguments own = *arguments;
     uint32_t interval_s;
 
-    if (arguments->word_count != 1) {
-        fprintf(stderr, "usage: holdfast top [--interval S] [--once] [-o json]\n");
+    if (option_number(arguments, &option_interval, 1, INTERVAL_S_MAX, &interval_s) != ERR_OK)
         return 2;
-    }
-    if (argument_number("interval", arguments->interval, 1, INTERVAL_S_MAX, &interval_s) != ERR_OK)
-        return 2;
-    if (!arguments->once)
-        own.deadline_ms = DEADLINE_MS;
+    if (!option_is_set(arguments, &option_once))
+        CHECK(arguments_give(&own, option_deadline_ms.flag, DEADLINE_MS) == ERR_OK);
     struct top *top = mem_zalloc(sizeof *top);
     top->arguments = arguments;
     int code = top_start(top, &own, interval_s);
     free(top);
     return code;
 }
+
+const struct verb verb_top[] = {
+    {
+        .words = "top",
+        .topic = VERB_TOPIC_LOOK,
+        .arguments = "[--interval S] [--once]",
+        .summary = "what nodes, methods and shards do, again and again",
+        .details = "Keys: q quits, s sorts, h explains.",
+        .options =
+            VERB_OPTIONS(&option_interval, &option_once, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = watch_top,
+    },
+    { .words = NULL },
+};

@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/shards.h"
 #include "client/cli/verb.h"
@@ -29,14 +30,9 @@ static json_t *of_interest(const json_t *shards)
     return chosen;
 }
 
-int verb_transfers(const struct arguments *arguments)
+static int transfers(const struct arguments *arguments)
 {
     int code = 0;
-
-    if (arguments->word_count != 1) {
-        fprintf(stderr, "usage: holdfast transfers\n");
-        return 2;
-    }
     json_t *shards = shards_read(arguments, &code);
     json_t *chosen = of_interest(shards);
     if (code == 0 && wants_json(arguments))
@@ -49,3 +45,15 @@ int verb_transfers(const struct arguments *arguments)
     json_decref(shards);
     return code;
 }
+
+const struct verb verb_transfers[] = {
+    {
+        .words = "transfers",
+        .topic = VERB_TOPIC_LOOK,
+        .arguments = "",
+        .summary = "what is on its way between shards",
+        .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = transfers,
+    },
+    { .words = NULL },
+};

@@ -1,4 +1,4 @@
-#include "client/sdk/client_private.h"
+#include "client/sdk/client.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "client/sdk/client_private.h"
 #include "runtime/base/check.h"
 #include "runtime/base/id.h"
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/sdk/client_result.h"
 #include "runtime/base/buf.h"
 
 #define CLIENT_ANSWER_BYTES_MAX (16u * 1024u * 1024u)
@@ -21,16 +22,6 @@ struct client_options {
     const char *api_key;  /* Sent as a bearer token; NULL: none. */
     const char *ca_file;  /* For https; NULL: the system's. */
     uint32_t deadline_ms; /* Of a whole call, retries included; 0: 10000. */
-};
-
-/* docs/operations.md, "The rule for every caller", as code. */
-enum client_result {
-    CLIENT_OK,         /* `body` is the response.                                                 */
-    CLIENT_REFUSED,    /* `body` is Connect's error JSON: code, message, details.                 */
-    CLIENT_LATER,      /* Nothing was done, and the deadline is over: `body` as above; the same
-                        * call may succeed after its retryAfterMs. */
-    CLIENT_UNKNOWN,    /* The outcome is unknown: repeat the same call, or ResolveOperation.      */
-    CLIENT_UNREACHABLE /* Nothing was sent; `body` is a sentence that says why.                */
 };
 
 /* ERR_INVALID: no endpoint. Call once per thread. */

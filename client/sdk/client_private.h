@@ -4,7 +4,8 @@
 
 #include <curl/curl.h>
 
-#include "client/sdk/client.h"
+#include "client/sdk/client_result.h"
+#include "runtime/base/buf.h"
 
 struct client {
     CURL *curl;

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "client/sdk/client.h"
 #include "client/sdk/client_private.h"
 #include "runtime/base/check.h"
 

@@ -3,14 +3,17 @@
  * section 7, docs/containment.md.
  *
  * Each round asks all shards to take the next cut; they answer with what they held at the two cuts
- * before, less what was made (node/core/audit.h). A shard's part of a cut counts once nothing that
- * was open then is open any more. All parts together come to zero, or something was doubled or
+ * before, less what was made (node/core/goods/audit.h). A shard's part of a cut counts once nothing
+ * that was open then is open any more. All parts together come to zero, or something was doubled or
  * lost. A cut that is not complete two rounds later says nothing, and the next ones will.
  */
+#include "coordinator/core/audit.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/audit_search.h"
+#include "coordinator/core/delivery.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
@@ -27,7 +30,7 @@ void audit_free(struct coord *coord)
     search_free(coord);
 }
 
-/* Sums that another coordinator may go on with are made anew: parts are asked for again. */
+/* Another coordinator may go on with these sums; this one asks for all parts again. */
 void audit_drop(struct coord *coord)
 {
     struct audit *audit = &coord->audit;

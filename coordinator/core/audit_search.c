@@ -6,13 +6,15 @@
  * wallets that are not what their ledgers say. Pages of several shards are not of one moment: an
  * item that moves meanwhile can be seen twice, or not at all. So holders of an item are believed to
  * hold it twice only if that accounts for the bucket's sums to the last bit; otherwise the search
- * is made anew. Wallets are compared within one state of one shard and are never wrong.
+ * begins again. Wallets are compared within one state of one shard and are never wrong.
  */
+#include "coordinator/core/audit_search.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/delivery.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
@@ -45,7 +47,7 @@ void search_drop(struct coord *coord)
 
 void search_balanced(struct coord *coord)
 {
-    /* What is being contained goes on: it was seen, whoever has put it right. */
+    /* A containment goes on: the damage was seen, even if it has been put right since. */
     if (coord->audit.search.state != SEARCH_CONTAIN)
         search_drop(coord);
 }

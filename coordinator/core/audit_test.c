@@ -66,7 +66,7 @@ static void who_holds_an_item_twice_is_contained_once(void **state)
     assert_string_equal(world->reason, "audit: item 30313233343536373839616263646566 held 2 times");
     assert_int_equal(world_stats(world).audit_contained, 2);
     assert_int_equal(world_stats(world).audit_imbalance, 1);
-    world_run(world, 10000); /* It is known: nobody searches again. */
+    world_run(world, 10000); /* It is known: no second search begins. */
     assert_int_equal(world_stats(world).audit_searches, 1);
     assert_int_equal(world->containments, 2);
     world->items = 0; /* An operator says that it is made. */

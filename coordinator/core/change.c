@@ -7,34 +7,20 @@
  *                                  -> begin: LEARNING (or JOINT when only one goes)
  *   the owner of this epoch says that the learner is near -> join
  *   the owner of this epoch says that its START is committed -> leave
- *   whoever comes is gone for too long, or is itself to be removed -> abort
+ *   the newcomer is gone for too long, or is itself to be removed -> abort
  */
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/change.h"
+
+#include "coordinator/core/delivery.h"
+#include "coordinator/core/flight.h"
+#include "coordinator/core/load.h"
+#include "coordinator/core/ownership.h"
+#include "coordinator/core/records.h"
+#include "coordinator/core/repair.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 #include "runtime/cluster/shard_change.h"
-
-static const struct wanted_node *wanted_find(const struct coord *coord, uint64_t replica_id)
-{
-    for (uint32_t i = 0; i < coord->wanted_count; i++) {
-        if (coord->wanted[i].replica_id == replica_id)
-            return &coord->wanted[i];
-    }
-    return NULL;
-}
-
-bool node_is_leaving(const struct coord *coord, uint64_t replica_id)
-{
-    return wanted_find(coord, replica_id) != NULL;
-}
-
-bool node_is_removed(const struct coord *coord, uint64_t replica_id)
-{
-    const struct wanted_node *wanted = wanted_find(coord, replica_id);
-
-    return wanted != NULL && wanted->wish.kind == NODE_REMOVE;
-}
 
 /* ---- what is wanted ---- */
 
@@ -149,7 +135,7 @@ static bool change_can_start(struct coord *coord, uint32_t number, const struct 
 }
 
 /* The live one that owns least; those on their way out, and then those that are damaged, only if
- * there is nobody else. 0: nobody lives. */
+ * there is no other. 0: none lives. */
 static uint64_t heir_among(struct coord *coord, uint32_t number, const uint64_t *ids,
                            uint32_t count)
 {
@@ -208,7 +194,7 @@ static bool begin(struct coord *coord, uint32_t number, const struct change *cha
     return true;
 }
 
-/* Who comes with the change that is open; 0: nobody. */
+/* The node that joins by the open change; 0: none. */
 static uint64_t who_comes(const struct shard_record *record)
 {
     if (record->learner != 0)
@@ -247,32 +233,6 @@ static void abort_change(struct coord *coord, uint32_t number)
     if (shard_change_abort(now, heir, &next, NULL) == ERR_OK &&
         write_step(coord, number, &next, "abort"))
         coord->stats.changes_aborted++;
-}
-
-void change_ask(struct coord *coord, uint32_t number, struct coord_out *out)
-{
-    Holdfast__Internal__V1__MemberStateRequest request =
-        HOLDFAST__INTERNAL__V1__MEMBER_STATE_REQUEST__INIT;
-    struct shard *shard = &coord->shards[number];
-    struct open_call *open = NULL;
-
-    if (shard->state_calls > 0 || coord->now_ms < shard->state_next_ms ||
-        !shard_takes_calls(coord, shard))
-        return;
-    struct coord_call *call = delivery_call(coord, number, out, &open);
-
-    if (call == NULL)
-        return;
-    request.shard = number;
-    size_t size = holdfast__internal__v1__member_state_request__get_packed_size(&request);
-    uint8_t *data = arena_alloc(&out->arena, size + 1);
-
-    holdfast__internal__v1__member_state_request__pack(&request, data);
-    call->method = METHOD_MEMBER_STATE;
-    call->body = (struct slice){ data, size };
-    open->method = call->method;
-    shard->state_calls++;
-    shard->state_next_ms = coord->now_ms + coord->limits.change_ask_ms;
 }
 
 void change_told(struct coord *coord, const struct open_call *call, const struct coord_event *event)
@@ -325,14 +285,14 @@ static void go_on(struct coord *coord, uint32_t number, struct coord_out *out)
         return;
     }
     if (!started || (now->learner != 0 && !learner_is_near(coord, shard))) {
-        change_ask(coord, number, out);
+        delivery_ask_state(coord, number, out);
         return;
     }
     if (now->learner != 0) {
         CHECK(shard_change_join(now, &next, NULL) == ERR_OK);
         if (joint_can_start(coord, number, &next))
             (void)write_step(coord, number, &next, "join");
-        shard->state.epoch = 0; /* Should the write be lost: of this record it is asked anew. */
+        shard->state.epoch = 0; /* If the write is lost, ask again under this record. */
         return;
     }
     uint64_t heir = heir_among(coord, number, now->new_members, now->new_member_count);

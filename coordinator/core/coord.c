@@ -4,23 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/audit.h"
+#include "coordinator/core/audit_search.h"
+#include "coordinator/core/change.h"
+#include "coordinator/core/delivery.h"
+#include "coordinator/core/expiry.h"
+#include "coordinator/core/flight.h"
+#include "coordinator/core/ownership.h"
+#include "coordinator/core/records.h"
+#include "coordinator/core/repair.h"
+#include "coordinator/core/spread.h"
+#include "coordinator/core/term.h"
+#include "coordinator/core/word.h"
+#include "idl/method.h"
 #include "runtime/base/check.h"
-
-struct coord_limits coord_limits_default(void)
-{
-#define COORD_FIELD(name, def, min, max, doc) .name = (def),
-    return (struct coord_limits){ COORD_LIMITS(COORD_FIELD) };
-#undef COORD_FIELD
-}
-
-static void limits_check(const struct coord_limits *limits)
-{
-#define COORD_FIELD(name, def, min, max, doc)                                                      \
-    CHECK((int64_t)limits->name >= (min) && (int64_t)limits->name <= (max));
-    COORD_LIMITS(COORD_FIELD)
-#undef COORD_FIELD
-}
 
 struct coord *coord_new(const struct coord_options *options)
 {
@@ -29,7 +26,7 @@ struct coord *coord_new(const struct coord_options *options)
     CHECK(cluster_name_valid(options->cluster));
     CHECK(cluster_record_validate(options->initial, NULL) == ERR_OK);
     coord->limits = options->limits != NULL ? *options->limits : coord_limits_default();
-    limits_check(&coord->limits);
+    coord_limits_check(&coord->limits);
     snprintf(coord->cluster_name, sizeof coord->cluster_name, "%s", options->cluster);
     coord->initial = *options->initial;
     buf_append(&coord->initial_policy, options->initial_policy.data, options->initial_policy.size);
@@ -93,8 +90,8 @@ static void on_halt(struct coord *coord)
                               "holdfast admin accept-etcd-restore"));
 }
 
-/* Records come anew, under revisions that begin anew. Whoever leads is still to be heard from the
- * election, which knows by itself. */
+/* Records come again, under revisions that begin again. The election still says who leads; it
+ * finds out by itself. */
 static void on_reset(struct coord *coord)
 {
     term_drop(coord);
@@ -117,7 +114,7 @@ static void on_reset(struct coord *coord)
               LOG_N("election_revision", coord->election_revision));
 }
 
-/* Whoever knows a newer etcd says so in its own record. */
+/* A node that knows a newer etcd says so in its own record. */
 static bool is_held_back(struct coord *coord)
 {
     uint32_t nodes = word_doubting_nodes(coord);
@@ -158,13 +155,50 @@ static void reconcile(struct coord *coord, struct coord_out *out)
     flights_send(coord, out);
 }
 
+static void on_put(struct coord *coord, const struct coord_event *event)
+{
+    uint64_t newborn = records_put(coord, event);
+
+    if (newborn != 0)
+        ownership_new_life(coord, newborn);
+}
+
+/* The unit that made the call takes the answer. */
+static void on_call_done(struct coord *coord, const struct coord_event *event)
+{
+    struct open_call call;
+
+    if (!delivery_take(coord, event, &call))
+        return; /* Of an earlier term. */
+    switch (call.method) {
+    case METHOD_GET_NODE_STATUS:
+        word_told(coord, &call, event);
+        break;
+    case METHOD_TAKE_CUT:
+        audit_done(coord, &call, event);
+        break;
+    case METHOD_AUDIT_SEARCH:
+        search_page_done(coord, &call, event);
+        break;
+    case METHOD_CONTAIN_PLAYER:
+        search_contained(coord, &call, event);
+        break;
+    case METHOD_MEMBER_STATE:
+        change_told(coord, &call, event);
+        break;
+    default:
+        delivery_done(coord, &call, event->status == WIRE_OK);
+        break;
+    }
+}
+
 void coord_step(struct coord *coord, const struct coord_event *event, struct coord_out *out)
 {
     CHECK(event->now_ms >= coord->now_ms);
     coord->now_ms = event->now_ms;
     switch (event->type) {
     case COORD_PUT:
-        records_put(coord, event);
+        on_put(coord, event);
         return; /* Bursts come one by one: the next tick looks at them all. */
     case COORD_DELETED:
         if (!records_deleted(coord, event))
@@ -190,7 +224,7 @@ void coord_step(struct coord *coord, const struct coord_event *event, struct coo
             stop_acting(coord, "coordinator.write_refused");
         break;
     case COORD_CALL_DONE:
-        delivery_done(coord, event);
+        on_call_done(coord, event);
         return; /* Up to calls_max of them at once: the next tick starts the next ones. */
     case COORD_REPORT:
         ownership_report(coord, event->report);
@@ -199,21 +233,6 @@ void coord_step(struct coord *coord, const struct coord_event *event, struct coo
         break;
     }
     reconcile(coord, out);
-}
-
-void coord_out_clear(struct coord_out *out)
-{
-    out->txn_count = 0;
-    out->call_count = 0;
-    arena_reset(&out->arena);
-}
-
-void coord_out_deinit(struct coord_out *out)
-{
-    free(out->txns);
-    free(out->calls);
-    arena_deinit(&out->arena);
-    *out = (struct coord_out){ 0 };
 }
 
 bool coord_is_active(const struct coord *coord)
@@ -225,6 +244,11 @@ bool coord_is_active(const struct coord *coord)
 bool coord_is_halted(const struct coord *coord)
 {
     return coord->halted || coord->held_back;
+}
+
+const char *coord_work_left(const struct coord *coord)
+{
+    return term_work_left(coord);
 }
 
 const struct cluster_record *coord_cluster(const struct coord *coord)

@@ -1,11 +1,14 @@
 /*
  * delivery: calls that every shard's owner must carry out: ExpireServer for each game server that
  * is EXPIRING, ApplyPolicy until each shard confirmed the policy in etcd. Both are idempotent in
- * the shard, so whatever is not answered well is called again, a new coordinator included.
+ * the shard, so whatever is not answered well is called again, a new coordinator included. What
+ * came of the calls that other units make, coord.c tells them.
  */
+#include "coordinator/core/delivery.h"
+
 #include <string.h>
 
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/records.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
 
@@ -110,6 +113,32 @@ struct coord_call *delivery_call(struct coord *coord, uint32_t shard, struct coo
     return call;
 }
 
+void delivery_ask_state(struct coord *coord, uint32_t number, struct coord_out *out)
+{
+    Holdfast__Internal__V1__MemberStateRequest request =
+        HOLDFAST__INTERNAL__V1__MEMBER_STATE_REQUEST__INIT;
+    struct shard *shard = &coord->shards[number];
+    struct open_call *open = NULL;
+
+    if (shard->state_calls > 0 || coord->now_ms < shard->state_next_ms ||
+        !shard_takes_calls(coord, shard))
+        return;
+    struct coord_call *call = delivery_call(coord, number, out, &open);
+
+    if (call == NULL)
+        return;
+    request.shard = number;
+    size_t size = holdfast__internal__v1__member_state_request__get_packed_size(&request);
+    uint8_t *data = arena_alloc(&out->arena, size + 1);
+
+    holdfast__internal__v1__member_state_request__pack(&request, data);
+    call->method = METHOD_MEMBER_STATE;
+    call->body = (struct slice){ data, size };
+    open->method = call->method;
+    shard->state_calls++;
+    shard->state_next_ms = coord->now_ms + coord->limits.change_ask_ms;
+}
+
 /* False: calls_max are open. */
 static bool deliver_expiry(struct coord *coord, struct server *server, struct coord_out *out)
 {
@@ -185,44 +214,37 @@ static void shard_called(struct coord *coord, struct shard *shard, const struct 
                   LOG_S("method", method_find(call->method)->name));
 }
 
-void delivery_done(struct coord *coord, const struct coord_event *event)
+bool delivery_take(struct coord *coord, const struct coord_event *event, struct open_call *ret_call)
 {
     struct open_call *open = &coord->calls[event->call % coord->limits.calls_max];
 
     if (event->call == 0 || open->call != event->call)
-        return; /* Of an earlier term. */
-    if (open->method == METHOD_GET_NODE_STATUS) {
-        word_told(coord, open, event);
-        *open = (struct open_call){ 0 };
-        coord->call_count--;
-        return;
-    }
-    struct shard *shard = &coord->shards[open->shard];
-    bool ok = event->status == WIRE_OK;
-
-    shard_called(coord, shard, open, event->status);
-    if (open->method == METHOD_TAKE_CUT) {
-        audit_done(coord, open, event);
-    } else if (open->method == METHOD_AUDIT_SEARCH) {
-        search_page_done(coord, open, event);
-    } else if (open->method == METHOD_CONTAIN_PLAYER) {
-        search_contained(coord, open, event);
-    } else if (open->method == METHOD_MEMBER_STATE) {
-        change_told(coord, open, event);
-    } else if (open->policy_revision > 0) {
-        shard->policy_calls--;
-        if (ok && open->policy_revision > shard->policy_revision)
-            shard->policy_revision = open->policy_revision;
-    } else {
-        struct server *server = server_find(coord, open->incarnation);
-
-        if (server != NULL && server->acks != NULL) {
-            server->acks[open->shard] = ok ? ACK_DONE : ACK_WANTED;
-            server->acks_left -= ok;
-        }
-    }
+        return false;
+    CHECK(coord->call_count > 0);
+    *ret_call = *open;
     *open = (struct open_call){ 0 };
     coord->call_count--;
+    if (ret_call->method != METHOD_GET_NODE_STATUS)
+        shard_called(coord, &coord->shards[ret_call->shard], ret_call, event->status);
+    return true;
+}
+
+void delivery_done(struct coord *coord, const struct open_call *call, bool ok)
+{
+    struct shard *shard = &coord->shards[call->shard];
+
+    if (call->policy_revision > 0) {
+        shard->policy_calls--;
+        if (ok && call->policy_revision > shard->policy_revision)
+            shard->policy_revision = call->policy_revision;
+        return;
+    }
+    struct server *server = server_find(coord, call->incarnation);
+
+    if (server != NULL && server->acks != NULL) {
+        server->acks[call->shard] = ok ? ACK_DONE : ACK_WANTED;
+        server->acks_left -= ok;
+    }
 }
 
 /* Answers still to come are not known any more; what they were about is called again. */

@@ -17,9 +17,11 @@
  * only becomes shorter by it; one that looks long past still waits for server_wait_ms of the
  * coordinator that took over.
  */
+#include "coordinator/core/expiry.h"
+
 #include <stdlib.h>
 
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/flight.h"
 #include "runtime/base/check.h"
 
 #define CLOCK_SLACK_MS 1000u /* So far ahead is no other coordinator's clock that is wrong. */

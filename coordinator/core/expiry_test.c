@@ -223,7 +223,7 @@ static uint32_t known(struct world *world, uint64_t first, uint64_t count)
     return there;
 }
 
-/* A hold, and the TTL for which each new coordinator expires nobody. */
+/* A hold, and the TTL for which each new coordinator expires no server. */
 static void a_coordinator_killed_each_minute_does_not_stall_a_hold(void **state)
 {
     (void)state;

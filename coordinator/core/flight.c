@@ -4,7 +4,9 @@
  * attempt comes first is the only one. A write whose compare failed is never judged from the
  * answer: the record in etcd, once it has come, says what is so, be it our own earlier attempt's.
  */
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/flight.h"
+
+#include "coordinator/core/records.h"
 #include "runtime/base/check.h"
 
 static struct slice keep(struct flight *flight, struct cluster_key key)
@@ -47,8 +49,8 @@ static struct coord_write *add(struct flight *flight, const struct target *targe
     return &flight->writes[place];
 }
 
-/* The policy comes first and also wants the cluster's record absent, so that it is written by
- * whoever creates the cluster and by nobody else. */
+/* The policy comes first and also wants the cluster's record absent, so that only
+ * the coordinator that creates the cluster writes it. */
 bool flight_put_cluster(struct coord *coord)
 {
     struct flight *flight = open_flight(coord, 2);
@@ -73,13 +75,6 @@ bool flight_put_cluster(struct coord *coord)
     write->value = arena_copy(&flight->arena, buf_slice(&value));
     buf_deinit(&value);
     return true;
-}
-
-uint64_t epoch_after(const struct coord *coord, const struct shard *shard)
-{
-    uint64_t epoch = shard->mod_revision > 0 ? shard->record.epoch : 0;
-
-    return (epoch > coord->cluster.epoch_floor ? epoch : coord->cluster.epoch_floor) + 1;
 }
 
 bool flight_put_shard(struct coord *coord, uint32_t number, const struct shard_record *record)
@@ -202,7 +197,7 @@ bool flight_put_shard_wish(struct coord *coord, uint32_t number, const struct sh
     return true;
 }
 
-/* Left in_txn until etcd's change comes, unless somebody wished anew. */
+/* Left in_txn until etcd's change comes, unless an operator wished again. */
 static void wish_done(struct coord *coord, const struct target *target, bool written)
 {
     if (written)

@@ -6,7 +6,11 @@
  * a rate. An exchange takes a shard from the node that has most to do, and gives it another one for
  * it, or none if it owns one more. So the number stays even, and no exchange is undone by it.
  */
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/load.h"
+
+#include "coordinator/core/delivery.h"
+#include "coordinator/core/ownership.h"
+#include "coordinator/core/records.h"
 #include "runtime/cluster/shard_change.h"
 
 #define RATE_WEIGHT 4u /* One in so many of the average is the newest rate. */
@@ -23,11 +27,11 @@ void load_ask(struct coord *coord, struct coord_out *out)
         struct shard_load *load = &coord->shards[i].load;
 
         if (coord->call_count >= calls_max)
-            return; /* Whoever is not asked now is the first to be asked later. */
+            return; /* An owner that is not asked now is the first one later. */
         if (coord->now_ms < load->ask_at_ms || coord->shards[i].mod_revision == 0)
             continue;
         load->ask_at_ms = coord->now_ms + coord->limits.load_ask_ms;
-        change_ask(coord, i, out);
+        delivery_ask_state(coord, i, out);
     }
 }
 

@@ -54,7 +54,7 @@ static void busy_shards_are_exchanged_for_idle_ones_until_owners_have_as_much_to
 
     (void)state;
     world_run(world, 6000);
-    assert_int_equal(world_stats(world).exchanges, 0); /* Nobody is hasty. */
+    assert_int_equal(world_stats(world).exchanges, 0); /* No coordinator is hasty. */
     world_run(world, 60000);
     assert_in_range(world_stats(world).exchanges, 1, 3);
     assert_in_range(most(world), 10000, before / 2 + 200);

@@ -1,8 +1,11 @@
 /* ownership: places shards and names owners. DESIGN section 4; the rules stand in coord.h. */
+#include "coordinator/core/ownership.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/flight.h"
+#include "coordinator/core/records.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 #include "runtime/cluster/shard_change.h"
@@ -258,7 +261,7 @@ struct rank {
     uint64_t writable;    /* 1: its disk has room. */
     uint64_t dot_epoch;   /* 0: it did not report. Promotion adopts the greatest log anyway, this */
     uint64_t dot_counter; /* saves fetching it. */
-    uint64_t trusted;     /* 1: nobody claimed against it lately. */
+    uint64_t trusted;     /* 1: no node claimed against it lately. */
     uint64_t room;        /* The fewer shards it owns, the greater. */
 };
 

@@ -230,7 +230,7 @@ static void early_claim_needs_a_majority_without_the_owner(void **state)
     world_free(world);
 }
 
-/* etcd went back, unnoticed, and the next epoch was given anew: to whoever had it before. */
+/* etcd went back, unnoticed, and gave the next epoch again, to the node that had it before. */
 static void an_owner_that_declines_its_epoch_is_named_under_the_next(void **state)
 {
     struct world *world = world_new();
@@ -559,7 +559,7 @@ static void no_shard_is_placed_that_somebody_holds(void **state)
     world_free(world);
 }
 
-/* Replicas fence an owner whom a later record does not name, so nobody has to be asked. */
+/* Replicas fence an owner whom a later record does not name, so the coordinator need ask no one. */
 static void a_failover_waits_for_nobodys_word(void **state)
 {
     struct world *world = world_new();

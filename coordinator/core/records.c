@@ -1,8 +1,9 @@
 /* records: the core's copy of what etcd holds. Never older than what this process wrote itself. */
+#include "coordinator/core/records.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/core/coord_private.h"
 #include "runtime/base/check.h"
 
 static void malformed(struct coord *coord, struct slice key, const char *why)
@@ -105,37 +106,37 @@ static struct node *node_add(struct coord *coord, uint64_t replica_id)
 
 /* A node writes its record once in a life. Should it write it again unchanged but for its address
  * or the like, that is the same life; a coordinator that did not see the earlier one takes it for
- * a new life, at the price of one epoch. */
-static void put_node(struct coord *coord, const struct coord_event *event)
+ * a new life, at the price of one epoch. Returns the node if its life is new, or else 0. */
+static uint64_t put_node(struct coord *coord, const struct coord_event *event)
 {
     struct node_record record;
     struct record_error why;
 
     if (node_record_decode(event->value, &record, &why) != ERR_OK) {
         malformed(coord, event->key, why.text);
-        return;
+        return 0;
     }
     struct node *node = node_find(coord, record.replica_id);
     bool same_life = node != NULL && node->record.started_at_ms == record.started_at_ms &&
                      event->create_revision <= node->life_revision;
 
     if (node != NULL && event->mod_revision <= node->mod_revision)
-        return;
+        return 0;
     if (node == NULL)
         node = node_add(coord, record.replica_id);
     if (node == NULL) {
         malformed(coord, event->key, "more nodes than a cluster may have");
-        return;
+        return 0;
     }
     node->record = record;
     node->mod_revision = event->mod_revision;
     if (same_life)
-        return;
+        return 0;
     node->life_revision = event->mod_revision;
     node->since_ms = coord->now_ms;
-    ownership_new_life(coord, record.replica_id);
     log_event(coord->log, LOG_INFO, "coordinator.node_up", LOG_N("node", record.replica_id),
               LOG_S("name", record.name), LOG_S("address", record.address));
+    return record.replica_id;
 }
 
 static bool delete_node(struct coord *coord, uint64_t replica_id)
@@ -168,6 +169,13 @@ void shard_adopt(struct coord *coord, uint32_t number, const struct shard_record
         shard->changed_ms = coord->now_ms;
 }
 
+uint64_t epoch_after(const struct coord *coord, const struct shard *shard)
+{
+    uint64_t epoch = shard->mod_revision > 0 ? shard->record.epoch : 0;
+
+    return (epoch > coord->cluster.epoch_floor ? epoch : coord->cluster.epoch_floor) + 1;
+}
+
 static void put_shard(struct coord *coord, const struct coord_event *event, uint32_t number)
 {
     struct shard_record record;
@@ -181,13 +189,13 @@ static void put_shard(struct coord *coord, const struct coord_event *event, uint
         shard_adopt(coord, number, &record, event->mod_revision);
 }
 
-/* Nobody may do this. A new record would begin at epoch 1 again, below what replicas promised. */
+/* Must never happen: a new record would begin at epoch 1, below what replicas promised. */
 static void delete_shard(struct coord *coord, const struct coord_event *event, uint32_t number)
 {
     if (number >= coord->shard_count || coord->shards[number].mod_revision == 0)
         return;
     coord->shards[number].mod_revision = 0;
-    malformed(coord, event->key, "the ownership record was deleted; it is not made anew");
+    malformed(coord, event->key, "the ownership record was deleted; it is not made again");
 }
 
 /* ---- wishes ---- */
@@ -201,6 +209,27 @@ static struct wanted_node *wanted_get(struct coord *coord, uint64_t replica_id)
         return NULL;
     coord->wanted[coord->wanted_count] = (struct wanted_node){ .replica_id = replica_id };
     return &coord->wanted[coord->wanted_count++];
+}
+
+static const struct wanted_node *wanted_find(const struct coord *coord, uint64_t replica_id)
+{
+    for (uint32_t i = 0; i < coord->wanted_count; i++) {
+        if (coord->wanted[i].replica_id == replica_id)
+            return &coord->wanted[i];
+    }
+    return NULL;
+}
+
+bool node_is_leaving(const struct coord *coord, uint64_t replica_id)
+{
+    return wanted_find(coord, replica_id) != NULL;
+}
+
+bool node_is_removed(const struct coord *coord, uint64_t replica_id)
+{
+    const struct wanted_node *wanted = wanted_find(coord, replica_id);
+
+    return wanted != NULL && wanted->wish.kind == NODE_REMOVE;
 }
 
 static void put_node_wish(struct coord *coord, const struct coord_event *event, uint64_t replica_id)
@@ -362,7 +391,7 @@ static void delete_server(struct coord *coord, const struct cluster_key_parts *p
 }
 
 /* ---- all ---- */
-void records_put(struct coord *coord, const struct coord_event *event)
+uint64_t records_put(struct coord *coord, const struct coord_event *event)
 {
     struct cluster_key_parts parts = cluster_key_parse(coord->cluster_name, event->key);
 
@@ -374,8 +403,7 @@ void records_put(struct coord *coord, const struct coord_event *event)
         put_policy(coord, event);
         break;
     case CLUSTER_KEY_NODE:
-        put_node(coord, event);
-        break;
+        return put_node(coord, event);
     case CLUSTER_KEY_SHARD:
         put_shard(coord, event, parts.shard);
         break;
@@ -394,6 +422,7 @@ void records_put(struct coord *coord, const struct coord_event *event)
     case CLUSTER_KEY_UNKNOWN:
         break;
     }
+    return 0;
 }
 
 bool records_deleted(struct coord *coord, const struct coord_event *event)

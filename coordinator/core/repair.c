@@ -8,12 +8,17 @@
  * A replica leaves only while all others are there, whole and near: three with one damaged need
  * both others already, so for the time being nothing is lost. Two damaged ones are left alone.
  */
+#include "coordinator/core/repair.h"
+
 #include <string.h>
 
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/delivery.h"
+#include "coordinator/core/flight.h"
+#include "coordinator/core/ownership.h"
+#include "coordinator/core/records.h"
 
 #define MEMBERS_MIN 3u  /* Of two, the one that is left is no majority. */
-#define ASK_FACTOR  10u /* Nobody waits: owners are asked more rarely than about a learner. */
+#define ASK_FACTOR  10u /* No caller waits: owners are asked more rarely than about a learner. */
 
 bool replica_is_damaged(struct coord *coord, uint32_t number, uint64_t replica_id)
 {
@@ -44,7 +49,7 @@ uint32_t repair_damaged_count(const struct coord *coord, uint32_t number)
 }
 
 /* ---- who ---- */
-/* The one member that is damaged, as long as it is the only one; 0: nobody. */
+/* The one member that is damaged, as long as it is the only one; 0: none. */
 static uint64_t find_damaged(struct coord *coord, uint32_t number)
 {
     const struct shard_record *record = &coord->shards[number].record;
@@ -116,7 +121,7 @@ static bool can_do_without(struct coord *coord, uint32_t number, uint64_t damage
         near = near && is_near(coord, shard, other);
     }
     if (!near && shard->state_calls == 0 && coord->now_ms >= shard->state_next_ms) {
-        change_ask(coord, number, out);
+        delivery_ask_state(coord, number, out);
         shard->state_next_ms = coord->now_ms + ASK_FACTOR * coord->limits.change_ask_ms;
     }
     return near;

@@ -1,8 +1,12 @@
 /* spread: hands shards over, a few at a time, until every node owns as many. DESIGN section 4. */
+#include "coordinator/core/spread.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/load.h"
+#include "coordinator/core/ownership.h"
+#include "coordinator/core/records.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 #include "runtime/cluster/shard_change.h"

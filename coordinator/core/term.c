@@ -4,9 +4,15 @@
  * does this one, should it be elected again. Knowledge that only grows stays: the records, the
  * epochs that replicas told of, who confirmed which policy.
  */
+#include "coordinator/core/term.h"
+
 #include <stdlib.h>
 
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/audit.h"
+#include "coordinator/core/change.h"
+#include "coordinator/core/delivery.h"
+#include "coordinator/core/flight.h"
+#include "coordinator/core/word.h"
 #include "runtime/base/check.h"
 
 /* ---- letting go ---- */
@@ -44,7 +50,7 @@ void term_drop(struct coord *coord)
     servers_drop(coord);
     coord->changes_open = 0;
     coord->policy_left = 0;
-    CHECK(coord_work_left(coord) == NULL);
+    CHECK(term_work_left(coord) == NULL);
 }
 
 /* ---- looking for what is left ---- */
@@ -123,7 +129,7 @@ static const char *audit_left(const struct coord *coord)
     return NULL;
 }
 
-const char *coord_work_left(const struct coord *coord)
+const char *term_work_left(const struct coord *coord)
 {
     const char *(*const looks[])(const struct coord *coord) = { transaction_left, call_left,
                                                                 shard_left, server_left,

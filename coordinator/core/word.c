@@ -1,18 +1,21 @@
 /*
  * word: what replicas know of their shards' records, so that no number of a configuration is given
  * twice by an etcd that was restored from a backup (docs/etcd-restore.md). Every live node is asked
- * once in a term. Whoever served under a later configuration has the promise of a majority of the
- * members before it (of both sets, in a joint phase), and promises outlive everything: so once a
- * majority was heard, and nobody knows a later number, the next one is free. What is written in
- * this term after that follows from it.
+ * once in a term. An owner that served under a later configuration has the promise of a majority
+ * of the members before it (of both sets, in a joint phase), and promises outlive everything. So
+ * once a majority reports no later number, the next one is free. What is written in this term
+ * after that follows from it.
  *
- * To name another owner under the same members nobody need be heard: replicas fence by epoch and
- * configuration, so a failover waits for nobody's word. But a shard of which somebody did say that
- * he knows a later record is left alone.
+ * To name another owner under the same members no answer is needed: replicas fence by epoch and
+ * configuration, so a failover waits for no report. But a shard of which a replica reported a
+ * later record is left alone.
  */
+#include "coordinator/core/word.h"
+
 #include <string.h>
 
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/delivery.h"
+#include "coordinator/core/records.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
 
@@ -214,7 +217,7 @@ void word_begin(struct coord *coord)
         coord->shards[i].heard = false;
 }
 
-/* Whoever could not tell of a shard is asked again, as long as its word is missing. */
+/* A node that could not report on a shard is asked again, as long as its report is missing. */
 static void ask_mutes_again(struct coord *coord, const struct shard *shard)
 {
     for (uint32_t i = 0; i < shard->mute_count && !shard->heard; i++) {

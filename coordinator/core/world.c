@@ -372,7 +372,7 @@ void world_step(struct world *world, struct coord_event event)
 {
     event.now_ms = world->now_ms;
     coord_step(world->coord, &event, &world->out);
-    CHECK(coord_is_active(world->coord) || coord_work_left(world->coord) == NULL);
+    coord_check(world->coord);
 }
 
 static void answer_all(struct world *world)

@@ -21,7 +21,7 @@ struct world_kv {
 enum world_fault {
     WORLD_WELL,
     WORLD_ANSWER_LOST, /* Transactions commit, the answer does not come. */
-    WORLD_SILENT,      /* They reach nobody. */
+    WORLD_SILENT,      /* They are all lost. */
 };
 
 struct world {

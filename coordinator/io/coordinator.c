@@ -57,7 +57,7 @@ static void on_event(void *user, struct coord_event *event)
     for (uint32_t i = 0; i < c->out.txn_count; i++)
         registry_txn(c->registry, &c->out.txns[i]);
     for (uint32_t i = 0; i < c->out.call_count; i++) {
-        CHECK(c->nodes != NULL); /* Nobody is elected before. */
+        CHECK(c->nodes != NULL); /* No election is won before. */
         nodes_call(c->nodes, &c->out.calls[i]);
     }
     coord_out_clear(&c->out);
@@ -237,18 +237,14 @@ static err watch_tls(struct coordinator *c)
         .loop = c->loop,
         .log = c->log,
         .metrics = c->metrics,
-        .ca = c->config->tls_ca,
-        .cert = c->config->tls_cert,
-        .key = c->config->tls_key,
+        TLS_WATCH_CONFIG(c->config),
         .changed = on_tls_changed,
         .user = c,
     };
 
-    if (c->config->insecure) {
+    if (c->config->insecure)
         log_event(c->log, LOG_WARN, "coordinator.insecure",
                   LOG_S("what", "plain TCP between processes; for tests only"));
-        return ERR_OK;
-    }
     err e = tls_watch_new_cluster(&options, &c->tls, &why);
     if (e != ERR_OK)
         fail(c, "TLS", why.text);

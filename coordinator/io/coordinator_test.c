@@ -176,7 +176,8 @@ static void put(struct fixture *fixture, struct cluster_key key, struct buf *val
                           .lease = lease };
 
     fixture->puts_open++;
-    assert_int_equal(etcd_put(fixture->etcd, &kv, 0, on_put_done, fixture, NULL), ERR_OK);
+    assert_int_equal(
+        etcd_put(fixture->etcd, &kv, on_put_done, &(struct etcd_wait){ 0, fixture, NULL }), ERR_OK);
     buf_deinit(value);
 }
 
@@ -664,7 +665,9 @@ static void keys_are_counted(struct fixture *fixture, struct cluster_key prefix)
     struct etcd_range range = { .key = cluster_key_slice(&prefix), .prefix = true };
 
     fixture->number = UINT64_MAX;
-    assert_int_equal(etcd_range(fixture->etcd, &range, 0, on_range, fixture, NULL), ERR_OK);
+    assert_int_equal(
+        etcd_range(fixture->etcd, &range, on_range, &(struct etcd_wait){ 0, fixture, NULL }),
+        ERR_OK);
     wait_for(fixture, has_number);
 }
 

@@ -77,8 +77,8 @@ static void on_synced(void *context, int64_t revision)
     tell(registry, (struct coord_event){ .type = COORD_SYNCED });
 }
 
-/* Nothing is known about which of the two histories the nodes hold: whoever restored etcd has to
- * say so (DESIGN section 4). */
+/* It is not known which of the two histories the nodes hold: the operator who restored etcd has
+ * to say so (DESIGN section 4). */
 static void on_rolled_back(void *context, const struct etcd_rollback *rollback)
 {
     struct registry *registry = context;
@@ -100,7 +100,7 @@ static const char *cluster_id_of(void *context)
     return cluster != NULL ? cluster->cluster_id : NULL;
 }
 
-/* The mirror says so too, when it begins anew. */
+/* The mirror says so too, when it begins again. */
 static void on_accepted(void *context, uint64_t generation)
 {
     (void)context;
@@ -131,7 +131,7 @@ static void on_lost(void *context)
 static void on_leader_changed(void *context, const struct etcd_kv *kv)
 {
     struct registry *registry = context;
-    struct coordinator_record leader = { .name = "nobody" };
+    struct coordinator_record leader = { .name = "none" };
 
     registry->led = kv != NULL;
     if (kv != NULL && coordinator_record_decode(kv->value, &leader, NULL) != ERR_OK)
@@ -269,7 +269,8 @@ void registry_txn(struct registry *registry, const struct coord_txn *txn)
                          txn->election_revision);
     for (uint32_t i = 0; i < txn->write_count; i++)
         etcd_txn_nest(outer, ETCD_THEN, write_make(&txn->writes[i]));
-    if (etcd_txn(registry->etcd, outer, TXN_TIMEOUT_MS, on_txn, pending, NULL) != ERR_OK) {
+    if (etcd_txn(registry->etcd, outer, on_txn,
+                 &(struct etcd_wait){ TXN_TIMEOUT_MS, pending, NULL }) != ERR_OK) {
         pending->unsent = true;
         loop_hook_arm(&registry->unsent);
     }

@@ -3,15 +3,15 @@
 
 #include "holdfast/v1/admin.pb-c.h"
 #include "idl/method.h"
-#include "node/core/arena_proto.h"
-#include "node/core/ledger.h"
-#include "node/core/player_row.h"
-#include "node/core/profile.h"
-#include "node/core/refusal.h"
-#include "node/core/row_check.h"
-#include "node/core/row_repair.h"
-#include "node/core/text_rule.h"
-#include "node/core/txn_row.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/goods/ledger.h"
+#include "node/core/handler/player_row.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/profile/profile.h"
+#include "node/core/repair/row_check.h"
+#include "node/core/repair/row_repair.h"
+#include "node/core/transaction/txn_row.h"
 #include "node/rpc/methods.h"
 #include "runtime/base/hex.h"
 #include "runtime/cluster/incarnation.h"
@@ -34,8 +34,13 @@ struct check {
     struct slice last; /* Of a range: the last key. */
 };
 
-/* The order in which the tables of ranges are looked at. */
-static const char ranges[] = { TABLE_ITEM, TABLE_MAIL, TABLE_RESERVATION };
+/* The tables of which a player may have many rows in order, as they are looked at. */
+#define RANGE_NONE(letter)
+#define RANGE_ALWAYS(letter)
+#define RANGE_ASKED(letter)
+#define RANGE_ENTITY(letter)                                letter,
+#define RANGE(NAME, name, letter, entity, tail, order, ...) RANGE_##order(letter)
+static const char ranges[] = { TABLE_ROWS(RANGE) };
 #define STAGE_LEDGER 'l'
 
 static void add(struct check *c, struct slice key, struct slice value, const char *why)

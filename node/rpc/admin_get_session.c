@@ -1,7 +1,7 @@
-#include "idl/method.h"
 #include "holdfast/v1/admin.pb-c.h"
-#include "node/core/profile.h"
-#include "node/core/session_apply.h"
+#include "idl/method.h"
+#include "node/core/profile/profile.h"
+#include "node/core/session/session_apply.h"
 #include "node/rpc/methods.h"
 
 static char *state_text(const struct session *session, bool live)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "holdfast/v1/inventory.pb-c.h"
-#include "node/core/rows.h"
+#include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 
 static bool contain(struct fixture *f, const char *player)
@@ -205,7 +205,7 @@ static void an_item_that_cannot_be_read_is_damage_and_stops_nothing_else(void **
     consume.authority = fixture_authority(f, "unheld");
     assert_null(fixture_mutate(f, METHOD_CONSUME, &consume.base));
     assert_int_equal(f->error->code, ERROR(QUARANTINED));
-    /* Nobody has asked what was found: it is still no other player's. */
+    /* No one has asked what was found: it is still no other player's. */
     assert_non_null(fixture_grant(f, "bob", "unheld", 5));
     const struct damage *damage = applier_take_damage(f->applier);
     assert_non_null(damage);

@@ -3,16 +3,17 @@
 
 #include "holdfast/v1/admin.pb-c.h"
 #include "idl/method.h"
-#include "node/core/apply.h"
-#include "node/core/arena_proto.h"
-#include "node/core/player_rebuild.h"
-#include "node/core/profile.h"
-#include "node/core/refusal.h"
-#include "node/core/row_repair.h"
-#include "node/core/text_rule.h"
-#include "node/core/timers.h"
-#include "node/core/txn_home.h"
+#include "node/core/apply/apply.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/profile/profile.h"
+#include "node/core/repair/player_rebuild.h"
+#include "node/core/repair/row_repair.h"
+#include "node/core/session/timers.h"
+#include "node/core/transaction/txn_home.h"
 #include "node/rpc/methods.h"
+#include "node/rpc/wallet.h"
 
 typedef Holdfast__V1__RepairPlayerRequest repair_request;
 typedef Holdfast__V1__RepairPlayerResponse repair_response;
@@ -43,10 +44,13 @@ static err check_balances(struct check_context *context, const repair_request *r
         const Holdfast__V1__CurrencyAmount *each = request->balances[i];
         struct slice name = slice_from_text(each->currency);
         const struct currency *currency = policy_find_currency(&context->meta->policy, name);
-        if (currency == NULL)
-            return refuse_invalid(context->arena, context->refusal,
-                                  arena_printf(context->arena, "balances[%zu].currency", i),
-                                  "a currency of the policy", text_shorten(context->arena, name));
+        if (currency == NULL) {
+            err e = refuse_invalid(context->arena, context->refusal,
+                                   arena_printf(context->arena, "balances[%zu].currency", i),
+                                   "a currency of the policy", text_shorten(context->arena, name));
+            wallet_currency_hint(context, each->currency);
+            return e;
+        }
         if (each->amount < currency->lowest_min || each->amount > AMOUNT_MAX)
             return refuse_number(context->arena, context->refusal,
                                  arena_printf(context->arena, "balances[%zu].amount", i),

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "holdfast/v1/inventory.pb-c.h"
-#include "node/core/arena_proto.h"
-#include "node/core/ledger.h"
-#include "node/core/mailbox.h"
-#include "node/core/rows.h"
-#include "node/core/text_rule.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/goods/ledger.h"
+#include "node/core/goods/mailbox.h"
+#include "node/core/rows/rows.h"
 #include "runtime/base/hex.h"
 
 #define ANN    "ann"
@@ -525,6 +525,17 @@ static void balances_that_are_lost_are_asked_for(void **state)
     debt.currency = (char *)"debt";
     gold.currency = (char *)"gold";
     gold.amount = 1000000;
+    repair_request *misspelt = fixture_repair_request(f, ANN);
+    misspelt->rows = &row;
+    misspelt->n_rows = 1;
+    misspelt->rebuild = true;
+    misspelt->balances = amounts;
+    misspelt->n_balances = 1;
+    gems.currency = (char *)"gmes";
+    assert_null(fixture_mutate(f, METHOD_REPAIR_PLAYER, &misspelt->base));
+    assert_string_equal(f->error->field, "balances[0].currency");
+    assert_non_null(strstr(f->error->message, "\"gmes\"; did you mean gems?"));
+    gems.currency = (char *)"gems";
     for (size_t count = 3; count >= 2; count--) {
         repair_request *request = fixture_repair_request(f, ANN);
         request->rows = &row;

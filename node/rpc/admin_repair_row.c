@@ -1,9 +1,9 @@
 #include "holdfast/v1/admin.pb-c.h"
 #include "idl/method.h"
-#include "node/core/refusal.h"
-#include "node/core/row_check.h"
-#include "node/core/row_repair.h"
-#include "node/core/text_rule.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/repair/row_check.h"
+#include "node/core/repair/row_repair.h"
 #include "node/rpc/methods.h"
 
 typedef Holdfast__V1__RepairRowRequest repair_request;
@@ -12,15 +12,31 @@ typedef Holdfast__V1__RepairRowRequest repair_request;
  * can be paid once more), timers, transactions. */
 static bool may_go(const struct row_key *key)
 {
-    switch (key->bytes[0]) {
+    switch ((enum table)key->bytes[0]) {
     case TABLE_HISTORY:
     case TABLE_RECEIPT:
     case TABLE_TIMER:
     case TABLE_TXN:
         return true;
-    default:
-        return false;
+    case TABLE_PLAYER: /* RepairPlayer. */
+    case TABLE_SECTION:
+    case TABLE_LEDGER:
+    case TABLE_ITEM:
+    case TABLE_MAIL:
+    case TABLE_MAILBOX:
+    case TABLE_OPERATION:
+    case TABLE_TYPED:
+    case TABLE_REVERSAL:
+    case TABLE_RESERVATION:
+    case TABLE_INTENT:
+    case TABLE_CHANNEL: /* A record without its row would be carried out twice, or never. */
+    case TABLE_OUTBOX:
+    case TABLE_INBOX:
+    case TABLE_META:
+    case TABLE_NOTE:
+        break;
     }
+    return false;
 }
 
 static err admin_repair_row_check(struct check_context *context, ProtobufCMessage *message)

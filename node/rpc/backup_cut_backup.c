@@ -1,10 +1,10 @@
 #include "holdfast/v1/backup.pb-c.h"
 #include "idl/method.h"
-#include "node/core/audit.h"
-#include "node/core/refusal.h"
+#include "node/core/goods/audit.h"
+#include "node/core/handler/refusal.h"
 #include "node/rpc/methods.h"
 
-/* Ids rise by one a second as a rule; whoever asks for a far greater one would use them up. */
+/* Ids rise by one a second as a rule; a request for a far greater one would use them up. */
 #define CUT_AHEAD_MAX 1000000u
 
 static err backup_cut_backup_check(struct check_context *context, ProtobufCMessage *message)

@@ -2,8 +2,8 @@
 
 #include "holdfast/v1/backup.pb-c.h"
 #include "idl/method.h"
-#include "node/core/refusal.h"
-#include "node/core/restore.h"
+#include "node/core/apply/restore.h"
+#include "node/core/handler/refusal.h"
 #include "node/rpc/methods.h"
 
 static err backup_finish_restore_check(struct check_context *context, ProtobufCMessage *message)

@@ -2,7 +2,7 @@
 
 #include "holdfast/v1/backup.pb-c.h"
 #include "idl/method.h"
-#include "node/core/restore.h"
+#include "node/core/apply/restore.h"
 #include "node/rpc/methods.h"
 
 static err backup_restore_rows_check(struct check_context *context, ProtobufCMessage *message)

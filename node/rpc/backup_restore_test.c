@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "holdfast/v1/backup.pb-c.h"
-#include "node/core/rows.h"
+#include "node/core/rows/rows.h"
 #include "node/rpc/fixture.h"
 #include "runtime/base/row_digest.h"
 

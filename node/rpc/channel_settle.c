@@ -1,5 +1,6 @@
 #include "idl/method.h"
-#include "node/core/channel_out.h"
+#include "node/core/channel/channel_out.h"
+#include "node/core/delivery/channel_settle.h"
 #include "node/rpc/methods.h"
 
 typedef Holdfast__Internal__V1__SettleRequest settle_request;

@@ -6,10 +6,10 @@
 
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
-#include "node/core/rows.h"
-#include "node/core/channel_out.h"
-#include "node/core/goods.h"
-#include "node/core/mailbox.h"
+#include "node/core/channel/channel_out.h"
+#include "node/core/goods/goods.h"
+#include "node/core/goods/mailbox.h"
+#include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 
@@ -151,6 +151,7 @@ static void settle(struct pair *p, const deliver_response *response)
     }
     channel_settle_encode(&request, &body);
     fixture_commit(&p->first, buf_slice(&body));
+    assert_int_equal(p->first.outcome.method, METHOD_CHANNEL_SETTLE);
     buf_deinit(&body);
 }
 
@@ -364,7 +365,7 @@ static void what_is_rejected_is_refunded(void **state)
     Holdfast__V1__OperationStatus *status = fixture_operation(&p->first, p->ann, "claim:a");
     assert_int_equal(status->state, OPERATION(REFUSED));
     assert_int_equal(status->refusal->code, ERROR(CAPACITY_FULL));
-    /* The same attempt gets the refusal back; a higher one is carried out anew. */
+    /* The same attempt gets the refusal back; a higher one is carried out again. */
     assert_null(pay_attempt(p, 30, "claim:a", 0));
     assert_int_equal(p->first.error->code, ERROR(CAPACITY_FULL));
     assert_null(pay_attempt(p, 30, "claim:a", 1));

@@ -2,9 +2,9 @@
 
 #include "holdfast/debug/v1/debug.pb-c.h"
 #include "idl/method.h"
-#include "node/core/goods.h"
-#include "node/core/refusal.h"
-#include "node/core/text_rule.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/goods/goods.h"
+#include "node/core/handler/refusal.h"
 #include "node/rpc/methods.h"
 #include "runtime/base/check.h"
 

@@ -3,11 +3,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "node/core/ledger.h"
-#include "node/core/outcome_row.h"
-#include "node/core/refusal.h"
-#include "node/core/rows.h"
-#include "node/core/text_rule.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/goods/ledger.h"
+#include "node/core/handler/outcome_row.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 
 err entry_target_check(struct check_context *context, const char *field, char **op_id)

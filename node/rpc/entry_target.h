@@ -6,7 +6,7 @@
 #define NODE_RPC_ENTRY_TARGET_H
 
 #include "holdfast/v1/ledger.pb-c.h"
-#include "node/core/handler.h"
+#include "node/core/handler/handler.h"
 
 /* Borrowed from the request. */
 struct entry_target {

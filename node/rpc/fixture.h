@@ -20,7 +20,7 @@
 #include "holdfast/v1/profile.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "idl/method.h"
-#include "node/core/apply.h"
+#include "node/core/apply/apply.h"
 
 #define FIXTURE_START_MS 1750000000000ull
 #define SERVER_A         "1-100"

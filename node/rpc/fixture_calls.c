@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "node/core/arena_proto.h"
+#include "node/core/codec/arena_proto.h"
 #include "node/rpc/fixture.h"
 #include "runtime/base/check.h"
 

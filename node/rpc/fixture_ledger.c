@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "holdfast/v1/inventory.pb-c.h"
-#include "node/core/ledger.h"
+#include "node/core/goods/ledger.h"
 #include "node/rpc/fixture.h"
 #include "runtime/base/check.h"
 

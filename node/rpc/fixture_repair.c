@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/core/arena_proto.h"
-#include "node/core/rows.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/rows/rows.h"
 #include "node/rpc/fixture.h"
 #include "runtime/base/check.h"
 

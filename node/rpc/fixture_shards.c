@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "node/core/arena_proto.h"
-#include "node/core/channel_out.h"
-#include "node/core/rows.h"
+#include "node/core/channel/channel_out.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 
@@ -126,7 +126,7 @@ void fixture_settle(struct fixture_shards *s, uint32_t from, uint32_t to,
         items[i] = (Holdfast__Internal__V1__SettleItem *)arena_message(
             &s->arena, &holdfast__internal__v1__settle_item__descriptor);
         items[i]->result = response->results[i];
-        items[i]->player_id = (char *)"nobody";
+        items[i]->player_id = (char *)"stranger";
         if (row != NULL) {
             items[i]->op_id = row->credit->op_id;
             items[i]->player_id = row->player_id;

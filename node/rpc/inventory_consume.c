@@ -1,6 +1,6 @@
 #include "idl/method.h"
-#include "node/core/goods.h"
-#include "node/core/refusal.h"
+#include "node/core/goods/goods.h"
+#include "node/core/handler/refusal.h"
 #include "node/rpc/item_uids.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/wallet.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "node/core/ledger.h"
+#include "node/core/goods/ledger.h"
 #include "runtime/base/check.h"
 
 static char *mint(struct fixture *f, const char *player)

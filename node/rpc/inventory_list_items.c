@@ -1,11 +1,11 @@
 #include <string.h>
 
 #include "idl/method.h"
-#include "node/core/arena_proto.h"
-#include "node/core/goods.h"
-#include "node/core/profile.h"
-#include "node/core/refusal.h"
-#include "node/core/text_rule.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/goods/goods.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/profile/profile.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/wallet.h"
 #include "runtime/base/check.h"

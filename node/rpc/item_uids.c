@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "node/core/ledger.h"
-#include "node/core/refusal.h"
-#include "node/core/text_rule.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/goods/ledger.h"
+#include "node/core/handler/refusal.h"
 #include "runtime/base/check.h"
 
 err item_uids_check(struct check_context *context, size_t count, char *const *uids)

@@ -1,8 +1,9 @@
-/* item_uids: a request's list of items, by their UIDs. What happens to them: node/core/goods.h. */
+/* item_uids: a request's list of items, by their UIDs. What happens to them:
+ * node/core/goods/goods.h. */
 #ifndef NODE_RPC_ITEM_UIDS_H
 #define NODE_RPC_ITEM_UIDS_H
 
-#include "node/core/handler.h"
+#include "node/core/handler/handler.h"
 
 /* At most 64 well-formed UIDs, each once. ERR_INVALID. */
 NODISCARD err item_uids_check(struct check_context *context, size_t count, char *const *uids);

@@ -7,8 +7,8 @@
 #define NODE_RPC_LEDGER_FILTER_H
 
 #include "holdfast/v1/ledger.pb-c.h"
-#include "node/core/handler.h"
-#include "node/core/rows.h"
+#include "node/core/handler/handler.h"
+#include "node/core/rows/rows.h"
 
 struct ledger_filter {
     uint32_t kinds; /* One bit for each; 0: all. */

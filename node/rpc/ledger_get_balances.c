@@ -1,5 +1,5 @@
 #include "idl/method.h"
-#include "node/core/profile.h"
+#include "node/core/profile/profile.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/wallet.h"
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "node/core/ledger.h"
-#include "node/core/meta.h"
+#include "node/core/goods/ledger.h"
+#include "node/core/player/meta.h"
 
 static Holdfast__V1__GrantRequest request_of(struct fixture *f, const char *authority)
 {

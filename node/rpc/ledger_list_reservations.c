@@ -1,11 +1,11 @@
 #include <inttypes.h>
 
 #include "idl/method.h"
-#include "node/core/arena_proto.h"
-#include "node/core/profile.h"
-#include "node/core/refusal.h"
-#include "node/core/rows.h"
-#include "node/core/text_rule.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/profile/profile.h"
+#include "node/core/rows/rows.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/reservation.h"
 #include "runtime/base/check.h"

@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "idl/method.h"
-#include "node/core/arena_proto.h"
-#include "node/core/channel_out.h"
-#include "node/core/refusal.h"
-#include "node/core/text_rule.h"
+#include "node/core/channel/channel_out.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/handler/refusal.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/reservation.h"
 #include "node/rpc/transfer.h"

@@ -1,7 +1,7 @@
 #include <inttypes.h>
 
 #include "idl/method.h"
-#include "node/core/refusal.h"
+#include "node/core/handler/refusal.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/reservation.h"
 #include "node/rpc/wallet.h"

@@ -311,7 +311,7 @@ static void lists_of_nothing_and_bad_pages(void **state)
     struct fixture *f = *state;
 
     assert_int_equal(list(f, "ann", 0, "")->n_reservations, 0);
-    assert_int_equal(list(f, "nobody", 0, "")->n_reservations, 0);
+    assert_int_equal(list(f, "stranger", 0, "")->n_reservations, 0);
     for (uint32_t i = 0; i < RESERVATIONS_MAX; i++)
         assert_non_null(reserve(f, 1, fixture_op_id(f)));
     assert_int_equal(list(f, "ann", 0, "")->n_reservations, RESERVATIONS_MAX);

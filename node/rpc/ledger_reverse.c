@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "idl/method.h"
-#include "node/core/arena_proto.h"
-#include "node/core/goods.h"
-#include "node/core/refusal.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/goods/goods.h"
+#include "node/core/handler/refusal.h"
 #include "node/rpc/entry_target.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/wallet.h"

@@ -1,5 +1,5 @@
 #include "idl/method.h"
-#include "node/core/refusal.h"
+#include "node/core/handler/refusal.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/wallet.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "holdfast/v1/mailbox.pb-c.h"
-#include "node/core/mailbox.h"
+#include "node/core/goods/mailbox.h"
 #include "runtime/base/check.h"
 
 #define MINUTE_MS 60000u

@@ -2,12 +2,12 @@
 
 #include "holdfast/v1/mailbox.pb-c.h"
 #include "idl/method.h"
-#include "node/core/arena_proto.h"
-#include "node/core/channel_out.h"
-#include "node/core/goods.h"
-#include "node/core/mailbox.h"
-#include "node/core/refusal.h"
-#include "node/core/text_rule.h"
+#include "node/core/channel/channel_out.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/goods/goods.h"
+#include "node/core/goods/mailbox.h"
+#include "node/core/handler/refusal.h"
 #include "node/rpc/methods.h"
 #include "runtime/base/check.h"
 

@@ -10,15 +10,15 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/internal/v1/transaction.pb-c.h"
 #include "idl/method.h"
-#include "node/core/arena_proto.h"
-#include "node/core/ledger.h"
-#include "node/core/mailbox.h"
-#include "node/core/profile.h"
-#include "node/core/refusal.h"
-#include "node/core/rows.h"
-#include "node/core/text_rule.h"
-#include "node/core/totals.h"
-#include "node/core/txn_row.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/goods/ledger.h"
+#include "node/core/goods/mailbox.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/player/totals.h"
+#include "node/core/profile/profile.h"
+#include "node/core/rows/rows.h"
+#include "node/core/transaction/txn_row.h"
 #include "node/rpc/methods.h"
 #include "runtime/base/check.h"
 
@@ -54,7 +54,7 @@ static bool take_player(void *user, struct slice key, struct slice value)
     struct slice entity = arena_copy(arena, (struct slice){ key.data + 1, key.size - 1 });
     struct player *player = &search->players[search->player_count++];
 
-    /* One that cannot be read is contained by whoever needs it; its name is for the cursor. */
+    /* The call that needs an unreadable one contains it; its name is for the cursor. */
     if (player_decode(arena_copy(arena, value), entity, arena, player) != ERR_OK)
         player_init(player, entity);
     return true;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "holdfast/v1/inventory.pb-c.h"
-#include "node/core/rows.h"
-#include "node/core/totals.h"
+#include "node/core/player/totals.h"
+#include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 
 typedef Holdfast__Internal__V1__AuditSearchRequest search_request;

@@ -1,8 +1,8 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
-#include "node/core/channel_out.h"
-#include "node/core/refusal.h"
-#include "node/core/text_rule.h"
+#include "node/core/channel/channel_out.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/handler/refusal.h"
 #include "node/rpc/methods.h"
 
 #define REASON_MAX 64u

@@ -2,9 +2,9 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
-#include "node/core/profile.h"
-#include "node/core/refusal.h"
-#include "node/core/text_rule.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/profile/profile.h"
 #include "node/rpc/methods.h"
 #include "runtime/base/check.h"
 

@@ -178,7 +178,7 @@ static void what_is_on_another_shard_ends_a_page(void **state)
     text_keep(uid, mint(f, "claim:mint"));
     text_keep(mail, give(f, "ann", "bob", uid, "claim:send"));
     (void)mail;
-    /* Nobody has step 3 yet: whoever asks for what follows a later one gets nothing. */
+    /* Step 3 does not exist yet: a request for what follows a later one gets nothing. */
     assert_int_equal(history(f, uid, 1, 200)->n_steps, 1);
     assert_int_equal(history(f, uid, 3, 200)->n_steps, 0);
 }

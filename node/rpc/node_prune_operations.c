@@ -1,7 +1,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
-#include "node/core/outcome_row.h"
-#include "node/core/rows.h"
+#include "node/core/handler/outcome_row.h"
+#include "node/core/rows/rows.h"
 #include "node/rpc/methods.h"
 #include "runtime/base/check.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "node/core/apply_internal.h"
+#include "node/core/apply/apply_internal.h"
 
 static const struct meta *meta(struct fixture *f)
 {

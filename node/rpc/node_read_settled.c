@@ -1,13 +1,14 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
-#include "node/core/profile.h"
-#include "node/core/txn_part.h"
+#include "node/core/profile/profile.h"
+#include "node/core/transaction/txn_part.h"
 #include "node/rpc/methods.h"
 
 typedef Holdfast__Internal__V1__ReadSettledRequest settled_request;
 typedef Holdfast__Internal__V1__ReadSettledResponse settled_response;
 
-/* What else the request asks for concerns the owner, not the state: node/core/shard_settled.c. */
+/* What else the request asks for concerns the owner, not the state:
+ * node/core/shard/shard_settled.c. */
 static err node_read_settled_read(struct read_context *context, const ProtobufCMessage *message,
                                   ProtobufCMessage *reply)
 {

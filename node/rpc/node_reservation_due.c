@@ -1,6 +1,6 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
-#include "node/core/timers.h"
+#include "node/core/session/timers.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/reservation.h"
 

@@ -1,7 +1,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
-#include "node/core/session_apply.h"
-#include "node/core/timers.h"
+#include "node/core/session/session_apply.h"
+#include "node/core/session/timers.h"
 #include "node/rpc/methods.h"
 
 #define HELD_AGAIN_MS 200u

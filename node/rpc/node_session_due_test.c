@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "node/core/apply_internal.h"
+#include "node/core/apply/apply_internal.h"
 
 #define MODE(name) HOLDFAST__V1__START_MODE__START_MODE_##name
 
-/* The answer to StartSession was lost: nobody ever uses the token. */
+/* The answer to StartSession was lost: the token is never used. */
 static void an_unused_grant_frees_itself(void **state)
 {
     struct fixture *f = *state;

@@ -1,6 +1,6 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
-#include "node/core/session_apply.h"
+#include "node/core/session/session_apply.h"
 #include "node/rpc/methods.h"
 
 static err node_session_hold_handle(struct apply_context *context, const ProtobufCMessage *message,

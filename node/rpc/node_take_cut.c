@@ -1,6 +1,6 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
-#include "node/core/audit.h"
+#include "node/core/goods/audit.h"
 #include "node/rpc/methods.h"
 
 static err node_take_cut_handle(struct apply_context *context, const ProtobufCMessage *message,

@@ -1,9 +1,9 @@
 #include "idl/method.h"
-#include "node/core/arena_proto.h"
-#include "node/core/outcome_row.h"
-#include "node/core/receipt.h"
-#include "node/core/refusal.h"
-#include "node/core/text_rule.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/handler/outcome_row.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/receipt/receipt.h"
 #include "node/rpc/methods.h"
 
 static err operation_get_operation_read(struct read_context *context,

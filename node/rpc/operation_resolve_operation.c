@@ -1,14 +1,14 @@
 #include <string.h>
 
 #include "idl/method.h"
-#include "node/core/arena_proto.h"
-#include "node/core/channel_out.h"
-#include "node/core/outcome_row.h"
-#include "node/core/receipt.h"
-#include "node/core/refusal.h"
-#include "node/core/rows.h"
-#include "node/core/session_apply.h"
-#include "node/core/txn_home.h"
+#include "node/core/channel/channel_out.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/handler/outcome_row.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/receipt/receipt.h"
+#include "node/core/rows/rows.h"
+#include "node/core/session/session_apply.h"
+#include "node/core/transaction/txn_home.h"
 #include "node/rpc/methods.h"
 #include "runtime/base/check.h"
 
@@ -34,7 +34,7 @@ static void operation_resolve_operation_footprint(const struct op *op,
     need_add_key(keys, row_key_slice(&key));
 }
 
-/* Whoever waits for the steal learns that it never will be. */
+/* The caller that waits for the steal learns that it never will be. */
 static void tell_aborted(struct apply_context *context, const struct op_id *id)
 {
     struct refusal refusal;
@@ -82,7 +82,7 @@ static void seal(struct apply_context *context, const struct op_id *id, bool is_
     outcome_row_store(context, id, is_new, row);
 }
 
-/* Of the receipt itself, whoever it pays. */
+/* Of the receipt itself, whichever player it pays. */
 static err resolve_receipt(struct apply_context *context, bool seal_it,
                            Holdfast__V1__OperationStatus *status)
 {

@@ -1,6 +1,6 @@
 #include "idl/method.h"
-#include "node/core/profile.h"
-#include "node/core/txn_part.h"
+#include "node/core/profile/profile.h"
+#include "node/core/transaction/txn_part.h"
 #include "node/rpc/methods.h"
 
 static err profile_get_profile_read(struct read_context *context, const ProtobufCMessage *message,

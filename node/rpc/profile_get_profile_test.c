@@ -24,11 +24,11 @@ static void an_unknown_player_has_version_zero(void **state)
     struct fixture *f = *state;
     Holdfast__V1__GetProfileRequest request = HOLDFAST__V1__GET_PROFILE_REQUEST__INIT;
 
-    request.player_id = (char *)"nobody";
+    request.player_id = (char *)"stranger";
     Holdfast__V1__GetProfileResponse *response = fixture_read(f, METHOD_GET_PROFILE, &request.base);
     assert_non_null(response);
     assert_int_equal(response->profile->version, 0);
-    assert_string_equal(response->profile->player_id, "nobody");
+    assert_string_equal(response->profile->player_id, "stranger");
     assert_int_equal(response->as_of->counter, 2);
 }
 

@@ -1,6 +1,6 @@
 #include "idl/method.h"
-#include "node/core/refusal.h"
-#include "node/core/section_edit.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/profile/section_edit.h"
 #include "node/rpc/methods.h"
 
 static err profile_update_profile_check(struct check_context *context, ProtobufCMessage *message)

@@ -6,7 +6,7 @@
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
-#include "node/core/arena_proto.h"
+#include "node/core/codec/arena_proto.h"
 #include "node/rpc/fixture_shards.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
@@ -361,7 +361,7 @@ static void a_seal_of_what_is_held_back_is_never(void **state)
     assert_int_equal(HOME(w)->error->code, ERROR(OPERATION_ABORTED));
     buy_pending(w, &(struct purchase){ .shard = 1, .player = w->bob });
     fixture_carry_all(&w->s);
-    assert_int_equal(gold(w, 1, w->bob), 0); /* It was bound: nobody is paid. */
+    assert_int_equal(gold(w, 1, w->bob), 0); /* It was bound: no player is paid. */
 }
 
 static void a_receipt_sealed_by_itself_pays_nobody(void **state)

@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 
-#include "node/core/refusal.h"
-#include "node/core/rows.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 
 #define KIND(name) HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_##name

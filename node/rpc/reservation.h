@@ -6,8 +6,8 @@
 #ifndef NODE_RPC_RESERVATION_H
 #define NODE_RPC_RESERVATION_H
 
-#include "node/core/handler.h"
-#include "node/core/ledger.h"
+#include "node/core/goods/ledger.h"
+#include "node/core/handler/handler.h"
 #include "node/rpc/entry_target.h"
 
 struct reservation {
@@ -29,7 +29,7 @@ NODISCARD err reservation_find_due(struct apply_context *context, uint64_t seq,
 struct reservation_end {
     Holdfast__V1__LedgerKind kind;
     const char *reason;
-    struct slice next; /* To whom it goes; empty: nobody. */
+    struct slice next; /* To whom it goes; empty: no player. */
     /* What leaves for good; NULL: nothing. In the order of the entry's changes. */
     const int64_t *posted;
 };

@@ -1,7 +1,7 @@
-#include "idl/method.h"
 #include "holdfast/v1/session.pb-c.h"
-#include "node/core/section_edit.h"
-#include "node/core/session_apply.h"
+#include "idl/method.h"
+#include "node/core/profile/section_edit.h"
+#include "node/core/session/session_apply.h"
 #include "node/rpc/methods.h"
 
 static err session_end_session_check(struct check_context *context, ProtobufCMessage *message)

@@ -1,8 +1,8 @@
 #include "idl/method.h"
-#include "node/core/profile.h"
-#include "node/core/refusal.h"
-#include "node/core/session_apply.h"
-#include "node/core/text_rule.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/profile/profile.h"
+#include "node/core/session/session_apply.h"
 #include "node/rpc/methods.h"
 #include "runtime/base/check.h"
 
@@ -78,7 +78,7 @@ static err steal(struct apply_context *context, struct incarnation incarnation,
     };
 
     if (session_has_claim(session)) {
-        /* The holder was told once: whoever asks later does not give it more time. */
+        /* The holder was told once: later requests do not give it more time. */
         claim.deadline_ms = session->claim.deadline_ms;
         if (slice_equal(session->claim.op_id, claim.op_id))
             claim_clear(context);

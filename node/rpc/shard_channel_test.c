@@ -11,12 +11,13 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "idl/method.h"
-#include "node/core/shard.h"
+#include "node/core/shard/shard.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/base/id.h"
 #include "runtime/cluster/placement.h"
 
+#define CHECKED_STEPS  64u
 #define UNIX_MS        1790000000000u
 #define DELIVERIES_MAX 64u
 
@@ -44,6 +45,7 @@ struct cluster {
     uint64_t calls, ids;
     char ann[16], bob[16];
     char told[512]; /* Incidents, each as "what op_id;". */
+    uint32_t steps;
 };
 
 static void step(struct cluster *c, uint32_t number, struct shard_event event);
@@ -101,6 +103,8 @@ static void step(struct cluster *c, uint32_t number, struct shard_event event)
     event.now_ms = c->now_ms;
     event.unix_ms = UNIX_MS + c->now_ms;
     shard_step(shard, &event, &out);
+    if (++c->steps <= CHECKED_STEPS || c->steps % CHECKED_STEPS == 0)
+        shard_check(shard); /* A look at every row. */
     take_out(c, number, &out);
     for (uint32_t i = 0; i < out.rep.write_count; i++) {
         ticket = out.rep.writes[i].ticket;
@@ -322,7 +326,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* What nobody waits for is logged after a moment. */
+/* What no caller waits for is logged after a moment. */
 static void log_decisions(struct cluster *c)
 {
     tick(c, 100);
@@ -536,7 +540,7 @@ static void a_seal_is_answered_when_the_other_shard_has_decided(void **state)
     assert_int_equal(c->sides[0].replies, replies);
     tick(c, 5500);
     pass_all(c);
-    /* Whoever asked for the transfer, and whoever sealed it, are both told. */
+    /* The caller of the transfer and the caller of the seal are both told. */
     assert_int_equal(c->sides[0].replies, replies + 2);
     assert_int_equal(c->sides[0].last_call, id);
     assert_int_equal(c->sides[0].last_status, REPLY_OK);

@@ -14,7 +14,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "idl/method.h"
-#include "node/core/shard_internal.h"
+#include "node/core/shard/shard_internal.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/base/id.h"
@@ -92,6 +92,7 @@ static void step(struct fixture *f, struct shard_event event)
     event.now_ms = f->now_ms;
     event.unix_ms = UNIX_MS + f->now_ms;
     shard_step(f->shard, &event, &out);
+    shard_check(f->shard);
     take_replies(f, &out);
     for (uint32_t i = 0; i < out.rep.write_count; i++) {
         ticket = out.rep.writes[i].ticket;
@@ -564,7 +565,7 @@ static void what_is_left_out_of_a_batch_keeps_its_place(void **state)
     for (uint32_t i = 0; i < 3; i++) {
         holdfast__internal__v1__channel_credit__init(&credits[i]);
         holdfast__internal__v1__txn_finish__init(&finishes[i]);
-        finishes[i].txn = &ref; /* Of nobody: nothing is to be finished. */
+        finishes[i].txn = &ref; /* Of no transaction: there is nothing to finish. */
         credits[i].seq = 7 + i;
         credits[i].op_id = (char *)"claim:x";
         credits[i].payload_hash = (ProtobufCBinaryData){ sizeof hash, hash };

@@ -13,8 +13,8 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "idl/method.h"
-#include "node/core/rows.h"
-#include "node/core/shard_internal.h"
+#include "node/core/rows/rows.h"
+#include "node/core/shard/shard_internal.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/base/id.h"
@@ -71,6 +71,7 @@ static void step(struct fixture *f, struct shard_event event)
     event.now_ms = f->now_ms;
     event.unix_ms = UNIX_MS + f->now_ms;
     shard_step(f->shard, &event, &out);
+    shard_check(f->shard);
     take_replies(f, &out);
     for (uint32_t i = 0; i < out.rep.write_count; i++) {
         ticket = out.rep.writes[i].ticket;
@@ -301,7 +302,7 @@ static void waiter_gets_the_session_when_the_holder_ends_it(void **state)
     assert_int_equal(fence_of_last(f, token), 2);
 }
 
-/* Else the session would be granted to nobody, and the next in the queue wait for that. */
+/* Else the session would be granted to a caller that has gone, and the next one would wait. */
 static void waiter_that_was_cancelled_loses_its_place(void **state)
 {
     struct fixture *f = *state;

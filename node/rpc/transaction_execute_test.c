@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "holdfast/v1/transaction.pb-c.h"
-#include "node/core/arena_proto.h"
+#include "node/core/codec/arena_proto.h"
 #include "node/rpc/fixture_shards.h"
 
 typedef Holdfast__V1__ExecuteRequest execute_request;

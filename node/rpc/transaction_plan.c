@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "node/core/arena_proto.h"
-#include "node/core/channel_out.h"
-#include "node/core/refusal.h"
-#include "node/core/section_edit.h"
-#include "node/core/text_rule.h"
+#include "node/core/channel/channel_out.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/profile/section_edit.h"
 #include "node/rpc/wallet.h"
 #include "runtime/base/check.h"
 
@@ -168,7 +168,7 @@ static void part_makes_room(struct arena *arena, txn_part *part)
 /* `to` NULL: they are consumed. */
 static err take_uids(struct planner *p, txn_part *part, txn_part *to, size_t count, char **uids)
 {
-    static char nobody[] = "";
+    static char no_player[] = "";
     struct arena *arena = p->context->arena;
     err e = count_items(p, "item_uids", count);
 
@@ -188,7 +188,7 @@ static err take_uids(struct planner *p, txn_part *part, txn_part *to, size_t cou
         }
         p->uids[p->uid_count++] = uids[i];
         part->take_uids[part->n_take_uids++] = uids[i];
-        part->take_to[part->n_take_to++] = to != NULL ? to->player_id : nobody;
+        part->take_to[part->n_take_to++] = to != NULL ? to->player_id : no_player;
         if (to != NULL)
             to->receive_uids[to->n_receive_uids++] = uids[i];
     }

@@ -6,7 +6,7 @@
 #define NODE_RPC_TRANSACTION_PLAN_H
 
 #include "holdfast/v1/transaction.pb-c.h"
-#include "node/core/txn_home.h"
+#include "node/core/transaction/txn_home.h"
 
 /* Borrows from the request, which may be made canonical. ERR_INVALID or ERR_CONFLICT with
  * context->refusal. */

@@ -1,5 +1,5 @@
 #include "idl/method.h"
-#include "node/core/arena_proto.h"
+#include "node/core/codec/arena_proto.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/transaction_plan.h"
 

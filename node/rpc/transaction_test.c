@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "holdfast/v1/transaction.pb-c.h"
-#include "node/core/arena_proto.h"
+#include "node/core/codec/arena_proto.h"
 #include "node/rpc/fixture_shards.h"
 #include "runtime/base/check.h"
 
@@ -444,7 +444,7 @@ static void one_that_refuses_undoes_the_others(void **state)
 
     request->changes[2]->move->currencies = amount_of(w, "gems", 101);
     assert_null(fixture_mutate(HOME(w), METHOD_EXECUTE, &request->base));
-    (void)fixture_deliver(&w->s, 1, fixture_batch(&w->s, 0, 1)); /* Prepared; nobody knows. */
+    (void)fixture_deliver(&w->s, 1, fixture_batch(&w->s, 0, 1)); /* Prepared, unknown elsewhere. */
     fixture_carry(&w->s, 0, 2);
     assert_int_equal(state_of(w, "claim:a"), OPERATION(REFUSED));
     assert_int_equal(gold(w, 0, w->ann), 100);

@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-#include "node/core/arena_proto.h"
-#include "node/core/channel_out.h"
-#include "node/core/goods.h"
-#include "node/core/mailbox.h"
-#include "node/core/refusal.h"
-#include "node/core/rows.h"
-#include "node/core/text_rule.h"
+#include "node/core/channel/channel_out.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/goods/goods.h"
+#include "node/core/goods/mailbox.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/rows/rows.h"
 #include "node/rpc/item_uids.h"
 #include "node/rpc/wallet.h"
 #include "runtime/base/check.h"

@@ -7,8 +7,8 @@
 #define NODE_RPC_TRANSFER_H
 
 #include "holdfast/v1/ledger.pb-c.h"
-#include "node/core/handler.h"
-#include "node/core/ledger.h"
+#include "node/core/goods/ledger.h"
+#include "node/core/handler/handler.h"
 
 /* Borrowed from the request. */
 struct transfer {

@@ -12,9 +12,9 @@
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
-#include "node/core/arena_proto.h"
-#include "node/core/rows.h"
-#include "node/core/text_rule.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/rows/rows.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/hex.h"
 
@@ -32,7 +32,7 @@ static struct fixture *on(struct world *w, uint32_t shard)
     return &w->shards.shards[shard];
 }
 
-/* ---- calls, whose outcome is nobody's concern ---- */
+/* ---- calls, whose outcome does not matter ---- */
 
 static Holdfast__V1__CurrencyAmount **gold(struct world *w, int64_t amount)
 {
@@ -542,7 +542,7 @@ static void repaired_one_works(struct world *w, char table, enum spoiling how)
     assert_int_equal(fixture_check_player(f, w->ann, &(struct fixture_unreadable){ 0 }), 0);
 }
 
-static void table_of(void **state, char table)
+static void table_spoilt(void **state, char table)
 {
     teardown(state);
     for (int how = 0; how < SPOILINGS; how++) {
@@ -627,24 +627,19 @@ static void what_a_lost_transaction_took_is_given_back(void **state)
     assert_non_null(grant(w, f, w->ann, NULL));
 }
 
-/* clang-format off */
-#define TABLES(X) \
-    X(PLAYER) X(SECTION) X(ITEM) X(LEDGER) X(OPERATION) X(TYPED) X(MAIL) X(MAILBOX) X(CHANNEL) X(OUTBOX) \
-    X(INBOX) X(REVERSAL) X(HISTORY) X(RESERVATION) X(INTENT) X(TXN) X(RECEIPT) X(TIMER)
-/* clang-format on */
-#define TABLE_TEST_FUNCTION(name)                                                                  \
-    static void a_spoilt_row_stops_its_player_alone_##name(void **state)                           \
+#define TABLE_TEST_FUNCTION(NAME, ...)                                                             \
+    static void a_spoilt_row_stops_its_player_alone_##NAME(void **state)                           \
     {                                                                                              \
-        table_of(state, (char)TABLE_##name);                                                       \
+        table_spoilt(state, (char)TABLE_##NAME);                                                   \
     }
-TABLES(TABLE_TEST_FUNCTION)
+TABLE_ROWS(TABLE_TEST_FUNCTION)
 
 int main(void)
 {
-#define TABLE_TEST(name)                                                                           \
-    cmocka_unit_test_setup_teardown(a_spoilt_row_stops_its_player_alone_##name, setup, teardown),
+#define TABLE_TEST(NAME, ...)                                                                      \
+    cmocka_unit_test_setup_teardown(a_spoilt_row_stops_its_player_alone_##NAME, setup, teardown),
     const struct CMUnitTest tests[] = {
-        TABLES(TABLE_TEST) cmocka_unit_test_setup_teardown(
+        TABLE_ROWS(TABLE_TEST) cmocka_unit_test_setup_teardown(
             a_decided_transaction_is_finished_by_the_repair, setup, teardown),
         cmocka_unit_test_setup_teardown(what_a_lost_transaction_took_is_given_back, setup,
                                         teardown),

@@ -3,11 +3,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "node/core/arena_proto.h"
-#include "node/core/goods.h"
-#include "node/core/json_canon.h"
-#include "node/core/refusal.h"
-#include "node/core/text_rule.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/json_canon.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/goods/goods.h"
+#include "node/core/handler/refusal.h"
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"
 
@@ -21,13 +21,14 @@ void wallet_currency_hint(struct check_context *context, const char *given)
     const struct policy *policy = &context->meta->policy;
     struct refusal *refusal = context->refusal;
     struct nearest nearest;
+    char hint[NEAREST_HINT_BYTES];
 
     nearest_init(&nearest, slice_from_text(given));
     for (uint32_t i = 0; i < policy->currency_count; i++)
         nearest_offer_text(&nearest, policy->currencies[i].name);
     if (nearest.name.size > 0)
-        refusal->message = arena_printf(context->arena, "%s; did you mean %s?", refusal->message,
-                                        (const char *)nearest.name.data);
+        refusal->message = arena_printf(context->arena, "%s%s", refusal->message,
+                                        nearest_hint(nearest.name, hint));
 }
 
 static err amount_check(struct check_context *context, size_t place,

@@ -3,9 +3,9 @@
 #define NODE_RPC_WALLET_H
 
 #include "holdfast/v1/ledger.pb-c.h"
-#include "node/core/handler.h"
-#include "node/core/ledger.h"
-#include "node/core/wallet_change.h"
+#include "node/core/goods/ledger.h"
+#include "node/core/goods/wallet_change.h"
+#include "node/core/handler/handler.h"
 
 /* At most 16 known currencies, each once, with amounts of 1 to 2^53 - 1. ERR_INVALID. */
 NODISCARD err wallet_amounts_check(struct check_context *context, size_t count,

@@ -255,7 +255,7 @@ err db_open(const struct db_config *config, struct db **ret_db, char ret_text[DB
 
 void db_close(struct db *db)
 {
-    /* Damage was logged; there is nobody left to tell. */
+    /* Damage was logged; there is no one left to tell. */
     (void)!db_flush(db);
     rocksdb_close(db->rocks);
     db_free(db);

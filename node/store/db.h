@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "node/core/shard.h"
+#include "node/core/shard/shard.h"
 #include "runtime/base/log.h"
 
 #define DB_TEXT_BYTES     320u
@@ -98,11 +98,12 @@ NODISCARD err db_load_prefix(struct db *db, uint32_t shard, struct slice prefix,
 NODISCARD err db_drop_shard(struct db *db, uint32_t shard);
 
 /*
- * Staging: rows of a snapshot, under the generation after the one that counts. Nobody may read or
- * write the shard's rows from switch to finish. begin drops what an earlier attempt left; put takes
- * rows as snapshot_rows_next reads them; switch makes them and the meta row the shard's, durably,
- * and notes that the shard's log is to be emptied (db_reset_due); finish, called when that is
- * durable, takes the note away, durably too, and drops the old rows. One attempt a shard at a time.
+ * Staging: rows of a snapshot, under the generation after the one that counts. No caller may read
+ * or write the shard's rows from switch to finish. begin drops what an earlier attempt left; put
+ * takes rows as snapshot_rows_next reads them; switch makes them and the meta row the shard's,
+ * durably, and notes that the shard's log is to be emptied (db_reset_due); finish, called when that
+ * is durable, takes the note away, durably too, and drops the old rows. One attempt a shard at a
+ * time.
  */
 NODISCARD err db_stage_begin(struct db *db, uint32_t shard);
 NODISCARD err db_stage_put(struct db *db, uint32_t shard, struct slice rows);

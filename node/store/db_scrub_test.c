@@ -1,5 +1,4 @@
-/* What the disk changed in rows that nobody reads is found by a pass in steps, and nothing else is.
- */
+/* A pass in steps finds what the disk changed in cold rows, and nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -192,7 +192,7 @@ static void what_memory_lacks_is_not_taken_for_absent(void **state)
     expect_row(&rows.rows[0], "pa", "one");
     expect_row(&rows.rows[1], "pz", NULL);
     db_rows_deinit(&rows);
-    /* In a table that nobody has read. */
+    /* In a table that was never read. */
     assert_int_equal(db_flush(test->db), ERR_OK);
     close_db(test);
     must_open(test);

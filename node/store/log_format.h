@@ -50,7 +50,7 @@ enum record_type {
 
 enum record_flag {
     RECORD_DAMAGED = 1, /* PROMISE: the shard lost records.                                   */
-    RECORD_RESET = 2    /* PROMISE: ... and was emptied to be filled anew: damaged no longer. */
+    RECORD_RESET = 2    /* PROMISE: ... and was emptied to be filled again: no more damage.  */
 };
 
 #define PROMISE_BYTES 24u

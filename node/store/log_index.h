@@ -23,7 +23,7 @@ struct log_index {
 };
 
 void log_index_deinit(struct log_index *index);
-/* `at` above the last one. A gap (a snapshot was installed) begins the run anew. */
+/* `at` above the last one. A gap (a snapshot was installed) begins a new run. */
 void log_index_put(struct log_index *index, uint64_t at, struct log_place place);
 /* NULL when not held. Valid until the next change. */
 const struct log_place *log_index_find(const struct log_index *index, uint64_t at);

@@ -5,7 +5,7 @@
 #ifndef NODE_STORE_LOG_KEPT_H
 #define NODE_STORE_LOG_KEPT_H
 
-#include "node/core/entry.h"
+#include "node/core/entry/entry.h"
 
 /* A run of indexes without gaps. A zeroed one is valid and empty. */
 struct log_kept {
@@ -16,7 +16,7 @@ struct log_kept {
 };
 
 void log_kept_deinit(struct log_kept *kept);
-/* Takes over the reference. A gap begins the run anew. */
+/* Takes over the reference. A gap begins a new run. */
 void log_kept_put(struct log_kept *kept, struct entry *entry);
 /* Drops entries above `keep`. */
 void log_kept_truncate(struct log_kept *kept, uint64_t keep);

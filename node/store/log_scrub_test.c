@@ -113,8 +113,8 @@ static uint32_t written_bytes(struct fixture *f, const uint8_t *bytes)
     return (at + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
 }
 
-/* Whether the byte is one of a batch's stream, or of the sectors that it fills: what pads the last
- * block of a batch nobody reads. */
+/* Whether the byte is one of a batch's stream, or of the sectors that it fills: the padding of a
+ * batch's last block is never read. */
 static bool is_read(struct fixture *f, const uint8_t *bytes, uint32_t at)
 {
     uint32_t begin = 0;

@@ -315,7 +315,7 @@ static bool write_pending(struct node_log *log)
     return writer->round_bytes > 0 || writer->written.first != NULL;
 }
 
-/* Nobody says that there is room for the audit file again: it is tried. */
+/* No signal tells that there is room for the audit file again: try. */
 static void writer_wait(struct node_log *log)
 {
     struct timespec until;

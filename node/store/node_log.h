@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "node/core/rep.h"
+#include "node/core/replication/rep.h"
 #include "runtime/base/log.h"
 
 #define NODE_LOG_TEXT_BYTES 320u

@@ -1,15 +1,15 @@
 /*
  * orphan_record: one record of the audit file of orphans (log_audit.h): an entry of a deposed owner
- * that was never acknowledged, as TRUNCATE removed it. Read by `holdfast orphans`, by nobody else.
+ * that was never acknowledged, as TRUNCATE removed it. Read by `holdfast orphans` alone.
  *
  * u32 magic "HFOR", u32 XXH3-64 (low half) of all that follows the checksum, u32 entry bytes, u32
  * shard, u64 index, u64 keep_index of the TRUNCATE, u64 unix_ms of the truncation; then the encoded
- * entry (node/core/entry.h), or none if it could not be read. Little-endian.
+ * entry (node/core/entry/entry.h), or none if it could not be read. Little-endian.
  */
 #ifndef NODE_STORE_ORPHAN_RECORD_H
 #define NODE_STORE_ORPHAN_RECORD_H
 
-#include "node/core/entry.h"
+#include "node/core/entry/entry.h"
 
 #define ORPHAN_HEADER_BYTES 40u
 

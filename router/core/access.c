@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "holdfast/v1/operation.pb-c.h"
+#include "idl/error_code.h"
 #include "router/core/refusal.h"
 
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
-#define DEPTH_MAX  8u /* No message of the API nests deeper. */
+#define DEPTH_MAX 8u /* No message of the API nests deeper. */
 
 /* A walk through one message. */
 struct walk {
@@ -48,7 +48,7 @@ static err check_system(const struct walk *walk, const char *scope)
                                    "payments, mail, match, moderation or admin",
                                    slice_from_text(scope) };
 
-    if (wanted == 0) { /* Nobody can have it. */
+    if (wanted == 0) { /* No key can have it. */
         refusal_make_field(walk->arena, walk->detail, &field, "there is no such scope");
         return ERR_INVALID;
     }

@@ -2,8 +2,8 @@
  * access: what the scopes of a caller's key allow (DESIGN section 11). Two questions, both answered
  * before anything is sent to a node: does a scope open the method (METHOD_TABLE's column), and does
  * the caller have the scope for every authority that the message names? `system` wants the scope of
- * that name; `session` wants game; `unheld`, which writes players whom nobody holds, game or admin.
- * Pure.
+ * that name; `session` wants game; `unheld`, which writes players whom no server holds, game or
+ * admin. Pure.
  */
 #ifndef ROUTER_CORE_ACCESS_H
 #define ROUTER_CORE_ACCESS_H

@@ -19,7 +19,8 @@ void admission_init(struct admission *admission, uint32_t in_flight_max)
     *admission = (struct admission){ .in_flight_max = in_flight_max };
 }
 
-uint32_t admission_limit(const struct admission *admission, enum admission_priority priority)
+/* Bulk may fill 60 %, ordinary calls 85 %, urgent ones all of in_flight_max; at least 1. */
+static uint32_t limit_of(const struct admission *admission, enum admission_priority priority)
 {
     uint64_t limit = (uint64_t)admission->in_flight_max * share_percent[priority] / 100;
 
@@ -30,7 +31,7 @@ static bool has_room(const struct admission *admission, enum admission_priority 
                      uint32_t weight)
 {
     return admission->in_flight == 0 ||
-           (uint64_t)admission->in_flight + weight <= admission_limit(admission, priority);
+           (uint64_t)admission->in_flight + weight <= limit_of(admission, priority);
 }
 
 static void refuse(struct admission *admission, enum admission_priority priority,
@@ -47,7 +48,7 @@ static void refuse(struct admission *admission, enum admission_priority priority
 bool admission_enter(struct admission *admission, enum admission_priority priority, uint32_t weight,
                      uint32_t *ret_retry_after_ms)
 {
-    uint32_t room = admission_limit(admission, priority) / ROOM_SHARE;
+    uint32_t room = limit_of(admission, priority) / ROOM_SHARE;
 
     if (!has_room(admission, priority, weight)) {
         admission->refused_weight[priority] = weight < room ? weight : room;
@@ -90,34 +91,22 @@ static bool has_system_authority(const ProtobufCMessage *message)
 
 enum admission_priority admission_priority_max(const struct method_info *method)
 {
-    switch (method->id) {
-    case METHOD_UPDATE_PROFILE:
-    case METHOD_BATCH_UPDATE_PROFILE:
-    case METHOD_BATCH_GRANT:
-    case METHOD_BATCH_GET_PROFILE:
-    case METHOD_BATCH_START_SESSION:
-    case METHOD_BATCH_END_SESSION:
+    switch (method->priority) {
+    case METHOD_PRIORITY_BULK:
         return ADMISSION_BULK;
-    case METHOD_RENEW_SESSIONS:
-    case METHOD_REGISTER_SERVER:
-    case METHOD_UNREGISTER_SERVER:
-    case METHOD_RESOLVE_OPERATION:
+    case METHOD_PRIORITY_URGENT:
+    case METHOD_PRIORITY_AUTHORITY:
         return ADMISSION_URGENT;
-    default:
+    case METHOD_PRIORITY_ORDINARY:
         break;
     }
-    if (method->route == METHOD_ROUTER || method->route == METHOD_MUTATION)
-        return ADMISSION_URGENT;
     return ADMISSION_ORDINARY;
 }
 
 enum admission_priority admission_priority_of(const struct method_info *method,
                                               const ProtobufCMessage *message)
 {
-    enum admission_priority most = admission_priority_max(method);
-
-    if (most == ADMISSION_URGENT && method->route == METHOD_MUTATION &&
-        method->id != METHOD_RESOLVE_OPERATION && !has_system_authority(message))
+    if (method->priority == METHOD_PRIORITY_AUTHORITY && !has_system_authority(message))
         return ADMISSION_ORDINARY;
-    return most;
+    return admission_priority_max(method);
 }

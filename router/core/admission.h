@@ -20,7 +20,7 @@ enum admission_priority {
 #define ADMISSION_RETRY_AFTER_MS_MAX 1000u
 
 struct admission {
-    uint32_t in_flight_max; /* For urgent calls; others have less, see admission_limit. */
+    uint32_t in_flight_max; /* For urgent calls; others have less, see limit_of. */
     uint32_t in_flight;
     uint64_t refused[ADMISSION_PRIORITY_COUNT];
     /* Of the last call refused, a sixteenth of the limit at most: the room that admission_is_full
@@ -30,8 +30,6 @@ struct admission {
 
 /* in_flight_max from 1 (CHECK). */
 void admission_init(struct admission *admission, uint32_t in_flight_max);
-/* Bulk may fill 60 %, ordinary calls 85 %, urgent ones all of in_flight_max; at least 1. */
-uint32_t admission_limit(const struct admission *admission, enum admission_priority priority);
 /* Takes `weight` calls in. False: too many are in flight, nothing was taken; *ret_retry_after_ms
  * rises with the load. A weight above the whole limit passes when nothing else is in flight. */
 bool admission_enter(struct admission *admission, enum admission_priority priority, uint32_t weight,

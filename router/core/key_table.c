@@ -20,7 +20,7 @@ struct key_table {
     uint64_t seed;
     struct key_entry *entries[KEY_TABLE_KEYS_MAX];
     uint32_t count;
-    struct key_entry *slots[SLOTS]; /* By digest; linear probing; made anew when a key goes. */
+    struct key_entry *slots[SLOTS]; /* By digest; linear probing; rebuilt when a key goes. */
     struct remembered remembered[REMEMBERED];
 };
 

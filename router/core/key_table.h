@@ -19,7 +19,7 @@ struct key_entry {
     struct rate_bucket bucket;
 };
 
-/* `seed`: any number that nobody outside knows; it places keys in the memory of those found. */
+/* `seed`: any number that no outsider knows; it places keys in the memory of those found. */
 struct key_table *key_table_new(const char *cluster, uint64_t seed);
 void key_table_free(struct key_table *table);
 

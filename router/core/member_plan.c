@@ -141,7 +141,7 @@ err member_plan_drain(const struct member_plan *plan, uint64_t replica_id)
         if (entry != NULL && shard_record_has_member(&entry->record, replica_id) &&
             staying_members(plan, &entry->record, replica_id) == 0)
             return REFUSE(plan, ERR_CONFLICT,
-                          "nobody else could own shard %" PRIu32
+                          "no other node could own shard %" PRIu32
                           ": its other replicas are down, drained or removed",
                           i);
     }

@@ -156,7 +156,7 @@ static void a_second_drain_is_refused_and_so_is_one_that_leaves_no_owner(void **
     assert_refused(f, member_plan_drain(&f->plan, 1), "node 1 is drained already");
     assert_int_equal(member_plan_undrain(&f->plan, 1), ERR_OK);
     wish(f, 2, NODE_DRAIN);
-    assert_refused(f, member_plan_drain(&f->plan, 3), "nobody else could own shard 0");
+    assert_refused(f, member_plan_drain(&f->plan, 3), "no other node could own shard 0");
 }
 
 static void no_node_is_removed_that_others_cannot_do_without(void **state)

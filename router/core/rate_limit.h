@@ -23,15 +23,15 @@ struct rate_bucket {
  */
 bool rate_take(struct rate_bucket *bucket, uint32_t rate_per_s, uint64_t now_ms,
                uint32_t *ret_retry_after_ms);
-/* Takes that many tokens whether they are there or not: a call that turned out to be heavy. Whoever
- * comes next waits for them, RATE_RETRY_AFTER_MAX at most. */
+/* Takes that many tokens whether they are there or not: a call that turned out to be heavy. The
+ * next call waits for them, RATE_RETRY_AFTER_MAX at most. */
 void rate_charge(struct rate_bucket *bucket, uint32_t rate_per_s, uint32_t count, uint64_t now_ms);
 /* Whether there is a token, without taking it. */
 bool rate_has(const struct rate_bucket *bucket, uint32_t rate_per_s, uint64_t now_ms,
               uint32_t *ret_retry_after_ms);
 
 /* Buckets by a 64-bit name, such as the hash of an address. Where more names come than there is
- * room, the fullest of a few buckets is given up: whoever is held back stays so. */
+ * room, the fullest of a few buckets is given up: a held back name stays held back. */
 struct rate_table;
 
 struct rate_table *rate_table_new(void);

@@ -10,7 +10,8 @@
 
 #define NO_SHARD UINT32_MAX
 
-err renew_token_parse(struct slice token, struct incarnation *ret_incarnation, uint64_t *ret_fence)
+/* "<generation>-<revision>-<fence>", as StartSession makes it. ERR_INVALID when malformed. */
+static err token_parse(struct slice token, struct incarnation *ret_incarnation, uint64_t *ret_fence)
 {
     struct incarnation incarnation;
     uint64_t fence;
@@ -65,7 +66,7 @@ static uint32_t shard_of_session(const Holdfast__V1__SessionRef *session,
 
     if (player.size == 0 || player.size > ROUTE_PLAYER_BYTES_MAX)
         return NO_SHARD;
-    if (renew_token_parse(slice_from_text(session->token), &named, ret_fence) != ERR_OK)
+    if (token_parse(slice_from_text(session->token), &named, ret_fence) != ERR_OK)
         return NO_SHARD;
     if (incarnation_compare(named, incarnation) != 0)
         return NO_SHARD;

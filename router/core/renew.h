@@ -47,8 +47,4 @@ void renew_take(struct renew_plan *plan, uint32_t group,
 /* The answer to the game server, in `arena`; it borrows the request's texts. */
 Holdfast__V1__RenewSessionsResponse *renew_join(const struct renew_plan *plan, struct arena *arena);
 
-/* "<generation>-<revision>-<fence>", as StartSession makes it. ERR_INVALID when malformed. */
-NODISCARD err renew_token_parse(struct slice token, struct incarnation *ret_incarnation,
-                                uint64_t *ret_fence);
-
 #endif

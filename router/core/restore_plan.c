@@ -3,10 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "idl/error_code.h"
 #include "router/core/refusal.h"
 #include "runtime/base/check.h"
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 /* Above every revision that etcd gives: all incarnations of its generation are below it. */
 #define LAST_REVISION ((uint64_t)INT64_MAX - 1)
@@ -140,7 +139,7 @@ static void take_members(struct restore_shard *shard, const known_shard *known)
     next->member_count = copy_ids(next->members, known->members, known->n_members);
     next->new_member_count = copy_ids(next->new_members, known->new_members, known->n_new_members);
     next->phase = known->n_new_members > 0 ? SHARD_JOINT : SHARD_STABLE;
-    next->learner = next->leaving = 0; /* Whoever learnt is made a learner again. */
+    next->learner = next->leaving = 0; /* A learner is made one again. */
     shard->members_differ = true;
 }
 
@@ -231,8 +230,8 @@ static uint64_t choose_owner(const struct making *making, const struct restore_s
     return owner;
 }
 
-/* Nobody gave that number of a configuration to anything else, and nobody who is away promised a
- * greater one: he would refuse it for ever. */
+/* The configuration number was given to nothing else, and no absent replica promised a greater
+ * one, or it would refuse this one forever. */
 static void choose_config(struct restore_shard *shard)
 {
     if (shard->config_known > shard->next.config)
@@ -246,7 +245,7 @@ static err check_never_placed(const struct making *making, uint32_t number)
     const struct restore_shard *shard = &making->plan->shards[number];
 
     if (shard->mute_count == 0)
-        return ERR_OK; /* Nobody knows of it. */
+        return ERR_OK; /* No replica knows of it. */
     refusal_make(making->input->arena, making->detail, CODE(UNAVAILABLE),
                  "shard %u: etcd has no record of it, and of its replicas only a damaged one "
                  "answers, that of node %llu: bring up the others; nothing was done",
@@ -329,8 +328,8 @@ static void add_write(struct making *making, struct slice key, struct buf *value
     buf_deinit(value);
 }
 
-/* Their leases may be unknown to this etcd, and theirs is a history that it does not know: whoever
- * runs is told that it has expired, and registers anew. */
+/* This etcd may not know their leases. A server that still runs gets SERVER_EXPIRED, and registers
+ * again. */
 static void end_server(struct making *making, const struct restore_key *kv,
                        enum cluster_key_kind kind)
 {
@@ -368,7 +367,7 @@ static void end_unknown_servers(struct making *making)
     add_write(making, cluster_key_slice(&key), &value, -1);
 }
 
-/* First of all, whoever leads is deposed: a transaction that is repeated after this, by a
+/* First of all, depose the leader: a transaction that is repeated after this, by a
  * coordinator that has not heard yet how old etcd is, must not find the number of a revision that
  * comes up again. All are candidates again at once. */
 static void end_elections(struct making *making)

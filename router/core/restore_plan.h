@@ -33,7 +33,7 @@ struct restore_write {
 struct restore_shard {
     struct shard_record record; /* As etcd has it; meaningful while mod_revision > 0. */
     int64_t mod_revision;       /* 0: etcd has none. */
-    struct shard_record next;   /* Epoch 0: nobody knows of the shard. */
+    struct shard_record next;   /* Epoch 0: the shard is unknown. */
     uint64_t epoch_known;       /* The greatest of any replica. */
     uint64_t config_known;
     bool members_differ; /* From what etcd has. */

@@ -282,7 +282,7 @@ static void a_removed_replica_is_no_voice_of_a_majority(void **state)
     fixture_free(f);
 }
 
-/* The older etcd, which nobody had noticed yet, gave the number of an epoch once more. */
+/* The older etcd, unnoticed until now, gave the number of an epoch once more. */
 static void another_owner_under_the_same_epoch_is_something_to_accept(void **state)
 {
     struct fixture *f = fixture_new();
@@ -373,7 +373,7 @@ static void a_doubting_node_is_enough_and_servers_of_the_old_history_end(void **
     assert_int_equal(f->plan.writes[1].lease_id, 77);  /* known is to expire, */
     struct cluster_key_parts all = cluster_key_parse(CLUSTER, f->plan.writes[2].key);
 
-    assert_int_equal(all.kind, CLUSTER_KEY_SERVER_KNOWN); /* and whoever else there was. */
+    assert_int_equal(all.kind, CLUSTER_KEY_SERVER_KNOWN); /* and every other one. */
     assert_int_equal(all.incarnation.generation, 1);
     assert_true(all.incarnation.revision > (uint64_t)1 << 60);
     fixture_free(f);

@@ -1,9 +1,8 @@
 #include "router/core/retry.h"
 
+#include "idl/error_code.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 static void retry_check(const struct retry_call *call)
 {
@@ -27,7 +26,7 @@ static struct retry_action give_up(struct retry_call *call, Holdfast__V1__ErrorC
     return (struct retry_action){ .type = RETRY_ACTION_GIVE_UP, .code = code, .message = message };
 }
 
-/* The time is over, or nobody waits any more. */
+/* The time is over, or the caller no longer waits. */
 static struct retry_action end_without_outcome(struct retry_call *call)
 {
     if (call->maybe_done)
@@ -114,7 +113,7 @@ static struct retry_action try_again(struct retry_call *call, const struct retry
 
 static struct retry_action take_not_owner(struct retry_call *call, const struct retry_event *event)
 {
-    /* Whoever told us to go there was wrong: fall back on the map. */
+    /* The node that sent us there was wrong: fall back on the map. */
     if (call->hint.owner == call->target.owner && call->hint.epoch == call->target.epoch)
         call->hint = (struct route_target){ 0, 0 };
     if (event->hint.owner != 0 && event->hint.epoch > call->target.epoch)
@@ -134,7 +133,7 @@ static struct retry_action take_refusal(struct retry_call *call, const struct re
     if (event->refusal_code == CODE(THROTTLED))
         return try_again(call, event);
     /* A WAIT that waited to its end: the log holds no outcome of it. A packet of ours that is still
-     * on some way could only take a session that nobody uses, and that frees itself (section 5). */
+     * on some way could only take an unused session, which frees itself (section 5). */
     if (event->refusal_code == CODE(SESSION_LOCKED))
         return pass_on(call);
     return give_up(call, CODE(OUTCOME_UNKNOWN),

@@ -7,11 +7,10 @@
 
 #include <cmocka.h>
 
+#include "idl/error_code.h"
 #include "router/core/retry.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 /* Tells the story of one call in virtual time, one line per action. */
 struct story {

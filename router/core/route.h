@@ -34,7 +34,7 @@ NODISCARD err route_find_entity(const struct method_info *method, const Protobuf
 /* The entity of a player. player_id.size <= ROUTE_PLAYER_BYTES_MAX (CHECK). */
 struct route_entity route_entity_of_player(struct slice player_id);
 
-/* Whom to ask: the owner by its record, under the record's epoch. owner 0: nobody, for now. */
+/* The owner to ask, by its record and under the record's epoch. owner 0: none, for now. */
 struct route_target {
     uint64_t owner;
     uint64_t epoch;

@@ -13,17 +13,7 @@
 
 uint32_t scatter_limit(const struct method_info *method)
 {
-    switch (method->id) {
-    case METHOD_BATCH_START_SESSION:
-    case METHOD_BATCH_END_SESSION:
-    case METHOD_BATCH_GET_PROFILE:
-    case METHOD_BATCH_UPDATE_PROFILE:
-        return 100;
-    case METHOD_BATCH_GRANT:
-        return 1000;
-    default:
-        return 0;
-    }
+    return method->route == METHOD_SCATTER ? method->most : 0;
 }
 
 err scatter_split(const struct method_info *method, const ProtobufCMessage *message,
@@ -65,13 +55,6 @@ static size_t varint_size(uint64_t v)
     return size;
 }
 
-static void put_varint(struct buf *out, uint64_t v)
-{
-    for (; v >= 0x80; v >>= 7)
-        buf_put_u8(out, (uint8_t)(v | 0x80));
-    buf_put_u8(out, (uint8_t)v);
-}
-
 /* Of the Result message, without its own tag and length. */
 static size_t result_size(const struct scatter_outcome *outcome)
 {
@@ -94,9 +77,9 @@ void scatter_join(const struct scatter_outcome *outcomes, uint32_t count, struct
     (void)buf_reserve(out, scatter_joined_size(outcomes, count));
     for (uint32_t i = 0; i < count; i++) {
         buf_put_u8(out, TAG_RESULTS);
-        put_varint(out, result_size(&outcomes[i]));
+        buf_put_compact(out, result_size(&outcomes[i]));
         buf_put_u8(out, outcomes[i].failed ? TAG_ERROR : TAG_RESPONSE);
-        put_varint(out, outcomes[i].bytes.size);
+        buf_put_compact(out, outcomes[i].bytes.size);
         buf_append(out, outcomes[i].bytes.data, outcomes[i].bytes.size);
     }
 }

@@ -12,7 +12,7 @@
 #include "idl/method.h"
 #include "runtime/base/arena.h"
 
-#define SCATTER_ELEMENTS_MAX 1000u /* Of any method; scatter_limit says of each. */
+#define SCATTER_ELEMENTS_MAX 1000u /* Of any method; its row says of each. */
 
 struct scatter_elements {
     ProtobufCMessage *const *messages; /* Borrowed from the batch. */

@@ -13,7 +13,7 @@
 struct trace_cursor {
     uint32_t step;  /* Told last; 0: none. */
     uint32_t shard; /* To ask next. */
-    uint32_t other; /* To ask if that has none; the same shard: nobody. */
+    uint32_t other; /* To ask if that has none; the same shard: none. */
 };
 
 /* From a request: its cursor, or else the beginning, on the shard that the UID names (it may be

@@ -3,20 +3,20 @@
  * docs/transactions.md). Pure: the shell reads every player, round by round, each as this says, and
  * tells of every answer.
  *
- * If in two rounds, one after the other, no transaction held any player and nobody's version rose
+ * If in two rounds, one after the other, no transaction held any player and no version rose
  * from one to the next, all that was read stood at one moment, between the two, and no transaction
  * was half done then: one would have held its players from before that moment until after it, and
  * would have been met, or would have raised the version of each that it changed.
  *
  * Under steady writes there may be no two such rounds. So after some that came to nothing the read
- * asks the owners to let new writes of its players wait (node/core/read_hold.h):
+ * asks the owners to let new writes of its players wait (node/core/shard/read_hold.h):
  *
  *   LOOK     each player once no transaction holds it; TXN_READ_LOOKS such rounds
  *   REGISTER new writes wait from here on. Who holds a player now is told at once: these
  *            transactions, at most one for each player, may go on everywhere. No other one can hold
  *            a player of the read: it would have to begin to
  *   DRAIN    each player once they have let go of it
- *   SETTLE   the same; nobody may pass any more: those have all been decided. What their ends have
+ *   SETTLE   the same; no later one may pass: those have all been decided. What their ends have
  *            changed since DRAIN shows here; the next SETTLE then agrees
  *
  * That comes to an end after four rounds, or five, unless the owners' patience does (they bound how

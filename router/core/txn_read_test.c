@@ -191,7 +191,7 @@ static void a_player_who_may_not_be_held_is_looked_at_again(void **state)
     assert_int_equal(reading.total, TXN_READ_LOOKS + 1);
 }
 
-/* However the players change, and whoever is turned away: at its deadline it ends. */
+/* However the players change and whatever is turned away: at its deadline it ends. */
 static void it_ends_with_its_deadline(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /*
- * coordinator_link: a link to whoever is elected coordinator, for administration: how it is, and
+ * coordinator_link: a link to the elected coordinator, for administration: its state, and
  * what its audit says. Players' calls never need it. Follows the election's record in the map.
  */
 #ifndef ROUTER_IO_COORDINATOR_LINK_H
@@ -22,7 +22,7 @@ struct coordinator_link *coordinator_link_new(const struct coordinator_link_opti
 /* Closes the link. NULL is allowed. */
 void coordinator_link_free(struct coordinator_link *coordinator);
 
-/* As call_start. ERR_UNAVAILABLE: nobody is elected, or no link to it is ready. */
+/* As call_start. ERR_UNAVAILABLE: none is elected, or no link to it is ready. */
 NODISCARD err coordinator_link_call(struct coordinator_link *coordinator,
                                     const struct call_request *request, uint64_t *ret_call);
 

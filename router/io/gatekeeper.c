@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "idl/error_code.h"
 #include "router/core/access.h"
 #include "router/core/refusal.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 
-#define CODE(name)      HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 #define LOG_EVERY_MS    1000u
 #define IPV6_HOST_BYTES 8u /* A household or a host has a /64. */
 
@@ -82,7 +82,7 @@ static uint64_t address_name(const char *peer)
     return hash_u64((struct slice){ (const uint8_t *)peer, size });
 }
 
-/* One line a second at most: whoever is refused must not fill the log. */
+/* One line a second at most: refused callers must not fill the log. */
 static void log_refusal(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
                         enum gatekeeper_reason reason)
 {
@@ -138,7 +138,7 @@ static err refuse_with(struct gatekeeper *gatekeeper, const struct gatekeeper_vi
     return refuse(gatekeeper, visit, reason);
 }
 
-/* Whoever failed often enough is not looked at, so that failing stays cheap for us. */
+/* An address that failed too often is not looked at, so that failures stay cheap for us. */
 static err find_key(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
                     uint64_t name, struct key_entry **ret_entry,
                     Holdfast__V1__ErrorDetail *ret_detail)
@@ -212,7 +212,7 @@ bool gatekeeper_welcomes(struct gatekeeper *gatekeeper, const struct gatekeeper_
     const struct gatekeeper_options *options = &gatekeeper->options;
     struct key_entry *entry;
 
-    /* While the keys are read anew nobody who was let in is put out. */
+    /* While the keys are read again, no admitted caller is put out. */
     if (options->keys == NULL || !key_feed_complete(options->keys))
         return true;
     return key_table_find(key_feed_table(options->keys), visit->api_key, visit->wall_ms, &entry) ==

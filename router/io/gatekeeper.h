@@ -2,9 +2,9 @@
  * gatekeeper: who comes in by the public door: reads a request's API key, and keeps the limits of
  * keys and addresses, before anything else of the request is read. DESIGN section 11.
  *
- * Whoever brings no valid key takes from his address's allowance of failures. Once that is used up
- * his keys are not even looked at, unless they were found valid before: guessing, and old keys that
- * nobody took out of a fleet's configuration, cost next to nothing.
+ * A request without a valid key spends its address's failure allowance. Once that is spent, the
+ * address's keys are not even looked at, unless they were found valid before. So guessing costs
+ * next to nothing, and so do old keys left in a fleet's configuration.
  */
 #ifndef ROUTER_IO_GATEKEEPER_H
 #define ROUTER_IO_GATEKEEPER_H

@@ -8,15 +8,15 @@
 
 #include <cmocka.h>
 
+#include "idl/error_code.h"
 #include "router/io/gatekeeper.h"
 #include "runtime/base/check.h"
 #include "runtime/base/test_directory.h"
 #include "runtime/etcd/etcd_process.h"
 #include "runtime/loop/loop.h"
 
-#define CLUSTER    "gate"
-#define WAIT_MS    60000
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
+#define CLUSTER "gate"
+#define WAIT_MS 60000
 
 static struct etcd_process process;
 static char directory[TEST_DIRECTORY_BYTES];
@@ -149,7 +149,7 @@ static struct api_key_record record_of(uint8_t number, char ret_text[API_KEY_TEX
 static void commit(struct fixture *f, struct etcd_txn *txn)
 {
     f->done = false;
-    CHECK(etcd_txn(f->etcd, txn, 0, on_written, f, NULL) == ERR_OK);
+    CHECK(etcd_txn(f->etcd, txn, on_written, &(struct etcd_wait){ 0, f, NULL }) == ERR_OK);
     CHECK(loop_run_until(f->loop, is_done, f, WAIT_MS));
     etcd_txn_free(txn);
 }
@@ -208,7 +208,7 @@ static void a_key_opens_its_scope_from_its_issue_to_its_revocation(void **state)
     struct api_key_record record = record_of(1, text);
 
     assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_PERMISSION);
-    assert_int_equal(f->detail.code, CODE(UNAVAILABLE)); /* It may be good: nobody knows yet. */
+    assert_int_equal(f->detail.code, CODE(UNAVAILABLE)); /* It may be good: not known yet. */
     assert_true(loop_run_until(f->loop, is_complete, f, WAIT_MS));
     assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_PERMISSION);
     assert_int_equal(f->detail.code, CODE(UNAUTHENTICATED));

@@ -3,12 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "idl/error_code.h"
 #include "idl/error_rule.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 #include "runtime/codec/proto_codec.h"
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 struct native_request {
     struct request request;

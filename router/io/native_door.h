@@ -33,7 +33,7 @@ NODISCARD err native_door_listen(struct native_door *door, struct link_hub *hub,
 void native_door_set_calls(struct native_door *door, struct calls *calls);
 /* 0: not listening. */
 uint16_t native_door_port(const struct native_door *door);
-/* Accepts nobody more, and refuses new requests as UNAVAILABLE; open ones go on. */
+/* Accepts no new connection, and refuses new requests as UNAVAILABLE; open ones go on. */
 void native_door_drain(struct native_door *door);
 /* Ends every open request. */
 void native_door_cancel(struct native_door *door);

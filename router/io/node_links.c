@@ -134,6 +134,7 @@ static void dial(struct node_link *node, const char *address)
         .transport = links->options.transport,
         .address = node->address,
         .paced = true,
+        .busy = true,
         .handlers = { .ready = on_ready, .frame = on_frame, .closed = on_closed, .user = node },
     };
     err e;

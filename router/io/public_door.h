@@ -31,7 +31,7 @@ const struct http_stats *public_door_stats(const struct public_door *door);
 double public_door_expires_s(const struct public_door *door);
 /* The same in milliseconds. */
 uint64_t public_door_expires_ms(const struct public_door *door);
-/* Accepts nobody more; open requests go on. */
+/* Accepts no new connection; open requests go on. */
 void public_door_drain(struct public_door *door);
 /* Closes every connection, running the loop until that is done. Every request must have ended or
  * will be cancelled. NULL is allowed. */

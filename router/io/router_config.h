@@ -18,7 +18,7 @@
     X(failure_rate,        U32,      "50",                    1,   1000000,  "a second",  "requests of one address that bring no valid key; more are THROTTLED") \
     X(cors_origins,        TEXT,     "",                      0,   4000,     "",          "origins of web pages that may call, or *; empty: none") \
     X(native_listen,       ADDRESS,  "",                      0,   255,      "host:port", "nng endpoint for native clients; empty: none") \
-    X(node_transport,      TEXT,     "peer",                  3,   4,        "",          "what dials nodes: peer (libuv) or nng; the other side may differ") \
+    X(node_transport,      TEXT,     "nng",                   3,   4,        "",          "what dials nodes: nng or peer (libuv); the other side may differ") \
     PROCESS_CONFIG(X) \
     X(in_flight_max,       U32,      "20000",                 1,   60000,    "",          "calls in flight; more are THROTTLED, bulk first") \
     X(connections_max,     U32,      "10000",                 1,   100000,   "",          "public connections; more close the one idle for longest, or are closed") \

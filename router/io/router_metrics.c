@@ -107,7 +107,7 @@ static void add_method(const struct router_metrics *metrics, uint32_t method,
         if (is_failure(code))
             load->failed += count;
     }
-    /* Joins may wait for whoever holds the player: the alert on slow requests leaves them out. */
+    /* Joins may wait for the player's holder: the alert on slow requests leaves them out. */
     if (metrics->latency[method] == NULL || method == METHOD_START_SESSION ||
         method == METHOD_BATCH_START_SESSION)
         return;

@@ -137,7 +137,7 @@ static const char *cluster_id_of(void *user)
     return cluster != NULL ? cluster->cluster_id : NULL;
 }
 
-/* The map begins anew with its mirrors. */
+/* The map begins again with its mirrors. */
 static void on_restore_accepted(void *user, uint64_t generation)
 {
     (void)user;
@@ -265,15 +265,10 @@ static err watch_tls(struct router_process *process)
         .loop = process->loop,
         .log = process->log,
         .metrics = process->metrics,
-        .ca = process->config->tls_ca,
-        .cert = process->config->tls_cert,
-        .key = process->config->tls_key,
+        TLS_WATCH_CONFIG(process->config),
         .changed = on_tls_changed,
         .user = process,
     };
-
-    if (process->config->insecure)
-        return ERR_OK;
     err e = tls_watch_new_cluster(&options, &process->tls, &why);
     if (e != ERR_OK)
         fail(process, "TLS", why.text);
@@ -284,7 +279,7 @@ static err find_transport(struct router_process *process)
 {
     if (link_transport_find(process->config->node_transport, &process->transport))
         return ERR_OK;
-    fail(process, "node_transport", "is peer or nng");
+    fail(process, "node_transport", "is nng or peer");
     return ERR_INVALID;
 }
 
@@ -347,7 +342,7 @@ static err start_gatekeeper(struct router_process *process)
     }
     if (open)
         log_event(process->log, LOG_WARN, "public.open", LOG_S("listen", config->listen),
-                  LOG_S("what", "whoever reaches this port may do anything: access is open"));
+                  LOG_S("what", "anyone who reaches this port may do anything: access is open"));
     CHECK(getrandom(&keys.seed, sizeof keys.seed, 0) == (ssize_t)sizeof keys.seed);
     if (!open)
         e = key_feed_new(&keys, &process->keys);

@@ -193,7 +193,7 @@ static void put(struct fixture *f, struct cluster_key key, struct buf *value)
     f->etcd_open++;
     CHECK(etcd_put(f->etcd,
                    &(struct etcd_kv){ .key = cluster_key_slice(&key), .value = buf_slice(value) },
-                   0, put_done, f, NULL) == ERR_OK);
+                   put_done, &(struct etcd_wait){ 0, f, NULL }) == ERR_OK);
     buf_deinit(value);
     CHECK(loop_run_until(f->loop, etcd_is_quiet, f, WAIT_MS));
 }
@@ -542,12 +542,12 @@ static void a_router_freed_with_open_requests_ends_them(void **state)
 }
 
 /* The nodes of this test listen with nng, whatever the router dials with. */
-static int setup_nng(void **state)
+static int setup_peer(void **state)
 {
-    return setup_with(state, "--node-transport=nng");
+    return setup_with(state, "--node-transport=peer");
 }
 
-#define NNG(name)       cmocka_unit_test_setup_teardown(name, setup_nng, teardown)
+#define PEER(name)      cmocka_unit_test_setup_teardown(name, setup_peer, teardown)
 #define TEST(name)      cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define IMPATIENT(name) cmocka_unit_test_setup_teardown(name, setup_impatient, teardown)
 
@@ -560,8 +560,8 @@ int main(void)
         IMPATIENT(an_owner_that_dies_with_the_call_leaves_an_unknown_outcome),
         IMPATIENT(a_stopping_router_answers_what_it_has_and_then_stops),
         TEST(a_router_freed_with_open_requests_ends_them),
-        NNG(a_native_grant_goes_through_to_the_owner_and_back),
-        NNG(a_router_freed_with_open_requests_ends_them),
+        PEER(a_native_grant_goes_through_to_the_owner_and_back),
+        PEER(a_router_freed_with_open_requests_ends_them),
     };
     return cmocka_run_group_tests(tests, start_etcd, stop_etcd);
 }

@@ -1,4 +1,4 @@
-/* slow_log: the line of a request that was slow or failed, with its spans (docs/operating.md). */
+/* slow_log: the line of a request that was slow or failed, with its spans (docs/logs.md). */
 #ifndef ROUTER_IO_SLOW_LOG_H
 #define ROUTER_IO_SLOW_LOG_H
 

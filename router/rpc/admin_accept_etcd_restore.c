@@ -1,20 +1,20 @@
 #include <string.h>
 
 #include "holdfast/v1/admin.pb-c.h"
+#include "idl/error_code.h"
 #include "router/core/restore_plan.h"
 #include "router/rpc/handlers.h"
 #include "router/rpc/node_survey.h"
 #include "runtime/base/check.h"
 
-#define CODE(name)        HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 #define WRITES_IN_TXN_MAX 40u
 #define READ_MS_MAX       10000u
 
 /*
  * Asks every node what it knows, reads all that etcd has after that, makes the plan
  * (router/core/restore_plan.h), and writes it, unless it was only asked what would be done. The
- * cluster's record comes last and alone: until it is written nobody goes on, and the call can be
- * repeated.
+ * cluster's record comes last and alone: until it is written no process goes on, and the call can
+ * be repeated.
  */
 struct acceptance {
     struct request *request;
@@ -46,8 +46,7 @@ static void lease_ignored(void *context, err e, const struct etcd_lease_result *
     (void)result;
 }
 
-/* Whoever lives by it is told at its next heartbeat. If the call is lost, it hears it from the
- * shards. */
+/* Its game server is told at the next heartbeat. If the call is lost, the shards tell it. */
 static void revoke_leases(struct acceptance *acceptance)
 {
     const struct router_options *options = &acceptance->request->router->options;
@@ -110,8 +109,9 @@ static void write_some(struct acceptance *acceptance)
             etcd_txn_compare(txn, write->key, ETCD_MOD_REVISION, ETCD_EQUAL, write->revision);
         etcd_txn_make(txn, write->key, write->value);
     }
-    err e = etcd_txn_until_definite(options->etcd, txn, by_ms > now_ms ? by_ms - now_ms : 1,
-                                    on_written, acceptance, &acceptance->call);
+    err e = etcd_txn_until_definite(
+        options->etcd, txn, on_written,
+        &(struct etcd_wait){ by_ms > now_ms ? by_ms - now_ms : 1, acceptance, &acceptance->call });
     etcd_txn_free(txn);
     if (e != ERR_OK)
         request_fail_text(acceptance->request,
@@ -255,7 +255,8 @@ static void surveyed(struct node_survey *survey)
     survey->request->cancel = cancel;
     if (etcd_range(options->etcd,
                    &(struct etcd_range){ .key = cluster_key_slice(&prefix), .prefix = true },
-                   READ_MS_MAX, on_read, acceptance, &acceptance->call) != ERR_OK)
+                   on_read,
+                   &(struct etcd_wait){ READ_MS_MAX, acceptance, &acceptance->call }) != ERR_OK)
         request_fail_text(survey->request, CODE(UNAVAILABLE), "too many calls to etcd");
 }
 

@@ -155,7 +155,8 @@ static void surveyed(struct node_survey *survey)
     survey->request->state = view;
     survey->request->cancel = policy_cancel;
     if (etcd_range(options->etcd, &(struct etcd_range){ .key = cluster_key_slice(&key) },
-                   ROUTER_STATUS_MS_MAX, policy_read, view, &view->call) != ERR_OK)
+                   policy_read,
+                   &(struct etcd_wait){ ROUTER_STATUS_MS_MAX, view, &view->call }) != ERR_OK)
         answer(view);
 }
 

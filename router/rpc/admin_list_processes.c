@@ -182,7 +182,8 @@ static void ask_etcd(struct process_list *list)
         question->status.endpoint = endpoint_text(arena, etcd_endpoint(etcd, i));
         list->response.etcd[list->response.n_etcd++] = &question->status;
         question->begun_ns = loop_clock_ns();
-        if (etcd_status(etcd, i, ROUTER_STATUS_MS_MAX, etcd_told, question, &question->call) ==
+        if (etcd_status(etcd, i, etcd_told,
+                        &(struct etcd_wait){ ROUTER_STATUS_MS_MAX, question, &question->call }) ==
             ERR_OK)
             list->open++;
         else

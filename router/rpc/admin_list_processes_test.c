@@ -142,7 +142,7 @@ static void processes_tell_of_themselves_and_who_is_silent_is_named(void **state
     fake_cluster_fail(f->fake, 1, ERR_TIMEOUT);
     fake_cluster_answer(f->fake, 2, WIRE_OK, (struct slice){ 0 }); /* One of before. */
     assert_true(loop_run_until(f->loop, is_answered, f, PATIENCE));
-    assert_int_equal(f->fake->call_count, 3); /* Nobody is elected: nobody is asked. */
+    assert_int_equal(f->fake->call_count, 3); /* None is elected: none is asked. */
 
     Holdfast__V1__ProcessStatus *const *processes = f->answer->processes;
     assert_int_equal(f->answer->n_processes, 4);

@@ -99,7 +99,8 @@ void admin_list_servers_handle(struct request *request)
     holdfast__v1__list_servers_response__init(&list->response);
     if (etcd_range(options->etcd,
                    &(struct etcd_range){ .key = cluster_key_slice(&prefix), .prefix = true },
-                   ROUTER_STATUS_MS_MAX, listed, list, &list->call) != ERR_OK)
+                   listed,
+                   &(struct etcd_wait){ ROUTER_STATUS_MS_MAX, list, &list->call }) != ERR_OK)
         request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
                           "too many calls to etcd");
 }

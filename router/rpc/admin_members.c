@@ -1,39 +1,14 @@
 #include <string.h>
 
 #include "holdfast/v1/admin.pb-c.h"
+#include "idl/error_code.h"
 #include "router/core/member_plan.h"
 #include "router/core/refusal.h"
-#include "router/rpc/handlers.h"
+#include "router/rpc/admin_members.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/cluster_key.h"
 
-#define CODE(name)        HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 #define WRITES_IN_TXN_MAX 50u
-
-/*
- * What operators ask of nodes and shards: reads the wishes that stand, holds the request against
- * them and the map (router/core/member_plan.h), and writes wishes that nobody has changed since.
- * The coordinator carries them out, whatever becomes of this call.
- */
-struct wish_write {
-    struct slice key;
-    struct slice value; /* Empty: the wish is taken back. */
-    int64_t revision;   /* That it has now; 0: there is none. */
-};
-
-struct change {
-    struct request *request;
-    /* Fills writes and response, or detail. */
-    err (*plan)(struct change *change, const struct member_plan *plan);
-    struct member_wishes *wishes;
-    struct wish_write *writes;
-    uint32_t write_count;
-    uint32_t written; /* Of them, so far; `open` more are on their way. */
-    uint32_t open;
-    ProtobufCMessage *response;
-    Holdfast__V1__ErrorDetail detail;
-    struct etcd_call *call; /* In flight; NULL: none. */
-};
 
 static void fail_etcd(struct change *change, err e)
 {
@@ -49,7 +24,7 @@ static void fail_etcd(struct change *change, err e)
 
 static void write_some(struct change *change);
 
-/* An attempt that nobody heard of was ours if all is as it wanted. */
+/* An attempt without an answer was ours if all is as it wanted. */
 static bool is_as_wanted(const struct change *change, const struct etcd_txn_result *result)
 {
     for (uint32_t i = 0; i < change->open; i++) {
@@ -98,8 +73,9 @@ static void write_some(struct change *change)
         etcd_txn_compare(txn, write->key, ETCD_MOD_REVISION, ETCD_EQUAL, write->revision);
         etcd_txn_make(txn, write->key, write->value);
     }
-    err e = etcd_txn_until_definite(options->etcd, txn, by_ms > now_ms ? by_ms - now_ms : 1,
-                                    on_written, change, &change->call);
+    err e = etcd_txn_until_definite(
+        options->etcd, txn, on_written,
+        &(struct etcd_wait){ by_ms > now_ms ? by_ms - now_ms : 1, change, &change->call });
     etcd_txn_free(txn);
     if (e != ERR_OK)
         request_fail_text(change->request, CODE(UNAVAILABLE), "too many calls to etcd");
@@ -140,8 +116,8 @@ static void cancel(struct request *request)
     request_fail_text(request, CODE(OUTCOME_UNKNOWN), "the caller has gone");
 }
 
-static void change_start(struct request *request,
-                         err (*plan)(struct change *change, const struct member_plan *plan))
+void change_start(struct request *request,
+                  err (*plan)(struct change *change, const struct member_plan *plan))
 {
     const struct router_options *options = &request->router->options;
     struct change *change = arena_zalloc(request->arena, sizeof *change);
@@ -154,16 +130,17 @@ static void change_start(struct request *request,
     request->cancel = cancel;
     if (etcd_range(options->etcd,
                    &(struct etcd_range){ .key = cluster_key_slice(&prefix), .prefix = true },
-                   ROUTER_STATUS_MS_MAX, on_read, change, &change->call) != ERR_OK)
+                   on_read,
+                   &(struct etcd_wait){ ROUTER_STATUS_MS_MAX, change, &change->call }) != ERR_OK)
         request_fail_text(request, CODE(UNAVAILABLE), "too many calls to etcd");
 }
 
-static struct slice keep(struct change *change, struct cluster_key key)
+struct slice change_keep(struct change *change, struct cluster_key key)
 {
     return arena_copy(change->request->arena, cluster_key_slice(&key));
 }
 
-static struct slice keep_value(struct change *change, struct buf *value)
+struct slice change_keep_value(struct change *change, struct buf *value)
 {
     struct slice kept = arena_copy(change->request->arena, buf_slice(value));
 
@@ -171,8 +148,7 @@ static struct slice keep_value(struct change *change, struct buf *value)
     return kept;
 }
 
-/* ---- moves ---- */
-static void add_move(struct change *change, const struct member_move *move, bool write)
+void change_add_move(struct change *change, const struct member_move *move, bool write)
 {
     struct buf value = { 0 };
 
@@ -180,13 +156,13 @@ static void add_move(struct change *change, const struct member_move *move, bool
         return;
     shard_wish_encode(&move->wish, &value);
     change->writes[change->write_count++] = (struct wish_write){
-        .key = keep(change,
-                    cluster_key_shard_wish(change->request->router->options.cluster, move->shard)),
-        .value = keep_value(change, &value),
+        .key = change_keep(
+            change, cluster_key_shard_wish(change->request->router->options.cluster, move->shard)),
+        .value = change_keep_value(change, &value),
     };
 }
 
-static Holdfast__V1__ShardMove *tell_move(struct change *change, const struct member_move *move)
+Holdfast__V1__ShardMove *change_tell_move(struct change *change, const struct member_move *move)
 {
     struct arena *arena = change->request->arena;
     const struct shard_entry *entry =
@@ -204,115 +180,4 @@ static Holdfast__V1__ShardMove *tell_move(struct change *change, const struct me
     told->n_members = move->wish.member_count;
     told->n_members_now = entry->record.member_count;
     return told;
-}
-
-static err plan_move(struct change *change, const struct member_plan *plan)
-{
-    const Holdfast__V1__MoveShardRequest *message = (const void *)change->request->message;
-    Holdfast__V1__MoveShardResponse *response = arena_alloc(plan->arena, sizeof *response);
-    struct member_move move = { .shard = message->shard };
-    uint64_t from, to;
-
-    err e = member_plan_node(plan, "from", message->from, &from);
-    if (e == ERR_OK)
-        e = member_plan_node(plan, "to", message->to, &to);
-    if (e == ERR_OK)
-        e = member_plan_move(plan, message->shard, from, to, &move.wish);
-    if (e != ERR_OK)
-        return e;
-    holdfast__v1__move_shard_response__init(response);
-    response->move = tell_move(change, &move);
-    change->response = &response->base;
-    change->writes = arena_zalloc(plan->arena, sizeof *change->writes);
-    add_move(change, &move, true);
-    return ERR_OK;
-}
-
-void admin_move_shard_handle(struct request *request)
-{
-    change_start(request, plan_move);
-}
-
-static err plan_rebalance(struct change *change, const struct member_plan *plan)
-{
-    const Holdfast__V1__RebalanceRequest *message = (const void *)change->request->message;
-    Holdfast__V1__RebalanceResponse *response = arena_alloc(plan->arena, sizeof *response);
-    struct member_move *moves;
-    uint32_t count;
-
-    err e = member_plan_rebalance(plan, &moves, &count);
-    if (e != ERR_OK)
-        return e;
-    holdfast__v1__rebalance_response__init(response);
-    response->moves = arena_alloc(plan->arena, (count + 1) * sizeof(void *));
-    change->writes = arena_zalloc(plan->arena, (count + 1) * sizeof *change->writes);
-    for (uint32_t i = 0; i < count; i++) {
-        response->moves[response->n_moves++] = tell_move(change, &moves[i]);
-        add_move(change, &moves[i], !message->dry_run);
-    }
-    change->response = &response->base;
-    return ERR_OK;
-}
-
-void admin_rebalance_handle(struct request *request)
-{
-    change_start(request, plan_rebalance);
-}
-
-/* ---- nodes ---- */
-static err plan_wish(const struct member_plan *plan, const char *want, uint64_t replica_id,
-                     struct buf *value)
-{
-    struct node_wish wish = { NODE_DRAIN };
-    err e;
-
-    if (strcmp(want, "undrain") == 0)
-        return member_plan_undrain(plan, replica_id);
-    if (strcmp(want, "drain") == 0) {
-        e = member_plan_drain(plan, replica_id);
-    } else if (strcmp(want, "remove") == 0) {
-        wish.kind = NODE_REMOVE;
-        e = member_plan_remove(plan, replica_id);
-    } else {
-        refusal_make_field(
-            plan->arena, plan->ret_detail,
-            &(struct refusal_field){ "want", "drain, undrain or remove", slice_from_text(want) },
-            "not something that a node can be asked for");
-        return ERR_INVALID;
-    }
-    if (e == ERR_OK)
-        node_wish_encode(&wish, value);
-    return e;
-}
-
-static err plan_node(struct change *change, const struct member_plan *plan)
-{
-    const Holdfast__V1__ChangeNodeRequest *message = (const void *)change->request->message;
-    Holdfast__V1__ChangeNodeResponse *response = arena_alloc(plan->arena, sizeof *response);
-    struct buf value = { 0 };
-    uint64_t id;
-
-    err e = member_plan_node(plan, "node", message->node, &id);
-    if (e == ERR_OK)
-        e = plan_wish(plan, message->want, id, &value);
-    if (e != ERR_OK)
-        return e;
-    const struct member_wish *now = member_wishes_find(plan->wishes, id);
-
-    change->writes = arena_zalloc(plan->arena, sizeof *change->writes);
-    change->writes[change->write_count++] = (struct wish_write){
-        .key = keep(change, cluster_key_node_wish(change->request->router->options.cluster, id)),
-        .value = keep_value(change, &value),
-        .revision = now != NULL ? now->mod_revision : 0,
-    };
-    holdfast__v1__change_node_response__init(response);
-    response->replica_id = id;
-    member_plan_count(plan, id, &response->shards_owned, &response->shards_held);
-    change->response = &response->base;
-    return ERR_OK;
-}
-
-void admin_change_node_handle(struct request *request)
-{
-    change_start(request, plan_node);
 }

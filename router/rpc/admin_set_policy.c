@@ -3,13 +3,12 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
+#include "idl/error_code.h"
 #include "router/core/policy_rules.h"
 #include "router/core/refusal.h"
 #include "router/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/cluster_key.h"
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 /*
  * Writes the policy to etcd, if its version is the stored one plus one, and then asks every shard
@@ -82,7 +81,6 @@ static void start_part(struct policy_change *change, uint32_t shard)
     part->call = (struct caller_call){
         .method = METHOD_APPLY_POLICY,
         .priority = (uint8_t)request->priority,
-        .mutation = true,
         .shard = shard,
         .deadline_ms = request->answer_by_ms,
         .trace = request->trace.trace_id,
@@ -141,9 +139,10 @@ static err write_policy(struct policy_change *change, int64_t revision)
     etcd_txn_compare(txn, cluster_key_slice(&key), ETCD_MOD_REVISION, ETCD_EQUAL, revision);
     etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&key), change->packed, 0);
     etcd_txn_get(txn, ETCD_ELSE, cluster_key_slice(&key));
-    e = etcd_txn_until_definite(options->etcd, txn,
-                                request->answer_by_ms > now_ms ? request->answer_by_ms - now_ms : 1,
-                                policy_written, change, &change->call);
+    e = etcd_txn_until_definite(
+        options->etcd, txn, policy_written,
+        &(struct etcd_wait){ request->answer_by_ms > now_ms ? request->answer_by_ms - now_ms : 1,
+                             change, &change->call });
     etcd_txn_free(txn);
     return e;
 }
@@ -220,6 +219,7 @@ void admin_set_policy_handle(struct request *request)
     request->state = change;
     request->cancel = policy_cancel;
     if (etcd_range(options->etcd, &(struct etcd_range){ .key = cluster_key_slice(&key) },
-                   ROUTER_STATUS_MS_MAX, policy_read, change, &change->call) != ERR_OK)
+                   policy_read,
+                   &(struct etcd_wait){ ROUTER_STATUS_MS_MAX, change, &change->call }) != ERR_OK)
         request_fail_text(request, CODE(UNAVAILABLE), "too many calls to etcd");
 }

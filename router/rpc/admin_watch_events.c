@@ -4,12 +4,13 @@
  *   every node: ListNodeEvents, which the node answers when there is something -> one message
  *
  * The nodes' rings are the only buffer: a node is asked for more when its page has been sent, and
- * nobody is asked while the reader is behind. What it missed by that the ring tells as lost.
+ * none is asked while the reader is behind. The ring reports what the reader missed as lost.
  */
 #include <stdlib.h>
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
+#include "idl/error_code.h"
 #include "router/core/event_cursor.h"
 #include "router/core/refusal.h"
 #include "router/rpc/handlers.h"
@@ -29,8 +30,6 @@
 /* Under a storm of events a node is asked so often: each answer has many then. */
 #define PACE_MS  20u
 #define RETRY_MS 250u /* A node that did not answer; also how often new nodes are looked for. */
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 struct watched_node {
     struct event_watch *watch;

@@ -11,14 +11,14 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
+#include "idl/error_code.h"
 #include "router/rpc/fake_cluster.h"
 #include "router/rpc/router.h"
 #include "runtime/base/check.h"
 
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
-#define NODES      3u
-#define PATIENCE   20000u /* A bound only. */
-#define LIFE       9u
+#define NODES    3u
+#define PATIENCE 20000u /* A bound only. */
+#define LIFE     9u
 
 static const struct log silent = { .level_min = LOG_ERROR };
 /* One stream's end, as a client sees it. */
@@ -225,7 +225,7 @@ static void what_a_node_tells_is_sent_on_at_once(void **state)
     await_calls(f, NODES + 1);
     assert_int_equal(f->fake->calls[NODES].node, 2);
     check_asked_after(f, NODES, 2);
-    answer(f, 0, LIFE, 0, 0); /* Nothing to say is said to nobody. */
+    answer(f, 0, LIFE, 0, 0); /* An empty page is not sent. */
     assert_int_equal(f->reader.messages, 2);
 }
 

@@ -1,19 +1,18 @@
 #include <string.h>
 
 #include "holdfast/v1/backup.pb-c.h"
+#include "idl/error_code.h"
 #include "router/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/cluster_key.h"
 #include "runtime/cluster/cluster_record.h"
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 /* Beyond it they would not be exact in every JSON reader, and no cluster ever comes so far. */
 #define NUMBER_MAX (1ull << 40)
 
 /*
  * Raises the cluster's generation and the floor of its epochs above those of a backup, in etcd; the
- * coordinator then names every owner anew, above that floor. Where they are above already, nothing
+ * coordinator then names every owner again, above that floor. Where they are above already, nothing
  * is written: repeating the call is harmless.
  */
 struct preparation {
@@ -62,8 +61,9 @@ static err record_write(struct preparation *preparation, int64_t revision)
     etcd_txn_compare(txn, cluster_key_slice(&key), ETCD_MOD_REVISION, ETCD_EQUAL, revision);
     etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&key), buf_slice(&value), 0);
     err e = etcd_txn_until_definite(
-        options->etcd, txn, request->answer_by_ms > now_ms ? request->answer_by_ms - now_ms : 1,
-        record_written, preparation, &preparation->call);
+        options->etcd, txn, record_written,
+        &(struct etcd_wait){ request->answer_by_ms > now_ms ? request->answer_by_ms - now_ms : 1,
+                             preparation, &preparation->call });
     etcd_txn_free(txn);
     buf_deinit(&value);
     return e;
@@ -130,7 +130,8 @@ void backup_prepare_restore_handle(struct request *request)
     preparation->request = request;
     request->state = preparation;
     request->cancel = preparation_cancel;
-    if (etcd_range(options->etcd, &(struct etcd_range){ .key = cluster_key_slice(&key) },
-                   ROUTER_STATUS_MS_MAX, record_read, preparation, &preparation->call) != ERR_OK)
+    if (etcd_range(
+            options->etcd, &(struct etcd_range){ .key = cluster_key_slice(&key) }, record_read,
+            &(struct etcd_wait){ ROUTER_STATUS_MS_MAX, preparation, &preparation->call }) != ERR_OK)
         request_fail_text(request, CODE(UNAVAILABLE), "too many calls to etcd");
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "idl/method.h"
 #include "router/core/refusal.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
@@ -273,7 +274,7 @@ void caller_start(struct caller *caller, struct caller_call *call)
     call->caller = caller;
     call->sent = 0;
     call->trail = (struct caller_trail){ 0 };
-    retry_init(&call->retry, call->mutation, call->deadline_ms);
+    retry_init(&call->retry, method_find(call->method)->writes, call->deadline_ms);
     loop_timer_init(&call->timer, caller->loop, timer_fired, call);
     list_append(&caller->shards[call->shard], &call->place);
     caller->stats.calls++;

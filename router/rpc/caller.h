@@ -58,7 +58,6 @@ struct caller_call {
     /* ---- the user fills in ---- */
     uint16_t method;
     uint8_t priority;
-    bool mutation; /* See struct retry_call. */
     uint32_t shard;
     uint64_t deadline_ms; /* On the loop's clock. */
     uint64_t started_ns;  /* loop_clock_ns of its request; what the trail is measured from. */

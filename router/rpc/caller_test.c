@@ -7,11 +7,10 @@
 
 #include <cmocka.h>
 
+#include "idl/error_code.h"
 #include "router/rpc/caller.h"
 #include "router/rpc/fake_cluster.h"
 #include "runtime/base/check.h"
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 struct told {
     uint32_t count;
@@ -74,7 +73,6 @@ static struct caller_call *start(struct fixture *f, uint32_t shard, uint32_t bud
 
     *call = (struct caller_call){ .method = METHOD_GRANT,
                                   .priority = 1,
-                                  .mutation = true,
                                   .shard = shard,
                                   .deadline_ms = loop_now_ms(f->loop) + budget_ms,
                                   .body = SLICE_LITERAL("request"),
@@ -256,7 +254,6 @@ static void calls_started_while_a_shard_is_driven_wait_their_turn(void **state)
     again_left = 100;
     for (int i = 0; i < 100; i++) {
         calls[i] = (struct caller_call){ .method = METHOD_GRANT,
-                                         .mutation = true,
                                          .shard = 3,
                                          .deadline_ms = loop_now_ms(f->loop) + 10000,
                                          .done = done_and_again };

@@ -16,9 +16,7 @@
 #define PAGE_BYTES_MAX       (1024u * 1024u)
 #define MARGIN_MS            200u /* Before the deadline, for the last round. */
 #define LIST_ENTRIES_DEFAULT 50u  /* As idl/ says; a page of another size is still a page. */
-#define LIST_ENTRIES_MAX     200u
 #define LIST_ITEMS_DEFAULT   100u
-#define LIST_ITEMS_MAX       500u
 
 /* The page's fields of request and response; both kinds of list have them. */
 struct page_view {
@@ -166,8 +164,6 @@ void filled_page_handle(struct request *request)
 {
     uint32_t default_size =
         request->method->id == METHOD_LIST_ITEMS ? LIST_ITEMS_DEFAULT : LIST_ENTRIES_DEFAULT;
-    uint32_t size_max =
-        request->method->id == METHOD_LIST_ITEMS ? LIST_ITEMS_MAX : LIST_ENTRIES_MAX;
     size_t size = request->message->descriptor->sizeof_message;
     struct filling *filling = arena_zalloc(request->arena, sizeof *filling);
 
@@ -176,8 +172,8 @@ void filled_page_handle(struct request *request)
     memcpy(filling->asked, request->message, size);
     struct page_view asked = view_request(filling->asked, request->method->id);
     filling->wanted = *asked.page_size > 0 ? *asked.page_size : default_size;
-    /* The owner says what is wrong with a size that is none. */
-    if (!filters(request) || filling->wanted > size_max) {
+    /* The owner says what is wrong with an invalid size. */
+    if (!filters(request) || filling->wanted > request->method->most) {
         forward_handle(request);
         return;
     }

@@ -8,11 +8,10 @@
 #include <cmocka.h>
 
 #include "holdfast/v1/ledger.pb-c.h"
+#include "idl/error_code.h"
 #include "router/rpc/fake_cluster.h"
 #include "router/rpc/router.h"
 #include "runtime/base/check.h"
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 struct fixture {
     struct loop *loop;

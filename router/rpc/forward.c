@@ -34,7 +34,6 @@ err forward_prepare(struct request *request, const struct forward_message *messa
     }
     call->method = (uint16_t)message->method->id;
     call->priority = (uint8_t)request->priority;
-    call->mutation = message->method->route == METHOD_MUTATION;
     call->deadline_ms = request->answer_by_ms;
     call->trace = request->trace.trace_id;
     call->started_ns = request->started_ns;
@@ -61,7 +60,7 @@ static void forward_done(struct caller_call *call, const struct caller_result *r
         request_reply_encoded(request, result->body);
 }
 
-/* Nobody waits any more: the node is told, and what it does stays unknown to the caller. */
+/* The caller has gone: tell the node; the outcome stays unknown to the caller. */
 static void forward_cancel(struct request *request)
 {
     struct caller_call *call = request->state;
@@ -125,7 +124,6 @@ void forward_shard_handle(struct request *request)
     *call = (struct caller_call){
         .method = (uint16_t)request->method->id,
         .priority = (uint8_t)request->priority,
-        .mutation = request->method->route == METHOD_SHARD_WRITE,
         .shard = shard,
         .deadline_ms = request->answer_by_ms,
         .trace = request->trace.trace_id,

@@ -5,7 +5,8 @@
 #ifndef ROUTER_RPC_FORWARD_H
 #define ROUTER_RPC_FORWARD_H
 
-#include "router/rpc/router.h"
+#include "router/rpc/request.h"
+#include "router/rpc/router_state.h"
 
 /* What to forward: a message of method->request, METHOD_MUTATION or METHOD_READ. */
 struct forward_message {

@@ -1,11 +1,12 @@
 /*
  * handlers: who answers what. Each function takes a request that was admitted and ends it, now or
- * later. One file each, named after the service and the method; dispatch.c has the table.
+ * later. One file each, named after the service and the method; router.c has the table.
  */
 #ifndef ROUTER_RPC_HANDLERS_H
 #define ROUTER_RPC_HANDLERS_H
 
-#include "router/rpc/router.h"
+#include "router/rpc/request.h"
+#include "router/rpc/router_state.h"
 
 /* Mutations and reads: to the owner of the entity's shard. */
 void forward_handle(struct request *request);
@@ -16,26 +17,25 @@ void forward_shard_handle(struct request *request);
 /* Batch methods: an element each as above. */
 void batch_handle(struct request *request);
 
-/* From shard to shard, as the item went. */
-void inventory_trace_handle(struct request *request);
-void session_register_server_handle(struct request *request);
-void session_unregister_server_handle(struct request *request);
-void session_renew_sessions_handle(struct request *request);
-void admin_accept_etcd_restore_handle(struct request *request);
-void admin_get_cluster_handle(struct request *request);
-void admin_get_load_handle(struct request *request);
-void admin_list_shards_handle(struct request *request);
-void admin_list_servers_handle(struct request *request);
-void admin_list_processes_handle(struct request *request);
-void admin_list_events_handle(struct request *request);
-void backup_prepare_restore_handle(struct request *request);
-void admin_watch_events_handle(struct request *request);
+/* The router's own methods: OWN_<route>(text) is `text` for those routes, else nothing. */
+#define OWN_ROUTER(...) __VA_ARGS__
+#define OWN_STREAM(...) __VA_ARGS__
+#define OWN_SCATTER(...)
+#define OWN_MUTATION(...)
+#define OWN_READ(...)
+#define OWN_SHARD(...)
+#define OWN_SHARD_WRITE(...)
+#define OWN_SHARD_VIEW(...)
+#define OWN_NODE(...)
+#define OWN_OWNER(...)
+#define OWN_COORDINATOR(...)
+
+#define HANDLER_EXTERN(number, enumerator, package, service, method, name, route, ...)             \
+    OWN_##route(void service##_##name##_handle(struct request *request);)
+METHOD_TABLE(HANDLER_EXTERN)
+#undef HANDLER_EXTERN
+
 /* Ends every stream of events as UNAVAILABLE: the router stops. */
 void admin_watch_events_end_all(struct router *router);
-void admin_set_policy_handle(struct request *request);
-void admin_move_shard_handle(struct request *request);
-void admin_change_node_handle(struct request *request);
-void admin_rebalance_handle(struct request *request);
-void transaction_read_handle(struct request *request);
 
 #endif

@@ -7,7 +7,8 @@
 #define ROUTER_RPC_NODE_SURVEY_H
 
 #include "holdfast/internal/v1/node.pb-c.h"
-#include "router/rpc/router.h"
+#include "router/rpc/request.h"
+#include "router/rpc/router_state.h"
 
 struct node_survey;
 

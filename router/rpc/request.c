@@ -1,11 +1,19 @@
 #include "router/rpc/request.h"
 
-#include "router/rpc/router.h"
+#include "router/rpc/router_state.h"
 
 /* Before the door answers: the request's memory is gone after that. */
 static void finish(struct request *request, Holdfast__V1__ErrorCode code)
 {
-    router_finish(request->router, request, code);
+    struct router *router = request->router;
+    const struct router_observer *observer = &router->options.observer;
+    uint64_t latency_us = (loop_clock_ns() - request->started_ns) / 1000u;
+
+    admission_leave(&router->admission, request->weight);
+    request->weight = 0;
+    request->cancel = NULL;
+    if (observer->finished != NULL)
+        observer->finished(observer->context, request, code, latency_us);
 }
 
 void request_reply(struct request *request, const ProtobufCMessage *response)

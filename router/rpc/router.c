@@ -22,75 +22,41 @@ uint32_t router_in_flight(const struct router *router)
     return router->admission.in_flight;
 }
 
-void router_finish(struct router *router, struct request *request, Holdfast__V1__ErrorCode code)
-{
-    uint64_t latency_us = (loop_clock_ns() - request->started_ns) / 1000u;
-
-    admission_leave(&router->admission, request->weight);
-    request->weight = 0;
-    request->cancel = NULL;
-    if (router->options.observer.finished != NULL)
-        router->options.observer.finished(router->options.observer.context, request, code,
-                                          latency_us);
-}
-
 typedef void handle_fn(struct request *request);
+
+/* Of the methods that the router answers by itself, <service>_<name>_handle in the file of that
+ * name, by number. */
+static handle_fn *const own_handlers[METHOD_ID_MAX + 1] = {
+#define HANDLER_ROW(number, enumerator, package, service, method, name, route, ...)                \
+    OWN_##route([METHOD_##enumerator] = service##_##name##_handle, )
+    METHOD_TABLE(HANDLER_ROW)
+#undef HANDLER_ROW
+};
 
 /* NULL: no such method here. */
 static handle_fn *find_handler(const struct method_info *method)
 {
     if (method->internal)
         return NULL;
-    switch (method->id) {
-    case METHOD_REGISTER_SERVER:
-        return session_register_server_handle;
-    case METHOD_UNREGISTER_SERVER:
-        return session_unregister_server_handle;
-    case METHOD_RENEW_SESSIONS:
-        return session_renew_sessions_handle;
-    case METHOD_TRACE:
-        return inventory_trace_handle;
-    case METHOD_ACCEPT_ETCD_RESTORE:
-        return admin_accept_etcd_restore_handle;
-    case METHOD_GET_CLUSTER:
-        return admin_get_cluster_handle;
-    case METHOD_LIST_SHARDS:
-        return admin_list_shards_handle;
-    case METHOD_LIST_SERVERS:
-        return admin_list_servers_handle;
-    case METHOD_LIST_PROCESSES:
-        return admin_list_processes_handle;
-    case METHOD_LIST_EVENTS:
-        return admin_list_events_handle;
-    case METHOD_PREPARE_RESTORE:
-        return backup_prepare_restore_handle;
-    case METHOD_WATCH_EVENTS:
-        return admin_watch_events_handle;
-    case METHOD_SET_POLICY:
-        return admin_set_policy_handle;
-    case METHOD_MOVE_SHARD:
-        return admin_move_shard_handle;
-    case METHOD_CHANGE_NODE:
-        return admin_change_node_handle;
-    case METHOD_REBALANCE:
-        return admin_rebalance_handle;
-    case METHOD_GET_LOAD:
-        return admin_get_load_handle;
-    case METHOD_LIST_ENTRIES:
-    case METHOD_LIST_ITEMS:
-        return filled_page_handle;
-    case METHOD_TRANSACTION_READ:
-        return transaction_read_handle;
-    default:
+    switch (method->route) {
+    case METHOD_ROUTER:
+    case METHOD_STREAM:
+        return own_handlers[method->id];
+    case METHOD_SCATTER:
+        return batch_handle;
+    case METHOD_READ:
+        return method->most > 0 ? filled_page_handle : forward_handle;
+    case METHOD_MUTATION:
+        return forward_handle;
+    case METHOD_SHARD:
+    case METHOD_SHARD_WRITE:
+    case METHOD_SHARD_VIEW:
+        return forward_shard_handle;
+    case METHOD_NODE:
+    case METHOD_OWNER:
+    case METHOD_COORDINATOR:
         break;
     }
-    if (method->route == METHOD_MUTATION || method->route == METHOD_READ)
-        return forward_handle;
-    if (method->route == METHOD_SHARD || method->route == METHOD_SHARD_WRITE ||
-        method->route == METHOD_SHARD_VIEW)
-        return forward_shard_handle;
-    if (scatter_limit(method) > 0)
-        return batch_handle;
     return NULL;
 }
 

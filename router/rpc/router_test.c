@@ -15,14 +15,14 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
+#include "idl/error_code.h"
 #include "idl/method_errors.h"
 #include "router/rpc/fake_cluster.h"
 #include "router/rpc/router.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
-#define SHARDS     4u
+#define SHARDS 4u
 
 static const struct log silent = { .level_min = LOG_ERROR };
 struct fixture {
@@ -202,9 +202,9 @@ static void a_bad_envelope_never_leaves_the_router(void **state)
 {
     struct fixture *f = *state;
     Holdfast__V1__GrantRequest grant;
-    char nobody[] = "";
+    char empty[] = "";
 
-    make_grant(&grant, nobody);
+    make_grant(&grant, empty);
     dispatch(f, METHOD_GRANT, &grant.base);
     assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
     assert_string_equal(f->field, "player_id");

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "router/rpc/servers.h"
 #include "router/rpc/servers_private.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/cluster_key.h"
@@ -112,8 +113,8 @@ static err write_registration(struct server_task *task)
                  task->record.lease_id);
     etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&known), buf_slice(&value), 0);
     etcd_txn_get(txn, ETCD_ELSE, cluster_key_slice(&known));
-    e = etcd_txn_until_definite(task->servers->etcd, txn, time_left_ms(task), registration_written,
-                                task, NULL);
+    e = etcd_txn_until_definite(task->servers->etcd, txn, registration_written,
+                                &(struct etcd_wait){ time_left_ms(task), task, NULL });
     etcd_txn_free(txn);
     buf_deinit(&value);
     return e;
@@ -152,7 +153,8 @@ static void lease_granted(void *context, err e, const struct etcd_lease_result *
         e = etcd_put(servers->etcd,
                      &(struct etcd_kv){ .key = cluster_key_slice(&key),
                                         .value = slice_from_text(task->record.name) },
-                     time_left_ms(task), sequence_written, task, &task->call);
+                     sequence_written,
+                     &(struct etcd_wait){ time_left_ms(task), task, &task->call });
     }
     if (e == ERR_OK)
         return;
@@ -160,19 +162,19 @@ static void lease_granted(void *context, err e, const struct etcd_lease_result *
     end_registration(task, SERVERS_NOT_REGISTERED);
 }
 
-err servers_register(struct servers *servers, const struct server_record *record,
-                     uint64_t generation, uint64_t timeout_ms, servers_registered *done, void *user)
+err servers_register(struct servers *servers, const struct servers_newcomer *newcomer,
+                     servers_registered *done, void *user)
 {
-    struct server_task *task = task_new(servers, timeout_ms);
+    struct server_task *task = task_new(servers, newcomer->timeout_ms);
     err e;
 
-    task->record = *record;
+    task->record = *newcomer->record;
     task->record.state = SERVER_LIVE;
-    task->generation = generation;
+    task->generation = newcomer->generation;
     task->registered = done;
     task->user = user;
-    e = etcd_lease_grant(servers->etcd, 0, (record->ttl_ms + 999) / 1000, time_left_ms(task),
-                         lease_granted, task, &task->call);
+    e = etcd_lease_grant(servers->etcd, 0, (newcomer->record->ttl_ms + 999) / 1000, lease_granted,
+                         &(struct etcd_wait){ time_left_ms(task), task, &task->call });
     if (e != ERR_OK)
         task_free(task);
     return e;
@@ -225,7 +227,8 @@ static err mark_expiring(struct server_task *task)
                      task->known_revision);
     etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&known), buf_slice(&value), 0);
     etcd_txn_delete(txn, ETCD_THEN, cluster_key_slice(&live));
-    e = etcd_txn(task->servers->etcd, txn, time_left_ms(task), mark_written, task, &task->call);
+    e = etcd_txn(task->servers->etcd, txn, mark_written,
+                 &(struct etcd_wait){ time_left_ms(task), task, &task->call });
     etcd_txn_free(txn);
     buf_deinit(&value);
     return e;
@@ -260,7 +263,7 @@ static err read_known(struct server_task *task)
 
     task->rounds++;
     return etcd_range(task->servers->etcd, &(struct etcd_range){ .key = cluster_key_slice(&known) },
-                      time_left_ms(task), known_read, task, &task->call);
+                      known_read, &(struct etcd_wait){ time_left_ms(task), task, &task->call });
 }
 
 err servers_unregister(struct servers *servers, struct incarnation incarnation, uint64_t timeout_ms,

@@ -222,8 +222,9 @@ static err keep_alive(struct server_entry *entry)
         return ERR_UNAVAILABLE;
     servers->stats.keep_alives++;
     entry->sent_ms = loop_now_ms(servers->loop);
-    return etcd_lease_keep_alive(servers->etcd, entry->lease_id, SERVERS_ETCD_TIMEOUT_MS,
-                                 kept_alive, entry, &entry->call);
+    return etcd_lease_keep_alive(
+        servers->etcd, entry->lease_id, kept_alive,
+        &(struct etcd_wait){ SERVERS_ETCD_TIMEOUT_MS, entry, &entry->call });
 }
 
 static void reattached(void *context, err e, const struct etcd_txn_result *result)
@@ -272,8 +273,9 @@ static err write_reattachment(struct server_entry *entry)
                  entry->record.lease_id);
     etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&known), buf_slice(&value), 0);
     etcd_txn_get(txn, ETCD_ELSE, cluster_key_slice(&known));
-    e = etcd_txn_until_definite(servers->etcd, txn, SERVERS_ETCD_TIMEOUT_MS, reattached, entry,
-                                &entry->call);
+    e = etcd_txn_until_definite(
+        servers->etcd, txn, reattached,
+        &(struct etcd_wait){ SERVERS_ETCD_TIMEOUT_MS, entry, &entry->call });
     etcd_txn_free(txn);
     buf_deinit(&value);
     return e;
@@ -304,7 +306,8 @@ static err take_registration(struct server_entry *entry, const struct etcd_kv *k
     entry->record.held_since_ms = 0; /* It is back. */
     entry->sent_ms = loop_now_ms(entry->servers->loop);
     return etcd_lease_grant(entry->servers->etcd, 0, (entry->record.ttl_ms + 999) / 1000,
-                            SERVERS_ETCD_TIMEOUT_MS, new_lease_granted, entry, &entry->call);
+                            new_lease_granted,
+                            &(struct etcd_wait){ SERVERS_ETCD_TIMEOUT_MS, entry, &entry->call });
 }
 
 static void registration_read(void *context, err e, const struct etcd_txn_result *result)
@@ -353,8 +356,8 @@ static err read_registration(struct server_entry *entry)
     txn = etcd_txn_new();
     etcd_txn_get(txn, ETCD_THEN, cluster_key_slice(&known));
     etcd_txn_get(txn, ETCD_THEN, cluster_key_slice(&live));
-    e = etcd_txn(servers->etcd, txn, SERVERS_ETCD_TIMEOUT_MS, registration_read, entry,
-                 &entry->call);
+    e = etcd_txn(servers->etcd, txn, registration_read,
+                 &(struct etcd_wait){ SERVERS_ETCD_TIMEOUT_MS, entry, &entry->call });
     etcd_txn_free(txn);
     return e;
 }

@@ -23,6 +23,7 @@
 #ifndef ROUTER_RPC_SERVERS_H
 #define ROUTER_RPC_SERVERS_H
 
+#include "router/rpc/server_answers.h"
 #include "runtime/base/log.h"
 #include "runtime/cluster/cluster_record.h"
 #include "runtime/etcd/etcd.h"
@@ -49,24 +50,17 @@ struct servers *servers_new(const struct servers_options *options);
 void servers_free(struct servers *servers);
 
 /* ---- registration ---- */
-enum servers_register_outcome {
-    SERVERS_REGISTERED,
-    SERVERS_NOT_REGISTERED,  /* etcd could not be reached; nothing was done. */
-    SERVERS_REGISTER_UNKNOWN /* It may be registered, and will then lapse by itself. */
+struct servers_newcomer {
+    const struct server_record *record; /* name and ttl_ms, valid (server_record_validate). */
+    uint64_t generation;                /* The cluster's. */
+    uint64_t timeout_ms;
 };
 
-typedef void servers_registered(void *user, enum servers_register_outcome outcome,
-                                struct incarnation incarnation, uint32_t ttl_ms);
-
-/* `record` has name and ttl_ms; both valid (server_record_validate). `generation` is the cluster's.
- * `done` comes exactly once, never from inside. ERR_FULL: etcd's queue is full. */
-NODISCARD err servers_register(struct servers *servers, const struct server_record *record,
-                               uint64_t generation, uint64_t timeout_ms, servers_registered *done,
-                               void *user);
+/* `done` comes exactly once, never from inside. ERR_FULL: etcd's queue is full. */
+NODISCARD err servers_register(struct servers *servers, const struct servers_newcomer *newcomer,
+                               servers_registered *done, void *user);
 
 /* ---- the end of a registration ---- */
-/* ERR_OK: marked for expiry, or gone already. Else etcd's error (etcd.h). */
-typedef void servers_unregistered(void *user, err e);
 NODISCARD err servers_unregister(struct servers *servers, struct incarnation incarnation,
                                  uint64_t timeout_ms, servers_unregistered *done, void *user);
 
@@ -75,21 +69,6 @@ NODISCARD err servers_unregister(struct servers *servers, struct incarnation inc
 void servers_cancel(struct servers *servers, const void *user);
 
 /* ---- renewal ---- */
-enum servers_state {
-    SERVERS_PENDING, /* `done` will tell. */
-    SERVERS_ALIVE,
-    SERVERS_GONE,  /* Expired, or never registered: its sessions are lost. */
-    SERVERS_UNSURE /* etcd did not answer. */
-};
-
-/* One who waits for a renewal; the caller's memory. */
-struct servers_wait {
-    void (*done)(void *user, enum servers_state state); /* Never PENDING. */
-    void *user;
-    struct servers_wait *next;
-    struct servers_wait *previous; /* NULL: not waiting. */
-};
-
 /* PENDING: `wait` stays with it until done or servers_wait_cancel. Else done is not called. While
  * etcd fails, it answers UNSURE at once and goes on trying behind the scenes. */
 enum servers_state servers_renew(struct servers *servers, struct incarnation incarnation,
@@ -97,10 +76,6 @@ enum servers_state servers_renew(struct servers *servers, struct incarnation inc
 /* Allowed when it is not waiting. */
 void servers_wait_cancel(struct servers_wait *wait);
 
-struct servers_stats {
-    uint64_t registered, reattached, keep_alives, failures;
-    uint32_t remembered;
-};
 struct servers_stats servers_stats(const struct servers *servers);
 
 #endif

@@ -1,8 +1,12 @@
-/* servers_private: what servers.c (renewal) and server_registration.c share. */
+/* servers_private: the inside that servers.c (renewal) and server_registration.c share. */
 #ifndef ROUTER_RPC_SERVERS_PRIVATE_H
 #define ROUTER_RPC_SERVERS_PRIVATE_H
 
-#include "router/rpc/servers.h"
+#include "router/rpc/server_answers.h"
+#include "runtime/base/log.h"
+#include "runtime/cluster/cluster_record.h"
+#include "runtime/etcd/etcd.h"
+#include "runtime/loop/loop.h"
 
 #define SERVERS_BUCKETS 4096u
 

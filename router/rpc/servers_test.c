@@ -123,7 +123,9 @@ static struct incarnation do_register(struct fixture *f)
 {
     const struct server_record record = { .name = "place-1/job-2", .ttl_ms = TTL_MS };
 
-    assert_int_equal(servers_register(f->servers, &record, 3, WAIT_MS, registered, f), ERR_OK);
+    assert_int_equal(servers_register(f->servers, &(struct servers_newcomer){ &record, 3, WAIT_MS },
+                                      registered, f),
+                     ERR_OK);
     run(f);
     assert_int_equal(f->outcome, SERVERS_REGISTERED);
     return f->incarnation;
@@ -195,7 +197,7 @@ static void look(struct fixture *f, struct incarnation incarnation)
 
     etcd_txn_get(txn, ETCD_THEN, cluster_key_slice(&known));
     etcd_txn_get(txn, ETCD_THEN, cluster_key_slice(&live));
-    CHECK(etcd_txn(f->etcd, txn, 0, looked, f, NULL) == ERR_OK);
+    CHECK(etcd_txn(f->etcd, txn, looked, &(struct etcd_wait){ 0, f, NULL }) == ERR_OK);
     etcd_txn_free(txn);
     run(f);
 }
@@ -235,7 +237,7 @@ static void mark_expiring(struct fixture *f, struct incarnation incarnation)
     CHECK(
         etcd_put(f->etcd,
                  &(struct etcd_kv){ .key = cluster_key_slice(&known), .value = buf_slice(&value) },
-                 0, wrote, f, NULL) == ERR_OK);
+                 wrote, &(struct etcd_wait){ 0, f, NULL }) == ERR_OK);
     buf_deinit(&value);
     run(f);
 }
@@ -351,7 +353,9 @@ static void without_etcd_renewals_are_unsure_and_then_do_not_wait(void **state)
     etcd_process_kill(&process);
     assert_int_equal(renew(f, f->servers, incarnation), SERVERS_UNSURE);
     assert_int_equal(servers_renew(f->servers, incarnation, &wait), SERVERS_UNSURE);
-    assert_int_equal(servers_register(f->servers, &record, 3, 500, registered, f), ERR_OK);
+    assert_int_equal(
+        servers_register(f->servers, &(struct servers_newcomer){ &record, 3, 500 }, registered, f),
+        ERR_OK);
     run(f);
     assert_int_equal(f->outcome, SERVERS_NOT_REGISTERED);
 

@@ -1,11 +1,10 @@
 #include "holdfast/v1/session.pb-c.h"
+#include "idl/error_code.h"
 #include "router/core/refusal.h"
 #include "router/rpc/handlers.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 static void registered(void *user, enum servers_register_outcome outcome,
                        struct incarnation incarnation, uint32_t ttl_ms)
@@ -101,8 +100,10 @@ void session_register_server_handle(struct request *request)
                           "admin accept-etcd-restore); not registered");
         return;
     }
+    const struct servers_newcomer newcomer = { &record, cluster->generation,
+                                               request->answer_by_ms - now_ms };
+
     request->cancel = register_cancel;
-    if (servers_register(options->servers, &record, cluster->generation,
-                         request->answer_by_ms - now_ms, registered, request) != ERR_OK)
+    if (servers_register(options->servers, &newcomer, registered, request) != ERR_OK)
         request_fail_text(request, CODE(UNAVAILABLE), "too many calls to etcd; not registered");
 }

@@ -1,8 +1,7 @@
 #include "holdfast/v1/session.pb-c.h"
+#include "idl/error_code.h"
 #include "router/core/refusal.h"
 #include "router/rpc/handlers.h"
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 static void unregistered(void *user, err e)
 {

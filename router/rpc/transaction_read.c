@@ -56,8 +56,8 @@ static err prepare_call(struct reading *reading, const settled_request *request,
     return forward_prepare(reading->request, &forward, call, ret_detail);
 }
 
-/* Nobody waits for an answer, so each call is called off at once; its link takes both along. One
- * that is lost lets writes wait until the owner's patience ends (node/core/read_hold.h). */
+/* No caller waits for an answer, so each call is called off at once; its link takes both along. One
+ * that is lost lets writes wait until the owner's patience ends (node/core/shard/read_hold.h). */
 static void let_go(struct reading *reading)
 {
     Holdfast__V1__ErrorDetail detail;

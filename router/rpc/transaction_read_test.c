@@ -11,11 +11,11 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
+#include "idl/error_code.h"
 #include "router/rpc/fake_cluster.h"
 #include "router/rpc/router.h"
 #include "runtime/base/check.h"
 
-#define CODE(name)  HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 #define SHARDS      4u
 #define DEADLINE_MS 400u
 
@@ -245,7 +245,7 @@ static void a_read_among_steady_writes_makes_them_wait_and_lets_go(void **state)
         asked = read_asked(f, place);
         assert_true(asked->release);
         assert_int_equal(asked->reader, reader);
-        assert_true(f->fake->calls[place].cancelled); /* Nobody waits for its answer. */
+        assert_true(f->fake->calls[place].cancelled); /* No caller waits for it. */
         holdfast__internal__v1__read_settled_request__free_unpacked(asked, NULL);
     }
     assert_int_equal(router_in_flight(&f->router), 0);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "runtime/base/arena.h"
+#include "runtime/base/base64.h"
 #include "runtime/base/buf.h"
 #include "runtime/base/check.h"
 #include "runtime/base/err.h"
@@ -191,6 +192,28 @@ static void a_pool_gives_an_arena_what_another_gave_back(void **state)
     arena_pool_deinit(&pool);
 }
 
+static void base64_comes_back_for_every_length(void **state)
+{
+    (void)state;
+
+    for (size_t size = 0; size < 40; size++) {
+        for (int padded = 0; padded < 2; padded++) {
+            uint8_t bytes[40], back[48];
+            struct buf text = { 0 };
+            size_t back_size = SIZE_MAX;
+            for (size_t i = 0; i < size; i++)
+                bytes[i] = (uint8_t)(i * 37 + size);
+            base64_encode((struct slice){ bytes, size }, padded, &text);
+            assert_true(base64_size_max(text.size) <= sizeof back);
+            assert_true(base64_decode(buf_slice(&text), back, &back_size));
+            assert_int_equal(back_size, size);
+            assert_memory_equal(back, bytes, size);
+            assert_true(!padded || text.size % 4 == 0);
+            buf_deinit(&text);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +228,7 @@ int main(void)
         cmocka_unit_test(timeouts_are_unknown_outcomes),
         cmocka_unit_test(compact_numbers_have_one_form),
         cmocka_unit_test(a_pool_gives_an_arena_what_another_gave_back),
+        cmocka_unit_test(base64_comes_back_for_every_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

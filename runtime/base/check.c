@@ -5,7 +5,7 @@
 
 #define WHERE_SIZE 256u
 
-/* The one variable that is not passed around: a failed check knows nobody to ask. */
+/* The one variable that is not passed around: a failed check has no one to ask. */
 static _Thread_local const struct check_watch *watching;
 
 void check_watch_set(const struct check_watch *watch)

@@ -1,6 +1,10 @@
 #include "runtime/base/nearest.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "runtime/base/check.h"
+#include "runtime/base/utf8.h"
 
 static uint8_t folded(uint8_t c)
 {
@@ -83,4 +87,42 @@ void nearest_offer(struct nearest *nearest, struct slice name)
 void nearest_offer_text(struct nearest *nearest, const char *name)
 {
     nearest_offer(nearest, slice_from_text(name));
+}
+
+/* How many bytes stand before what may be a secret; all of them where nothing looks like one. */
+static size_t size_before_secret(struct slice given)
+{
+    static const char *const marks[] = { "=", "://", "hf_" };
+    size_t size = given.size;
+
+    for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+        size_t mark = strlen(marks[i]);
+        const uint8_t *at = size > 0 ? memmem(given.data, size, marks[i], mark) : NULL;
+        if (at != NULL)
+            size = (size_t)(at - given.data) + mark;
+    }
+    CHECK(size <= given.size);
+    return size;
+}
+
+const char *nearest_show(struct slice given, char ret_text[NEAREST_SHOWN_BYTES])
+{
+    size_t size = size_before_secret(given);
+    bool whole = size == given.size;
+
+    utf8_snippet(ret_text, whole ? NEAREST_SHOWN_BYTES : NEAREST_SHOWN_BYTES - 3,
+                 (struct slice){ given.data, size });
+    size_t used = strlen(ret_text);
+    if (!whole && (used < 3 || strcmp(ret_text + used - 3, "...") != 0))
+        memcpy(ret_text + used, "...", 4);
+    return ret_text;
+}
+
+const char *nearest_hint(struct slice meant, char ret_text[NEAREST_HINT_BYTES])
+{
+    ret_text[0] = 0;
+    if (meant.size > 0)
+        snprintf(ret_text, NEAREST_HINT_BYTES, "; did you mean %.*s?", (int)meant.size,
+                 (const char *)meant.data);
+    return ret_text;
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/utf8.h"
 
 static uint32_t distance(const char *given, const char *name)
 {
@@ -140,6 +141,109 @@ static void names_of_any_bytes_and_sizes_are_taken(void **state)
     assert_int_equal(distance("g\xff\x01ld", "gold"), 2);
 }
 
+static const char *shown(struct slice given)
+{
+    static char text[NEAREST_SHOWN_BYTES + 1];
+
+    text[NEAREST_SHOWN_BYTES] = '~';
+    assert_ptr_equal(nearest_show(given, text), text);
+    assert_int_equal(text[NEAREST_SHOWN_BYTES], '~');
+    return text;
+}
+
+static void what_was_given_is_shown_short_and_printable(void **state)
+{
+    static const struct {
+        const char *given, *shown;
+    } cases[] = {
+        { "stauts", "stauts" },
+        { "", "" },
+        { "gr\xc3\xb6\xc3\x9f"
+          "e",
+          "gr\xc3\xb6\xc3\x9f"
+          "e" },
+        { "\x1b[31m\xff\n\t\x7f", "?[31m????" },
+        { "\xc2\x9b"
+          "0;31m\xe2\x80\xae",
+          "?0;31m?" },
+        { "\xed\xa0\x80", "???" },
+        { "01234567890123456789012345678901234567890123456789012345678901",
+          "01234567890123456789012345678901234567890123456789012345678901" },
+        { "01234567890123456789012345678901234567890123456789012345678901234",
+          "0123456789012345678901234567890123456789012345678901234567890..." },
+        { "012345678901234567890123456789012345678901234567890123456789\xc3\xb6\xc3\xb6\xc3\xb6",
+          "012345678901234567890123456789012345678901234567890123456789..." },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_string_equal(shown(slice_from_text(cases[i].given)), cases[i].shown);
+    assert_string_equal(shown((struct slice){ (const uint8_t *)"a\0b", 3 }), "a?b");
+    assert_string_equal(shown((struct slice){ NULL, 0 }), "");
+}
+
+static void no_secret_is_shown(void **state)
+{
+    static const struct {
+        const char *given, *shown;
+    } cases[] = {
+        { "--kye=s3cret", "--kye=..." },
+        { "password=s3cret", "password=..." },
+        { "hf_5ec4e7", "hf_..." },
+        { "key:hf_5ec4e7", "key:hf_..." },
+        { "https://user:s3cret@host", "https://..." },
+        { "a=", "a=" },
+        { "0123456789012345678901234567890123456789012345678901234567=s3cret",
+          "0123456789012345678901234567890123456789012345678901234567=..." },
+        { "01234567890123456789012345678901234567890123456789012345678901=s3cret",
+          "0123456789012345678901234567890123456789012345678901234567..." },
+        { "012345678901234567890123456789012345678901234567890123456\xc3\xb6\xc3\xb6=s3cret",
+          "012345678901234567890123456789012345678901234567890123456..." },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_string_equal(shown(slice_from_text(cases[i].given)), cases[i].shown);
+}
+
+/* Of any bytes: at most 64 of them, valid as text, and nothing of what follows a mark. */
+static void whatever_is_given_is_shown_within_bounds(void **state)
+{
+    static const char letters[] = "a=:/hf_\x1b\xc3\xb6\xff\n";
+    uint64_t random = 11;
+    (void)state;
+
+    for (int round = 0; round < 20000; round++) {
+        uint8_t bytes[130];
+        struct slice given = { bytes, step(&random) % sizeof bytes };
+
+        for (size_t i = 0; i < given.size; i++)
+            bytes[i] = (uint8_t)letters[step(&random) % (sizeof letters - 1)];
+        const char *text = shown(given);
+        struct slice result = slice_from_text(text);
+        assert_true(result.size < NEAREST_SHOWN_BYTES);
+        assert_true(utf8_valid(result));
+        for (size_t i = 0; i < result.size; i++)
+            assert_true(result.data[i] >= 0x20 && result.data[i] != 0x7f);
+        const char *mark = strchr(text, '=');
+        assert_true(mark == NULL || mark[1] == 0 || strcmp(mark + 1, "...") == 0);
+        mark = strstr(text, "hf_");
+        assert_true(mark == NULL || mark[3] == 0 || strcmp(mark + 3, "...") == 0);
+    }
+}
+
+static void a_hint_names_only_what_was_meant(void **state)
+{
+    char hint[NEAREST_HINT_BYTES], name[200];
+    (void)state;
+
+    assert_string_equal(nearest_hint(slice_from_text("--seal"), hint), "; did you mean --seal?");
+    assert_string_equal(nearest_hint((struct slice){ 0 }, hint), "");
+    memset(name, 'x', sizeof name);
+    nearest_hint((struct slice){ (const uint8_t *)name, sizeof name }, hint);
+    assert_int_equal(strlen(hint), NEAREST_HINT_BYTES - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +251,10 @@ int main(void)
         cmocka_unit_test(distances_are_those_of_the_table),
         cmocka_unit_test(only_what_is_near_is_suggested),
         cmocka_unit_test(names_of_any_bytes_and_sizes_are_taken),
+        cmocka_unit_test(what_was_given_is_shown_short_and_printable),
+        cmocka_unit_test(no_secret_is_shown),
+        cmocka_unit_test(whatever_is_given_is_shown_within_bounds),
+        cmocka_unit_test(a_hint_names_only_what_was_meant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 #include "runtime/base/check.h"
 
-#define OPEN_MAX_DIRECTORIES 16 /* While walking down; deeper ones are opened anew. */
+#define OPEN_MAX_DIRECTORIES 16 /* While walking down; deeper ones are opened again. */
 
 void test_directory_make(const char *name, char ret_path[TEST_DIRECTORY_BYTES])
 {

@@ -122,7 +122,7 @@ err api_key_record_decode(struct slice json, struct api_key_record *ret_record,
                              "API key record: digest: not %d hexadecimal digits",
                              2 * API_KEY_DIGEST_BYTES);
     if (scopes_parse(slice_from_text(scopes), &record.scopes, &bad) != ERR_OK)
-        return record_refuse(ERR_INVALID, ret_why, "API key record: scopes: \"%.*s\" is none",
+        return record_refuse(ERR_INVALID, ret_why, "API key record: there is no scope \"%.*s\"",
                              (int)bad.size, (const char *)bad.data);
     e = api_key_record_validate(&record, ret_why);
     if (e == ERR_OK)

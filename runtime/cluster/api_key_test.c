@@ -91,7 +91,7 @@ static void a_record_with_a_scope_that_is_none_opens_nothing(void **state)
     memcpy(scope, "everyone", 8);
     assert_int_equal(api_key_record_decode((struct slice){ json.data, json.size - 1 }, &read, &why),
                      ERR_INVALID);
-    assert_string_equal(why.text, "API key record: scopes: \"everyone\" is none");
+    assert_string_equal(why.text, "API key record: there is no scope \"everyone\"");
     buf_deinit(&json);
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
-#include "runtime/cluster/cluster_record.h"
+#include "runtime/cluster/record_shape.h"
 
 #define KEY_ROOT "/holdfast/"
 

@@ -1,6 +1,6 @@
 /*
  * cluster_key: where each record of a cluster lives in etcd. The only place that knows the
- * layout; nobody else prints or parses these keys.
+ * layout; no other code prints or parses these keys.
  *
  *   /holdfast/<cluster>/cluster              the cluster itself
  *   /holdfast/<cluster>/nodes/<replica id>   leased by the node

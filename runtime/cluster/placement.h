@@ -36,7 +36,7 @@ uint32_t placement_members(uint32_t shard, const struct placement_node *nodes, u
 /*
  * Who should join `kept` (kept_count of them): the heaviest node of the zone that they use least,
  * as placement_members would choose next. `nodes` are those who may join, and those of `kept` that
- * are known, so that their zones count. 0: nobody may.
+ * are known, so that their zones count. 0: none may.
  */
 uint64_t placement_next(uint32_t shard, const struct placement_node *nodes, uint32_t node_count,
                         const uint64_t *kept, uint32_t kept_count);

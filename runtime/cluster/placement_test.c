@@ -204,7 +204,7 @@ static void shard_without_a_live_member_has_no_owner(void **state)
     assert_int_equal(placement_balance(&shard, 1, &live, 0), 0);
 }
 
-/* Whoever takes the place of one that goes keeps the spread over zones, and leaves the others. */
+/* A node that replaces a leaving one keeps the spread over zones, and leaves the others. */
 static void who_joins_is_of_the_zone_that_is_used_least(void **state)
 {
     struct placement_node nodes[6];

@@ -7,6 +7,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/hex.h"
+#include "runtime/cluster/incarnation.h"
 
 __attribute__((format(printf, 2, 3))) static void refuse(struct record_fields *fields,
                                                          const char *format, ...)

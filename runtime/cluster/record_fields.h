@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "runtime/base/buf.h"
-#include "runtime/cluster/cluster_record.h"
+#include "runtime/cluster/record_shape.h"
 
 struct record_fields {
     const char *record; /* Its name, for error texts. */

@@ -1,13 +1,14 @@
 /* What a record must satisfy, whether it was built here or read from etcd. */
-#include "runtime/base/check.h"
-#include "runtime/cluster/cluster_record.h"
+#include "runtime/cluster/record_validate.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/base/check.h"
 #include "runtime/base/id.h"
+#include "runtime/cluster/incarnation.h"
 
 err record_refuse(err e, struct record_error *ret_why, const char *format, ...)
 {

@@ -27,7 +27,7 @@ static err check_change(const struct shard_record *now, uint64_t adding, uint64_
     uint32_t count = now->member_count;
 
     if (adding == 0 && removing == 0)
-        return record_refuse(ERR_INVALID, ret_why, "nobody comes and nobody goes");
+        return record_refuse(ERR_INVALID, ret_why, "no node comes and none goes");
     if (adding != 0 && replica_is_among(now->members, count, adding))
         return record_refuse(ERR_INVALID, ret_why, "replica %" PRIu64 " is a member already",
                              adding);
@@ -35,7 +35,7 @@ static err check_change(const struct shard_record *now, uint64_t adding, uint64_
         return record_refuse(ERR_INVALID, ret_why, "replica %" PRIu64 " is no member", removing);
     if (adding == 0 && count == 1)
         return record_refuse(ERR_INVALID, ret_why,
-                             "replica %" PRIu64 " is the only member: nobody would be left",
+                             "replica %" PRIu64 " is the only member: none would be left",
                              removing);
     if (removing == 0 && count == CLUSTER_MEMBERS_MAX)
         return record_refuse(ERR_INVALID, ret_why, "%" PRIu32 " members, at most %d", count + 1,
@@ -74,7 +74,7 @@ err shard_change_join(const struct shard_record *now, struct shard_record *ret_n
     struct shard_record next = *now;
 
     if (now->learner == 0)
-        return record_refuse(ERR_CONFLICT, ret_why, "nobody learns");
+        return record_refuse(ERR_CONFLICT, ret_why, "no node learns");
     next.epoch++;
     next.config++;
     next.phase = SHARD_JOINT;

@@ -1,10 +1,10 @@
 /*
  * shard_change: how the record of a shard may change when its members do (docs/membership.md,
- * DESIGN section 4). Each function makes the next record from the one that stands; whoever writes
- * it compares the mod_revision of that one, so two changes never mix. Pure.
+ * DESIGN section 4). Each function makes the next record from the one that stands; the caller that
+ * writes it compares the mod_revision of that one, so two changes never mix. Pure.
  *
  *   STABLE -begin-> STABLE with a learner -join-> JOINT -leave-> STABLE, new members
- *   STABLE -begin (nobody comes)----------------> JOINT
+ *   STABLE -begin (none comes)------------------> JOINT
  *   with a learner, or JOINT -abort-> STABLE, as it was
  *
  * Every step raises the epoch; config rises with every change of who counts. ERR_CONFLICT: the
@@ -16,7 +16,7 @@
 
 #include "runtime/cluster/cluster_record.h"
 
-/* `adding` comes, `removing` goes; 0: nobody does. One change at a time. */
+/* `adding` comes, `removing` goes; 0: none does. One change at a time. */
 NODISCARD err shard_change_begin(const struct shard_record *now, uint64_t adding, uint64_t removing,
                                  struct shard_record *ret_next, struct record_error *ret_why);
 /* Only when the owner of now->epoch has said that the learner has caught up. */

@@ -29,7 +29,7 @@ void shard_map_free(struct shard_map *map);
 
 /*
  * Takes one event. *ret_changed (may be NULL) tells what changed; CLUSTER_KEY_UNKNOWN when
- * nothing did (an older revision of what is held, a key that is none of its concern).
+ * nothing did (an older revision of what is held, a key that does not concern it).
  * ERR_INVALID: the record is malformed; the map keeps what it had, and ret_why says why.
  */
 NODISCARD err shard_map_apply(struct shard_map *map, const struct shard_map_event *event,
@@ -66,8 +66,8 @@ const struct node_record *shard_map_find_owner(const struct shard_map *map, uint
                                                uint64_t *ret_epoch);
 /* Live nodes by rising replica id; *ret_count of them. */
 const struct node_record *shard_map_nodes(const struct shard_map *map, uint32_t *ret_count);
-/* Live nodes that know a newer etcd than this one, which was restored from a backup that nobody has
- * accepted yet (docs/etcd-restore.md). */
+/* Live nodes that know a newer etcd than this one, which was restored from a backup and
+ * waits to be accepted (docs/etcd-restore.md). */
 uint32_t shard_map_doubts(const struct shard_map *map);
 /* The leading coordinator; NULL when there is none. */
 const struct coordinator_record *shard_map_find_coordinator(const struct shard_map *map);

@@ -46,15 +46,19 @@ static err put_cluster(struct shard_map *map, uint32_t shard_count, int64_t revi
     return put(map, cluster_key_cluster(CLUSTER), &json, revision, NULL);
 }
 
-static err put_shard(struct shard_map *map, uint32_t shard, uint64_t epoch, uint64_t owner,
-                     int64_t revision, struct cluster_key_parts *ret_changed)
+struct named {
+    uint64_t epoch, owner;
+};
+
+static err put_shard(struct shard_map *map, uint32_t shard, struct named named, int64_t revision,
+                     struct cluster_key_parts *ret_changed)
 {
     struct shard_record record = { .generation = 1,
-                                   .epoch = epoch,
-                                   .owner = owner,
+                                   .epoch = named.epoch,
+                                   .owner = named.owner,
                                    .config = 1,
                                    .member_count = 1,
-                                   .members = { owner } };
+                                   .members = { named.owner } };
     struct buf json = { 0 };
 
     shard_record_encode(&record, &json);
@@ -104,9 +108,9 @@ static void owner_is_found_by_entity(void **state)
     assert_int_equal(shard, shard_of_entity(SLICE_LITERAL("p"), 2));
     assert_null(shard_map_find_owner(map, shard, &epoch));
     assert_int_equal(epoch, 0);
-    assert_int_equal(put_shard(map, 0, 4, 7, 11, NULL), ERR_OK);
+    assert_int_equal(put_shard(map, 0, (struct named){ 4, 7 }, 11, NULL), ERR_OK);
     assert_false(shard_map_complete(map));
-    assert_int_equal(put_shard(map, 1, 4, 7, 12, NULL), ERR_OK);
+    assert_int_equal(put_shard(map, 1, (struct named){ 4, 7 }, 12, NULL), ERR_OK);
     assert_true(shard_map_complete(map));
     assert_null(shard_map_find_owner(map, shard, &epoch));
     assert_int_equal(epoch, 4);
@@ -124,9 +128,9 @@ static void older_revision_changes_nothing(void **state)
     struct cluster_key_parts changed;
     (void)state;
 
-    assert_int_equal(put_shard(map, 3, 5, 7, 20, &changed), ERR_OK);
+    assert_int_equal(put_shard(map, 3, (struct named){ 5, 7 }, 20, &changed), ERR_OK);
     assert_true(changed.kind == CLUSTER_KEY_SHARD && changed.shard == 3);
-    assert_int_equal(put_shard(map, 3, 4, 6, 19, &changed), ERR_OK);
+    assert_int_equal(put_shard(map, 3, (struct named){ 4, 6 }, 19, &changed), ERR_OK);
     assert_int_equal(changed.kind, CLUSTER_KEY_UNKNOWN);
     assert_int_equal(shard_map_find(map, 3)->record.epoch, 5);
     assert_int_equal(shard_map_find(map, 3)->mod_revision, 20);
@@ -139,7 +143,7 @@ static void malformed_record_keeps_what_was_there(void **state)
     struct buf garbage = { 0 };
     (void)state;
 
-    assert_int_equal(put_shard(map, 3, 5, 7, 20, NULL), ERR_OK);
+    assert_int_equal(put_shard(map, 3, (struct named){ 5, 7 }, 20, NULL), ERR_OK);
     buf_append(&garbage, "{}", 2);
     assert_int_equal(put(map, cluster_key_shard(CLUSTER, 3), &garbage, 21, NULL), ERR_INVALID);
     assert_int_equal(shard_map_find(map, 3)->record.epoch, 5);
@@ -194,13 +198,13 @@ static void only_the_cluster_is_known_after_a_reset(void **state)
     (void)state;
 
     assert_int_equal(put_cluster(map, 2, 90), ERR_OK);
-    assert_int_equal(put_shard(map, 0, 4, 7, 91, NULL), ERR_OK);
+    assert_int_equal(put_shard(map, 0, (struct named){ 4, 7 }, 91, NULL), ERR_OK);
     assert_int_equal(put_node(map, 7, 7, 92), ERR_OK);
     assert_non_null(shard_map_find_owner(map, 0, &epoch));
     shard_map_reset(map);
     assert_int_equal(shard_map_shard_count(map), 2);
     assert_null(shard_map_find_owner(map, 0, &epoch));
-    assert_int_equal(put_cluster(map, 4, 3), ERR_OK); /* Revisions have begun anew. */
+    assert_int_equal(put_cluster(map, 4, 3), ERR_OK); /* Revisions have begun again. */
     assert_int_equal(shard_map_shard_count(map), 4);
     shard_map_free(map);
 }

@@ -32,7 +32,4 @@ struct codec_scope {
 #define CODEC_SIZE_BYTES_MAX (4u << 20)
 #define CODEC_DEPTH_MAX      32u
 
-/* A protobuf-c allocator over an arena: free does nothing. `arena` must outlive its use. */
-ProtobufCAllocator codec_arena_allocator(struct arena *arena);
-
 #endif

@@ -5,7 +5,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"
-#include "runtime/codec/base64.h"
+#include "runtime/base/base64.h"
 #include "runtime/codec/json_scan.h"
 
 #define NUMBER_TEXT_MAX   64u /* Longest floating-point number taken. */
@@ -124,12 +124,9 @@ static err decode_bool(struct json_in *in, protobuf_c_boolean *ret_value)
 static err fail_name(struct json_in *in, const char *what, const char *limit, const uint8_t *from,
                      const struct nearest *nearest)
 {
-    char message[sizeof in->scope->error.message];
+    char message[sizeof in->scope->error.message], hint[NEAREST_HINT_BYTES];
 
-    if (nearest->name.size == 0)
-        return json_fail(in, what, limit, from);
-    snprintf(message, sizeof message, "%s; did you mean %.*s?", what, (int)nearest->name.size,
-             (const char *)nearest->name.data);
+    snprintf(message, sizeof message, "%s%s", what, nearest_hint(nearest->name, hint));
     return json_fail(in, message, limit, from);
 }
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
-#include "runtime/codec/base64.h"
+#include "runtime/base/base64.h"
 #include "runtime/codec/json_type.h"
-#include "runtime/codec/utf8.h"
+#include "runtime/base/utf8.h"
 
 static void put(struct buf *out, const void *bytes, size_t size)
 {

@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/codec/utf8.h"
+#include "runtime/base/nearest.h"
+#include "runtime/base/utf8.h"
 
 #define EXPONENT_MAX 100000 /* Larger ones are cut to it: zero or out of range all the same. */
 
@@ -17,14 +18,28 @@ static void path_print(const struct json_path *path, struct codec_error *error)
         steps[count++] = path;
     while (count > 0 && used < sizeof error->field - 1) {
         const struct json_path *step = steps[--count];
-        char name[64];
-        utf8_snippet(name, sizeof name, step->name);
+        char name[NEAREST_SHOWN_BYTES];
+        nearest_show(step->name, name);
         size_t room = sizeof error->field - used;
         int length = step->is_element
                          ? snprintf(error->field + used, room, "[%zu]", step->index)
                          : snprintf(error->field + used, room, "%s%s", used > 0 ? "." : "", name);
         used += (size_t)length;
     }
+}
+
+/* How many bytes the one value has that begins at `from`: what stands behind it may be a secret,
+ * and is not shown. Of an object or an array only what opens it. */
+static size_t value_size(const uint8_t *from, const uint8_t *end)
+{
+    const uint8_t *at = from + 1;
+    bool is_text = *from == '"';
+
+    if (*from == '{' || *from == '[')
+        return 1;
+    while (at < end && (is_text ? *at != '"' : strchr(",:]}\" \t\r\n", *at) == NULL))
+        at += is_text && *at == '\\' && at + 1 < end ? 2 : 1;
+    return (size_t)(at - from) + (is_text && at < end);
 }
 
 err json_fail(struct json_in *in, const char *message, const char *limit, const uint8_t *from)
@@ -36,8 +51,7 @@ err json_fail(struct json_in *in, const char *message, const char *limit, const 
     snprintf(error->message, sizeof error->message, "%s", message);
     snprintf(error->limit, sizeof error->limit, "%s", limit);
     if (from != NULL && from < in->end)
-        utf8_snippet(error->value, sizeof error->value - 4,
-                     (struct slice){ from, (size_t)(in->end - from) });
+        nearest_show((struct slice){ from, value_size(from, in->end) }, error->value);
     return ERR_INVALID;
 }
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/codec/utf8.h"
+#include "runtime/base/utf8.h"
 
 #define MEMORY_PER_BYTE 16u
 #define MEMORY_AT_LEAST (64u << 10)

@@ -8,7 +8,9 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"
-#include "runtime/config/config_private.h"
+#include "runtime/config/config_file.h"
+#include "runtime/config/config_option.h"
+#include "runtime/config/config_value.h"
 
 enum { NAME_MAX_SIZE = 64 };
 
@@ -32,40 +34,6 @@ static void env_name(const struct config_option *option, char ret_name[NAME_MAX_
     for (size_t i = 0; option->name[i] != '\0'; i++)
         ret_name[used++] = (char)toupper((unsigned char)option->name[i]);
     ret_name[used] = '\0';
-}
-
-const struct config_option *config_option_find(const struct config_program *program,
-                                               const char *name)
-{
-    for (size_t i = 0; i < program->option_count; i++) {
-        if (strcmp(program->options[i].name, name) == 0)
-            return &program->options[i];
-    }
-    return NULL;
-}
-
-const struct config_option *config_option_nearest(const struct config_program *program,
-                                                  struct slice name)
-{
-    const struct config_option *meant = NULL;
-    struct nearest nearest;
-
-    nearest_init(&nearest, name);
-    for (size_t i = 0; i < program->option_count; i++) {
-        nearest_offer_text(&nearest, program->options[i].name);
-        if (nearest.name.data == (const uint8_t *)program->options[i].name)
-            meant = &program->options[i];
-    }
-    return meant;
-}
-
-void config_name_show(struct slice name, char ret_text[CONFIG_NAME_SHOWN_BYTES])
-{
-    size_t size = name.size < CONFIG_NAME_SHOWN_BYTES ? name.size : CONFIG_NAME_SHOWN_BYTES - 1;
-
-    for (size_t i = 0; i < size; i++)
-        ret_text[i] = name.data[i] >= 0x20 && name.data[i] < 0x7f ? (char)name.data[i] : '?';
-    ret_text[size] = '\0';
 }
 
 static const struct config_option *flag_find(const struct config_program *program, const char *name,
@@ -95,7 +63,10 @@ struct flags {
 
 static err flag_refuse(struct flags *flags, const char *problem, const char *argument)
 {
-    snprintf(flags->why->text, sizeof flags->why->text, "flag %.128s: %s", argument, problem);
+    char shown[NEAREST_SHOWN_BYTES];
+
+    snprintf(flags->why->text, sizeof flags->why->text, "flag %s: %s",
+             nearest_show(slice_from_text(argument), shown), problem);
     return ERR_INVALID;
 }
 
@@ -103,17 +74,17 @@ static err flag_refuse(struct flags *flags, const char *problem, const char *arg
 static err refuse_unknown(struct flags *flags, struct slice name)
 {
     const struct config_option *meant = config_option_nearest(flags->program, name);
-    char shown[CONFIG_NAME_SHOWN_BYTES], flag[NAME_MAX_SIZE];
+    char shown[NEAREST_SHOWN_BYTES], hint[NEAREST_HINT_BYTES];
+    char flag[NAME_MAX_SIZE + 2] = "";
 
-    config_name_show(name, shown);
-    if (meant == NULL) {
-        snprintf(flags->why->text, sizeof flags->why->text, "flag --%s: unknown; see --help",
-                 shown);
-        return ERR_INVALID;
+    nearest_show(name, shown);
+    if (meant != NULL) {
+        memcpy(flag, "--", 2);
+        flag_name(meant, flag + 2);
     }
-    flag_name(meant, flag);
-    snprintf(flags->why->text, sizeof flags->why->text,
-             "flag --%s: unknown; did you mean --%s? See --help", shown, flag);
+    snprintf(flags->why->text, sizeof flags->why->text, "flag --%s: unknown%s%s", shown,
+             nearest_hint(slice_from_text(flag), hint),
+             meant != NULL ? " See --help" : "; see --help");
     return ERR_INVALID;
 }
 

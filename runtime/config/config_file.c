@@ -1,5 +1,5 @@
 /* The YAML source: one flat mapping of option names to scalars or sequences of scalars. */
-#include "runtime/config/config_private.h"
+#include "runtime/config/config_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +9,9 @@
 #include <yaml.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/nearest.h"
+#include "runtime/config/config_option.h"
+#include "runtime/config/config_value.h"
 
 struct file {
     const struct config_program *program;
@@ -29,14 +32,12 @@ static err refuse_unknown(struct file *file, size_t line, const char *key)
 {
     struct slice name = slice_from_text(key);
     const struct config_option *meant = config_option_nearest(file->program, name);
-    char shown[CONFIG_NAME_SHOWN_BYTES];
-    char problem[192];
+    struct slice name_meant = slice_from_text(meant != NULL ? meant->name : "");
+    char shown[NEAREST_SHOWN_BYTES], hint[NEAREST_HINT_BYTES];
+    char problem[NEAREST_SHOWN_BYTES + NEAREST_HINT_BYTES + 20];
 
-    config_name_show(name, shown);
-    if (meant == NULL)
-        return refuse(file, line, "unknown option", shown);
-    snprintf(problem, sizeof problem, "unknown option \"%s\"; did you mean %.64s?", shown,
-             meant->name);
+    snprintf(problem, sizeof problem, "unknown option \"%s\"%s", nearest_show(name, shown),
+             nearest_hint(name_meant, hint));
     return refuse(file, line, problem, "");
 }
 
@@ -96,8 +97,9 @@ static err take_sequence(struct file *file, const struct config_option *option, 
             break;
     }
     if (e == ERR_OK)
-        e = config_value_set_list(option, file->config, (const char *const *)items, count, &source,
-                                  file->why);
+        e = config_value_set_list(option, file->config,
+                                  &(struct config_items){ (const char *const *)items, count },
+                                  &source, file->why);
     for (size_t i = 0; i < count; i++)
         free(items[i]);
     return e;

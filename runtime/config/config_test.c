@@ -11,7 +11,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/config/config.h"
-#include "runtime/config/config_private.h"
+#include "runtime/config/config_file.h"
 
 /* clang-format off */
 #define TEST_CONFIG(X)                                                                          \
@@ -164,10 +164,11 @@ static void errors_name_source_limit_and_value(void **state)
         { "--lisetn-address=h:1",
           "flag --lisetn-address: unknown; did you mean --listen-address?" },
         { "--wrokers=3", "did you mean --workers?" },
-        { "--\xc2\x9b\x1b[31m", "flag --???[31m: unknown; see --help" },
+        { "--\xc2\x9b\x1b[31m", "flag --??[31m: unknown; see --help" },
         { "--no-workers", "unknown" },
         { "--workers", "lacks its value" },
         { "stray", "flag stray: not a flag" },
+        { "etcd-key=s3cret", "flag etcd-key=...: not a flag" },
         { "--config=/nonexistent/x.yaml", "file /nonexistent/x.yaml: No such file" },
     };
     (void)state;

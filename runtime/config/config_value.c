@@ -98,22 +98,29 @@ bool config_bool_parse(const char *text, bool *ret_value)
     return true;
 }
 
-/* Says the limit that `number` breaks, if any. `what` is "" or "length ", "count ". */
-static err limits_check(const struct config_option *option, uint64_t number, const char *what,
-                        const char *value, const struct config_source *source,
-                        struct config_error *ret_why)
+/* What is compared with an option's limits. */
+struct measure {
+    uint64_t number;
+    const char *what;  /* "" or "length ", "count ". */
+    const char *value; /* As it was given, for the error. */
+};
+
+/* Says the limit that it breaks, if any. */
+static err limits_check(const struct config_option *option, const struct measure *measure,
+                        const struct config_source *source, struct config_error *ret_why)
 {
+    uint64_t number = measure->number;
     struct buf limit = { 0 };
     bool low = number < option->min;
 
     if (!low && number <= option->max)
         return ERR_OK;
-    if (what[0] != '\0')
+    if (measure->what[0] != '\0')
         buf_printf(&limit, "%" PRIu64, low ? option->min : option->max);
     else
         config_limit_print(option, low ? option->min : option->max, &limit);
     buf_put_u8(&limit, 0);
-    err e = refuse(source, ret_why, "\"%.64s\": %s%s the %s of %s", value, what,
+    err e = refuse(source, ret_why, "\"%.64s\": %s%s the %s of %s", measure->value, measure->what,
                    low ? "below" : "above", low ? "minimum" : "maximum", (const char *)limit.data);
     buf_deinit(&limit);
     return e;
@@ -134,7 +141,7 @@ static err set_number(const struct config_option *option, void *config, const ch
                       option->type == CONFIG_DURATION ? " (such as 250ms, 5s, 2m)"
                       : option->type == CONFIG_SIZE   ? " (such as 64KiB, 8MiB)"
                                                       : "");
-    err e = limits_check(option, number, "", text, source, ret_why);
+    err e = limits_check(option, &(struct measure){ number, "", text }, source, ret_why);
     if (e != ERR_OK)
         return e;
     if (option->type == CONFIG_U32) {
@@ -171,7 +178,8 @@ static err set_text(const struct config_option *option, void *config, const char
 {
     char **value = field(option, config);
 
-    err e = limits_check(option, strlen(text), "length ", text, source, ret_why);
+    err e =
+        limits_check(option, &(struct measure){ strlen(text), "length ", text }, source, ret_why);
     if (e != ERR_OK)
         return e;
     if (option->type == CONFIG_ADDRESS && text[0] != '\0' && !address_is_valid(text))
@@ -193,24 +201,26 @@ static void list_free(struct config_list *list)
 }
 
 err config_value_set_list(const struct config_option *option, void *config,
-                          const char *const *items, size_t count,
-                          const struct config_source *source, struct config_error *ret_why)
+                          const struct config_items *items, const struct config_source *source,
+                          struct config_error *ret_why)
 {
+    size_t count = items->count;
     struct config_list *list = field(option, config);
 
     CHECK(option->type == CONFIG_LIST && option->max <= CONFIG_LIST_MAX);
-    err e = limits_check(option, count, "count ", count > 0 ? items[0] : "", source, ret_why);
+    const struct measure measure = { count, "count ", count > 0 ? items->texts[0] : "" };
+    err e = limits_check(option, &measure, source, ret_why);
     if (e != ERR_OK)
         return e;
     for (size_t i = 0; i < count; i++) {
-        if (items[i][0] == '\0')
+        if (items->texts[i][0] == '\0')
             return refuse(source, ret_why, "item %zu is empty", i + 1);
     }
     list_free(list);
     list->items = mem_zalloc((count + 1) * sizeof list->items[0]);
     list->count = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
-        list->items[i] = strdup(items[i]);
+        list->items[i] = strdup(items->texts[i]);
         CHECK(list->items[i] != NULL);
     }
     return ERR_OK;
@@ -227,7 +237,8 @@ static err set_list(const struct config_option *option, void *config, const char
     char *rest = copy;
     while (text[0] != '\0' && rest != NULL && count < ARRAY_SIZE(items))
         items[count++] = strsep(&rest, ",");
-    err e = config_value_set_list(option, config, items, count, source, ret_why);
+    err e = config_value_set_list(option, config, &(struct config_items){ items, count }, source,
+                                  ret_why);
     free(copy);
     return e;
 }

@@ -4,7 +4,8 @@
 #ifndef RUNTIME_CONFIG_CONFIG_VALUE_H
 #define RUNTIME_CONFIG_CONFIG_VALUE_H
 
-#include "runtime/config/config.h"
+#include "runtime/base/buf.h"
+#include "runtime/config/config_table.h"
 
 /* Where a value comes from, in words: "flag --listen", "file a.yaml line 3: listen". */
 struct config_source {
@@ -16,8 +17,12 @@ struct config_source {
 NODISCARD err config_value_set(const struct config_option *option, void *config, const char *text,
                                const struct config_source *source, struct config_error *ret_why);
 /* The same for a list given item by item. */
+struct config_items {
+    const char *const *texts;
+    size_t count;
+};
 NODISCARD err config_value_set_list(const struct config_option *option, void *config,
-                                    const char *const *items, size_t count,
+                                    const struct config_items *items,
                                     const struct config_source *source,
                                     struct config_error *ret_why);
 void config_value_free(const struct config_option *option, void *config);

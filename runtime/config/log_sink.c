@@ -113,15 +113,17 @@ static void add_time(struct line *line, uint64_t unix_ms)
 
 static const char *const level_words[] = { "debug", "info", "warn", "error" };
 
-static void format_json(struct line *line, const struct log_sink *sink, enum log_level level,
-                        const char *event, const struct log_field *fields, uint64_t unix_ms)
+static void format_json(struct line *line, const struct log_sink *sink,
+                        const struct log_entry *entry)
 {
+    const struct log_field *fields = entry->fields;
+
     add_text(line, "{\"time\":\"");
-    add_time(line, unix_ms);
-    add_format(line, "\",\"level\":\"%s\",\"program\":", level_words[level]);
+    add_time(line, entry->unix_ms);
+    add_format(line, "\",\"level\":\"%s\",\"program\":", level_words[entry->level]);
     add_quoted(line, sink->program);
     add_text(line, ",\"event\":");
-    add_quoted(line, event);
+    add_quoted(line, entry->event);
     for (; fields->key != NULL && !line->cut; fields++) {
         size_t before = line->size;
         add_text(line, ",");
@@ -156,16 +158,18 @@ static void add_value(struct line *line, const char *text)
         add_quoted(line, text);
 }
 
-static void format_text(struct line *line, const struct log_sink *sink, enum log_level level,
-                        const char *event, const struct log_field *fields, uint64_t unix_ms)
+static void format_text(struct line *line, const struct log_sink *sink,
+                        const struct log_entry *entry)
 {
+    const struct log_field *fields = entry->fields;
+
     static const char *const words[] = { "DEBUG", "INFO", "WARN", "ERROR" };
 
-    add_time(line, unix_ms);
-    add_format(line, " %-5s ", words[level]);
+    add_time(line, entry->unix_ms);
+    add_format(line, " %-5s ", words[entry->level]);
     add_value(line, sink->program);
     add_text(line, " ");
-    add_value(line, event);
+    add_value(line, entry->event);
     for (; fields->key != NULL && !line->cut; fields++) {
         add_text(line, " ");
         add_value(line, fields->key);
@@ -180,15 +184,14 @@ static void format_text(struct line *line, const struct log_sink *sink, enum log
     line->size += strlen(end);
 }
 
-size_t log_line_format(const struct log_sink *sink, enum log_level level, const char *event,
-                       const struct log_field *fields, uint64_t unix_ms, char *out)
+size_t log_line_format(const struct log_sink *sink, const struct log_entry *entry, char *out)
 {
     struct line line = { .text = out };
 
     if (sink->format == LOG_FORMAT_JSON)
-        format_json(&line, sink, level, event, fields, unix_ms);
+        format_json(&line, sink, entry);
     else
-        format_text(&line, sink, level, event, fields, unix_ms);
+        format_text(&line, sink, entry);
     CHECK(line.size <= LOG_LINE_MAX);
     return line.size;
 }
@@ -201,8 +204,10 @@ static void sink_write(void *context, enum log_level level, const char *event,
     struct timespec now;
 
     CHECK(clock_gettime(CLOCK_REALTIME, &now) == 0);
-    uint64_t unix_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-    size_t size = log_line_format(sink, level, event, fields, unix_ms, text);
+    const struct log_entry entry = {
+        level, event, fields, (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000
+    };
+    size_t size = log_line_format(sink, &entry, text);
     ssize_t written = write(sink->fd, text, size);
     (void)written; /* There is nowhere left to say so. */
 }

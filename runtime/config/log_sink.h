@@ -33,9 +33,15 @@ struct log log_sink_open(const struct log_sink *sink, enum log_level level_min);
 NODISCARD err log_level_parse(const char *text, enum log_level *ret_level);
 NODISCARD err log_format_parse(const char *text, enum log_format *ret_format);
 
+struct log_entry {
+    enum log_level level;
+    const char *event;
+    const struct log_field *fields; /* Until one without a key. */
+    uint64_t unix_ms;
+};
+
 /* One line with its newline, as the sink writes it. Pure; for the sink and its tests. `out` has
  * LOG_LINE_MAX bytes; returns the length. */
-size_t log_line_format(const struct log_sink *sink, enum log_level level, const char *event,
-                       const struct log_field *fields, uint64_t unix_ms, char *out);
+size_t log_line_format(const struct log_sink *sink, const struct log_entry *entry, char *out);
 
 #endif

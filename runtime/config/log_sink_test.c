@@ -22,9 +22,11 @@ static void json_line_has_time_level_program_and_event(void **state)
     char line[LOG_LINE_MAX + 1];
     (void)state;
 
-    size_t size = log_line_format(
-        &json_sink, LOG_INFO, "shard.promoted",
-        FIELDS(LOG_N("shard", 3), LOG_S("name", "a\"b\n\x01\xc3\xa4\xff")), 1714564800123, line);
+    const struct log_entry entry = {
+        LOG_INFO, "shard.promoted",
+        FIELDS(LOG_N("shard", 3), LOG_S("name", "a\"b\n\x01\xc3\xa4\xff")), 1714564800123
+    };
+    size_t size = log_line_format(&json_sink, &entry, line);
     line[size] = '\0';
     assert_string_equal(line, "{\"time\":\"2024-05-01T12:00:00.123Z\",\"level\":\"info\","
                               "\"program\":\"node\",\"event\":\"shard.promoted\",\"shard\":3,"
@@ -36,10 +38,11 @@ static void text_line_quotes_what_could_mislead(void **state)
     char line[LOG_LINE_MAX + 1];
     (void)state;
 
-    size_t size = log_line_format(&text_sink, LOG_WARN, "x.y",
-                                  FIELDS(LOG_S("a", "plain"), LOG_S("b", "two words"),
-                                         LOG_S("c", "k=v\nERROR forged"), LOG_S("d", "")),
-                                  0, line);
+    const struct log_entry entry = { LOG_WARN, "x.y",
+                                     FIELDS(LOG_S("a", "plain"), LOG_S("b", "two words"),
+                                            LOG_S("c", "k=v\nERROR forged"), LOG_S("d", "")),
+                                     0 };
+    size_t size = log_line_format(&text_sink, &entry, line);
     line[size] = '\0';
     assert_string_equal(line, "1970-01-01T00:00:00.000Z WARN  node x.y a=plain b=\"two words\" "
                               "c=\"k=v\\u000aERROR forged\" d=\"\"\n");
@@ -55,9 +58,11 @@ static void long_lines_are_cut_but_stay_json(void **state)
         char line[LOG_LINE_MAX];
         memset(value, 'x', length);
         value[length] = '\0';
-        size_t size = log_line_format(
-            &json_sink, LOG_ERROR, "e",
-            FIELDS(LOG_S("value", value), LOG_S("after", "\n\n"), LOG_N("number", 12345)), 0, line);
+        const struct log_entry entry = {
+            LOG_ERROR, "e",
+            FIELDS(LOG_S("value", value), LOG_S("after", "\n\n"), LOG_N("number", 12345)), 0
+        };
+        size_t size = log_line_format(&json_sink, &entry, line);
         assert_in_range(size, 1, LOG_LINE_MAX);
         assert_int_equal(line[size - 1], '\n');
         json_t *object = json_loadb(line, size, 0, NULL);

@@ -98,22 +98,29 @@ struct etcd_range {
     int64_t revision; /* 0: now. */
 };
 
-/* All below: deadline in timeout_ms (0: the client's), *ret_call may be NULL, bytes are copied.
- * ERR_FULL: too many calls wait; the callback will not come. */
+/* How a caller waits for an answer. */
+struct etcd_wait {
+    uint64_t timeout_ms;         /* 0: the client's. */
+    void *context;               /* Of the callback. */
+    struct etcd_call **ret_call; /* For etcd_call_cancel; may be NULL. */
+};
+
+/* All below: bytes and `wait` are copied. ERR_FULL: too many calls wait; the callback will not
+ * come. */
 
 /* Linearizable. */
-NODISCARD err etcd_range(struct etcd *etcd, const struct etcd_range *range, uint64_t timeout_ms,
-                         etcd_range_done done, void *context, struct etcd_call **ret_call);
+NODISCARD err etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_done done,
+                         const struct etcd_wait *wait);
 /* `txn` stays the caller's, who may free it at once. */
-NODISCARD err etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, uint64_t timeout_ms,
-                       etcd_txn_done done, void *context, struct etcd_call **ret_call);
+NODISCARD err etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_done done,
+                       const struct etcd_wait *wait);
 /* etcd_txn of one unconditional put. */
-NODISCARD err etcd_put(struct etcd *etcd, const struct etcd_kv *kv, uint64_t timeout_ms,
-                       etcd_txn_done done, void *context, struct etcd_call **ret_call);
+NODISCARD err etcd_put(struct etcd *etcd, const struct etcd_kv *kv, etcd_txn_done done,
+                       const struct etcd_wait *wait);
 
 /*
  * Sends the same transaction again and again, with pauses that grow to 1 s, until etcd answers
- * definitely, or timeout_ms is over (0: until cancelled), then ERR_TIMEOUT if any of them may
+ * definitely, or wait->timeout_ms is over (0: until cancelled), then ERR_TIMEOUT if any of them may
  * have reached etcd, else ERR_UNAVAILABLE.
  *
  * The transaction must be written so that a repeat recognises itself, since an attempt without an
@@ -124,23 +131,20 @@ NODISCARD err etcd_put(struct etcd *etcd, const struct etcd_kv *kv, uint64_t tim
  *     (with something unique in it: an epoch, a lease id, an op id).
  */
 NODISCARD err etcd_txn_until_definite(struct etcd *etcd, const struct etcd_txn *txn,
-                                      uint64_t timeout_ms, etcd_txn_done done, void *context,
-                                      struct etcd_call **ret_call);
+                                      etcd_txn_done done, const struct etcd_wait *wait);
 
 /* lease_id 0: etcd chooses. ttl_s from 1. */
 NODISCARD err etcd_lease_grant(struct etcd *etcd, int64_t lease_id, int64_t ttl_s,
-                               uint64_t timeout_ms, etcd_lease_done done, void *context,
-                               struct etcd_call **ret_call);
+                               etcd_lease_done done, const struct etcd_wait *wait);
 /* ERR_NOT_FOUND: the lease is gone. */
-NODISCARD err etcd_lease_keep_alive(struct etcd *etcd, int64_t lease_id, uint64_t timeout_ms,
-                                    etcd_lease_done done, void *context,
-                                    struct etcd_call **ret_call);
+NODISCARD err etcd_lease_keep_alive(struct etcd *etcd, int64_t lease_id, etcd_lease_done done,
+                                    const struct etcd_wait *wait);
 /* ERR_NOT_FOUND: was gone already. */
 NODISCARD err etcd_lease_revoke(struct etcd *etcd, int64_t lease_id, uint64_t timeout_ms,
                                 etcd_lease_done done, void *context);
 /* Of that endpoint, 0 to etcd_endpoint_count - 1, and no other: asked once. */
-NODISCARD err etcd_status(struct etcd *etcd, uint32_t endpoint, uint64_t timeout_ms,
-                          etcd_status_done done, void *context, struct etcd_call **ret_call);
+NODISCARD err etcd_status(struct etcd *etcd, uint32_t endpoint, etcd_status_done done,
+                          const struct etcd_wait *wait);
 
 uint32_t etcd_endpoint_count(const struct etcd *etcd);
 /* Its URL as it was given. */

@@ -5,8 +5,8 @@
 
 #include <jansson.h>
 
+#include "runtime/base/base64.h"
 #include "runtime/base/check.h"
-#include "runtime/etcd/etcd_base64.h"
 
 struct etcd_txn {
     json_t *compares;
@@ -25,11 +25,11 @@ static json_t *decimal(int64_t number)
     return json_sprintf("%" PRId64, number);
 }
 
-static json_t *base64(struct slice bytes)
+static json_t *in_base64(struct slice bytes)
 {
     struct buf text = { 0 };
 
-    etcd_base64_encode(bytes, &text);
+    base64_encode(bytes, true, &text);
     json_t *value = json_stringn(text.size > 0 ? (const char *)text.data : "", text.size);
     buf_deinit(&text);
     return value;
@@ -38,7 +38,7 @@ static json_t *base64(struct slice bytes)
 static void put_key(json_t *object, struct slice key)
 {
     CHECK(key.size > 0 && key.size <= ETCD_KEY_MAX);
-    put(object, "key", base64(key));
+    put(object, "key", in_base64(key));
 }
 
 /* The first key behind all that begin with `prefix`. One zero byte means "to the end". */
@@ -49,13 +49,13 @@ static void put_prefix(json_t *object, struct slice prefix)
     struct buf end = { 0 };
 
     CHECK(prefix.size <= ETCD_KEY_MAX);
-    put(object, "key", base64(prefix.size > 0 ? prefix : all));
+    put(object, "key", in_base64(prefix.size > 0 ? prefix : all));
     buf_append(&end, prefix.data, prefix.size);
     while (end.size > 0 && end.data[end.size - 1] == 0xff)
         end.size--;
     if (end.size > 0)
         end.data[end.size - 1]++;
-    put(object, "range_end", base64(end.size > 0 ? buf_slice(&end) : all));
+    put(object, "range_end", in_base64(end.size > 0 ? buf_slice(&end) : all));
     buf_deinit(&end);
 }
 
@@ -125,7 +125,7 @@ void etcd_txn_compare_value(struct etcd_txn *txn, struct slice key, enum etcd_re
     json_t *compare = compare_new(key, relation);
 
     put(compare, "target", json_string("VALUE"));
-    put(compare, "value", base64(value));
+    put(compare, "value", in_base64(value));
     add_compare(txn, compare);
 }
 
@@ -146,7 +146,7 @@ void etcd_txn_put(struct etcd_txn *txn, enum etcd_branch branch, struct slice ke
 
     CHECK(value.size <= ETCD_VALUE_MAX);
     put_key(op, key);
-    put(op, "value", base64(value));
+    put(op, "value", in_base64(value));
     if (lease != 0)
         put(op, "lease", decimal(lease));
     add_op(txn, branch, "request_put", op);
@@ -157,17 +157,6 @@ void etcd_txn_get(struct etcd_txn *txn, enum etcd_branch branch, struct slice ke
     json_t *op = json_object();
 
     put_key(op, key);
-    add_op(txn, branch, "request_range", op);
-}
-
-void etcd_txn_get_prefix(struct etcd_txn *txn, enum etcd_branch branch, struct slice prefix,
-                         int64_t limit)
-{
-    json_t *op = json_object();
-
-    put_prefix(op, prefix);
-    if (limit != 0)
-        put(op, "limit", decimal(limit));
     add_op(txn, branch, "request_range", op);
 }
 

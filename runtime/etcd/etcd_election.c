@@ -161,7 +161,7 @@ static const struct candidate *predecessor_find(const struct etcd_election *elec
     return NULL;
 }
 
-/* One at a time; a key that was written anew meanwhile stays. */
+/* One at a time; a key that was written again meanwhile stays. */
 static void predecessors_remove(struct etcd_election *election)
 {
     if (election->options.is_predecessor == NULL || election->first_revision == 0 ||
@@ -177,8 +177,8 @@ static void predecessors_remove(struct etcd_election *election)
     etcd_txn_delete(txn, ETCD_THEN, old->kv.key);
     log_event(election->etcd->log, LOG_INFO, "etcd.election_predecessor",
               LOG_N("create_revision", old->kv.create_revision));
-    if (etcd_txn(election->etcd, txn, 0, predecessor_removed, election, &election->removal) !=
-        ERR_OK)
+    if (etcd_txn(election->etcd, txn, predecessor_removed,
+                 &(struct etcd_wait){ 0, election, &election->removal }) != ERR_OK)
         etcd_timer_start(&election->etcd->timers, &election->judge, REMOVAL_AGAIN_MS);
     etcd_txn_free(txn);
 }
@@ -253,7 +253,7 @@ static void key_written(void *context, err e, const struct etcd_txn_result *resu
 
     election->call = NULL;
     if (e != ERR_OK)
-        return; /* The lease is gone: its own callback says so and begins anew. */
+        return; /* The lease is gone: its own callback says so and begins again. */
     if (result->succeeded) {
         election->create_revision = result->header.revision;
     } else if (result->op_count == 1 && result->ops[0].range.kv_count == 1) {
@@ -276,7 +276,8 @@ static void key_write(struct etcd_election *election)
     etcd_txn_compare(txn, key, ETCD_CREATE_REVISION, ETCD_EQUAL, 0);
     etcd_txn_put(txn, ETCD_THEN, key, buf_slice(&election->value), etcd_lease_id(election->lease));
     etcd_txn_get(txn, ETCD_ELSE, key);
-    err e = etcd_txn_until_definite(election->etcd, txn, 0, key_written, election, &election->call);
+    err e = etcd_txn_until_definite(election->etcd, txn, key_written,
+                                    &(struct etcd_wait){ 0, election, &election->call });
     etcd_txn_free(txn);
     if (e != ERR_OK)
         etcd_timer_start(&election->etcd->timers, &election->judge, 1000);

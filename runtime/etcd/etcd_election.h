@@ -23,7 +23,7 @@ struct etcd_election_options {
     void (*elected)(void *context, struct slice key, int64_t create_revision);
     /* No longer, or perhaps no longer: stop acting. It campaigns again by itself. */
     void (*lost)(void *context);
-    /* The leader, whoever it is, changed; kv is NULL when there is none. May be NULL. */
+    /* The leader changed; kv is NULL when there is none. May be NULL. */
     void (*leader_changed)(void *context, const struct etcd_kv *kv);
     /* Whether `kv`, an older key, is of an earlier life of this candidate. NULL: none is. */
     bool (*is_predecessor)(void *context, const struct etcd_kv *kv);

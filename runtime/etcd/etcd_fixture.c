@@ -142,7 +142,8 @@ struct answer put(struct world *world, const char *key, const char *value, int64
                           .value = slice_from_text(value),
                           .lease = lease };
 
-    assert_int_equal(etcd_put(world->etcd, &kv, 0, txn_done, &a, NULL), ERR_OK);
+    assert_int_equal(etcd_put(world->etcd, &kv, txn_done, &(struct etcd_wait){ 0, &a, NULL }),
+                     ERR_OK);
     assert_false(a.done);
     RUN_UNTIL(world, a.done);
     return a;
@@ -153,7 +154,8 @@ struct answer get(struct world *world, const char *key)
     struct answer a = { 0 };
     struct etcd_range range = { .key = slice_from_text(key) };
 
-    assert_int_equal(etcd_range(world->etcd, &range, 0, range_done, &a, NULL), ERR_OK);
+    assert_int_equal(
+        etcd_range(world->etcd, &range, range_done, &(struct etcd_wait){ 0, &a, NULL }), ERR_OK);
     RUN_UNTIL(world, a.done);
     return a;
 }
@@ -162,7 +164,8 @@ struct answer commit(struct world *world, struct etcd_txn *txn)
 {
     struct answer a = { 0 };
 
-    assert_int_equal(etcd_txn(world->etcd, txn, 0, txn_done, &a, NULL), ERR_OK);
+    assert_int_equal(etcd_txn(world->etcd, txn, txn_done, &(struct etcd_wait){ 0, &a, NULL }),
+                     ERR_OK);
     etcd_txn_free(txn);
     RUN_UNTIL(world, a.done);
     return a;

@@ -270,7 +270,8 @@ static void another_cluster_id_is_reported(void **state)
 
     world_init(&world);
     struct etcd *etcd = client_new(&world, server.endpoint, 7, 0);
-    assert_int_equal(etcd_range(etcd, &range, 0, range_done, &a, NULL), ERR_OK);
+    assert_int_equal(etcd_range(etcd, &range, range_done, &(struct etcd_wait){ 0, &a, NULL }),
+                     ERR_OK);
     RUN_UNTIL(&world, a.done);
     assert_int_equal(world.rollbacks, 1);
     assert_int_equal(world.rollback.kind, ETCD_CLUSTER_ID_CHANGED);

@@ -86,11 +86,11 @@ static void lease_send(struct etcd_lease *lease)
 
     lease->sent_ms = etcd_now_ms();
     if (lease->id == 0)
-        e = etcd_lease_grant(lease->etcd, 0, (int64_t)((lease->options.ttl_ms + 999) / 1000), 0,
-                             lease_answered, lease, &lease->call);
+        e = etcd_lease_grant(lease->etcd, 0, (int64_t)((lease->options.ttl_ms + 999) / 1000),
+                             lease_answered, &(struct etcd_wait){ 0, lease, &lease->call });
     else
-        e = etcd_lease_keep_alive(lease->etcd, lease->id, timeout_ms, lease_answered, lease,
-                                  &lease->call);
+        e = etcd_lease_keep_alive(lease->etcd, lease->id, lease_answered,
+                                  &(struct etcd_wait){ timeout_ms, lease, &lease->call });
     if (e != ERR_OK)
         etcd_timer_start(&lease->etcd->timers, &lease->next, RETRY_MS);
 }

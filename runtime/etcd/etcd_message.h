@@ -65,8 +65,8 @@ struct etcd_txn_result {
 };
 
 /* Whether the range that was operation `op` is the one key with that value; an empty value: no key.
- * For ELSE branches that read what the THEN branch would have written: then an attempt of ours that
- * nobody heard of was carried out. */
+ * For ELSE branches that read what the THEN branch would have written: then an attempt of ours
+ * whose answer was lost was carried out. */
 bool etcd_txn_shows(const struct etcd_txn_result *result, size_t op, struct slice value);
 
 /* ---- Transactions to send ---- */
@@ -89,9 +89,6 @@ void etcd_txn_compare_value(struct etcd_txn *txn, struct slice key, enum etcd_re
 void etcd_txn_put(struct etcd_txn *txn, enum etcd_branch branch, struct slice key,
                   struct slice value, int64_t lease);
 void etcd_txn_get(struct etcd_txn *txn, enum etcd_branch branch, struct slice key);
-/* limit 0: no limit. */
-void etcd_txn_get_prefix(struct etcd_txn *txn, enum etcd_branch branch, struct slice prefix,
-                         int64_t limit);
 void etcd_txn_delete(struct etcd_txn *txn, enum etcd_branch branch, struct slice key);
 void etcd_txn_delete_prefix(struct etcd_txn *txn, enum etcd_branch branch, struct slice prefix);
 /* THEN: the key gets that value, without a lease, or is deleted if it is empty. ELSE: it is read,

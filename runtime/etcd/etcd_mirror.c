@@ -59,7 +59,7 @@ static void take_delete(struct etcd_mirror *mirror, struct slice key, int64_t re
     struct mirror_entry *entry = mirror_index_find(&mirror->index, key);
 
     if (entry == NULL || entry->revision >= revision) {
-        /* Not known, or made anew since; but a range on its way may still show the old one. */
+        /* Not known, or made again since; but a range on its way may still show the old one. */
         if (entry == NULL && mirror->range != NULL) {
             entry = mirror_index_get(&mirror->index, key);
             entry->revision = revision;
@@ -208,7 +208,8 @@ static void mirror_range(struct etcd_mirror *mirror)
 
     if (mirror->range != NULL || mirror->etcd->rolled_back)
         return;
-    err e = etcd_range(mirror->etcd, &range, 0, range_done, mirror, &mirror->range);
+    err e = etcd_range(mirror->etcd, &range, range_done,
+                       &(struct etcd_wait){ 0, mirror, &mirror->range });
     if (e != ERR_OK)
         range_failed(mirror, e);
 }

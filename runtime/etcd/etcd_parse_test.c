@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "runtime/base/check.h"
-#include "runtime/etcd/etcd_base64.h"
 #include "runtime/etcd/etcd_parse.h"
 
 #define HEADER                                                                                     \
@@ -288,25 +287,6 @@ static void damaged_answers_do_no_harm(void **state)
     arena_deinit(&arena);
 }
 
-static void base64_comes_back_for_every_length(void **state)
-{
-    struct arena arena = { 0 };
-    (void)state;
-
-    for (size_t size = 0; size < 40; size++) {
-        uint8_t bytes[40];
-        struct buf text = { 0 };
-        struct slice out;
-        for (size_t i = 0; i < size; i++)
-            bytes[i] = (uint8_t)(i * 37 + size);
-        etcd_base64_encode((struct slice){ bytes, size }, &text);
-        assert_true(etcd_base64_decode(buf_slice(&text), &arena, &out));
-        assert_true(slice_equal(out, (struct slice){ bytes, size }));
-        buf_deinit(&text);
-    }
-    arena_deinit(&arena);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -322,7 +302,6 @@ int main(void)
         cmocka_unit_test(lease_ids_above_two_to_the_53_are_exact),
         cmocka_unit_test(stream_is_split_into_objects),
         cmocka_unit_test(damaged_answers_do_no_harm),
-        cmocka_unit_test(base64_comes_back_for_every_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
  * curl repeats a request by itself when a kept connection dies before an answer. For a transaction
- * that would be a second execution nobody knows of. A server that takes a request on a kept
+ * that would be a second, unnoticed execution. A server that takes a request on a kept
  * connection and hangs up shows that it does not happen.
  */
 #include <setjmp.h>
@@ -137,7 +137,8 @@ static err put(struct etcd *etcd, uv_loop_t *loop)
     struct etcd_kv kv = { .key = SLICE_LITERAL("k"), .value = SLICE_LITERAL("v") };
     struct outcome outcome = { 0 };
 
-    assert_int_equal(etcd_put(etcd, &kv, 0, txn_done, &outcome, NULL), ERR_OK);
+    assert_int_equal(etcd_put(etcd, &kv, txn_done, &(struct etcd_wait){ 0, &outcome, NULL }),
+                     ERR_OK);
     while (!outcome.done) /* Bounded by the call's own deadline. */
         uv_run(loop, UV_RUN_ONCE);
     return outcome.e;
@@ -174,7 +175,8 @@ static void read_is_sent_again_when_a_kept_connection_dies(void **state)
     assert_int_equal(uv_loop_init(&loop), 0);
     struct etcd *etcd = client_new(&loop, liar.port);
     assert_int_equal(put(etcd, &loop), ERR_OK);
-    assert_int_equal(etcd_range(etcd, &range, 0, range_done, &outcome, NULL), ERR_OK);
+    assert_int_equal(etcd_range(etcd, &range, range_done, &(struct etcd_wait){ 0, &outcome, NULL }),
+                     ERR_OK);
     while (!outcome.done)
         uv_run(&loop, UV_RUN_ONCE);
     etcd_free(etcd);

@@ -233,7 +233,7 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
     struct http_exchange *exchange = nghttp2_session_get_stream_user_data(session, stream_id);
     struct http_conn *conn = user;
 
-    /* Whoever sent the reset: a client can provoke ours too. */
+    /* Either side's resets: a client can provoke ours too. */
     if (error_code != NGHTTP2_NO_ERROR &&
         !bucket_take(&conn->resets, http_now_ms(conn->server),
                      conn->server->config.limits.stream_resets_per_s, RESET_BURST))

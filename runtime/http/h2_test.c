@@ -274,7 +274,7 @@ static void deadline_key_and_trace_reach_the_handler(void **state)
     assert_true(fixture_await(f, &f->cancels, 3));
 }
 
-/* Whoever watches may do so for hours. */
+/* A watcher may watch for hours. */
 static void a_streams_deadline_is_its_callers_alone(void **state)
 {
     struct fixture *f = *state;

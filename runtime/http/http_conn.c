@@ -9,7 +9,7 @@
 #define LINGER_MS             2000u
 #define KEPT_BYTES_MAX        1048576u /* Larger output buffers are given back once empty. */
 #define KEEPALIVE_S           60u      /* Until TCP asks whether a silent client is still there. */
-#define EVICT_IDLE_MS_MIN     1000u    /* Nobody is closed sooner to make room. */
+#define EVICT_IDLE_MS_MIN     1000u    /* None is closed sooner to make room. */
 #define SLOW_READER_BYTES_MIN 65536u
 
 static const char h2_preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -175,8 +175,8 @@ static void count_wire(struct http_conn *conn)
     stats->waiting_bytes += conn->wire_bytes;
 }
 
-/* Answers fill the memory that all connections have for them: who holds more than an equal part,
- * since he does not read, is closed. */
+/* Answers fill the memory that all connections have for them: a connection that holds more than an
+ * equal part, since it does not read, is closed. */
 static bool is_slow_reader(const struct http_conn *conn)
 {
     const struct http_stats *stats = &conn->server->stats;
@@ -363,8 +363,8 @@ static void receive_plain(struct http_conn *conn, struct slice bytes)
     }
 }
 
-/* A TLS record never begins with a letter, a request in plain HTTP always does. Whoever forgot the
- * "s" of https is told so in plain HTTP, which no TLS error would tell him. */
+/* A TLS record never begins with a letter, a request in plain HTTP always does. A caller that
+ * forgot the "s" of https is told so in plain HTTP; a TLS error would not say it. */
 static bool turn_away_plain(struct http_conn *conn, struct slice bytes)
 {
     static const char answer[] =

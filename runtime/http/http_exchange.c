@@ -49,7 +49,7 @@ bool http_is_h2(const struct http_exchange *exchange)
     return exchange->stream_id != 0;
 }
 
-/* Nobody listens any more: the last call of the handler frees it. */
+/* The caller has gone: the last call of the handler frees it. */
 static bool gone(struct http_exchange *exchange, bool last)
 {
     if (exchange->conn != NULL)

@@ -42,7 +42,7 @@ struct http_server {
     struct http_exchange *free_exchanges;
     size_t free_count;
     size_t exchange_count; /* Alive, free ones left out. */
-    char date[40];         /* For the Date header, made anew each second. */
+    char date[40];         /* For the Date header, made each second. */
     uint64_t date_ms;
     uint8_t read_bytes[HTTP_READ_BYTES];
     uint8_t plain_bytes[16384]; /* TLS: one record. */

@@ -3,7 +3,7 @@
 
 #include "idl/error_rule.h"
 #include "runtime/base/check.h"
-#include "runtime/codec/base64.h"
+#include "runtime/base/base64.h"
 #include "runtime/codec/proto_codec.h"
 #include "runtime/http/rpc_call.h"
 #include "runtime/http/rpc_header.h"

@@ -1,5 +1,5 @@
 #include "runtime/base/check.h"
-#include "runtime/codec/base64.h"
+#include "runtime/base/base64.h"
 #include "runtime/codec/proto_codec.h"
 #include "runtime/http/rpc_call.h"
 #include "runtime/http/rpc_status.h"
@@ -48,17 +48,10 @@ void rpc_error_json(struct rpc_server *server, const char *code,
     put_text(out, "}]}");
 }
 
-static void put_varint(struct buf *out, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7)
-        buf_put_u8(out, (uint8_t)(value | 0x80));
-    buf_put_u8(out, (uint8_t)value);
-}
-
 static void put_field(struct buf *out, unsigned number, struct slice bytes)
 {
-    put_varint(out, number << 3 | 2);
-    put_varint(out, bytes.size);
+    buf_put_compact(out, number << 3 | 2);
+    buf_put_compact(out, bytes.size);
     buf_append(out, bytes.data, bytes.size);
 }
 
@@ -72,8 +65,8 @@ void rpc_error_status(const Holdfast__V1__ErrorDetail *detail, struct buf *out)
     proto_encode(&detail->base, &value);
     put_field(&any, 1, SLICE_LITERAL("type.googleapis.com/" DETAIL_TYPE));
     put_field(&any, 2, buf_slice(&value));
-    put_varint(out, 1 << 3);
-    put_varint(out, rpc_status_get(detail->code)->grpc);
+    buf_put_compact(out, 1 << 3);
+    buf_put_compact(out, rpc_status_get(detail->code)->grpc);
     put_field(out, 2, slice_from_text(detail->message != NULL ? detail->message : ""));
     put_field(out, 3, buf_slice(&any));
     buf_deinit(&value);

@@ -2,13 +2,12 @@
 
 #include <stdio.h>
 
+#include "idl/error_code.h"
 #include "runtime/codec/proto_codec.h"
 #include "runtime/http/rpc_header.h"
 #include "runtime/http/rpc_refusal.h"
 
 #define KEPT_BYTES_MAX 1048576u /* A larger buffer is given back once it is empty. */
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 static const char whole_body[] = "content-encoding";
 

@@ -2,11 +2,10 @@
 
 #include <stdio.h>
 
+#include "idl/error_code.h"
 #include "runtime/http/rpc_header.h"
 
 #define VALUE_SHOWN_MAX 64u
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 static char *text(const char *literal)
 {

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "idl/error_code.h"
 #include "idl/method_errors.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/nearest.h"
 #include "runtime/codec/proto_codec.h"
 #include "runtime/http/http_conn.h"
 #include "runtime/http/rpc_call.h"
@@ -18,8 +20,6 @@
 #define HEALTH_BYTES_MAX 4096u        /* Unpacked: anybody may ask. */
 #define REPLY_MEMORY_MAX (256u << 20) /* A node's answer is trusted more than a request. */
 #define HEALTH_CHECK     "grpc.health.v1.Health/Check"
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 /* ---- calls ---- */
 
@@ -110,8 +110,8 @@ static bool check_version(struct rpc_call *call)
     return false;
 }
 
-/* Two of them are as good as none (Trace Context, section 3.2); `tracestate` is dropped, as whoever
- * takes no part in a trace by spans of its own may do. */
+/* Two of them are as good as none (Trace Context, section 3.2); `tracestate` is dropped, as a
+ * process without spans of its own in the trace may do. */
 static void read_trace(struct rpc_call *call)
 {
     struct slice parent;
@@ -198,11 +198,11 @@ static const struct method_info *find_method(const struct rpc_server *server, st
 static void fail_no_method(struct rpc_call *call, struct slice name)
 {
     const char *meant = method_suggest(name);
-    const char *message = "no such method";
+    struct slice name_meant = slice_from_text(meant != NULL ? meant : "");
+    char hint[NEAREST_HINT_BYTES];
 
-    if (meant != NULL)
-        message = arena_printf(&call->arena, "no such method; did you mean %s?", meant);
-    fail(call, CODE(UNIMPLEMENTED), message, 404);
+    fail(call, CODE(UNIMPLEMENTED),
+         arena_printf(&call->arena, "no such method%s", nearest_hint(name_meant, hint)), 404);
 }
 
 static bool method_streams(const struct rpc_server *server, const struct method_info *method)

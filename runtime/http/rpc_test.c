@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "idl/error_code.h"
 #include "idl/method_errors.h"
 #include "runtime/base/check.h"
 #include "runtime/base/test_directory.h"
@@ -17,8 +18,6 @@
 #include "runtime/http/rpc_status.h"
 #include "runtime/tls/certs.h"
 #include "runtime/tls/tls_session.h"
-
-#define CODE(name) HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 static int set_up(void **state)
 {

@@ -31,7 +31,7 @@ enum frame_kind {
  * on they belong to the transport. */
 #define FRAME_STATUS_OK         0u
 #define FRAME_STATUS_RESERVED   0xff00u
-#define FRAME_STATUS_NO_METHOD  0xfffeu /* Nobody answers such calls here. */
+#define FRAME_STATUS_NO_METHOD  0xfffeu /* No handler of such calls here. */
 #define FRAME_STATUS_OVERLOADED 0xffffu /* Too many open requests; it was not carried out. */
 
 struct frame {
@@ -45,7 +45,7 @@ struct frame {
     };
     uint64_t request_id;
     /* REQUEST, and of the RESPONSE to it; a MESSAGE may name that of one request it is about.
-     * Zeros: none. Nobody decides anything by it. */
+     * Zeros: none. Nothing is decided by it. */
     uint8_t trace[FRAME_TRACE_SIZE];
     struct slice body; /* Decoded: borrowed from the decoder until its next call. */
 };

@@ -82,8 +82,8 @@ static void end_round(void *user)
     }
 }
 
-/* When the process itself was stopped, or the machine asleep, nobody could be heard: shift the
- * clocks instead of blaming the peers. */
+/* When the process itself was stopped, or the machine asleep, no peer could be heard: shift
+ * the clocks instead of blaming the peers. */
 static void forgive_own_pause(struct link_hub *hub, uint64_t now_ms)
 {
     uint64_t gap_ms = now_ms - hub->tick_ms;
@@ -184,7 +184,7 @@ err link_hub_new(const struct link_hub_options *options, struct link_hub **ret_h
     hub->link_count_max = value_or(options->link_count_max, LINK_COUNT_MAX);
     hub->ping_period_ms = value_or(options->ping_period_ms, LINK_PING_PERIOD_MS);
     hub->silent_close_ms = value_or(options->silent_close_ms, LINK_SILENT_CLOSE_MS);
-    hub->nng_tls = options->nng_tls;
+    hub->context.look_max = WIRE_LOOK_MAX;
     hub->slots = mem_zalloc(hub->link_count_max * sizeof(struct link *));
     hub->context.loop = hub->loop;
     hub->context.read_buffer = mem_alloc(WIRE_READ_SIZE);

@@ -129,7 +129,7 @@ void link_greet(struct link *link, struct wire *wire)
     frame_decoder_init(&link->decoder, link->hub->body_size_max);
     link->sent_position = 0;
     link->handed_position = 0;
-    if (tls != NULL && !wire->encrypted && tls_session_new(tls, &link->tls) != ERR_OK) {
+    if (tls != NULL && tls_session_new(tls, &link->tls) != ERR_OK) {
         link_lose(link, LINK_CLOSED_ERROR, "no TLS session could be made");
         return;
     }
@@ -412,7 +412,7 @@ static void end_of_tls(struct link *link, err e)
         link_lose(link, LINK_CLOSED_ERROR, tls_session_error(link->tls));
 }
 
-/* Frames as long as there are any, nobody paused, and the connection is still this one. */
+/* Frames as long as there are any, no receiver paused, and the connection is still this one. */
 static void deliver(struct link *link)
 {
     uint64_t wire_count = link->wire_count;

@@ -1,7 +1,7 @@
 /*
  * link: one connection between two processes that carries frames (DESIGN section 9), whichever
- * transport is below: nng streams (coordinator, CLI, native clients) or libuv TCP (node <-> node,
- * and router <-> node unless configured otherwise: docs/performance.md). Handles dialling with
+ * transport is below: nng streams (router <-> node unless configured otherwise, coordinator, CLI,
+ * native clients) or libuv TCP (node <-> node). Handles dialling with
  * backoff, TLS, HELLO, pings, coalesced writes, pacing and limits. It never repeats, reorders or
  * interprets a frame; calls are call.h.
  *
@@ -74,11 +74,6 @@ struct link_hub_options {
     struct hello self;             /* protocol_version 0: LINK_PROTOCOL_VERSION. */
     struct tls_config *tls_client; /* Both NULL: plain TCP, for tests only. Held. */
     struct tls_config *tls_server;
-    /* LINK_NNG: nng's own TLS (tls+tcp) instead of tls_session over its tcp. The bytes on the wire
-     * are TLS either way, so the two sides may differ. Off by default: nng's costs 2.8 us a call
-     * and side against 2.3 (link_bench, same cipher), says no more than "cryptographic error", and
-     * an orderly close looks like an error. */
-    bool nng_tls;
     uint32_t body_size_max;   /* 0: FRAME_BODY_SIZE_MAX. */
     uint32_t out_bytes_max;   /* 0: LINK_OUT_BYTES_MAX. */
     uint32_t link_count_max;  /* 0: LINK_COUNT_MAX. */
@@ -98,6 +93,10 @@ struct link_dial_options {
     enum link_transport transport;
     const char *address; /* "host:port", "[::1]:port". */
     bool paced;          /* Hold requests back a little to send them together. Router to node. */
+    /* Carries many frames a second for a long time. With LINK_NNG the loop then waits for input
+     * itself, which spares three wake-ups a read and costs a search for the stream's descriptor
+     * once a connection (socket_find.h). Router <-> node. */
+    bool busy;
     struct link_handlers handlers;
 };
 
@@ -116,6 +115,7 @@ void link_hub_close_links(struct link_hub *hub, const void *user);
 struct link_listen_options {
     enum link_transport transport;
     const char *address;           /* Port 0: any free one. */
+    bool busy;                     /* Of every accepted link; see link_dial_options. */
     struct link_handlers handlers; /* Of every accepted link. */
 };
 

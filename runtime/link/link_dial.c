@@ -35,7 +35,7 @@ static void dial_now(void *user)
     char text[WIRE_TEXT_SIZE] = "";
     struct wire_dial dial = { .address = link->target,
                               .attempt = link->attempt,
-                              .tls = nng && hub->nng_tls ? hub->tls_client : NULL,
+                              .busy = link->busy,
                               .events = &link_wire_events,
                               .user = link };
 
@@ -66,6 +66,7 @@ err link_dial(struct link_hub *hub, const struct link_dial_options *options, str
     link->dialled = true;
     link->paced = options->paced;
     link->transport = options->transport;
+    link->busy = options->busy;
     link->target = target;
     link->backoff_ms = LINK_BACKOFF_MS_MIN;
     loop_timer_init(&link->redial, hub->loop, dial_now, link);
@@ -98,9 +99,7 @@ err link_listen(struct link_hub *hub, const struct link_listen_options *options,
     struct link_listener *listener = mem_zalloc(sizeof *listener);
     bool nng = options->transport == LINK_NNG;
     char text[WIRE_TEXT_SIZE] = "not host:port";
-    struct wire_listen listen = { .tls = nng && hub->nng_tls ? hub->tls_server : NULL,
-                                  .accepted = accepted,
-                                  .user = listener };
+    struct wire_listen listen = { .busy = options->busy, .accepted = accepted, .user = listener };
 
     CHECK(are_complete(&options->handlers));
     listener->hub = hub;

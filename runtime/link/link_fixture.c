@@ -8,13 +8,13 @@
 #include "runtime/tls/certs.h"
 
 const struct fixture_mode fixture_modes[FIXTURE_MODES] = {
-    { "nng", LINK_NNG, LINK_NNG, false, false },
-    { "nng-session-tls", LINK_NNG, LINK_NNG, true, false },
-    { "nng-own-tls", LINK_NNG, LINK_NNG, true, true },
-    { "peer", LINK_PEER, LINK_PEER, false, false },
-    { "peer-tls", LINK_PEER, LINK_PEER, true, false },
-    { "nng-to-peer-tls", LINK_NNG, LINK_PEER, true, false },
-    { "peer-to-nng-tls", LINK_PEER, LINK_NNG, true, false },
+    { "nng", LINK_NNG, LINK_NNG, false, true },
+    { "nng-tls", LINK_NNG, LINK_NNG, true, true },
+    { "nng-callback-tls", LINK_NNG, LINK_NNG, true, false },
+    { "peer", LINK_PEER, LINK_PEER, false, true },
+    { "peer-tls", LINK_PEER, LINK_PEER, true, true },
+    { "nng-to-peer-tls", LINK_NNG, LINK_PEER, true, true },
+    { "peer-to-nng-tls", LINK_PEER, LINK_NNG, true, true },
 };
 
 const struct fixture_mode *fixture_mode_find(const char *name)
@@ -77,8 +77,7 @@ struct link_hub_options fixture_options(const struct fixture_mode *mode, struct 
                                         const char *directory)
 {
     struct link_hub_options options = { .loop = loop,
-                                        .self = { .role = ROLE_NODE, .cluster_id = "blue" },
-                                        .nng_tls = mode->nng_tls };
+                                        .self = { .role = ROLE_NODE, .cluster_id = "blue" } };
     if (mode->tls) {
         options.tls_client = fixture_tls(directory, TLS_CLIENT);
         options.tls_server = fixture_tls(directory, TLS_SERVER);
@@ -214,7 +213,8 @@ struct link_listener *fixture_listen(struct fixture_end *end, const struct fixtu
     char address[32];
 
     snprintf(address, sizeof address, "127.0.0.1:%u", port);
-    struct link_listen_options options = { mode->listens, address, fixture_handlers(end) };
+    struct link_listen_options options = { mode->listens, address, mode->busy,
+                                           fixture_handlers(end) };
     CHECK(link_listen(end->hub, &options, &listener) == ERR_OK);
     return listener;
 }
@@ -226,7 +226,11 @@ struct link *fixture_dial(struct fixture_end *end, const struct fixture_mode *mo
     char address[32];
 
     snprintf(address, sizeof address, "127.0.0.1:%u", port);
-    struct link_dial_options options = { mode->transport, address, paced, fixture_handlers(end) };
+    struct link_dial_options options = { .transport = mode->transport,
+                                         .address = address,
+                                         .paced = paced,
+                                         .busy = mode->busy,
+                                         .handlers = fixture_handlers(end) };
     CHECK(link_dial(end->hub, &options, &link) == ERR_OK);
     return link;
 }

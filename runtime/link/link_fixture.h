@@ -8,13 +8,14 @@
 #include "runtime/base/test_directory.h"
 #include "runtime/link/call.h"
 
-/* Everything the conformance test is run against. */
+/* Everything the conformance test is run against. nng carries links that are busy, whose input the
+ * loop waits for, and others, whose input comes through nng's callbacks. */
 struct fixture_mode {
     const char *name;
     enum link_transport transport; /* Of who dials. */
     enum link_transport listens;
     bool tls;
-    bool nng_tls;
+    bool busy;
 };
 
 #define FIXTURE_MODES 7u

@@ -30,6 +30,7 @@ struct link {
     bool paused;     /* By the user. */
     bool overflowed; /* So many responses wait that the link must end. */
     enum link_transport transport;
+    bool busy;
     char address[LINK_ADDRESS_SIZE];
     struct wire_address target;
     struct loop_timer redial;
@@ -43,7 +44,7 @@ struct link {
     struct wire *wire;   /* NULL: none. */
     uint64_t wire_count; /* Tells whether a callback has changed the wire. */
     bool writing;
-    struct tls_session *tls; /* NULL: plain, or the wire does it. */
+    struct tls_session *tls; /* NULL: plain. */
     struct frame_decoder decoder;
     struct buf out; /* Frames not handed over: from out_at on. */
     size_t out_at;
@@ -85,7 +86,6 @@ struct link_hub {
     uint32_t link_count_max;
     uint32_t ping_period_ms;
     uint32_t silent_close_ms;
-    bool nng_tls; /* nng's own TLS instead of tls_session; see link_hub_options. */
     struct wire_context context;
     struct loop_hook round_end;
     struct loop_timer tick;

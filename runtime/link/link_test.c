@@ -368,11 +368,8 @@ static void closing_delivers_what_was_sent_and_is_seen_as_orderly(void **state)
     assert_int_equal(f->client.reason, LINK_CLOSED_LOCAL);
     assert_int_equal(o.result, ERR_DISCONNECTED);
     assert_true(loop_run_until(f->loop, server_closed, f, LIMIT_MS));
-    /* nng's own TLS drops what is under way and closes without close_notify; see link.h. */
-    if (!f->mode->nng_tls) {
-        assert_int_equal(f->server.messages, 1);
-        assert_int_equal(f->server.reason, LINK_CLOSED_BY_PEER);
-    }
+    assert_int_equal(f->server.messages, 1);
+    assert_int_equal(f->server.reason, LINK_CLOSED_BY_PEER);
     assert_null(link_find(f->server.hub, ref));
     if (f->server.held_count == 1)
         assert_int_equal(call_answer(f->server.calls, &f->server.held[0], 0, SLICE_LITERAL("")),
@@ -394,8 +391,7 @@ static void lost_link_is_dialled_again_and_is_another_connection(void **state)
     link_close(f->server.link);
     assert_true(loop_run_until(f->loop, dialled_again, f, LIMIT_MS));
     assert_int_equal(f->client.closed, 1);
-    if (!f->mode->nng_tls)
-        assert_int_equal(f->client.reason, LINK_CLOSED_BY_PEER);
+    assert_int_equal(f->client.reason, LINK_CLOSED_BY_PEER);
     assert_true(link_ref(f->dialled).generation > before.generation);
     assert_null(link_find(f->client.hub, before));
     assert_ptr_equal(link_find(f->client.hub, link_ref(f->dialled)), f->dialled);
@@ -469,7 +465,7 @@ static void peer_that_speaks_something_else_is_dropped(void **state)
     static struct fixture_mode opposite;
     set_up_end(f, &f->server, 0, 0);
     opposite = (struct fixture_mode){ "opposite", f->mode->transport, f->mode->listens,
-                                      !f->mode->tls, false };
+                                      !f->mode->tls, f->mode->busy };
     struct link_hub_options options = fixture_options(&opposite, f->loop, certs);
     fixture_end_init(&f->client, &options);
     fixture_options_deinit(&options);

@@ -131,7 +131,7 @@ int main(void)
     static const struct fixture_mode *plain, *encrypted;
 
     plain = fixture_mode_find("nng");
-    encrypted = fixture_mode_find("nng-session-tls");
+    encrypted = fixture_mode_find("nng-tls");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(handshake_ends_although_writes_are_told_after_the_answer,
                                   (void *)(uintptr_t)plain),

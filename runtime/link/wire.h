@@ -9,11 +9,11 @@
 #include "runtime/base/buf.h"
 #include "runtime/loop/loop.h"
 #include "runtime/loop/mailbox.h"
-#include "runtime/tls/tls_config.h"
 
 #define WIRE_READ_SIZE 65536u /* Bytes asked for at once. */
 #define WIRE_HOST_SIZE 256u
 #define WIRE_TEXT_SIZE 160u
+#define WIRE_LOOK_MAX  4096u /* At most 3 ms of the loop's time, once a connection. */
 
 struct wire;
 
@@ -23,7 +23,8 @@ struct wire_context {
     struct mailbox mailbox; /* Completions from nng's threads. */
     bool mailbox_started;
     uint32_t open;        /* Wires and listeners whose memory is still held. */
-    uint8_t *read_buffer; /* WIRE_READ_SIZE, of wire_uv. */
+    uint32_t look_max;    /* Descriptors looked at for one stream of nng. */
+    uint8_t *read_buffer; /* WIRE_READ_SIZE, for reads on the loop's thread. */
 };
 
 struct wire_address {
@@ -60,14 +61,14 @@ struct wire {
     void *user;
     struct wire_context *context;
     struct buf writing;
-    bool encrypted; /* The transport itself does TLS. */
-    bool closed;    /* wire close was called: nothing may reach `user`. */
+    bool on_loop; /* The loop itself waits for input, not a thread of the transport. */
+    bool closed;  /* wire close was called: nothing may reach `user`. */
 };
 
 struct wire_dial {
     struct wire_address address;
-    uint32_t attempt;       /* Picks among several addresses of a name. */
-    struct tls_config *tls; /* For transports that do TLS themselves, else NULL. */
+    uint32_t attempt; /* Picks among several addresses of a name. */
+    bool busy;        /* See link_dial_options. */
     const struct wire_events *events;
     void *user;
 };
@@ -83,7 +84,7 @@ struct wire_listener {
 
 struct wire_listen {
     struct wire_address address;
-    struct tls_config *tls;
+    bool busy; /* See link_listen_options. */
     void (*accepted)(void *user, struct wire *wire, const char *from);
     void *user;
 };

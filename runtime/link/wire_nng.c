@@ -1,15 +1,18 @@
-/* nng streams. nng's own threads read, write, resolve and (tls+tcp) encrypt; their callbacks only
- * push a node into the mailbox. All decisions, and every free, are made on the loop's thread:
- * nng_stream_free may not be called from a callback. */
+/* nng streams. What nng can send at once it sends on the loop's thread, and the loop waits for the
+ * input of busy wires. nng's own threads resolve, dial, accept, send what the socket did not take
+ * at once, and receive for all other wires; their callbacks only push a node into the mailbox. All
+ * decisions, and every free, are made on the loop's thread: nng_stream_free may not be called from
+ * a callback. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <nng/nng.h>
-#include <nng/supplemental/tls/tls.h>
+#include <uv.h>
 
 #include "runtime/base/check.h"
+#include "runtime/link/socket_find.h"
 #include "runtime/link/wire.h"
 
 #define URL_SIZE        (WIRE_HOST_SIZE + 24u)
@@ -32,11 +35,16 @@ struct nng_wire {
     struct nng_op dial;
     struct nng_op send;
     struct nng_op recv;
-    size_t sent; /* Of base.writing. */
+    nng_aio *attempt; /* Without a callback: see attempt(). */
+    size_t sent;      /* Of base.writing. */
+    int send_error;   /* What an attempt to send met; 0: nothing yet. */
+    bool busy;
     bool reading;
     bool ended;
-    bool in_event; /* The link is being told something and may close the wire. */
-    uint8_t *buffer;
+    bool in_event;   /* The link is being told something and may close the wire. */
+    bool poll_open;  /* `poll` holds the memory. */
+    uv_poll_t poll;  /* base.on_loop: of the stream's own descriptor. */
+    uint8_t *buffer; /* Of recv, once that is used. */
 };
 
 struct nng_listener {
@@ -44,7 +52,7 @@ struct nng_listener {
     nng_stream_listener *listener;
     struct nng_op accept;
     struct loop_timer retry;
-    bool encrypted;
+    bool busy;
     bool closed;
 };
 
@@ -81,6 +89,21 @@ static void op_deinit(struct nng_op *op)
         nng_aio_free(op->aio);
 }
 
+/* Carries out what nng can do of `start` at once. An aio without a callback is finished by the
+ * thread that finds it done, so this costs no thread of nng's. NNG_ECANCELED: it would have to
+ * wait, and nothing was done. */
+static int attempt(struct nng_wire *w, void (*start)(nng_stream *, nng_aio *), nng_iov iov,
+                   size_t *ret_size)
+{
+    CHECK(nng_aio_set_iov(w->attempt, 1, &iov) == 0);
+    start(w->stream, w->attempt);
+    nng_aio_cancel(w->attempt); /* Does nothing to an aio that is done. */
+    nng_aio_wait(w->attempt);   /* nng's poller may be finishing it right now. */
+    int code = nng_aio_result(w->attempt);
+    *ret_size = code == 0 ? nng_aio_count(w->attempt) : 0;
+    return code;
+}
+
 static void start_mailbox(struct wire_context *context)
 {
     if (context->mailbox_started)
@@ -96,11 +119,14 @@ static struct nng_wire *from_base(struct wire *wire)
 
 static void free_when_idle(struct nng_wire *w)
 {
-    if (!w->base.closed || w->in_event || w->dial.pending || w->send.pending || w->recv.pending)
+    if (!w->base.closed || w->in_event || w->poll_open || w->dial.pending || w->send.pending ||
+        w->recv.pending)
         return;
     op_deinit(&w->dial);
     op_deinit(&w->send);
     op_deinit(&w->recv);
+    if (w->attempt != NULL)
+        nng_aio_free(w->attempt);
     if (w->stream != NULL)
         nng_stream_free(w->stream);
     if (w->dialer != NULL)
@@ -111,12 +137,31 @@ static void free_when_idle(struct nng_wire *w)
     free(w);
 }
 
+static void poll_closed(uv_handle_t *handle)
+{
+    struct nng_wire *w = handle->data;
+
+    w->poll_open = false;
+    free_when_idle(w);
+}
+
+/* libuv lets go of the descriptor at once. nng closes it when the stream is freed, which waits for
+ * `poll_closed`. */
+static void stop_waiting_on_loop(struct nng_wire *w)
+{
+    if (!w->base.on_loop)
+        return;
+    w->base.on_loop = false;
+    uv_close((uv_handle_t *)&w->poll, poll_closed);
+}
+
 static void nng_wire_close(struct wire *wire)
 {
     struct nng_wire *w = from_base(wire);
 
     CHECK(!wire->closed);
     wire->closed = true;
+    stop_waiting_on_loop(w);
     if (w->stream != NULL)
         nng_stream_close(w->stream);
     if (w->dialer != NULL)
@@ -129,6 +174,8 @@ static void end(struct nng_wire *w, int code)
     if (w->base.closed || w->ended)
         return;
     w->ended = true;
+    if (w->send_error != 0) /* The kernel tells why only once, and closed afterwards. */
+        code = w->send_error;
     bool orderly = code == NNG_ECLOSED || code == NNG_ECONNSHUT;
     w->in_event = true;
     w->base.events->ended(w->base.user, orderly, orderly ? "end of stream" : nng_strerror(code));
@@ -138,8 +185,22 @@ static void end(struct nng_wire *w, int code)
 
 /* ---- reading ---- */
 
+/* False: the link has closed the wire, which may be freed. */
+static bool tell_received(struct nng_wire *w, struct slice bytes)
+{
+    w->in_event = true;
+    w->base.events->received(w->base.user, bytes);
+    w->in_event = false;
+    if (!w->base.closed)
+        return true;
+    free_when_idle(w);
+    return false;
+}
+
 static void receive(struct nng_wire *w)
 {
+    if (w->buffer == NULL)
+        w->buffer = mem_alloc(WIRE_READ_SIZE);
     nng_iov iov = { .iov_buf = w->buffer, .iov_len = WIRE_READ_SIZE };
 
     CHECK(nng_aio_set_iov(w->recv.aio, 1, &iov) == 0);
@@ -160,13 +221,28 @@ static void received(struct nng_op *op)
         end(w, code);
         return;
     }
-    w->in_event = true;
-    w->base.events->received(w->base.user, (struct slice){ w->buffer, nng_aio_count(op->aio) });
-    w->in_event = false;
-    if (w->base.closed)
-        free_when_idle(w);
-    else if (w->reading)
+    if (tell_received(w, (struct slice){ w->buffer, nng_aio_count(op->aio) }) && w->reading)
         receive(w);
+}
+
+static void readable(uv_poll_t *poll, int code, int events)
+{
+    struct nng_wire *w = poll->data;
+    uint8_t *buffer = w->base.context->read_buffer;
+    size_t size;
+
+    (void)events;
+    if (code !=
+        0) { /* An error of the socket. nng gives what came before it, and then the error. */
+        stop_waiting_on_loop(w);
+        receive(w);
+        return;
+    }
+    code = attempt(w, nng_stream_recv, (nng_iov){ buffer, WIRE_READ_SIZE }, &size);
+    if (code == 0)
+        (void)tell_received(w, (struct slice){ buffer, size });
+    else if (code != NNG_ECANCELED)
+        end(w, code);
 }
 
 /* A receive under way cannot be called off without losing bytes, so one more may still come. */
@@ -175,16 +251,70 @@ static void nng_wire_set_reading(struct wire *wire, bool on)
     struct nng_wire *w = from_base(wire);
 
     w->reading = on;
-    if (on && !w->recv.pending && !w->ended)
+    if (w->ended)
+        return;
+    if (w->base.on_loop && on)
+        CHECK(uv_poll_start(&w->poll, UV_READABLE, readable) == 0);
+    else if (w->base.on_loop)
+        CHECK(uv_poll_stop(&w->poll) == 0);
+    else if (on && !w->recv.pending)
         receive(w);
+}
+
+static bool to_sockaddr(const nng_sockaddr *address, struct sockaddr_storage *ret_sockaddr)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)ret_sockaddr;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret_sockaddr;
+
+    memset(ret_sockaddr, 0, sizeof *ret_sockaddr);
+    if (address->s_family == NNG_AF_INET) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = address->s_in.sa_port;
+        v4->sin_addr.s_addr = address->s_in.sa_addr;
+    } else if (address->s_family == NNG_AF_INET6) {
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = address->s_in6.sa_port;
+        memcpy(&v6->sin6_addr, address->s_in6.sa_addr, sizeof v6->sin6_addr);
+    }
+    return ret_sockaddr->ss_family != 0;
+}
+
+static int find_descriptor(const struct nng_wire *w)
+{
+    nng_sockaddr own, peer;
+    struct sockaddr_storage here, there;
+
+    if (nng_stream_get_addr(w->stream, NNG_OPT_LOCADDR, &own) != 0 || !to_sockaddr(&own, &here) ||
+        nng_stream_get_addr(w->stream, NNG_OPT_REMADDR, &peer) != 0 || !to_sockaddr(&peer, &there))
+        return -1;
+    return socket_find(&here, &there, w->base.context->look_max);
+}
+
+/* nng reports input through its poller's thread, one of its task threads and our mailbox: three
+ * wake-ups. For a busy wire the loop waits instead, and has nng receive when there is something.
+ * Where the descriptor is not found, the wire stays with nng's way. */
+static void wait_on_loop(struct nng_wire *w)
+{
+    int fd = w->busy ? find_descriptor(w) : -1;
+
+    if (fd < 0 || uv_poll_init(loop_uv(w->base.context->loop), &w->poll, fd) != 0)
+        return;
+    w->poll.data = w;
+    w->poll_open = true;
+    w->base.on_loop = true;
 }
 
 /* ---- writing ---- */
 
+static nng_iov unsent(const struct nng_wire *w)
+{
+    return (nng_iov){ .iov_buf = w->base.writing.data + w->sent,
+                      .iov_len = w->base.writing.size - w->sent };
+}
+
 static void send_rest(struct nng_wire *w)
 {
-    nng_iov iov = { .iov_buf = w->base.writing.data + w->sent,
-                    .iov_len = w->base.writing.size - w->sent };
+    nng_iov iov = unsent(w);
 
     CHECK(nng_aio_set_iov(w->send.aio, 1, &iov) == 0);
     w->send.pending = true;
@@ -222,6 +352,11 @@ static bool nng_wire_write(struct wire *wire, struct buf *bytes)
     CHECK(!w->send.pending);
     wire_take(wire, bytes);
     w->sent = 0;
+    int code = attempt(w, nng_stream_send, unsent(w), &w->sent);
+    if (w->sent == wire->writing.size)
+        return true;
+    if (code != 0 && code != NNG_ECANCELED) /* `sent` reports it: no event from inside a write. */
+        w->send_error = code;
     send_rest(w);
     return false;
 }
@@ -230,34 +365,10 @@ static const struct wire_ops ops = { nng_wire_write, nng_wire_set_reading, nng_w
 
 /* ---- dialling ---- */
 
-static int make_tls(struct tls_config *tls, nng_tls_config **ret_config)
+static void print_url(const struct wire_address *address, char ret_url[URL_SIZE])
 {
-    bool server = tls_config_side(tls) == TLS_SERVER;
-    nng_tls_config *config;
-
-    int code = nng_tls_config_alloc(&config, server ? NNG_TLS_MODE_SERVER : NNG_TLS_MODE_CLIENT);
-    if (code != 0)
-        return code;
-    code = nng_tls_config_auth_mode(config, NNG_TLS_AUTH_MODE_REQUIRED);
-    if (code == 0 && tls_config_ca_pem(tls) != NULL)
-        code = nng_tls_config_ca_chain(config, tls_config_ca_pem(tls), NULL);
-    if (code == 0 && tls_config_cert_pem(tls) != NULL)
-        code = nng_tls_config_own_cert(config, tls_config_cert_pem(tls), tls_config_key_pem(tls),
-                                       NULL);
-    if (code == 0)
-        code = nng_tls_config_version(config, NNG_TLS_1_2, NNG_TLS_1_2);
-    if (code != 0) {
-        nng_tls_config_free(config);
-        return code;
-    }
-    *ret_config = config;
-    return 0;
-}
-
-static void print_url(const struct wire_address *address, bool tls, char ret_url[URL_SIZE])
-{
-    snprintf(ret_url, URL_SIZE, address->is_v6 ? "%s://[%s]:%u" : "%s://%s:%u",
-             tls ? "tls+tcp" : "tcp", address->host, address->port);
+    snprintf(ret_url, URL_SIZE, address->is_v6 ? "tcp://[%s]:%u" : "tcp://%s:%u", address->host,
+             address->port);
 }
 
 static void dialled(struct nng_op *op)
@@ -277,6 +388,7 @@ static void dialled(struct nng_op *op)
         end(w, code == NNG_ECLOSED ? NNG_ECONNABORTED : code);
         return;
     }
+    wait_on_loop(w);
     w->in_event = true;
     w->base.events->connected(w->base.user);
     w->in_event = false;
@@ -290,29 +402,22 @@ static int make(struct wire_context *context, struct nng_wire **ret_wire)
     start_mailbox(context);
     w->base.ops = &ops;
     w->base.context = context;
-    w->buffer = mem_alloc(WIRE_READ_SIZE);
     context->open++;
     *ret_wire = w;
     int code = op_init(&w->send, context, sent, w);
-    return code != 0 ? code : op_init(&w->recv, context, received, w);
+    if (code == 0)
+        code = op_init(&w->recv, context, received, w);
+    return code != 0 ? code : nng_aio_alloc(&w->attempt, NULL, NULL);
 }
 
 static int set_up_dialer(struct nng_wire *w, const struct wire_dial *dial)
 {
     char url[URL_SIZE];
-    nng_tls_config *config = NULL;
 
-    print_url(&dial->address, dial->tls != NULL, url);
+    print_url(&dial->address, url);
     int code = nng_stream_dialer_alloc(&w->dialer, url);
     if (code == 0)
         code = nng_stream_dialer_set_bool(w->dialer, NNG_OPT_TCP_NODELAY, true);
-    if (code == 0 && dial->tls != NULL) {
-        code = make_tls(dial->tls, &config);
-        if (code == 0)
-            code = nng_stream_dialer_set_ptr(w->dialer, NNG_OPT_TLS_CONFIG, config);
-        if (config != NULL)
-            nng_tls_config_free(config);
-    }
     return code;
 }
 
@@ -333,7 +438,7 @@ err wire_nng_dial(struct wire_context *context, const struct wire_dial *dial,
     }
     w->base.events = dial->events;
     w->base.user = dial->user;
-    w->base.encrypted = dial->tls != NULL;
+    w->busy = dial->busy;
     w->dial.pending = true;
     nng_stream_dialer_dial(w->dialer, w->dial.aio);
     *ret_wire = &w->base;
@@ -399,12 +504,13 @@ static void accepted(struct nng_op *op)
     }
     code = make(l->base.context, &w);
     w->stream = stream;
-    w->base.encrypted = l->encrypted;
+    w->busy = l->busy;
     accept_next(l);
     if (code != 0) {
         nng_wire_close(&w->base);
         return;
     }
+    wait_on_loop(w);
     print_peer(stream, from);
     l->base.accepted(l->base.user, &w->base, from);
 }
@@ -422,20 +528,12 @@ static void close_listener(struct wire_listener *base)
 static int set_up_listener(struct nng_listener *l, const struct wire_listen *listen)
 {
     char url[URL_SIZE];
-    nng_tls_config *config = NULL;
     int port = 0;
 
-    print_url(&listen->address, listen->tls != NULL, url);
+    print_url(&listen->address, url);
     int code = nng_stream_listener_alloc(&l->listener, url);
     if (code == 0)
         code = nng_stream_listener_set_bool(l->listener, NNG_OPT_TCP_NODELAY, true);
-    if (code == 0 && listen->tls != NULL) {
-        code = make_tls(listen->tls, &config);
-        if (code == 0)
-            code = nng_stream_listener_set_ptr(l->listener, NNG_OPT_TLS_CONFIG, config);
-        if (config != NULL)
-            nng_tls_config_free(config);
-    }
     if (code == 0)
         code = nng_stream_listener_listen(l->listener);
     if (code == 0)
@@ -455,7 +553,7 @@ err wire_nng_listen(struct wire_context *context, const struct wire_listen *list
                                       .accepted = listen->accepted,
                                       .user = listen->user,
                                       .context = context };
-    l->encrypted = listen->tls != NULL;
+    l->busy = listen->busy;
     loop_timer_init(&l->retry, context->loop, accept_next, l);
     int code = op_init(&l->accept, context, accepted, l);
     if (code == 0)

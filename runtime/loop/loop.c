@@ -6,6 +6,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/loop/loop_private.h"
+#include "runtime/loop/mailbox.h"
 
 /* A hook may arm hooks; after so many in one round the loop polls without waiting, so that input
  * is not starved. */

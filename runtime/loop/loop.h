@@ -1,6 +1,6 @@
 /*
  * loop: one event loop (libuv) owned by one thread, with what every shell needs around it: a
- * clock, timers whose memory the caller owns, work at the end of a round, and signals. Knows no
+ * clock, timers (timer.h), work at the end of a round, and signals. Knows no
  * protocol. Everything here is for the owning thread only, except loop_stop (DESIGN section 9).
  *
  * One round: timers -> end-of-round hooks -> wait for input -> input callbacks, mailboxes. Hooks
@@ -14,8 +14,7 @@
 #include <stdint.h>
 
 #include "runtime/base/err.h"
-
-#define LOOP_TIMERS_MAX 1048576u /* Running at once; beyond it is a CHECK. */
+#include "runtime/loop/timer.h"
 
 struct loop;
 struct uv_loop_s;
@@ -45,26 +44,6 @@ uint64_t loop_clock_ns(void);
 
 /* For shells that add their own libuv handles (sockets, curl). */
 struct uv_loop_s *loop_uv(struct loop *loop);
-
-/* ---- timers: O(log n), the memory is the caller's and may be reused right after stop ---- */
-struct loop_timer {
-    void (*fn)(void *user);
-    void *user;
-    struct loop *loop;
-    uint64_t due_ms;
-    uint64_t order;     /* Timers due together fire in the order they were started. */
-    uint32_t period_ms; /* 0: one shot. */
-    uint32_t place;     /* 1 + index in the heap; 0: not running. */
-};
-
-void loop_timer_init(struct loop_timer *timer, struct loop *loop, void (*fn)(void *user),
-                     void *user);
-/* Starts or restarts. fn may stop or restart its own timer, and free its memory after stop. */
-void loop_timer_start(struct loop_timer *timer, uint64_t delay_ms);
-void loop_timer_start_repeating(struct loop_timer *timer, uint32_t period_ms);
-/* Allowed when it is not running. */
-void loop_timer_stop(struct loop_timer *timer);
-bool loop_timer_is_running(const struct loop_timer *timer);
 
 /* ---- hooks: work once at the end of this round ---- */
 struct loop_hook {

@@ -3,10 +3,14 @@
 #define RUNTIME_LOOP_LOOP_PRIVATE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include <uv.h>
 
-#include "runtime/loop/mailbox.h"
+struct loop_hook;
+struct loop_timer;
+struct mailbox;
 
 struct loop {
     uv_loop_t uv;

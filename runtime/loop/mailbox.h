@@ -3,8 +3,8 @@
  * the message embeds a mailbox_node. Many senders, one receiver. The first message into an empty
  * mailbox wakes the loop, so a burst costs one wake-up (DESIGN section 9).
  *
- * Messages of one sender arrive in the order sent. The mailbox has no limit of its own: whoever
- * sends must have a bounded number of messages (one node per operation in flight).
+ * Messages of one sender arrive in the order sent. The mailbox has no limit of its own: a
+ * sender must have a bounded number of messages (one node per operation in flight).
  */
 #ifndef RUNTIME_LOOP_MAILBOX_H
 #define RUNTIME_LOOP_MAILBOX_H
@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "runtime/loop/loop.h"
+struct loop;
 
 struct mailbox_node {
     struct mailbox_node *next;

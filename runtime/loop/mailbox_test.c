@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "runtime/base/check.h"
+#include "runtime/loop/loop.h"
 #include "runtime/loop/mailbox.h"
 
 #define SENDERS  4

@@ -1,5 +1,7 @@
 /* Timers: a binary heap of pointers over one libuv timer, because a uv_timer_t may not be freed
  * before its close callback, and callers want to stop a timer and free its memory at once. */
+#include "runtime/loop/timer.h"
+
 #include <stdlib.h>
 
 #include "runtime/base/check.h"

@@ -61,8 +61,8 @@ static void on_timer(void *user)
     if (!etcd_rolled_back(watch->options.etcd) && ++watch->quiet < RESTORE_WATCH_QUIET)
         return;
     watch->quiet = 0;
-    if (etcd_range(watch->options.etcd, &range, LOOK_MS_MAX, on_read, watch, &watch->call) !=
-        ERR_OK)
+    if (etcd_range(watch->options.etcd, &range, on_read,
+                   &(struct etcd_wait){ LOOK_MS_MAX, watch, &watch->call }) != ERR_OK)
         watch->call = NULL; /* The next look will do. */
 }
 

@@ -27,8 +27,8 @@ struct restore_watch_options {
     const char *(*cluster_id)(void *user);
     /* The cluster's record as the older etcd has it, each time it is looked at. May be NULL. */
     void (*restored)(void *user, const struct etcd_kv *kv);
-    /* The generation has risen, so this etcd was accepted, be it that its age had not even been
-     * noticed here: etcd_rollback_accept was called, and mirrors begin anew after this. */
+    /* The generation has risen, so this etcd was accepted, even if its age had not been noticed
+     * here: etcd_rollback_accept was called, and mirrors begin again after this. */
     void (*accepted)(void *user, uint64_t generation);
     void *user;
 };

@@ -32,7 +32,7 @@ struct certs_leaf {
     uint64_t not_after_ms;
 };
 
-/* Under the CA of the directory; made anew when absent, expiring, of another CA, or lacking one
+/* Under the CA of the directory; made again when absent, expiring, of another CA, or lacking one
  * of the names. ERR_NOT_FOUND: no CA there. */
 NODISCARD err certs_make_leaf(const char *directory, const struct certs_leaf *leaf, bool *ret_made,
                               struct tls_error *ret_error);

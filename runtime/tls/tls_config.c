@@ -228,21 +228,6 @@ enum tls_side tls_config_side(const struct tls_config *config)
     return config->side;
 }
 
-const char *tls_config_ca_pem(const struct tls_config *config)
-{
-    return (const char *)config->ca_pem.data;
-}
-
-const char *tls_config_cert_pem(const struct tls_config *config)
-{
-    return (const char *)config->cert_pem.data;
-}
-
-const char *tls_config_key_pem(const struct tls_config *config)
-{
-    return (const char *)config->key_pem.data;
-}
-
 uint64_t tls_config_expires_ms(const struct tls_config *config)
 {
     return config->cert_pem.size > 0 ? tls_time_ms(&config->cert.valid_to) : 0;

@@ -6,7 +6,7 @@
 
 #include <mbedtls/ssl.h>
 
-#include "runtime/tls/tls_config.h"
+#include "runtime/tls/tls_options.h"
 
 struct tls_config {
     atomic_uint owners;

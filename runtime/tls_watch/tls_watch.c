@@ -143,6 +143,22 @@ err tls_watch_new(const struct tls_watch_options *options, struct tls_watch **re
     return ERR_OK;
 }
 
+static double read_expiry(void *user)
+{
+    return tls_watch_expires_s(user);
+}
+
+/* It must not be read once the watch is freed. */
+static void register_expiry(struct tls_watch *watch, struct metrics *metrics)
+{
+    metrics_gauge_callback(metrics,
+                           &(struct metric_info){ "holdfast_certificate_expires_seconds",
+                                                  "When the certificate for links between "
+                                                  "processes expires, in seconds since 1970.",
+                                                  NULL },
+                           read_expiry, watch);
+}
+
 err tls_watch_new_cluster(const struct tls_watch_cluster *cluster, struct tls_watch **ret_watch,
                           struct tls_error *ret_error)
 {
@@ -160,6 +176,8 @@ err tls_watch_new_cluster(const struct tls_watch_cluster *cluster, struct tls_wa
         .user = cluster->user,
     };
 
+    if (cluster->insecure)
+        return ERR_OK;
     if (cluster->ca[0] == 0 || cluster->cert[0] == 0 || cluster->key[0] == 0) {
         (void)snprintf(ret_error->text, sizeof ret_error->text,
                        "tls_ca, tls_cert and tls_key are needed (or insecure, for tests)");
@@ -167,7 +185,7 @@ err tls_watch_new_cluster(const struct tls_watch_cluster *cluster, struct tls_wa
     }
     err e = tls_watch_new(&options, ret_watch, ret_error);
     if (e == ERR_OK)
-        tls_watch_register(*ret_watch, cluster->metrics);
+        register_expiry(*ret_watch, cluster->metrics);
     return e;
 }
 
@@ -201,19 +219,4 @@ uint64_t tls_watch_expires_ms(const struct tls_watch *watch)
 double tls_watch_expires_s(const struct tls_watch *watch)
 {
     return (double)(tls_watch_expires_ms(watch) / 1000);
-}
-
-static double read_expiry(void *user)
-{
-    return tls_watch_expires_s(user);
-}
-
-void tls_watch_register(struct tls_watch *watch, struct metrics *metrics)
-{
-    metrics_gauge_callback(metrics,
-                           &(struct metric_info){ "holdfast_certificate_expires_seconds",
-                                                  "When the certificate for links between "
-                                                  "processes expires, in seconds since 1970.",
-                                                  NULL },
-                           read_expiry, watch);
 }

@@ -31,18 +31,25 @@ struct tls_watch_options {
 /* Reads the files. On error, as of tls_config_new, *ret_error says why. */
 NODISCARD err tls_watch_new(const struct tls_watch_options *options, struct tls_watch **ret_watch,
                             struct tls_error *ret_error);
-/* What the processes of a cluster prove to each other who they are by: paths of the options tls_ca,
- * tls_cert and tls_key, which outlive the watch. */
+/* What the processes of a cluster prove to each other who they are by. The paths outlive the watch.
+ */
 struct tls_watch_cluster {
     struct loop *loop;
     const struct log *log;
     struct metrics *metrics; /* The certificate's expiry is registered there. */
     const char *ca, *cert, *key;
+    bool insecure; /* Plain TCP: there is nothing to watch. */
     void (*changed)(void *user);
     void *user;
 };
 
-/* Both sides, each proving itself. ERR_INVALID: a path is empty. */
+/* The fields that come from a process's configuration (PROCESS_CONFIG). */
+#define TLS_WATCH_CONFIG(config)                                                                   \
+    .ca = (config)->tls_ca, .cert = (config)->tls_cert, .key = (config)->tls_key,                  \
+    .insecure = (config)->insecure
+
+/* Both sides, each proving itself. Insecure: ERR_OK, and *ret_watch is left alone. ERR_INVALID: a
+ * path is empty. */
 NODISCARD err tls_watch_new_cluster(const struct tls_watch_cluster *cluster,
                                     struct tls_watch **ret_watch, struct tls_error *ret_error);
 /* NULL is allowed. */
@@ -55,7 +62,5 @@ struct tls_config *tls_watch_server(const struct tls_watch *watch);
 double tls_watch_expires_s(const struct tls_watch *watch);
 /* The same in milliseconds. */
 uint64_t tls_watch_expires_ms(const struct tls_watch *watch);
-/* holdfast_certificate_expires_seconds; must not be read once the watch is freed. */
-void tls_watch_register(struct tls_watch *watch, struct metrics *metrics);
 
 #endif

@@ -145,7 +145,7 @@ static void replaced_files_become_new_configurations(void **state)
     assert_true(loop_run_until(f->loop, has_changed, f, WAIT_MS));
     assert_ptr_not_equal(tls_watch_server(f->watch), old);
     assert_true(tls_watch_expires_s(f->watch) == 2000000000);
-    assert_int_equal(tls_config_side(old), TLS_SERVER); /* Whoever holds it still has it. */
+    assert_int_equal(tls_config_side(old), TLS_SERVER); /* Its holder still has it. */
     tls_config_free(old);
 }
 

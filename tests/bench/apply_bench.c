@@ -8,7 +8,7 @@
  *   apply_bench [operations] [players] [gold | item] [totals | bare]
  *
  * "item": each grant mints an item too. "bare": without the running totals of the audit
- * (node/core/audit.c), which a shard always keeps: what they cost is the difference.
+ * (node/core/goods/audit.c), which a shard always keeps: what they cost is the difference.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,9 +20,9 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "idl/method.h"
-#include "node/core/apply.h"
-#include "node/core/arena_proto.h"
-#include "node/core/start.h"
+#include "node/core/apply/apply.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/entry/start.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 

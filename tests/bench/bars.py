@@ -20,7 +20,7 @@ class Bar:
 
 
 def node_mib_max():
-    """What a node's caches may take by default (node/io/caches.h), and 320 MiB beside them."""
+    """What a node's caches may take by default (node/io/disk/caches.h), and 320 MiB beside them."""
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 1048576
     return min(max(machine // 16, 256), 16384) + min(max(machine // 64, 64), 4096) + 320
 

@@ -82,7 +82,7 @@ const char *load_swap_put(const struct load_options *options, struct load_goods 
         unsigned slots = options->players / connections;
         CHECK(slots > 3 * LOAD_PAIRS); /* --players is too small for so many connections. */
         pair->sides[0].player = index + goods->sides / 2 * connections;
-        if (goods->sides % 2 == 1) { /* From the other half: nobody else's, and elsewhere. */
+        if (goods->sides % 2 == 1) { /* From the other half: no other's, and elsewhere. */
             do {
                 unsigned slot = LOAD_PAIRS + (unsigned)(load_random() % (slots - LOAD_PAIRS));
                 pair->sides[1].player = index + slot * connections;

@@ -226,7 +226,7 @@ static void put_line(const struct load_work *work, struct buf *out)
                work->lines[line + 1] - work->lines[line] - 1);
 }
 
-/* A body that is drawn anew; the method it is for. */
+/* A newly drawn body; the method it is for. */
 static const char *put_body(struct load_work *work, struct load_slot *slot)
 {
     const struct load_options *options = work->options;

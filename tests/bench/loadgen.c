@@ -1,6 +1,6 @@
 /*
  * loadgen: Connect JSON calls to Holdfast over HTTP/1.1 keep-alive, one call outstanding per
- * connection, one thread, epoll; a closed loop, or an open one with --rate. Whoever is refused
+ * connection, one thread, epoll; a closed loop, or an open one with --rate. A refused caller
  * waits for as long as it is asked to; in an open loop the next one comes when it is due. Prints
  * one line of JSON; the exit status is 0 even when calls failed (see "errors"), 1 when the run
  * itself could not be done. SIGTERM ends the measured time early. --help lists operations and

@@ -73,7 +73,7 @@ static void submit(struct bench *bench, struct slot *slot)
         node_log_retain(bench->log, shard, index - 1024);
 }
 
-/* Takes what is done and submits as many anew while `more`; returns how many were done. */
+/* Takes what is done and submits as many again while `more`; returns how many were done. */
 static uint32_t turn_around(struct bench *bench, bool more)
 {
     uint32_t count = 0;

@@ -6,7 +6,6 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,12 +15,9 @@ BIN = pathlib.Path(os.environ.get("HOLDFAST_BIN", ROOT / "build/release/bin"))
 HERE = ROOT / "tests/bench"
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
+sys.path.append(str(ROOT / "tests/integration"))
 
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+from ports import free_port  # noqa: E402, F401  (found there; for those who import this)
 
 
 def say(text):

@@ -18,8 +18,8 @@
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
 #include "idl/method.h"
-#include "node/core/arena_proto.h"
-#include "node/core/shard.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/shard/shard.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/base/id.h"
@@ -27,7 +27,7 @@
 
 #define START_MS 1790000000000ull
 #define SELF     7u
-#define CALLER   1u  /* The call of each caller: nobody else's. */
+#define CALLER   1u  /* The call of each caller: no other's. */
 #define CALLERS  64u /* Operations begun together. */
 #define ROUND_MS 10u
 #define TICK_MS  20u

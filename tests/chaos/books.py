@@ -128,7 +128,7 @@ class Books:
                 yield f"{made[currency]} {currency} were made, {there[currency]} are there"
 
     def wrong_trades(self):
-        """What left one player in a trade came to another, whoever asked for it."""
+        """What left one player in a trade came to another, whichever of them asked for it."""
         sums, trades = collections.defaultdict(collections.Counter), set()
         for player in self.players.values():
             for (kind, op), moved in player.moved.items():

@@ -204,7 +204,7 @@ class Faults:
         self.disk(node, "0")
 
     def disk_full(self):
-        """One node's, sometimes everybody's: nobody stops, and all goes on once there is room."""
+        """One node's disk, sometimes all: no node stops, and all goes on once there is room."""
         victims = [node for node in self.cluster.nodes if node.running()]
         if self.dice.random() < 0.7:
             victims = [self.dice.choice(victims)] if victims else []
@@ -334,7 +334,7 @@ def finals(cluster, history, players):
     for player in players:
         history.say({"final": player, "gold": cluster.client.balance(player),
                      "mail": mail_gold(cluster.client, player)})
-    # All as of one entry: owners log cuts for the audit every second, also when nobody calls.
+    # All as of one entry: owners log cuts for the audit every second, also without calls.
     for shard in wait_for("replicas to be alike", lambda: alike(cluster.client.shards())):
         for replica in shard["replicas"]:
             history.say({"replica": f"node-{replica['replicaId']}", "shard": shard.get("shard", 0),
@@ -400,8 +400,7 @@ def judge_the_judge(path, dice):
 
 def run(arguments):
     dice = random.Random(arguments.seed)
-    subprocess.run(["npx", "buf", "generate", "--template", "buf.gen.yaml", "../../idl"],
-                   cwd=HERE.parent / "conformance", check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([HERE.parent / "conformance/generate"], check=True, stdout=subprocess.DEVNULL)
     cluster = NetworkCluster(arguments.seed, nodes=4, shards=8, options={"node": NODE})
     prepare(cluster)
     history = History(arguments.history or cluster.dir / "history.jsonl", arguments.seed)

@@ -19,7 +19,7 @@ from history import Crew  # noqa: E402
 from report import judged, main, parser_for  # noqa: E402
 
 # Checkpoints are written and the log is cut every few hundred milliseconds; who is away for longer than
-# a fifth of a second holds nobody's log, and may need a snapshot.
+# a fifth of a second holds up no other's log, and may need a snapshot.
 NODE = {"checkpoint-interval": "100ms", "log-lag-max": "200ms", "log-segment-size": "4MiB",
         "log-size-max": "64MiB", "cache-size": "4MiB", "write-buffer-size": "1MiB", "block-cache-size": "1MiB"}
 COORDINATOR = {"claim-calm": "500ms", "rebalance-up": "1s", "rebalance-period": "50ms"}

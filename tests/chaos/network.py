@@ -14,7 +14,7 @@ from cluster import BIN, Cluster, die_with_parent, free_port
 INSIDE = "HOLDFAST_CHAOS_INSIDE"
 SUBNET = "10.77.0"
 DEVICE = "hf0"
-FRONT = "front"  # This process's own host: callers, and whoever asks for metrics.
+FRONT = "front"  # This process's own host: callers, and readers of metrics.
 
 
 def enter():

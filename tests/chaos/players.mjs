@@ -208,7 +208,7 @@ async function hand(incarnation) {
   }
 }
 
-// The heartbeat of a game server. One that was taken for dead registers anew.
+// The heartbeat of a game server. One that was taken for dead registers again.
 async function renew(incarnation) {
   while (!stopping) {
     try {

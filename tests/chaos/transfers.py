@@ -137,15 +137,9 @@ def nobody_is_held(client, players):
     return True
 
 
-def generate_clients():
-    folder = HERE.parent / "conformance"
-    subprocess.run(["npx", "buf", "generate", "--template", "buf.gen.yaml", "../../idl"],
-                   cwd=folder, check=True, stdout=subprocess.DEVNULL)
-
-
 def run(arguments):
     dice = random.Random(arguments.seed)
-    generate_clients()
+    subprocess.run([HERE.parent / "conformance/generate"], check=True, stdout=subprocess.DEVNULL)
     cluster = Cluster(options={"node": NODE, "coordinator": COORDINATOR})
     front = {"listen": f"127.0.0.1:{free_port()}", "to": f"127.0.0.1:{cluster.port}"}
     network = Network(through_proxies(cluster), front, arguments.seed, arguments.late_max)
@@ -162,7 +156,7 @@ def run(arguments):
         seconds = time.monotonic() - begun
         counts = network.calm()
         wait_for("nothing to be on its way", lambda: in_flight(cluster) == 0)
-        wait_for("nobody to be held", lambda: nobody_is_held(cluster.client, players))
+        wait_for("no player to be held", lambda: nobody_is_held(cluster.client, players))
         cluster.wait_converged()
         told = [record for trader in traders for record in trader.told]
         wrong = [trader.failure for trader in traders if trader.failure]

@@ -79,7 +79,7 @@ for (const [name, transport] of Object.entries(transports)) {
     assert.ok(granted.write.replicasFsynced >= 1);
     assert.ok(granted.write.dot.epoch >= 1n);
     assert.equal(granted.balances[0].currency, "gold");
-    const read = await ledger.getBalances({ playerId: "c-nobody" });
+    const read = await ledger.getBalances({ playerId: "c-stranger" });
     assert.ok(read.asOf !== undefined);
     const registered = await session.registerServer({ name: "conformance" });
     assert.match(registered.incarnation, /^\d+-\d+$/);

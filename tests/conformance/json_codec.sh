@@ -9,20 +9,30 @@ buf=node_modules/.bin/buf
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$buf" build ../../idl -o "$work/image.binpb"
+mkdir "$work/json"
 failures=0
 cases=0
+compared=0
 
 fail() {
     printf 'FAILED line %d: %s\n' "$line" "$1"
     failures=$((failures + 1))
 }
 
-# The same JSON value, whatever the spaces and the order of fields.
-canonical() {
-    node -e 'const sort = (v) => v && typeof v === "object" && !Array.isArray(v)
-        ? Object.fromEntries(Object.keys(v).sort().map((k) => [k, sort(v[k])]))
-        : Array.isArray(v) ? v.map(sort) : v;
-        console.log(JSON.stringify(sort(JSON.parse(require("fs").readFileSync(0, "utf8")))))'
+# different DIRECTORY: the lines whose LINE.ours and LINE.theirs are not the same JSON value, whatever the
+# spaces and the order of fields; one process for all of them.
+different() {
+    node -e 'const fs = require("fs");
+        const sort = (v) => v && typeof v === "object" && !Array.isArray(v)
+            ? Object.fromEntries(Object.keys(v).sort().map((k) => [k, sort(v[k])]))
+            : Array.isArray(v) ? v.map(sort) : v;
+        const canonical = (name) => JSON.stringify(sort(JSON.parse(fs.readFileSync(name, "utf8"))));
+        for (const name of fs.readdirSync(process.argv[1]).filter((name) => name.endsWith(".ours"))) {
+            const stem = process.argv[1] + "/" + name.slice(0, -".ours".length);
+            const [ours, theirs] = [canonical(stem + ".ours"), canonical(stem + ".theirs")];
+            if (ours !== theirs)
+                console.log(name.slice(0, -".ours".length), "ours", ours, "and theirs", theirs);
+        }' "$1"
 }
 
 line=0
@@ -43,16 +53,20 @@ while IFS= read -r text; do
     case $verdict:$takes_ours:$takes_theirs in
     same:1:1)
         cmp -s "$work/ours.bin" "$work/theirs.bin" || { fail "other bytes: $text"; continue; }
-        "$ours" "$type" proto json <"$work/theirs.bin" | canonical >"$work/ours.json"
+        "$ours" "$type" proto json <"$work/theirs.bin" >"$work/json/$line.ours"
         "$buf" convert "$work/image.binpb" --type "$type" --from "$work/theirs.bin#format=binpb" \
-            --to "$work/theirs.raw#format=json"
-        canonical <"$work/theirs.raw" >"$work/theirs.json"
-        cmp -s "$work/ours.json" "$work/theirs.json" ||
-            fail "other JSON: $(cat "$work/ours.json") and $(cat "$work/theirs.json")"
+            --to "$work/json/$line.theirs#format=json"
+        compared=$((compared + 1))
         ;;
     both-refuse:0:0 | ours-refuses:0:1 | ours-takes:1:0) ;;
     *) fail "ours $takes_ours, buf $takes_theirs: $text $(cat "$work/ours.err" "$work/theirs.err")" ;;
     esac
 done <json_codec_cases.txt
+different "$work/json" >"$work/different"
+while IFS= read -r text; do
+    line=${text%% *}
+    fail "other JSON: ${text#* }"
+done <"$work/different"
+[ "$(find "$work/json" -name '*.ours' | wc -l)" = "$compared" ] || fail "not all were compared"
 [ "$failures" -eq 0 ] || exit 1
 echo "json_codec: $cases cases as buf convert has them"

@@ -30,8 +30,7 @@ start_stub() {
     exit 1
 }
 
-[ -d node_modules ] || npm install --no-save --no-audit --no-fund --loglevel=error
-npx buf generate --template buf.gen.yaml ../../idl
+./generate
 url=${1:-}
 export HOLDFAST_STUB=0
 if [ -z "$url" ]; then

@@ -11,8 +11,8 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "idl/method.h"
-#include "node/core/rows.h"
-#include "node/core/shard.h"
+#include "node/core/rows/rows.h"
+#include "node/core/shard/shard.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
@@ -88,6 +88,7 @@ static void step(struct target *t, struct shard_event event)
     event.now_ms = t->now_ms;
     event.unix_ms = UNIX_MS + t->now_ms;
     shard_step(t->shard, &event, &out);
+    shard_check(t->shard);
     for (uint32_t i = 0; i < out.reply_count; i++)
         check_reply(t, &out.replies[i],
                     (struct slice){ out.bytes.data + out.replies[i].offset, out.replies[i].size });

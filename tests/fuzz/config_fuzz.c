@@ -5,10 +5,11 @@
 #include <stdlib.h>
 
 #include "coordinator/io/coordinator_config.h"
-#include "node/io/node_config.h"
+#include "node/io/process/node_config.h"
 #include "router/io/router_config.h"
 #include "runtime/base/check.h"
-#include "runtime/config/config_private.h"
+#include "runtime/config/config.h"
+#include "runtime/config/config_file.h"
 #include "tests/fuzz/fuzz.h"
 
 #define FUZZ_TABLE(tag, TABLE)                                                                     \

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/core/json_canon.h"
-#include "node/core/json_edit.h"
+#include "node/core/codec/json_canon.h"
+#include "node/core/codec/json_edit.h"
 #include "runtime/base/check.h"
 #include "tests/fuzz/fuzz.h"
 

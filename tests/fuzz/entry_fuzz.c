@@ -4,10 +4,10 @@
  */
 #include <string.h>
 
-#include "node/core/entry.h"
-#include "node/core/op.h"
-#include "node/core/rows.h"
-#include "node/core/start.h"
+#include "node/core/codec/op.h"
+#include "node/core/entry/entry.h"
+#include "node/core/entry/start.h"
+#include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/core/rep_message.h"
+#include "node/core/replication/rep_message.h"
 #include "runtime/base/check.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "holdfast/internal/v1/channel.pb-c.h"
-#include "node/core/apply.h"
-#include "node/core/arena_proto.h"
-#include "node/core/ledger.h"
-#include "node/core/outcome_row.h"
-#include "node/core/player.h"
-#include "node/core/rows.h"
+#include "node/core/apply/apply.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/goods/ledger.h"
+#include "node/core/handler/outcome_row.h"
+#include "node/core/player/player.h"
+#include "node/core/rows/rows.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "tests/fuzz/fuzz.h"

@@ -171,7 +171,7 @@ class RefusalsTest(Backups):
         out, errors = ran.communicate(timeout=240)
         victim.start()
         self.assertEqual(ran.returncode, 0, errors + out)
-        self.assertIn("begins anew", errors)
+        self.assertIn("begins again", errors)
         self.done("backup", "verify", self.dir)
         self.cluster.wait_converged()
 

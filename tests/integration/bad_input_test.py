@@ -105,7 +105,7 @@ class BadInput(ClusterTest):
                       " 1-1-1", "1-1-1 ", "t" * 300, "1-1-1\u0000", "１-１-１"):
             with self.subTest(token=token):
                 self.invalid(self.grant(authority={"session": {"token": token}}), limit=False)
-        # Well formed, but nobody's.
+        # Well formed, but no player's.
         self.refused("SESSION_LOST", self.client.call, "LedgerService/Grant",
                      self.grant(authority={"session": {"token": "1-1-1"}}))
 

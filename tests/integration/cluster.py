@@ -9,11 +9,9 @@ import http.client
 import json
 import os
 import pathlib
-import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +19,7 @@ import time
 import unittest
 
 from client import Client, RpcError, Unanswered
+from ports import free_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("HOLDFAST_BIN", ROOT / "build/release/bin"))
@@ -34,25 +33,6 @@ LIBC = ctypes.CDLL(None)
 
 def die_with_parent():
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-PORT_CLAIMS = []  # Open sockets: they go when this process does.
-
-
-def free_port():
-    """
-    Below the ephemeral range, so that no outgoing connection takes it meanwhile; never given to
-    anybody else who asks here or in runtime/etcd/loopback_port.c, as long as this process lives.
-    """
-    while True:
-        port = random.randrange(15000, 32000)
-        claim = socket.socket(socket.AF_UNIX)
-        with contextlib.suppress(OSError), socket.socket() as probe:
-            claim.bind(f"\0holdfast-port-{port}")
-            probe.bind(("127.0.0.1", port))
-            PORT_CLAIMS.append(claim)
-            return port
-        claim.close()
 
 
 def wait_for(what, condition, patience_s=PATIENCE_S, every_s=0.03):

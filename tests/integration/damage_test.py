@@ -93,7 +93,7 @@ class DamagedLog(Damage):
         size = written_bytes(segment)
         content = segment.read_bytes()
         for part in (3, 4, 5, 6):  # Well inside: what was synced long before it was killed.
-            # Inside a batch: what pads a small one up to its block nobody reads.
+            # Inside a batch: the padding of a small one up to its block is never read.
             block = next(at for at in range(size * part // 10 // BLOCK * BLOCK, size, BLOCK)
                          if content[at:at + len(BATCH)] == BATCH)
             flip(segment, block + INSIDE)
@@ -190,7 +190,7 @@ class DamagedDatabase(Damage):
 
 
 class ColdDatabase(Damage):
-    """Nobody reads what changes, and nothing is started again: only the scrub can find it."""
+    """No call reads what changes, and nothing is started again: only the scrub can find it."""
 
     @classmethod
     def plan(cls):

@@ -109,7 +109,7 @@ class DoctorTest(ClusterTest):
         wait_for("nothing to complain of", self.settled)
         coordinator = self.cluster.coordinators[0]
         coordinator.kill()
-        report = wait_for("it to be missed", lambda: self.fails("coordinator", "nobody is elected"))
+        report = wait_for("it to be missed", lambda: self.fails("coordinator", "no coordinator is elected"))
         self.assertIn("HoldfastNoCoordinator", {c.get("runbook") for c in report["checks"]})
         coordinator.start()
         # Routers find it again: without its word the audit would be unknown.

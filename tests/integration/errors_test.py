@@ -1,7 +1,7 @@
 """
 Every error that idl/method_errors.h promises, brought about with a real cluster and a stock HTTP
 client, as far as a client can; `UNIT` names the unit tests that bring about the rest. A pair that
-nobody brings about fails the last test, and so does an error that is not promised (client.py).
+no test brings about fails the last test, and so does an error that is not promised (client.py).
 """
 
 import concurrent.futures
@@ -37,7 +37,7 @@ UNIT_OF_METHOD = {
     ("AdminService/RepairPlayer", "INVALID_ARGUMENT", True): (
         "node/rpc/admin_repair_player_test.c", "ERROR(INVALID_ARGUMENT)"),
     ("MailboxService/Claim", "INVALID_ARGUMENT", True): (
-        "node/rpc/unreadable_rows_test.c", "TABLES(TABLE_TEST)"),
+        "node/rpc/unreadable_rows_test.c", "TABLE_ROWS(TABLE_TEST)"),
     ("BackupService/BeginRestore", "SCHEMA_TOO_NEW", False): (
         "node/rpc/backup_restore_test.c", "ERROR(SCHEMA_TOO_NEW)"),
     ("BackupService/BeginRestore", "VERSION_CONFLICT", False): (
@@ -159,7 +159,7 @@ class Errors(ClusterTest):
                 "HOLDFAST_ENDPOINT": self.keyed_endpoint})
         key = json.loads(done.stdout)["key"]
         wait_for("the key to be known", lambda: self.raw(
-            self.keyed_endpoint, "LedgerService/GetBalances", b'{"playerId":"nobody"}',
+            self.keyed_endpoint, "LedgerService/GetBalances", b'{"playerId":"stranger"}',
             key=key) not in ("UNAUTHENTICATED", "UNAVAILABLE"))
         return key
 

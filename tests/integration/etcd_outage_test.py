@@ -51,7 +51,7 @@ class EtcdOutage(ClusterTest):
         self.assertGreater(reads_during, 20)
         self.assertLess(max(reads), OUTAGE_S - 2, "a strict read stood still")
         self.assertEqual(heart.lost, [])
-        # Longer than the TTL after the outage: nobody was taken for dead.
+        # Longer than the TTL after the outage: no server was taken for dead.
         end = time.monotonic() + 12
         while time.monotonic() < end:
             self.assertEqual(self.client.renew(server, *tokens.items()).get("lost", []), [])

@@ -92,13 +92,13 @@ class Noticed(Restoring):
             status, said = node.get("/readyz")
             self.assertEqual((status, "restored from a backup" in said), (503, True), said)
             self.assertTrue(node.running())
-        # The coordinator knows nothing by itself, and may name nobody.
+        # The coordinator knows nothing by itself, and may name no owner.
         for coordinator in self.cluster.coordinators:
             wait_for("the coordinator to halt",
                      lambda c=coordinator: c.metrics()["holdfast_coordinator_halted"] == 1)
         self.assertTrue(all("coordinator.owner_named" not in c.log().split("coordinator.halted")[-1]
                             for c in self.cluster.coordinators))
-        # Given back: whoever has noticed has to be restarted, the router too if it did.
+        # Given back: each process that noticed has to be restarted, the router too if it did.
         for process in [self.cluster.router, *self.cluster.nodes, *self.cluster.coordinators]:
             process.stop()
         self.restart_etcd(self.cluster.dir / "etcd-before")
@@ -186,7 +186,7 @@ class Accepted(Restoring):
         wait_for("all nodes to notice", self.all_doubt)
         wait_for("the router to say so", lambda: "ETCD WAS RESTORED FROM A BACKUP: 4 nodes" in
                  self.cli("status")[1])
-        self.refuse("UNAVAILABLE", self.client.register, "nobody")
+        self.refuse("UNAVAILABLE", self.client.register, "refused")
         # Shown, and not done.
         out = wait_for("enough nodes to tell", lambda: self.accepted("--dry-run", "-o", "json"))[1]
         plan = json.loads(out)
@@ -194,7 +194,7 @@ class Accepted(Restoring):
         self.assertEqual(plan.get("shardsUnknown", 0), 0)
         self.assertTrue(any(s.get("membersDiffer") and set(s["members"]) == members
                             for s in plan["shardsBehind"]), plan)
-        self.assertEqual(self.accept()[0], 1)  # Nobody says yes.
+        self.assertEqual(self.accept()[0], 1)  # No operator says yes.
         self.assertIn("coordinator.halted", self.cluster.coordinators[0].log())
         code, out, errors = self.accept("--yes")
         self.assertEqual(code, 0, errors)
@@ -204,7 +204,7 @@ class Accepted(Restoring):
         for incarnation, player, token in ((before, "held", held), (after, "late", late)):
             wait_for("the session to be lost", lambda i=incarnation, p=player, t=token:
                      self.is_lost(i, p, t))
-        again = self.client.register("registered anew", 10000)
+        again = self.client.register("registered again", 10000)
         self.assertTrue(again.startswith("2-"), again)
         for player, token in (("held", held), ("late", late)):
             fresh = self.client.start(player, again)["token"]
@@ -232,7 +232,7 @@ class Accepted(Restoring):
             self.restart_etcd(self.restored(backup))
             wait_for("all nodes to notice", self.all_doubt)
             at = load.acked_count
-            wait_for("grants while nobody has accepted it", lambda: load.acked_count > at + 50)
+            wait_for("grants before it is accepted", lambda: load.acked_count > at + 50)
             wait_for("to be accepted", lambda: self.accepted("--yes"))
             wait_for("all shards to be served", self.settled)
             at = load.acked_count

@@ -8,6 +8,6 @@ if(TARGET holdfast-example AND NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
         transfers.md transactions.md receipts.md ledger.md protocols.md
         WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/docs)
     set_tests_properties(integration.examples integration.demo integration.docs PROPERTIES
-        LABELS release COST 100 TIMEOUT 600 RUN_SERIAL TRUE
+        LABELS release COST 60 TIMEOUT 600
         ENVIRONMENT "HOLDFAST_BIN=$<TARGET_FILE_DIR:holdfast>")
 endif()

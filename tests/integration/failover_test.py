@@ -157,9 +157,13 @@ class RouterFailure(ClusterTest):
 
 
 class CoordinatorFailure(ClusterTest):
+    """With the direct transport between router and nodes, but for one node, which need not agree."""
+
     @classmethod
     def plan(cls):
-        return Cluster(coordinators=2)
+        direct = {"node-transport": "peer"}
+        return Cluster(coordinators=2, options={
+            "router": direct, "node": direct, "node-3": {"node-transport": "nng"}})
 
     def test_the_second_takes_over_and_still_fails_nodes_over(self):
         name = wait_for("the router to know the coordinator", lambda: self.client.call(

@@ -78,8 +78,9 @@ class Game:
 
     def end(self):
         self.check_alive()
+        # Players of game servers that vanished all at once are held for up to two minutes (hold_ms_max).
         for process in [*self.servers, self.webhook]:
-            assert process.stop(120) == 0, f"{process.name}: {process.log()[-2000:]}"
+            assert process.stop(240) == 0, f"{process.name}: {process.log()[-2000:]}"
 
     def settle(self):
         done = self.process("settle", "settle").start()

@@ -1,6 +1,6 @@
 """
 Hostile clients on the public port. Each is closed with the right error, costs the router little
-memory, and disturbs nobody: grants of another caller are answered all the while.
+memory, and disturbs no one: grants of another caller are answered all the while.
 """
 
 import json

@@ -43,7 +43,7 @@ class KeysTest(ClusterTest):
 
     def is_known(self, client):
         try:
-            client.call("LedgerService/GetBalances", {"playerId": "nobody"})
+            client.call("LedgerService/GetBalances", {"playerId": "stranger"})
         except RpcError as error:
             return error.code != "UNAUTHENTICATED"
         return True
@@ -161,7 +161,7 @@ class KeysTest(ClusterTest):
         self.holdfast("key", "issue", "bad", "--scopes", "read", "--from", str(path), code=2)
         self.holdfast("key", "issue", "bad", "--scopes", "everything", code=2)
         self.holdfast("key", "issue", "bad", code=2)
-        self.holdfast("key", "revoke", "nobody-has-this", code=1)
+        self.holdfast("key", "revoke", "no-key-has-this", code=1)
 
     def test_while_etcd_is_away_known_keys_work(self):
         key, _ = self.issue("lasting", "payments")

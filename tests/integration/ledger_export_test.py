@@ -73,7 +73,7 @@ class LedgerExport(ClusterTest):
             f"{name}: the ledger has 230 entries, the file ends at entry 229"])
 
     def test_an_export_of_nobody_is_a_head_alone(self):
-        lines = self.holdfast("ledger", "export", "--player", f"nobody-{uuid7()}").stdout
+        lines = self.holdfast("ledger", "export", "--player", f"stranger-{uuid7()}").stdout
         self.assertEqual(self.verify(lines.splitlines()), ([], "1 players, 0 entries, 0 faults"))
 
 

@@ -1,4 +1,4 @@
-"""What a cluster costs when nobody plays, and how soon it is there. ./dev bench has the strict bars."""
+"""What a cluster costs without players, and how soon it is there. ./dev bench has the strict bars."""
 
 import os
 import pathlib

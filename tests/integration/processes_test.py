@@ -12,7 +12,7 @@ import unittest
 from cluster import (BIN, PATIENCE_S, ROOT, Cluster, ClusterTest, Process, free_port,
                      wait_for)
 
-PROGRAMS = {"node": "node/io/node_config.h", "router": "router/io/router_config.h",
+PROGRAMS = {"node": "node/io/process/node_config.h", "router": "router/io/router_config.h",
             "coordinator": "coordinator/io/coordinator_config.h"}
 
 
@@ -249,11 +249,25 @@ class Options(unittest.TestCase):
                     self.assertIn(f"HOLDFAST_{name.upper()}", text)
             self.assertEqual(self.run_program(kind, "--help").returncode, 0)
             self.assertIn("holdfast-" + kind, self.run_program(kind, "--version").stdout)
-        text = subprocess.run([BIN / "holdfast", "--help"], capture_output=True, text=True,
-                              check=True).stdout
-        table = (ROOT / "client/cli/arguments.h").read_text()
-        for flag in re.findall(r'X\(\w+,\s+"([\w-]+)"', table):
-            self.assertIn(f"--{flag} ", text)
+
+    def test_the_command_line_tool_tells_of_each_verb_by_itself(self):
+        def run(*words):
+            return subprocess.run([BIN / "holdfast", *words], capture_output=True, text=True,
+                                  check=True, timeout=30).stdout
+        manual = (ROOT / "docs/holdfast.1").read_text().split("The options are:")[1]
+        flags = set(re.findall(r"Fl -([a-z-]+)", "\n".join(re.findall(r"^\.It Fl .*", manual, re.M))))
+        verbs = re.findall(r"^  holdfast ([a-z]+(?: [a-z-]+)?)(?= |$)", run("--help"), re.M)
+        self.assertGreater(len(verbs), 40)
+        told = {"version"}
+        for verb in verbs:
+            with self.subTest(verb=verb):
+                text = run(*verb.split(), "--help")
+                self.assertIn(f"usage: holdfast {verb}", text)
+                self.assertEqual(text, run("help", *verb.split()))
+                told |= set(re.findall(r"^  --([a-z-]+) ", text, re.M))
+        self.assertEqual(told, flags)
+        self.assertNotIn("holdfast status", run("ledger", "list", "--help"))
+        self.assertIn("holdfast ledger void", run("ledger", "--help"))
 
     def test_bad_values_name_option_limit_and_value(self):
         for kind, argument, words in (
@@ -333,7 +347,14 @@ class Options(unittest.TestCase):
                                   timeout=30, check=False)
         for arguments, word in ((["dance"], "dance"), (["stauts"], "did you mean 'status'?"),
                                 (["ledger", "lsit"], "did you mean 'ledger list'?"),
-                                (["status", "--endpiont=x"], "did you mean --endpoint?"), (["dev", "--nodes", "10"], "nodes"),
+                                (["status", "--endpiont=x"], "did you mean --endpoint?"),
+                                (["help", "stauts"], "did you mean 'status'?"),
+                                (["stauts", "--help"], "did you mean 'status'?"),
+                                (["node", "drain", "x", "--dry-run"], "does not take --dry-run"),
+                                (["status", "-o", "tabel"], "did you mean table?"),
+                                (["key", "issue", "x", "--scopes", "gmae"], "did you mean game?"),
+                                (["ledger", "list"], "usage: holdfast ledger list PLAYER"),
+                                (["dev", "--nodes", "10"], "nodes"),
                                 (["dev", "--nodes", "x"], "nodes"), (["--output", "xml"], "xml"),
                                 (["status", "--nope", "1"], "nope"),
                                 (["status", "--deadline-ms"], "deadline-ms")):

@@ -28,7 +28,7 @@ class Receipts(ClusterTest):
         return f"buyer-{uuid7()}"
 
     def bound_to(self, op_id):
-        """Whose the receipt is; None: nobody's yet."""
+        """Whose the receipt is; None: no player's yet."""
         operation = self.client.settle("OperationService/GetOperation", {
             "entity": op_id, "opId": op_id})["operation"]
         if operation["state"] == "OPERATION_STATE_BOUND":

@@ -241,7 +241,7 @@ class Expiry(ClusterTest):
         players = [f"orphan-{n}" for n in range(8)]
         tokens = {p: self.client.start(p, server)["token"] for p in players}
         self.client.renew(server, *tokens.items())
-        for player in players:  # Freed by expiry: nobody stole, nobody asked.
+        for player in players:  # Freed by expiry: no one stole, no one asked.
             wait_for(f"{player} to be free", lambda p=player: self.client.call(
                 "AdminService/GetSession", {"playerId": p})["state"] == "free")
         self.assertGreater(time.monotonic() - begun, 4)

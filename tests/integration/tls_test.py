@@ -30,11 +30,6 @@ def holdfast_certs(directory, *names, days_ago=0):
                    check=True, stdout=subprocess.DEVNULL, env=environment)
 
 
-def generated_javascript():
-    if not (CONFORMANCE / "gen").exists():
-        subprocess.run(["npm", "run", "--silent", "generate"], cwd=CONFORMANCE, check=True)
-
-
 def serial_of(port, ca):
     """The serial number of the certificate that a port shows now."""
     context = ssl.create_default_context(cafile=str(ca))
@@ -146,7 +141,7 @@ class TlsTest(ClusterTest):
                 self.judge(name, client, result)
 
     def test_connect_node_and_grpc_js(self):
-        generated_javascript()
+        subprocess.run([CONFORMANCE / "generate"], check=True)
         done = subprocess.run(["node", CONFORMANCE / "tls_calls.mjs",
                                json.dumps(self.situations())], capture_output=True, text=True,
                               check=False)

@@ -87,7 +87,7 @@ class Reader(Counter):
 
 
 def players(client, count=6):
-    """New ones, each with so much gold that nobody runs out."""
+    """New ones, each with so much gold that none runs out."""
     names = [f"trader-{uuid7()}" for _ in range(count)]
     for name in names:
         client.grant(name, GOLD)

@@ -61,7 +61,7 @@ class Trades(ClusterTest):
 
     def at_rest(self, *players):
         """A decided transaction holds its players until it has arrived everywhere."""
-        wait_for("nobody to be held", lambda: self.read(*players) is not None)
+        wait_for("no player to be held", lambda: self.read(*players) is not None)
 
 
 class Transactions(Trades):
@@ -255,7 +255,7 @@ class Trader(Stepper):
 
 
 class TransactionFailure(Trades):
-    """SIGKILL of owners of both sides while players trade: the gold adds up, nobody stays held."""
+    """SIGKILL of owners of both sides while players trade: the gold adds up, no player stays held."""
 
     @classmethod
     def plan(cls):
@@ -332,7 +332,7 @@ class TransactionFailure(Trades):
             self.assertIsNone(trader.failure)
         self.at_rest(*self.players)
         self.assertEqual(self.total(self.read(*self.players)), 8000)
-        for player in self.players:  # Nobody is held for ever.
+        for player in self.players:  # No player is held for ever.
             self.client.grant(player, 1)
         print(f"{sum(t.done for t in self.traders)} trades, {sum(t.aborted for t in self.traders)} "
               f"sealed as never, {sum(t.conflicts for t in self.traders)} conflicts, {reads} reads")

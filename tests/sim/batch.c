@@ -21,6 +21,7 @@
 struct verdict {
     uint64_t seed;
     bool begun; /* Only that it begins. */
+    struct hash128 digest;
     struct sim_counts counts;
     char failure[SIM_TEXT_BYTES];
 };
@@ -39,6 +40,7 @@ struct batch {
     struct sim_counts counts;
     uint64_t done, failed;
     struct verdict *failures; /* Counts unused. */
+    FILE *digests;            /* NULL: not asked for. */
     struct timespec began;
 };
 
@@ -82,6 +84,7 @@ static void child_main(const struct batch *batch, uint64_t place, int fd)
         struct verdict verdict = { .seed = seed, .begun = true };
         tell(fd, &verdict);
         struct hash128 first = run_seed(batch, seed, &verdict);
+        verdict.digest = first;
         if (seed % TWICE_EVERY == 0 && verdict.failure[0] == '\0') {
             struct verdict again;
             struct hash128 second = run_seed(batch, seed, &again);
@@ -130,6 +133,16 @@ static void add_counts(struct sim_counts *to, const struct sim_counts *from)
     to->events += from->events;
 }
 
+static void write_digest(struct batch *batch, const struct verdict *verdict)
+{
+    if (batch->digests == NULL)
+        return;
+    fprintf(batch->digests, "%" PRIu64 " ", verdict->seed);
+    for (size_t i = 0; i < sizeof verdict->digest.bytes; i++)
+        fprintf(batch->digests, "%02x", verdict->digest.bytes[i]);
+    fputc('\n', batch->digests);
+}
+
 static void take_verdict(struct batch *batch, struct child *child, const struct verdict *verdict)
 {
     if (verdict->begun) {
@@ -139,6 +152,7 @@ static void take_verdict(struct batch *batch, struct child *child, const struct 
     batch->done++;
     child->next += batch->options->jobs;
     add_counts(&batch->counts, &verdict->counts);
+    write_digest(batch, verdict);
     if (verdict->failure[0] != '\0')
         note_failure(batch, verdict->seed, verdict->failure);
 }
@@ -299,6 +313,16 @@ static bool read_kept(struct batch *batch, const char *path)
     return true;
 }
 
+static bool open_digests(struct batch *batch, const char *path)
+{
+    if (path == NULL)
+        return true;
+    batch->digests = fopen(path, "w");
+    if (batch->digests == NULL)
+        fprintf(stderr, "%s cannot be written\n", path);
+    return batch->digests != NULL;
+}
+
 int batch_run(const struct batch_options *options)
 {
     struct batch batch = { .options = options };
@@ -306,12 +330,17 @@ int batch_run(const struct batch_options *options)
     clock_gettime(CLOCK_MONOTONIC, &batch.began);
     batch.seeds = mem_zalloc(sizeof *batch.seeds * (BATCH_SEEDS_MAX + 1));
     batch.failures = mem_zalloc(sizeof *batch.failures * FAILURES_SHOWN);
-    bool readable = options->file == NULL || read_kept(&batch, options->file);
+    bool readable = (options->file == NULL || read_kept(&batch, options->file)) &&
+                    open_digests(&batch, options->digests);
     for (uint64_t i = 0; i < options->count && batch.seed_count < BATCH_SEEDS_MAX; i++)
         batch.seeds[batch.seed_count++] = options->first + i;
     if (readable)
         run_children(&batch);
     int code = readable ? report(&batch) : 2;
+    if (batch.digests != NULL && fclose(batch.digests) != 0) {
+        fprintf(stderr, "%s: the digests could not be written\n", options->digests);
+        code = 2;
+    }
     free(batch.seeds);
     free(batch.failures);
     return code;

@@ -15,7 +15,8 @@
 
 struct batch_options {
     uint64_t first, count;
-    const char *file; /* Kept seeds; NULL: none. */
+    const char *file;    /* Kept seeds; NULL: none. */
+    const char *digests; /* Where each seed's digest is written; NULL: nowhere. */
     uint32_t jobs;
     bool json;
     bool reach_optional;

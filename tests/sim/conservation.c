@@ -9,10 +9,11 @@
 
 #include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
-#include "node/core/arena_proto.h"
-#include "node/core/channel_row.h"
-#include "node/core/rows.h"
-#include "node/core/txn_row.h"
+#include "node/core/channel/channel_row.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/goods/row_totals.h"
+#include "node/core/rows/rows.h"
+#include "node/core/transaction/txn_row.h"
 #include "runtime/base/check.h"
 #include "tests/sim/oracle.h"
 
@@ -106,7 +107,7 @@ static void add_outbox(struct sum *sum, uint32_t shard, struct slice key, struct
 
     CHECK(row != NULL);
     if (has_arrived(sum, shard, destination, row->credit->seq)) {
-        CHECK(totals_record(&sum->totals, value, -1));
+        CHECK(row_totals_record(&sum->totals, value, -1));
         return;
     }
     sum->in_flight++;

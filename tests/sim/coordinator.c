@@ -14,6 +14,7 @@
 #define ASK_MS           3u
 #define CLOCK_AHEAD_MS   5000u /* Each one's clock is so far ahead of the one before. */
 #define REPLY_HEAD_BYTES 17u
+#define CHECK_EVERY      4u /* Steps of one coordinator, from one look at all of it to the next. */
 
 static void carry_out(struct sim *sim, uint32_t place);
 
@@ -47,13 +48,15 @@ static void step(struct sim *sim, uint32_t place, struct coord_event event)
     event.wall_ms = SIM_UNIX_MS + sim->now_ms + sim->clock_ms + place * CLOCK_AHEAD_MS;
     coord_step(c->core, &event, &c->out);
     look_at_rest(sim, c);
+    if (++c->steps % CHECK_EVERY == 0)
+        coord_check(c->core);
     carry_out(sim, place);
     if (event.type == COORD_CALL_DONE)
         look_at_audit(sim, c);
 }
 
 /* ---- repairs ---- */
-/* Of a change in which somebody leaves and nobody comes; 0: it is no such record. */
+/* Of a change in which one leaves and none comes; 0: it is no such record. */
 static uint64_t who_leaves(const struct shard_record *record)
 {
     if (record->phase != SHARD_JOINT || record->new_member_count >= record->member_count)
@@ -324,7 +327,7 @@ static void carry_out(struct sim *sim, uint32_t place)
     coord_out_clear(&c->out);
 }
 
-/* Behind status, owner and epoch; empty when nobody answered. */
+/* Behind status, owner and epoch; empty without an answer. */
 static struct slice reply_body(const struct sim_event *event)
 {
     if (event->bytes.size <= REPLY_HEAD_BYTES)

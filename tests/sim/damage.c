@@ -1,11 +1,10 @@
 /* Damage on purpose, when a run is over and everything was found right: an item is doubled by a
  * logged entry, and the audit must contain both who hold it. The models are no measure after it;
  * that replicas are alike is. */
-#include <stdio.h>
 #include <string.h>
 
 #include "idl/method.h"
-#include "node/core/rows.h"
+#include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 #include "tests/sim/oracle.h"
 
@@ -17,7 +16,7 @@
 #define INJECT_MS  2000u
 #define LOOKS_MAX  500u /* Until what is on its way is done: replicas are compared then. */
 #define LOOK_MS    10u
-#define NOBODY     0u /* Wants the answer. */
+#define NO_CALLER  0u /* Wants the answer. */
 
 /* An item that a player holds; NULL: there is none. */
 static const struct item_model *item_choose(struct sim *sim)
@@ -63,7 +62,7 @@ static void inject(struct sim *sim, struct sim_node *owner, uint32_t player, con
     request.attempt = 1;
     request.authority = &authority;
     request.item_uid = (char *)(uintptr_t)uid;
-    buf_put_u8(&event.bytes, NOBODY);
+    buf_put_u8(&event.bytes, NO_CALLER);
     buf_put_u8(&event.bytes, 1);
     buf_put_u64(&event.bytes, 0);
     buf_put_u32(&event.bytes, METHOD_DEBUG_INJECT);
@@ -85,8 +84,8 @@ static bool holds(struct sim *sim, const char *entity, uint32_t shard,
                       &value) == STATE_PRESENT;
 }
 
-/* Whoever it is by now: late packets may have handed it on, or sent it into a mailbox, or to
- * whoever has the other one: then it is double no more. */
+/* The holders by now: late packets may have handed it on, or sent it into a mailbox, or to the
+ * holder of the other one: then it is double no more. */
 static void check_holders(struct sim *sim)
 {
     if (sim->twins_met)
@@ -104,9 +103,14 @@ static void check_holders(struct sim *sim)
     }
 }
 
-void damage_look(struct sim *sim, uint32_t method, const struct outcome *outcome)
+void damage_look(struct sim *sim, const struct entry *entry, const struct outcome *outcome)
 {
-    sim->doubled |= method == METHOD_DEBUG_INJECT && outcome->kind == OUTCOME_COMMITTED;
+    struct op op;
+
+    if (!sim->damaged || entry->kind != ENTRY_OP)
+        return;
+    CHECK(op_decode(entry->body, &op) == ERR_OK);
+    sim->doubled |= op.method == METHOD_DEBUG_INJECT && outcome->kind == OUTCOME_COMMITTED;
 }
 
 void damage_applied(struct sim *sim)
@@ -151,10 +155,10 @@ void damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t u
         (void)run_until(sim, sim->now_ms + LOOK_MS);
 }
 #else
-void damage_look(struct sim *sim, uint32_t method, const struct outcome *outcome)
+void damage_look(struct sim *sim, const struct entry *entry, const struct outcome *outcome)
 {
     (void)sim;
-    (void)method;
+    (void)entry;
     (void)outcome;
 }
 

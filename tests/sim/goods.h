@@ -136,15 +136,16 @@ struct change;
 struct op_model;
 
 void goods_deinit(struct goods_book *book);
-/* A mutation that is done, or is pending from here on. */
-void goods_effect(struct change *c, const ProtobufCMessage *response);
+/* An operation that sends goods is pending from here on. */
 void goods_opened(struct change *c, struct op_model *op);
 void goods_sealed(struct change *c, const struct op_model *op);
 void goods_delivered(struct change *c);
 void goods_settled(struct change *c);
 /* The transfer of this operation of shard `source` is applied, in its destination's log. */
 bool goods_has_arrived(const struct sim *sim, uint32_t source, const struct op_model *op);
-/* A record of the channel, in the log of its source. */
+/* A record of the channel, in the log of its source; NULL: there is none. */
+struct transfer_model *goods_record_find(const struct goods_book *book, uint32_t source,
+                                         uint32_t destination, uint64_t seq);
 struct transfer_model *goods_record_open(const struct change *c,
                                          const struct transfer_model *record);
 uint32_t goods_item_find(const struct goods_book *book, const char *uid);
@@ -154,7 +155,6 @@ uint32_t goods_item_new(const struct change *c, const char *uid, enum item_place
 void goods_item_move(const struct change *c, uint32_t item, enum item_place place, uint32_t player);
 
 /* ---- model_txn.c ---- */
-bool txn_is(uint32_t method);
 /* Done in one entry; pending from here on; aborted by a seal. */
 void txn_done(struct change *c, struct op_model *op);
 void txn_opened(struct change *c, struct op_model *op);
@@ -204,12 +204,7 @@ void trace_check_told(struct sim *sim, uint32_t shard, uint64_t index,
 /* Any item that ever was; NULL: none yet. */
 const char *trace_pick_item(struct sim *sim);
 
-/* ---- server_goods.c ---- */
-struct goods_parts {
-    const char *player, *to;
-    Holdfast__V1__Authority *authority;
-    Holdfast__V1__CurrencyAmount *amount;
-};
+/* ---- server_goods.c, server_txn.c, server_receipt.c ---- */
 /* A game server asks for something to be moved. */
 void server_move_goods(struct sim *sim, uint32_t server, uint32_t player);
 /* ... or several players to exchange things, or to be read as of one moment. */
@@ -220,10 +215,6 @@ void server_read_group(struct sim *sim, uint32_t server, const uint32_t *group);
 void server_give(struct sim *sim, uint32_t server, uint32_t player);
 /* A payment provider's webhook: receipts, some of them for several players. */
 void server_webhook(struct sim *sim, uint32_t server);
-bool request_txn_encode(const struct sim_op *op, const struct goods_parts *parts, struct buf *out);
-/* False: a method that moves no goods. */
-bool request_goods_encode(const struct sim_op *op, const struct goods_parts *parts,
-                          struct buf *out);
 
 /* ---- conservation.c ---- */
 /* Adds up the rows of all shards as committed: each unit and each item is in one place. */

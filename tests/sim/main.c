@@ -39,6 +39,9 @@ static int usage(void)
         "  --seed S --shrink: leaves out what it can while the seed still fails, and tells that\n"
         "  --without KIND,.. --troubles N,.. --nodes N --shards N --players N --servers N\n"
         "              leave out parts of a run; --events N: ends it; --forbid COUNTER: breaks it\n"
+        "  --digests P writes a line for each seed to this file: the seed, and the digest of all "
+        "that\n"
+        "              happened in it. Equal before and after a change: the change is one of form\n"
         "  --no-reach  do not fail when something was never exercised\n"
         "  --stop      at the first seed that fails, and without its story\n",
         stderr);
@@ -66,6 +69,10 @@ static bool option(const char *name, const char *value, struct batch_options *op
 
     if (strcmp(name, "--file") == 0) {
         options->file = value;
+        return true;
+    }
+    if (strcmp(name, "--digests") == 0) {
+        options->digests = value;
         return true;
     }
     if (switches_option(&options->switches, name, value))

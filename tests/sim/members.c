@@ -137,13 +137,13 @@ static bool is_wished_short(const struct sim *sim, uint32_t shard)
            wish.member_count < sim->replicas;
 }
 
-/* Nobody who holds the shard has a flipped bit or is gone, and no member changes; but it may be
- * that very node that learns. */
+/* No holder of the shard has a flipped bit or is gone, and no member changes; but it may be that
+ * very node that learns. */
 bool members_spare(const struct sim *sim, uint32_t shard, const struct sim_node *node)
 {
     struct shard_record record;
 
-    if (sim->restored) /* Nobody knows by etcd who holds what. */
+    if (sim->restored) /* etcd does not say who holds what. */
         return false;
     if (sim->node_count < 3 || !find_record(sim, shard, &record) || record.phase != SHARD_STABLE ||
         record.member_count < sim->replicas || !is_in_force(sim, shard, &record) ||
@@ -161,12 +161,12 @@ bool members_spare(const struct sim *sim, uint32_t shard, const struct sim_node 
     return true;
 }
 
-/* A majority of every shard must stay, disks intact: one at a time, and nobody else is damaged. */
+/* A majority of every shard must stay, disks intact: one at a time, and no other is damaged. */
 static bool may_go(const struct sim *sim, const struct sim_node *node)
 {
     struct shard_record record;
 
-    if (sim->restored) /* Nobody knows by etcd who holds what. */
+    if (sim->restored) /* etcd does not say who holds what. */
         return false;
     if (rot_anywhere(sim) || !node->up || !is_kept(node) || kept_count(sim) <= sim->replicas)
         return false;
@@ -238,8 +238,8 @@ void members_event(struct sim *sim)
     sim->random = kept;
 }
 
-/* An operator sees to it in the end: who is gone is removed, nobody is drained any more, and there
- * are nodes enough. */
+/* An operator sees to it in the end: nodes that are gone are removed, none is drained any more, and
+ * there are nodes enough. */
 void members_heal(struct sim *sim)
 {
     if (sim->members_ms == 0)

@@ -1,8 +1,13 @@
-/* model: what the files of the model share; see oracle.h. */
+/* model: what the files of the model share; see oracle.h. It says what an entry of the log does,
+ * by rules that the rows of the workload bring (workload.h); it knows no row. */
 #ifndef TESTS_SIM_MODEL_H
 #define TESTS_SIM_MODEL_H
 
+#include "idl/method.h"
 #include "tests/sim/oracle.h"
+
+struct model_rule;
+struct told;
 
 /* One entry and what became of it. */
 struct change {
@@ -12,30 +17,134 @@ struct change {
     const struct entry *entry;
     const struct outcome *outcome;
     struct op op;
-    struct player_model *player; /* NULL: none is concerned. */
+    const struct model_rule *rule; /* Of its method. */
+    struct player_model *player;   /* NULL: none is concerned. */
     const ProtobufCMessage *request;
     enum op_state was; /* The operation, before this entry. */
     struct hash128 payload;
 };
 
+/* What an operation sends to another player, by mail. */
+struct goods_wish {
+    uint32_t from, to;
+    struct goods goods;
+    uint64_t expires_ms;
+    bool reserved; /* They have left a reservation, not the balance. */
+};
+
+/* What Reverse does to an operation of a method. */
+enum model_reversal {
+    NOT_REVERSED,
+    REVERSED_BY_TAKING, /* It gave. */
+    REVERSED_BY_GIVING  /* It took. */
+};
+
+/* What one method does, by the log and to its callers. NULL and 0: nothing of that kind. */
+struct model_rule {
+    /* It may stand in the log under the system's authority: it only adds, or gives back. */
+    bool system_admitted;
+    /* Its op_id names another operation. */
+    bool about_another;
+    enum model_reversal reversal;
+    /* Carried out: the player is as it was before, but for the version, which has risen. */
+    void (*effect)(struct change *c, struct op_model *op, const ProtobufCMessage *response);
+    /* It waits in its own shard until something is due. Else an operation that is pending waits for
+     * a receipt, or for the shards of what it `sends` or `plans`. */
+    void (*claims)(struct change *c, struct op_model *op);
+    /* It sends goods: which, and to whom; the player is as in `effect`. */
+    void (*sends)(const struct change *c, struct goods_wish *ret_wish);
+    /* It is a transaction: what each player gives and gets. There is no `effect`. */
+    void (*plans)(const struct change *c, struct txn_model *txn);
+    /* Refused for good: whether the log gives the reason. */
+    void (*refused)(const struct change *c, const struct op_model *op,
+                    const Holdfast__V1__ErrorDetail *detail);
+    /* Refused, for good or not: as above. */
+    void (*refused_now)(const struct change *c, const struct op_model *op, int code);
+    /* An entry without an op_id. */
+    void (*logged)(struct change *c);
+    /* A good answer to a caller; NULL: told_write() (answer.h). */
+    void (*told)(const struct told *t);
+};
+
+/* ---- model_memory.c ---- */
+/* Never NULL. */
+const struct model_rule *model_rule(const struct oracle *oracle, uint32_t method);
+void model_fail(const struct change *c, const char *what, uint64_t number);
 void model_fail_op(const struct change *c, const struct op_model *op, const char *what);
+/* The change's player. */
+uint32_t model_player_number(const struct change *c);
+/* "p0" to "p9". */
+uint32_t model_player_of_id(const char *player_id);
+uint32_t model_currency(const char *name);
 /* The player as it is now, from this entry on. */
 void model_remember(struct player_model *player, uint64_t index);
+/* Currency, for good: it is nowhere else less. `sign` -1: it is taken. */
+void model_change_balance(struct change *c, const Holdfast__V1__CurrencyAmount *amount, int sign);
+void model_check_balance(const struct change *c, const Holdfast__V1__Balance *told);
+void model_edit(struct change *c, size_t count, Holdfast__V1__SectionEdit *const *edits);
 
+/* ---- model_op.c ---- */
 /* Done in this entry, under the authority that the operation names. */
 void model_carried_out(struct change *c, struct op_model *op);
 /* Asked for: nothing is done yet. */
 void model_asked(struct change *c, struct op_model *op);
+void model_version_rises(struct change *c, const struct op_model *op);
+/* No one else may change what a transaction is promised. */
+void model_check_free(const struct change *c, const struct op_model *op);
 /* Whether the log gives the reason that a refusal gives. */
 void model_check_reason(const struct change *c, const struct op_model *op, int code);
 
+/* ---- model_session.c ---- */
+bool model_is_held(const struct change *c, const struct player_model *player);
+/* The change's player has a new session, by the outcome in `body`. */
+void model_session_begins(struct change *c, struct slice body, struct op_model *op);
+void model_session_ends(struct player_model *player, uint64_t index);
+/* A steal that was pending has been decided by this entry. */
+void model_session_decided(struct change *c);
+
 /* ---- model_ledger.c ---- */
-/* Consume, Reverse, Reserve, Post that spends, and Void, done or refused. */
-void model_ledger(const struct change *c, struct op_model *op, const ProtobufCMessage *response);
-/* What a Post takes of its reservation, which it closes. */
-struct goods model_post(const struct change *c, const struct op_model *op);
-void model_reservation_due(const struct change *c);
-void model_ledger_refused(const struct change *c, const struct op_model *op,
-                          const Holdfast__V1__ErrorDetail *detail);
+/* The change's player holds the item. */
+bool model_item_is_held(const struct change *c, uint32_t item);
+/* An item is gone, and comes back: consumed, or undone. */
+void model_item_goes(const struct change *c, const struct op_model *op, uint32_t item);
+void model_item_comes_back(const struct change *c, const struct op_model *op, uint32_t item);
+/* The operation of the change's player that a request names. */
+struct op_model *model_target(const struct change *c, const char *op_id);
+/* Once, in time; what is not posted is in the balance again. */
+void model_close_reservation(const struct change *c, const struct op_model *op,
+                             struct op_model *target, int64_t posted);
+void model_reservation_refused(const struct change *c, const struct op_model *op,
+                               const struct op_model *target, int code);
+
+/* ---- model_goods.c ---- */
+/* `sends`, carried out on one shard; `response` names the mail. */
+void goods_sent(struct change *c, struct op_model *op, const ProtobufCMessage *response);
+void goods_wish_currencies(const struct change *c, size_t count,
+                           Holdfast__V1__CurrencyAmount *const *list, struct goods_wish *wish);
+void goods_wish_items(const struct change *c, size_t count, char *const *uids,
+                      struct goods_wish *wish);
+/* The item comes to be, and takes its first step. */
+uint32_t goods_item_add(const struct change *c, const char *uid, enum item_place place,
+                        uint32_t player);
+/* Goods come to a player. */
+void goods_give(const struct change *c, uint32_t player, const struct goods *goods,
+                struct slice op_id);
+struct mail_model *goods_mail_find(const struct goods_book *book, const char *id);
+void goods_mail_arrives(const struct change *c, const char *id, const struct mail_model *mail);
+bool goods_mailbox_is_full(const struct change *c, uint32_t player);
+/* They are on their way to another shard. */
+void goods_transfer_open(const struct change *c, const struct transfer_model *transfer);
+
+/* ---- model_txn.c ---- */
+/* Of a plan: the player's part, which is added if need be; that of a player with an authority of
+ * its own; what goes from one to the other. */
+struct txn_part_model *plan_part(struct txn_model *txn, const char *player_id);
+struct txn_part_model *plan_other(struct txn_model *txn, const char *player_id,
+                                  const Holdfast__V1__Authority *given);
+void plan_move(struct txn_part_model *from, struct txn_part_model *to, size_t count,
+               Holdfast__V1__CurrencyAmount *const *list);
+void plan_items(const struct change *c, struct txn_part_model *from, struct txn_part_model *to,
+                size_t count, char *const *uids);
+void plan_add(int64_t amounts[SIM_CURRENCIES], const Holdfast__V1__CurrencyAmount *amount);
 
 #endif

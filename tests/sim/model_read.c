@@ -2,7 +2,6 @@
  * transactions as if they were one after the other, and the read between two of them. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "runtime/base/check.h"
@@ -131,6 +130,7 @@ void read_check_told(struct sim *sim, const struct sim_reading *reading)
     const struct goods_book *book = &sim->oracle->book;
     struct told_read t = { .sim = sim, .reading = reading, .book = book };
 
+    CHECK(reading->core.count > 0 && reading->core.count <= SIM_READ_PLAYERS);
     check_fresh(&t);
     t.before = mem_zalloc(sizeof *t.before * (book->txn_count + 1));
     t.open = mem_zalloc(sizeof *t.open * (book->txn_count + 1));

@@ -1,17 +1,16 @@
 /* The rules of docs/receipts.md, once more: a receipt is bound by the log of its own shard, first
  * come, for ever; only then, and only to whom it is bound, it pays, once. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "idl/error_code.h"
 #include "idl/method.h"
-#include "node/core/arena_proto.h"
-#include "node/core/ledger.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/goods/ledger.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 #include "tests/sim/model.h"
 
-#define CODE(name)  HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 #define STATE(name) HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_##name
 #define KIND        "receipt:"
 #define PAID_MAX    1024u
@@ -57,12 +56,8 @@ static uint32_t get(const struct change *c, struct slice id)
 
 static struct receipt_model *at(const struct change *c, uint32_t place)
 {
+    CHECK(place > 0 && place <= c->sim->oracle->book.receipt_count);
     return &c->sim->oracle->book.receipts[place - 1];
-}
-
-static uint32_t number_of(const struct change *c)
-{
-    return (uint32_t)(c->player - c->sim->oracle->players);
 }
 
 static bool may_have(const struct receipt_model *receipt, uint32_t player, struct hash128 payload)
@@ -87,7 +82,7 @@ static void bind(const struct change *c, struct receipt_model *receipt, uint32_t
 
 static void pay(const struct change *c, struct receipt_model *receipt)
 {
-    if (!receipt->bound || receipt->player != number_of(c))
+    if (!receipt->bound || receipt->player != model_player_number(c))
         fail(c, receipt, "pays whom it is not bound to");
     if (receipt->paid)
         fail(c, receipt, "pays twice");
@@ -107,7 +102,7 @@ void receipt_done(struct change *c)
 
     if (!is_here(c))
         fail(c, receipt, "pays before it was asked for");
-    bind(c, receipt, number_of(c), c->payload);
+    bind(c, receipt, model_player_number(c), c->payload);
     pay(c, receipt);
     c->sim->counts.receipts_local++;
 }
@@ -122,8 +117,8 @@ void receipt_refused(struct change *c, const Holdfast__V1__ErrorDetail *detail)
     if (!is_here(c))
         fail(c, receipt, "is refused before it was asked for");
     else if (detail->code != CODE(OPERATION_ID_MISMATCH))
-        bind(c, receipt, number_of(c), c->payload);
-    else if (may_have(receipt, number_of(c), c->payload))
+        bind(c, receipt, model_player_number(c), c->payload);
+    else if (may_have(receipt, model_player_number(c), c->payload))
         fail(c, receipt, "is refused as another's, and is not");
     else
         c->sim->counts.receipts_rejected++;
@@ -133,7 +128,7 @@ void receipt_refused(struct change *c, const Holdfast__V1__ErrorDetail *detail)
 void receipt_opened(struct change *c, struct op_model *op)
 {
     uint32_t place = get(c, c->op.id.text);
-    uint32_t player = number_of(c);
+    uint32_t player = model_player_number(c);
 
     if (is_here(c))
         fail(c, at(c, place), "is pending on one shard");
@@ -158,6 +153,7 @@ void receipt_delivered(struct change *c, struct transfer_model *record,
 {
     struct receipt_model *receipt = at(c, record->receipt);
 
+    CHECK(record->receipt != 0);
     c->sim->counts.receipts_cancelled += record->decision == CANCELLED;
     if (credit == NULL) {
         if (record->decision != CANCELLED)
@@ -193,7 +189,9 @@ static struct change own_change(const struct change *c, const struct op_model *o
     const struct entry *opened = c->shard->entries[op->index - 1];
     struct change own = *c;
 
+    CHECK(op->index > 0 && op->index <= c->shard->count);
     CHECK(op_decode(opened->body, &own.op) == ERR_OK);
+    own.rule = model_rule(c->sim->oracle, own.op.method);
     own.player = &c->sim->oracle->players[record->from];
     own.request =
         arena_unpack(&c->sim->oracle->arena, method_find(own.op.method)->request, own.op.request);
@@ -211,6 +209,7 @@ static void ends_refused(struct change *own, struct op_model *op,
     const Holdfast__V1__ErrorDetail *detail = (const void *)arena_unpack(
         &own->sim->oracle->arena, &holdfast__v1__error_detail__descriptor, told->body);
 
+    CHECK(op->state == OP_PENDING && told->refused);
     CHECK(detail != NULL);
     own->sim->oracle->pending--;
     if ((record->decision == REJECTED) != (detail->code == CODE(OPERATION_ID_MISMATCH)))
@@ -226,7 +225,7 @@ static void ends_refused(struct change *own, struct op_model *op,
     }
     bool aborted = detail->code == CODE(OPERATION_ABORTED);
     if (aborted && !record->sealed)
-        fail(own, receipt, "is aborted, and nobody sealed it");
+        fail(own, receipt, "is aborted, and was never sealed");
     if (!aborted && record->decision == CANCELLED)
         fail(own, receipt, "was cancelled, and is refused");
     if (!aborted && record->decision == APPLIED)
@@ -247,7 +246,7 @@ void receipt_settled(struct change *c, const struct transfer_model *record)
     const struct settled *told = told_of(c, record);
 
     if (op->state != OP_PENDING || told == NULL) {
-        fail(c, receipt, "is settled, and nobody waits for it");
+        fail(c, receipt, "is settled, and no operation waits for it");
         return;
     }
     struct outcome outcome = {
@@ -280,7 +279,7 @@ void receipt_check_told(struct sim *sim, const char *id, uint64_t must_see,
         if (!bound || status->bound_player_id[1] != (char)('0' + (int)receipt->player))
             sim_fail(sim, 0, "%s is told to be %s's, and is not", id, status->bound_player_id);
     } else if (status->state != STATE(UNKNOWN) || (bound && receipt->bound_index <= must_see)) {
-        sim_fail(sim, 0, "%s is told to be nobody's, and is bound", id);
+        sim_fail(sim, 0, "%s is told to be free, and is bound", id);
     }
 }
 

@@ -1,8 +1,5 @@
 /* Where each item has been, by the rules said again: every entry that brings an item to a player or
  * takes it is one step, numbered over all shards. Part of the model. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "holdfast/internal/v1/node.pb-c.h"
@@ -15,6 +12,7 @@ void trace_step(const struct change *c, uint32_t item, uint32_t player, bool hel
 {
     struct goods_book *book = &c->sim->oracle->book;
 
+    CHECK(player < c->sim->player_count && c->number < c->sim->shard_count);
     CHECK(item > 0 && item <= book->item_count);
     if (book->step_count == book->step_capacity) {
         book->step_capacity = book->step_capacity * 2 + 64;

@@ -1,21 +1,14 @@
 /* The rules of transactions, once more: who takes part is held from its preparation to its end, by
  * one transaction; the home shard decides, once, by the votes; all of it is done, or nothing. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "holdfast/v1/transaction.pb-c.h"
-#include "idl/method.h"
-#include "node/core/arena_proto.h"
+#include "node/core/codec/arena_proto.h"
 #include "runtime/base/check.h"
 #include "tests/sim/model.h"
 
 #define DECISION(name) HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_##name
-
-bool txn_is(uint32_t method)
-{
-    return method == METHOD_EXECUTE || method == METHOD_SWAP;
-}
 
 static void fail(const struct change *c, const char *what, uint64_t number)
 {
@@ -28,26 +21,24 @@ static struct goods_book *book_of(const struct change *c)
     return &c->sim->oracle->book;
 }
 
-static uint32_t number_of(const char *player_id)
-{
-    CHECK(player_id[0] == 'p');
-    return (uint32_t)(player_id[1] - '0');
-}
-
 static struct player_model *player_at(const struct change *c, uint32_t number)
 {
+    CHECK(number < c->sim->player_count);
     return &c->sim->oracle->players[number];
 }
 
 static uint32_t shard_of(const struct change *c, uint32_t player)
 {
+    CHECK(player < c->sim->player_count);
     return c->sim->player_shard[player];
 }
 
 /* ---- what a request asks for ---- */
 
-static struct txn_part_model *part_get(struct txn_model *txn, uint32_t player)
+struct txn_part_model *plan_part(struct txn_model *txn, const char *player_id)
 {
+    uint32_t player = model_player_of_id(player_id);
+
     for (uint32_t i = 0; i < txn->part_count; i++) {
         if (txn->parts[i].player == player)
             return &txn->parts[i];
@@ -58,10 +49,10 @@ static struct txn_part_model *part_get(struct txn_model *txn, uint32_t player)
     return part;
 }
 
-static struct txn_part_model *other_get(struct txn_model *txn, const char *player_id,
-                                        const Holdfast__V1__Authority *given)
+struct txn_part_model *plan_other(struct txn_model *txn, const char *player_id,
+                                  const Holdfast__V1__Authority *given)
 {
-    struct txn_part_model *part = part_get(txn, number_of(player_id));
+    struct txn_part_model *part = plan_part(txn, player_id);
 
     part->own = true;
     part->authority.kind = AUTHORITY_UNHELD;
@@ -73,84 +64,33 @@ static struct txn_part_model *other_get(struct txn_model *txn, const char *playe
     return part;
 }
 
-static void add(int64_t amounts[SIM_CURRENCIES], const Holdfast__V1__CurrencyAmount *amount)
+void plan_add(int64_t amounts[SIM_CURRENCIES], const Holdfast__V1__CurrencyAmount *amount)
 {
-    amounts[strcmp(amount->currency, "gems") == 0] += amount->amount;
+    CHECK(amount->amount > 0);
+    amounts[model_currency(amount->currency)] += amount->amount;
 }
 
-static void plan_move(const struct change *c, struct txn_part_model *from,
-                      struct txn_part_model *to, size_t amounts,
-                      Holdfast__V1__CurrencyAmount *const *list)
+void plan_move(struct txn_part_model *from, struct txn_part_model *to, size_t count,
+               Holdfast__V1__CurrencyAmount *const *list)
 {
-    (void)c;
-    for (size_t i = 0; i < amounts; i++) {
-        add(from->take, list[i]);
-        add(to->give, list[i]);
+    CHECK(from != to);
+    for (size_t i = 0; i < count; i++) {
+        plan_add(from->take, list[i]);
+        plan_add(to->give, list[i]);
     }
 }
 
-static void plan_items(const struct change *c, struct txn_part_model *from,
-                       struct txn_part_model *to, size_t uids, char *const *list)
+void plan_items(const struct change *c, struct txn_part_model *from, struct txn_part_model *to,
+                size_t count, char *const *uids)
 {
-    for (size_t i = 0; i < uids; i++) {
-        uint32_t item = goods_item_find(book_of(c), list[i]);
+    CHECK(from != to);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t item = goods_item_find(book_of(c), uids[i]);
         CHECK(from->out_count < SIM_TXN_ITEMS && to->in_count < SIM_TXN_ITEMS);
         from->strange |= item == 0;
         from->items_out[from->out_count++] = item;
         to->items_in[to->in_count++] = item;
     }
-}
-
-static void plan_change(const struct change *c, struct txn_model *txn,
-                        const Holdfast__V1__TransactionChange *change)
-{
-    struct txn_part_model *part;
-
-    if (change->change_case == HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_MOVE) {
-        const Holdfast__V1__TransactionMove *move = change->move;
-        part = part_get(txn, number_of(move->from_player_id));
-        struct txn_part_model *to = part_get(txn, number_of(move->to_player_id));
-        plan_move(c, part, to, move->n_currencies, move->currencies);
-        plan_items(c, part, to, move->n_item_uids, move->item_uids);
-    } else if (change->change_case == HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_GRANT) {
-        part = part_get(txn, number_of(change->grant->player_id));
-        for (size_t i = 0; i < change->grant->n_currencies; i++)
-            add(part->give, change->grant->currencies[i]);
-        part->mint_count += (uint32_t)change->grant->n_items;
-    } else if (change->change_case == HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_DEBIT) {
-        part = part_get(txn, number_of(change->debit->player_id));
-        for (size_t i = 0; i < change->debit->n_currencies; i++)
-            add(part->take, change->debit->currencies[i]);
-    } else {
-        CHECK(change->change_case == HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_PATCH);
-        part = part_get(txn, number_of(change->patch->player_id));
-        uint32_t section = strcmp(change->patch->edit->name, "quests") == 0;
-        part->edits[section] = model_section(change->patch->edit->replace) + 1;
-    }
-}
-
-static void plan(const struct change *c, struct txn_model *txn)
-{
-    if (c->op.method == METHOD_SWAP) {
-        const Holdfast__V1__SwapRequest *r = (const void *)c->request;
-        struct txn_part_model *home = part_get(txn, number_of(r->player_id));
-        struct txn_part_model *other = other_get(txn, r->other_player_id, r->other_authority);
-        plan_move(c, home, other, r->n_currencies, r->currencies);
-        plan_items(c, home, other, r->n_item_uids, r->item_uids);
-        plan_move(c, other, home, r->n_other_currencies, r->other_currencies);
-        plan_items(c, other, home, r->n_other_item_uids, r->other_item_uids);
-        return;
-    }
-    const Holdfast__V1__ExecuteRequest *r = (const void *)c->request;
-    (void)part_get(txn, number_of(r->player_id));
-    for (size_t i = 0; i < r->n_others; i++)
-        (void)other_get(txn, r->others[i]->player_id, r->others[i]->authority);
-    for (size_t i = 0; i < r->n_checks; i++) {
-        CHECK(r->checks[i]->check_case == HOLDFAST__V1__TRANSACTION_CHECK__CHECK_BALANCE);
-        add(part_get(txn, number_of(r->checks[i]->player_id))->at_least, r->checks[i]->balance);
-    }
-    for (size_t i = 0; i < r->n_changes; i++)
-        plan_change(c, txn, r->changes[i]);
 }
 
 /* ---- one player ---- */
@@ -166,12 +106,6 @@ static bool gives(const struct txn_part_model *part)
            part->edits[0] + part->edits[1] > 0;
 }
 
-static bool is_held(const struct change *c, const struct player_model *player)
-{
-    return !incarnation_is_none(player->incarnation) &&
-           !model_expired(c->shard, player->incarnation);
-}
-
 static bool may(const struct change *c, const struct txn_part_model *part)
 {
     const struct player_model *player = player_at(c, part->player);
@@ -179,8 +113,8 @@ static bool may(const struct change *c, const struct txn_part_model *part)
     if (!part->own)
         return true; /* The operation's: looked at there. */
     if (part->authority.kind == AUTHORITY_UNHELD)
-        return !is_held(c, player);
-    return is_held(c, player) && part->authority.fence == player->fence &&
+        return !model_is_held(c, player);
+    return model_is_held(c, player) && part->authority.fence == player->fence &&
            incarnation_compare(part->authority.incarnation, player->incarnation) == 0;
 }
 
@@ -223,6 +157,7 @@ static void prepare_part(const struct change *c, struct txn_model *txn, struct t
     struct player_model *player = player_at(c, part->player);
     const char *why = obstacle(c, part);
 
+    CHECK(!part->prepared && shard_of(c, part->player) == c->number);
     if (why != NULL) {
         fail(c, why, part->player);
         return;
@@ -255,6 +190,7 @@ static void come(const struct change *c, const struct txn_model *txn, struct txn
 {
     struct player_model *player = player_at(c, part->player);
 
+    CHECK(part->prepared && txn->decision == TXN_COMMIT);
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
         player->now.balances[i] += part->give[i];
     for (uint32_t i = 0; i < part->in_count; i++)
@@ -273,6 +209,7 @@ static void come_back(const struct change *c, const struct txn_model *txn,
 {
     struct player_model *player = player_at(c, part->player);
 
+    CHECK(part->prepared && txn->decision != TXN_COMMIT);
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
         player->now.balances[i] += part->take[i];
     for (uint32_t i = 0; i < part->out_count; i++)
@@ -309,6 +246,7 @@ static void commit(const struct change *c, struct txn_model *txn, struct slice b
     const Holdfast__V1__ExecuteResponse *response = (const void *)arena_unpack(
         &c->sim->oracle->arena, &holdfast__v1__execute_response__descriptor, body);
 
+    CHECK(txn->decision == TXN_OPEN);
     CHECK(response != NULL);
     txn->decision = TXN_COMMIT;
     if (response->n_players != txn->part_count) {
@@ -320,8 +258,8 @@ static void commit(const struct change *c, struct txn_model *txn, struct slice b
         const Holdfast__V1__TransactionOutcome *told = response->players[i];
         for (uint32_t j = 0; j < SIM_CURRENCIES; j++)
             book_of(c)->made[j] += part->give[j] - part->take[j];
-        if (number_of(told->player_id) != part->player || told->n_item_uids != part->mint_count ||
-            told->n_items != part->in_count) {
+        if (model_player_of_id(told->player_id) != part->player ||
+            told->n_item_uids != part->mint_count || told->n_items != part->in_count) {
             fail(c, "is answered with other goods", part->player);
             return;
         }
@@ -342,7 +280,8 @@ static struct txn_model *txn_new(const struct change *c, const struct op_model *
     *txn = (struct txn_model){ .home = c->number,
                                .op = (uint32_t)(op - c->sim->oracle->ops) + 1,
                                .place = book->txn_count };
-    plan(c, txn);
+    CHECK(c->rule->plans != NULL);
+    c->rule->plans(c, txn);
     return txn;
 }
 
@@ -367,11 +306,13 @@ void txn_done(struct change *c, struct op_model *op)
 
 static struct txn_model *txn_at(const struct change *c, uint32_t place)
 {
+    CHECK(place > 0 && place <= book_of(c)->txn_count);
     return &book_of(c)->txns[place - 1];
 }
 
 static struct txn_member_model *member_get(struct txn_model *txn, uint32_t shard)
 {
+    CHECK(shard < SIM_SHARDS_MAX && txn->member_count <= SIM_TXN_PLAYERS);
     for (uint32_t i = 0; i < txn->member_count; i++) {
         if (txn->members[i].shard == shard)
             return &txn->members[i];
@@ -481,6 +422,7 @@ static const struct settled *told_of(const struct change *c, const struct txn_mo
 /* The home's own players end; who has prepared elsewhere is told. */
 static void decided(struct change *c, struct txn_model *txn)
 {
+    CHECK(txn->decision != TXN_OPEN && txn->home == c->number);
     for (uint32_t i = 0; i < txn->part_count; i++) {
         if (shard_of(c, txn->parts[i].player) == c->number)
             finish_part(c, txn, &txn->parts[i], txn->decision == TXN_COMMIT, false);
@@ -496,6 +438,7 @@ static void op_ends(struct change *c, const struct txn_model *txn, const struct 
     struct op_model *op = &c->sim->oracle->ops[txn->op - 1];
     struct arena *arena = &c->sim->oracle->arena;
 
+    CHECK(txn->decision != TXN_OPEN && told != NULL);
     if (op->state != OP_PENDING)
         model_fail_op(c, op, "is decided, and was not pending");
     c->sim->oracle->pending--;

@@ -5,13 +5,14 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
-#include "node/core/request_shard.h"
+#include "node/core/shard/request_shard.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 #include "tests/sim/goods.h"
 
 #define TICK_MS         30u
+#define CHECK_EVERY     64u  /* Steps of one shard, from one look at all of it to the next. */
 #define MESSAGE_BYTES   512u /* Most messages are shorter. */
 #define LEASE_TTL_MS    2000u
 #define LEASE_KEEP_MS   500u
@@ -288,6 +289,8 @@ void node_step(struct sim *sim, struct sim_node *node, uint32_t shard, struct sh
     uint64_t last = rep_last_index(shard_rep(slot->shard));
     bool served = shard_serves(slot->shard);
     shard_step(slot->shard, event, &sim->out);
+    if (++slot->steps % CHECK_EVERY == 0)
+        shard_check(slot->shard);
     if (node->full && served && shard_serves(slot->shard) &&
         rep_last_index(shard_rep(slot->shard)) > last)
         sim_fail(sim, shard, "node %u proposes although its disk is full", node->id);
@@ -428,7 +431,7 @@ void node_changed(struct sim *sim, struct sim_node *node, const struct etcd_chan
               &(struct shard_event){ .type = SHARD_RECORD, .record = &rep });
 }
 
-/* ---- early claims, as node/io/claims.c makes them ---- */
+/* ---- early claims, as node/io/cluster/claims.c makes them ---- */
 struct complaint {
     uint64_t owner;
     const char *reason;
@@ -519,7 +522,7 @@ static void look_at_declined(struct sim *sim, struct sim_node *node)
     node->declined_ms = sim->now_ms;
 }
 
-/* As node/io/space.c and node/io/claims.c. */
+/* As node/io/disk/space.c and node/io/cluster/claims.c. */
 static void look_at_space(struct sim *sim, struct sim_node *node)
 {
     bool full = sim->now_ms < node->full_until_ms;

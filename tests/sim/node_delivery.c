@@ -1,4 +1,4 @@
-/* Batches from shard to shard, as node/io/deliveries.c carries them: to whoever owns the
+/* Batches from shard to shard, as node/io/cluster/deliveries.c carries them: to the owner of the
  * destination as far as this node has heard, once; the shard sends again. */
 #include "idl/method.h"
 #include "runtime/base/check.h"

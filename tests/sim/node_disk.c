@@ -196,7 +196,7 @@ static bool read_rows(const struct db_rows *db, struct slice wanted, struct buf 
     return readable;
 }
 
-/* RocksDB or the log says which file; the node says so and stops (node/io/worker_load.c). */
+/* RocksDB or the log says which file; the node says so and stops (node/io/worker/worker_load.c). */
 void node_stop_on_damage(struct sim *sim, const struct sim_node *node, bool of_log)
 {
     sim_later(sim, 0,
@@ -414,8 +414,9 @@ static void check_cut_against_owner(struct sim *sim, const struct sim_node *node
         sim_fail(sim, shard, "node %u cuts its log, which its owner's disk still lacks", node->id);
 }
 
-/* Whoever was heard lately, and is not behind already, finds what it lacks in the owner's log; but
- * not who was removed since, and has dropped all: an owner that is cut off may not know it yet. */
+/* A replica that was heard lately, and is not behind already, finds what it lacks in the owner's
+ * log; but not one that was removed since, and has dropped all: an owner that is cut off may not
+ * know it yet. */
 static void check_cut(struct sim *sim, const struct sim_node *node, uint32_t shard, uint64_t cut)
 {
     const struct rep *rep = shard_rep(node->slots[shard].shard);
@@ -546,7 +547,7 @@ uint64_t slot_number(const struct slot *slot, uint32_t shard)
     return slot->installs << 16 | shard;
 }
 
-/* Nothing of it is used: as node/io/worker.c. */
+/* Nothing of it is used: as node/io/worker/worker.c. */
 static void make_husk(struct sim *sim, struct sim_node *node, uint32_t shard)
 {
     struct shard_limits limits = node_limits(sim, node);

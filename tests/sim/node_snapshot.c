@@ -1,5 +1,5 @@
 /* Snapshots at a node: the view that a source reads, the rows that a target puts aside, and their
- * installation in steps, each of which a crash may follow. node/io/worker_snapshot.c. */
+ * installation in steps, each of which a crash may follow. node/io/worker/worker_snapshot.c. */
 #include <string.h>
 
 #include "runtime/base/check.h"
@@ -146,9 +146,9 @@ void node_log_reset(struct slot *slot)
     slot->marked = false;
 }
 
-/* Whoever it promised in any life may not find it without that promise. But for one who was removed
- * by an earlier record of an etcd that went back: nobody votes by that record who knows later ones,
- * and all that follow an acceptance are above every promise. */
+/* No owner that it promised in any life may find it without that promise. But for one that was
+ * removed by an earlier record of an etcd that went back: no replica votes by that record that
+ * knows later ones, and all that follow an acceptance are above every promise. */
 static void repair_look(struct sim *sim, struct sim_node *node, uint32_t shard)
 {
     const struct slot *slot = &node->slots[shard];

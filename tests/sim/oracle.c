@@ -11,10 +11,11 @@
 #define UNUSED_SLACK_MS 500u  /* Clocks differ. */
 #define WINDOW_MS_MIN   (15u * 60u * 1000u)
 
-struct oracle *oracle_new(struct sim *sim)
+struct oracle *oracle_new(struct sim *sim, const struct model_rule *const *rules)
 {
     struct oracle *oracle = mem_zalloc(sizeof *oracle);
 
+    oracle->rules = rules;
     oracle->slots = mem_zalloc(sizeof *oracle->slots * MODEL_SLOTS);
     oracle->ops = mem_alloc(sizeof *oracle->ops * (MODEL_SLOTS / 2));
     for (uint32_t i = 0; i < sim->shard_count; i++) {
@@ -127,6 +128,7 @@ static bool majority_of(const struct sim *sim, uint32_t shard, const struct entr
 {
     uint32_t count = 0;
 
+    CHECK(id_count > 0);
     for (uint32_t i = 0; i < id_count; i++)
         count += disk_holds(&sim->nodes[ids[i] - PROC_NODE].slots[shard], entry);
     return count >= id_count / 2 + 1;
@@ -215,6 +217,7 @@ static void apply(struct sim *sim, uint32_t number, struct entry *entry)
         cuts_see(applier_meta(shard->applier), applier_meta(shard->applier)->cut_id);
     err e;
 
+    CHECK(entry->index == shard->count + 1);
     while ((e = applier_apply(shard->applier, entry, &shard->need, &outcome)) == ERR_NEED)
         load_absent(shard);
     CHECK(e == ERR_OK);
@@ -235,6 +238,7 @@ static void apply(struct sim *sim, uint32_t number, struct entry *entry)
     shard->outcomes[shard->count++] = applier_outcome_hash(shard->applier);
     sim->counts.committed++;
     model_apply(sim, number, entry, &outcome);
+    damage_look(sim, entry, &outcome);
     damage_applied(sim);
     shard->floor_ms = applier_meta(shard->applier)->floor_ms;
 }
@@ -291,6 +295,7 @@ void oracle_look(struct sim *sim, struct sim_node *node, uint32_t number)
     struct slot *slot = &node->slots[number];
     const struct meta *meta = shard_meta(slot->shard);
 
+    CHECK(number < sim->shard_count && slot->shard != NULL);
     look_at_commits(sim, node, number);
     if (meta->applied_index == slot->applied_seen || sim->failure[0] != '\0' || sim->twins_met)
         return;
@@ -329,17 +334,20 @@ uint64_t oracle_index_of(const struct shard_oracle *shard, struct dot dot)
 
 void oracle_acknowledge(struct sim *sim, uint32_t shard, uint64_t index)
 {
+    CHECK(shard < sim->shard_count && index <= sim->oracle->shards[shard].count);
     if (index > sim->oracle->shards[shard].acknowledged)
         sim->oracle->shards[shard].acknowledged = index;
 }
 
 uint64_t oracle_acknowledged(const struct sim *sim, uint32_t shard)
 {
+    CHECK(shard < sim->shard_count);
     return sim->oracle->shards[shard].acknowledged;
 }
 
 uint64_t oracle_committed(const struct sim *sim, uint32_t shard)
 {
+    CHECK(shard < sim->shard_count);
     return sim->oracle->shards[shard].count;
 }
 
@@ -368,7 +376,7 @@ static void look_at_wish(struct sim *sim, uint32_t shard, bool remove)
         sim_fail(sim, shard, "the repair of node %u is forgotten half way", (uint32_t)wish.repair);
 }
 
-/* A hold begins once: until its server comes back, nobody begins it again, whoever is elected. */
+/* A hold begins once: until its server comes back, no coordinator begins it again. */
 static void look_at_hold(struct sim *sim, struct slice key, struct slice value)
 {
     const struct etcd_kv *kv = etcd_find(sim, key);
@@ -525,6 +533,7 @@ static void check_slot(struct sim *sim, struct sim_node *node, uint32_t number,
     struct slot *slot = &node->slots[number];
     struct buf meta = { 0 };
 
+    CHECK(number < sim->shard_count);
     if (slot->checkpoint_open)
         node_checkpoint_done(sim, node, number);
     node_checkpoint(sim, node, number);

@@ -35,7 +35,7 @@ struct player_model {
     uint32_t renewals;              /* Answered as good, of this fence. */
     uint64_t renewed_ms;            /* When there were RENEWALS_SURE of them. */
     uint64_t renewed_epoch;         /* Of the owner that answered them. */
-    uint64_t claim_ms; /* When the holder's time is over; 0: nobody asked for the session. */
+    uint64_t claim_ms;              /* When the holder's time is over; 0: no one asked for it. */
     uint64_t *lost_at; /* By model_fence_place: the entry that ended it; 0: it stands. */
     uint64_t lost_capacity;
     uint32_t txn;         /* The transaction that holds it: place plus one; 0: none. */
@@ -91,6 +91,7 @@ struct shard_oracle {
 };
 
 struct oracle {
+    const struct model_rule *const *rules; /* By method: model.h. */
     struct shard_oracle shards[SIM_SHARDS_MAX];
     struct player_model players[SIM_PLAYERS_MAX];
     struct op_model *ops;

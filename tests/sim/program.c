@@ -1,7 +1,7 @@
 /* Which program a node runs: from some life on a later one, which applies one version more, and
  * seldom the earlier one again. That refuses what the later one served. Chosen without a draw of
  * the run's chance, so that kept seeds stay as they were. */
-#include "node/core/apply.h"
+#include "node/core/apply/apply.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 #include "tests/sim/oracle.h"

@@ -1,24 +1,21 @@
 /* Requests of game servers, as bytes. */
+#include "tests/sim/request.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "holdfast/internal/v1/node.pb-c.h"
-#include "holdfast/v1/ledger.pb-c.h"
-#include "holdfast/v1/session.pb-c.h"
-#include "idl/method.h"
 #include "runtime/base/check.h"
-#include "tests/sim/goods.h"
 
 static const char *const currency_names[SIM_CURRENCIES] = { "gold", "gems" };
 static const char *const section_names[SIM_SECTIONS] = { "progress", "quests" };
 
-static char *text(const char *borrowed)
+char *request_text(const char *borrowed)
 {
     return (char *)(uintptr_t)borrowed;
 }
 
 /* Numbers have one digit: SIM_PLAYERS_MAX. */
-static void player_name(uint32_t player, char ret_name[16])
+void request_player_name(uint32_t player, char ret_name[16])
 {
     CHECK(player < SIM_PLAYERS_MAX);
     memcpy(ret_name, (char[3]){ 'p', (char)('0' + player) }, 3);
@@ -27,7 +24,7 @@ static void player_name(uint32_t player, char ret_name[16])
 void player_entity(uint32_t player, char ret_entity[32])
 {
     memcpy(ret_entity, "player:", 7);
-    player_name(player, ret_entity + 7);
+    request_player_name(player, ret_entity + 7);
 }
 
 void sim_op_id(struct sim *sim, char ret_id[48])
@@ -49,7 +46,7 @@ void sim_op_id(struct sim *sim, char ret_id[48])
     uuid_print(&uuid, ret_id);
 }
 
-static void pack(const ProtobufCMessage *message, struct buf *out)
+void request_pack(const ProtobufCMessage *message, struct buf *out)
 {
     size_t size = protobuf_c_message_get_packed_size(message);
 
@@ -57,30 +54,14 @@ static void pack(const ProtobufCMessage *message, struct buf *out)
     out->size += size;
 }
 
-/* The parts that several requests share; they point at each other. */
-struct parts {
-    char player[16];
-    char json[48];
-    Holdfast__V1__Authority authority;
-    Holdfast__V1__SessionAuthority session;
-    Holdfast__V1__SystemAuthority system;
-    Holdfast__V1__UnheldAuthority unheld;
-    Holdfast__V1__CurrencyAmount amount;
-    Holdfast__V1__CurrencyAmount *amounts[1];
-    Holdfast__V1__SectionEdit edit;
-    Holdfast__V1__SectionEdit *edits[1];
-    Holdfast__V1__ItemSpec item;
-    Holdfast__V1__ItemSpec *items[1];
-};
-
-static void fill_authority(const struct sim_op *op, struct parts *p)
+static void fill_authority(const struct sim_op *op, struct request_parts *p)
 {
     holdfast__v1__authority__init(&p->authority);
     holdfast__v1__session_authority__init(&p->session);
     holdfast__v1__system_authority__init(&p->system);
     holdfast__v1__unheld_authority__init(&p->unheld);
-    p->session.token = text(op->token);
-    p->system.scope = text("payments");
+    p->session.token = request_text(op->token);
+    p->system.scope = request_text("payments");
     switch (op->authority) {
     case BY_SESSION:
         p->authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SESSION;
@@ -97,299 +78,69 @@ static void fill_authority(const struct sim_op *op, struct parts *p)
     }
 }
 
-static void fill_parts(const struct sim_op *op, struct parts *p)
+void request_parts_fill(const struct sim_op *op, struct request_parts *ret_parts)
 {
-    player_name(op->player, p->player);
-    snprintf(p->json, sizeof p->json, "{\"n\":%u}", op->amount);
-    fill_authority(op, p);
-    holdfast__v1__currency_amount__init(&p->amount);
-    p->amount.currency = text(currency_names[op->amount % SIM_CURRENCIES]);
-    p->amount.amount = 1 + op->amount / 2 % 50;
-    p->amounts[0] = &p->amount;
-    holdfast__v1__section_edit__init(&p->edit);
-    p->edit.name = text(section_names[op->amount % SIM_SECTIONS]);
-    p->edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
-    p->edit.replace = p->json;
-    p->edits[0] = &p->edit;
-    holdfast__v1__item_spec__init(&p->item);
-    p->item.kind = text("sword");
-    p->items[0] = &p->item;
+    request_player_name(op->player, ret_parts->player);
+    request_player_name(op->to, ret_parts->to);
+    snprintf(ret_parts->json, sizeof ret_parts->json, "{\"n\":%u}", op->amount);
+    fill_authority(op, ret_parts);
+    holdfast__v1__currency_amount__init(&ret_parts->amount);
+    ret_parts->amount.currency = request_text(currency_names[op->amount % SIM_CURRENCIES]);
+    ret_parts->amount.amount = 1 + op->amount / 2 % 50;
+    ret_parts->amounts[0] = &ret_parts->amount;
+    holdfast__v1__section_edit__init(&ret_parts->edit);
+    ret_parts->edit.name = request_text(section_names[op->amount % SIM_SECTIONS]);
+    ret_parts->edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
+    ret_parts->edit.replace = ret_parts->json;
+    ret_parts->edits[0] = &ret_parts->edit;
+    holdfast__v1__item_spec__init(&ret_parts->item);
+    ret_parts->item.kind = request_text("sword");
+    ret_parts->items[0] = &ret_parts->item;
+    ret_parts->uids[0] = request_text(op->uid);
 }
 
-static void start_session(const struct sim_op *op, struct parts *p, struct buf *out)
+/* ---- several players ---- */
+static void fill_others(const struct sim_op *op, struct request_txn_parts *t)
 {
-    Holdfast__V1__StartSessionRequest request = HOLDFAST__V1__START_SESSION_REQUEST__INIT;
-
-    request.player_id = p->player;
-    request.op_id = text(op->id);
-    request.attempt = op->attempt;
-    request.incarnation = text(op->incarnation);
-    request.mode = (Holdfast__V1__StartMode)op->mode;
-    request.grace_ms = 300 + op->amount % 1500;
-    pack(&request.base, out);
-}
-
-static void end_session(const struct sim_op *op, struct parts *p, struct buf *out)
-{
-    Holdfast__V1__EndSessionRequest request = HOLDFAST__V1__END_SESSION_REQUEST__INIT;
-
-    request.player_id = p->player;
-    request.op_id = text(op->id);
-    request.attempt = op->attempt;
-    request.authority = &p->authority;
-    request.n_edits = op->amount % 4 < 2;
-    request.edits = p->edits;
-    pack(&request.base, out);
-}
-
-static void update_profile(const struct sim_op *op, struct parts *p, struct buf *out)
-{
-    Holdfast__V1__UpdateProfileRequest request = HOLDFAST__V1__UPDATE_PROFILE_REQUEST__INIT;
-
-    request.player_id = p->player;
-    request.op_id = text(op->id);
-    request.attempt = op->attempt;
-    request.authority = &p->authority;
-    request.n_edits = 1;
-    request.edits = p->edits;
-    pack(&request.base, out);
-}
-
-static void grant(const struct sim_op *op, struct parts *p, struct buf *out)
-{
-    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
-
-    request.player_id = p->player;
-    request.op_id = text(op->id);
-    request.attempt = op->attempt;
-    request.authority = &p->authority;
-    request.n_currencies = 1;
-    request.currencies = p->amounts;
-    pack(&request.base, out);
-}
-
-static void spend(const struct sim_op *op, struct parts *p, struct buf *out)
-{
-    Holdfast__V1__SpendRequest request = HOLDFAST__V1__SPEND_REQUEST__INIT;
-
-    request.player_id = p->player;
-    request.op_id = text(op->id);
-    request.attempt = op->attempt;
-    request.authority = &p->authority;
-    request.n_currencies = 1;
-    request.currencies = p->amounts;
-    pack(&request.base, out);
-}
-
-static void mint(const struct sim_op *op, struct parts *p, struct buf *out)
-{
-    Holdfast__V1__MintRequest request = HOLDFAST__V1__MINT_REQUEST__INIT;
-
-    request.player_id = p->player;
-    request.op_id = text(op->id);
-    request.attempt = op->attempt;
-    request.authority = &p->authority;
-    request.n_items = 1;
-    request.items = p->items;
-    pack(&request.base, out);
-}
-
-static void consume(const struct sim_op *op, struct parts *p, struct buf *out)
-{
-    Holdfast__V1__ConsumeRequest request = HOLDFAST__V1__CONSUME_REQUEST__INIT;
-    char *uids[] = { text(op->uid) };
-
-    request.player_id = p->player;
-    request.op_id = text(op->id);
-    request.attempt = op->attempt;
-    request.authority = &p->authority;
-    request.n_item_uids = 1;
-    request.item_uids = uids;
-    pack(&request.base, out);
-}
-
-static void reserve(const struct sim_op *op, struct parts *p, struct buf *out)
-{
-    Holdfast__V1__ReserveRequest request = HOLDFAST__V1__RESERVE_REQUEST__INIT;
-
-    request.player_id = p->player;
-    request.op_id = text(op->id);
-    request.attempt = op->attempt;
-    request.authority = &p->authority;
-    request.n_currencies = 1;
-    request.currencies = p->amounts;
-    request.expires_in_ms = 1000 + op->amount % 4000;
-    pack(&request.base, out);
-}
-
-static void close_reservation(const struct sim *sim, const struct sim_op *op, struct parts *p,
-                              struct buf *out)
-{
-    Holdfast__V1__PostRequest post = HOLDFAST__V1__POST_REQUEST__INIT;
-    Holdfast__V1__VoidRequest give_back = HOLDFAST__V1__VOID_REQUEST__INIT;
-    char to[16];
-
-    player_name(op->to, to);
-    post.player_id = give_back.player_id = p->player;
-    post.op_id = give_back.op_id = text(op->id);
-    post.attempt = give_back.attempt = op->attempt;
-    post.authority = give_back.authority = &p->authority;
-    post.reserve_op_id = give_back.reserve_op_id = text(sim->ops[op->target].id);
-    post.n_currencies = op->amount % 3 == 0;
-    post.currencies = p->amounts;
-    if (op->amount % 4 < 2)
-        post.to_player_id = to;
-    pack(op->method == METHOD_POST ? &post.base : &give_back.base, out);
-}
-
-static void reverse(const struct sim *sim, const struct sim_op *op, struct parts *p,
-                    struct buf *out)
-{
-    Holdfast__V1__ReverseRequest request = HOLDFAST__V1__REVERSE_REQUEST__INIT;
-
-    request.player_id = p->player;
-    request.op_id = text(op->id);
-    request.attempt = op->attempt;
-    request.authority = &p->authority;
-    request.target_op_id = text(sim->ops[op->target].id);
-    request.reason = text("support");
-    pack(&request.base, out);
-}
-
-static void resolve(const struct sim *sim, const struct sim_op *op, struct buf *out)
-{
-    const struct sim_op *target = &sim->ops[op->target];
-
-    if (op->method == METHOD_RESOLVE_OPERATION) {
-        Holdfast__V1__ResolveOperationRequest request =
-            HOLDFAST__V1__RESOLVE_OPERATION_REQUEST__INIT;
-        request.entity = text(target->entity);
-        request.op_id = text(target->id);
-        request.seal = op->seal;
-        pack(&request.base, out);
-        return;
+    holdfast__v1__unheld_authority__init(&t->unheld);
+    for (uint32_t i = 0; i < op->other_count; i++) {
+        memcpy(t->names[i], (char[3]){ 'p', (char)('0' + op->others[i]) }, 3);
+        holdfast__v1__authority__init(&t->authorities[i]);
+        holdfast__v1__session_authority__init(&t->sessions[i]);
+        t->sessions[i].token = request_text(op->other_tokens[i]);
+        t->authorities[i].kind_case = HOLDFAST__V1__AUTHORITY__KIND_UNHELD;
+        t->authorities[i].unheld = &t->unheld;
+        if (op->other_authority[i] == BY_SESSION) {
+            t->authorities[i].kind_case = HOLDFAST__V1__AUTHORITY__KIND_SESSION;
+            t->authorities[i].session = &t->sessions[i];
+        }
+        holdfast__v1__transaction_player__init(&t->players[i]);
+        t->players[i].player_id = t->names[i];
+        t->players[i].authority = &t->authorities[i];
+        t->others[i] = &t->players[i];
     }
-    Holdfast__V1__GetOperationRequest request = HOLDFAST__V1__GET_OPERATION_REQUEST__INIT;
-    request.entity = text(op->of_receipt ? target->id : target->entity);
-    request.op_id = text(target->id);
-    pack(&request.base, out);
 }
 
-/* op->player is the shard here. */
-static void renew(const struct sim *sim, const struct sim_op *op, struct buf *out)
+static void fill_goods(const struct sim_op *op, const struct request_parts *p,
+                       struct request_txn_parts *t)
 {
-    Holdfast__Internal__V1__RenewTokensRequest request =
-        HOLDFAST__INTERNAL__V1__RENEW_TOKENS_REQUEST__INIT;
-    Holdfast__Internal__V1__RenewToken tokens[SIM_PLAYERS_MAX];
-    Holdfast__Internal__V1__RenewToken *pointers[SIM_PLAYERS_MAX];
-    char names[SIM_PLAYERS_MAX][16];
-
-    request.shard = op->player;
-    request.incarnation = text(op->incarnation);
-    request.tokens = pointers;
-    for (uint32_t i = 0; i < sim->player_count; i++) {
-        const struct held *held = &sim->servers[op->server].held[i];
-        if (!held->held || sim->player_shard[i] != op->player)
-            continue;
-        size_t n = request.n_tokens++;
-        holdfast__internal__v1__renew_token__init(&tokens[n]);
-        player_name(i, names[n]);
-        tokens[n].position = i;
-        tokens[n].player_id = names[n];
-        tokens[n].fence = held->fence;
-        pointers[n] = &tokens[n];
-    }
-    pack(&request.base, out);
+    t->amount = p->amount;
+    t->amount.amount = 1 + op->amount / 2 % 5;
+    t->other_amount = t->amount;
+    t->other_amount.currency =
+        request_text(strcmp(p->amount.currency, "gold") == 0 ? "gems" : "gold");
+    t->other_amount.amount = 1 + op->amount / 3 % 5;
+    t->amounts[0] = &t->amount;
+    t->other_amounts[0] = &t->other_amount;
+    t->uids[0] = request_text(op->uid);
+    t->other_uids[0] = request_text(op->other_uid);
 }
 
-/* op->player is the shard here. */
-static void item_history(const struct sim_op *op, struct buf *out)
+void request_txn_parts_fill(const struct sim_op *op, const struct request_parts *parts,
+                            struct request_txn_parts *ret_parts)
 {
-    Holdfast__Internal__V1__ItemHistoryRequest request =
-        HOLDFAST__INTERNAL__V1__ITEM_HISTORY_REQUEST__INIT;
-
-    request.shard = op->player;
-    request.item_uid = text(op->uid);
-    request.after_step = op->target;
-    request.limit = 1 + op->amount % 20;
-    pack(&request.base, out);
-}
-
-static void read_player(const struct sim_op *op, struct parts *p, struct buf *out)
-{
-    if (op->method == METHOD_GET_BALANCES) {
-        Holdfast__V1__GetBalancesRequest request = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
-        request.player_id = p->player;
-        pack(&request.base, out);
-        return;
-    }
-    Holdfast__V1__GetProfileRequest request = HOLDFAST__V1__GET_PROFILE_REQUEST__INIT;
-    request.player_id = p->player;
-    pack(&request.base, out);
-}
-
-static bool moves_goods(const struct sim_op *op, struct parts *p, struct buf *out)
-{
-    char to[16];
-
-    player_name(op->to, to);
-    if (request_txn_encode(op, &(struct goods_parts){ p->player, to, &p->authority, &p->amount },
-                           out))
-        return true;
-    return request_goods_encode(
-        op, &(struct goods_parts){ p->player, to, &p->authority, &p->amount }, out);
-}
-
-void request_encode(const struct sim *sim, const struct sim_op *op, struct buf *out)
-{
-    struct parts p;
-
-    fill_parts(op, &p);
-    switch (op->method) {
-    case METHOD_START_SESSION:
-        start_session(op, &p, out);
-        break;
-    case METHOD_END_SESSION:
-        end_session(op, &p, out);
-        break;
-    case METHOD_UPDATE_PROFILE:
-        update_profile(op, &p, out);
-        break;
-    case METHOD_GRANT:
-        grant(op, &p, out);
-        break;
-    case METHOD_SPEND:
-        spend(op, &p, out);
-        break;
-    case METHOD_MINT:
-        mint(op, &p, out);
-        break;
-    case METHOD_CONSUME:
-        consume(op, &p, out);
-        break;
-    case METHOD_RESERVE:
-        reserve(op, &p, out);
-        break;
-    case METHOD_POST:
-    case METHOD_VOID:
-        close_reservation(sim, op, &p, out);
-        break;
-    case METHOD_REVERSE:
-        reverse(sim, op, &p, out);
-        break;
-    case METHOD_RESOLVE_OPERATION:
-    case METHOD_GET_OPERATION:
-        resolve(sim, op, out);
-        break;
-    case METHOD_RENEW_TOKENS:
-        renew(sim, op, out);
-        break;
-    case METHOD_ITEM_HISTORY:
-        item_history(op, out);
-        break;
-    default:
-        if (!moves_goods(op, &p, out))
-            read_player(op, &p, out);
-        break;
-    }
+    CHECK(op->other_count <= 2);
+    memset(ret_parts, 0, sizeof *ret_parts);
+    fill_others(op, ret_parts);
+    fill_goods(op, parts, ret_parts);
 }

@@ -112,7 +112,7 @@ static bool all_placed(const struct sim *sim)
     return true;
 }
 
-/* Of a shard without a record only those who hold it know that it was placed: whoever is there is
+/* Of a shard without a record only its holders know that it was placed: those that are there have
  * to answer first, as docs/etcd-restore.md asks. */
 static bool all_answer_that_must(const struct sim *sim, uint32_t answer_count)
 {
@@ -123,7 +123,7 @@ static bool all_answer_that_must(const struct sim *sim, uint32_t answer_count)
     return all_placed(sim) || answer_count == there;
 }
 
-/* Nobody would go on, although no node knows anything that etcd does not. */
+/* No process would go on, although no node knows anything that etcd does not. */
 static bool somebody_else_knows(const struct sim *sim)
 {
     for (uint32_t proc = PROC_COORD; proc < PROC_SERVER; proc++) {

@@ -4,7 +4,7 @@
 
 #include "holdfast/v1/error.pb-c.h"
 #include "idl/method.h"
-#include "node/core/request_shard.h"
+#include "node/core/shard/request_shard.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 #include "tests/sim/sim.h"
@@ -207,7 +207,6 @@ struct sim_call *router_call(struct sim *sim, const struct sim_call *wanted, str
                              uint64_t deadline_ms)
 {
     struct sim_call *call = free_call(sim, wanted->router);
-    enum method_route route = method_find(wanted->method)->route;
     struct refusal refusal = { 0 };
 
     if (call == NULL)
@@ -224,7 +223,7 @@ struct sim_call *router_call(struct sim *sim, const struct sim_call *wanted, str
     buf_append(&call->body, body.data, body.size);
     CHECK(request_shard(call->method, buf_slice(&call->body), sim->shard_count, &call->shard,
                         &refusal) == ERR_OK);
-    retry_init(&call->retry, route == METHOD_MUTATION || route == METHOD_SHARD_WRITE, deadline_ms);
+    retry_init(&call->retry, method_find(wanted->method)->writes, deadline_ms);
     drive(sim, call, &(struct retry_event){ .type = RETRY_EVENT_START }, (struct slice){ 0 });
     return call;
 }

@@ -4,13 +4,13 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
+#include "idl/error_code.h"
 #include "idl/method.h"
-#include "node/core/arena_proto.h"
+#include "node/core/codec/arena_proto.h"
 #include "runtime/base/check.h"
 #include "tests/sim/goods.h"
 
 #define TRADING_DEADLINE_MS 1500u
-#define CODE(name)          HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
 
 typedef Holdfast__Internal__V1__ReadSettledRequest settled_request;
 
@@ -87,7 +87,7 @@ static void start_round(struct sim *sim, uint32_t router, struct sim_reading *re
     arena_deinit(&arena);
 }
 
-/* Nobody waits for what comes of it. */
+/* No caller waits for what comes of it. */
 static void let_go(struct sim *sim, uint32_t router, const struct sim_reading *reading)
 {
     struct arena arena = { 0 };

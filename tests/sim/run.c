@@ -1,13 +1,13 @@
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "holdfast/v1/profile.pb-c.h"
 #include "idl/method.h"
-#include "node/core/request_shard.h"
+#include "node/core/shard/request_shard.h"
 #include "runtime/base/check.h"
 #include "tests/sim/goods.h"
+#include "tests/sim/workload.h"
 
 #define CHAOS_MS_MIN    5000u
 #define CHAOS_MS_MAX    12000u
@@ -19,57 +19,6 @@
 #define CONSERVATION_MS 1500u
 #define EVENTS_MAX      3000000u
 #define EVENTS_MIN      3000u
-
-void sim_say(const struct sim *sim, const char *format, ...)
-{
-    va_list args;
-
-    if (!sim->verbose)
-        return;
-    printf("%7llu  ", (unsigned long long)sim->now_ms);
-    va_start(args, format);
-    vprintf(format, args);
-    va_end(args);
-    putchar('\n');
-}
-
-void sim_fail(struct sim *sim, uint32_t shard, const char *format, ...)
-{
-    va_list args;
-
-    if (sim->failure[0] != '\0')
-        return;
-    int used = snprintf(sim->failure, sizeof sim->failure,
-                        "at %llu ms, shard %u: ", (unsigned long long)sim->now_ms, shard);
-    va_start(args, format);
-    vsnprintf(sim->failure + used, sizeof sim->failure - (size_t)used, format, args);
-    va_end(args);
-    sim->failed_shard = shard;
-    sim_say(sim, "BROKEN   %s", sim->failure);
-}
-
-uint64_t sim_between(struct sim *sim, uint64_t low, uint64_t high)
-{
-    return sim_random_between(&sim->random, low, high);
-}
-
-bool sim_chance(struct sim *sim, uint32_t per_thousand)
-{
-    return sim_random_chance(&sim->random, per_thousand);
-}
-
-void sim_later(struct sim *sim, uint64_t delay_ms, const struct sim_event *event)
-{
-    struct sim_event later = *event;
-
-    later.at_ms = sim->now_ms + delay_ms;
-    sim_queue_push(&sim->queue, &later);
-}
-
-uint64_t sim_unix_ms(const struct sim *sim, const struct sim_node *node)
-{
-    return SIM_UNIX_MS + sim->now_ms + sim->clock_ms + (uint64_t)node->skew_ms;
-}
 
 /* ---- setting up ---- */
 static void find_shards(struct sim *sim)
@@ -85,11 +34,6 @@ static void find_shards(struct sim *sim)
         CHECK(request_shard(METHOD_GET_PROFILE, (struct slice){ bytes, size }, sim->shard_count,
                             &sim->player_shard[i], &refusal) == ERR_OK);
     }
-}
-
-bool sim_without(const struct sim *sim, enum sim_without kind)
-{
-    return (sim->switches.without >> kind & 1) != 0;
 }
 
 /* What the test of shrinking breaks on purpose. */
@@ -117,7 +61,8 @@ struct sim *sim_new(uint64_t seed, const struct sim_switches *switches, bool ver
     sim->nodes = mem_zalloc(sizeof *sim->nodes * SIM_NODES_MAX);
     sim->routers = mem_zalloc(sizeof *sim->routers * SIM_ROUTERS_MAX);
     find_shards(sim);
-    sim->oracle = oracle_new(sim);
+    sim->workload = workload_new(workload_rows, workload_row_count);
+    sim->oracle = oracle_new(sim, workload_rules(sim->workload));
     for (uint32_t i = 0; i < sim->node_count; i++) {
         sim->nodes[i].id = PROC_NODE + i;
         sim->nodes[i].life = 1;
@@ -152,6 +97,7 @@ void sim_free(struct sim *sim)
             buf_deinit(&sim->routers[r].calls[i].body);
     }
     oracle_free(sim->oracle);
+    workload_free(sim->workload);
     etcd_deinit(sim);
     shard_out_deinit(&sim->out);
     free(sim->nodes);
@@ -216,7 +162,7 @@ static void etcd_side(struct sim *sim, struct sim_event *event)
         trouble_event(sim, event);
         break;
     default:
-        CHECK(false); /* an event for nobody */
+        CHECK(false); /* an event without a receiver */
     }
     if ((event->kind == EV_TXN || event->kind == EV_ATTACH) &&
         sim->etcd.down_until_ms > sim->now_ms)

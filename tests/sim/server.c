@@ -1,134 +1,32 @@
-/* Game servers: the workload. They retry, raise attempts, seal, steal, and believe what they were
- * told last. */
-#include <stdio.h>
+/* Game servers: what they do, and what they make of answers. They retry, raise attempts, seal,
+ * steal, and believe what they were told last. */
 #include <string.h>
 
-#include "holdfast/internal/v1/node.pb-c.h"
-#include "holdfast/v1/session.pb-c.h"
+#include "idl/error_code.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
 #include "tests/sim/goods.h"
+#include "tests/sim/workload.h"
 
-#define PATIENCE_MS 4000u
-#define RENEW_MS    600u
-#define OPS_MAX     20000u
-#define CODE(name)  HOLDFAST__V1__ERROR_CODE__ERROR_CODE_##name
-
-static void server_later(struct sim *sim, uint32_t place, uint64_t delay_ms, struct sim_event event)
-{
-    event.node = PROC_SERVER + place;
-    event.life = sim->servers[place].life;
-    sim_later(sim, delay_ms, &event);
-}
-
-/* ---- ops ---- */
-struct sim_op *op_new(struct sim *sim, uint32_t server, uint32_t player, uint32_t method)
-{
-    CHECK(sim->op_count < OPS_MAX);
-    if (sim->op_count == sim->op_capacity) {
-        sim->op_capacity = sim->op_capacity > 0 ? sim->op_capacity * 2 : 512;
-        sim->ops = mem_realloc(sim->ops, sizeof *sim->ops * sim->op_capacity);
-    }
-    struct sim_op *op = &sim->ops[sim->op_count++];
-    memset(op, 0, sizeof *op);
-    op->server = server;
-    op->server_life = sim->servers[server].life;
-    op->player = player;
-    op->method = method;
-    op->attempt = 1;
-    op->amount = (uint32_t)sim_between(sim, 0, 9999);
-    if (method_find(method)->route == METHOD_MUTATION && method != METHOD_RESOLVE_OPERATION)
-        sim_op_id(sim, op->id);
-    player_entity(player, op->entity);
-    incarnation_print(sim->servers[server].incarnation, op->incarnation);
-    return op;
-}
-
-void op_call(struct sim *sim, struct sim_op *op)
-{
-    uint64_t number = (uint64_t)(op - sim->ops);
-    struct sim_event ask = {
-        .kind = EV_ASK,
-        .node = PROC_ROUTER + sim_between(sim, 0, sim->router_count - 1),
-        .number = number,
-    };
-
-    if (op->call != 0)
-        return;
-    op->call = ask.from = ++sim->calls;
-    op->calls++;
-    request_encode(sim, op, &ask.bytes);
-    sim_later(sim, sim_between(sim, 0, 4), &ask);
-    server_later(sim, op->server, PATIENCE_MS,
-                 (struct sim_event){ .kind = EV_GIVE_UP, .number = number, .from = op->call });
-}
-
-void op_call_later(struct sim *sim, const struct sim_op *op, uint64_t delay_ms)
-{
-    server_later(sim, op->server, delay_ms,
-                 (struct sim_event){ .kind = EV_ACT, .number = (uint64_t)(op - sim->ops) + 1 });
-}
+#define RENEW_MS 600u
+#define READS    15u /* Of a hundred wishes about one player. */
 
 /* ---- answers ---- */
-static void take_session(struct sim *sim, const struct sim_op *op, struct slice body)
-{
-    Holdfast__V1__StartSessionResponse *response =
-        holdfast__v1__start_session_response__unpack(NULL, body.size, body.data);
-    struct held *held = &sim->servers[op->server].held[op->player];
-    char mine[INCARNATION_TEXT_SIZE];
-
-    CHECK(response != NULL);
-    incarnation_print(sim->servers[op->server].incarnation, mine);
-    if (strcmp(mine, op->incarnation) == 0 && (!held->held || held->fence < response->fence)) {
-        held->held = true;
-        held->fence = response->fence;
-        snprintf(held->token, sizeof held->token, "%s", response->token);
-    }
-    holdfast__v1__start_session_response__free_unpacked(response, NULL);
-}
-
-static void take_renewal(struct sim *sim, const struct sim_op *op, struct slice body)
-{
-    Holdfast__Internal__V1__RenewTokensResponse *response =
-        holdfast__internal__v1__renew_tokens_response__unpack(NULL, body.size, body.data);
-
-    CHECK(response != NULL);
-    sim->counts.renewals++;
-    for (size_t i = 0; i < response->n_lost; i++)
-        sim->servers[op->server].held[response->lost[i]].held = false;
-    /* Polite servers give back what is asked for. */
-    for (size_t i = 0; i < response->n_release_requested; i++) {
-        uint32_t player = response->release_requested[i]->position;
-        struct held *held = &sim->servers[op->server].held[player];
-        if (!held->held || sim_chance(sim, 600))
-            continue;
-        struct sim_op *end = op_new(sim, op->server, player, METHOD_END_SESSION);
-        memcpy(end->token, held->token, sizeof end->token);
-        op_call(sim, end);
-        break; /* `op` may have moved. */
-    }
-    holdfast__internal__v1__renew_tokens_response__free_unpacked(response, NULL);
-}
-
 static void take_ok(struct sim *sim, struct sim_op *op, struct slice body)
 {
+    const struct workload_row *row = workload_get(sim, op->method);
+
     if (op->told_never)
         sim_fail(sim, sim->player_shard[op->player % SIM_PLAYERS_MAX],
                  "op %s was answered as aborted, now as done", op->id);
     op->told_done = op->id[0] != '\0';
-    if (op->method == METHOD_START_SESSION)
-        take_session(sim, op, body);
-    if (op->method == METHOD_END_SESSION) {
-        struct held *held = &sim->servers[op->server].held[op->player];
-        held->held = held->held && strcmp(held->token, op->token) != 0;
-    }
-    if (op->method == METHOD_RENEW_TOKENS)
-        take_renewal(sim, op, body);
-    else if (op->id[0] != '\0' && !sim->quiet && sim_chance(sim, 30))
+    if (op->id[0] != '\0' && !sim->quiet && sim_chance(sim, 30))
         op_call_later(sim, op, sim_between(sim, 1, 3000));
+    if (row->taken != NULL)
+        row->taken(sim, op, body);
 }
 
-/* Nobody knows what became of it: repeat it, seal it, or walk away. */
+/* What became of it is unknown: repeat it, seal it, or walk away. */
 static void take_unknown(struct sim *sim, struct sim_op *op)
 {
     uint32_t target = (uint32_t)(op - sim->ops);
@@ -281,20 +179,16 @@ static void start(struct sim *sim, uint32_t server, uint32_t player)
 
 static void write_player(struct sim *sim, uint32_t server, uint32_t player)
 {
-    static const uint32_t methods[] = { METHOD_GRANT,          METHOD_GRANT,          METHOD_SPEND,
-                                        METHOD_UPDATE_PROFILE, METHOD_UPDATE_PROFILE, METHOD_MINT };
     const struct held *held = &sim->servers[server].held[player];
-    struct sim_op *op = sim_chance(sim, 250) ? economy_wish(sim, server, player) : NULL;
+    struct sim_op *op = server_wish(sim, server, player);
 
     if (op == NULL)
-        op = op_new(sim, server, player, methods[sim_between(sim, 0, ARRAY_SIZE(methods) - 1)]);
-
+        return;
     op->authority = held->held ? BY_SESSION : sim_chance(sim, 500) ? BY_SYSTEM : BY_UNHELD;
     if (sim_chance(sim, 50))
         op->authority = (enum sim_authority)sim_between(sim, BY_SYSTEM, BY_UNHELD);
     memcpy(op->token, held->token, sizeof op->token);
-    bool admitted = op->method == METHOD_GRANT || op->method == METHOD_MINT ||
-                    op->method == METHOD_REVERSE || op->method == METHOD_VOID;
+    bool admitted = workload_get(sim, op->method)->rule.system_admitted;
     if (op->authority == BY_SYSTEM && !admitted && !sim_chance(sim, 20))
         op->authority = BY_UNHELD; /* The system may only add; a few try more. */
     op_call(sim, op);
@@ -305,9 +199,8 @@ static void act_on_player(struct sim *sim, uint32_t server, uint32_t player)
     const struct held *held = &sim->servers[server].held[player];
     uint64_t dice = sim_between(sim, 0, 99);
 
-    if (dice < 15) {
-        op_call(sim,
-                op_new(sim, server, player, dice < 8 ? METHOD_GET_PROFILE : METHOD_GET_BALANCES));
+    if (dice < READS) {
+        op_call(sim, op_new(sim, server, player, workload_part(sim, WISH_READ, dice, READS)));
     } else if (!held->held && dice < 55) {
         start(sim, server, player);
     } else if (held->held && dice < 25) {
@@ -332,7 +225,7 @@ static void act(struct sim *sim, uint32_t server)
     else if (dice < 60)
         misuse_id(sim, server);
     else if (dice < 70)
-        economy_trace(sim, server);
+        server_trace(sim, server);
     else if (dice < 130)
         server_transact(sim, server);
     else if (dice < 180)

@@ -5,23 +5,22 @@
 
 #include "idl/method.h"
 #include "tests/sim/goods.h"
+#include "tests/sim/workload.h"
 
 #define LOOK_BACK 6u
 
 /* What a receipt is for stands in its number. `player`: to whom this one is delivered. */
 static struct sim_op *deliver(struct sim *sim, uint32_t server, uint32_t number, uint32_t player)
 {
-    static const uint32_t methods[] = { METHOD_GRANT, METHOD_GRANT, METHOD_MINT,
-                                        METHOD_MAILBOX_SEND };
     const struct held *held = &sim->servers[server].held[player];
-    struct sim_op *op = op_new(sim, server, player, methods[number % 4]);
+    struct sim_op *op = op_new(sim, server, player, workload_face(sim, WISH_RECEIPT, number));
 
     snprintf(op->id, sizeof op->id, "receipt:%u", number);
     op->shared_id = true;
     op->amount = 3 * (number * 7 % 500 + sim_chance(sim, 50)); /* Mail has goods. */
     op->attempt = (uint32_t)sim_between(sim, 1, 3);
     op->authority = BY_SYSTEM;
-    if (op->method != METHOD_MAILBOX_SEND && sim_chance(sim, 300))
+    if (!workload_get(sim, op->method)->receipt_by_system && sim_chance(sim, 300))
         op->authority = held->held ? BY_SESSION : BY_UNHELD;
     memcpy(op->token, held->token, sizeof op->token);
     op_call(sim, op);

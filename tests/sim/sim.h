@@ -10,9 +10,9 @@
 #define TESTS_SIM_SIM_H
 
 #include "coordinator/core/coord.h"
-#include "node/core/shard.h"
-#include "node/core/sim_disk.h"
-#include "node/core/sim_queue.h"
+#include "node/core/replication/sim/sim_disk.h"
+#include "node/core/replication/sim/sim_queue.h"
+#include "node/core/shard/shard.h"
 #include "router/core/retry.h"
 #include "router/core/txn_read.h"
 #include "tests/sim/switches.h"
@@ -238,6 +238,7 @@ struct slot {
     bool flush_due, syncing;
     uint64_t commit_seen, applied_seen;
     uint64_t applied_before, turned_away; /* Before the last step. */
+    uint64_t steps;
     uint64_t truncated_seen;
     struct db_rows view;   /* What a snapshot is read from. */
     struct db_rows staged; /* What one is put together in. */
@@ -257,7 +258,7 @@ struct slot {
 
 struct node_call {
     uint64_t call; /* 0: free. */
-    uint32_t proc; /* 0: nobody waits for the answer. */
+    uint32_t proc; /* 0: no caller waits for the answer. */
     uint64_t proc_life, send, number;
     uint32_t method, shard;
     uint64_t must_see; /* Acknowledged when it came in. */
@@ -293,7 +294,7 @@ struct sim_node {
     uint64_t renewed_ms;
     uint64_t renew_next_ms;
     uint64_t started_ms;
-    int64_t noted_revision; /* IDENTITY: node/io/etcd_note.c. */
+    int64_t noted_revision; /* IDENTITY: node/io/cluster/etcd_note.c. */
     uint64_t noted_generation, note_next_ms;
     int64_t registered_revision;     /* Of etcd, when this life registered first; 0: it did not. */
     bool record_changed;             /* It is to be put again. */
@@ -312,7 +313,8 @@ struct sim_coord {
     uint64_t renewed_ms;
     bool elected;
     uint64_t audit_cuts; /* Counted by this life, as of the last look. */
-    uint64_t ticket;     /* The last one sent; one that is not above it is sent again. */
+    uint64_t steps;
+    uint64_t ticket; /* The last one sent; one that is not above it is sent again. */
 };
 
 /* ---- routers ---- */
@@ -405,13 +407,15 @@ struct sim_op {
 };
 
 struct oracle;
+struct model_rule;
+struct workload;
 
 struct sim {
     uint64_t seed;
     struct sim_switches switches;
     uint32_t troubles;  /* Numbered so far. */
     bool stopped;       /* After switches.events_max. */
-    uint64_t *progress; /* Told of every event; NULL: nobody asks. */
+    uint64_t *progress; /* Told of every event; NULL: none asks. */
     struct sim_random random;
     struct sim_queue queue;
     uint64_t now_ms;
@@ -434,6 +438,7 @@ struct sim {
     uint64_t db_versions;
     struct shard_out out;
     struct oracle *oracle;
+    struct workload *workload; /* What game servers ask for. */
     /* Knobs of the run. */
     uint32_t drop, twice, late, duel; /* per thousand */
     uint32_t delay_ms_max, sync_ms_max, load_ms_max, evict, trouble_ms;
@@ -469,7 +474,7 @@ struct sim {
     char failure[SIM_TEXT_BYTES]; /* Empty: nothing is broken. */
 };
 
-/* ---- run.c ---- */
+/* ---- run.c, sim.c ---- */
 struct sim *sim_new(uint64_t seed, const struct sim_switches *switches, bool verbose);
 bool sim_without(const struct sim *sim, enum sim_without kind);
 void sim_free(struct sim *sim);
@@ -516,7 +521,7 @@ bool etcd_heard(struct sim *sim, uint32_t proc);
 /* An answer told it so. */
 void etcd_seen(struct sim *sim, uint32_t proc, int64_t revision);
 uint64_t etcd_generation(const struct sim *sim);
-/* The process begins anew: it knows nothing. */
+/* The process begins again: it knows nothing. */
 void etcd_mirror_forget(struct sim *sim, uint32_t proc);
 void etcd_deinit(struct sim *sim);
 
@@ -579,7 +584,7 @@ void node_log_reset(struct slot *slot);
 /* ---- rot.c ---- */
 void rot_choose(struct sim *sim);
 void rot_event(struct sim *sim);
-/* Flips a bit of the node's log or database, if any may be, and perhaps lets it start anew. */
+/* Flips a bit of the node's log or database, if any may be, and perhaps lets it start again. */
 void rot_flip(struct sim *sim, struct sim_node *node);
 /* The replica has a flipped bit, found or not; some has. */
 bool slot_rots(const struct slot *slot);
@@ -643,25 +648,28 @@ void router_changed(struct sim *sim, uint32_t place, const struct etcd_change *c
 void routers_node_closed(struct sim *sim, uint32_t node);
 uint32_t routers_open(const struct sim *sim);
 
-/* ---- server.c, server_lease.c, request.c ---- */
+/* ---- server.c, server_lease.c, server_op.c, request.c ---- */
 void server_start(struct sim *sim, uint32_t place);
 void server_event(struct sim *sim, struct sim_event *event);
 void server_renew(struct sim *sim, uint32_t place);
 void server_attach(struct sim *sim, struct sim_event *event);
+/* An event of a game server in this life. Takes over its bytes. */
+void server_later(struct sim *sim, uint32_t place, uint64_t delay_ms, struct sim_event event);
 struct sim_op *op_new(struct sim *sim, uint32_t server, uint32_t player, uint32_t method);
 /* Sends an op to some router. */
 void op_call(struct sim *sim, struct sim_op *op);
 void op_call_later(struct sim *sim, const struct sim_op *op, uint64_t delay_ms);
-/* The request's bytes. */
-void request_encode(const struct sim *sim, const struct sim_op *op, struct buf *out);
 void sim_op_id(struct sim *sim, char ret_id[48]);
 void player_entity(uint32_t player, char ret_entity[32]);
 
-/* ---- economy.c ---- */
-/* An op on the ledger, not called yet; NULL: nothing comes to mind. */
-struct sim_op *economy_wish(struct sim *sim, uint32_t server, uint32_t player);
+/* ---- server_wish.c ---- */
+/* An op on what a player has, not called yet; NULL: nothing comes to mind. */
+struct sim_op *server_wish(struct sim *sim, uint32_t server, uint32_t player);
 /* Asks one shard for the history of an item. */
-void economy_trace(struct sim *sim, uint32_t server);
+void server_trace(struct sim *sim, uint32_t server);
+/* Some op on this player, of the last ones, that `fits`; NULL: none was found. */
+const struct sim_op *server_earlier_op(struct sim *sim, uint32_t player,
+                                       bool (*fits)(const struct sim *sim, uint32_t method));
 
 /* ---- trouble.c ---- */
 void trouble_choose(struct sim *sim);
@@ -671,7 +679,7 @@ void trouble_duel(struct sim *sim, uint32_t claimant);
 void trouble_heal(struct sim *sim);
 /* The node stops, and comes back. */
 void trouble_crash(struct sim *sim, struct sim_node *node);
-/* A damaged replica has just dropped what it had: whoever leads may die, or the node. */
+/* A damaged replica has just dropped what it had: the leader may die, or the node. */
 void trouble_amid_repair(struct sim *sim, struct sim_node *node);
 
 /* ---- members.c ---- */
@@ -680,7 +688,7 @@ void members_event(struct sim *sim);
 void members_heal(struct sim *sim);
 /* What operators asked for may be lost with what etcd lost: they ask again. */
 void members_again(struct sim *sim);
-/* The record is as it must be in the end, and whoever it does not name holds nothing. */
+/* The record is as it must be in the end, and a node that it does not name holds nothing. */
 bool members_settled(const struct sim *sim, uint32_t shard);
 /* A bit of the replica there may be flipped: a majority of the others stays. */
 bool members_spare(const struct sim *sim, uint32_t shard, const struct sim_node *node);
@@ -710,14 +718,15 @@ void oracle_forgets(struct sim *sim, uint32_t shard, struct slot *slot);
 void damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms));
 /* trade.c: a rush of trades, and reads among them. */
 void trade_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms));
-/* An entry that is committed after the damage. */
-void damage_look(struct sim *sim, uint32_t method, const struct outcome *outcome);
+/* An entry that is committed; nothing before the damage is done. */
+void damage_look(struct sim *sim, const struct entry *entry, const struct outcome *outcome);
 /* After each entry. Once an item has met its twin, replicas may differ: one that has the row in
  * memory sees it overwritten, another takes it for new, as no item ever comes to where it is. */
 void damage_applied(struct sim *sim);
 
 /* ---- oracle.c, model.c, answer.c ---- */
-struct oracle *oracle_new(struct sim *sim);
+/* `rules`: by method, METHOD_ID_MAX of them (model.h); NULL: a method without effect. Borrowed. */
+struct oracle *oracle_new(struct sim *sim, const struct model_rule *const *rules);
 void oracle_free(struct oracle *oracle);
 /* After every step of a shard: what it committed and applied. */
 void oracle_look(struct sim *sim, struct sim_node *node, uint32_t shard);
@@ -736,7 +745,7 @@ void oracle_check_end(struct sim *sim);
 bool oracle_converged(const struct sim *sim);
 /* Shards before the first that does not serve or has not converged. */
 uint32_t oracle_converged_count(const struct sim *sim);
-/* Steals that stand undecided, and sessions that nobody used for longer than they live. */
+/* Steals that stand undecided, and sessions unused for longer than they live. */
 uint32_t oracle_pending(const struct sim *sim);
 /* What became of an op at the end, against what its game server was told. */
 void oracle_check_ops(struct sim *sim);

@@ -1,6 +1,6 @@
 /* At the end of a run, when all is well: players trade in a rush, and others want to see several of
  * them as of one moment. Both come to their end, and nearly all reads tell something. */
-#include "node/core/read_hold.h"
+#include "node/core/shard/read_hold.h"
 #include "runtime/base/check.h"
 #include "tests/sim/goods.h"
 #include "tests/sim/model.h"
@@ -58,7 +58,7 @@ static uint32_t group_of(const struct sim *sim, uint32_t server, uint32_t *ret_g
     return count;
 }
 
-/* One who is there, with enough players; server_count: nobody. */
+/* One that is there, with enough players; server_count: none. */
 static uint32_t server_choose(struct sim *sim, uint32_t *ret_group)
 {
     uint32_t first = (uint32_t)sim_between(sim, 0, sim->server_count - 1);

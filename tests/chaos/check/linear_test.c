@@ -144,7 +144,7 @@ static void test_a_holder_that_was_replaced_cannot_write(void **state)
     ASSERT_HOLDS(joined(1, 2, 1), saved(3, 4, 7, 1), joined(5, 6, 2), saved(7, 8, 8, 2));
     ASSERT_BROKEN(joined(1, 2, 1), joined(3, 4, 2), saved(5, 6, 7, 1));
     ASSERT_BROKEN(joined(1, 2, 2), joined(3, 4, 2));
-    /* Nobody knows which fence this one was given, only that it was higher. */
+    /* The fence that this one was given is unknown, only that it was higher. */
     ASSERT_HOLDS(joined(1, 2, 1), open(joined(3, 0, 0)), joined(5, 6, 3));
     ASSERT_HOLDS(joined(1, 2, 1), open(joined(3, 0, 0)), saved(5, 6, 7, 1));
 }

@@ -137,7 +137,7 @@ def ledgers_show_what_was_done(case):
     try:
         wanted = effects_of(case.committed, case.mails)
     except KeyError as error:
-        yield f"mail {error} was claimed, and nobody sent it"
+        yield f"mail {error} was claimed and never sent"
         return
     found = shown(case.finals)
     for key in wanted.keys() | found.keys():
@@ -172,7 +172,7 @@ def mail_is_in_one_place(case):
             lying[mail["mail_id"]] += 1
             sent = case.mails.get(mail["mail_id"])
             if sent is None or sent.to != player:
-                yield f"{player} has mail {mail['mail_id']} that nobody sent there"
+                yield f"{player} has mail {mail['mail_id']} that was never sent there"
             elif (money(mail.get("currencies", ())), sorted(i["uid"] for i in mail.get("items", ()))) != (
                     money(sent.currencies), sorted(sent.items)):
                 yield f"mail {mail['mail_id']} is not what was sent: {mail}"

@@ -113,7 +113,7 @@ def mails_of(committed):
 
 
 def effects_of(committed, mails):
-    """What the ledgers must show. Raises KeyError for a claim of mail that nobody sent."""
+    """What the ledgers must show. Raises KeyError for a claim of mail that was never sent."""
     found = Effects()
     for op in committed:
         DOES[op.method](op, found, mails)
@@ -126,7 +126,7 @@ def shown(finals):
     for player, final in finals.items():
         for entry in final["entries"]:
             if entry["kind"] == "LEDGER_KIND_MAIL":
-                continue  # It lies in the mailbox: nobody has it before the CLAIM.
+                continue  # It lies in the mailbox: no player has it before the CLAIM.
             moved = uids(entry.get("items", ()))
             taken = entry.get("items_taken") or entry["kind"] in (
                 "LEDGER_KIND_TRANSFER", "LEDGER_KIND_CONSUME", "LEDGER_KIND_TXN_TAKE")

@@ -163,7 +163,7 @@ class Hand:
                                  incarnation=self.server.incarnation, mode=f"START_MODE_{mode}",
                                  grace_ms=self.dice.choice((200, 1000, 2500)))
         except Lost:
-            time.sleep(0.2)  # The heart registers anew.
+            time.sleep(0.2)  # The heart registers again.
             return None
         if answer is None:
             return None
@@ -268,7 +268,7 @@ class Hand:
                        other_currencies=self.amounts(8) if not theirs else [])
 
     def ring(self, session):
-        """Three players pay each other in a ring, or nobody does; the last one is given something new."""
+        """Three players pay each other in a ring, or none does; the last one is given something new."""
         others = self.beside(session, 2)
         if not others:
             return

@@ -1,0 +1,94 @@
+#include "client/cli/answer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/base/utf8.h"
+
+#define ERROR_PREFIX "ERROR_CODE_"
+
+uint64_t answer_number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (json_is_string(value))
+        return strtoull(json_string_value(value), NULL, 10);
+    return json_is_integer(value) ? (uint64_t)json_integer_value(value) : 0;
+}
+
+int64_t answer_signed(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (json_is_string(value))
+        return strtoll(json_string_value(value), NULL, 10);
+    return json_is_integer(value) ? (int64_t)json_integer_value(value) : 0;
+}
+
+const char *answer_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text != NULL ? text : "";
+}
+
+/* What is behind "details" of Connect's error JSON. */
+static const json_t *detail_of(const json_t *error)
+{
+    const json_t *first = json_array_get(json_object_get(error, "details"), 0);
+
+    return json_object_get(first, "debug");
+}
+
+static const char *code_of(const json_t *detail)
+{
+    const char *code = answer_text(detail, "code");
+    bool prefixed = strncmp(code, ERROR_PREFIX, strlen(ERROR_PREFIX)) == 0;
+
+    return prefixed ? code + strlen(ERROR_PREFIX) : code;
+}
+
+void error_code(struct slice body, char *ret_code, size_t size)
+{
+    json_t *error = json_loadb((const char *)body.data, body.size, 0, NULL);
+
+    snprintf(ret_code, size, "%s", code_of(detail_of(error)));
+    json_decref(error);
+}
+
+static void append_printable(struct buf *out, const char *text)
+{
+    size_t size = strlen(text) + 5;
+    char *shown = mem_zalloc(size);
+
+    utf8_snippet(shown, size, slice_from_text(text));
+    buf_append(out, shown, strlen(shown));
+    free(shown);
+}
+
+bool error_format(struct slice body, struct buf *out)
+{
+    json_t *error = json_loadb((const char *)body.data, body.size, 0, NULL);
+    const json_t *detail = detail_of(error);
+    const json_t *wait_ms = json_object_get(detail, "retryAfterMs");
+    const char *code = code_of(detail);
+
+    if (!json_is_object(error)) {
+        json_decref(error);
+        return false;
+    }
+    append_printable(out, code[0] != 0 ? code : answer_text(error, "code"));
+    buf_printf(out, ": ");
+    append_printable(out, answer_text(error, "message"));
+    if (answer_text(detail, "owner")[0] != 0) {
+        buf_printf(out, " (held by ");
+        append_printable(out, answer_text(detail, "owner"));
+        buf_printf(out, ")");
+    }
+    if (json_is_integer(wait_ms))
+        buf_printf(out, " (retry after %lld ms)", (long long)json_integer_value(wait_ms));
+    json_decref(error);
+    return true;
+}

@@ -1,0 +1,53 @@
+/* holdfast debug inject: damages a record on purpose. Of test builds alone. */
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/options.h"
+#include "client/cli/output.h"
+#include "client/cli/verb.h"
+#include "client/sdk/client.h"
+
+/* "gold=5", "spoil=p", or an item's UID. */
+static void add_damage(json_t *request, const char *what)
+{
+    const char *equals = strchr(what, '=');
+
+    if (equals == NULL) {
+        json_object_set_new(request, "itemUid", json_string(what));
+        return;
+    }
+    if (strncmp(what, "spoil=", 6) == 0) {
+        json_object_set_new(request, "spoilTable", json_string(equals + 1));
+        return;
+    }
+    json_object_set_new(request, "currency", json_stringn(what, (size_t)(equals - what)));
+    json_object_set_new(request, "amount", json_string(equals + 1));
+}
+
+static int inject(const struct arguments *arguments)
+{
+    char op_id[37];
+    int code;
+
+    client_op_id(op_id);
+    json_t *request = json_pack("{s:s, s:s, s:{s:{s:s}}}", "playerId", arguments->words[0], "opId",
+                                op_id, "authority", "system", "scope", "admin");
+    add_damage(request, arguments->words[1]);
+    json_t *answer = call_json(arguments, "holdfast.debug.v1.DebugService/Inject", request, &code);
+    if (answer != NULL)
+        printf("%s is damaged by operation %s\n", arguments->words[0], op_id);
+    json_decref(answer);
+    return code;
+}
+
+const struct verb verb_debug_inject[] = {
+    {
+        .words = "debug inject",
+        .topic = VERB_TOPIC_LOOK,
+        .arguments = "PLAYER UID|CURRENCY=AMOUNT|spoil=TABLE",
+        .summary = "damage a record on purpose, for tests",
+        .options = VERB_OPTIONS(OPTIONS_OF_CALLS),
+        .run = inject,
+    },
+    { .words = NULL },
+};

@@ -1,0 +1,202 @@
+/*
+ * coord_check: walks what a coordinator knows and has on its way, and checks that it fits together.
+ * Tests and the simulator do so after every step.
+ */
+#include "coordinator/core/coord.h"
+#include "coordinator/core/coord_state.h"
+#include "coordinator/core/delivery.h"
+#include "coordinator/core/flight.h"
+#include "idl/method.h"
+#include "runtime/base/check.h"
+
+/* ---- transactions ---- */
+static bool is_open(const struct flight *flight)
+{
+    return flight->state != FLIGHT_FREE;
+}
+
+static const struct server *server_of(const struct coord *coord, struct incarnation incarnation)
+{
+    for (uint32_t i = 0; i < coord->server_count; i++) {
+        if (incarnation_compare(coord->servers[i]->incarnation, incarnation) == 0)
+            return coord->servers[i];
+    }
+    return NULL;
+}
+
+/* What a write that is on its way is about says so. Wishes may be wished again meanwhile. */
+static void check_target(const struct coord *coord, const struct target *target)
+{
+    const struct server *server = NULL;
+
+    switch (target->kind) {
+    case TARGET_SHARD:
+        CHECK(target->shard < coord->shard_count);
+        CHECK(coord->shards[target->shard].in_txn);
+        break;
+    case TARGET_SHARD_WISH:
+        CHECK(target->shard < coord->shard_count);
+        break;
+    case TARGET_SERVER_MARK:
+    case TARGET_SERVER_HOLD:
+    case TARGET_SERVER_FORGET:
+        server = server_of(coord, target->incarnation);
+        CHECK(IMPLIES(server != NULL, server->in_txn));
+        break;
+    case TARGET_CLUSTER:
+    case TARGET_POLICY:
+    case TARGET_NODE_WISH:
+        break;
+    }
+}
+
+static void check_flight(const struct coord *coord, const struct flight *flight)
+{
+    CHECK(flight->count > 0 && flight->count <= COORD_TXN_WRITES_MAX);
+    CHECK(flight->ticket <= coord->ticket);
+    CHECK(flight->unelected || coord->elected);
+    for (uint32_t i = 0; i < flight->count; i++)
+        check_target(coord, &flight->targets[i]);
+}
+
+static void check_flights(const struct coord *coord)
+{
+    uint32_t writes = 0, shards = 0;
+
+    for (uint32_t i = 0; i < coord->limits.txns_max; i++) {
+        const struct flight *flight = &coord->flights[i];
+        if (!is_open(flight))
+            continue;
+        check_flight(coord, flight);
+        for (uint32_t j = 0; j < i; j++)
+            CHECK(!is_open(&coord->flights[j]) || coord->flights[j].ticket != flight->ticket);
+        for (uint32_t j = 0; j < flight->count; j++)
+            writes += flight->targets[j].kind == TARGET_SHARD;
+    }
+    for (uint32_t i = 0; i < coord->shard_count; i++)
+        shards += coord->shards[i].in_txn;
+    CHECK(writes == shards); /* No shard waits for a write that was not sent. */
+}
+
+/* ---- calls ---- */
+
+/* Open calls, by what they are about. */
+struct calls {
+    uint32_t all, policy, state, expiry;
+};
+
+static void check_calls(const struct coord *coord, struct calls *ret_calls)
+{
+    *ret_calls = (struct calls){ 0 };
+    for (uint32_t i = 0; i < coord->limits.calls_max; i++) {
+        const struct open_call *call = &coord->calls[i];
+        if (call->call == 0)
+            continue;
+        CHECK(call->call <= coord->call);
+        CHECK(call->call % coord->limits.calls_max == i);
+        CHECK(call->method == METHOD_GET_NODE_STATUS || call->shard < coord->shard_count);
+        ret_calls->all++;
+        ret_calls->policy += call->method == METHOD_APPLY_POLICY;
+        ret_calls->state += call->method == METHOD_MEMBER_STATE;
+        ret_calls->expiry += call->method == METHOD_EXPIRE_SERVER;
+    }
+    CHECK(ret_calls->all == coord->call_count);
+}
+
+/* ---- shards ---- */
+static void check_shards(const struct coord *coord, const struct calls *calls)
+{
+    uint32_t policy = 0, state = 0;
+
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
+        const struct shard *shard = &coord->shards[i];
+        policy += shard->policy_calls;
+        state += shard->state_calls;
+        CHECK(shard->policy_calls <= 1);
+        CHECK(shard->state_calls <= 1);
+        CHECK(shard->mute_count <= REPLICAS_MAX);
+        CHECK(shard->state.member_count <= CLUSTER_MEMBERS_MAX);
+        CHECK(IMPLIES(shard->mod_revision > 0, shard->seen));
+    }
+    CHECK(policy == calls->policy);
+    CHECK(state == calls->state);
+    CHECK(coord->changes_open <= coord->shard_count);
+    CHECK(coord->policy_left <= coord->shard_count);
+    CHECK(IMPLIES(coord->cluster_revision == 0, coord->shard_count == 0));
+}
+
+/* ---- what every shard is to confirm ---- */
+
+/* How many of the shards' answers are still wanted; adds those that are on their way. */
+static uint32_t left_of(const struct coord *coord, const uint8_t *acks, uint32_t *calling)
+{
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < coord->shard_count; i++) {
+        left += acks[i] != ACK_DONE;
+        *calling += acks[i] == ACK_CALLING;
+    }
+    return left;
+}
+
+static void check_servers(const struct coord *coord, const struct calls *calls)
+{
+    uint32_t calling = 0;
+
+    CHECK(coord->server_count <= coord->server_capacity);
+    for (uint32_t i = 0; i < coord->server_count; i++) {
+        const struct server *server = coord->servers[i];
+        CHECK(i == 0 ||
+              incarnation_compare(coord->servers[i - 1]->incarnation, server->incarnation) < 0);
+        CHECK(IMPLIES(server->acks == NULL, server->acks_left == 0));
+        if (server->acks != NULL)
+            CHECK(server->acks_left == left_of(coord, server->acks, &calling));
+    }
+    CHECK(calling <= calls->expiry); /* A server may be gone before its calls are answered. */
+}
+
+static void check_audit(const struct coord *coord)
+{
+    const struct audit *audit = &coord->audit;
+    uint32_t calling = 0;
+
+    CHECK(IMPLIES(audit->running, audit->acks_left > 0));
+    if (audit->running)
+        CHECK(audit->acks_left == left_of(coord, audit->acks, &calling));
+    if (audit->search.state == SEARCH_PAGES)
+        CHECK(audit->search.acks_left == left_of(coord, audit->search.acks, &calling));
+    CHECK(audit->search.found_count <= audit->search.found_capacity);
+    CHECK(audit->search.suspect_count <= AUDIT_SUSPECTS_MAX);
+    for (uint32_t i = 0; i < AUDIT_CUTS; i++) {
+        const struct audit_sum *sum = &audit->sums[i];
+        uint32_t left = 0;
+        CHECK(sum->currency_count <= AUDIT_CURRENCIES_MAX);
+        for (uint32_t shard = 0; sum->cut != 0 && shard < coord->shard_count; shard++)
+            left += sum->told[shard] == 0;
+        CHECK(IMPLIES(sum->cut != 0, sum->left == left));
+        CHECK(IMPLIES(sum->cut != 0, sum->bucket_parts <= coord->shard_count));
+        CHECK(IMPLIES(audit->running && sum->cut != 0, sum->cut < audit->cut));
+    }
+}
+
+/* ---- nodes ---- */
+static void check_nodes(const struct coord *coord)
+{
+    CHECK(coord->node_count <= CLUSTER_NODES_MAX);
+    CHECK(coord->wanted_count <= CLUSTER_NODES_MAX);
+    for (uint32_t i = 1; i < coord->node_count; i++)
+        CHECK(coord->nodes[i - 1].record.replica_id < coord->nodes[i].record.replica_id);
+}
+
+void coord_check(const struct coord *coord)
+{
+    struct calls calls;
+
+    check_flights(coord);
+    check_calls(coord, &calls);
+    check_shards(coord, &calls);
+    check_servers(coord, &calls);
+    check_audit(coord);
+    check_nodes(coord);
+    CHECK(coord_is_active(coord) || coord_work_left(coord) == NULL);
+}

@@ -1,0 +1,141 @@
+/*
+ * apply: from a caller's request to an operation, from a committed entry to its outcome, and
+ * reads. Deterministic: apply looks only at the entry and the state. DESIGN sections 4 to 6.
+ *
+ * In order, at apply: deduplication by op_id (same payload: the stored outcome; other payload:
+ * OPERATION_ID_MISMATCH), floor (OPERATION_EXPIRED), seal, authority, the method's handler,
+ * then the outcome is stored in the same transaction and folded into the outcome hash.
+ */
+#ifndef NODE_CORE_APPLY_APPLY_H
+#define NODE_CORE_APPLY_APPLY_H
+
+#include "node/core/handler/answer.h"
+#include "node/core/handler/handler.h"
+
+/* What this program can apply; raised with every change of what an entry does. A binary applies
+ * this version and the one before (DESIGN section 4, Determinism).
+ * 2: outcomes of transactions, and ledger entries of mail from the system, tell what is reserved.
+ */
+#define APPLY_VERSION 2u
+/* With HOLDFAST_DEBUG_INJECT alone, for tests of upgrades: it dates the outcomes that it keeps a
+ * millisecond later. */
+#define APPLY_VERSION_TEST (APPLY_VERSION + 1u)
+
+struct applier;
+
+struct applier *applier_new(uint32_t shard, const struct handler_table *handlers);
+void applier_free(struct applier *applier);
+/* Of the cluster, for ever the same (DESIGN section 3); before anything is sent between shards. */
+void applier_set_shard_count(struct applier *applier, uint32_t shard_count);
+/* What this program can apply, if not APPLY_VERSION. */
+void applier_set_version_max(struct applier *applier, uint32_t version_max);
+/* What reads are told of the replicas until it is set again. */
+void applier_set_members(struct applier *applier, const struct member_state *members);
+/* Where its memory for a step comes from; borrowed. */
+void applier_set_arenas(struct applier *applier, struct arena_pool *arenas);
+/* At the end of a step: gives that memory back. Outcomes are gone after it. */
+void applier_rest(struct applier *applier);
+struct state *applier_state(struct applier *applier);
+const struct meta *applier_meta(const struct applier *applier);
+/* Sets what the database holds (meta row, may be empty for a new shard; timers by state_load). */
+NODISCARD err applier_restore(struct applier *applier, struct slice meta_row);
+
+/*
+ * Before the log: decodes and checks a request, and makes the operation's body for the log.
+ * `ret_entity` points into `out_body`. ERR_INVALID: `refusal` (arena memory) says why.
+ * Also refuses, with the rules' own errors, an id above now + OP_ID_AHEAD_MS_MAX.
+ */
+NODISCARD err applier_prepare(struct applier *applier, uint32_t method, struct slice request,
+                              uint64_t now_unix_ms, struct arena *arena, struct buf *out_body,
+                              struct refusal *ret_refusal);
+
+/* The rows that applying this operation will touch and that are not in memory. */
+void applier_footprint(struct applier *applier, struct slice op_body, struct need *need);
+
+enum outcome_kind {
+    OUTCOME_COMMITTED, /* body: the response, without its WriteInfo (answer.h adds it).   */
+    OUTCOME_REFUSED,   /* body: ErrorDetail. Stored, unless `final` is false in it.            */
+    OUTCOME_PENDING,   /* Not decided: the shard keeps the caller waiting.                     */
+    OUTCOME_NONE       /* No caller waits for this one (owner-made entries, START).            */
+};
+
+struct outcome {
+    enum outcome_kind kind;
+    bool duplicate;
+    uint64_t version;  /* The entity's, after. */
+    struct dot dot;    /* The first commit's, for a duplicate. */
+    struct slice body; /* Valid until the next apply. */
+    uint32_t method;
+    struct slice entity; /* Inside the entry. */
+    bool waits;          /* REFUSED: a StartSession WAIT that may be queued, then proposed again. */
+    bool stale_write;    /* REFUSED: SESSION_LOST, a fenced writer. */
+    bool unapplied;      /* REFUSED: this program cannot make sense of the entry. */
+    bool session_freed;  /* Waiters of `entity` (or, if empty, of the shard) may go on. */
+    /* A steal that was pending is decided by this entry (EndSession, SessionDue): the claimant's
+     * operation id and its outcome body. Empty when none. */
+    struct slice decided_op_id;
+    bool decided_refused; /* decided_body is an ErrorDetail: replaced, or its server expired. */
+    struct slice decided_body;
+    uint64_t decided_version; /* Its dot is this entry's. */
+    /* What became of transfers between shards; PENDING: opened_seq is the one that is waited for.
+     */
+    struct channel_effect channel;
+};
+
+/*
+ * Applies the next entry: entries must come in order, each once.
+ * ERR_NEED: `need` lists the missing rows; nothing changed; call again once they are loaded.
+ * An entry that cannot be read is skipped: outcome->unapplied. There are no other errors.
+ */
+NODISCARD err applier_apply(struct applier *applier, const struct entry *entry, struct need *need,
+                            struct outcome *ret_outcome);
+/* What the last apply or read found broken; NULL: nothing. Told once. Valid until the next one. */
+const struct damage *applier_take_damage(struct applier *applier);
+uint64_t applier_applied_index(const struct applier *applier);
+struct hash128 applier_outcome_hash(const struct applier *applier);
+
+/* The answer to who asked for it. COMMITTED alone. */
+struct answer outcome_answer(const struct outcome *outcome, uint32_t replicas_fsynced);
+/* Notes that a record of this entity cannot be read, as apply does: applier_take_damage tells. */
+void applier_note_damage(struct applier *applier, struct slice entity, const char *reason);
+
+/*
+ * Runs a read on the applied state; appends the response to `out`.
+ * ERR_NEED: load `need`, call again. ERR_CONFLICT or ERR_INVALID: `refusal` says why.
+ */
+NODISCARD err applier_read(struct applier *applier, uint32_t method, struct slice request,
+                           uint64_t now_unix_ms, struct arena *arena, struct need *need,
+                           struct buf *out, struct refusal *ret_refusal);
+
+/* A StartSession that was committed. */
+struct granted {
+    struct slice operation; /* Its op body, which says what sections it asked for. */
+    struct slice answer;    /* The response's bytes so far, with its token. */
+};
+
+/*
+ * Appends the profile field of the response to `out`, read now. Appends nothing when the token is
+ * no longer current.
+ * ERR_NEED: section rows are missing. ERR_CONFLICT: a row cannot be read, `ret_refusal` says which.
+ */
+NODISCARD err applier_profile_append(struct applier *applier, const struct granted *granted,
+                                     struct need *need, struct refusal *ret_refusal,
+                                     struct buf *out);
+
+/* RenewTokens: the op bodies (u32 length + bytes, repeated; SessionHold) for tokens in this
+ * request that are current and still GRANTED. Player rows are in memory: the read just ran. */
+void applier_renew_holds(struct applier *applier, struct slice request, struct buf *out_bodies);
+
+/* StartSession requests: what the shard needs to queue a WAIT. False: not held by a live server,
+ * or not known yet (append it and let apply decide). */
+bool applier_session_held(struct applier *applier, struct slice entity, uint64_t now_unix_ms);
+
+/* Owner-made work that is due at `unix_ms`: appends one op body for it to `out` and returns
+ * true; false when nothing is due. `*ret_next_ms` is when to ask again. Asked again only after
+ * the entry made from it was applied. */
+bool applier_due(struct applier *applier, uint64_t unix_ms, struct buf *out, uint64_t *ret_next_ms);
+
+/* Checkpoint: the meta row as of the applied index, to be written in the same batch. */
+void applier_meta_encode(const struct applier *applier, struct buf *out);
+
+#endif

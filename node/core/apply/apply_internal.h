@@ -1,0 +1,40 @@
+/* apply_internal: what the files behind apply.h share. */
+#ifndef NODE_CORE_APPLY_APPLY_INTERNAL_H
+#define NODE_CORE_APPLY_APPLY_INTERNAL_H
+
+#include "holdfast/v1/operation.pb-c.h"
+#include "node/core/apply/apply.h"
+#include "node/core/goods/audit.h"
+
+#define PRUNE_ROWS_MAX          512u
+#define RESTORING_RETRY_MS      1000u
+#define PRUNE_EVERY_MS          60000u
+#define OPERATION_WINDOW_MS_MIN (15u * 60u * 1000u)
+
+struct applier {
+    uint32_t shard;
+    uint32_t shard_count; /* 0: not told. */
+    uint32_t version_max; /* Entries of a greater apply version never come (rep.h). */
+    const struct handler_table *handlers;
+    struct state *state;
+    struct meta meta;
+    struct arena arena;   /* Of the entry applied last: outcomes point into it. */
+    struct arena scratch; /* Of any other call. */
+    struct buf row;       /* One row being encoded. */
+    struct damage damage; /* Found by the last apply or read. */
+    struct auditor auditor;
+    struct member_state members;
+    uint64_t prune_next_ms; /* When to look for operations to forget; 0: at once. */
+};
+
+/* Where a mutation says who, which and with what right. NULL where a method has none. */
+struct envelope {
+    char **entity; /* player_id, or an entity with its kind. */
+    bool is_player;
+    char **op_id;
+    uint32_t *attempt;
+    Holdfast__V1__Authority **authority;
+};
+void envelope_find(ProtobufCMessage *request, struct envelope *ret_envelope);
+
+#endif

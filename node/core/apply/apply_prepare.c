@@ -1,0 +1,234 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "idl/method.h"
+#include "node/core/apply/apply_internal.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/receipt/receipt.h"
+#include "node/core/session/authority.h"
+#include "runtime/base/check.h"
+
+#define TOKEN_BYTES_MAX    64u
+#define PRUNE_SLACK_MS     1000u
+#define THROTTLED_RETRY_MS 1000u
+
+static void *field_find(ProtobufCMessage *request, unsigned number, const char *name)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(request->descriptor, number);
+
+    if (field == NULL || strcmp(field->name, name) != 0)
+        return NULL;
+    return (char *)request + field->offset;
+}
+
+void envelope_find(ProtobufCMessage *request, struct envelope *ret_envelope)
+{
+    struct envelope envelope = {
+        .entity = field_find(request, 1, "player_id"),
+        .op_id = field_find(request, 2, "op_id"),
+        .attempt = field_find(request, 3, "attempt"),
+        .authority = field_find(request, 4, "authority"),
+    };
+
+    envelope.is_player = envelope.entity != NULL;
+    if (!envelope.is_player)
+        envelope.entity = field_find(request, 1, "entity");
+    *ret_envelope = envelope;
+}
+
+/* One request on its way to an operation. */
+struct preparation {
+    struct applier *applier;
+    struct arena *arena;
+    struct refusal *refusal;
+    uint64_t now_unix_ms;
+    const struct handler *handler;
+    ProtobufCMessage *request;
+    struct envelope envelope;
+    struct op op;
+};
+
+static err prepare_entity(struct preparation *p)
+{
+    const char *text = *p->envelope.entity;
+    const char *why;
+
+    if (p->envelope.is_player) {
+        if (player_id_check(slice_from_text(text)) != ERR_OK)
+            return refuse_invalid(p->arena, p->refusal, "player_id",
+                                  "1 to 100 bytes of UTF-8 without control characters",
+                                  text_shorten(p->arena, slice_from_text(text)));
+        p->op.entity = entity_of_player(p->arena, text);
+        return ERR_OK;
+    }
+    p->op.entity = slice_from_text(text);
+    if (p->op.method == METHOD_RESOLVE_OPERATION && receipt_is(p->op.entity))
+        return receipt_entity_check(p->arena, p->refusal, p->op.entity, *p->envelope.op_id);
+    if (entity_parse(p->op.entity, &why) != ERR_OK)
+        return refuse_invalid(p->arena, p->refusal, "entity", why,
+                              text_shorten(p->arena, p->op.entity));
+    return ERR_OK;
+}
+
+/* The canonical lower-case form, in the request too: it is part of the payload. */
+static void make_id_canonical(struct preparation *p, const struct op_id *id)
+{
+    if (id->typed)
+        return;
+    char *text = arena_alloc(p->arena, UUID_TEXT_SIZE);
+    uuid_print(&id->uuid, text);
+    *p->envelope.op_id = text;
+}
+
+static err prepare_id(struct preparation *p)
+{
+    struct slice text = slice_from_text(*p->envelope.op_id);
+    struct op_id id;
+    const char *why;
+
+    if (op_id_parse(text, &id, &why) != ERR_OK)
+        return refuse_invalid(p->arena, p->refusal, "op_id", why, text_shorten(p->arena, text));
+    if (!id.typed && uuid_v7_ms(&id.uuid) > p->now_unix_ms + OP_ID_AHEAD_MS_MAX)
+        return refuse_invalid(p->arena, p->refusal, "op_id",
+                              "a UUIDv7 at most 5 minutes ahead of now",
+                              text_shorten(p->arena, text));
+    make_id_canonical(p, &id);
+    if (p->op.method == METHOD_RESOLVE_OPERATION)
+        return ERR_OK; /* Its op_id is its target. */
+    id.text = slice_from_text(*p->envelope.op_id);
+    p->op.id = id;
+    return ERR_OK;
+}
+
+static err prepare_token(struct preparation *p, const char *token)
+{
+    struct slice text = slice_from_text(token);
+    struct authority *authority = &p->op.authority;
+
+    authority->kind = AUTHORITY_SESSION;
+    if (text.size > TOKEN_BYTES_MAX ||
+        token_parse(text, &authority->incarnation, &authority->fence) != ERR_OK)
+        return refuse_invalid(p->arena, p->refusal, "authority.session.token",
+                              "a token that StartSession returned", "");
+    return ERR_OK;
+}
+
+static err prepare_authority(struct preparation *p)
+{
+    const Holdfast__V1__Authority *given = *p->envelope.authority;
+    struct authority *authority = &p->op.authority;
+    int kind = given != NULL ? (int)given->kind_case : 0;
+    err e = ERR_OK;
+
+    if (kind == HOLDFAST__V1__AUTHORITY__KIND_SESSION) {
+        e = prepare_token(p, given->session->token);
+    } else if (kind == HOLDFAST__V1__AUTHORITY__KIND_SYSTEM) {
+        authority->kind = AUTHORITY_SYSTEM;
+        authority->scope = slice_from_text(given->system->scope);
+        if (!authority_scope_is_known(authority->scope))
+            e = refuse_invalid(p->arena, p->refusal, "authority.system.scope",
+                               "payments, mail, moderation, match or admin",
+                               text_shorten(p->arena, authority->scope));
+    } else if (kind == HOLDFAST__V1__AUTHORITY__KIND_UNHELD) {
+        authority->kind = AUTHORITY_UNHELD;
+    } else {
+        e = refuse_invalid(p->arena, p->refusal, "authority", "session, system or unheld", "");
+    }
+    if (e != ERR_OK)
+        return e;
+    *p->envelope.authority = NULL;
+    e = authority_check_kind(p->arena, p->refusal, p->handler, authority->kind);
+    return e == ERR_OK ? receipt_check(p->arena, p->refusal, p->handler, &p->op) : e;
+}
+
+/* More outcomes are kept than the policy allows, and none is old enough to forget. */
+static err check_room(struct preparation *p)
+{
+    const struct meta *meta = &p->applier->meta;
+    uint64_t max = meta->policy.operations_max;
+    uint64_t youngest_ms = meta->floor_ms + OPERATION_WINDOW_MS_MIN + PRUNE_SLACK_MS;
+    bool spent = meta->operation_count >= max && youngest_ms >= p->now_unix_ms;
+
+    if (!spent && meta->operation_count < max + max / 4)
+        return ERR_OK;
+    err e = refuse(p->arena, p->refusal, CODE(THROTTLED), "",
+                   "the shard keeps %" PRIu64 " outcomes, at most %" PRIu64
+                   ", and none is old enough to forget",
+                   meta->operation_count, max);
+    p->refusal->limit = arena_printf(p->arena, "%" PRIu64, max);
+    p->refusal->value = arena_printf(p->arena, "%" PRIu64, meta->operation_count);
+    p->refusal->retry_after_ms = THROTTLED_RETRY_MS;
+    return e;
+}
+
+static err prepare_mutation(struct preparation *p)
+{
+    err e = prepare_entity(p);
+
+    CHECK(p->envelope.op_id != NULL);
+    if (e == ERR_OK)
+        e = prepare_id(p);
+    if (e == ERR_OK && !p->op.id.typed && p->op.id.text.size > 0)
+        e = check_room(p);
+    if (e == ERR_OK && p->envelope.authority != NULL)
+        e = prepare_authority(p);
+    if (e == ERR_OK && p->envelope.attempt != NULL) {
+        p->op.attempt = *p->envelope.attempt;
+        *p->envelope.attempt = 0;
+    }
+    return e;
+}
+
+static err prepare_request(struct preparation *p, const struct method_info *method,
+                           struct slice request)
+{
+    p->request = arena_unpack(p->arena, method->request, request);
+    if (p->request == NULL)
+        return refuse(p->arena, p->refusal, CODE(INVALID_ARGUMENT), "",
+                      "the request is not a valid %s in protobuf", method->request->name);
+    envelope_find(p->request, &p->envelope);
+    if (method->route == METHOD_MUTATION) {
+        err e = prepare_mutation(p);
+        if (e != ERR_OK)
+            return e;
+    }
+    struct check_context context = {
+        .arena = p->arena,
+        .meta = &p->applier->meta,
+        .refusal = p->refusal,
+        .authority = p->op.authority.kind,
+        .shard = p->applier->shard,
+        .shard_count = p->applier->shard_count,
+    };
+    return p->handler->check != NULL ? p->handler->check(&context, p->request) : ERR_OK;
+}
+
+err applier_prepare(struct applier *applier, uint32_t method, struct slice request,
+                    uint64_t now_unix_ms, struct arena *arena, struct buf *out_body,
+                    struct refusal *ret_refusal)
+{
+    const struct method_info *info = method_find(method);
+    struct preparation p = {
+        .applier = applier,
+        .arena = arena,
+        .refusal = ret_refusal,
+        .now_unix_ms = now_unix_ms,
+        .handler = handler_find(applier->handlers, method),
+        .op = { .method = method, .cut_id = applier->meta.cut_id },
+    };
+
+    *ret_refusal = (struct refusal){ 0 };
+    if (p.handler == NULL || p.handler->handle == NULL || info->route == METHOD_OWNER) {
+        (void)refuse(arena, ret_refusal, CODE(UNIMPLEMENTED), "",
+                     "method %" PRIu32 " is not a mutation that may be asked for", method);
+        return ERR_INVALID;
+    }
+    if (prepare_request(&p, info, request) != ERR_OK)
+        return ERR_INVALID;
+    p.op.request = arena_pack(arena, p.request);
+    op_encode(&p.op, out_body);
+    return ERR_OK;
+}

@@ -1,0 +1,223 @@
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "idl/method.h"
+#include "node/core/apply/apply_internal.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/receipt/receipt.h"
+#include "node/core/rows/rows.h"
+#include "node/core/session/timers.h"
+#include "runtime/base/check.h"
+
+#define DUE_ASK_MS 50u
+
+void applier_footprint(struct applier *applier, struct slice op_body, struct need *need)
+{
+    struct need keys = { 0 };
+    struct row_key key;
+    struct slice value;
+    struct op op;
+
+    arena_reset(&applier->scratch);
+    CHECK(op_decode(op_body, &op) == ERR_OK);
+    op.shard_count = applier->shard_count;
+    const struct handler *handler = handler_find(applier->handlers, op.method);
+    if (op.entity.size > 0) {
+        row_key_player(&key, op.entity);
+        need_add_key(&keys, row_key_slice(&key));
+    }
+    if (op.id.text.size > 0) {
+        row_key_operation(&key, op.entity, &op.id);
+        need_add_key(&keys, row_key_slice(&key));
+    }
+    if (handler != NULL && receipt_concerns(handler, &op))
+        receipt_enter_footprint(&op, applier->shard, &keys);
+    if (handler != NULL && handler->footprint != NULL) {
+        const ProtobufCMessage *request =
+            arena_unpack(&applier->scratch, method_find(op.method)->request, op.request);
+        CHECK(request != NULL);
+        handler->footprint(&op, request, &keys);
+    }
+    struct reader reader = reader_from(buf_slice(&keys.keys));
+    for (uint32_t i = 0; i < keys.key_count; i++) {
+        struct slice each = read_bytes(&reader, STATE_KEY_BYTES_MAX);
+        if (state_find(applier->state, each, &value) == STATE_MISSING)
+            need_add_key(need, each);
+    }
+    need->load_generation = state_load_generation(applier->state);
+    need_deinit(&keys);
+}
+
+/* The entity that a read is about; none for reads of a whole shard. */
+static err read_entity(struct read_context *context, uint32_t method, ProtobufCMessage *request)
+{
+    struct envelope envelope;
+    const char *why;
+
+    envelope_find(request, &envelope);
+    if (envelope.entity == NULL)
+        return ERR_OK;
+    struct slice text = slice_from_text(*envelope.entity);
+    if (!envelope.is_player) {
+        context->entity = text;
+        if (method == METHOD_GET_OPERATION && receipt_is(text))
+            return receipt_entity_check(context->arena, context->refusal, text, *envelope.op_id);
+        if (entity_parse(text, &why) != ERR_OK)
+            return refuse_invalid(context->arena, context->refusal, "entity", why,
+                                  text_shorten(context->arena, text));
+        return ERR_OK;
+    }
+    if (player_id_check(text) != ERR_OK)
+        return refuse_invalid(context->arena, context->refusal, "player_id",
+                              "1 to 100 bytes of UTF-8 without control characters",
+                              text_shorten(context->arena, text));
+    context->entity = entity_of_player(context->arena, *envelope.entity);
+    return ERR_OK;
+}
+
+err applier_read(struct applier *applier, uint32_t method, struct slice request,
+                 uint64_t now_unix_ms, struct arena *arena, struct need *need, struct buf *out,
+                 struct refusal *ret_refusal)
+{
+    const struct method_info *info = method_find(method);
+    const struct handler *handler = handler_find(applier->handlers, method);
+    struct read_context context = {
+        .arena = arena,
+        .state = applier->state,
+        .meta = &applier->meta,
+        .need = need,
+        .as_of = applier->meta.applied_dot,
+        .members = applier->members,
+        .now_unix_ms = now_unix_ms,
+        .refusal = ret_refusal,
+        .damage = &applier->damage,
+    };
+
+    *ret_refusal = (struct refusal){ 0 };
+    if (handler == NULL || handler->read == NULL) {
+        (void)refuse(arena, ret_refusal, CODE(UNIMPLEMENTED), "",
+                     "method %u is not a read of a shard", method);
+        return ERR_INVALID;
+    }
+    if (info->route == METHOD_READ && applier->meta.use.kind == USE_RESTORING) {
+        err refused = refuse(arena, ret_refusal, CODE(UNAVAILABLE), "",
+                             "shard %u is being restored from a backup", applier->shard);
+        ret_refusal->retry_after_ms = RESTORING_RETRY_MS;
+        return refused;
+    }
+    ProtobufCMessage *message = arena_unpack(arena, info->request, request);
+    if (message == NULL)
+        return refuse(arena, ret_refusal, CODE(INVALID_ARGUMENT), "",
+                      "the request is not a valid %s in protobuf", info->request->name);
+    err e = read_entity(&context, method, message);
+    if (e != ERR_OK)
+        return e;
+    ProtobufCMessage *response = arena_message(arena, info->response);
+    e = handler->read(&context, message, response);
+    if (e == ERR_NEED)
+        need->load_generation = state_load_generation(applier->state);
+    if (e != ERR_OK)
+        return e;
+    size_t size = protobuf_c_message_get_packed_size(response);
+    protobuf_c_message_pack(response, buf_reserve(out, size + 1));
+    out->size += size;
+    return ERR_OK;
+}
+
+static void reservation_due(struct applier *applier, const struct player *player, uint64_t seq,
+                            struct buf *out)
+{
+    Holdfast__Internal__V1__ReservationDueRequest due =
+        HOLDFAST__INTERNAL__V1__RESERVATION_DUE_REQUEST__INIT;
+
+    due.player_id = arena_text(&applier->scratch, player_id(player));
+    due.ledger_seq = seq;
+    owner_op_encode(METHOD_RESERVATION_DUE, player->entity, &due.base, out);
+}
+
+/* The earliest timer, if it is due; *next_ms follows it otherwise. */
+static bool timer_due(struct applier *applier, uint64_t unix_ms, struct buf *out, uint64_t *next_ms)
+{
+    struct timer_row timer = { 0 };
+    Holdfast__Internal__V1__SessionDueRequest due =
+        HOLDFAST__INTERNAL__V1__SESSION_DUE_REQUEST__INIT;
+
+    if (!timers_first(applier->state, &applier->damage, &timer))
+        return false;
+    if (timer.due_ms > unix_ms) {
+        if (timer.due_ms < *next_ms)
+            *next_ms = timer.due_ms;
+        return false;
+    }
+    struct player player;
+    player_init(&player, timer.entity);
+    if (timer.reservation_seq > 0) {
+        reservation_due(applier, &player, timer.reservation_seq, out);
+        return true;
+    }
+    due.player_id = arena_text(&applier->scratch, player_id(&player));
+    due.fence = timer.fence;
+    owner_op_encode(METHOD_SESSION_DUE, timer.entity, &due.base, out);
+    return true;
+}
+
+static bool take_operation_ms(void *context, struct slice key, struct slice value)
+{
+    uint64_t *ms = context;
+
+    (void)value;
+    *ms = row_operation_ms(key);
+    return false;
+}
+
+/* When the oldest operation that is still kept was made; 0: not known without loading. */
+static uint64_t oldest_operation_ms(struct applier *applier)
+{
+    struct state_range first = { .prefix = SLICE_LITERAL("o"), .limit = 1 };
+    struct need unused = { 0 };
+    uint64_t ms = 0;
+
+    if (state_range_visit(applier->state, &first, &unused, take_operation_ms, &ms) != ERR_OK)
+        ms = 0;
+    need_deinit(&unused);
+    return ms;
+}
+
+static bool prune_due(struct applier *applier, uint64_t unix_ms, struct buf *out)
+{
+    const struct meta *meta = &applier->meta;
+    const struct policy *policy = &meta->policy;
+    bool crowded = meta->operation_count > policy->operations_max;
+    uint64_t window_ms = crowded ? OPERATION_WINDOW_MS_MIN : policy->operation_window_ms;
+    Holdfast__Internal__V1__PruneOperationsRequest prune =
+        HOLDFAST__INTERNAL__V1__PRUNE_OPERATIONS_REQUEST__INIT;
+
+    if (unix_ms < applier->prune_next_ms && !crowded)
+        return false;
+    if (unix_ms <= window_ms || meta->operation_count == 0 ||
+        meta->floor_ms + (crowded ? DUE_ASK_MS : 0) >= unix_ms - window_ms)
+        return false;
+    applier->prune_next_ms = unix_ms + PRUNE_EVERY_MS;
+    uint64_t oldest_ms = oldest_operation_ms(applier);
+    if (oldest_ms > unix_ms - window_ms)
+        return false;
+    uint64_t excess = meta->operation_count - policy->operations_max;
+    prune.floor_ms = unix_ms - window_ms;
+    prune.rows_max = crowded && excess < PRUNE_ROWS_MAX ? (uint32_t)excess : PRUNE_ROWS_MAX;
+    owner_op_encode(METHOD_PRUNE_OPERATIONS, (struct slice){ 0 }, &prune.base, out);
+    return true;
+}
+
+bool applier_due(struct applier *applier, uint64_t unix_ms, struct buf *out, uint64_t *ret_next_ms)
+{
+    arena_reset(&applier->scratch);
+    *ret_next_ms = unix_ms + DUE_ASK_MS;
+    if (applier->meta.use.kind == USE_RESTORING)
+        return false;
+    return timer_due(applier, unix_ms, out, ret_next_ms) || prune_due(applier, unix_ms, out);
+}
+
+void applier_note_damage(struct applier *applier, struct slice entity, const char *reason)
+{
+    damage_note(&applier->damage, entity, reason);
+}

@@ -1,0 +1,19 @@
+/*
+ * channel_in: the destination's side of the channel between shards, at apply: each record is
+ * decided once, here and nowhere else, and the decision is kept in the inbox until the source's
+ * watermark has passed it. DESIGN section 7, docs/transfers.md.
+ */
+#ifndef NODE_CORE_DELIVERY_CHANNEL_IN_H
+#define NODE_CORE_DELIVERY_CHANNEL_IN_H
+
+#include "node/core/channel/channel_row.h"
+
+/* Takes in the watermark, then decides on credits and cancels. ERR_NEED. */
+NODISCARD err channel_deliver(struct apply_context *context,
+                              const Holdfast__Internal__V1__DeliverRequest *request,
+                              Holdfast__Internal__V1__DeliverResponse *response);
+/* The rows that channel_deliver will touch. */
+void channel_deliver_footprint(const Holdfast__Internal__V1__DeliverRequest *request,
+                               struct need *keys);
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * channel_settle: what the sender of a transfer does with the receiver's decision: the record
+ * leaves the outbox, and what it held goes on or comes back. DESIGN section 7.
+ */
+#ifndef NODE_CORE_DELIVERY_CHANNEL_SETTLE_H
+#define NODE_CORE_DELIVERY_CHANNEL_SETTLE_H
+
+#include "holdfast/internal/v1/channel.pb-c.h"
+#include "node/core/handler/handler.h"
+
+/* Applies decisions, then moves the watermark over all that are settled. ERR_NEED. */
+NODISCARD err channel_settle(struct apply_context *context,
+                             const Holdfast__Internal__V1__SettleRequest *request);
+/* The rows that channel_settle will touch. */
+void channel_settle_footprint(const Holdfast__Internal__V1__SettleRequest *request,
+                              struct need *keys);
+
+/* APPLIED, REJECTED or CANCELLED: the record can be settled by it. */
+bool channel_result_decides(const Holdfast__Internal__V1__ChannelResult *result);
+
+#endif

@@ -1,0 +1,198 @@
+#include "node/core/handler/outcome_row.h"
+
+#include <string.h>
+
+#include "idl/method.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/handler/answer.h"
+#include "node/core/rows/rows.h"
+#include "runtime/base/check.h"
+
+#define OUTCOME_ROW_VERSION 1u
+
+void outcome_row_encode(const struct outcome_row *row, struct buf *out)
+{
+    CHECK(row->method <= UINT16_MAX);
+    (void)buf_reserve(out, row->body.size + 80);
+    buf_put_u8(out, OUTCOME_ROW_VERSION);
+    buf_put_u8(out, (uint8_t)row->state);
+    buf_put_u16(out, (uint16_t)row->method);
+    buf_put_u32(out, row->attempt);
+    buf_append(out, row->payload.bytes, sizeof row->payload.bytes);
+    buf_put_u64(out, row->dot.epoch);
+    buf_put_u64(out, row->dot.owner);
+    buf_put_u64(out, row->dot.counter);
+    buf_put_u64(out, row->version);
+    buf_put_u64(out, row->decided_at_ms);
+    buf_append(out, row->body.data, row->body.size);
+}
+
+err outcome_row_decode(struct slice bytes, struct outcome_row *ret_row)
+{
+    struct reader reader = reader_from(bytes);
+    struct outcome_row row;
+
+    if (read_u8(&reader) != OUTCOME_ROW_VERSION)
+        return ERR_CORRUPT;
+    uint8_t state = read_u8(&reader);
+    if (state < OUTCOME_ROW_PENDING || state > OUTCOME_ROW_ABORTED)
+        return ERR_CORRUPT;
+    row.state = (enum outcome_state)state;
+    row.method = read_u16(&reader);
+    row.attempt = read_u32(&reader);
+    struct slice payload = read_raw(&reader, sizeof row.payload.bytes);
+    if (payload.size != sizeof row.payload.bytes)
+        return ERR_CORRUPT;
+    memcpy(row.payload.bytes, payload.data, payload.size);
+    row.dot.epoch = read_u64(&reader);
+    row.dot.owner = read_u64(&reader);
+    row.dot.counter = read_u64(&reader);
+    row.version = read_u64(&reader);
+    row.decided_at_ms = read_u64(&reader);
+    row.body = read_raw(&reader, reader_left(&reader));
+    if (reader_finish(&reader) != ERR_OK)
+        return ERR_CORRUPT;
+    if (row.state == OUTCOME_ROW_COMMITTED && method_find(row.method) == NULL)
+        return ERR_CORRUPT;
+    *ret_row = row;
+    return ERR_OK;
+}
+
+enum state_found outcome_row_find(struct state *state, struct slice entity, const struct op_id *id,
+                                  struct need *need, struct outcome_row *ret_row)
+{
+    struct row_key key;
+    struct slice value;
+
+    row_key_operation(&key, entity, id);
+    enum state_found found = state_find(state, row_key_slice(&key), &value);
+    if (found == STATE_MISSING)
+        need_add_key(need, row_key_slice(&key));
+    if (found == STATE_PRESENT && outcome_row_decode(value, ret_row) != ERR_OK)
+        *ret_row = (struct outcome_row){ .state = OUTCOME_ROW_UNREADABLE };
+    return found;
+}
+
+bool outcome_row_body_is_sound(const struct outcome_row *row, struct arena *arena)
+{
+    const struct method_info *method = method_find(row->method);
+
+    switch (row->state) {
+    case OUTCOME_ROW_COMMITTED:
+        return method != NULL && arena_unpack(arena, method->response, row->body) != NULL;
+    case OUTCOME_ROW_REFUSED:
+        return arena_unpack(arena, &holdfast__v1__error_detail__descriptor, row->body) != NULL;
+    default:
+        return row->state != OUTCOME_ROW_UNREADABLE;
+    }
+}
+
+void outcome_row_store(struct apply_context *context, const struct op_id *id, bool is_new,
+                       const struct outcome_row *row)
+{
+    struct row_key key;
+
+    row_key_operation(&key, context->op->entity, id);
+    buf_clear(context->scratch);
+    outcome_row_encode(row, context->scratch);
+    state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
+    if (id->typed)
+        return;
+    uint64_t ms = uuid_v7_ms(&id->uuid);
+    if (ms > context->meta->operation_ms_max)
+        context->meta->operation_ms_max = ms;
+    if (is_new)
+        context->meta->operation_count++;
+}
+
+uint64_t outcome_row_ledger_seq(const struct outcome_row *row, struct arena *arena)
+{
+    const struct method_info *method = method_find(row->method);
+    uint64_t seq;
+
+    if (row->state != OUTCOME_ROW_COMMITTED || method == NULL)
+        return 0;
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(method->response, "ledger_seq");
+    if (field == NULL || field->type != PROTOBUF_C_TYPE_UINT64)
+        return 0;
+    const ProtobufCMessage *response = arena_unpack(arena, method->response, row->body);
+    if (response == NULL)
+        return 0;
+    memcpy(&seq, (const uint8_t *)response + field->offset, sizeof seq);
+    return seq;
+}
+
+void outcome_row_delete(struct apply_context *context, const struct op_id *id)
+{
+    struct row_key key;
+
+    row_key_operation(&key, context->op->entity, id);
+    state_delete(context->state, row_key_slice(&key));
+    if (!id->typed)
+        damage_count_down(context->damage, &context->meta->operation_count, 1);
+}
+
+static Holdfast__V1__OperationState status_state(enum outcome_state state)
+{
+    switch (state) {
+    case OUTCOME_ROW_UNREADABLE: /* Callers refuse it before. */
+        break;
+    case OUTCOME_ROW_PENDING:
+        return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_PENDING;
+    case OUTCOME_ROW_COMMITTED:
+        return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED;
+    case OUTCOME_ROW_REFUSED:
+        return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_REFUSED;
+    case OUTCOME_ROW_ABORTED:
+        return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_ABORTED;
+    }
+    return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNSPECIFIED;
+}
+
+static void set_result(const struct outcome_row *row, const struct meta *meta, struct arena *arena,
+                       Holdfast__V1__OperationStatus *status)
+{
+    struct buf bytes = { 0 };
+    const struct answer answer = {
+        .method = row->method,
+        .duplicate = true,
+        .version = row->version,
+        .dot = row->dot,
+        .body = row->body,
+        .replicas_fsynced = meta->membership.count / 2 + 1,
+    };
+
+    answer_encode(&answer, &bytes);
+    struct slice copy = arena_copy(arena, buf_slice(&bytes));
+    buf_deinit(&bytes);
+    status->result = (ProtobufCBinaryData){ copy.size, (uint8_t *)(uintptr_t)copy.data };
+    status->dot = (Holdfast__V1__Dot *)arena_message(arena, &holdfast__v1__dot__descriptor);
+    status->dot->epoch = row->dot.epoch;
+    status->dot->owner = row->dot.owner;
+    status->dot->counter = row->dot.counter;
+}
+
+Holdfast__V1__OperationStatus *outcome_row_status(const struct outcome_row *row,
+                                                  const struct meta *meta, struct arena *arena)
+{
+    Holdfast__V1__OperationStatus *status = (Holdfast__V1__OperationStatus *)arena_message(
+        arena, &holdfast__v1__operation_status__descriptor);
+    const struct method_info *method = method_find(row->method);
+
+    status->state = status_state(row->state);
+    status->attempt = row->attempt;
+    status->decided_at_ms = (int64_t)row->decided_at_ms;
+    if (method != NULL)
+        status->method = (char *)(uintptr_t)method->name;
+    if (row->state == OUTCOME_ROW_COMMITTED)
+        set_result(row, meta, arena, status);
+    if (row->state == OUTCOME_ROW_REFUSED)
+        status->refusal = (Holdfast__V1__ErrorDetail *)arena_unpack(
+            arena, &holdfast__v1__error_detail__descriptor, row->body);
+    /* Lost with a damaged row (row_repair.h): it is never applied again. */
+    if (status->refusal != NULL &&
+        status->refusal->code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OPERATION_EXPIRED)
+        status->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_EXPIRED;
+    return status;
+}

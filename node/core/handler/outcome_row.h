@@ -1,0 +1,53 @@
+/*
+ * outcome_row: what is stored under an op_id, in TABLE_OPERATION or TABLE_TYPED: the operation's
+ * one outcome, for its retries. DESIGN section 6.
+ */
+#ifndef NODE_CORE_HANDLER_OUTCOME_ROW_H
+#define NODE_CORE_HANDLER_OUTCOME_ROW_H
+
+#include "holdfast/v1/operation.pb-c.h"
+#include "node/core/handler/handler.h"
+
+enum outcome_state {
+    OUTCOME_ROW_UNREADABLE = 0, /* Found, never stored: the row's bytes are no outcome.      */
+    OUTCOME_ROW_PENDING = 1,    /* A steal in its grace period.                               */
+    OUTCOME_ROW_COMMITTED = 2,  /* body: the response without WriteInfo.                      */
+    OUTCOME_ROW_REFUSED = 3,    /* body: ErrorDetail. A higher attempt is evaluated again.    */
+    OUTCOME_ROW_ABORTED = 4     /* Sealed before it was carried out; attempt is UINT32_MAX.   */
+};
+
+struct outcome_row {
+    enum outcome_state state;
+    uint32_t method;        /* 0: sealed unseen. */
+    uint32_t attempt;       /* Highest evaluated, or the seal's. */
+    struct hash128 payload; /* Zero with method 0. */
+    struct dot dot;         /* Of the entry that decided it. */
+    uint64_t version;       /* Of the entity, after it. */
+    uint64_t decided_at_ms;
+    struct slice body;
+};
+
+void outcome_row_encode(const struct outcome_row *row, struct buf *out);
+NODISCARD err outcome_row_decode(struct slice bytes, struct outcome_row *ret_row);
+
+#define OUTCOME_DAMAGE "the outcome of an operation cannot be read"
+
+/* MISSING: the key is noted in `need`. PRESENT: ret_row->body is borrowed from the state; its state
+ * may be OUTCOME_ROW_UNREADABLE, and all else is zero then. */
+enum state_found outcome_row_find(struct state *state, struct slice entity, const struct op_id *id,
+                                  struct need *need, struct outcome_row *ret_row);
+/* Whether the answer or the refusal that it keeps can be read; the row itself can. */
+bool outcome_row_body_is_sound(const struct outcome_row *row, struct arena *arena);
+/* Writes the row in the open transaction. `is_new`: none stood; the shard's counters follow. */
+void outcome_row_store(struct apply_context *context, const struct op_id *id, bool is_new,
+                       const struct outcome_row *row);
+/* COMMITTED: the ledger entry that the operation wrote, as its answer says; 0: none. */
+uint64_t outcome_row_ledger_seq(const struct outcome_row *row, struct arena *arena);
+/* Forgets the row of an operation whose attempt ends without an outcome. */
+void outcome_row_delete(struct apply_context *context, const struct op_id *id);
+/* The status as GetOperation and ResolveOperation tell it; a COMMITTED result has its WriteInfo.
+ * Texts and bytes live in the arena. */
+Holdfast__V1__OperationStatus *outcome_row_status(const struct outcome_row *row,
+                                                  const struct meta *meta, struct arena *arena);
+
+#endif

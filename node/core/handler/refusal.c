@@ -1,0 +1,140 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "node/core/codec/arena_proto.h"
+#include "node/core/handler/handler.h"
+#include "node/core/handler/refusal.h"
+#include "runtime/base/check.h"
+
+#define PLAYER_PREFIX "player:"
+
+const struct handler *handler_find(const struct handler_table *table, uint32_t method)
+{
+    return method < table->count ? table->handlers[method] : NULL;
+}
+
+err refuse(struct arena *arena, struct refusal *refusal, Holdfast__V1__ErrorCode code,
+           const char *field, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    CHECK(length >= 0);
+    char *message = arena_alloc(arena, (size_t)length + 1);
+    va_start(args, format);
+    vsnprintf(message, (size_t)length + 1, format, args);
+    va_end(args);
+    *refusal = (struct refusal){ .code = code, .message = message, .field = field };
+    if (code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT)
+        return ERR_INVALID;
+    return ERR_CONFLICT;
+}
+
+err refuse_invalid(struct arena *arena, struct refusal *refusal, const char *field,
+                   const char *limit, const char *value)
+{
+    (void)refuse(arena, refusal, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT, field,
+                 value[0] != 0 ? "%s: expected %s, got \"%s\"" : "%s: expected %s%s", field, limit,
+                 value);
+    refusal->limit = limit;
+    refusal->value = value;
+    return ERR_INVALID;
+}
+
+err refuse_number(struct arena *arena, struct refusal *refusal, const char *field,
+                  const char *limit, int64_t value)
+{
+    return refuse_invalid(arena, refusal, field, limit,
+                          arena_printf(arena, "%lld", (long long)value));
+}
+
+static char *or_empty(const char *text)
+{
+    return (char *)(uintptr_t)(text != NULL ? text : protobuf_c_empty_string);
+}
+
+void refusal_encode(const struct refusal *refusal, struct buf *out)
+{
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+
+    detail.code = refusal->code;
+    detail.message = or_empty(refusal->message);
+    detail.field = or_empty(refusal->field);
+    detail.limit = or_empty(refusal->limit);
+    detail.value = or_empty(refusal->value);
+    detail.retry_after_ms = refusal->retry_after_ms;
+    detail.owner = or_empty(refusal->owner);
+    detail.final = refusal->final;
+    size_t size = protobuf_c_message_get_packed_size(&detail.base);
+    protobuf_c_message_pack(&detail.base, buf_reserve(out, size));
+    out->size += size;
+}
+
+struct slice refusal_pack(const struct refusal *refusal, struct arena *arena)
+{
+    struct buf bytes = { 0 };
+
+    refusal_encode(refusal, &bytes);
+    struct slice packed = arena_copy(arena, buf_slice(&bytes));
+    buf_deinit(&bytes);
+    return packed;
+}
+
+void damage_note(struct damage *damage, struct slice entity, const char *reason)
+{
+    const size_t prefix = sizeof PLAYER_PREFIX - 1;
+    bool is_player = entity.size > prefix && memcmp(entity.data, PLAYER_PREFIX, prefix) == 0;
+
+    if (damage->found)
+        return;
+    *damage = (struct damage){ .found = true };
+    if (is_player)
+        (void)snprintf(damage->player, sizeof damage->player, "%.*s", (int)(entity.size - prefix),
+                       (const char *)entity.data + prefix);
+    (void)snprintf(damage->reason, sizeof damage->reason, "%s", reason);
+}
+
+void damage_count_down(struct damage *damage, uint64_t *count, uint64_t by)
+{
+    if (*count < by)
+        damage_note(damage, (struct slice){ 0 }, "a shard counted fewer rows than there were");
+    *count -= *count < by ? *count : by;
+}
+
+err refuse_damaged(struct arena *arena, struct refusal *refusal, struct damage *damage,
+                   struct slice entity, const char *reason)
+{
+    damage_note(damage, entity, reason);
+    err e = refuse(arena, refusal, CODE(QUARANTINED), "",
+                   "the player is held back for review: %s; nothing was done", reason);
+    refusal->transient = true;
+    return e;
+}
+
+err apply_damaged(struct apply_context *context, struct slice entity, const char *reason)
+{
+    return refuse_damaged(context->arena, context->refusal, context->damage, entity, reason);
+}
+
+err read_damaged(struct read_context *context, const char *reason)
+{
+    return refuse_damaged(context->arena, context->refusal, context->damage, context->entity,
+                          reason);
+}
+
+err quarantine_check(struct arena *arena, struct refusal *refusal, const struct meta *meta,
+                     struct slice player)
+{
+    const struct quarantined *held =
+        meta->quarantine_count > 0 ? meta_find_quarantined(meta, player) : NULL;
+
+    if (held == NULL)
+        return ERR_OK;
+    err e = refuse(arena, refusal, CODE(QUARANTINED), "",
+                   "the player is held back for review: %s; nothing was done", held->reason);
+    refusal->transient = true;
+    return e;
+}

@@ -1,0 +1,22 @@
+/*
+ * refusal: shorthands for the refusals that name a field, what was expected and what was given.
+ * Codes short enough to read. See refuse() in handler.h for the rest.
+ */
+#ifndef NODE_CORE_HANDLER_REFUSAL_H
+#define NODE_CORE_HANDLER_REFUSAL_H
+
+#include "idl/error_code.h"
+#include "node/core/handler/handler.h"
+
+/* INVALID_ARGUMENT; texts are static or in the arena. Returns ERR_INVALID. */
+err refuse_invalid(struct arena *arena, struct refusal *refusal, const char *field,
+                   const char *limit, const char *value);
+err refuse_number(struct arena *arena, struct refusal *refusal, const char *field,
+                  const char *limit, int64_t value);
+/* QUARANTINED, not stored as the operation's outcome, if the player is held back: ERR_CONFLICT. */
+NODISCARD err quarantine_check(struct arena *arena, struct refusal *refusal,
+                               const struct meta *meta, struct slice player);
+/* ErrorDetail bytes in the arena. */
+struct slice refusal_pack(const struct refusal *refusal, struct arena *arena);
+
+#endif

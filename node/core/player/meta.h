@@ -1,0 +1,115 @@
+/*
+ * meta: what a shard knows of itself besides rows; one row in the database, a struct in memory.
+ * Everything here changes only by applied entries. DESIGN sections 4 to 6.
+ */
+#ifndef NODE_CORE_PLAYER_META_H
+#define NODE_CORE_PLAYER_META_H
+
+#include "node/core/codec/op.h"
+#include "node/core/entry/entry.h"
+#include "node/core/entry/start.h"
+#include "node/core/player/totals.h"
+#include "runtime/base/row_digest.h"
+
+#define CURRENCIES_MAX          64u
+#define CURRENCY_NAME_BYTES_MAX 32u
+#define EXPIRED_MAX             4096u
+#define QUARANTINE_MAX          1024u
+#define QUARANTINE_PLAYER_SIZE  104u
+#define QUARANTINE_REASON_SIZE  72u
+#define CUTS_KEPT               2u
+#define AMOUNT_MAX              9007199254740991ll /* 2^53 - 1: exact in every JSON reader. */
+
+struct currency {
+    char name[CURRENCY_NAME_BYTES_MAX + 1];
+    int64_t min_balance;
+    int64_t max_balance;
+    int64_t lowest_min; /* Of every policy that declared it: debts that were allowed once stand. */
+};
+
+/* A player whose mutations are refused. Texts end with a NUL. */
+struct quarantined {
+    uint64_t at_ms;
+    char player[QUARANTINE_PLAYER_SIZE]; /* Without its kind. */
+    char reason[QUARANTINE_REASON_SIZE];
+};
+
+/* The totals as they stood before an entry (audit.h). */
+struct cut {
+    uint64_t id;   /* 0: none. */
+    uint64_t open; /* Records of the outbox that were open then and are not settled yet. */
+    struct totals totals;
+};
+
+struct policy {
+    uint64_t version;
+    uint64_t operation_window_ms;
+    uint64_t operations_max;
+    uint32_t items_max;
+    uint32_t mailbox_max;
+    uint32_t currency_count;
+    struct currency currencies[CURRENCIES_MAX]; /* Sorted by name. */
+};
+
+enum use_kind {
+    USE_EMPTY,    /* No player was ever written. */
+    USE_SERVING,  /* As ever. */
+    USE_RESTORING /* Rows of a backup are being put; nothing else is carried out (restore.h). */
+};
+
+struct shard_use {
+    enum use_kind kind;
+    struct hash128 restore_id; /* Of the backup it was, or is being, restored from; zeros: none. */
+    uint64_t parts;            /* Put so far, ... */
+    struct row_digest rows;    /* ... and what they come to. */
+};
+
+struct meta {
+    uint64_t applied_index;
+    struct dot applied_dot;
+    struct hash128 applied_hash; /* Of that entry: the log's chain. */
+    struct hash128 outcome_hash; /* Running hash of all outcomes. */
+    uint64_t owner_ms;           /* Of that entry. */
+    struct vector vector;        /* Up to applied_index. */
+    struct membership membership;
+    uint64_t generation;
+    uint32_t apply_version;
+    uint64_t cut_id;
+    uint64_t floor_ms; /* UUIDv7 ids at or below it are OPERATION_EXPIRED. */
+    uint64_t operation_count;
+    uint64_t operation_ms_max;      /* Youngest UUIDv7 id ever applied. */
+    uint64_t session_count;         /* GRANTED or HELD; those of an expired server are counted
+                                     * until their player is next touched. */
+    uint64_t outbox_open;           /* Records in the outbox, to all shards. */
+    struct incarnation lowest_live; /* Everything below is expired. */
+    struct incarnation *expired;    /* Sorted; at or above lowest_live. Owned. */
+    uint32_t expired_count;
+    struct quarantined *quarantine; /* Sorted by player. Owned. */
+    uint32_t quarantine_count;      /* At most QUARANTINE_MAX. */
+    uint64_t unread_rows;       /* Changes of rows that could not be decoded, and so not counted. */
+    struct totals totals;       /* As of now. */
+    struct cut cuts[CUTS_KEPT]; /* The newest first. */
+    struct policy policy;
+    struct shard_use use;
+    bool inboxes_told; /* Each channel's row knows the greatest seq that it decided. Not of shards
+                        * that builds before this one began. */
+};
+
+void meta_init(struct meta *meta);
+void meta_deinit(struct meta *meta);
+void meta_copy(struct meta *to, const struct meta *from);
+void meta_encode(const struct meta *meta, struct buf *out);
+/* ERR_CORRUPT: malformed; *meta untouched. */
+NODISCARD err meta_decode(struct slice bytes, struct meta *meta);
+bool meta_is_expired(const struct meta *meta, struct incarnation incarnation);
+/* NULL: not quarantined. */
+const struct quarantined *meta_find_quarantined(const struct meta *meta, struct slice player);
+/* False: quarantined already, or the list is full. Texts are cut to what fits. */
+bool meta_quarantine(struct meta *meta, struct slice player, struct slice reason, uint64_t at_ms);
+/* `quarantined` was found. */
+void meta_release(struct meta *meta, const struct quarantined *quarantined);
+const struct currency *policy_find_currency(const struct policy *policy, struct slice name);
+/* The policy a shard starts with: no currencies, default limits. */
+struct policy policy_default(void);
+
+#endif

@@ -1,0 +1,184 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "node/core/player/meta.h"
+#include "runtime/base/check.h"
+
+static void fill(struct meta *meta)
+{
+    meta_init(meta);
+    meta->applied_index = 7;
+    meta->applied_dot = (struct dot){ 2, 1, 3 };
+    meta->outcome_hash.bytes[5] = 9;
+    meta->owner_ms = 99;
+    vector_append(&meta->vector, 1, 4);
+    vector_append(&meta->vector, 2, 1);
+    meta->membership = (struct membership){ .config = 5, .count = 3, .members = { 1, 2, 4 } };
+    meta->floor_ms = 50;
+    meta->operation_count = 11;
+    meta->session_count = 2;
+    meta->lowest_live = (struct incarnation){ 1, 100 };
+    meta->expired = mem_alloc(2 * sizeof *meta->expired);
+    meta->expired[0] = (struct incarnation){ 1, 150 };
+    meta->expired[1] = (struct incarnation){ 2, 3 };
+    meta->expired_count = 2;
+    meta->policy.version = 4;
+    meta->policy.currency_count = 2;
+    memcpy(meta->policy.currencies[0].name, "gems", 5);
+    memcpy(meta->policy.currencies[1].name, "gold", 5);
+    meta->policy.currencies[1].min_balance = -5;
+    meta->policy.currencies[1].max_balance = AMOUNT_MAX;
+    assert_true(meta_quarantine(meta, SLICE_LITERAL("bob"), SLICE_LITERAL("because"), 77));
+    meta->use.kind = USE_RESTORING;
+    meta->use.restore_id.bytes[15] = 3;
+    meta->use.parts = 6;
+    row_digest_add(&meta->use.rows, SLICE_LITERAL("key"), SLICE_LITERAL("value"));
+}
+
+#define USE_BYTES  (1u + 16u + 4u * 8u)
+#define TOLD_BYTES 1u
+
+static void a_row_of_before_restores_is_not_of_an_empty_shard(void **state)
+{
+    struct meta meta = { 0 };
+    struct meta read = { 0 };
+    struct buf bytes = { 0 };
+    (void)state;
+
+    fill(&meta);
+    meta_encode(&meta, &bytes);
+    assert_int_equal(bytes.data[0], 6);
+    bytes.data[0] = 4;
+    bytes.size -= USE_BYTES + TOLD_BYTES;
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_OK);
+    assert_int_equal(read.use.kind, USE_SERVING);
+    assert_int_equal(read.use.parts, 0);
+    assert_false(read.inboxes_told);
+    buf_deinit(&bytes);
+    meta_deinit(&meta);
+    meta_deinit(&read);
+}
+
+/* Its channels never noted what they decided: none of it may be taken for new. */
+static void a_row_of_an_earlier_build_knows_nothing_of_its_inboxes(void **state)
+{
+    struct meta meta = { 0 };
+    struct meta read = { 0 };
+    struct buf bytes = { 0 };
+    (void)state;
+
+    fill(&meta);
+    assert_true(meta.inboxes_told);
+    meta_encode(&meta, &bytes);
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_OK);
+    assert_true(read.inboxes_told);
+    bytes.data[0] = 5;
+    bytes.size -= TOLD_BYTES;
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_OK);
+    assert_int_equal(read.use.kind, USE_RESTORING);
+    assert_false(read.inboxes_told);
+    buf_clear(&bytes);
+    meta_encode(&read, &bytes);
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_OK);
+    assert_false(read.inboxes_told);
+    buf_deinit(&bytes);
+    meta_deinit(&meta);
+    meta_deinit(&read);
+}
+
+static void meta_reads_back_as_it_was_written_and_no_prefix_of_it_does(void **state)
+{
+    struct meta meta = { 0 };
+    struct meta read = { 0 };
+    struct meta copy = { 0 };
+    struct buf bytes = { 0 };
+    struct buf again = { 0 };
+    (void)state;
+
+    fill(&meta);
+    meta_encode(&meta, &bytes);
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_OK);
+    meta_copy(&copy, &read);
+    meta_encode(&copy, &again);
+    assert_true(slice_equal(buf_slice(&bytes), buf_slice(&again)));
+    for (size_t cut = 0; cut < bytes.size; cut++)
+        assert_int_equal(meta_decode((struct slice){ bytes.data, cut }, &read), ERR_CORRUPT);
+    assert_int_equal(read.applied_index, 7);
+    buf_deinit(&bytes);
+    buf_deinit(&again);
+    meta_deinit(&meta);
+    meta_deinit(&read);
+    meta_deinit(&copy);
+}
+
+static void servers_are_expired_below_the_lowest_live_or_one_by_one(void **state)
+{
+    struct meta meta = { 0 };
+    (void)state;
+
+    fill(&meta);
+    assert_true(meta_is_expired(&meta, (struct incarnation){ 1, 99 }));
+    assert_false(meta_is_expired(&meta, (struct incarnation){ 1, 100 }));
+    assert_true(meta_is_expired(&meta, (struct incarnation){ 1, 150 }));
+    assert_false(meta_is_expired(&meta, (struct incarnation){ 1, 151 }));
+    assert_true(meta_is_expired(&meta, (struct incarnation){ 2, 3 }));
+    assert_false(meta_is_expired(&meta, (struct incarnation){ 2, 4 }));
+    meta_deinit(&meta);
+}
+
+static void the_quarantined_are_found_released_and_bounded(void **state)
+{
+    struct meta meta = { 0 };
+    char name[16];
+    (void)state;
+
+    fill(&meta);
+    assert_false(meta_quarantine(&meta, SLICE_LITERAL("bob"), SLICE_LITERAL("again"), 78));
+    assert_true(meta_quarantine(&meta, SLICE_LITERAL("ann"), SLICE_LITERAL("x"), 79));
+    assert_true(meta_quarantine(&meta, SLICE_LITERAL("zoe"), SLICE_LITERAL("y"), 80));
+    assert_string_equal(meta_find_quarantined(&meta, SLICE_LITERAL("bob"))->reason, "because");
+    assert_null(meta_find_quarantined(&meta, SLICE_LITERAL("bo")));
+    meta_release(&meta, meta_find_quarantined(&meta, SLICE_LITERAL("bob")));
+    assert_null(meta_find_quarantined(&meta, SLICE_LITERAL("bob")));
+    assert_string_equal(meta_find_quarantined(&meta, SLICE_LITERAL("ann"))->reason, "x");
+    assert_string_equal(meta_find_quarantined(&meta, SLICE_LITERAL("zoe"))->reason, "y");
+    for (uint32_t i = 2; i < QUARANTINE_MAX; i++) {
+        (void)snprintf(name, sizeof name, "p%u", i);
+        assert_true(meta_quarantine(&meta, slice_from_text(name), SLICE_LITERAL("z"), 1));
+    }
+    assert_false(meta_quarantine(&meta, SLICE_LITERAL("one more"), SLICE_LITERAL("z"), 1));
+    meta_deinit(&meta);
+}
+
+static void currencies_are_found_by_their_whole_name(void **state)
+{
+    struct meta meta = { 0 };
+    (void)state;
+
+    fill(&meta);
+    assert_string_equal(policy_find_currency(&meta.policy, SLICE_LITERAL("gold"))->name, "gold");
+    assert_string_equal(policy_find_currency(&meta.policy, SLICE_LITERAL("gems"))->name, "gems");
+    assert_null(policy_find_currency(&meta.policy, SLICE_LITERAL("gol")));
+    assert_null(policy_find_currency(&meta.policy, SLICE_LITERAL("golds")));
+    assert_null(policy_find_currency(&meta.policy, SLICE_LITERAL("")));
+    meta_deinit(&meta);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(meta_reads_back_as_it_was_written_and_no_prefix_of_it_does),
+        cmocka_unit_test(a_row_of_before_restores_is_not_of_an_empty_shard),
+        cmocka_unit_test(a_row_of_an_earlier_build_knows_nothing_of_its_inboxes),
+        cmocka_unit_test(servers_are_expired_below_the_lowest_live_or_one_by_one),
+        cmocka_unit_test(the_quarantined_are_found_released_and_bounded),
+        cmocka_unit_test(currencies_are_found_by_their_whole_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

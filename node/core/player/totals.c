@@ -1,0 +1,177 @@
+#include "node/core/player/totals.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/base/hash.h"
+
+void totals_deinit(struct totals *totals)
+{
+    free(totals->buckets);
+    totals->buckets = NULL;
+}
+
+void totals_copy(struct totals *to, const struct totals *from)
+{
+    struct totals_bucket *buckets = NULL;
+
+    CHECK(to != from);
+    if (from->buckets != NULL) {
+        buckets = mem_alloc(sizeof *buckets * TOTALS_BUCKETS);
+        memcpy(buckets, from->buckets, sizeof *buckets * TOTALS_BUCKETS);
+    }
+    free(to->buckets);
+    *to = *from;
+    to->buckets = buckets;
+}
+
+static uint64_t uid_hash(const uint8_t uid[ITEM_UID_BYTES])
+{
+    return hash_u64((struct slice){ uid, ITEM_UID_BYTES });
+}
+
+uint32_t totals_bucket_of(const uint8_t uid[ITEM_UID_BYTES])
+{
+    return (uint32_t)(uid_hash(uid) % TOTALS_BUCKETS);
+}
+
+void totals_add_uid(struct totals *totals, const uint8_t uid[ITEM_UID_BYTES], int sign)
+{
+    uint64_t hash = uid_hash(uid);
+
+    if (totals->buckets == NULL)
+        totals->buckets = mem_zalloc(sizeof *totals->buckets * TOTALS_BUCKETS);
+    struct totals_bucket *bucket = &totals->buckets[hash % TOTALS_BUCKETS];
+    bucket->count += sign;
+    bucket->hashes += sign > 0 ? hash : 0 - hash;
+    totals->count += sign;
+    totals->hashes += sign > 0 ? hash : 0 - hash;
+}
+
+/* The last place takes what has no room: a sum over several currencies is still zero over all.
+ * Names are at most CURRENCY_NAME_BYTES_MAX, by policy. */
+static struct totals_currency *currency_get(struct totals *totals, struct slice name)
+{
+    uint32_t place = 0;
+
+    if (name.size >= TOTALS_NAME_SIZE) /* Of a row that is damaged and can be read all the same. */
+        name.size = TOTALS_NAME_SIZE - 1;
+    while (place < totals->currency_count &&
+           slice_compare(slice_from_text(totals->currencies[place].name), name) < 0)
+        place++;
+    struct totals_currency *at = &totals->currencies[place];
+    if (place < totals->currency_count && slice_equal(slice_from_text(at->name), name))
+        return at;
+    if (totals->currency_count == TOTALS_CURRENCIES_MAX)
+        return &totals->currencies[totals->currency_count - 1];
+    memmove(at + 1, at, sizeof *at * (totals->currency_count - place));
+    totals->currency_count++;
+    *at = (struct totals_currency){ 0 };
+    if (name.size > 0)
+        memcpy(at->name, name.data, name.size);
+    return at;
+}
+
+void totals_add_amount(struct totals *totals, struct slice currency, int64_t amount, int sign)
+{
+    struct totals_currency *at = currency_get(totals, currency);
+
+    at->net = (int64_t)((uint64_t)at->net + (uint64_t)amount * (uint64_t)(int64_t)sign);
+}
+
+void totals_add(struct totals *to, const struct totals *from)
+{
+    for (uint32_t i = 0; i < from->currency_count; i++)
+        totals_add_amount(to, slice_from_text(from->currencies[i].name), from->currencies[i].net,
+                          1);
+    to->count += from->count;
+    to->hashes += from->hashes;
+    if (from->buckets == NULL)
+        return;
+    if (to->buckets == NULL)
+        to->buckets = mem_zalloc(sizeof *to->buckets * TOTALS_BUCKETS);
+    for (uint32_t i = 0; i < TOTALS_BUCKETS; i++) {
+        to->buckets[i].count += from->buckets[i].count;
+        to->buckets[i].hashes += from->buckets[i].hashes;
+    }
+}
+
+bool totals_are_zero(const struct totals *totals)
+{
+    for (uint32_t i = 0; i < totals->currency_count; i++) {
+        if (totals->currencies[i].net != 0)
+            return false;
+    }
+    return totals->count == 0 && totals->hashes == 0;
+}
+
+void totals_encode_buckets(const struct totals *totals, struct buf *out)
+{
+    for (uint32_t i = 0; totals->buckets != NULL && i < TOTALS_BUCKETS; i++) {
+        const struct totals_bucket *bucket = &totals->buckets[i];
+        if (bucket->count == 0 && bucket->hashes == 0)
+            continue;
+        buf_put_u32(out, i);
+        buf_put_u32(out, (uint32_t)bucket->count);
+        buf_put_u64(out, bucket->hashes);
+    }
+}
+
+void totals_encode(const struct totals *totals, struct buf *out)
+{
+    uint32_t filled = 0;
+
+    buf_put_u32(out, totals->currency_count);
+    for (uint32_t i = 0; i < totals->currency_count; i++) {
+        buf_put_bytes(out, slice_from_text(totals->currencies[i].name));
+        buf_put_u64(out, (uint64_t)totals->currencies[i].net);
+    }
+    for (uint32_t i = 0; totals->buckets != NULL && i < TOTALS_BUCKETS; i++)
+        filled += totals->buckets[i].count != 0 || totals->buckets[i].hashes != 0;
+    buf_put_u32(out, filled);
+    if (filled > 0)
+        totals_encode_buckets(totals, out);
+}
+
+static void read_currency(struct reader *reader, struct totals *totals)
+{
+    struct totals_currency *at = &totals->currencies[totals->currency_count];
+    struct slice name = read_bytes(reader, TOTALS_NAME_SIZE - 1);
+
+    *at = (struct totals_currency){ .net = (int64_t)read_u64(reader) };
+    if (name.size > 0)
+        memcpy(at->name, name.data, name.size);
+    reader->bad |= strlen(at->name) != name.size ||
+                   (totals->currency_count > 0 && strcmp(at[-1].name, at->name) >= 0);
+    totals->currency_count++;
+}
+
+void totals_decode(struct reader *reader, struct totals *totals)
+{
+    uint32_t count = read_u32(reader);
+    uint32_t next = 0;
+
+    reader->bad |= count > TOTALS_CURRENCIES_MAX;
+    for (uint32_t i = 0; i < count && !reader->bad; i++)
+        read_currency(reader, totals);
+    count = read_u32(reader);
+    reader->bad |= count > TOTALS_BUCKETS;
+    if (reader->bad || count == 0)
+        return;
+    totals->buckets = mem_zalloc(sizeof *totals->buckets * TOTALS_BUCKETS);
+    for (uint32_t i = 0; i < count && !reader->bad; i++) {
+        uint32_t place = read_u32(reader);
+        struct totals_bucket bucket;
+        bucket.count = (int32_t)read_u32(reader);
+        bucket.hashes = read_u64(reader);
+        reader->bad |=
+            place < next || place >= TOTALS_BUCKETS || (bucket.count == 0 && bucket.hashes == 0);
+        if (reader->bad)
+            return;
+        totals->buckets[place] = bucket;
+        totals->count += bucket.count;
+        totals->hashes += bucket.hashes;
+        next = place + 1;
+    }
+}

@@ -1,0 +1,181 @@
+#include "node/core/repair/row_check.h"
+
+#include <string.h>
+
+#include "idl/method.h"
+#include "node/core/channel/channel_row.h"
+#include "node/core/codec/json_canon.h"
+#include "node/core/goods/goods.h"
+#include "node/core/goods/ledger.h"
+#include "node/core/goods/mailbox.h"
+#include "node/core/handler/outcome_row.h"
+#include "node/core/handler/player_row.h"
+#include "node/core/profile/profile.h"
+#include "node/core/receipt/receipt.h"
+#include "node/core/rows/rows.h"
+#include "node/core/transaction/txn_row.h"
+#include "runtime/base/check.h"
+
+#define SHARD_BYTES 2u
+
+/* One row that is looked at. */
+struct look {
+    struct arena *arena;
+    struct slice key, value, entity;
+    const char *why;
+};
+
+static bool is(struct look *look, bool readable, const char *why)
+{
+    look->why = why;
+    return readable;
+}
+
+static bool check_player(struct look *look)
+{
+    struct player player;
+
+    if (player_decode(look->value, look->entity, look->arena, &player) != ERR_OK)
+        return is(look, false, PLAYER_DAMAGE);
+    return is(look, player_sections(&player, look->arena) == ERR_OK, SECTIONS_DAMAGE);
+}
+
+static bool check_section(struct look *look)
+{
+    const char *why;
+    json_t *document = json_canon_parse(look->value, &why);
+
+    json_decref(document);
+    return is(look, document != NULL, SECTION_DAMAGE);
+}
+
+static bool check_item(struct look *look)
+{
+    struct item_row item;
+    return is(look, item_row_decode(look->key, look->value, &item) == ERR_OK, ITEM_DAMAGE);
+}
+
+static bool check_ledger(struct look *look)
+{
+    Holdfast__V1__LedgerEntry *entry;
+    return is(look, ledger_row_decode(look->value, look->arena, &entry) == ERR_OK, LEDGER_DAMAGE);
+}
+
+static bool check_outcome(struct look *look)
+{
+    struct outcome_row row;
+    uint32_t destination;
+    uint64_t seq;
+
+    bool readable = outcome_row_decode(look->value, &row) == ERR_OK &&
+                    outcome_row_body_is_sound(&row, look->arena);
+    if (readable && row.state == OUTCOME_ROW_PENDING && row.method != METHOD_START_SESSION)
+        readable = channel_ref_decode(row.body, &destination, &seq);
+    return is(look, readable, OUTCOME_DAMAGE);
+}
+
+static bool check_mail(struct look *look)
+{
+    return is(look, mail_decode(look->arena, look->value) != NULL, MAIL_DAMAGE);
+}
+
+static bool check_mailbox(struct look *look)
+{
+    uint32_t count;
+    return is(look, mailbox_row_decode(look->value, &count) == ERR_OK, MAILBOX_DAMAGE);
+}
+
+static bool check_channel(struct look *look)
+{
+    if (look->key.size < 2)
+        return is(look, false, "the key of a channel's row makes no sense");
+    if (look->key.data[1] == 'o')
+        return is(look, channel_out_decode(look->arena, look->value) != NULL,
+                  "the row of a channel to another shard cannot be read");
+    return is(look, channel_in_decode(look->arena, look->value) != NULL,
+              "the row of a channel from another shard cannot be read");
+}
+
+static bool check_outbox(struct look *look)
+{
+    struct reader reader = reader_from(look->key);
+
+    (void)read_raw(&reader, 1 + SHARD_BYTES);
+    uint64_t seq = read_u64_be(&reader);
+    return is(look,
+              reader_finish(&reader) == ERR_OK &&
+                  outbox_decode(look->arena, look->value, seq) != NULL,
+              OUTBOX_DAMAGE);
+}
+
+static bool check_inbox(struct look *look)
+{
+    return is(look, inbox_decode(look->arena, look->value) != NULL, INBOX_DAMAGE);
+}
+
+static bool check_reversal(struct look *look)
+{
+    uint64_t undone_by;
+    return is(look, reversal_row_decode(look->value, &undone_by) == ERR_OK, REVERSAL_DAMAGE);
+}
+
+static bool check_history(struct look *look)
+{
+    struct history_row history;
+    return is(look, history_row_decode(look->key, look->value, &history) == ERR_OK, HISTORY_DAMAGE);
+}
+
+static bool check_reservation(struct look *look)
+{
+    uint64_t expires_at_ms;
+    return is(look, reservation_row_decode(look->value, &expires_at_ms) == ERR_OK,
+              RESERVATION_DAMAGE);
+}
+
+static bool check_intent(struct look *look)
+{
+    return is(look, intent_decode(look->arena, look->value) != NULL, INTENT_DAMAGE);
+}
+
+static bool check_txn(struct look *look)
+{
+    return is(look, txn_decode(look->arena, look->value) != NULL, TXN_DAMAGE);
+}
+
+static bool check_receipt(struct look *look)
+{
+    return is(look, receipt_decode(look->arena, look->value) != NULL, RECEIPT_DAMAGE);
+}
+
+static bool check_timer(struct look *look)
+{
+    struct timer_row timer;
+    return is(look, timer_row_decode(look->key, look->value, &timer) == ERR_OK, TIMER_DAMAGE);
+}
+
+static bool check_operation(struct look *look)
+{
+    return check_outcome(look);
+}
+
+static bool check_typed(struct look *look)
+{
+    return check_outcome(look);
+}
+
+/* By letter; TABLE_META has its own decoder (meta_decode). */
+#define CHECK_OF_TABLE(NAME, name, ...) [TABLE_##NAME] = check_##name,
+static bool (*const checks[256])(struct look *look) = { TABLE_ROWS(CHECK_OF_TABLE) };
+
+void row_check(struct arena *arena, struct slice key, struct slice value,
+               struct row_check *ret_check)
+{
+    bool (*check)(struct look * look) = key.size > 0 ? checks[key.data[0]] : NULL;
+    struct look look = { .arena = arena, .key = key, .value = value, .entity = row_entity(key) };
+
+    *ret_check = (struct row_check){ .why = "a row of no known table", .entity = look.entity };
+    if (check == NULL)
+        return;
+    ret_check->readable = check(&look);
+    ret_check->why = ret_check->readable ? NULL : look.why;
+}

@@ -1,0 +1,162 @@
+#include "node/core/replication/sim/sim_queue.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/check.h"
+
+#define SLOTS_MIN 256u
+
+uint64_t sim_random_next(struct sim_random *random)
+{
+    uint64_t z = (random->state += 0x9e3779b97f4a7c15u);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+uint64_t sim_random_between(struct sim_random *random, uint64_t low, uint64_t high)
+{
+    CHECK(low <= high);
+    return low + sim_random_next(random) % (high - low + 1);
+}
+
+bool sim_random_chance(struct sim_random *random, uint32_t per_thousand)
+{
+    return sim_random_next(random) % 1000 < per_thousand;
+}
+
+/* ---- lists of slots ---- */
+static void list_add(struct sim_queue *queue, struct sim_list *list, uint32_t slot)
+{
+    queue->slots[slot - 1].next = 0;
+    if (list->last != 0)
+        queue->slots[list->last - 1].next = slot;
+    else
+        list->first = slot;
+    list->last = slot;
+}
+
+static uint32_t list_take(struct sim_queue *queue, struct sim_list *list)
+{
+    uint32_t slot = list->first;
+
+    list->first = queue->slots[slot - 1].next;
+    if (list->first == 0)
+        list->last = 0;
+    return slot;
+}
+
+static uint32_t slot_new(struct sim_queue *queue)
+{
+    uint32_t slot = queue->free_first;
+
+    if (slot != 0) {
+        queue->free_first = queue->slots[slot - 1].next;
+        return slot;
+    }
+    if (queue->slot_count == queue->slot_capacity) {
+        queue->slot_capacity = queue->slot_capacity > 0 ? queue->slot_capacity * 2 : SLOTS_MIN;
+        queue->slots = mem_realloc(queue->slots, queue->slot_capacity * sizeof queue->slots[0]);
+    }
+    return ++queue->slot_count;
+}
+
+/* ---- the wheel ---- */
+static void wheel_add(struct sim_queue *queue, uint32_t slot)
+{
+    uint32_t place = (uint32_t)queue->slots[slot - 1].event.at_ms % SIM_QUEUE_MS;
+
+    list_add(queue, &queue->wheel[place], slot);
+    queue->busy[place / 64] |= 1ull << place % 64;
+}
+
+/* Before anything is added for the same milliseconds: what is far was added first. */
+static void move_near(struct sim_queue *queue)
+{
+    struct sim_list far = queue->far;
+
+    queue->far = (struct sim_list){ 0 };
+    queue->far_next_ms = UINT64_MAX;
+    while (far.first != 0) {
+        uint32_t slot = list_take(queue, &far);
+        uint64_t at_ms = queue->slots[slot - 1].event.at_ms;
+        if (at_ms < queue->now_ms + SIM_QUEUE_MS) {
+            wheel_add(queue, slot);
+            continue;
+        }
+        list_add(queue, &queue->far, slot);
+        if (at_ms < queue->far_next_ms)
+            queue->far_next_ms = at_ms;
+    }
+}
+
+/* The first millisecond that holds anything; UINT64_MAX: the wheel is empty. */
+static uint64_t wheel_next_ms(const struct sim_queue *queue)
+{
+    uint32_t from = (uint32_t)queue->now_ms % SIM_QUEUE_MS;
+    uint64_t word = queue->busy[from / 64] & ~0ull << from % 64;
+
+    for (uint32_t i = 0; i <= SIM_QUEUE_MS / 64; i++) {
+        uint32_t at = (from / 64 + i) % (SIM_QUEUE_MS / 64);
+        if (i > 0)
+            word = queue->busy[at];
+        if (word != 0) {
+            uint32_t place = at * 64 + (uint32_t)__builtin_ctzll(word);
+            return queue->now_ms + (place - from) % SIM_QUEUE_MS;
+        }
+    }
+    return UINT64_MAX;
+}
+
+void sim_queue_push(struct sim_queue *queue, const struct sim_event *event)
+{
+    CHECK(event->at_ms >= queue->now_ms);
+    if (queue->wheel == NULL) {
+        queue->wheel = mem_zalloc(SIM_QUEUE_MS * sizeof queue->wheel[0]);
+        queue->far_next_ms = UINT64_MAX;
+    }
+    uint32_t slot = slot_new(queue);
+    queue->slots[slot - 1].event = *event;
+    queue->count++;
+    if (event->at_ms < queue->now_ms + SIM_QUEUE_MS) {
+        wheel_add(queue, slot);
+        return;
+    }
+    list_add(queue, &queue->far, slot);
+    if (event->at_ms < queue->far_next_ms)
+        queue->far_next_ms = event->at_ms;
+}
+
+bool sim_queue_pop(struct sim_queue *queue, uint64_t until_ms, struct sim_event *ret_event)
+{
+    if (queue->count == 0)
+        return false;
+    uint64_t next_ms = wheel_next_ms(queue);
+    if (queue->far_next_ms < next_ms)
+        next_ms = queue->far_next_ms;
+    if (next_ms > until_ms)
+        return false;
+    queue->now_ms = next_ms;
+    if (queue->far_next_ms < next_ms + SIM_QUEUE_MS)
+        move_near(queue);
+    uint32_t place = (uint32_t)next_ms % SIM_QUEUE_MS;
+    uint32_t slot = list_take(queue, &queue->wheel[place]);
+    if (queue->wheel[place].first == 0)
+        queue->busy[place / 64] &= ~(1ull << place % 64);
+    *ret_event = queue->slots[slot - 1].event;
+    queue->slots[slot - 1].event.bytes = (struct buf){ 0 };
+    queue->slots[slot - 1].next = queue->free_first;
+    queue->free_first = slot;
+    queue->count--;
+    return true;
+}
+
+void sim_queue_deinit(struct sim_queue *queue)
+{
+    for (uint32_t i = 0; i < queue->slot_count; i++)
+        buf_deinit(&queue->slots[i].event.bytes);
+    free(queue->slots);
+    free(queue->wheel);
+    *queue = (struct sim_queue){ 0 };
+}

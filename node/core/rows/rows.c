@@ -1,0 +1,409 @@
+#include "node/core/rows/rows.h"
+
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/base/hex.h"
+
+#define ROW_VERSION       1u
+#define ROW_VERSION_STEPS 2u /* Items: made before their steps were counted, they have none. */
+
+static void key_begin(struct row_key *key, enum table table)
+{
+    key->bytes[0] = (uint8_t)table;
+    key->size = 1;
+}
+
+static void key_add(struct row_key *key, struct slice bytes)
+{
+    CHECK(bytes.size <= sizeof key->bytes - key->size);
+    if (bytes.size > 0)
+        memcpy(key->bytes + key->size, bytes.data, bytes.size);
+    key->size += bytes.size;
+}
+
+static void key_add_be(struct row_key *key, uint64_t number, size_t bytes)
+{
+    CHECK(bytes <= sizeof key->bytes - key->size);
+    for (size_t i = 0; i < bytes; i++)
+        key->bytes[key->size + i] = (uint8_t)(number >> (8 * (bytes - 1 - i)));
+    key->size += bytes;
+}
+
+static void key_add_entity(struct row_key *key, struct slice entity)
+{
+    CHECK(entity.size > 0 && entity.size <= ENTITY_BYTES_MAX);
+    key_add(key, entity);
+    key_add_be(key, 0, 1);
+}
+
+struct slice row_key_slice(const struct row_key *key)
+{
+    return (struct slice){ key->bytes, key->size };
+}
+
+void row_key_player(struct row_key *key, struct slice entity)
+{
+    key_begin(key, TABLE_PLAYER);
+    key_add(key, entity);
+}
+
+void row_key_section(struct row_key *key, struct slice entity, struct slice name)
+{
+    key_begin(key, TABLE_SECTION);
+    key_add_entity(key, entity);
+    key_add(key, name);
+}
+
+void row_key_ledger(struct row_key *key, struct slice entity, uint64_t seq)
+{
+    key_begin(key, TABLE_LEDGER);
+    key_add_entity(key, entity);
+    key_add_be(key, seq, 8);
+}
+
+void row_key_operation(struct row_key *key, struct slice entity, const struct op_id *id)
+{
+    if (id->typed) {
+        key_begin(key, TABLE_TYPED);
+        key_add_entity(key, entity);
+        key_add(key, id->text);
+        return;
+    }
+    key_begin(key, TABLE_OPERATION);
+    key_add(key, (struct slice){ id->uuid.bytes, sizeof id->uuid.bytes });
+    key_add(key, entity);
+}
+
+void row_key_timer(struct row_key *key, uint64_t due_ms, struct slice entity)
+{
+    key_begin(key, TABLE_TIMER);
+    key_add_be(key, due_ms, 8);
+    key_add(key, entity);
+}
+
+void row_key_reservation_timer(struct row_key *key, uint64_t due_ms, struct slice entity,
+                               uint64_t seq)
+{
+    key_begin(key, TABLE_TIMER);
+    key_add_be(key, due_ms, 8);
+    key_add_entity(key, entity);
+    key_add_be(key, seq, 8);
+}
+
+void row_key_item_prefix(struct row_key *key, struct slice entity)
+{
+    key_begin(key, TABLE_ITEM);
+    key_add_entity(key, entity);
+}
+
+void row_key_item(struct row_key *key, struct slice entity, const uint8_t uid[ITEM_UID_BYTES])
+{
+    row_key_item_prefix(key, entity);
+    key_add(key, (struct slice){ uid, ITEM_UID_BYTES });
+}
+
+void row_key_mail_prefix(struct row_key *key, struct slice entity)
+{
+    key_begin(key, TABLE_MAIL);
+    key_add_entity(key, entity);
+}
+
+void row_key_mail(struct row_key *key, struct slice entity, const uint8_t id[ITEM_UID_BYTES])
+{
+    row_key_mail_prefix(key, entity);
+    key_add(key, (struct slice){ id, ITEM_UID_BYTES });
+}
+
+void row_key_mailbox(struct row_key *key, struct slice entity)
+{
+    key_begin(key, TABLE_MAILBOX);
+    key_add(key, entity);
+}
+
+void row_key_channel(struct row_key *key, bool outgoing, uint32_t shard)
+{
+    key_begin(key, TABLE_CHANNEL);
+    key_add_be(key, outgoing ? 'o' : 'i', 1);
+    key_add_be(key, shard, 2);
+}
+
+void row_key_outbox(struct row_key *key, uint32_t destination, uint64_t seq)
+{
+    key_begin(key, TABLE_OUTBOX);
+    key_add_be(key, destination, 2);
+    key_add_be(key, seq, 8);
+}
+
+void row_key_inbox(struct row_key *key, uint32_t source, uint64_t seq)
+{
+    key_begin(key, TABLE_INBOX);
+    key_add_be(key, source, 2);
+    key_add_be(key, seq, 8);
+}
+
+void row_key_reservation(struct row_key *key, struct slice entity, uint64_t seq)
+{
+    key_begin(key, TABLE_RESERVATION);
+    key_add_entity(key, entity);
+    key_add_be(key, seq, 8);
+}
+
+void row_key_reversal(struct row_key *key, struct slice entity, uint64_t seq)
+{
+    key_begin(key, TABLE_REVERSAL);
+    key_add_entity(key, entity);
+    key_add_be(key, seq, 8);
+}
+
+void row_key_history_prefix(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES])
+{
+    key_begin(key, TABLE_HISTORY);
+    key_add(key, (struct slice){ uid, ITEM_UID_BYTES });
+}
+
+void row_key_history(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES], uint32_t step)
+{
+    row_key_history_prefix(key, uid);
+    key_add_be(key, step, 4);
+}
+
+void row_key_intent(struct row_key *key, struct slice entity)
+{
+    key_begin(key, TABLE_INTENT);
+    key_add(key, entity);
+}
+
+void row_key_receipt(struct row_key *key, struct slice receipt)
+{
+    key_begin(key, TABLE_RECEIPT);
+    key_add(key, receipt);
+}
+
+void row_key_txn(struct row_key *key, uint32_t destination, uint64_t seq)
+{
+    key_begin(key, TABLE_TXN);
+    key_add_be(key, destination, 2);
+    key_add_be(key, seq, 8);
+}
+
+void row_key_operation_bound(struct row_key *key, uint64_t ms)
+{
+    key_begin(key, TABLE_OPERATION);
+    key_add_be(key, ms + 1, 6);
+}
+
+uint64_t row_operation_ms(struct slice key)
+{
+    uint64_t ms = 0;
+
+    CHECK(key.size >= 7);
+    for (size_t i = 1; i < 7; i++)
+        ms = ms << 8 | key.data[i];
+    return ms;
+}
+
+void timer_row_encode(uint64_t fence, struct buf *out)
+{
+    buf_put_u8(out, ROW_VERSION);
+    buf_put_u64(out, fence);
+}
+
+/* Entities hold no control characters, so a 0 there ends one. */
+static uint64_t take_reservation_seq(struct slice *entity)
+{
+    const size_t tail = 1 + 8;
+    uint64_t seq;
+
+    if (entity->size <= tail || entity->data[entity->size - tail] != 0)
+        return 0;
+    struct reader reader =
+        reader_from((struct slice){ entity->data + entity->size - tail + 1, tail - 1 });
+    seq = read_u64_be(&reader);
+    if (seq > 0)
+        entity->size -= tail;
+    return seq;
+}
+
+err timer_row_decode(struct slice key, struct slice value, struct timer_row *ret_timer)
+{
+    struct reader key_reader = reader_from(key);
+    struct reader reader = reader_from(value);
+    struct timer_row timer;
+
+    bool known = read_u8(&key_reader) == TABLE_TIMER;
+    known &= read_u8(&reader) == ROW_VERSION;
+    timer.due_ms = read_u64_be(&key_reader);
+    timer.entity = read_raw(&key_reader, reader_left(&key_reader));
+    timer.reservation_seq = take_reservation_seq(&timer.entity);
+    timer.fence = read_u64(&reader);
+    if (!known || key_reader.bad || reader_finish(&reader) != ERR_OK ||
+        timer.entity.size > ENTITY_BYTES_MAX || !entity_has_kind(timer.entity))
+        return ERR_CORRUPT;
+    *ret_timer = timer;
+    return ERR_OK;
+}
+
+void reservation_row_encode(uint64_t expires_at_ms, struct buf *out)
+{
+    buf_put_u8(out, ROW_VERSION);
+    buf_put_u64(out, expires_at_ms);
+}
+
+err reservation_row_decode(struct slice row, uint64_t *ret_expires_at_ms)
+{
+    struct reader reader = reader_from(row);
+
+    if (read_u8(&reader) != ROW_VERSION)
+        return ERR_CORRUPT;
+    *ret_expires_at_ms = read_u64(&reader);
+    return reader_finish(&reader) == ERR_OK ? ERR_OK : ERR_CORRUPT;
+}
+
+void reversal_row_encode(uint64_t undone_by, struct buf *out)
+{
+    buf_put_u64(out, undone_by);
+}
+
+err reversal_row_decode(struct slice row, uint64_t *ret_undone_by)
+{
+    struct reader reader = reader_from(row);
+
+    *ret_undone_by = read_u64(&reader);
+    return reader_finish(&reader) == ERR_OK ? ERR_OK : ERR_CORRUPT;
+}
+
+void item_uid_make(uint32_t shard, uint64_t epoch, uint64_t counter, uint32_t place,
+                   uint8_t ret_uid[ITEM_UID_BYTES])
+{
+    struct row_key uid = { .size = 0 };
+
+    CHECK(shard <= UINT16_MAX);
+    CHECK(epoch < 1ull << 48);
+    CHECK(counter < 1ull << 48);
+    CHECK(place <= UINT16_MAX);
+    key_add_be(&uid, shard, 2);
+    key_add_be(&uid, epoch, 6);
+    key_add_be(&uid, counter, 6);
+    key_add_be(&uid, place, 2);
+    CHECK(uid.size == ITEM_UID_BYTES);
+    memcpy(ret_uid, uid.bytes, ITEM_UID_BYTES);
+}
+
+void item_uid_print(const uint8_t uid[ITEM_UID_BYTES], char ret_text[ITEM_UID_TEXT_SIZE])
+{
+    hex_print(uid, ITEM_UID_BYTES, ret_text);
+}
+
+err item_uid_parse(struct slice text, uint8_t ret_uid[ITEM_UID_BYTES])
+{
+    return hex_parse(text, ITEM_UID_BYTES, ret_uid);
+}
+
+static void put_short(struct buf *out, struct slice bytes)
+{
+    CHECK(bytes.size <= UINT8_MAX);
+    buf_put_u8(out, (uint8_t)bytes.size);
+    buf_append(out, bytes.data, bytes.size);
+}
+
+void history_row_encode(const struct history_row *history, struct buf *out)
+{
+    buf_put_u8(out, ROW_VERSION);
+    buf_put_u8(out, history->held);
+    buf_put_u64(out, history->ledger_seq);
+    put_short(out, history->entity);
+    put_short(out, history->next);
+}
+
+err history_row_decode(struct slice key, struct slice value, struct history_row *ret_history)
+{
+    struct reader key_reader = reader_from(key);
+    struct reader reader = reader_from(value);
+    struct history_row history;
+
+    bool known = read_u8(&key_reader) == TABLE_HISTORY;
+    (void)read_raw(&key_reader, ITEM_UID_BYTES);
+    history.step = (uint32_t)read_u16_be(&key_reader) << 16;
+    history.step |= read_u16_be(&key_reader);
+    known &= read_u8(&reader) == ROW_VERSION;
+    history.held = read_u8(&reader) != 0;
+    history.ledger_seq = read_u64(&reader);
+    history.entity = read_raw(&reader, read_u8(&reader));
+    history.next = read_raw(&reader, read_u8(&reader));
+    known &= history.step > 0 && entity_has_kind(history.entity);
+    known &= history.next.size == 0 || entity_has_kind(history.next);
+    if (!known || reader_finish(&key_reader) != ERR_OK || reader_finish(&reader) != ERR_OK)
+        return ERR_CORRUPT;
+    *ret_history = history;
+    return ERR_OK;
+}
+
+void item_row_encode(const struct item_row *item, struct buf *out)
+{
+    buf_put_u8(out, item->step > 0 ? ROW_VERSION_STEPS : ROW_VERSION);
+    if (item->step > 0)
+        buf_put_u32(out, item->step);
+    buf_put_u64(out, item->minted_at_ms);
+    buf_put_bytes(out, item->kind);
+    buf_append(out, item->attributes.data, item->attributes.size);
+}
+
+err item_row_decode(struct slice key, struct slice value, struct item_row *ret_item)
+{
+    struct reader reader = reader_from(value);
+    struct item_row item;
+
+    uint8_t version = read_u8(&reader);
+    if (key.size <= ITEM_UID_BYTES || (version != ROW_VERSION && version != ROW_VERSION_STEPS))
+        return ERR_CORRUPT;
+    memcpy(item.uid, key.data + key.size - ITEM_UID_BYTES, ITEM_UID_BYTES);
+    item.step = version == ROW_VERSION_STEPS ? read_u32(&reader) : 0;
+    if (version == ROW_VERSION_STEPS && item.step == 0)
+        return ERR_CORRUPT;
+    item.minted_at_ms = read_u64(&reader);
+    item.kind = read_bytes(&reader, UINT32_MAX);
+    item.attributes = read_raw(&reader, reader_left(&reader));
+    if (reader_finish(&reader) != ERR_OK)
+        return ERR_CORRUPT;
+    *ret_item = item;
+    return ERR_OK;
+}
+
+/* ---- whose a row is, by its key ---- */
+
+#define SEQ_BYTES  8u
+#define UUID_BYTES 16u
+
+static struct slice skip(struct slice key, size_t bytes)
+{
+    if (key.size <= bytes)
+        return (struct slice){ 0 };
+    return (struct slice){ key.data + bytes, key.size - bytes };
+}
+
+static struct slice first_of(struct slice rest)
+{
+    const uint8_t *end = rest.size > 0 ? memchr(rest.data, 0, rest.size) : NULL;
+
+    if (end != NULL)
+        rest.size = (size_t)(end - rest.data);
+    return rest;
+}
+
+struct slice row_entity(struct slice key)
+{
+    switch (key.size > 0 ? (enum table_entity)table_of(key)->entity : TABLE_ENTITY_NONE) {
+    case TABLE_ENTITY_NONE:
+        break;
+    case TABLE_ENTITY_REST:
+        return skip(key, 1);
+    case TABLE_ENTITY_FIRST:
+        return first_of(skip(key, 1));
+    case TABLE_ENTITY_UUID:
+        return skip(key, 1 + UUID_BYTES);
+    case TABLE_ENTITY_TIMER:
+        return first_of(skip(key, 1 + SEQ_BYTES));
+    }
+    return (struct slice){ 0 };
+}

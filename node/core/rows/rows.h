@@ -1,0 +1,114 @@
+/*
+ * rows: the keys of every table (state.h), and the row of an item. Keys sort: integers in them
+ * are big-endian.
+ */
+#ifndef NODE_CORE_ROWS_ROWS_H
+#define NODE_CORE_ROWS_ROWS_H
+
+#include "node/core/codec/op.h"
+#include "node/core/rows/state.h"
+
+#define ITEM_PLACES_MAX    65536u /* UIDs that one entry can make: a UID holds 16 bits of place. */
+#define ITEM_UID_BYTES     16u
+#define ITEM_UID_TEXT_SIZE 33 /* With the NUL. */
+
+struct row_key {
+    size_t size;
+    uint8_t bytes[STATE_KEY_BYTES_MAX];
+};
+
+struct slice row_key_slice(const struct row_key *key);
+void row_key_player(struct row_key *key, struct slice entity);
+void row_key_section(struct row_key *key, struct slice entity, struct slice name);
+void row_key_ledger(struct row_key *key, struct slice entity, uint64_t seq);
+/* A UUIDv7 goes to TABLE_OPERATION, a typed id to TABLE_TYPED. */
+void row_key_operation(struct row_key *key, struct slice entity, const struct op_id *id);
+void row_key_timer(struct row_key *key, uint64_t due_ms, struct slice entity);
+/* Of a reservation, by its ledger entry. */
+void row_key_reservation_timer(struct row_key *key, uint64_t due_ms, struct slice entity,
+                               uint64_t seq);
+void row_key_item(struct row_key *key, struct slice entity, const uint8_t uid[ITEM_UID_BYTES]);
+/* All items of an entity share this prefix. */
+void row_key_item_prefix(struct row_key *key, struct slice entity);
+/* Mail ids are made like item UIDs, so they sort by arrival. */
+void row_key_mail(struct row_key *key, struct slice entity, const uint8_t id[ITEM_UID_BYTES]);
+/* All mail of an entity shares this prefix. */
+void row_key_mail_prefix(struct row_key *key, struct slice entity);
+void row_key_mailbox(struct row_key *key, struct slice entity);
+/* The channel to (outgoing) or from another shard. */
+void row_key_channel(struct row_key *key, bool outgoing, uint32_t shard);
+void row_key_outbox(struct row_key *key, uint32_t destination, uint64_t seq);
+void row_key_inbox(struct row_key *key, uint32_t source, uint64_t seq);
+void row_key_reservation(struct row_key *key, struct slice entity, uint64_t seq);
+void row_key_reversal(struct row_key *key, struct slice entity, uint64_t seq);
+void row_key_history(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES], uint32_t step);
+/* What this shard knows of an item's history shares this prefix. */
+void row_key_history_prefix(struct row_key *key, const uint8_t uid[ITEM_UID_BYTES]);
+void row_key_intent(struct row_key *key, struct slice entity);
+void row_key_txn(struct row_key *key, uint32_t destination, uint64_t seq);
+void row_key_receipt(struct row_key *key, struct slice receipt);
+/* The last key that an operation of this millisecond could have, and what follows it. */
+void row_key_operation_bound(struct row_key *key, uint64_t ms);
+/* Of a key of TABLE_OPERATION. */
+uint64_t row_operation_ms(struct slice key);
+/* Whose the row is, by its key alone: it points into `key`. Empty: the shard's. */
+struct slice row_entity(struct slice key);
+
+/* What a timer's row says: which session or which reservation it is for. */
+struct timer_row {
+    uint64_t due_ms;
+    struct slice entity;
+    uint64_t fence;           /* Of a session. */
+    uint64_t reservation_seq; /* 0: it is a session's. */
+};
+#define TIMER_DAMAGE "a timer's row cannot be read"
+void timer_row_encode(uint64_t fence, struct buf *out);
+NODISCARD err timer_row_decode(struct slice key, struct slice value, struct timer_row *ret_timer);
+
+/*
+ * An item's UID is unique by construction, big-endian: shard (2 bytes), epoch (6), counter (6) of
+ * the log entry that minted it, place in that entry (2). No two entries share (shard, epoch,
+ * counter), since an epoch has one owner and committed entries are never reused.
+ */
+struct item_row {
+    uint8_t uid[ITEM_UID_BYTES];
+    uint32_t step; /* Of its history, the newest: travels with it, so steps have an order across
+                    * shards. */
+    uint64_t minted_at_ms;
+    struct slice kind;
+    struct slice attributes; /* Canonical JSON. */
+};
+
+/* One step in an item's history: a ledger entry of some entity brought or took it. The row is with
+ * that entity; the next step is there too, or with `next`. */
+struct history_row {
+    uint32_t step; /* From 1 without gaps, over all shards. */
+    bool held;     /* After it, the entity holds the item. */
+    uint64_t ledger_seq;
+    struct slice entity;
+    struct slice next; /* To whom it went, where that is known; empty: no one. */
+};
+#define HISTORY_DAMAGE "a step of an item's history cannot be read"
+void history_row_encode(const struct history_row *history, struct buf *out);
+NODISCARD err history_row_decode(struct slice key, struct slice value,
+                                 struct history_row *ret_history);
+
+/* An open reservation: when it comes back by itself. */
+#define RESERVATION_DAMAGE "a reservation of the player cannot be read"
+void reservation_row_encode(uint64_t expires_at_ms, struct buf *out);
+NODISCARD err reservation_row_decode(struct slice row, uint64_t *ret_expires_at_ms);
+
+/* Which entry of the ledger undid or closed another one. */
+#define REVERSAL_DAMAGE "what undid an entry of the ledger cannot be read"
+void reversal_row_encode(uint64_t undone_by, struct buf *out);
+NODISCARD err reversal_row_decode(struct slice row, uint64_t *ret_undone_by);
+
+void item_uid_make(uint32_t shard, uint64_t epoch, uint64_t counter, uint32_t place,
+                   uint8_t ret_uid[ITEM_UID_BYTES]);
+void item_uid_print(const uint8_t uid[ITEM_UID_BYTES], char ret_text[ITEM_UID_TEXT_SIZE]);
+/* ERR_INVALID: not 32 hex digits. */
+NODISCARD err item_uid_parse(struct slice text, uint8_t ret_uid[ITEM_UID_BYTES]);
+void item_row_encode(const struct item_row *item, struct buf *out);
+NODISCARD err item_row_decode(struct slice key, struct slice value, struct item_row *ret_item);
+
+#endif

@@ -1,0 +1,57 @@
+#include "node/core/shard/request_shard.h"
+
+#include <string.h>
+
+#include "idl/method.h"
+#include "node/core/codec/proto_scan.h"
+#include "runtime/base/check.h"
+#include "runtime/cluster/placement.h"
+
+#define FIELD_HOME    1u
+#define PLAYER_PREFIX "player:"
+
+static err refuse_home(struct refusal *refusal, const char *field, const char *message)
+{
+    *refusal = (struct refusal){
+        .code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT,
+        .field = field,
+        .message = message,
+    };
+    return ERR_INVALID;
+}
+
+static err shard_of_home(const struct method_info *method, struct slice request,
+                         uint32_t shard_count, uint32_t *ret_shard, struct refusal *ret_refusal)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(method->request, FIELD_HOME);
+    uint8_t entity[sizeof PLAYER_PREFIX - 1 + ENTITY_BYTES_MAX];
+    size_t prefix = strcmp(field->name, "player_id") == 0 ? sizeof PLAYER_PREFIX - 1 : 0;
+    struct slice home;
+
+    if (!proto_scan_bytes(request, FIELD_HOME, &home) || home.size == 0)
+        return refuse_home(ret_refusal, field->name, "the request names no home entity");
+    if (home.size > ENTITY_BYTES_MAX)
+        return refuse_home(ret_refusal, field->name, "the home entity's id has over 128 bytes");
+    memcpy(entity, PLAYER_PREFIX, prefix);
+    memcpy(entity + prefix, home.data, home.size);
+    *ret_shard = shard_of_entity((struct slice){ entity, prefix + home.size }, shard_count);
+    return ERR_OK;
+}
+
+err request_shard(uint32_t method, struct slice request, uint32_t shard_count, uint32_t *ret_shard,
+                  struct refusal *ret_refusal)
+{
+    const struct method_info *info = method_find(method);
+    uint64_t number = 0;
+
+    CHECK(info != NULL);
+    if (info->route == METHOD_MUTATION || info->route == METHOD_READ)
+        return shard_of_home(info, request, shard_count, ret_shard, ret_refusal);
+    /* proto3 leaves shard 0 out of the bytes. */
+    (void)proto_scan_varint(request, FIELD_HOME, &number);
+    if (number >= shard_count)
+        return refuse_home(ret_refusal, "shard", "there is no such shard");
+    *ret_shard = (uint32_t)number;
+    return ERR_OK;
+}

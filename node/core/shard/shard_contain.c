@@ -1,0 +1,32 @@
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "idl/method.h"
+#include "node/core/apply/apply.h"
+#include "node/core/shard/shard_internal.h"
+
+void shard_contain(struct shard *shard, const struct shard_event *event, struct shard_out *out)
+{
+    const struct damage *damage = applier_take_damage(shard->applier);
+    Holdfast__Internal__V1__ContainPlayerRequest request =
+        HOLDFAST__INTERNAL__V1__CONTAIN_PLAYER_REQUEST__INIT;
+    uint64_t index;
+
+    if (damage == NULL)
+        return;
+    shard->stats.rows_unreadable++;
+    out->unreadable = true;
+    if (!shard_serves(shard))
+        return;
+    if (damage->player[0] == 0) {
+        incident_unreadable(shard, damage, event, out);
+        return;
+    }
+    if (meta_find_quarantined(shard_meta(shard), slice_from_text(damage->player)) != NULL)
+        return;
+    request.shard = shard->number;
+    request.player_id = (char *)(uintptr_t)damage->player;
+    request.reason = (char *)(uintptr_t)damage->reason;
+    buf_clear(&shard->scratch);
+    owner_op_encode(METHOD_CONTAIN_PLAYER, (struct slice){ 0 }, &request.base, &shard->scratch);
+    /* What has no room now is found again when the player is next touched. */
+    (void)!shard_propose(shard, buf_slice(&shard->scratch), event, &index, out);
+}

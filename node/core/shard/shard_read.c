@@ -1,0 +1,324 @@
+#include <string.h>
+
+#include "idl/method.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/shard/read_options.h"
+#include "node/core/shard/shard_internal.h"
+#include "runtime/base/check.h"
+
+/* True once `index` has passed the dot; *ret_lost when it never will. */
+static bool dot_reached(const struct meta *meta, struct dot dot, bool *ret_lost)
+{
+    const struct vector *v = &meta->vector;
+
+    *ret_lost = false;
+    if (dot.epoch <= v->folded_epoch)
+        return true;
+    for (uint32_t i = 0; i < v->count; i++) {
+        if (v->items[i].epoch != dot.epoch)
+            continue;
+        if (v->items[i].owner == dot.owner && v->items[i].counter >= dot.counter)
+            return true;
+        *ret_lost = i + 1 < v->count || v->items[i].owner != dot.owner;
+        return false;
+    }
+    *ret_lost = v->count > 0 && v->items[v->count - 1].epoch > dot.epoch;
+    return false;
+}
+
+static void join_round(struct shard *shard, struct call *call, const struct shard_event *event,
+                       struct shard_out *out)
+{
+    struct rep_event join = { .type = REP_READ,
+                              .now_ms = event->now_ms,
+                              .unix_ms = event->unix_ms };
+
+    if (shard_rep_step(shard, &join, out) != ERR_OK) {
+        reply_elsewhere(shard, call, REPLY_NOT_OWNER, out);
+        return;
+    }
+    shard->flush_wanted = true;
+    call->round = out->rep.read_round;
+    call_move(shard, call, CALL_CONFIRMING);
+}
+
+/* A request for an operation finds in the log what its caller may have been told already. */
+static void log_decisions(struct shard *shard, struct call *call, const struct shard_event *event,
+                          struct shard_out *out)
+{
+    uint64_t index;
+
+    if (call->method != METHOD_GET_OPERATION)
+        return;
+    if (shard->lanes.settles.items > 0)
+        (void)!shard_settles_log(shard, event, &index, out); /* Else it is read where it waits. */
+    call->index = shard->lanes.settles.logged_index;
+}
+
+static void refuse_options(struct shard *shard, struct call *call,
+                           const struct read_options *options, struct shard_out *out)
+{
+    struct refusal refusal = { 0 };
+
+    (void)refuse_invalid(&shard->arena, &refusal, options->wrong_field, options->wrong_limit, "");
+    reply_refusal(shard, call, &refusal, out);
+}
+
+void shard_read_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out)
+{
+    struct call *call = call_new(shard, event);
+    struct read_options options;
+
+    shard->stats.reads++;
+    buf_append(&call->request, event->request.data, event->request.size);
+    read_options_scan(event->method, event->request, &options);
+    if (options.wrong_field != NULL) {
+        refuse_options(shard, call, &options, out);
+        return;
+    }
+    call->at_least = options.at_least;
+    if (rep_is_quarantined(shard->rep)) {
+        reply_elsewhere(shard, call, REPLY_NOT_OWNER, out);
+        return;
+    }
+    if (event->stale || options.kind == READ_STALE || options.kind == READ_AT_LEAST) {
+        call_move(shard, call, CALL_READING);
+        shard_read_progress(shard, event, out);
+        return;
+    }
+    if (!shard_serves(shard)) {
+        reply_elsewhere(shard, call, REPLY_NOT_OWNER, out);
+        return;
+    }
+    log_decisions(shard, call, event, out);
+    if (call->method == METHOD_READ_SETTLED)
+        shard_settled_begin(shard, call, event);
+    join_round(shard, call, event, out);
+}
+
+#define HOLDS_BYTES_MAX 65536u
+
+static void propose_all(struct shard *shard, struct slice bodies, const struct shard_event *event,
+                        struct shard_out *out)
+{
+    struct reader reader = reader_from(bodies);
+
+    while (reader_left(&reader) > 0 && !reader.bad) {
+        struct rep_event proposal = {
+            .type = REP_PROPOSE,
+            .now_ms = event->now_ms,
+            .unix_ms = event->unix_ms,
+            .kind = ENTRY_OP,
+            .body = read_bytes(&reader, ENTRY_BODY_BYTES_MAX),
+        };
+        if (shard_rep_step(shard, &proposal, out) != ERR_OK)
+            break; /* The next renewal, some seconds later, asks again. */
+        shard->flush_wanted = true;
+    }
+}
+
+/* Each once: a session is renewed again and again while the disk is full. */
+static void keep_holds(struct shard *shard, struct slice bodies)
+{
+    struct reader reader = reader_from(bodies);
+
+    while (reader_left(&reader) > 0 && !reader.bad) {
+        struct slice body = read_bytes(&reader, ENTRY_BODY_BYTES_MAX);
+        if (shard->holds.size + body.size > HOLDS_BYTES_MAX)
+            return;
+        if (shard->holds.size == 0 ||
+            memmem(shard->holds.data, shard->holds.size, body.data, body.size) == NULL)
+            buf_put_bytes(&shard->holds, body);
+    }
+}
+
+void shard_holds_progress(struct shard *shard, const struct shard_event *event,
+                          struct shard_out *out)
+{
+    if (shard->full[0] != 0 || shard->holds.size == 0)
+        return;
+    if (shard_serves(shard))
+        propose_all(shard, buf_slice(&shard->holds), event, out);
+    buf_clear(&shard->holds);
+}
+
+/* Tokens that RenewTokens named while GRANTED become HELD: the owner logs it. */
+static void propose_holds(struct shard *shard, struct call *call, const struct shard_event *event,
+                          struct shard_out *out)
+{
+    struct buf bodies = { 0 };
+
+    applier_renew_holds(shard->applier, buf_slice(&call->request), &bodies);
+    if (shard->full[0] != 0)
+        keep_holds(shard, buf_slice(&bodies));
+    else
+        propose_all(shard, buf_slice(&bodies), event, out);
+    buf_deinit(&bodies);
+}
+
+static void refuse_lost(struct shard *shard, struct call *call, struct shard_out *out)
+{
+    struct refusal refusal = { 0 };
+
+    (void)refuse(&shard->arena, &refusal, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_VERSION_LOST,
+                 "read.at_least", "the version was truncated before it was committed");
+    reply_refusal(shard, call, &refusal, out);
+}
+
+/* Only an owner whose START is committed comes here: the read's round is its own. */
+static void tell_members(struct shard *shard)
+{
+    const struct membership *membership = rep_membership(shard->rep);
+    struct member_state state = { .epoch = rep_epoch(shard->rep),
+                                  .config = membership->config,
+                                  .learner = membership->learner,
+                                  .operations = shard->stats.proposed + shard->stats.reads };
+    uint64_t matched = 0;
+
+    if (state.learner != 0) {
+        CHECK(rep_member_state(shard->rep, state.learner, &matched, &state.learner_silent_ms));
+        state.learner_lag = rep_learner_lag(shard->rep);
+    }
+    for (uint32_t i = 0; i < membership->count; i++) {
+        struct member_lag *member = &state.members[state.member_count];
+
+        member->replica = membership->members[i];
+        if (!rep_member_state(shard->rep, member->replica, &matched, &member->silent_ms) ||
+            member->replica == shard->self)
+            continue;
+        member->lag = rep_member_lag(shard->rep, member->replica);
+        state.member_count++;
+    }
+    applier_set_members(shard->applier, &state);
+}
+
+void shard_read_run(struct shard *shard, struct call *call, const struct shard_event *event,
+                    struct shard_out *out)
+{
+    struct refusal refusal = { 0 };
+    bool lost = false;
+
+    if (applier_applied_index(shard->applier) < call->index)
+        return;
+    if (call->blocked && event->type != SHARD_ROWS)
+        return;
+    if (call->at_least.epoch != 0 && !dot_reached(shard_meta(shard), call->at_least, &lost)) {
+        if (lost)
+            refuse_lost(shard, call, out);
+        return;
+    }
+    if (call->method == METHOD_MEMBER_STATE) {
+        if (!shard_serves(shard)) {
+            reply_elsewhere(shard, call, REPLY_NOT_OWNER, out);
+            return;
+        }
+        tell_members(shard);
+    }
+    buf_clear(&shard->scratch);
+    err e = applier_read(shard->applier, call->method, buf_slice(&call->request), event->unix_ms,
+                         &shard->arena, &shard->need, &shard->scratch, &refusal);
+    call->blocked = e == ERR_NEED;
+    if (e == ERR_NEED) {
+        shard_ask_rows(shard, out);
+        return;
+    }
+    if (e != ERR_OK && call->method == METHOD_READ_SETTLED &&
+        refusal.code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_TXN_CONFLICT) {
+        shard_settled_wait(shard, call, &refusal, out);
+        return;
+    }
+    if (e != ERR_OK) {
+        reply_refusal(shard, call, &refusal, out);
+        return;
+    }
+    if (call->method == METHOD_GET_OPERATION && !shard_operation_told(shard, call, out))
+        return;
+    if (call->method == METHOD_READ_SETTLED) {
+        shard_settled_answer(shard, call, event, out);
+        return;
+    }
+    if (call->method == METHOD_RENEW_TOKENS)
+        propose_holds(shard, call, event, out);
+    reply_bytes(shard, call, REPLY_OK, buf_slice(&shard->scratch), out);
+}
+
+void shard_read_progress(struct shard *shard, const struct shard_event *event,
+                         struct shard_out *out)
+{
+    struct call *call, *next;
+
+    while ((call = shard->calls[CALL_CONFIRMING].first) != NULL &&
+           call->round <= shard->rounds_done) {
+        if (shard->rounds_index > call->index)
+            call->index = shard->rounds_index;
+        call_move(shard, call, CALL_READING);
+    }
+    for (call = shard->calls[CALL_READING].first; call != NULL; call = next) {
+        next = call->next;
+        shard_read_run(shard, call, event, out);
+    }
+}
+
+void shard_answer_progress(struct shard *shard, const struct shard_event *event,
+                           struct shard_out *out)
+{
+    struct call *next;
+
+    for (struct call *call = shard->calls[CALL_ANSWERING].first; call != NULL; call = next) {
+        next = call->next;
+        if (call->blocked && event->type != SHARD_ROWS)
+            continue;
+        buf_clear(&shard->scratch);
+        const struct granted granted = { buf_slice(&call->request), buf_slice(&call->answer) };
+        struct refusal refusal = { 0 };
+        err e = applier_profile_append(shard->applier, &granted, &shard->need, &refusal,
+                                       &shard->scratch);
+        call->blocked = e == ERR_NEED;
+        if (e == ERR_NEED) {
+            shard_ask_rows(shard, out);
+            continue;
+        }
+        if (e != ERR_OK) { /* The session stands, and frees itself if it is not used. */
+            reply_refusal(shard, call, &refusal, out);
+            continue;
+        }
+        buf_append(&call->answer, shard->scratch.data, shard->scratch.size);
+        reply_bytes(shard, call, REPLY_OK, buf_slice(&call->answer), out);
+    }
+}
+
+static void ask_keys(struct shard *shard, struct shard_out *out)
+{
+    struct reader reader = reader_from(buf_slice(&shard->need.keys));
+
+    while (reader_left(&reader) > 0) {
+        struct slice key = read_bytes(&reader, STATE_KEY_BYTES_MAX);
+        CHECK(!reader.bad);
+        if (key_set_add(&shard->loading, key))
+            need_add_key(&out->need, key);
+    }
+}
+
+static void ask_ranges(struct shard *shard, struct shard_out *out)
+{
+    struct reader reader = reader_from(buf_slice(&shard->need.ranges));
+
+    while (reader_left(&reader) > 0) {
+        const uint8_t *begin = reader.at;
+        struct state_range range;
+        range.prefix = read_bytes(&reader, STATE_KEY_BYTES_MAX);
+        range.after = read_bytes(&reader, STATE_KEY_BYTES_MAX);
+        range.limit = read_u32(&reader);
+        CHECK(!reader.bad);
+        if (key_set_add(&shard->loading, (struct slice){ begin, (size_t)(reader.at - begin) }))
+            need_add_range(&out->need, &range);
+    }
+}
+
+void shard_ask_rows(struct shard *shard, struct shard_out *out)
+{
+    ask_keys(shard, out);
+    ask_ranges(shard, out);
+    out->need.load_generation = state_load_generation(applier_state(shard->applier));
+    need_clear(&shard->need);
+}

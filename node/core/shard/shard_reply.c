@@ -1,0 +1,79 @@
+#include "node/core/shard/shard_internal.h"
+#include "runtime/base/check.h"
+
+static struct shard_reply *reply_add(struct shard_out *out)
+{
+    if (out->reply_count == out->reply_capacity) {
+        out->reply_capacity = out->reply_capacity > 0 ? out->reply_capacity * 2 : 16;
+        out->replies = mem_realloc(out->replies, sizeof *out->replies * out->reply_capacity);
+    }
+    struct shard_reply *reply = &out->replies[out->reply_count++];
+    *reply = (struct shard_reply){ .offset = (uint32_t)out->bytes.size };
+    return reply;
+}
+
+void reply_bytes(struct shard *shard, struct call *call, enum reply_status status,
+                 struct slice body, struct shard_out *out)
+{
+    if (call->id != 0) {
+        struct shard_reply *reply = reply_add(out);
+        reply->call = call->id;
+        reply->status = status;
+        reply->size = (uint32_t)body.size;
+        buf_append(&out->bytes, body.data, body.size);
+    }
+    call_free(shard, call);
+}
+
+void reply_event_refused(struct shard_out *out, uint64_t id, const struct refusal *refusal)
+{
+    struct shard_reply *reply = reply_add(out);
+
+    reply->call = id;
+    reply->status = REPLY_REFUSED;
+    refusal_encode(refusal, &out->bytes);
+    reply->size = (uint32_t)out->bytes.size - reply->offset;
+}
+
+void reply_refusal(struct shard *shard, struct call *call, const struct refusal *refusal,
+                   struct shard_out *out)
+{
+    if (call->id != 0)
+        reply_event_refused(out, call->id, refusal);
+    call_free(shard, call);
+}
+
+void reply_elsewhere(struct shard *shard, struct call *call, enum reply_status status,
+                     struct shard_out *out)
+{
+    if (call->id != 0) {
+        struct shard_reply *reply = reply_add(out);
+        reply->call = call->id;
+        reply->status = status;
+        reply->owner = rep_owner(shard->rep);
+        reply->epoch = rep_epoch(shard->rep);
+    }
+    call_free(shard, call);
+}
+
+/*
+ * What was proposed may yet commit under the new owner, a pending steal or transfer may yet be
+ * decided there, and a session whose profile is being read is granted already: the outcome is
+ * unknown to the caller, who repeats it there under the same op_id. The rest was not carried out
+ * here.
+ */
+static bool is_in_the_log(const struct call *call)
+{
+    return call->place == CALL_PROPOSED || call->place == CALL_STEALING ||
+           call->place == CALL_SENDING || call->place == CALL_ANSWERING;
+}
+
+void reply_deposed(struct shard *shard, struct shard_out *out)
+{
+    for (int place = 0; place < CALL_PLACES; place++) {
+        struct call *call;
+        while ((call = shard->calls[place].first) != NULL)
+            reply_elsewhere(shard, call, is_in_the_log(call) ? REPLY_UNKNOWN : REPLY_NOT_OWNER,
+                            out);
+    }
+}

@@ -1,0 +1,505 @@
+#include "node/io/process/service.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "idl/method.h"
+#include "node/core/shard/request_shard.h"
+#include "node/io/process/bulk.h"
+#include "node/io/process/event_waits.h"
+#include "runtime/base/check.h"
+#include "runtime/cluster/wire.h"
+
+#define DEADLINE_MS_DEFAULT 10000u
+
+/* A call on its way; its id is its place plus one, under a generation that makes it unique. */
+struct open_call {
+    struct call_reply reply;
+    uint64_t id;
+    uint64_t begun_ns;
+    uint32_t method;
+    uint32_t shard;
+    uint32_t next_free;
+    bool waits; /* In `bulk`, not at its shard yet. */
+    bool bulk;  /* Passed from there. */
+    bool waited;
+};
+
+/* Callers' calls by priority (router/core/admission.h): of all places, bulk may fill 60 %, ordinary
+ * calls 85 %, urgent ones every one. What the cluster asks of itself is urgent. */
+static const uint32_t share_percent[] = { 60, 85, 100 };
+
+#define PRIORITY_URGENT 2u
+#define RETRY_MS_MIN    50u
+#define RETRY_MS_MAX    1000u
+#define BULK_LOOK_MS    20u /* How often stalled bulk is looked for. */
+
+struct service {
+    struct service_options options;
+    struct calls *calls;
+    struct link_listener *listener;
+    struct workers *workers;
+    struct open_call *open;
+    uint32_t first_free; /* Place plus one; 0: all are taken. */
+    uint32_t open_count;
+    uint32_t places_used; /* No place above has ever been taken. */
+    uint64_t generation;
+    struct event_waits *event_waits;
+    struct bulk bulk;
+    struct loop_hook bulk_hook;   /* Some may pass. */
+    struct loop_timer bulk_timer; /* While some wait. */
+    struct buf scratch;
+};
+
+static void answer(struct service *service, const struct call_reply *reply, uint16_t status,
+                   struct slice body)
+{
+    /* The caller may be gone, or the answer over the frame's limit: it then sees a timeout, which
+     * means "unknown", and asks again. */
+    err e = call_answer(service->calls, reply, status, body);
+    if (e == ERR_TOO_LARGE)
+        log_event(service->options.log, LOG_ERROR, "answer.too_large", LOG_N("bytes", body.size));
+    /* A router that reads its link too slowly for large answers: what was done is not said, and it
+     * asks again; a mutation then finds its stored outcome. */
+    if (e == ERR_FULL)
+        (void)!call_answer(service->calls, reply, WIRE_UNKNOWN, (struct slice){ 0 });
+}
+
+static struct open_call *open_begin(struct service *service, const struct call_reply *reply,
+                                    uint32_t method, uint32_t shard)
+{
+    if (service->first_free == 0)
+        return NULL;
+    uint32_t place = service->first_free - 1;
+    struct open_call *open = &service->open[place];
+    service->open_count++;
+    if (service->places_used <= place)
+        service->places_used = place + 1;
+    service->first_free = open->next_free;
+    open->reply = *reply;
+    open->id = ++service->generation << 20 | (place + 1);
+    open->begun_ns = loop_clock_ns();
+    open->method = method;
+    open->shard = shard;
+    return open;
+}
+
+static struct open_call *open_find(struct service *service, uint64_t id)
+{
+    uint32_t place = (uint32_t)(id & 0xfffff);
+
+    if (place == 0 || place > service->options.calls_max)
+        return NULL;
+    struct open_call *open = &service->open[place - 1];
+    return open->id == id ? open : NULL;
+}
+
+static void open_end(struct service *service, struct open_call *open)
+{
+    uint32_t place = (uint32_t)(open - service->open);
+
+    if (open->bulk) {
+        bulk_answered(&service->bulk, loop_now_ms(service->options.loop));
+        if (service->bulk.count > 0)
+            loop_hook_arm(&service->bulk_hook);
+    }
+    open->bulk = false;
+    open->waits = false;
+    open->waited = false;
+    open->id = 0;
+    service->open_count--;
+    open->next_free = service->first_free;
+    service->first_free = place + 1;
+}
+
+static uint16_t wire_status_of(enum reply_status status)
+{
+    switch (status) {
+    case REPLY_OK:
+        return WIRE_OK;
+    case REPLY_REFUSED:
+        return WIRE_REFUSED;
+    case REPLY_NOT_OWNER:
+        return WIRE_NOT_OWNER;
+    case REPLY_UNKNOWN:
+        return WIRE_UNKNOWN;
+    }
+    CHECK(false);
+    return WIRE_UNKNOWN;
+}
+
+void service_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
+{
+    struct service *service = user;
+    struct open_call *open = open_find(service, call);
+    uint8_t hint_bytes[WIRE_HINT_SIZE];
+
+    /* Cancelled while the answer came from another thread. */
+    if (open == NULL)
+        return;
+    if (reply->status == REPLY_NOT_OWNER) {
+        buf_clear(&service->scratch);
+        wire_hint_encode(&(struct wire_hint){ reply->owner, reply->epoch }, &service->scratch);
+        memcpy(hint_bytes, service->scratch.data, sizeof hint_bytes);
+        body = (struct slice){ hint_bytes, sizeof hint_bytes };
+    }
+    uint64_t took_us = (loop_clock_ns() - open->begun_ns) / 1000;
+    node_metrics_call(service->options.metrics, open->method, reply->status, took_us);
+    open->reply.took_us = took_us < UINT32_MAX ? (uint32_t)took_us : UINT32_MAX;
+    answer(service, &open->reply, wire_status_of(reply->status), body);
+    open_end(service, open);
+}
+
+static bool is_of_a_caller(uint32_t number)
+{
+    const struct method_info *method = method_find(number);
+
+    return method->route == METHOD_MUTATION || method->route == METHOD_READ;
+}
+
+static bool has_place(const struct service *service, const struct frame *frame)
+{
+    uint32_t priority = frame->priority < PRIORITY_URGENT ? frame->priority : PRIORITY_URGENT;
+
+    if (!is_of_a_caller(frame->method))
+        priority = PRIORITY_URGENT;
+    return (uint64_t)service->open_count * 100 <
+           (uint64_t)service->options.calls_max * share_percent[priority];
+}
+
+static void refuse_call(struct service *service, const struct call_reply *reply, uint16_t status,
+                        const struct refusal *refusal)
+{
+    buf_clear(&service->scratch);
+    if (refusal != NULL)
+        refusal_encode(refusal, &service->scratch);
+    answer(service, reply, status, buf_slice(&service->scratch));
+}
+
+/* Sooner than callers could time out, and by priority: retry_after rises with the load. Refused,
+ * not unavailable: a router shall tell its caller, not ask again by itself. */
+static void refuse_throttled(struct service *service, uint32_t method,
+                             const struct call_reply *reply)
+{
+    uint64_t load = (uint64_t)service->open_count * (RETRY_MS_MAX - RETRY_MS_MIN);
+    const struct refusal refusal = {
+        .code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED,
+        .message = "the node has too many open calls; nothing was done",
+        .retry_after_ms = RETRY_MS_MIN + (uint32_t)(load / service->options.calls_max),
+    };
+
+    refuse_call(service, reply, is_of_a_caller(method) ? WIRE_REFUSED : WIRE_UNAVAILABLE, &refusal);
+}
+
+static void refuse_method(struct service *service, const struct call_reply *reply)
+{
+    static const struct refusal refusal = {
+        .code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNIMPLEMENTED,
+        .message = "a node does not answer this method",
+    };
+
+    refuse_call(service, reply, WIRE_REFUSED, &refusal);
+}
+
+/* To its shard; refused where that cannot be. */
+static void call_begin(struct service *service, struct open_call *open,
+                       const struct bulk_call *call, struct slice request)
+{
+    struct call_reply reply = open->reply;
+    struct worker_request asked = {
+        .shard = call->shard,
+        .method = call->method,
+        .call = call->id,
+        .deadline_ms = call->deadline_ms,
+        .bytes = request,
+        .arrived_ns = open->begun_ns,
+        .begun_ns = open->waited ? 0 : open->begun_ns,
+        .number = reply.request_id,
+    };
+
+    memcpy(asked.trace, reply.trace, sizeof asked.trace);
+    err e = workers_call(service->workers, &asked);
+    if (e == ERR_OK)
+        return;
+    open_end(service, open);
+    if (e == ERR_FULL)
+        refuse_throttled(service, call->method, &reply);
+    else
+        refuse_call(service, &reply, WIRE_NOT_OWNER, NULL);
+}
+
+/* Bulk waits until some that passed before it is answered. */
+static void bulk_hold(struct service *service, struct open_call *open, const struct bulk_call *call,
+                      struct slice request)
+{
+    struct call_reply reply = open->reply;
+
+    open->waits = bulk_wait(&service->bulk, call, request);
+    if (!open->waits) {
+        open_end(service, open);
+        refuse_throttled(service, call->method, &reply);
+    } else if (!loop_timer_is_running(&service->bulk_timer)) {
+        loop_timer_start_repeating(&service->bulk_timer, BULK_LOOK_MS);
+    }
+}
+
+/* A call whose deadline passed here was never begun: its caller may repeat it. */
+static void bulk_begin(struct service *service, const struct bulk_call *call, uint64_t now_ms)
+{
+    struct open_call *open = open_find(service, call->id);
+
+    if (open == NULL) { /* Cancelled. */
+        bulk_answered(&service->bulk, now_ms);
+        return;
+    }
+    open->waits = false;
+    open->waited = true;
+    open->bulk = true;
+    if (now_ms < call->deadline_ms) {
+        call_begin(service, open, call, (struct slice){ call->bytes, call->size });
+        return;
+    }
+    struct call_reply reply = open->reply;
+    open_end(service, open);
+    refuse_throttled(service, call->method, &reply);
+}
+
+static void on_bulk(void *user)
+{
+    struct service *service = user;
+    uint64_t now_ms = loop_now_ms(service->options.loop);
+    struct bulk_call *call;
+
+    while ((call = bulk_take(&service->bulk, now_ms)) != NULL) {
+        bulk_begin(service, call, now_ms);
+        free(call);
+    }
+    if (service->bulk.count == 0)
+        loop_timer_stop(&service->bulk_timer);
+}
+
+static void shard_call(struct service *service, const struct frame *frame,
+                       const struct call_reply *reply)
+{
+    struct refusal refusal = { 0 };
+    uint32_t shard;
+    uint32_t deadline_ms = frame->deadline_ms > 0 ? frame->deadline_ms : DEADLINE_MS_DEFAULT;
+
+    if (service->workers == NULL) {
+        refuse_call(service, reply, WIRE_UNAVAILABLE, NULL);
+        return;
+    }
+    if (request_shard(frame->method, frame->body, service->options.shard_count, &shard, &refusal) !=
+        ERR_OK) {
+        refuse_call(service, reply, WIRE_REFUSED, &refusal);
+        return;
+    }
+    struct open_call *open =
+        has_place(service, frame) ? open_begin(service, reply, frame->method, shard) : NULL;
+    if (open == NULL) {
+        refuse_throttled(service, frame->method, reply);
+        return;
+    }
+    uint64_t now_ms = loop_now_ms(service->options.loop);
+    const struct bulk_call call = {
+        .id = open->id,
+        .method = frame->method,
+        .shard = shard,
+        .deadline_ms = now_ms + deadline_ms,
+    };
+    open->bulk =
+        frame->priority == 0 && is_of_a_caller(frame->method) && bulk_pass(&service->bulk, now_ms);
+    if (frame->priority == 0 && is_of_a_caller(frame->method) && !open->bulk)
+        bulk_hold(service, open, &call, frame->body);
+    else
+        call_begin(service, open, &call, frame->body);
+}
+
+static bool list_events(void *user, struct slice request, struct buf *out)
+{
+    struct service *service = user;
+
+    return service->options.events(service->options.user, request, out);
+}
+
+static void answer_events(void *user, const struct call_reply *reply, bool known, struct slice body)
+{
+    answer(user, reply, known ? WIRE_OK : WIRE_UNKNOWN, body);
+}
+
+void service_events_added(void *user)
+{
+    struct service *service = user;
+
+    event_waits_added(service->event_waits);
+}
+
+static void on_request(void *user, struct link *link, const struct frame *frame,
+                       const struct call_reply *reply)
+{
+    struct service *service = user;
+    const struct method_info *method = method_find(frame->method);
+
+    (void)link;
+    switch (method != NULL ? method->route : METHOD_OWNER) {
+    case METHOD_MUTATION:
+    case METHOD_READ:
+    case METHOD_SHARD:
+    case METHOD_SHARD_WRITE:
+    case METHOD_SHARD_VIEW:
+        shard_call(service, frame, reply);
+        break;
+    case METHOD_NODE:
+        if (frame->method == METHOD_LIST_NODE_EVENTS) {
+            event_waits_ask(service->event_waits, reply, frame->body);
+            break;
+        }
+        buf_clear(&service->scratch);
+        if (frame->method == METHOD_GET_NODE_LOAD)
+            service->options.load(service->options.user, &service->scratch);
+        else
+            service->options.status(service->options.user, frame->body, &service->scratch);
+        answer(service, reply, WIRE_OK, buf_slice(&service->scratch));
+        break;
+    case METHOD_ROUTER:
+    case METHOD_STREAM:
+    case METHOD_SCATTER:
+    case METHOD_OWNER:
+    case METHOD_COORDINATOR:
+        refuse_method(service, reply);
+        break;
+    }
+}
+
+/* The answer will be dropped by the link; here only a queue place may come free earlier. */
+static void on_cancel(void *user, const struct call_reply *reply)
+{
+    struct service *service = user;
+
+    if (event_waits_cancel(service->event_waits, reply))
+        return;
+    for (uint32_t i = 0; i < service->places_used; i++) {
+        struct open_call *open = &service->open[i];
+        if (open->id != 0 && open->reply.request_id == reply->request_id &&
+            open->reply.link.generation == reply->link.generation) {
+            if (!open->waits)
+                workers_cancel(service->workers, open->shard, open->id);
+            answer(service, &open->reply, WIRE_UNKNOWN, (struct slice){ 0 });
+            open_end(service, open);
+            return;
+        }
+    }
+}
+
+/* Callers over this link ask again over another: places in queues are given up. */
+static void cancel_all_of(struct service *service, struct link *link)
+{
+    uint64_t generation = link_ref(link).generation;
+
+    for (uint32_t i = 0; i < service->options.calls_max; i++) {
+        struct open_call *open = &service->open[i];
+        if (open->id == 0 || open->reply.link.generation != generation)
+            continue;
+        if (!open->waits)
+            workers_cancel(service->workers, open->shard, open->id);
+        answer(service, &open->reply, WIRE_UNKNOWN, (struct slice){ 0 });
+        open_end(service, open);
+    }
+}
+
+static void on_ready(void *user, struct link *link, const struct hello *peer)
+{
+    (void)user;
+    (void)link;
+    (void)peer;
+}
+
+static void on_frame(void *user, struct link *link, const struct frame *frame)
+{
+    struct service *service = user;
+    (void)calls_frame(service->calls, link, frame);
+}
+
+static void on_closed(void *user, struct link *link, enum link_close_reason reason,
+                      const char *text)
+{
+    struct service *service = user;
+    (void)reason;
+    (void)text;
+    event_waits_cancel_link(service->event_waits, link_ref(link).generation);
+    if (service->workers != NULL)
+        cancel_all_of(service, link);
+    calls_closed(service->calls, link);
+}
+
+err service_new(const struct service_options *options, struct service **ret_service)
+{
+    struct service *service = mem_zalloc(sizeof *service);
+    struct calls_options calls = {
+        .hub = options->hub,
+        .loop = options->loop,
+        .requests_max = options->calls_max,
+        .request = on_request,
+        .cancel = on_cancel,
+        .user = service,
+    };
+    struct link_listen_options listen = {
+        .transport = options->transport,
+        .address = options->listen,
+        .busy = true,
+        .handlers = { .ready = on_ready, .frame = on_frame, .closed = on_closed, .user = service },
+    };
+
+    service->options = *options;
+    service->event_waits = event_waits_new(&(struct event_waits_options){
+        .loop = options->loop, .list = list_events, .answer = answer_events, .user = service });
+    bulk_init(&service->bulk, options->bulk_max);
+    loop_hook_init(&service->bulk_hook, options->loop, on_bulk, service);
+    loop_timer_init(&service->bulk_timer, options->loop, on_bulk, service);
+    service->open = mem_zalloc(sizeof *service->open * options->calls_max);
+    for (uint32_t i = options->calls_max; i > 0; i--) {
+        service->open[i - 1].next_free = service->first_free;
+        service->first_free = i;
+    }
+    err e = calls_new(&calls, &service->calls);
+    if (e == ERR_OK)
+        e = link_listen(options->hub, &listen, &service->listener);
+    if (e != ERR_OK) {
+        service_free(service);
+        return e;
+    }
+    *ret_service = service;
+    return ERR_OK;
+}
+
+void service_free(struct service *service)
+{
+    if (service == NULL)
+        return;
+    if (service->listener != NULL)
+        link_listener_close(service->listener);
+    link_hub_close_links(service->options.hub, service);
+    calls_free(service->calls);
+    event_waits_free(service->event_waits);
+    loop_timer_stop(&service->bulk_timer);
+    loop_hook_disarm(&service->bulk_hook);
+    bulk_deinit(&service->bulk);
+    free(service->open);
+    buf_deinit(&service->scratch);
+    free(service);
+}
+
+uint16_t service_port(const struct service *service)
+{
+    return link_listener_port(service->listener);
+}
+
+void service_set_workers(struct service *service, struct workers *workers)
+{
+    service->workers = workers;
+}
+
+struct calls *service_calls(struct service *service)
+{
+    return service->calls;
+}

@@ -1,0 +1,49 @@
+/*
+ * service: what routers, coordinators and clients ask of this node, over links: finds the
+ * shard of each request, hands it to the worker, and carries the answer back. DESIGN section 9.
+ */
+#ifndef NODE_IO_PROCESS_SERVICE_H
+#define NODE_IO_PROCESS_SERVICE_H
+
+#include "node/core/shard/shard.h"
+#include "node/io/report/node_metrics.h"
+#include "node/io/worker/workers.h"
+#include "runtime/link/call.h"
+
+struct service;
+
+struct service_options {
+    struct loop *loop;
+    struct link_hub *hub;
+    const struct log *log;
+    struct node_metrics *metrics;
+    const char *listen;
+    enum link_transport transport;
+    uint32_t shard_count;
+    uint32_t calls_max;
+    uint32_t bulk_max; /* Calls of low priority at the shards at once; more wait at the door. */
+    /* GetNodeStatus: appends the response's bytes. */
+    void (*status)(void *user, struct slice request, struct buf *out);
+    /* GetNodeLoad: the same. */
+    void (*load)(void *user, struct buf *out);
+    /* ListNodeEvents: the same. False: there is nothing to tell yet, and service_events_added will
+     * be called when there is. */
+    bool (*events)(void *user, struct slice request, struct buf *out);
+    void *user;
+};
+
+NODISCARD err service_new(const struct service_options *options, struct service **ret_service);
+/* Open calls are not answered: their callers see the link close. */
+void service_free(struct service *service);
+uint16_t service_port(const struct service *service);
+/* Calls are refused as UNAVAILABLE until workers are set. */
+void service_set_workers(struct service *service, struct workers *workers);
+/* worker_ops.answer, with the service as `user`. */
+void service_answer(void *service, uint64_t call, const struct shard_reply *reply,
+                    struct slice body);
+/* Any thread: `events` may have something to tell. The service is `user`. */
+void service_events_added(void *service);
+/* For calls of this node's own to others (early claims): the same call object. */
+struct calls *service_calls(struct service *service);
+
+#endif

@@ -1,0 +1,142 @@
+#include "node/io/view/incidents.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "idl/method.h"
+#include "node/core/codec/arena_proto.h"
+#include "runtime/base/check.h"
+
+#define PAGE_DEFAULT 200u
+
+struct incidents {
+    void (*added)(void *user);
+    void *added_user;
+    atomic_bool armed;
+    pthread_mutex_t lock;
+    uint64_t life, replica_id;
+    uint64_t last; /* Number of the newest; the first is 1. */
+    uint64_t counts[INCIDENT_KINDS];
+    struct incident ring[INCIDENTS_MAX]; /* Incident n is at n % INCIDENTS_MAX. */
+};
+
+struct incidents *incidents_new(uint64_t life, uint64_t replica_id)
+{
+    struct incidents *incidents = mem_zalloc(sizeof *incidents);
+
+    CHECK(life != 0);
+    CHECK(pthread_mutex_init(&incidents->lock, NULL) == 0);
+    incidents->life = life;
+    incidents->replica_id = replica_id;
+    return incidents;
+}
+
+void incidents_free(struct incidents *incidents)
+{
+    if (incidents == NULL)
+        return;
+    pthread_mutex_destroy(&incidents->lock);
+    free(incidents);
+}
+
+void incidents_add(struct incidents *incidents, const struct incident *incident)
+{
+    CHECK(incident->kind > 0 && incident->kind < INCIDENT_KINDS);
+    pthread_mutex_lock(&incidents->lock);
+    incidents->last++;
+    incidents->counts[incident->kind]++;
+    incidents->ring[incidents->last % INCIDENTS_MAX] = *incident;
+    pthread_mutex_unlock(&incidents->lock);
+    /* A waiter that armed before it looked either saw this one, or is seen here. */
+    if (atomic_load(&incidents->armed) && atomic_exchange(&incidents->armed, false))
+        incidents->added(incidents->added_user);
+}
+
+void incidents_set_listener(struct incidents *incidents, void (*added)(void *user), void *user)
+{
+    incidents->added = added;
+    incidents->added_user = user;
+}
+
+void incidents_arm(struct incidents *incidents)
+{
+    CHECK(incidents->added != NULL);
+    atomic_store(&incidents->armed, true);
+}
+
+uint64_t incidents_count(struct incidents *incidents, enum incident_kind kind)
+{
+    pthread_mutex_lock(&incidents->lock);
+    uint64_t count = incidents->counts[kind];
+    pthread_mutex_unlock(&incidents->lock);
+    return count;
+}
+
+static Holdfast__V1__Event *message_of(struct arena *arena, const struct incident *incident)
+{
+    Holdfast__V1__Event *event =
+        (Holdfast__V1__Event *)arena_message(arena, &holdfast__v1__event__descriptor);
+    const struct method_info *method = method_find(incident->method);
+
+    event->kind = (Holdfast__V1__EventKind)incident->kind;
+    event->at_ms = (int64_t)incident->unix_ms;
+    event->shard = incident->shard;
+    event->player_id = arena_text(arena, slice_from_text(incident->player));
+    event->op_id = arena_text(arena, slice_from_text(incident->op_id));
+    event->what = arena_text(arena, slice_from_text(incident->what));
+    if (method != NULL)
+        event->method = arena_text(arena, slice_from_text(method->name));
+    event->count = incident->count;
+    return event;
+}
+
+/* Under the lock. */
+static void fill(struct incidents *incidents, uint64_t after, uint32_t page_size,
+                 struct arena *arena, Holdfast__Internal__V1__ListNodeEventsResponse *response)
+{
+    uint64_t oldest = incidents->last < INCIDENTS_MAX ? 1 : incidents->last - INCIDENTS_MAX + 1;
+
+    if (after + 1 < oldest) {
+        response->lost = oldest - 1 - after;
+        after = oldest - 1;
+    }
+    response->events = arena_alloc(arena, sizeof(void *) * (page_size + 1u));
+    while (after < incidents->last && response->n_events < page_size) {
+        Holdfast__V1__Event *event = message_of(arena, &incidents->ring[++after % INCIDENTS_MAX]);
+        event->replica_id = incidents->replica_id;
+        event->number = after;
+        response->events[response->n_events++] = event;
+    }
+    response->life = incidents->life;
+    response->last = after;
+    response->more = after < incidents->last;
+}
+
+bool incidents_append(struct incidents *incidents, struct slice request, struct buf *out)
+{
+    Holdfast__Internal__V1__ListNodeEventsResponse response =
+        HOLDFAST__INTERNAL__V1__LIST_NODE_EVENTS_RESPONSE__INIT;
+    struct arena arena = { 0 };
+    const Holdfast__Internal__V1__ListNodeEventsRequest *asked = (const void *)arena_unpack(
+        &arena, &holdfast__internal__v1__list_node_events_request__descriptor, request);
+    uint32_t page_size = asked != NULL ? asked->page_size : 0;
+    uint64_t after = 0;
+
+    if (page_size == 0 || page_size > INCIDENTS_PAGE_MAX)
+        page_size = PAGE_DEFAULT;
+    pthread_mutex_lock(&incidents->lock);
+    /* What was known of another life says nothing of this one. */
+    if (asked != NULL && asked->life == incidents->life && asked->after <= incidents->last)
+        after = asked->after;
+    fill(incidents, after, page_size, &arena, &response);
+    pthread_mutex_unlock(&incidents->lock);
+    struct slice bytes = arena_pack(&arena, &response.base);
+    buf_append(out, bytes.data, bytes.size);
+    bool news = response.n_events > 0 || response.lost > 0 || asked == NULL ||
+                asked->life != incidents->life;
+    arena_deinit(&arena);
+    return news;
+}

@@ -1,0 +1,116 @@
+#include "node/io/view/incidents.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+
+typedef Holdfast__Internal__V1__ListNodeEventsResponse page_t;
+
+static void add(struct incidents *incidents, uint64_t count)
+{
+    struct incident incident = { .kind = INCIDENT_RECONCILED, .unix_ms = 5, .what = "x" };
+
+    for (uint64_t i = 0; i < count; i++)
+        incidents_add(incidents, &incident);
+}
+
+static page_t *list(struct incidents *incidents, uint64_t life, uint64_t after, uint32_t page_size)
+{
+    Holdfast__Internal__V1__ListNodeEventsRequest request =
+        HOLDFAST__INTERNAL__V1__LIST_NODE_EVENTS_REQUEST__INIT;
+    uint8_t bytes[64];
+    struct buf out = { 0 };
+
+    request.life = life;
+    request.after = after;
+    request.page_size = page_size;
+    size_t size = protobuf_c_message_pack(&request.base, bytes);
+    incidents_append(incidents, (struct slice){ bytes, size }, &out);
+    page_t *page =
+        holdfast__internal__v1__list_node_events_response__unpack(NULL, out.size, out.data);
+    buf_deinit(&out);
+    assert_non_null(page);
+    return page;
+}
+
+static void done(page_t *page)
+{
+    holdfast__internal__v1__list_node_events_response__free_unpacked(page, NULL);
+}
+
+static void pages_follow_each_other(void **state)
+{
+    struct incidents *incidents = incidents_new(9, 7);
+    (void)state;
+
+    page_t *page = list(incidents, 0, 0, 10);
+    assert_int_equal(page->n_events, 0);
+    assert_int_equal(page->life, 9);
+    done(page);
+    add(incidents, 25);
+    uint64_t after = 0;
+    for (int i = 0; i < 3; i++) {
+        page = list(incidents, 9, after, 10);
+        assert_int_equal(page->n_events, i < 2 ? 10 : 5);
+        assert_int_equal(page->more, i < 2);
+        assert_int_equal(page->lost, 0);
+        assert_int_equal(page->events[0]->number, after + 1);
+        assert_int_equal(page->events[0]->replica_id, 7);
+        after = page->last;
+        done(page);
+    }
+    assert_int_equal(after, 25);
+    assert_int_equal(incidents_count(incidents, INCIDENT_RECONCILED), 25);
+    assert_int_equal(incidents_count(incidents, INCIDENT_CONTAINED), 0);
+    incidents_free(incidents);
+}
+
+static void what_was_overwritten_is_told_as_lost(void **state)
+{
+    struct incidents *incidents = incidents_new(9, 7);
+    (void)state;
+
+    add(incidents, INCIDENTS_MAX + 100);
+    page_t *page = list(incidents, 9, 40, 10);
+    assert_int_equal(page->lost, 60);
+    assert_int_equal(page->events[0]->number, 101);
+    assert_int_equal(page->last, 110);
+    done(page);
+    page = list(incidents, 9, INCIDENTS_MAX + 100, 10);
+    assert_int_equal(page->n_events, 0);
+    assert_int_equal(page->last, INCIDENTS_MAX + 100);
+    done(page);
+    incidents_free(incidents);
+}
+
+static void another_life_begins_at_its_oldest(void **state)
+{
+    struct incidents *incidents = incidents_new(9, 7);
+    (void)state;
+
+    add(incidents, 3);
+    page_t *page = list(incidents, 8, 1000, 10);
+    assert_int_equal(page->life, 9);
+    assert_int_equal(page->n_events, 3);
+    done(page);
+    page = list(incidents, 9, 1000, 10); /* Never told by this ring. */
+    assert_int_equal(page->n_events, 3);
+    done(page);
+    incidents_free(incidents);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pages_follow_each_other),
+        cmocka_unit_test(what_was_overwritten_is_told_as_lost),
+        cmocka_unit_test(another_life_begins_at_its_oldest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

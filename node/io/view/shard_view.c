@@ -1,0 +1,121 @@
+#include "node/io/view/shard_view.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "runtime/base/check.h"
+
+struct shard_views {
+    pthread_mutex_t lock;
+    uint32_t count;
+    struct shard_view views[];
+};
+
+struct shard_views *shard_views_new(uint32_t shard_count)
+{
+    struct shard_views *views =
+        mem_zalloc(sizeof *views + sizeof views->views[0] * (size_t)shard_count);
+
+    CHECK(pthread_mutex_init(&views->lock, NULL) == 0);
+    views->count = shard_count;
+    return views;
+}
+
+void shard_views_free(struct shard_views *views)
+{
+    if (views == NULL)
+        return;
+    pthread_mutex_destroy(&views->lock);
+    free(views);
+}
+
+uint32_t shard_views_count(const struct shard_views *views)
+{
+    return views->count;
+}
+
+static struct shard_view view_of(const struct shard *shard)
+{
+    const struct rep *rep = shard_rep(shard);
+    struct shard_view view = {
+        .shard = shard_number(shard),
+        .held = true,
+        .removed = rep_is_removed(rep),
+        .mute = rep_is_mute(rep),
+        .serving = shard_serves(shard),
+        .quarantined = rep_is_quarantined(rep),
+        .role = rep_role(rep),
+        .owner = rep_owner(rep),
+        .owner_silent_ms = rep_owner_silent_ms(rep),
+        .declines = rep_declines(rep),
+        .epoch = rep_epoch(rep),
+        .generation = rep_generation(rep),
+        .apply_version = shard_meta(shard)->apply_version,
+        .config = rep_config(rep),
+        .membership = *rep_membership(rep),
+        .last_dot = rep_last_dot(rep),
+        .last_index = rep_last_index(rep),
+        .commit_index = rep_commit_index(rep),
+        .owner_commit_index = rep_owner_commit_index(rep),
+        .follows = rep_verified_index(rep) != 0,
+        .wants_snapshot = rep_snapshot_source(rep) != 0,
+        .applied_index = shard_applied_index(shard),
+        .outcome_hash = shard_meta(shard)->outcome_hash,
+        .sessions = shard_meta(shard)->session_count,
+    };
+
+    for (uint32_t i = 0; i < view.membership.count; i++) {
+        struct member_view *member = &view.members[i];
+        member->known = rep_member_state(rep, view.membership.members[i], &member->matched_index,
+                                         &member->heard_ms);
+        member->stalled_ms = rep_member_stalled_ms(rep, view.membership.members[i]);
+    }
+    shard_stats_get(shard, &view.stats);
+    return view;
+}
+
+static void publish(struct shard_views *views, const struct shard_view *view)
+{
+    CHECK(view->shard < views->count);
+    pthread_mutex_lock(&views->lock);
+    views->views[view->shard] = *view;
+    pthread_mutex_unlock(&views->lock);
+}
+
+void shard_views_publish(struct shard_views *views, const struct shard *shard, uint64_t checkpoints,
+                         uint64_t replayed)
+{
+    struct shard_view view = view_of(shard);
+
+    view.checkpoints = checkpoints;
+    view.replayed = replayed;
+    publish(views, &view);
+}
+
+void shard_views_publish_damaged(struct shard_views *views, uint32_t shard)
+{
+    publish(views, &(struct shard_view){
+                       .shard = shard, .held = true, .role = REP_DAMAGED, .mute = true });
+}
+
+bool shard_views_find(struct shard_views *views, uint32_t shard, struct shard_view *ret_view)
+{
+    CHECK(shard < views->count);
+    pthread_mutex_lock(&views->lock);
+    bool held = views->views[shard].held;
+    if (held)
+        *ret_view = views->views[shard];
+    pthread_mutex_unlock(&views->lock);
+    return held;
+}
+
+void shard_views_visit(struct shard_views *views,
+                       void (*visit)(void *user, const struct shard_view *view), void *user)
+{
+    pthread_mutex_lock(&views->lock);
+    for (uint32_t i = 0; i < views->count; i++) {
+        if (views->views[i].held)
+            visit(user, &views->views[i]);
+    }
+    pthread_mutex_unlock(&views->lock);
+}

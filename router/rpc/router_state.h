@@ -1,0 +1,69 @@
+/*
+ * router_state: what a router works with and what it has at hand, for the files of this folder:
+ * handlers reach the cluster by it. They hold no router otherwise, and never call the dispatcher.
+ */
+#ifndef ROUTER_RPC_ROUTER_STATE_H
+#define ROUTER_RPC_ROUTER_STATE_H
+
+#include "holdfast/v1/admin.pb-c.h"
+#include "router/core/admission.h"
+#include "router/rpc/caller.h"
+#include "router/rpc/servers.h"
+#include "runtime/base/log.h"
+
+struct request;
+
+#define ROUTER_ANSWER_MARGIN_MS 25u   /* At most; and never above 5 % of a request's time. */
+#define ROUTER_STATUS_MS_MAX    2000u /* How long administration waits for a node's status. */
+#define ROUTER_RENEW_MS_MAX     1500u /* How long a heartbeat waits for shards and for etcd. */
+
+/* Told of every request that ends; code UNSPECIFIED is success. */
+struct router_observer {
+    void (*finished)(void *context, const struct request *request, Holdfast__V1__ErrorCode code,
+                     uint64_t latency_us);
+    void *context;
+};
+
+/* Fills in what the router counts of itself; its memory comes from the arena. NULL: nothing. */
+struct router_load {
+    void (*fill)(void *context, struct arena *arena, Holdfast__V1__RouterLoad *load);
+    void *context;
+};
+
+/* What the process around the dispatcher knows of itself. */
+struct router_self {
+    const char *name, *version; /* NULL: not known. */
+    /* When its certificates expire, in milliseconds since 1970; 0: it has none. NULL: none. */
+    uint64_t (*cluster_certificate_ms)(void *context);
+    uint64_t (*public_certificate_ms)(void *context);
+    void *context;
+};
+
+struct router_options {
+    struct loop *loop;
+    const struct log *log;
+    const char *cluster; /* Name; must outlive the router, as all here. */
+    const struct shard_map *map;
+    struct caller *caller;
+    struct node_port port;
+    struct etcd *etcd;
+    struct servers *servers;
+    uint32_t in_flight_max;
+    uint64_t trace_seed; /* Where the ids of traces that begin here come from; any number. */
+    struct router_self self;
+    struct router_observer observer; /* `finished` may be NULL. */
+    struct router_load load;
+};
+
+struct router {
+    struct router_options options;
+    struct admission admission;
+    uint64_t random;             /* For traces. */
+    struct buf scratch;          /* For one encoding at a time, within one callback. */
+    struct event_watch *watches; /* Streams of events: admin_watch_events.c. */
+    uint32_t watch_count;
+    bool streams_ended;
+    bool draining; /* New requests are refused as UNAVAILABLE. */
+};
+
+#endif

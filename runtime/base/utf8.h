@@ -1,0 +1,20 @@
+/*
+ * utf8: checks and cuts UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing above
+ * U+10FFFF. Pure.
+ */
+#ifndef RUNTIME_BASE_UTF8_H
+#define RUNTIME_BASE_UTF8_H
+
+#include "runtime/base/buf.h"
+
+bool utf8_valid(struct slice text);
+/* Bytes of the one character that `text` begins with, 1 to 4; 0 when it is malformed. Text is not
+ * empty. */
+size_t utf8_char_size(struct slice text);
+/* Writes a character (not a surrogate, at most U+10FFFF); returns 1 to 4. */
+size_t utf8_put(uint8_t *at, uint32_t character);
+/* Copies what fits as printable UTF-8 with a NUL: other bytes, and characters that control, hide or
+ * reorder, become '?'; a cut ends in "...". */
+void utf8_snippet(char *ret_text, size_t capacity, struct slice text);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * request: what the requests of game servers have in common. Rows of the workload put them together
+ * (workload.h).
+ */
+#ifndef TESTS_SIM_REQUEST_H
+#define TESTS_SIM_REQUEST_H
+
+#include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/transaction.pb-c.h"
+#include "tests/sim/sim.h"
+
+/* Made of an op; they point at each other. */
+struct request_parts {
+    char player[16], to[16];
+    char json[48];
+    Holdfast__V1__Authority authority;
+    Holdfast__V1__SessionAuthority session;
+    Holdfast__V1__SystemAuthority system;
+    Holdfast__V1__UnheldAuthority unheld;
+    Holdfast__V1__CurrencyAmount amount;
+    Holdfast__V1__CurrencyAmount *amounts[1];
+    Holdfast__V1__SectionEdit edit;
+    Holdfast__V1__SectionEdit *edits[1];
+    Holdfast__V1__ItemSpec item;
+    Holdfast__V1__ItemSpec *items[1];
+    char *uids[1];
+};
+
+/* Of a request that several players take part in. */
+struct request_txn_parts {
+    char names[2][16];
+    Holdfast__V1__Authority authorities[2];
+    Holdfast__V1__SessionAuthority sessions[2];
+    Holdfast__V1__UnheldAuthority unheld;
+    Holdfast__V1__CurrencyAmount amount, other_amount;
+    Holdfast__V1__CurrencyAmount *amounts[1], *other_amounts[1];
+    char *uids[1], *other_uids[1];
+    Holdfast__V1__TransactionPlayer players[2];
+    Holdfast__V1__TransactionPlayer *others[2];
+};
+
+/* The fields that every mutation under an op_id has. */
+#define REQUEST_HEAD(request, op, parts)                                                           \
+    do {                                                                                           \
+        (request).player_id = (parts)->player;                                                     \
+        (request).op_id = request_text((op)->id);                                                  \
+        (request).attempt = (op)->attempt;                                                         \
+        (request).authority = &(parts)->authority;                                                 \
+    } while (false)
+
+void request_parts_fill(const struct sim_op *op, struct request_parts *ret_parts);
+void request_txn_parts_fill(const struct sim_op *op, const struct request_parts *parts,
+                            struct request_txn_parts *ret_parts);
+/* Protobuf-c wants text that may be changed; it never changes it. */
+char *request_text(const char *borrowed);
+/* Appends. */
+void request_pack(const ProtobufCMessage *message, struct buf *out);
+/* "p0" to "p9". */
+void request_player_name(uint32_t player, char ret_name[16]);
+
+#endif

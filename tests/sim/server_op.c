@@ -1,0 +1,75 @@
+/* What a game server asks for under one op_id, and each call of it. */
+#include <string.h>
+
+#include "idl/method.h"
+#include "runtime/base/check.h"
+#include "tests/sim/workload.h"
+
+#define PATIENCE_MS 4000u
+#define OPS_MAX     20000u
+
+void server_later(struct sim *sim, uint32_t place, uint64_t delay_ms, struct sim_event event)
+{
+    event.node = PROC_SERVER + place;
+    event.life = sim->servers[place].life;
+    sim_later(sim, delay_ms, &event);
+}
+
+struct sim_op *op_new(struct sim *sim, uint32_t server, uint32_t player, uint32_t method)
+{
+    CHECK(sim->op_count < OPS_MAX);
+    if (sim->op_count == sim->op_capacity) {
+        sim->op_capacity = sim->op_capacity > 0 ? sim->op_capacity * 2 : 512;
+        sim->ops = mem_realloc(sim->ops, sizeof *sim->ops * sim->op_capacity);
+    }
+    struct sim_op *op = &sim->ops[sim->op_count++];
+    memset(op, 0, sizeof *op);
+    op->server = server;
+    op->server_life = sim->servers[server].life;
+    op->player = player;
+    op->method = method;
+    op->attempt = 1;
+    op->amount = (uint32_t)sim_between(sim, 0, 9999);
+    if (method_find(method)->route == METHOD_MUTATION &&
+        !workload_get(sim, method)->rule.about_another)
+        sim_op_id(sim, op->id);
+    player_entity(player, op->entity);
+    incarnation_print(sim->servers[server].incarnation, op->incarnation);
+    return op;
+}
+
+static void request_encode(const struct sim *sim, const struct sim_op *op, struct buf *out)
+{
+    const struct workload_row *row = workload_get(sim, op->method);
+    struct request_parts parts;
+
+    CHECK(row->encode != NULL); /* what game servers ask for */
+    request_parts_fill(op, &parts);
+    row->encode(sim, op, &parts, out);
+    CHECK(out->size > 0);
+}
+
+void op_call(struct sim *sim, struct sim_op *op)
+{
+    uint64_t number = (uint64_t)(op - sim->ops);
+    struct sim_event ask = {
+        .kind = EV_ASK,
+        .node = PROC_ROUTER + sim_between(sim, 0, sim->router_count - 1),
+        .number = number,
+    };
+
+    if (op->call != 0)
+        return;
+    op->call = ask.from = ++sim->calls;
+    op->calls++;
+    request_encode(sim, op, &ask.bytes);
+    sim_later(sim, sim_between(sim, 0, 4), &ask);
+    server_later(sim, op->server, PATIENCE_MS,
+                 (struct sim_event){ .kind = EV_GIVE_UP, .number = number, .from = op->call });
+}
+
+void op_call_later(struct sim *sim, const struct sim_op *op, uint64_t delay_ms)
+{
+    server_later(sim, op->server, delay_ms,
+                 (struct sim_event){ .kind = EV_ACT, .number = (uint64_t)(op - sim->ops) + 1 });
+}

@@ -1,0 +1,95 @@
+/* What game servers want of one player: a die says which method, its row what it is about. */
+#include <stdio.h>
+
+#include "idl/method.h"
+#include "runtime/base/check.h"
+#include "tests/sim/goods.h"
+#include "tests/sim/workload.h"
+
+#define LOOK_BACK 200u
+#define ODD_ONES  250u /* Of a thousand: on an item or an operation. */
+
+const struct sim_op *server_earlier_op(struct sim *sim, uint32_t player,
+                                       bool (*fits)(const struct sim *sim, uint32_t method))
+{
+    uint32_t span = sim->op_count < LOOK_BACK ? sim->op_count : LOOK_BACK;
+    uint32_t from = span > 0 ? (uint32_t)sim_between(sim, 1, span) : 0;
+
+    for (uint32_t back = from; back > 0; back--) {
+        const struct sim_op *op = &sim->ops[sim->op_count - back];
+        if (op->player == player && op->id[0] != '\0' && fits(sim, op->method))
+            return op;
+    }
+    return NULL;
+}
+
+static struct sim_op *wish(struct sim *sim, uint32_t server, uint32_t player,
+                           enum workload_wish what)
+{
+    uint32_t method = workload_draw(sim, what);
+    const struct workload_row *row = workload_get(sim, method);
+    struct workload_choice choice = { .player = player };
+
+    if (row->choose != NULL && !row->choose(sim, &choice))
+        return NULL;
+    struct sim_op *op = op_new(sim, server, player, method);
+    if (row->fill != NULL)
+        CHECK(row->fill(sim, op, &choice)); /* What was chosen can be asked for. */
+    return op;
+}
+
+struct sim_op *server_wish(struct sim *sim, uint32_t server, uint32_t player)
+{
+    struct sim_op *op = NULL;
+
+    CHECK(player < sim->player_count);
+    if (sim_chance(sim, ODD_ONES))
+        op = wish(sim, server, player, WISH_LEDGER);
+    return op != NULL ? op : wish(sim, server, player, WISH_WRITE);
+}
+
+void server_trace(struct sim *sim, uint32_t server)
+{
+    const char *uid = trace_pick_item(sim);
+
+    if (uid == NULL)
+        return;
+    uint32_t shard = (uint32_t)sim_between(sim, 0, sim->shard_count - 1);
+    struct sim_op *op = op_new(sim, server, shard, METHOD_ITEM_HISTORY);
+    op->target = sim_chance(sim, 500) ? 0 : (uint32_t)sim_between(sim, 1, 4);
+    snprintf(op->uid, sizeof op->uid, "%s", uid);
+    op_call(sim, op);
+}
+
+/* ---- reservations ---- */
+static bool is_reservation(const struct sim *sim, uint32_t method)
+{
+    (void)sim;
+    return method == METHOD_RESERVE;
+}
+
+static bool may_pass_for_one(const struct sim *sim, uint32_t method)
+{
+    return is_reservation(sim, method) || method == METHOD_GRANT;
+}
+
+bool server_choose_reservation(struct sim *sim, struct workload_choice *choice)
+{
+    bool strict = sim_chance(sim, 950);
+    const struct sim_op *earlier =
+        server_earlier_op(sim, choice->player, strict ? is_reservation : may_pass_for_one);
+
+    if (earlier == NULL || sim->player_count < 2)
+        return false;
+    choice->target = (uint32_t)(earlier - sim->ops);
+    return true;
+}
+
+bool server_fill_reservation(const struct sim *sim, struct sim_op *op,
+                             const struct workload_choice *choice)
+{
+    CHECK(choice->target < sim->op_count && sim->player_count > 1);
+    op->target = choice->target;
+    op->to = (op->player + 1 + op->amount % (sim->player_count - 1)) % sim->player_count;
+    return true;
+}

@@ -1,0 +1,13 @@
+/* ApplyPolicy, which the coordinator calls. */
+#include "tests/sim/answer.h"
+#include "tests/sim/workload.h"
+
+static void logged(struct change *c)
+{
+    c->sim->counts.policies++;
+}
+
+const struct workload_row workload_apply_policy = {
+    .method = METHOD_APPLY_POLICY,
+    .rule = { .logged = logged, .told = told_dot },
+};

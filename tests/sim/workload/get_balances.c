@@ -1,0 +1,43 @@
+/* GetBalances: what a player has and has set aside, as of some entry. */
+#include "tests/sim/answer.h"
+#include "tests/sim/workload.h"
+
+static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
+                   struct buf *out)
+{
+    Holdfast__V1__GetBalancesRequest request = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
+
+    (void)sim;
+    (void)op;
+    request.player_id = parts->player;
+    request_pack(&request.base, out);
+}
+
+static void told(const struct told *t)
+{
+    const Holdfast__V1__GetBalancesResponse *response = (const void *)t->response;
+    uint64_t index = told_index(t);
+    const struct moment *moment = told_moment(t, index);
+
+    if (index == 0)
+        return;
+    if (response->version != moment->version)
+        told_fail(t, "the version", response->version, moment->version);
+    for (size_t i = 0; i < response->n_balances; i++) {
+        const Holdfast__V1__Balance *balance = response->balances[i];
+        uint32_t currency = model_currency(balance->currency);
+        if (balance->amount != moment->balances[currency])
+            told_fail(t, "a balance", (uint64_t)balance->amount,
+                      (uint64_t)moment->balances[currency]);
+        if (balance->reserved != moment->reserved[currency])
+            told_fail(t, "what is reserved", (uint64_t)balance->reserved,
+                      (uint64_t)moment->reserved[currency]);
+    }
+}
+
+const struct workload_row workload_get_balances = {
+    .method = METHOD_GET_BALANCES,
+    .shares = { [WISH_READ] = { .place = 1, .weight = 7 } },
+    .encode = encode,
+    .rule = { .told = told },
+};

@@ -1,0 +1,45 @@
+/* InventoryService.Transfer: an item goes to another player, by mail. */
+#include <stdio.h>
+
+#include "holdfast/v1/inventory.pb-c.h"
+#include "tests/sim/workload.h"
+
+static bool fill(const struct sim *sim, struct sim_op *op, const struct workload_choice *choice)
+{
+    (void)sim;
+    op->to = choice->to;
+    if (choice->uid != NULL)
+        snprintf(op->uid, sizeof op->uid, "%s", choice->uid);
+    return choice->uid != NULL;
+}
+
+static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
+                   struct buf *out)
+{
+    Holdfast__V1__InventoryServiceTransferRequest request =
+        HOLDFAST__V1__INVENTORY_SERVICE_TRANSFER_REQUEST__INIT;
+
+    (void)sim;
+    REQUEST_HEAD(request, op, parts);
+    request.to_player_id = parts->to;
+    request.item_uids = parts->uids;
+    request.n_item_uids = 1;
+    request_pack(&request.base, out);
+}
+
+static void sends(const struct change *c, struct goods_wish *ret_wish)
+{
+    const Holdfast__V1__InventoryServiceTransferRequest *request = (const void *)c->request;
+
+    ret_wish->to = model_player_of_id(request->to_player_id);
+    goods_wish_items(c, request->n_item_uids, request->item_uids, ret_wish);
+}
+
+const struct workload_row workload_inventory_transfer = {
+    .method = METHOD_INVENTORY_TRANSFER,
+    .shares = { [WISH_GOODS] = { .place = 1, .weight = 2 } },
+    .instead = METHOD_LEDGER_TRANSFER,
+    .fill = fill,
+    .encode = encode,
+    .rule = { .effect = goods_sent, .sends = sends },
+};

@@ -1,0 +1,39 @@
+/* LedgerService.Transfer: currency goes to another player, by mail. */
+#include "tests/sim/workload.h"
+
+static bool fill(const struct sim *sim, struct sim_op *op, const struct workload_choice *choice)
+{
+    (void)sim;
+    op->to = choice->to;
+    return true;
+}
+
+static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
+                   struct buf *out)
+{
+    Holdfast__V1__LedgerServiceTransferRequest request =
+        HOLDFAST__V1__LEDGER_SERVICE_TRANSFER_REQUEST__INIT;
+
+    (void)sim;
+    REQUEST_HEAD(request, op, parts);
+    request.to_player_id = parts->to;
+    request.currencies = parts->amounts;
+    request.n_currencies = 1;
+    request_pack(&request.base, out);
+}
+
+static void sends(const struct change *c, struct goods_wish *ret_wish)
+{
+    const Holdfast__V1__LedgerServiceTransferRequest *request = (const void *)c->request;
+
+    ret_wish->to = model_player_of_id(request->to_player_id);
+    goods_wish_currencies(c, request->n_currencies, request->currencies, ret_wish);
+}
+
+const struct workload_row workload_ledger_transfer = {
+    .method = METHOD_LEDGER_TRANSFER,
+    .shares = { [WISH_GOODS] = { .place = 0, .weight = 1 } },
+    .fill = fill,
+    .encode = encode,
+    .rule = { .effect = goods_sent, .sends = sends },
+};

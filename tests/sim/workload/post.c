@@ -1,0 +1,78 @@
+/* Post: what a reservation has set aside is spent, or sent to another player. */
+#include "tests/sim/workload.h"
+
+static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
+                   struct buf *out)
+{
+    Holdfast__V1__PostRequest request = HOLDFAST__V1__POST_REQUEST__INIT;
+
+    REQUEST_HEAD(request, op, parts);
+    request.reserve_op_id = request_text(sim->ops[op->target].id);
+    request.n_currencies = op->amount % 3 == 0;
+    request.currencies = parts->amounts;
+    if (op->amount % 4 < 2)
+        request.to_player_id = parts->to;
+    request_pack(&request.base, out);
+}
+
+static struct op_model *target_of(const struct change *c)
+{
+    const Holdfast__V1__PostRequest *request = (const void *)c->request;
+
+    return model_target(c, request->reserve_op_id);
+}
+
+/* What it takes of its reservation, which it closes. */
+static struct goods post(const struct change *c, struct op_model *op)
+{
+    const Holdfast__V1__PostRequest *request = (const void *)c->request;
+    struct op_model *target = target_of(c);
+    struct goods goods = target->set_aside;
+
+    c->sim->counts.posted++;
+    if (request->n_currencies > 0)
+        goods.amount = request->currencies[0]->amount;
+    model_close_reservation(c, op, target, goods.amount);
+    op->sent = request->to_player_id[0] != '\0';
+    return goods;
+}
+
+static void sends(const struct change *c, struct goods_wish *ret_wish)
+{
+    const Holdfast__V1__PostRequest *request = (const void *)c->request;
+
+    ret_wish->to = model_player_of_id(request->to_player_id);
+    ret_wish->goods = post(c, model_op(c->sim->oracle, c->op.entity, c->op.id.text));
+    ret_wish->reserved = true;
+}
+
+static void effect(struct change *c, struct op_model *op, const ProtobufCMessage *response)
+{
+    const Holdfast__V1__PostRequest *request = (const void *)c->request;
+
+    if (request->to_player_id[0] != '\0') {
+        goods_sent(c, op, response);
+        return;
+    }
+    struct goods goods = post(c, op);
+    c->sim->oracle->book.made[goods.currency] -= goods.amount;
+}
+
+static void refused(const struct change *c, const struct op_model *op,
+                    const Holdfast__V1__ErrorDetail *detail)
+{
+    model_reservation_refused(c, op, target_of(c), (int)detail->code);
+}
+
+const struct workload_row workload_post = {
+    .method = METHOD_POST,
+    .shares = { [WISH_LEDGER] = { .place = 3, .weight = 24 } },
+    .reverse_tried = true,
+    .choose = server_choose_reservation,
+    .fill = server_fill_reservation,
+    .encode = encode,
+    .rule = { .reversal = REVERSED_BY_GIVING, /* Unless it was sent. */
+              .effect = effect,
+              .sends = sends,
+              .refused = refused },
+};

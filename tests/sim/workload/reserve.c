@@ -1,0 +1,44 @@
+/* Reserve: currency is set aside for some time. */
+#include "tests/sim/workload.h"
+
+static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
+                   struct buf *out)
+{
+    Holdfast__V1__ReserveRequest request = HOLDFAST__V1__RESERVE_REQUEST__INIT;
+
+    (void)sim;
+    REQUEST_HEAD(request, op, parts);
+    request.n_currencies = 1;
+    request.currencies = parts->amounts;
+    request.expires_in_ms = 1000 + op->amount % 4000;
+    request_pack(&request.base, out);
+}
+
+static void effect(struct change *c, struct op_model *op, const ProtobufCMessage *response)
+{
+    const Holdfast__V1__ReserveRequest *request = (const void *)c->request;
+    const Holdfast__V1__ReserveResponse *told = (const void *)response;
+    struct goods *goods = &op->set_aside;
+
+    c->sim->counts.reservations++;
+    goods->amount = request->currencies[0]->amount;
+    goods->currency = model_currency(request->currencies[0]->currency);
+    op->expires_ms = c->entry->owner_ms + request->expires_in_ms;
+    op->ledger_seq = told->ledger_seq;
+    op->player = model_player_number(c);
+    op->open = true;
+    c->player->now.balances[goods->currency] -= goods->amount;
+    c->player->now.reserved[goods->currency] += goods->amount;
+    if (c->player->now.balances[goods->currency] < 0)
+        model_fail_op(c, op, "reserves what is not there");
+    if ((uint64_t)told->expires_at_ms != op->expires_ms)
+        model_fail_op(c, op, "is reserved until another time");
+}
+
+const struct workload_row workload_reserve = {
+    .method = METHOD_RESERVE,
+    .shares = { [WISH_LEDGER] = { .place = 2, .weight = 20 } },
+    .reverse_tried = true, /* In vain. */
+    .encode = encode,
+    .rule = { .effect = effect },
+};

@@ -1,0 +1,44 @@
+/* Swap: two players exchange goods. */
+#include "tests/sim/workload.h"
+
+static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
+                   struct buf *out)
+{
+    Holdfast__V1__SwapRequest request = HOLDFAST__V1__SWAP_REQUEST__INIT;
+    struct request_txn_parts t;
+
+    (void)sim;
+    request_txn_parts_fill(op, parts, &t);
+    REQUEST_HEAD(request, op, parts);
+    request.other_player_id = t.names[0];
+    request.other_authority = &t.authorities[0];
+    request.currencies = t.amounts;
+    request.n_currencies = 1;
+    request.item_uids = t.uids;
+    request.n_item_uids = op->uid[0] != '\0';
+    request.other_currencies = t.other_amounts;
+    request.n_other_currencies = op->amount % 3 > 0;
+    request.other_item_uids = t.other_uids;
+    request.n_other_item_uids = op->other_uid[0] != '\0';
+    request_pack(&request.base, out);
+}
+
+static void plans(const struct change *c, struct txn_model *txn)
+{
+    const Holdfast__V1__SwapRequest *r = (const void *)c->request;
+    struct txn_part_model *home = plan_part(txn, r->player_id);
+    struct txn_part_model *other = plan_other(txn, r->other_player_id, r->other_authority);
+
+    plan_move(home, other, r->n_currencies, r->currencies);
+    plan_items(c, home, other, r->n_item_uids, r->item_uids);
+    plan_move(other, home, r->n_other_currencies, r->other_currencies);
+    plan_items(c, other, home, r->n_other_item_uids, r->other_item_uids);
+}
+
+const struct workload_row workload_swap = {
+    .method = METHOD_SWAP,
+    .shares = { [WISH_TRADE] = { .place = 0, .weight = 500 } },
+    .others_max = 1,
+    .encode = encode,
+    .rule = { .plans = plans },
+};

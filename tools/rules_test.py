@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""The rules of tools/ find what they are for: circles of files, functions of too many parameters."""
+
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import circles
+import parameters
+
+
+class CirclesTest(unittest.TestCase):
+    def test_a_chain_is_no_circle(self):
+        self.assertEqual(circles.circles({"a": {"b": ""}, "b": {"c": ""}, "c": {}}), [])
+
+    def test_units_that_depend_on_each_other_are_one(self):
+        edges = {"a": {"b": "f"}, "b": {"c": "g"}, "c": {"b": "h", "d": "i"}, "d": {}}
+        self.assertEqual(circles.circles(edges), [{"b", "c"}])
+
+    def test_the_shortest_circle_is_told_with_its_reasons(self):
+        edges = {"a": {"b": "f"}, "b": {"c": "g", "a": "k"}, "c": {"a": "h"}}
+        (members,) = circles.circles(edges)
+        self.assertEqual(circles.told(edges, circles.shortest(edges, members)), "a -> b (f) -> a (k)")
+
+    def test_a_header_and_its_source_are_one_unit(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "a.h").write_text('#include "b.h"\n')
+            (root / "b.h").write_text("")
+            (root / "a.c").write_text('#include "a.h"\n')
+            (root / "b.c").write_text('#include "a.h"\n')
+            edges = set(circles.include_edges(root, ["a.c", "a.h", "b.c", "b.h"]))
+        self.assertEqual({(unit, to) for unit, to, _ in edges}, {("a", "b"), ("b", "a")})
+
+    def test_symbols_are_read_from_objects(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "a.c").write_text("int f(void); int g(void) { return f(); } int main(void) { return g(); }\n")
+            (root / "b.c").write_text("int f(void) { return 1; } int main(void) { return 0; }\n")
+            for name in "ab":
+                subprocess.run(["cc", "-c", root / f"{name}.c", "-o", root / f"{name}.o"], check=True)
+            compiled = {str(root / f"{name}.o"): f"{name}.c" for name in "ab"}
+            self.assertEqual(list(circles.link_edges(compiled)), [("a", "b", "f")])
+
+
+class ParametersTest(unittest.TestCase):
+    def numbers(self, text):
+        return [(line, function, number) for line, function, number in parameters.definitions(text)]
+
+    def test_parameters_of_definitions_are_counted(self):
+        text = ("int none(void)\n{\n}\n"
+                "static struct a *two(struct a *a, /* one, or two */ int b)\n{\n}\n"
+                "void six(int a, int b,\n         int c, int d, int e, int f)\n{\n}\n")
+        self.assertEqual(self.numbers(text), [(1, "none", 0), (4, "two", 2), (7, "six", 6)])
+
+    def test_a_function_as_a_parameter_is_one(self):
+        text = "void run(void (*fn)(void *user, int a), void *user)\n{\n}\n"
+        self.assertEqual(self.numbers(text), [(1, "run", 2)])
+
+    def test_declarations_and_calls_are_not_definitions(self):
+        text = "int f(int a, int b, int c, int d, int e, int g);\nint h(int a)\n{\n    return f(a, a, a, a, a, a);\n}\n"
+        self.assertEqual(self.numbers(text), [(2, "h", 1)])
+
+    def check(self, allowed, text):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "tools").mkdir()
+            (root / parameters.ALLOWED).write_text(allowed)
+            check = parameters.Check(root)
+            check.source(root / "a.c", text)
+            check.end(root / parameters.ALLOWED)
+            return [(path.name, what) for path, _, what in check.problems]
+
+    def test_six_are_refused_unless_they_are_allowed(self):
+        text = "void f(int a, int b, int c, int d, int e, int g)\n{\n}\n"
+        self.assertEqual(self.check("", text), [("a.c", "f takes 6 parameters")])
+        self.assertEqual(self.check("# Why.\na.c f 6\n", text), [])
+
+    def test_the_list_may_only_shrink(self):
+        text = "void f(int a, int b, int c, int d, int e, int g)\n{\n}\n"
+        more = self.check("a.c f 7\n", text)
+        self.assertEqual(more, [("parameters.allow", "a.c f takes no 7 parameters any more")])
+        gone = self.check("a.c f 6\n", "void f(int a)\n{\n}\n")
+        self.assertEqual(gone, [("parameters.allow", "a.c f takes no 6 parameters any more")])
+
+
+if __name__ == "__main__":
+    unittest.main()
