@@ -24,10 +24,20 @@ static const struct server *server_of(const struct coord *coord, struct incarnat
     return NULL;
 }
 
-/* What a write that is on its way is about says so. Wishes may be wished again meanwhile. */
-static void check_target(const struct coord *coord, const struct target *target)
+/* A server's record may have gone, and come again, since the write was sent. */
+static void check_server_target(const struct coord *coord, const struct flight *flight,
+                                const struct target *target)
 {
-    const struct server *server = NULL;
+    const struct server *server = server_of(coord, target->incarnation);
+
+    CHECK(server == NULL || server->txn == 0 || server->txn >= flight->ticket);
+}
+
+/* What a write that is on its way is about says so. Wishes may be wished again meanwhile. */
+static void check_target(const struct coord *coord, const struct flight *flight, uint32_t place)
+{
+    const struct target *target = &flight->targets[place];
+
 
     switch (target->kind) {
     case TARGET_SHARD:
@@ -40,8 +50,7 @@ static void check_target(const struct coord *coord, const struct target *target)
     case TARGET_SERVER_MARK:
     case TARGET_SERVER_HOLD:
     case TARGET_SERVER_FORGET:
-        server = server_of(coord, target->incarnation);
-        CHECK(IMPLIES(server != NULL, server->in_txn));
+        check_server_target(coord, flight, target);
         break;
     case TARGET_CLUSTER:
     case TARGET_POLICY:
@@ -56,7 +65,7 @@ static void check_flight(const struct coord *coord, const struct flight *flight)
     CHECK(flight->ticket <= coord->ticket);
     CHECK(flight->unelected || coord->elected);
     for (uint32_t i = 0; i < flight->count; i++)
-        check_target(coord, &flight->targets[i]);
+        check_target(coord, flight, i);
 }
 
 static void check_flights(const struct coord *coord)
@@ -139,6 +148,16 @@ static uint32_t left_of(const struct coord *coord, const uint8_t *acks, uint32_t
     return left;
 }
 
+/* No server waits for a write that was not sent. */
+static void check_server_txn(const struct coord *coord, const struct server *server)
+{
+    bool sent = server->txn == 0 || server->record.state == SERVER_EXPIRING;
+
+    for (uint32_t i = 0; i < coord->limits.txns_max && !sent; i++)
+        sent = is_open(&coord->flights[i]) && coord->flights[i].ticket == server->txn;
+    CHECK(sent);
+}
+
 static void check_servers(const struct coord *coord, const struct calls *calls)
 {
     uint32_t calling = 0;
@@ -148,6 +167,7 @@ static void check_servers(const struct coord *coord, const struct calls *calls)
         const struct server *server = coord->servers[i];
         CHECK(i == 0 ||
               incarnation_compare(coord->servers[i - 1]->incarnation, server->incarnation) < 0);
+        check_server_txn(coord, server);
         CHECK(IMPLIES(server->acks == NULL, server->acks_left == 0));
         if (server->acks != NULL)
             CHECK(server->acks_left == left_of(coord, server->acks, &calling));

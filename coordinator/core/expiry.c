@@ -68,7 +68,7 @@ static bool is_held(const struct coord *coord, const struct server *server)
 
 static bool is_fresh(const struct coord *coord, const struct server *server)
 {
-    return server->held_since_ms == 0 && !server->in_txn &&
+    return server->held_since_ms == 0 && server->txn == 0 &&
            gone_for_ms(coord, server) <= coord->limits.server_window_ms;
 }
 
@@ -99,7 +99,7 @@ static void look_at_gone(struct coord *coord, struct server *server)
         server->gone_ms = coord->now_ms + 1; /* 0 means: not gone. */
     if (server->held_since_ms > wall_ms + CLOCK_SLACK_MS)
         server->held_since_ms = wall_ms;
-    if (coord->holding && server->held_since_ms == 0 && !server->in_txn &&
+    if (coord->holding && server->held_since_ms == 0 && server->txn == 0 &&
         gone_for_ms(coord, server) > coord->limits.server_window_ms &&
         !vanished_before_hold(coord, server))
         server->held_since_ms = coord->hold_since_ms;
@@ -249,7 +249,7 @@ void expiry_run(struct coord *coord)
         struct server *server = coord->servers[i];
         bool go_on = true;
 
-        if (server->known_revision == 0 || server->in_txn || coord->now_ms < server->retry_ms)
+        if (server->known_revision == 0 || server->txn != 0 || coord->now_ms < server->retry_ms)
             continue;
         if (server->record.state == SERVER_EXPIRING)
             go_on = look_at_expiring(coord, server, &expiring);

@@ -106,7 +106,7 @@ bool flight_put_server(struct coord *coord, struct server *server,
     struct buf value = { 0 };
     bool expiring = record->state == SERVER_EXPIRING;
 
-    CHECK(!server->in_txn && (expiring || record->held_since_ms > 0));
+    CHECK(server->txn == 0 && (expiring || record->held_since_ms > 0));
     if (flight == NULL)
         return false;
     struct coord_write *write =
@@ -120,7 +120,7 @@ bool flight_put_server(struct coord *coord, struct server *server,
     write->mod_revision = server->known_revision;
     write->absent_key =
         keep(flight, cluster_key_server_live(coord->cluster_name, server->incarnation));
-    server->in_txn = true;
+    server->txn = flight->ticket;
     buf_deinit(&value);
     return true;
 }
@@ -129,7 +129,7 @@ bool flight_remove_server(struct coord *coord, struct server *server)
 {
     struct flight *flight = open_flight(coord, 1);
 
-    CHECK(!server->in_txn && server->record.state == SERVER_EXPIRING);
+    CHECK(server->txn == 0 && server->record.state == SERVER_EXPIRING);
     if (flight == NULL)
         return false;
     struct coord_write *write = add(flight, &(struct target){ .kind = TARGET_SERVER_FORGET,
@@ -138,7 +138,7 @@ bool flight_remove_server(struct coord *coord, struct server *server)
     write->remove = true;
     write->key = keep(flight, cluster_key_server_known(coord->cluster_name, server->incarnation));
     write->mod_revision = server->known_revision;
-    server->in_txn = true;
+    server->txn = flight->ticket;
     return true;
 }
 
@@ -213,24 +213,25 @@ static void wish_done(struct coord *coord, const struct target *target, bool wri
     }
 }
 
-static void server_done(struct coord *coord, const struct target *target, bool written,
-                        int64_t revision)
+/* The record may have gone, and a new one of the same server may have come, before the answer. */
+static void server_done(struct coord *coord, const struct flight *flight,
+                        const struct target *target, bool written, int64_t revision)
 {
     struct server *server = server_find(coord, target->incarnation);
 
-    if (server == NULL)
-        return; /* etcd's delete came before the answer. */
+    if (server == NULL || server->txn != flight->ticket)
+        return;
     if (!written) {
         coord->stats.writes_lost++;
-        server->in_txn = false;
+        server->txn = 0;
         server->retry_ms = coord->now_ms + coord->limits.txn_retry_ms;
         return;
     }
     if (target->kind == TARGET_SERVER_FORGET) {
         coord->stats.servers_expired++;
-        return; /* Left in_txn until etcd's delete comes. */
+        return; /* `txn` is kept until etcd's delete comes. */
     }
-    server->in_txn = false;
+    server->txn = 0;
     if (revision > server->known_revision) {
         server->known_revision = revision;
         server->record.held_since_ms = target->held_since_ms;
@@ -272,7 +273,7 @@ static void target_done(struct coord *coord, struct flight *flight, uint32_t pla
     case TARGET_SERVER_MARK:
     case TARGET_SERVER_HOLD:
     case TARGET_SERVER_FORGET:
-        server_done(coord, target, written, revision);
+        server_done(coord, flight, target, written, revision);
         break;
     case TARGET_NODE_WISH:
     case TARGET_SHARD_WISH:
@@ -354,7 +355,7 @@ void flights_drop(struct coord *coord)
     for (uint32_t i = 0; i < coord->wanted_count; i++)
         coord->wanted[i].in_txn = false;
     for (uint32_t i = 0; i < coord->server_count; i++)
-        coord->servers[i]->in_txn = false;
+        coord->servers[i]->txn = 0;
 }
 
 uint32_t flights_open(const struct coord *coord)

@@ -102,7 +102,7 @@ static const char *shard_left(const struct coord *coord)
 static const char *server_left(const struct coord *coord)
 {
     for (uint32_t i = 0; i < coord->server_count; i++) {
-        if (coord->servers[i]->in_txn)
+        if (coord->servers[i]->txn != 0)
             return "a write of a game server";
         if (coord->servers[i]->acks != NULL)
             return "the expiry of a game server";
