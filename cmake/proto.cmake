@@ -16,7 +16,7 @@ function(proto_library NAME)
     endforeach()
     add_custom_command(OUTPUT ${sources}
         COMMAND ${PROTOC_C} -I ${P_ROOT} --c_out=${out} ${P_PROTOS}
-        # A method may be named as C forbids (LedgerService.Void): the tables of services, which
+        # A method may be named as C forbids (LedgerService.VoidReservation): the tables of services, which
         # nothing here uses, call it void_.
         COMMAND sed -i "s/(\\*void)(/(*void_)(/" ${headers}
         DEPENDS ${inputs} COMMENT "protoc-c ${NAME}" VERBATIM)

@@ -53,8 +53,7 @@
 #define WRITES_COORDINATOR false
 
 static const struct method_info methods[] = {
-#define METHOD_ROW(number, enumerator, package, service, method, snake, r, sc, pr, kind, e, m,     \
-                   prefix)                                                                         \
+#define METHOD_ROW(number, enumerator, package, service, method, snake, r, sc, pr, kind, e, m)     \
     { .id = METHOD_##enumerator,                                                                   \
       .route = METHOD_##r,                                                                         \
       .priority = METHOD_PRIORITY_##pr,                                                            \
@@ -65,8 +64,8 @@ static const struct method_info methods[] = {
       .internal = INTERNAL_##package,                                                              \
       .writes = WRITES_##r,                                                                        \
       .name = PACKAGE_##package SERVICE_##service #method,                                         \
-      .request = &holdfast__##package##__##prefix##snake##_request__descriptor,                    \
-      .response = &holdfast__##package##__##prefix##snake##_response__descriptor },
+      .request = &holdfast__##package##__##snake##_request__descriptor,                            \
+      .response = &holdfast__##package##__##snake##_response__descriptor },
     METHOD_TABLE(METHOD_ROW)
 #undef METHOD_ROW
 };

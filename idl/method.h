@@ -78,99 +78,98 @@ enum method_trait {
  *   element     the number of the method that the router calls to answer it, or 0
  *   most        SCATTER: elements of one call at most. READ: rows of a page at most, of a list that
  *               filters: the router asks on until the page is full. Else 0.
- *   prefix      of its messages where another service has a method of that name; else empty
  */
 /* clang-format off */
-/*    no. enumerator, package, service, Method, name, route, scopes, priority, kind, element, most, prefix */
+/*    no. enumerator, package, service, Method, name, route, scopes, priority, kind, element, most */
 #define METHOD_TABLE(X) \
-    X(  1, REGISTER_SERVER,       v1,           session,      RegisterServer,       register_server,       ROUTER,       GAME,  URGENT,    PLAIN,   0,   0,    ) \
-    X(  2, UNREGISTER_SERVER,     v1,           session,      UnregisterServer,     unregister_server,     ROUTER,       GAME,  URGENT,    PLAIN,   0,   0,    ) \
-    X(  3, START_SESSION,         v1,           session,      StartSession,         start_session,         MUTATION,     GAME,  AUTHORITY, SESSION, 0,   0,    ) \
-    X(  4, RENEW_SESSIONS,        v1,           session,      RenewSessions,        renew_sessions,        ROUTER,       GAME,  URGENT,    PLAIN,   64,  0,    ) \
-    X(  5, END_SESSION,           v1,           session,      EndSession,           end_session,           MUTATION,     GAME,  AUTHORITY, SESSION, 0,   0,    ) \
-    X(  6, BATCH_START_SESSION,   v1,           session,      BatchStartSession,    batch_start_session,   SCATTER,      GAME,  BULK,      PLAIN,   3,   100,  ) \
-    X(  7, BATCH_END_SESSION,     v1,           session,      BatchEndSession,      batch_end_session,     SCATTER,      GAME,  BULK,      PLAIN,   5,   100,  ) \
-    X( 10, GET_PROFILE,           v1,           profile,      GetProfile,           get_profile,           READ,         ANY,   ORDINARY,  PLAIN,   0,   0,    ) \
-    X( 11, BATCH_GET_PROFILE,     v1,           profile,      BatchGetProfile,      batch_get_profile,     SCATTER,      ANY,   BULK,      PLAIN,   10,  100,  ) \
-    X( 12, UPDATE_PROFILE,        v1,           profile,      UpdateProfile,        update_profile,        MUTATION,     WRITE, BULK,      PLAIN,   0,   0,    ) \
-    X( 13, BATCH_UPDATE_PROFILE,  v1,           profile,      BatchUpdateProfile,   batch_update_profile,  SCATTER,      WRITE, BULK,      PLAIN,   12,  100,  ) \
-    X( 20, GRANT,                 v1,           ledger,       Grant,                grant,                 MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0,    ) \
-    X( 21, SPEND,                 v1,           ledger,       Spend,                spend,                 MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0,    ) \
-    X( 22, BATCH_GRANT,           v1,           ledger,       BatchGrant,           batch_grant,           SCATTER,      WRITE, BULK,      PLAIN,   20,  1000, ) \
-    X( 23, GET_BALANCES,          v1,           ledger,       GetBalances,          get_balances,          READ,         ANY,   ORDINARY,  PLAIN,   0,   0,    ) \
-    X( 24, LIST_ENTRIES,          v1,           ledger,       ListEntries,          list_entries,          READ,         ANY,   ORDINARY,  PLAIN,   0,   200,  ) \
-    X( 25, LEDGER_TRANSFER,       v1,           ledger,       Transfer,             transfer,              MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0,    ledger_service_) \
-    X( 26, RESERVE,               v1,           ledger,       Reserve,              reserve,               MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0,    ) \
-    X( 27, POST,                  v1,           ledger,       Post,                 post,                  MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0,    ) \
-    X( 28, VOID,                  v1,           ledger,       Void,                 void,                  MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0,    ) \
-    X( 29, REVERSE,               v1,           ledger,       Reverse,              reverse,               MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0,    ) \
-    X( 30, MINT,                  v1,           inventory,    Mint,                 mint,                  MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0,    ) \
-    X( 31, LIST_ITEMS,            v1,           inventory,    ListItems,            list_items,            READ,         ANY,   ORDINARY,  PLAIN,   0,   500,  ) \
-    X( 32, INVENTORY_TRANSFER,    v1,           inventory,    Transfer,             transfer,              MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0,    inventory_service_) \
-    X( 33, CONSUME,               v1,           inventory,    Consume,              consume,               MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0,    ) \
-    X( 34, TRACE,                 v1,           inventory,    Trace,                trace,                 ROUTER,       ANY,   URGENT,    PLAIN,   74,  0,    ) \
-    X( 35, MAILBOX_SEND,          v1,           mailbox,      Send,                 send,                  MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0,    mailbox_service_) \
-    X( 36, MAILBOX_LIST,          v1,           mailbox,      List,                 list,                  READ,         ANY,   ORDINARY,  PLAIN,   0,   0,    mailbox_service_) \
-    X( 37, MAILBOX_CLAIM,         v1,           mailbox,      Claim,                claim,                 MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0,    mailbox_service_) \
-    X( 38, RETURN_EXPIRED,        v1,           mailbox,      ReturnExpired,        return_expired,        MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0,    ) \
-    X( 40, GET_OPERATION,         v1,           operation,    GetOperation,         get_operation,         READ,         ANY,   ORDINARY,  PLAIN,   0,   0,    ) \
-    X( 41, RESOLVE_OPERATION,     v1,           operation,    ResolveOperation,     resolve_operation,     MUTATION,     WRITE, URGENT,    SEAL,    0,   0,    ) \
-    X( 50, GET_CLUSTER,           v1,           admin,        GetCluster,           get_cluster,           ROUTER,       ANY,   URGENT,    PLAIN,   67,  0,    ) \
-    X( 51, LIST_SHARDS,           v1,           admin,        ListShards,           list_shards,           ROUTER,       ANY,   URGENT,    PLAIN,   67,  0,    ) \
-    X( 52, LIST_SERVERS,          v1,           admin,        ListServers,          list_servers,          ROUTER,       ANY,   URGENT,    PLAIN,   0,   0,    ) \
-    X( 53, GET_SESSION,           v1,           admin,        GetSession,           get_session,           READ,         ANY,   ORDINARY,  PLAIN,   0,   0,    ) \
-    X( 54, SET_POLICY,            v1,           admin,        SetPolicy,            set_policy,            ROUTER,       ADMIN, URGENT,    PLAIN,   66,  0,    ) \
-    X( 64, RENEW_TOKENS,          internal__v1, node,         RenewTokens,          renew_tokens,          SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X( 65, EXPIRE_SERVER,         internal__v1, node,         ExpireServer,         expire_server,         SHARD_WRITE,  NONE,  ORDINARY,  UPKEEP,  0,   0,    ) \
-    X( 66, APPLY_POLICY,          internal__v1, node,         ApplyPolicy,          apply_policy,          SHARD_WRITE,  NONE,  ORDINARY,  UPKEEP,  0,   0,    ) \
-    X( 67, GET_NODE_STATUS,       internal__v1, node,         GetNodeStatus,        get_node_status,       NODE,         NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X( 68, SESSION_DUE,           internal__v1, node,         SessionDue,           session_due,           OWNER,        NONE,  ORDINARY,  SESSION, 0,   0,    ) \
-    X( 69, SESSION_HOLD,          internal__v1, node,         SessionHold,          session_hold,          OWNER,        NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X( 70, PRUNE_OPERATIONS,      internal__v1, node,         PruneOperations,      prune_operations,      OWNER,        NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X( 71, CHANNEL_DELIVER,       internal__v1, channel,      Deliver,              deliver,               SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X( 72, CHANNEL_SETTLE,        internal__v1, channel,      Settle,               settle,                OWNER,        NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X( 73, RESERVATION_DUE,       internal__v1, node,         ReservationDue,       reservation_due,       OWNER,        NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X( 74, ITEM_HISTORY,          internal__v1, node,         ItemHistory,          item_history,          SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X( 80, REPORT_OWNER,          internal__v1, coordinator,  ReportOwner,          report_owner,          COORDINATOR,  NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X( 81, GET_COORDINATOR_STATUS,internal__v1, coordinator,  GetCoordinatorStatus, get_coordinator_status,COORDINATOR,  NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X( 90, EXECUTE,               v1,           transaction,  Execute,              execute,               MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0,    ) \
-    X( 91, SWAP,                  v1,           transaction,  Swap,                 swap,                  MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0,    ) \
-    X( 92, TRANSACTION_READ,      v1,           transaction,  Read,                 read,                  ROUTER,       ANY,   URGENT,    PLAIN,   93,  0,    transaction_service_) \
-    X( 93, READ_SETTLED,          internal__v1, node,         ReadSettled,          read_settled,          READ,         NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X(110, LIST_PLAYERS,          v1,           admin,        ListPlayers,          list_players,          SHARD,        ANY,   ORDINARY,  PLAIN,   0,   0,    ) \
-    X(111, LIST_EVENTS,           v1,           admin,        ListEvents,           list_events,           ROUTER,       ANY,   URGENT,    PLAIN,   112, 0,    ) \
-    X(112, LIST_NODE_EVENTS,      internal__v1, node,         ListNodeEvents,       list_node_events,      NODE,         NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X(113, CONTAIN_PLAYER,        internal__v1, node,         ContainPlayer,        contain_player,        SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X(114, LIST_QUARANTINED,      v1,           admin,        ListQuarantined,      list_quarantined,      SHARD,        ANY,   ORDINARY,  PLAIN,   0,   0,    ) \
-    X(115, GET_QUARANTINE,        v1,           admin,        GetQuarantine,        get_quarantine,        READ,         ANY,   ORDINARY,  PLAIN,   0,   0,    ) \
-    X(116, RELEASE_QUARANTINE,    v1,           admin,        ReleaseQuarantine,    release_quarantine,    MUTATION,     STAFF, AUTHORITY, RELEASE, 0,   0,    ) \
-    X(117, TAKE_CUT,              internal__v1, node,         TakeCut,              take_cut,              SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X(118, AUDIT_SEARCH,          internal__v1, node,         AuditSearch,          audit_search,          SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
+    X(  1, REGISTER_SERVER,        v1,           session,      RegisterServer,        register_server,        ROUTER,       GAME,  URGENT,    PLAIN,   0,   0) \
+    X(  2, UNREGISTER_SERVER,      v1,           session,      UnregisterServer,      unregister_server,      ROUTER,       GAME,  URGENT,    PLAIN,   0,   0) \
+    X(  3, START_SESSION,          v1,           session,      StartSession,          start_session,          MUTATION,     GAME,  AUTHORITY, SESSION, 0,   0) \
+    X(  4, RENEW_SESSIONS,         v1,           session,      RenewSessions,         renew_sessions,         ROUTER,       GAME,  URGENT,    PLAIN,   64,  0) \
+    X(  5, END_SESSION,            v1,           session,      EndSession,            end_session,            MUTATION,     GAME,  AUTHORITY, SESSION, 0,   0) \
+    X(  6, BATCH_START_SESSION,    v1,           session,      BatchStartSession,     batch_start_session,    SCATTER,      GAME,  BULK,      PLAIN,   3,   100) \
+    X(  7, BATCH_END_SESSION,      v1,           session,      BatchEndSession,       batch_end_session,      SCATTER,      GAME,  BULK,      PLAIN,   5,   100) \
+    X( 10, GET_PROFILE,            v1,           profile,      GetProfile,            get_profile,            READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
+    X( 11, BATCH_GET_PROFILE,      v1,           profile,      BatchGetProfile,       batch_get_profile,      SCATTER,      ANY,   BULK,      PLAIN,   10,  100) \
+    X( 12, UPDATE_PROFILE,         v1,           profile,      UpdateProfile,         update_profile,         MUTATION,     WRITE, BULK,      PLAIN,   0,   0) \
+    X( 13, BATCH_UPDATE_PROFILE,   v1,           profile,      BatchUpdateProfile,    batch_update_profile,   SCATTER,      WRITE, BULK,      PLAIN,   12,  100) \
+    X( 20, GRANT,                  v1,           ledger,       Grant,                 grant,                  MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 21, SPEND,                  v1,           ledger,       Spend,                 spend,                  MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 22, BATCH_GRANT,            v1,           ledger,       BatchGrant,            batch_grant,            SCATTER,      WRITE, BULK,      PLAIN,   20,  1000) \
+    X( 23, GET_BALANCES,           v1,           ledger,       GetBalances,           get_balances,           READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
+    X( 24, LIST_ENTRIES,           v1,           ledger,       ListEntries,           list_entries,           READ,         ANY,   ORDINARY,  PLAIN,   0,   200) \
+    X( 25, TRANSFER_CURRENCIES,    v1,           ledger,       TransferCurrencies,    transfer_currencies,    MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 26, RESERVE_CURRENCIES,     v1,           ledger,       ReserveCurrencies,     reserve_currencies,     MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 27, POST_RESERVATION,       v1,           ledger,       PostReservation,       post_reservation,       MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 28, VOID_RESERVATION,       v1,           ledger,       VoidReservation,       void_reservation,       MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 29, REVERSE_ENTRY,          v1,           ledger,       ReverseEntry,          reverse_entry,          MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 30, MINT,                   v1,           inventory,    Mint,                  mint,                   MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 31, LIST_ITEMS,             v1,           inventory,    ListItems,             list_items,             READ,         ANY,   ORDINARY,  PLAIN,   0,   500) \
+    X( 32, TRANSFER_ITEMS,         v1,           inventory,    TransferItems,         transfer_items,         MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 33, CONSUME,                v1,           inventory,    Consume,               consume,                MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 34, TRACE_ITEM,             v1,           inventory,    TraceItem,             trace_item,             ROUTER,       ANY,   URGENT,    PLAIN,   74,  0) \
+    X( 35, SEND_MAIL,              v1,           mailbox,      SendMail,              send_mail,              MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 36, LIST_MAIL,              v1,           mailbox,      ListMail,              list_mail,              READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
+    X( 37, CLAIM_MAIL,             v1,           mailbox,      ClaimMail,             claim_mail,             MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 38, RETURN_EXPIRED_MAIL,    v1,           mailbox,      ReturnExpiredMail,     return_expired_mail,    MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 40, GET_OPERATION,          v1,           operation,    GetOperation,          get_operation,          READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
+    X( 41, RESOLVE_OPERATION,      v1,           operation,    ResolveOperation,      resolve_operation,      MUTATION,     WRITE, URGENT,    SEAL,    0,   0) \
+    X( 50, GET_CLUSTER,            v1,           admin,        GetCluster,            get_cluster,            ROUTER,       ANY,   URGENT,    PLAIN,   67,  0) \
+    X( 51, LIST_SHARDS,            v1,           admin,        ListShards,            list_shards,            ROUTER,       ANY,   URGENT,    PLAIN,   67,  0) \
+    X( 52, LIST_SERVERS,           v1,           admin,        ListServers,           list_servers,           ROUTER,       ANY,   URGENT,    PLAIN,   0,   0) \
+    X( 53, GET_SESSION,            v1,           admin,        GetSession,            get_session,            READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
+    X( 54, SET_POLICY,             v1,           admin,        SetPolicy,             set_policy,             ROUTER,       ADMIN, URGENT,    PLAIN,   66,  0) \
+    X( 64, RENEW_TOKENS,           internal__v1, node,         RenewTokens,           renew_tokens,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X( 65, EXPIRE_SERVER,          internal__v1, node,         ExpireServer,          expire_server,          SHARD_WRITE,  NONE,  ORDINARY,  UPKEEP,  0,   0) \
+    X( 66, APPLY_POLICY,           internal__v1, node,         ApplyPolicy,           apply_policy,           SHARD_WRITE,  NONE,  ORDINARY,  UPKEEP,  0,   0) \
+    X( 67, GET_NODE_STATUS,        internal__v1, node,         GetNodeStatus,         get_node_status,        NODE,         NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X( 68, SESSION_DUE,            internal__v1, node,         SessionDue,            session_due,            OWNER,        NONE,  ORDINARY,  SESSION, 0,   0) \
+    X( 69, SESSION_HOLD,           internal__v1, node,         SessionHold,           session_hold,           OWNER,        NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X( 70, PRUNE_OPERATIONS,       internal__v1, node,         PruneOperations,       prune_operations,       OWNER,        NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X( 71, CHANNEL_DELIVER,        internal__v1, channel,      Deliver,               deliver,                SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X( 72, CHANNEL_SETTLE,         internal__v1, channel,      Settle,                settle,                 OWNER,        NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X( 73, RESERVATION_DUE,        internal__v1, node,         ReservationDue,        reservation_due,        OWNER,        NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X( 74, ITEM_HISTORY,           internal__v1, node,         ItemHistory,           item_history,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X( 80, REPORT_OWNER,           internal__v1, coordinator,  ReportOwner,           report_owner,           COORDINATOR,  NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X( 81, GET_COORDINATOR_STATUS, internal__v1, coordinator,  GetCoordinatorStatus,  get_coordinator_status, COORDINATOR,  NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X( 90, EXECUTE_TRANSACTION,    v1,           transaction,  ExecuteTransaction,    execute_transaction,    MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 91, SWAP,                   v1,           transaction,  Swap,                  swap,                   MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 92, READ_PLAYERS,           v1,           transaction,  ReadPlayers,           read_players,           ROUTER,       ANY,   URGENT,    PLAIN,   93,  0) \
+    X( 93, READ_SETTLED,           internal__v1, node,         ReadSettled,           read_settled,           READ,         NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(110, LIST_PLAYERS,           v1,           admin,        ListPlayers,           list_players,           SHARD,        ANY,   ORDINARY,  PLAIN,   0,   0) \
+    X(111, LIST_EVENTS,            v1,           admin,        ListEvents,            list_events,            ROUTER,       ANY,   URGENT,    PLAIN,   112, 0) \
+    X(112, LIST_NODE_EVENTS,       internal__v1, node,         ListNodeEvents,        list_node_events,       NODE,         NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(113, CONTAIN_PLAYER,         internal__v1, node,         ContainPlayer,         contain_player,         SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(114, LIST_QUARANTINED,       v1,           admin,        ListQuarantined,       list_quarantined,       SHARD,        ANY,   ORDINARY,  PLAIN,   0,   0) \
+    X(115, GET_QUARANTINE,         v1,           admin,        GetQuarantine,         get_quarantine,         READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
+    X(116, RELEASE_QUARANTINE,     v1,           admin,        ReleaseQuarantine,     release_quarantine,     MUTATION,     STAFF, AUTHORITY, RELEASE, 0,   0) \
+    X(117, TAKE_CUT,               internal__v1, node,         TakeCut,               take_cut,               SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(118, AUDIT_SEARCH,           internal__v1, node,         AuditSearch,           audit_search,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     METHOD_TABLE_DEBUG(X) \
-    X(120, WATCH_EVENTS,          v1,           admin,        WatchEvents,          watch_events,          STREAM,       ANY,   ORDINARY,  PLAIN,   112, 0,    ) \
-    X(121, LIST_RESERVATIONS,     v1,           ledger,       ListReservations,     list_reservations,     READ,         ANY,   ORDINARY,  PLAIN,   0,   0,    ) \
-    X(126, MEMBER_STATE,          internal__v1, node,         MemberState,          member_state,          SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X(127, MOVE_SHARD,            v1,           admin,        MoveShard,            move_shard,            ROUTER,       ADMIN, URGENT,    PLAIN,   0,   0,    ) \
-    X(128, CHANGE_NODE,           v1,           admin,        ChangeNode,           change_node,           ROUTER,       ADMIN, URGENT,    PLAIN,   0,   0,    ) \
-    X(129, REBALANCE,             v1,           admin,        Rebalance,            rebalance,             ROUTER,       ADMIN, URGENT,    PLAIN,   0,   0,    ) \
-    X(130, ACCEPT_ETCD_RESTORE,   v1,           admin,        AcceptEtcdRestore,    accept_etcd_restore,   ROUTER,       ADMIN, URGENT,    PLAIN,   67,  0,    ) \
-    X(140, GET_BACKUP_STATE,      v1,           backup,       GetBackupState,       get_backup_state,      SHARD,        ADMIN, ORDINARY,  PLAIN,   0,   0,    ) \
-    X(141, ARM_BACKUP,            v1,           backup,       ArmBackup,            arm_backup,            SHARD_VIEW,   ADMIN, ORDINARY,  PLAIN,   0,   0,    ) \
-    X(142, CUT_BACKUP,            v1,           backup,       CutBackup,            cut_backup,            SHARD_WRITE,  ADMIN, ORDINARY,  PLAIN,   0,   0,    ) \
-    X(143, READ_BACKUP,           v1,           backup,       ReadBackup,           read_backup,           SHARD_VIEW,   ADMIN, ORDINARY,  PLAIN,   0,   0,    ) \
-    X(144, PREPARE_RESTORE,       v1,           backup,       PrepareRestore,       prepare_restore,       ROUTER,       ADMIN, URGENT,    PLAIN,   0,   0,    ) \
-    X(145, BEGIN_RESTORE,         v1,           backup,       BeginRestore,         begin_restore,         SHARD_WRITE,  ADMIN, ORDINARY,  UPKEEP,  0,   0,    ) \
-    X(146, RESTORE_ROWS,          v1,           backup,       RestoreRows,          restore_rows,          SHARD_WRITE,  ADMIN, ORDINARY,  UPKEEP,  0,   0,    ) \
-    X(147, FINISH_RESTORE,        v1,           backup,       FinishRestore,        finish_restore,        SHARD_WRITE,  ADMIN, ORDINARY,  UPKEEP,  0,   0,    ) \
-    X(156, LIST_PROCESSES,        v1,           admin,        ListProcesses,        list_processes,        ROUTER,       ANY,   URGENT,    PLAIN,   67,  0,    ) \
-    X(157, GET_LOAD,              v1,           admin,        GetLoad,              get_load,              ROUTER,       ANY,   URGENT,    PLAIN,   158, 0,    ) \
-    X(158, GET_NODE_LOAD,         internal__v1, node,         GetNodeLoad,          get_node_load,         NODE,         NONE,  ORDINARY,  PLAIN,   0,   0,    ) \
-    X(160, CHECK_PLAYER,          v1,           admin,        CheckPlayer,          check_player,          READ,         STAFF, ORDINARY,  PLAIN,   0,   0,    ) \
-    X(161, REPAIR_PLAYER,         v1,           admin,        RepairPlayer,         repair_player,         MUTATION,     ADMIN, AUTHORITY, REPAIR,  0,   0,    ) \
-    X(162, REPAIR_ROW,            v1,           admin,        RepairRow,            repair_row,            SHARD_WRITE,  ADMIN, ORDINARY,  UPKEEP,  0,   0,    )
+    X(120, WATCH_EVENTS,           v1,           admin,        WatchEvents,           watch_events,           STREAM,       ANY,   ORDINARY,  PLAIN,   112, 0) \
+    X(121, LIST_RESERVATIONS,      v1,           ledger,       ListReservations,      list_reservations,      READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
+    X(126, MEMBER_STATE,           internal__v1, node,         MemberState,           member_state,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(127, MOVE_SHARD,             v1,           admin,        MoveShard,             move_shard,             ROUTER,       ADMIN, URGENT,    PLAIN,   0,   0) \
+    X(128, CHANGE_NODE,            v1,           admin,        ChangeNode,            change_node,            ROUTER,       ADMIN, URGENT,    PLAIN,   0,   0) \
+    X(129, REBALANCE_SHARDS,       v1,           admin,        RebalanceShards,       rebalance_shards,       ROUTER,       ADMIN, URGENT,    PLAIN,   0,   0) \
+    X(130, ACCEPT_ETCD_RESTORE,    v1,           admin,        AcceptEtcdRestore,     accept_etcd_restore,    ROUTER,       ADMIN, URGENT,    PLAIN,   67,  0) \
+    X(140, GET_BACKUP_STATE,       v1,           backup,       GetBackupState,        get_backup_state,       SHARD,        ADMIN, ORDINARY,  PLAIN,   0,   0) \
+    X(141, ARM_BACKUP,             v1,           backup,       ArmBackup,             arm_backup,             SHARD_VIEW,   ADMIN, ORDINARY,  PLAIN,   0,   0) \
+    X(142, CUT_BACKUP,             v1,           backup,       CutBackup,             cut_backup,             SHARD_WRITE,  ADMIN, ORDINARY,  PLAIN,   0,   0) \
+    X(143, READ_BACKUP,            v1,           backup,       ReadBackup,            read_backup,            SHARD_VIEW,   ADMIN, ORDINARY,  PLAIN,   0,   0) \
+    X(144, PREPARE_RESTORE,        v1,           backup,       PrepareRestore,        prepare_restore,        ROUTER,       ADMIN, URGENT,    PLAIN,   0,   0) \
+    X(145, BEGIN_RESTORE,          v1,           backup,       BeginRestore,          begin_restore,          SHARD_WRITE,  ADMIN, ORDINARY,  UPKEEP,  0,   0) \
+    X(146, RESTORE_ROWS,           v1,           backup,       RestoreRows,           restore_rows,           SHARD_WRITE,  ADMIN, ORDINARY,  UPKEEP,  0,   0) \
+    X(147, FINISH_RESTORE,         v1,           backup,       FinishRestore,         finish_restore,         SHARD_WRITE,  ADMIN, ORDINARY,  UPKEEP,  0,   0) \
+    X(156, LIST_PROCESSES,         v1,           admin,        ListProcesses,         list_processes,         ROUTER,       ANY,   URGENT,    PLAIN,   67,  0) \
+    X(157, GET_LOAD,               v1,           admin,        GetLoad,               get_load,               ROUTER,       ANY,   URGENT,    PLAIN,   158, 0) \
+    X(158, GET_NODE_LOAD,          internal__v1, node,         GetNodeLoad,           get_node_load,          NODE,         NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(160, CHECK_PLAYER,           v1,           admin,        CheckPlayer,           check_player,           READ,         STAFF, ORDINARY,  PLAIN,   0,   0) \
+    X(161, REPAIR_PLAYER,          v1,           admin,        RepairPlayer,          repair_player,          MUTATION,     ADMIN, AUTHORITY, REPAIR,  0,   0) \
+    X(162, REPAIR_ROW,             v1,           admin,        RepairRow,             repair_row,             SHARD_WRITE,  ADMIN, ORDINARY,  UPKEEP,  0,   0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
-#define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0, )
+#define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)
 #else
 #define METHOD_TABLE_DEBUG(X)
 #endif

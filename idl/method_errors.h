@@ -123,22 +123,22 @@
 #define ERRORS_BATCH_GRANT(X) OF_WRITER(X)
 #define ERRORS_GET_BALANCES(X) OF_PLAYER_READ(X) OF_FRESH(X)
 #define ERRORS_LIST_ENTRIES(X) OF_PLAYER_READ(X) OF_FRESH(X)
-#define ERRORS_LEDGER_TRANSFER(X) OF_HOLDER(X) OF_TAKING(X) OF_SENDING(X)
+#define ERRORS_TRANSFER_CURRENCIES(X) OF_HOLDER(X) OF_TAKING(X) OF_SENDING(X)
 #define OF_NAMED(X) \
     X(NOT_FOUND, FINAL, "no ledger entry, or no reservation, of this player is known by that name", "")
 #define OF_RESERVATION(X) \
     OF_NAMED(X) \
     X(RESERVATION_CLOSED, FINAL, "the reservation was posted or voided", "") \
     X(RESERVATION_EXPIRED, FINAL, "the reservation has expired", "")
-#define ERRORS_RESERVE(X) \
+#define ERRORS_RESERVE_CURRENCIES(X) \
     OF_HOLDER(X) OF_TAKING(X) \
     X(CAPACITY_FULL, FINAL, "64 reservations are open, or too much is reserved", "")
-#define ERRORS_POST(X) \
+#define ERRORS_POST_RESERVATION(X) \
     OF_HOLDER(X) OF_RESERVATION(X) OF_MAIL(X) \
     X(INSUFFICIENT_FUNDS, FINAL, "more than is reserved", "") \
     X(OPERATION_ABORTED, FINAL, "with `to_player_id`: sealed on its way; the reservation is closed, and what was posted is back in the balance", "reserve again")
-#define ERRORS_VOID(X) OF_HOLDER(X) OF_RESERVATION(X)
-#define ERRORS_REVERSE(X) \
+#define ERRORS_VOID_RESERVATION(X) OF_HOLDER(X) OF_RESERVATION(X)
+#define ERRORS_REVERSE_ENTRY(X) \
     OF_HOLDER(X) OF_NAMED(X) OF_TAKING(X) OF_ITEMS(X) OF_GIVING(X) \
     X(PERMISSION_DENIED, FINAL, "`system` may take back only what `system` gave", "") \
     X(ALREADY_REVERSED, FINAL, "the entry was reversed before", "") \
@@ -148,21 +148,21 @@
 /* ---- inventory ---- */
 #define ERRORS_MINT(X) OF_HOLDER(X) OF_RECEIPT(X) OF_GIVING(X)
 #define ERRORS_LIST_ITEMS(X) OF_PLAYER_READ(X) OF_FRESH(X)
-#define ERRORS_INVENTORY_TRANSFER(X) OF_HOLDER(X) OF_ITEMS(X) OF_SENDING(X)
+#define ERRORS_TRANSFER_ITEMS(X) OF_HOLDER(X) OF_ITEMS(X) OF_SENDING(X)
 #define ERRORS_CONSUME(X) OF_HOLDER(X) OF_TAKING(X) OF_ITEMS(X)
-#define ERRORS_TRACE(X) \
+#define ERRORS_TRACE_ITEM(X) \
     OF_READER(X) \
     X(NOT_FOUND, OPEN, "no such item was ever minted", "")
 
 /* ---- mail ---- */
-#define ERRORS_MAILBOX_SEND(X) \
+#define ERRORS_SEND_MAIL(X) \
     OF_HOLDER(X) OF_RECEIPT(X) OF_TAKING(X) OF_ITEMS(X) OF_SENDING(X)
-#define ERRORS_MAILBOX_LIST(X) OF_PLAYER_READ(X) OF_FRESH(X)
-#define ERRORS_MAILBOX_CLAIM(X) \
+#define ERRORS_LIST_MAIL(X) OF_PLAYER_READ(X) OF_FRESH(X)
+#define ERRORS_CLAIM_MAIL(X) \
     OF_HOLDER(X) OF_GIVING(X) \
     X(NOT_FOUND, FINAL, "there is no such mail: claimed before, or gone back", "") \
     X(INVALID_ARGUMENT, FINAL, "a currency in the mail is declared no more", "declare it again, then raise `attempt`")
-#define ERRORS_RETURN_EXPIRED(X) OF_HOLDER(X)
+#define ERRORS_RETURN_EXPIRED_MAIL(X) OF_HOLDER(X)
 
 /* ---- operations ---- */
 #define ERRORS_GET_OPERATION(X) OF_PLAYER_READ(X)
@@ -174,13 +174,13 @@
 #define OF_TRANSACTION(X) \
     OF_HOLDER(X) OF_TAKING(X) OF_ITEMS(X) OF_GIVING(X) \
     X(OPERATION_ABORTED, FINAL, "it was sealed before it was decided; what it took is back", "")
-#define ERRORS_EXECUTE(X) \
+#define ERRORS_EXECUTE_TRANSACTION(X) \
     OF_TRANSACTION(X) \
     X(VERSION_CONFLICT, FINAL, "a check failed: a section or a player has another version; `value` is it", "read again; send the new transaction under a new op_id") \
     X(SCHEMA_TOO_NEW, FINAL, "a stored section has a newer schema than the edit names", "") \
     X(INVALID_ARGUMENT, FINAL, "a step of a patch does not fit the document that is stored", "read again; send the new transaction under a new op_id")
 #define ERRORS_SWAP(X) OF_TRANSACTION(X)
-#define ERRORS_TRANSACTION_READ(X) \
+#define ERRORS_READ_PLAYERS(X) \
     OF_PLAYER_READ(X) \
     X(TXN_CONFLICT, OPEN, "the players kept changing while they were read", "")
 
@@ -208,7 +208,7 @@
 #define ERRORS_SET_POLICY(X) OF_WRITER(X) OF_CONFLICT(X)
 #define ERRORS_MOVE_SHARD(X) OF_WRITER(X) OF_CONFLICT(X)
 #define ERRORS_CHANGE_NODE(X) OF_WRITER(X) OF_CONFLICT(X)
-#define ERRORS_REBALANCE(X) OF_WRITER(X) OF_CONFLICT(X)
+#define ERRORS_REBALANCE_SHARDS(X) OF_WRITER(X) OF_CONFLICT(X)
 #define ERRORS_ACCEPT_ETCD_RESTORE(X) \
     OF_WRITER(X) OF_CONFLICT(X) \
     X(INTERNAL, OPEN, "a record in etcd cannot be read", "")

@@ -16,7 +16,7 @@ static const struct column step_columns[] = {
 };
 
 static const struct page_method trace_page = {
-    .method = "InventoryService/Trace",
+    .method = "InventoryService/TraceItem",
     .key = "itemUid",
     .rows = "steps",
     .page_size_max = 200,

@@ -44,7 +44,7 @@ static json_t *about_operation(const struct arguments *arguments, const char *op
 
 static int reverse(const struct arguments *arguments)
 {
-    return goods_call(arguments, "LedgerService/Reverse",
+    return goods_call(arguments, "LedgerService/ReverseEntry",
                       about_operation(arguments, "targetOpId", "targetSeq"));
 }
 
@@ -58,7 +58,7 @@ static int reserve(const struct arguments *arguments)
     }
     json_object_set_new(request, "expiresInMs",
                         json_string(option_text(arguments, &option_expires_ms)));
-    return goods_call(arguments, "LedgerService/Reserve", request);
+    return goods_call(arguments, "LedgerService/ReserveCurrencies", request);
 }
 
 static int post(const struct arguments *arguments)
@@ -70,12 +70,12 @@ static int post(const struct arguments *arguments)
         return 2;
     }
     json_object_set_new(request, "toPlayerId", json_string(option_text(arguments, &option_to)));
-    return goods_call(arguments, "LedgerService/Post", request);
+    return goods_call(arguments, "LedgerService/PostReservation", request);
 }
 
 static int give_back(const struct arguments *arguments)
 {
-    return goods_call(arguments, "LedgerService/Void",
+    return goods_call(arguments, "LedgerService/VoidReservation",
                       about_operation(arguments, "reserveOpId", "reserveSeq"));
 }
 

@@ -25,7 +25,7 @@ static const struct column item_columns[] = {
 };
 
 static const struct page_method mail_page = {
-    .method = "MailboxService/List",
+    .method = "MailboxService/ListMail",
     .key = "playerId",
     .rows = "mails",
     .page_size_max = 100,
@@ -40,7 +40,7 @@ static int claim(const struct arguments *arguments)
 
     (void)snprintf(op_id, sizeof op_id, "claim:%.64s", arguments->words[1]);
     json_t *answer =
-        call_json(arguments, "MailboxService/Claim",
+        call_json(arguments, "MailboxService/ClaimMail",
                   json_pack("{s:s, s:s, s:{s:{}}, s:[s]}", "playerId", arguments->words[0], "opId",
                             op_id, "authority", "unheld", "mailIds", arguments->words[1]),
                   &code);

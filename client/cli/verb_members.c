@@ -85,7 +85,7 @@ static int rebalance(const struct arguments *arguments)
 {
     bool dry_run = option_is_set(arguments, &option_dry_run);
     int code;
-    json_t *answer = call_json(arguments, "AdminService/Rebalance",
+    json_t *answer = call_json(arguments, "AdminService/RebalanceShards",
                                json_pack("{s:b}", "dryRun", dry_run), &code);
     json_t *moves = json_object_get(answer, "moves");
 

@@ -38,7 +38,6 @@ static void check_target(const struct coord *coord, const struct flight *flight,
 {
     const struct target *target = &flight->targets[place];
 
-
     switch (target->kind) {
     case TARGET_SHARD:
         CHECK(target->shard < coord->shard_count);

@@ -125,12 +125,12 @@ struct server {
     struct server_record record; /* Of gs/known. */
     int64_t known_revision;      /* mod_revision of gs/known; 0: absent. */
     bool live;                   /* gs/live is there. */
-    uint64_t txn;                /* Ticket of the transaction about it; 0: there is none. Kept while a
-                                    committed removal has not come back from etcd. */
-    uint64_t gone_ms;            /* When it was first seen known without live; 0: it was not. */
-    uint64_t held_since_ms;      /* Wall clock; 0: it is not held. To be written, or in `record`. */
-    uint64_t retry_ms;           /* No write about it earlier. */
-    uint8_t *acks;               /* EXPIRING: per shard; NULL until work on it began. */
+    uint64_t txn;           /* Ticket of the transaction about it; 0: there is none. Kept while a
+                               committed removal has not come back from etcd. */
+    uint64_t gone_ms;       /* When it was first seen known without live; 0: it was not. */
+    uint64_t held_since_ms; /* Wall clock; 0: it is not held. To be written, or in `record`. */
+    uint64_t retry_ms;      /* No write about it earlier. */
+    uint8_t *acks;          /* EXPIRING: per shard; NULL until work on it began. */
     uint32_t acks_left;
 };
 

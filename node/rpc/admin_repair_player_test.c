@@ -24,7 +24,7 @@ typedef Holdfast__V1__RepairPlayerResponse repair_response;
 
 static void reserve(struct fixture *f, const char *op_id)
 {
-    Holdfast__V1__ReserveRequest request = HOLDFAST__V1__RESERVE_REQUEST__INIT;
+    Holdfast__V1__ReserveCurrenciesRequest request = HOLDFAST__V1__RESERVE_CURRENCIES_REQUEST__INIT;
     Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
 
@@ -36,18 +36,18 @@ static void reserve(struct fixture *f, const char *op_id)
     request.currencies = amounts;
     request.n_currencies = 1;
     request.expires_in_ms = 600000;
-    assert_non_null(fixture_mutate(f, METHOD_RESERVE, &request.base));
+    assert_non_null(fixture_mutate(f, METHOD_RESERVE_CURRENCIES, &request.base));
 }
 
 static void void_reservation(struct fixture *f, const char *op_id)
 {
-    Holdfast__V1__VoidRequest request = HOLDFAST__V1__VOID_REQUEST__INIT;
+    Holdfast__V1__VoidReservationRequest request = HOLDFAST__V1__VOID_RESERVATION_REQUEST__INIT;
 
     request.player_id = (char *)ANN;
     request.op_id = fixture_op_id(f);
     request.reserve_op_id = (char *)(uintptr_t)op_id;
     request.authority = fixture_authority(f, "unheld");
-    assert_non_null(fixture_mutate(f, METHOD_VOID, &request.base));
+    assert_non_null(fixture_mutate(f, METHOD_VOID_RESERVATION, &request.base));
 }
 
 static void grant_with_item(struct fixture *f, const char *op_id)
@@ -555,8 +555,7 @@ static void balances_that_are_lost_are_asked_for(void **state)
 static void mail_is_counted_again(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__MailboxServiceSendRequest request =
-        HOLDFAST__V1__MAILBOX_SERVICE_SEND_REQUEST__INIT;
+    Holdfast__V1__SendMailRequest request = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
     struct row_key key;
     uint32_t count = 0;
     struct need need = { 0 };
@@ -567,7 +566,7 @@ static void mail_is_counted_again(void **state)
         request.op_id = arena_printf(&f->arena, "admin:mail%d", i);
         request.authority = fixture_authority(f, "system:mail");
         request.text = (char *)"hello";
-        assert_non_null(fixture_mutate(f, METHOD_MAILBOX_SEND, &request.base));
+        assert_non_null(fixture_mutate(f, METHOD_SEND_MAIL, &request.base));
     }
     row_key_mailbox(&key, ENTITY);
     spoil(f, &key);

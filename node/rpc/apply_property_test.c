@@ -168,7 +168,7 @@ static void do_consume(struct world *w)
 
 static void do_reverse(struct world *w)
 {
-    Holdfast__V1__ReverseRequest request = HOLDFAST__V1__REVERSE_REQUEST__INIT;
+    Holdfast__V1__ReverseEntryRequest request = HOLDFAST__V1__REVERSE_ENTRY_REQUEST__INIT;
 
     request.player_id = some_player(w);
     request.op_id = some_id(w);
@@ -179,7 +179,7 @@ static void do_reverse(struct world *w)
         request.target_seq = draw(w, 20);
     request.authority = some_authority(w, request.player_id);
     request.reason = (char *)"test";
-    if (fixture_mutate(&w->busy, METHOD_REVERSE, &request.base) != NULL)
+    if (fixture_mutate(&w->busy, METHOD_REVERSE_ENTRY, &request.base) != NULL)
         w->reach[REACH_REVERSED]++;
 }
 

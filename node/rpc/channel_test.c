@@ -64,8 +64,8 @@ static int teardown(void **state)
 /* Attempt 0 unless said otherwise. Returns the answer, or NULL: pending or refused. */
 static void *pay_attempt(struct pair *p, int64_t gold, const char *op_id, uint32_t attempt)
 {
-    Holdfast__V1__LedgerServiceTransferRequest request =
-        HOLDFAST__V1__LEDGER_SERVICE_TRANSFER_REQUEST__INIT;
+    Holdfast__V1__TransferCurrenciesRequest request =
+        HOLDFAST__V1__TRANSFER_CURRENCIES_REQUEST__INIT;
     Holdfast__V1__CurrencyAmount amount = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *amounts[] = { &amount };
 
@@ -78,7 +78,7 @@ static void *pay_attempt(struct pair *p, int64_t gold, const char *op_id, uint32
     request.authority = fixture_authority(&p->first, "unheld");
     request.currencies = amounts;
     request.n_currencies = 1;
-    return fixture_mutate(&p->first, METHOD_LEDGER_TRANSFER, &request.base);
+    return fixture_mutate(&p->first, METHOD_TRANSFER_CURRENCIES, &request.base);
 }
 
 static void pay(struct pair *p, int64_t gold, const char *op_id)
@@ -157,12 +157,11 @@ static void settle(struct pair *p, const deliver_response *response)
 
 static uint32_t mail_count(struct pair *p)
 {
-    Holdfast__V1__MailboxServiceListRequest request =
-        HOLDFAST__V1__MAILBOX_SERVICE_LIST_REQUEST__INIT;
+    Holdfast__V1__ListMailRequest request = HOLDFAST__V1__LIST_MAIL_REQUEST__INIT;
 
     request.player_id = p->bob;
-    Holdfast__V1__MailboxServiceListResponse *response =
-        fixture_read(&p->second, METHOD_MAILBOX_LIST, &request.base);
+    Holdfast__V1__ListMailResponse *response =
+        fixture_read(&p->second, METHOD_LIST_MAIL, &request.base);
     assert_non_null(response);
     assert_int_equal(response->total, response->n_mails);
     return response->total;
@@ -199,14 +198,14 @@ static void a_transfer_is_pending_until_it_is_decided_where_it_goes(void **state
     assert_int_equal(open_records(p), 0);
     Holdfast__V1__OperationStatus *status = fixture_operation(&p->first, p->ann, "claim:a");
     assert_int_equal(status->state, OPERATION(COMMITTED));
-    Holdfast__V1__LedgerServiceTransferResponse *told =
-        holdfast__v1__ledger_service_transfer_response__unpack(NULL, status->result.len,
-                                                               status->result.data);
+    Holdfast__V1__TransferCurrenciesResponse *told =
+        holdfast__v1__transfer_currencies_response__unpack(NULL, status->result.len,
+                                                           status->result.data);
     assert_non_null(told);
     assert_string_equal(told->mail_id, response->results[0]->mail_id);
     assert_int_equal(told->balances[0]->amount, 70);
     assert_int_equal(told->write->version, 2);
-    holdfast__v1__ledger_service_transfer_response__free_unpacked(told, NULL);
+    holdfast__v1__transfer_currencies_response__free_unpacked(told, NULL);
 }
 
 static void a_retry_of_a_pending_transfer_opens_no_second_record(void **state)
@@ -219,7 +218,7 @@ static void a_retry_of_a_pending_transfer_opens_no_second_record(void **state)
     assert_int_equal(p->first.outcome.channel.opened_seq, 1);
     assert_int_equal(open_records(p), 1);
     settle(p, deliver(p, batch(p)));
-    Holdfast__V1__LedgerServiceTransferResponse *again = pay_attempt(p, 30, "claim:a", 0);
+    Holdfast__V1__TransferCurrenciesResponse *again = pay_attempt(p, 30, "claim:a", 0);
     assert_non_null(again);
     assert_true(again->write->duplicate);
     assert_int_equal(gold_of_ann(p), 70);
@@ -346,14 +345,14 @@ static void the_watermark_never_passes_an_open_record(void **state)
 static void what_is_rejected_is_refunded(void **state)
 {
     struct pair *p = *state;
-    Holdfast__V1__MailboxServiceSendRequest mail = HOLDFAST__V1__MAILBOX_SERVICE_SEND_REQUEST__INIT;
+    Holdfast__V1__SendMailRequest mail = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
 
     mail.player_id = p->bob;
     mail.authority = fixture_authority(&p->second, "system:mail");
     mail.text = (char *)"hi";
     for (uint32_t i = 0; i < 300; i++) {
         mail.op_id = fixture_op_id(&p->second);
-        assert_non_null(fixture_mutate(&p->second, METHOD_MAILBOX_SEND, &mail.base));
+        assert_non_null(fixture_mutate(&p->second, METHOD_SEND_MAIL, &mail.base));
     }
     pay(p, 30, "claim:a");
     deliver_response *response = deliver(p, batch(p));
@@ -467,8 +466,8 @@ static void pruning_waits_for_what_is_on_its_way(void **state)
 static void expired_mail_goes_back_across_shards(void **state)
 {
     struct pair *p = *state;
-    Holdfast__V1__MailboxServiceSendRequest mail = HOLDFAST__V1__MAILBOX_SERVICE_SEND_REQUEST__INIT;
-    Holdfast__V1__ReturnExpiredRequest back = HOLDFAST__V1__RETURN_EXPIRED_REQUEST__INIT;
+    Holdfast__V1__SendMailRequest mail = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
+    Holdfast__V1__ReturnExpiredMailRequest back = HOLDFAST__V1__RETURN_EXPIRED_MAIL_REQUEST__INIT;
     Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
 
@@ -481,14 +480,14 @@ static void expired_mail_goes_back_across_shards(void **state)
     mail.currencies = amounts;
     mail.n_currencies = 1;
     mail.expires_in_ms = 60000;
-    assert_null(fixture_mutate(&p->first, METHOD_MAILBOX_SEND, &mail.base));
+    assert_null(fixture_mutate(&p->first, METHOD_SEND_MAIL, &mail.base));
     settle(p, deliver(p, batch(p)));
     p->second.now_ms += 60000;
     back.player_id = p->bob;
     back.op_id = fixture_op_id(&p->second);
     back.authority = fixture_authority(&p->second, "system:mail");
-    Holdfast__V1__ReturnExpiredResponse *response =
-        fixture_mutate(&p->second, METHOD_RETURN_EXPIRED, &back.base);
+    Holdfast__V1__ReturnExpiredMailResponse *response =
+        fixture_mutate(&p->second, METHOD_RETURN_EXPIRED_MAIL, &back.base);
     assert_non_null(response);
     assert_int_equal(response->returned, 1);
     assert_int_equal(mail_count(p), 0);
@@ -522,7 +521,7 @@ static void refunds_fit_because_too_much_is_never_on_its_way(void **state)
 
 static void reserve(struct pair *p, int64_t gold, const char *op_id)
 {
-    Holdfast__V1__ReserveRequest request = HOLDFAST__V1__RESERVE_REQUEST__INIT;
+    Holdfast__V1__ReserveCurrenciesRequest request = HOLDFAST__V1__RESERVE_CURRENCIES_REQUEST__INIT;
     Holdfast__V1__CurrencyAmount amount = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *amounts[] = { &amount };
 
@@ -534,19 +533,19 @@ static void reserve(struct pair *p, int64_t gold, const char *op_id)
     request.currencies = amounts;
     request.n_currencies = 1;
     request.expires_in_ms = 5000;
-    assert_non_null(fixture_mutate(&p->first, METHOD_RESERVE, &request.base));
+    assert_non_null(fixture_mutate(&p->first, METHOD_RESERVE_CURRENCIES, &request.base));
 }
 
 static void post(struct pair *p, const char *reserve_op_id, const char *op_id)
 {
-    Holdfast__V1__PostRequest request = HOLDFAST__V1__POST_REQUEST__INIT;
+    Holdfast__V1__PostReservationRequest request = HOLDFAST__V1__POST_RESERVATION_REQUEST__INIT;
 
     request.player_id = p->ann;
     request.to_player_id = p->bob;
     request.op_id = (char *)(uintptr_t)op_id;
     request.authority = fixture_authority(&p->first, "unheld");
     request.reserve_op_id = (char *)(uintptr_t)reserve_op_id;
-    assert_null(fixture_mutate(&p->first, METHOD_POST, &request.base));
+    assert_null(fixture_mutate(&p->first, METHOD_POST_RESERVATION, &request.base));
     assert_int_equal(p->first.outcome.kind, OUTCOME_PENDING);
 }
 

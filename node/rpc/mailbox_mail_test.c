@@ -9,9 +9,9 @@
 
 #define MINUTE_MS 60000u
 
-typedef Holdfast__V1__MailboxServiceSendResponse send_response;
-typedef Holdfast__V1__MailboxServiceListResponse list_response;
-typedef Holdfast__V1__MailboxServiceClaimResponse claim_response;
+typedef Holdfast__V1__SendMailResponse send_response;
+typedef Holdfast__V1__ListMailResponse list_response;
+typedef Holdfast__V1__ClaimMailResponse claim_response;
 
 /* The whole cluster is one shard: everything is one entry. */
 static int setup_one_shard(void **state)
@@ -48,8 +48,7 @@ struct sending {
 
 static send_response *send(struct fixture *f, const struct sending *s)
 {
-    Holdfast__V1__MailboxServiceSendRequest request =
-        HOLDFAST__V1__MAILBOX_SERVICE_SEND_REQUEST__INIT;
+    Holdfast__V1__SendMailRequest request = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
     Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
     char *uids[] = { (char *)(uintptr_t)s->uid };
@@ -66,22 +65,20 @@ static send_response *send(struct fixture *f, const struct sending *s)
     request.n_item_uids = s->uid != NULL;
     request.text = (char *)(uintptr_t)(s->text != NULL ? s->text : "");
     request.expires_in_ms = s->expires_in_ms;
-    return fixture_mutate(f, METHOD_MAILBOX_SEND, &request.base);
+    return fixture_mutate(f, METHOD_SEND_MAIL, &request.base);
 }
 
 static list_response *list(struct fixture *f, const char *player)
 {
-    Holdfast__V1__MailboxServiceListRequest request =
-        HOLDFAST__V1__MAILBOX_SERVICE_LIST_REQUEST__INIT;
+    Holdfast__V1__ListMailRequest request = HOLDFAST__V1__LIST_MAIL_REQUEST__INIT;
 
     request.player_id = (char *)(uintptr_t)player;
-    return fixture_read(f, METHOD_MAILBOX_LIST, &request.base);
+    return fixture_read(f, METHOD_LIST_MAIL, &request.base);
 }
 
 static claim_response *claim(struct fixture *f, const char *player, const char *mail_id)
 {
-    Holdfast__V1__MailboxServiceClaimRequest request =
-        HOLDFAST__V1__MAILBOX_SERVICE_CLAIM_REQUEST__INIT;
+    Holdfast__V1__ClaimMailRequest request = HOLDFAST__V1__CLAIM_MAIL_REQUEST__INIT;
     char *ids[] = { (char *)(uintptr_t)mail_id };
 
     request.player_id = (char *)(uintptr_t)player;
@@ -89,7 +86,7 @@ static claim_response *claim(struct fixture *f, const char *player, const char *
     request.authority = fixture_authority(f, "unheld");
     request.mail_ids = ids;
     request.n_mail_ids = 1;
-    return fixture_mutate(f, METHOD_MAILBOX_CLAIM, &request.base);
+    return fixture_mutate(f, METHOD_CLAIM_MAIL, &request.base);
 }
 
 static uint32_t items_of(struct fixture *f, const char *player)
@@ -205,14 +202,16 @@ static void mail_from_the_game_is_new_and_disturbs_no_session(void **state)
     assert_non_null(fixture_grant(f, "ann", token, 1));
 }
 
-static Holdfast__V1__ReturnExpiredResponse *return_expired(struct fixture *f, const char *player)
+static Holdfast__V1__ReturnExpiredMailResponse *return_expired(struct fixture *f,
+                                                               const char *player)
 {
-    Holdfast__V1__ReturnExpiredRequest request = HOLDFAST__V1__RETURN_EXPIRED_REQUEST__INIT;
+    Holdfast__V1__ReturnExpiredMailRequest request =
+        HOLDFAST__V1__RETURN_EXPIRED_MAIL_REQUEST__INIT;
 
     request.player_id = (char *)(uintptr_t)player;
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, "system:mail");
-    return fixture_mutate(f, METHOD_RETURN_EXPIRED, &request.base);
+    return fixture_mutate(f, METHOD_RETURN_EXPIRED_MAIL, &request.base);
 }
 
 static void expired_mail_comes_back_to_its_sender_and_then_stays(void **state)

@@ -43,8 +43,7 @@ static char *mint(struct fixture *f, const char *op_id)
 /* Returns the mail's id. */
 static char *give(struct fixture *f, const char *from, const char *to, char *uid, const char *op_id)
 {
-    Holdfast__V1__InventoryServiceTransferRequest request =
-        HOLDFAST__V1__INVENTORY_SERVICE_TRANSFER_REQUEST__INIT;
+    Holdfast__V1__TransferItemsRequest request = HOLDFAST__V1__TRANSFER_ITEMS_REQUEST__INIT;
 
     request.player_id = (char *)(uintptr_t)from;
     request.to_player_id = (char *)(uintptr_t)to;
@@ -52,23 +51,22 @@ static char *give(struct fixture *f, const char *from, const char *to, char *uid
     request.authority = fixture_authority(f, "unheld");
     request.item_uids = &uid;
     request.n_item_uids = 1;
-    Holdfast__V1__InventoryServiceTransferResponse *response =
-        fixture_mutate(f, METHOD_INVENTORY_TRANSFER, &request.base);
+    Holdfast__V1__TransferItemsResponse *response =
+        fixture_mutate(f, METHOD_TRANSFER_ITEMS, &request.base);
     assert_non_null(response);
     return response->mail_id;
 }
 
 static void claim(struct fixture *f, const char *player, char *mail_id, const char *op_id)
 {
-    Holdfast__V1__MailboxServiceClaimRequest request =
-        HOLDFAST__V1__MAILBOX_SERVICE_CLAIM_REQUEST__INIT;
+    Holdfast__V1__ClaimMailRequest request = HOLDFAST__V1__CLAIM_MAIL_REQUEST__INIT;
 
     request.player_id = (char *)(uintptr_t)player;
     request.op_id = (char *)(uintptr_t)op_id;
     request.authority = fixture_authority(f, "unheld");
     request.mail_ids = &mail_id;
     request.n_mail_ids = 1;
-    assert_non_null(fixture_mutate(f, METHOD_MAILBOX_CLAIM, &request.base));
+    assert_non_null(fixture_mutate(f, METHOD_CLAIM_MAIL, &request.base));
 }
 
 static void consume(struct fixture *f, const char *player, char *uid, const char *op_id)
@@ -85,14 +83,14 @@ static void consume(struct fixture *f, const char *player, char *uid, const char
 
 static void reverse(struct fixture *f, const char *player, const char *target, const char *op_id)
 {
-    Holdfast__V1__ReverseRequest request = HOLDFAST__V1__REVERSE_REQUEST__INIT;
+    Holdfast__V1__ReverseEntryRequest request = HOLDFAST__V1__REVERSE_ENTRY_REQUEST__INIT;
 
     request.player_id = (char *)(uintptr_t)player;
     request.op_id = (char *)(uintptr_t)op_id;
     request.authority = fixture_authority(f, "unheld");
     request.target_op_id = (char *)(uintptr_t)target;
     request.reason = (char *)"support";
-    assert_non_null(fixture_mutate(f, METHOD_REVERSE, &request.base));
+    assert_non_null(fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base));
 }
 
 static void text_keep(char ret_text[33], const char *text)

@@ -5,7 +5,7 @@
 
 static void reserve(struct fixture *f)
 {
-    Holdfast__V1__ReserveRequest request = HOLDFAST__V1__RESERVE_REQUEST__INIT;
+    Holdfast__V1__ReserveCurrenciesRequest request = HOLDFAST__V1__RESERVE_CURRENCIES_REQUEST__INIT;
     Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
 
@@ -18,7 +18,7 @@ static void reserve(struct fixture *f)
     request.n_currencies = 1;
     request.expires_in_ms = EXPIRES_IN_MS;
     assert_non_null(fixture_grant(f, "ann", "unheld", 100));
-    assert_non_null(fixture_mutate(f, METHOD_RESERVE, &request.base));
+    assert_non_null(fixture_mutate(f, METHOD_RESERVE_CURRENCIES, &request.base));
     assert_int_equal(fixture_balance(f, "ann", "gold"), 30);
 }
 

@@ -72,8 +72,8 @@ static int64_t gold_at(struct world *w, uint64_t cut, uint64_t *ret_open)
 
 static void pay(struct world *w, int64_t gold, const char *op_id)
 {
-    Holdfast__V1__LedgerServiceTransferRequest request =
-        HOLDFAST__V1__LEDGER_SERVICE_TRANSFER_REQUEST__INIT;
+    Holdfast__V1__TransferCurrenciesRequest request =
+        HOLDFAST__V1__TRANSFER_CURRENCIES_REQUEST__INIT;
     Holdfast__V1__CurrencyAmount amount = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *amounts[] = { &amount };
 
@@ -85,7 +85,7 @@ static void pay(struct world *w, int64_t gold, const char *op_id)
     request.authority = fixture_authority(&w->s.shards[0], "unheld");
     request.currencies = amounts;
     request.n_currencies = 1;
-    (void)fixture_mutate(&w->s.shards[0], METHOD_LEDGER_TRANSFER, &request.base);
+    (void)fixture_mutate(&w->s.shards[0], METHOD_TRANSFER_CURRENCIES, &request.base);
 }
 
 static void what_arrived_before_the_cut_counts_once(void **state)

@@ -429,16 +429,16 @@ static void items_of_one_entry_have_each_a_uid_of_their_own(void **state)
 static void mail_from_the_system_and_mint_go_by_receipts_too(void **state)
 {
     struct world *w = *state;
-    Holdfast__V1__MailboxServiceSendRequest mail = HOLDFAST__V1__MAILBOX_SERVICE_SEND_REQUEST__INIT;
+    Holdfast__V1__SendMailRequest mail = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
     Holdfast__V1__MintRequest mint = HOLDFAST__V1__MINT_REQUEST__INIT;
-    Holdfast__V1__MailboxServiceListRequest list = HOLDFAST__V1__MAILBOX_SERVICE_LIST_REQUEST__INIT;
+    Holdfast__V1__ListMailRequest list = HOLDFAST__V1__LIST_MAIL_REQUEST__INIT;
 
     mail.player_id = w->ann;
     mail.op_id = w->receipt;
     mail.authority = fixture_authority(HOME(w), "system:payments");
     mail.mint = hats(w, ITEMS);
     mail.n_mint = ITEMS;
-    assert_null(fixture_mutate(HOME(w), METHOD_MAILBOX_SEND, &mail.base));
+    assert_null(fixture_mutate(HOME(w), METHOD_SEND_MAIL, &mail.base));
     assert_int_equal(HOME(w)->outcome.kind, OUTCOME_PENDING);
     mint.player_id = w->bob;
     mint.op_id = w->receipt;
@@ -449,8 +449,7 @@ static void mail_from_the_system_and_mint_go_by_receipts_too(void **state)
     assert_null(fixture_mutate(&w->s.shards[1], METHOD_MINT, &mint.base));
     fixture_carry_all(&w->s);
     list.player_id = w->ann;
-    Holdfast__V1__MailboxServiceListResponse *mails =
-        fixture_read(HOME(w), METHOD_MAILBOX_LIST, &list.base);
+    Holdfast__V1__ListMailResponse *mails = fixture_read(HOME(w), METHOD_LIST_MAIL, &list.base);
     assert_int_equal(mails->total, 1);
     assert_int_equal(status(w, 1, w->bob)->refusal->code, ERROR(OPERATION_ID_MISMATCH));
 }
@@ -461,7 +460,7 @@ static void what_pays_nothing_new_goes_by_other_ids(void **state)
     struct fixture *f = HOME(w);
     Holdfast__V1__SpendRequest spend = HOLDFAST__V1__SPEND_REQUEST__INIT;
     Holdfast__V1__SwapRequest swap = HOLDFAST__V1__SWAP_REQUEST__INIT;
-    Holdfast__V1__MailboxServiceSendRequest mail = HOLDFAST__V1__MAILBOX_SERVICE_SEND_REQUEST__INIT;
+    Holdfast__V1__SendMailRequest mail = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
 
     spend.player_id = swap.player_id = mail.player_id = w->ann;
     spend.op_id = swap.op_id = mail.op_id = w->receipt;
@@ -471,7 +470,7 @@ static void what_pays_nothing_new_goes_by_other_ids(void **state)
         const ProtobufCMessage *request;
     } calls[] = { { METHOD_SPEND, &spend.base },
                   { METHOD_SWAP, &swap.base },
-                  { METHOD_MAILBOX_SEND, &mail.base } };
+                  { METHOD_SEND_MAIL, &mail.base } };
     for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
         assert_null(fixture_mutate(f, calls[i].method, calls[i].request));
         assert_int_equal(f->error->code, ERROR(INVALID_ARGUMENT));

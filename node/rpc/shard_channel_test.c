@@ -274,8 +274,8 @@ static void grant(struct cluster *c, int64_t amount)
 
 static uint64_t pay(struct cluster *c, int64_t amount, const char *id)
 {
-    Holdfast__V1__LedgerServiceTransferRequest request =
-        HOLDFAST__V1__LEDGER_SERVICE_TRANSFER_REQUEST__INIT;
+    Holdfast__V1__TransferCurrenciesRequest request =
+        HOLDFAST__V1__TRANSFER_CURRENCIES_REQUEST__INIT;
     Holdfast__V1__CurrencyAmount *amounts[] = { gold_of(amount) };
 
     request.player_id = c->ann;
@@ -284,7 +284,7 @@ static uint64_t pay(struct cluster *c, int64_t amount, const char *id)
     request.authority = authority();
     request.currencies = amounts;
     request.n_currencies = 1;
-    return call(c, 0, METHOD_LEDGER_TRANSFER, &request.base);
+    return call(c, 0, METHOD_TRANSFER_CURRENCIES, &request.base);
 }
 
 static void shard_make(struct cluster *c, uint32_t number)
@@ -354,14 +354,14 @@ static void the_caller_is_answered_at_the_decision(void **state)
     assert_int_equal(c->sides[0].replies, replies + 1);
     assert_int_equal(c->sides[0].last_call, id);
     assert_int_equal(c->sides[0].last_status, REPLY_OK);
-    Holdfast__V1__LedgerServiceTransferResponse *response =
-        holdfast__v1__ledger_service_transfer_response__unpack(NULL, c->sides[0].last_body.size,
-                                                               c->sides[0].last_body.data);
+    Holdfast__V1__TransferCurrenciesResponse *response =
+        holdfast__v1__transfer_currencies_response__unpack(NULL, c->sides[0].last_body.size,
+                                                           c->sides[0].last_body.data);
     assert_non_null(response);
     assert_int_equal(response->balances[0]->amount, 70);
     assert_int_equal(strlen(response->mail_id), 32);
     assert_false(response->write->duplicate);
-    holdfast__v1__ledger_service_transfer_response__free_unpacked(response, NULL);
+    holdfast__v1__transfer_currencies_response__free_unpacked(response, NULL);
     assert_int_equal(stats(c).transfers_open, 1);
     log_decisions(c);
     assert_int_equal(stats(c).transfers_open, 0);

@@ -389,7 +389,7 @@ static err whole_check(struct planner *p, const ProtobufCMessage *request)
     return e;
 }
 
-static err plan_players(struct planner *p, Holdfast__V1__ExecuteRequest *request)
+static err plan_players(struct planner *p, Holdfast__V1__ExecuteTransactionRequest *request)
 {
     if (request->n_others >= TXN_PLAYERS_MAX)
         return refuse_number(p->context->arena, p->context->refusal, "others",
@@ -405,7 +405,7 @@ static err plan_players(struct planner *p, Holdfast__V1__ExecuteRequest *request
     return ERR_OK;
 }
 
-static err plan_execute(struct planner *p, Holdfast__V1__ExecuteRequest *request)
+static err plan_execute(struct planner *p, Holdfast__V1__ExecuteTransactionRequest *request)
 {
     struct arena *arena = p->context->arena;
     err e = plan_players(p, request);
@@ -470,7 +470,8 @@ static err plan_swap(struct planner *p, Holdfast__V1__SwapRequest *request)
     return e == ERR_OK ? whole_check(p, &request->base) : e;
 }
 
-err transaction_plan_execute(struct check_context *context, Holdfast__V1__ExecuteRequest *request,
+err transaction_plan_execute(struct check_context *context,
+                             Holdfast__V1__ExecuteTransactionRequest *request,
                              struct txn_plan *ret_plan)
 {
     struct planner p = { .context = context };

@@ -11,7 +11,7 @@
 /* Borrows from the request, which may be made canonical. ERR_INVALID or ERR_CONFLICT with
  * context->refusal. */
 NODISCARD err transaction_plan_execute(struct check_context *context,
-                                       Holdfast__V1__ExecuteRequest *request,
+                                       Holdfast__V1__ExecuteTransactionRequest *request,
                                        struct txn_plan *ret_plan);
 NODISCARD err transaction_plan_swap(struct check_context *context,
                                     Holdfast__V1__SwapRequest *request, struct txn_plan *ret_plan);

@@ -387,11 +387,12 @@ static void a_steal_waits_until_the_transaction_is_through(void **state)
     assert_int_equal(gems(w, 1, w->bob), 90);
 }
 
-static Holdfast__V1__ExecuteRequest *three(struct world *w, const char *op_id)
+static Holdfast__V1__ExecuteTransactionRequest *three(struct world *w, const char *op_id)
 {
     struct arena *arena = &w->s.arena;
-    Holdfast__V1__ExecuteRequest *request = (Holdfast__V1__ExecuteRequest *)arena_message(
-        arena, &holdfast__v1__execute_request__descriptor);
+    Holdfast__V1__ExecuteTransactionRequest *request =
+        (Holdfast__V1__ExecuteTransactionRequest *)arena_message(
+            arena, &holdfast__v1__execute_transaction_request__descriptor);
     const char *from[] = { w->ann, w->bob, w->cat };
     const char *currency[] = { "gold", "gems", "gems" };
 
@@ -423,7 +424,7 @@ static void three_shards_decide_once_all_have_voted(void **state)
 {
     struct world *w = *state;
 
-    assert_null(fixture_mutate(HOME(w), METHOD_EXECUTE, &three(w, "claim:a")->base));
+    assert_null(fixture_mutate(HOME(w), METHOD_EXECUTE_TRANSACTION, &three(w, "claim:a")->base));
     fixture_carry(&w->s, 0, 1);
     assert_int_equal(state_of(w, "claim:a"), OPERATION(PENDING));
     fixture_restart_all(&w->s);
@@ -440,10 +441,10 @@ static void three_shards_decide_once_all_have_voted(void **state)
 static void one_that_refuses_undoes_the_others(void **state)
 {
     struct world *w = *state;
-    Holdfast__V1__ExecuteRequest *request = three(w, "claim:a");
+    Holdfast__V1__ExecuteTransactionRequest *request = three(w, "claim:a");
 
     request->changes[2]->move->currencies = amount_of(w, "gems", 101);
-    assert_null(fixture_mutate(HOME(w), METHOD_EXECUTE, &request->base));
+    assert_null(fixture_mutate(HOME(w), METHOD_EXECUTE_TRANSACTION, &request->base));
     (void)fixture_deliver(&w->s, 1, fixture_batch(&w->s, 0, 1)); /* Prepared, unknown elsewhere. */
     fixture_carry(&w->s, 0, 2);
     assert_int_equal(state_of(w, "claim:a"), OPERATION(REFUSED));
@@ -547,8 +548,7 @@ static void a_retry_with_a_new_session_is_the_same_operation(void **state)
 static void goods_that_come_back_meanwhile_do_not_break_the_promise(void **state)
 {
     struct world *w = *state;
-    Holdfast__V1__LedgerServiceTransferRequest pay =
-        HOLDFAST__V1__LEDGER_SERVICE_TRANSFER_REQUEST__INIT;
+    Holdfast__V1__TransferCurrenciesRequest pay = HOLDFAST__V1__TRANSFER_CURRENCIES_REQUEST__INIT;
     Holdfast__V1__ResolveOperationRequest resolve = HOLDFAST__V1__RESOLVE_OPERATION_REQUEST__INIT;
 
     /* ann has room for 1000 gems: 995 after a payment that will be cancelled. */
@@ -559,7 +559,7 @@ static void goods_that_come_back_meanwhile_do_not_break_the_promise(void **state
     pay.authority = fixture_authority(HOME(w), "unheld");
     pay.currencies = amount_of(w, "gems", 15);
     pay.n_currencies = 1;
-    assert_null(fixture_mutate(HOME(w), METHOD_LEDGER_TRANSFER, &pay.base));
+    assert_null(fixture_mutate(HOME(w), METHOD_TRANSFER_CURRENCIES, &pay.base));
     swap_pending(w, w->bob, "claim:a");
     char entity[32];
     snprintf(entity, sizeof entity, "player:%s", w->ann);

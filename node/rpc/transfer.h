@@ -1,7 +1,7 @@
 /*
- * transfer: what InventoryService.Transfer, LedgerService.Transfer and MailboxService.Send share:
- * goods leave a player and go to another player's mailbox, in one entry on the same shard, through
- * the outbox to another. DESIGN section 7, docs/transfers.md.
+ * transfer: what InventoryService.TransferItems, LedgerService.TransferCurrencies and
+ * MailboxService.SendMail share: goods leave a player and go to another player's mailbox, in one
+ * entry on the same shard, through the outbox to another. DESIGN section 7, docs/transfers.md.
  */
 #ifndef NODE_RPC_TRANSFER_H
 #define NODE_RPC_TRANSFER_H

@@ -92,7 +92,7 @@ static void edit_section(struct fixture *f, const char *player, const char *auth
 
 static void reserve(struct world *w, struct fixture *f, const char *player, const char *op_id)
 {
-    Holdfast__V1__ReserveRequest request = HOLDFAST__V1__RESERVE_REQUEST__INIT;
+    Holdfast__V1__ReserveCurrenciesRequest request = HOLDFAST__V1__RESERVE_CURRENCIES_REQUEST__INIT;
 
     request.player_id = (char *)(uintptr_t)player;
     request.op_id = (char *)(uintptr_t)op_id;
@@ -100,40 +100,40 @@ static void reserve(struct world *w, struct fixture *f, const char *player, cons
     request.n_currencies = 1;
     request.currencies = gold(w, 5);
     request.expires_in_ms = 20000;
-    (void)fixture_mutate(f, METHOD_RESERVE, &request.base);
+    (void)fixture_mutate(f, METHOD_RESERVE_CURRENCIES, &request.base);
 }
 
 static void close_reservation(struct fixture *f, const char *player, const char *op_id, bool post)
 {
-    Holdfast__V1__PostRequest posted = HOLDFAST__V1__POST_REQUEST__INIT;
-    Holdfast__V1__VoidRequest voided = HOLDFAST__V1__VOID_REQUEST__INIT;
+    Holdfast__V1__PostReservationRequest posted = HOLDFAST__V1__POST_RESERVATION_REQUEST__INIT;
+    Holdfast__V1__VoidReservationRequest voided = HOLDFAST__V1__VOID_RESERVATION_REQUEST__INIT;
 
     posted.player_id = voided.player_id = (char *)(uintptr_t)player;
     posted.reserve_op_id = voided.reserve_op_id = (char *)(uintptr_t)op_id;
     posted.op_id = voided.op_id = fixture_op_id(f);
     posted.authority = voided.authority = fixture_authority(f, "unheld");
     if (post)
-        (void)fixture_mutate(f, METHOD_POST, &posted.base);
+        (void)fixture_mutate(f, METHOD_POST_RESERVATION, &posted.base);
     else
-        (void)fixture_mutate(f, METHOD_VOID, &voided.base);
+        (void)fixture_mutate(f, METHOD_VOID_RESERVATION, &voided.base);
 }
 
 static void reverse(struct fixture *f, const char *player, const char *target)
 {
-    Holdfast__V1__ReverseRequest request = HOLDFAST__V1__REVERSE_REQUEST__INIT;
+    Holdfast__V1__ReverseEntryRequest request = HOLDFAST__V1__REVERSE_ENTRY_REQUEST__INIT;
 
     request.player_id = (char *)(uintptr_t)player;
     request.op_id = fixture_op_id(f);
     request.target_op_id = (char *)(uintptr_t)target;
     request.reason = (char *)"a mistake";
     request.authority = fixture_authority(f, "system:payments");
-    (void)fixture_mutate(f, METHOD_REVERSE, &request.base);
+    (void)fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base);
 }
 
 static void transfer(struct world *w, struct fixture *f, const char *from, const char *to)
 {
-    Holdfast__V1__LedgerServiceTransferRequest request =
-        HOLDFAST__V1__LEDGER_SERVICE_TRANSFER_REQUEST__INIT;
+    Holdfast__V1__TransferCurrenciesRequest request =
+        HOLDFAST__V1__TRANSFER_CURRENCIES_REQUEST__INIT;
 
     request.player_id = (char *)(uintptr_t)from;
     request.to_player_id = (char *)(uintptr_t)to;
@@ -141,13 +141,12 @@ static void transfer(struct world *w, struct fixture *f, const char *from, const
     request.authority = fixture_authority(f, "unheld");
     request.n_currencies = 1;
     request.currencies = gold(w, 3);
-    (void)fixture_mutate(f, METHOD_LEDGER_TRANSFER, &request.base);
+    (void)fixture_mutate(f, METHOD_TRANSFER_CURRENCIES, &request.base);
 }
 
 static void give_item(struct fixture *f, const char *from, const char *to, char *uid)
 {
-    Holdfast__V1__InventoryServiceTransferRequest request =
-        HOLDFAST__V1__INVENTORY_SERVICE_TRANSFER_REQUEST__INIT;
+    Holdfast__V1__TransferItemsRequest request = HOLDFAST__V1__TRANSFER_ITEMS_REQUEST__INIT;
 
     request.player_id = (char *)(uintptr_t)from;
     request.to_player_id = (char *)(uintptr_t)to;
@@ -155,7 +154,7 @@ static void give_item(struct fixture *f, const char *from, const char *to, char 
     request.authority = fixture_authority(f, "unheld");
     request.item_uids = &uid;
     request.n_item_uids = 1;
-    (void)fixture_mutate(f, METHOD_INVENTORY_TRANSFER, &request.base);
+    (void)fixture_mutate(f, METHOD_TRANSFER_ITEMS, &request.base);
 }
 
 static void execute(struct world *w, struct fixture *f, const char *from, const char *to)
@@ -176,15 +175,13 @@ static void execute(struct world *w, struct fixture *f, const char *from, const 
 
 static void claim_mail(struct fixture *f, const char *player)
 {
-    Holdfast__V1__MailboxServiceListRequest list = HOLDFAST__V1__MAILBOX_SERVICE_LIST_REQUEST__INIT;
-    Holdfast__V1__MailboxServiceClaimRequest claim =
-        HOLDFAST__V1__MAILBOX_SERVICE_CLAIM_REQUEST__INIT;
-    Holdfast__V1__ReturnExpiredRequest back = HOLDFAST__V1__RETURN_EXPIRED_REQUEST__INIT;
+    Holdfast__V1__ListMailRequest list = HOLDFAST__V1__LIST_MAIL_REQUEST__INIT;
+    Holdfast__V1__ClaimMailRequest claim = HOLDFAST__V1__CLAIM_MAIL_REQUEST__INIT;
+    Holdfast__V1__ReturnExpiredMailRequest back = HOLDFAST__V1__RETURN_EXPIRED_MAIL_REQUEST__INIT;
     char *id = NULL;
 
     list.player_id = claim.player_id = back.player_id = (char *)(uintptr_t)player;
-    const Holdfast__V1__MailboxServiceListResponse *mails =
-        fixture_read(f, METHOD_MAILBOX_LIST, &list.base);
+    const Holdfast__V1__ListMailResponse *mails = fixture_read(f, METHOD_LIST_MAIL, &list.base);
     if (mails != NULL && mails->n_mails > 0)
         id = strdup(mails->mails[0]->mail_id);
     claim.op_id = fixture_op_id(f);
@@ -192,11 +189,11 @@ static void claim_mail(struct fixture *f, const char *player)
     claim.mail_ids = &id;
     claim.n_mail_ids = 1;
     if (id != NULL)
-        (void)fixture_mutate(f, METHOD_MAILBOX_CLAIM, &claim.base);
+        (void)fixture_mutate(f, METHOD_CLAIM_MAIL, &claim.base);
     free(id);
     back.op_id = fixture_op_id(f);
     back.authority = fixture_authority(f, "unheld");
-    (void)fixture_mutate(f, METHOD_RETURN_EXPIRED, &back.base);
+    (void)fixture_mutate(f, METHOD_RETURN_EXPIRED_MAIL, &back.base);
 }
 
 /* Every read about a player, and those of the whole shard. */

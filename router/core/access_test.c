@@ -114,7 +114,7 @@ static void parts_of_batches_and_other_participants_are_asked_too(void **state)
     Holdfast__V1__SwapRequest swap;
     Holdfast__V1__TransactionPlayer other;
     Holdfast__V1__TransactionPlayer *others[1] = { &other };
-    Holdfast__V1__ExecuteRequest execute;
+    Holdfast__V1__ExecuteTransactionRequest execute;
     struct asked asked;
     (void)state;
 
@@ -130,7 +130,7 @@ static void parts_of_batches_and_other_participants_are_asked_too(void **state)
     holdfast__v1__swap_request__init(&swap);
     swap.other_authority = system_of(&asked, admin);
     assert_int_equal(ask(&asked, &swap.base, SCOPE_GAME), ERR_PERMISSION);
-    holdfast__v1__execute_request__init(&execute);
+    holdfast__v1__execute_transaction_request__init(&execute);
     holdfast__v1__transaction_player__init(&other);
     other.authority = &asked.authority;
     execute.others = others;

@@ -58,7 +58,7 @@ static bool cursor_parse(struct slice text, uint32_t shard_count, struct trace_c
            cursor->shard < shard_count && cursor->other < shard_count;
 }
 
-err trace_cursor_begin(const Holdfast__V1__TraceRequest *request, uint32_t shard_count,
+err trace_cursor_begin(const Holdfast__V1__TraceItemRequest *request, uint32_t shard_count,
                        struct arena *arena, struct trace_cursor *ret_cursor,
                        Holdfast__V1__ErrorDetail *ret_detail)
 {

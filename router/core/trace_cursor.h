@@ -18,8 +18,9 @@ struct trace_cursor {
 
 /* From a request: its cursor, or else the beginning, on the shard that the UID names (it may be
  * one that the cluster does not have). ERR_INVALID: *ret_detail says which field is wrong. */
-NODISCARD err trace_cursor_begin(const Holdfast__V1__TraceRequest *request, uint32_t shard_count,
-                                 struct arena *arena, struct trace_cursor *ret_cursor,
+NODISCARD err trace_cursor_begin(const Holdfast__V1__TraceItemRequest *request,
+                                 uint32_t shard_count, struct arena *arena,
+                                 struct trace_cursor *ret_cursor,
                                  Holdfast__V1__ErrorDetail *ret_detail);
 /* Text in the arena. */
 char *trace_cursor_print(const struct trace_cursor *cursor, struct arena *arena);

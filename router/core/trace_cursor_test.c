@@ -23,7 +23,7 @@ static int release(void **state)
 static err begin(const char *uid, const char *cursor, struct trace_cursor *ret_cursor,
                  Holdfast__V1__ErrorDetail *ret_detail)
 {
-    Holdfast__V1__TraceRequest request = HOLDFAST__V1__TRACE_REQUEST__INIT;
+    Holdfast__V1__TraceItemRequest request = HOLDFAST__V1__TRACE_ITEM_REQUEST__INIT;
 
     request.item_uid = (char *)(uintptr_t)uid;
     request.cursor = (char *)(uintptr_t)cursor;

@@ -5,7 +5,7 @@
  *
  *   request -> router_dispatch -> forward.c (mutations and reads: caller -> node)
  *                              -> batch.c (Batch methods: an element each as above)
- *                              -> inventory_trace.c (one call after another, shard by shard)
+ *                              -> inventory_trace_item.c (one call after another, shard by shard)
  *                              -> session_*.c, admin_*.c (the router itself; admin_watch_events.c a
  *                                 stream)
  */

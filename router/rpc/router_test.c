@@ -264,7 +264,7 @@ static void name_on_shard(uint32_t shard, char ret_name[16])
 static void a_trace_follows_the_item_from_shard_to_shard(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__TraceRequest trace = HOLDFAST__V1__TRACE_REQUEST__INIT;
+    Holdfast__V1__TraceItemRequest trace = HOLDFAST__V1__TRACE_ITEM_REQUEST__INIT;
     char ann[16], bob[16];
 
     name_on_shard(1, ann);
@@ -273,7 +273,7 @@ static void a_trace_follows_the_item_from_shard_to_shard(void **state)
     const char *const taken[][3] = { { bob, "", "claim:take" }, { bob, ann, "claim:back" } };
     trace.item_uid = (char *)"00010000000000010000000000070000";
     trace.page_size = 10;
-    dispatch(f, METHOD_TRACE, &trace.base);
+    dispatch(f, METHOD_TRACE_ITEM, &trace.base);
     check_history_call(f, 0, 1, 0);
     answer_steps(f, 0, minted, 1, 2);
     check_history_call(f, 1, 3, 2);
@@ -282,19 +282,19 @@ static void a_trace_follows_the_item_from_shard_to_shard(void **state)
     assert_int_equal(f->answers, 0);
     answer_steps(f, 2, NULL, 0, 0); /* It waits in the mailbox. */
     assert_int_equal(f->answers, 1);
-    Holdfast__V1__TraceResponse *told =
-        holdfast__v1__trace_response__unpack(NULL, f->response.size, f->response.data);
+    Holdfast__V1__TraceItemResponse *told =
+        holdfast__v1__trace_item_response__unpack(NULL, f->response.size, f->response.data);
     assert_int_equal(told->n_steps, 4);
     assert_string_equal(told->steps[3]->op_id, "claim:back");
     assert_string_equal(told->next_cursor, "");
-    holdfast__v1__trace_response__free_unpacked(told, NULL);
+    holdfast__v1__trace_item_response__free_unpacked(told, NULL);
     assert_int_equal(router_in_flight(&f->router), 0);
 }
 
 static void a_full_page_of_a_trace_goes_on_where_it_ended(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__TraceRequest trace = HOLDFAST__V1__TRACE_REQUEST__INIT;
+    Holdfast__V1__TraceItemRequest trace = HOLDFAST__V1__TRACE_ITEM_REQUEST__INIT;
     char ann[16], bob[16];
 
     name_on_shard(1, ann);
@@ -302,15 +302,15 @@ static void a_full_page_of_a_trace_goes_on_where_it_ended(void **state)
     const char *const minted[][3] = { { ann, "", "claim:mint" }, { ann, bob, "claim:send" } };
     trace.item_uid = (char *)"00010000000000010000000000070000";
     trace.page_size = 2;
-    dispatch(f, METHOD_TRACE, &trace.base);
+    dispatch(f, METHOD_TRACE_ITEM, &trace.base);
     answer_steps(f, 0, minted, 1, 2);
     assert_int_equal(f->answers, 1);
-    Holdfast__V1__TraceResponse *told =
-        holdfast__v1__trace_response__unpack(NULL, f->response.size, f->response.data);
+    Holdfast__V1__TraceItemResponse *told =
+        holdfast__v1__trace_item_response__unpack(NULL, f->response.size, f->response.data);
     assert_string_equal(told->next_cursor, "2.1.3");
-    holdfast__v1__trace_response__free_unpacked(told, NULL);
+    holdfast__v1__trace_item_response__free_unpacked(told, NULL);
     trace.cursor = (char *)"2.1.3";
-    dispatch(f, METHOD_TRACE, &trace.base);
+    dispatch(f, METHOD_TRACE_ITEM, &trace.base);
     check_history_call(f, 1, 1, 2);
     answer_steps(f, 1, NULL, 0, 0);
     check_history_call(f, 2, 3, 2);
@@ -322,22 +322,22 @@ static void a_full_page_of_a_trace_goes_on_where_it_ended(void **state)
 static void a_trace_of_nothing_is_refused(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__TraceRequest trace = HOLDFAST__V1__TRACE_REQUEST__INIT;
+    Holdfast__V1__TraceItemRequest trace = HOLDFAST__V1__TRACE_ITEM_REQUEST__INIT;
 
     trace.item_uid = (char *)"00010000000000010000000000070000";
-    dispatch(f, METHOD_TRACE, &trace.base);
+    dispatch(f, METHOD_TRACE_ITEM, &trace.base);
     answer_steps(f, 0, NULL, 0, 0);
     assert_int_equal(f->code, CODE(NOT_FOUND));
     trace.item_uid = (char *)"ffff0000000000010000000000070000"; /* No such shard. */
-    dispatch(f, METHOD_TRACE, &trace.base);
+    dispatch(f, METHOD_TRACE_ITEM, &trace.base);
     assert_int_equal(f->code, CODE(NOT_FOUND));
     trace.item_uid = (char *)"sword";
-    dispatch(f, METHOD_TRACE, &trace.base);
+    dispatch(f, METHOD_TRACE_ITEM, &trace.base);
     assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
     assert_string_equal(f->field, "item_uid");
     trace.item_uid = (char *)"00010000000000010000000000070000";
     trace.page_size = 201;
-    dispatch(f, METHOD_TRACE, &trace.base);
+    dispatch(f, METHOD_TRACE_ITEM, &trace.base);
     assert_string_equal(f->field, "page_size");
     assert_int_equal(f->fake->call_count, 1);
 }
@@ -345,10 +345,10 @@ static void a_trace_of_nothing_is_refused(void **state)
 static void a_trace_whose_caller_goes_away_is_cancelled(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__TraceRequest trace = HOLDFAST__V1__TRACE_REQUEST__INIT;
+    Holdfast__V1__TraceItemRequest trace = HOLDFAST__V1__TRACE_ITEM_REQUEST__INIT;
 
     trace.item_uid = (char *)"00010000000000010000000000070000";
-    dispatch(f, METHOD_TRACE, &trace.base);
+    dispatch(f, METHOD_TRACE_ITEM, &trace.base);
     router_cancel(&f->router, &f->request);
     assert_true(f->fake->calls[0].cancelled);
     assert_int_equal(router_in_flight(&f->router), 0);

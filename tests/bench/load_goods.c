@@ -54,7 +54,7 @@ const char *load_transfer_put(const struct load_options *options, struct load_go
     put_head(out, item.player);
     buf_printf(out, "\"toPlayerId\":\"t%u\",\"itemUids\":[\"%s\"],\"reason\":\"bench\"}",
                load_stock_other(options, item.player, SHARDS), item.id);
-    return "InventoryService/Transfer";
+    return "InventoryService/TransferItems";
 }
 
 unsigned load_transfer_done(struct load_goods *goods, const char *body)

@@ -21,7 +21,7 @@
     X(READ,        "read",       "ProfileService/GetProfile, strict")                               \
     X(BATCH_READ,  "batchread",  "ProfileService/BatchGetProfile of --batch players, strict")       \
     X(START_END,   "startend",   "SessionService/StartSession, then EndSession: one operation")     \
-    X(TRANSFER,    "transfer",   "InventoryService/Transfer of one item to another shard")          \
+    X(TRANSFER,    "transfer",   "InventoryService/TransferItems of one item to another shard")          \
     X(SWAP,        "swap",       "TransactionService/Swap of an item each, across shards")           \
     X(CALL,        "call",       "--method with any of --bodies")                                    \
     X(FILL,        "fill",       "once: gives every player a profile of 1 KiB, --batch a call")     \

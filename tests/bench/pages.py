@@ -22,7 +22,7 @@ class Pages:
 
     PLAYER = "long"
     KINDS = ("list", "filter", "trace")
-    METHODS = {"trace": "InventoryService/Trace"}
+    METHODS = {"trace": "InventoryService/TraceItem"}
 
     def __init__(self, cluster, entries):
         self.cluster, self.entries = cluster, entries

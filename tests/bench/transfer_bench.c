@@ -296,8 +296,7 @@ static void deal_make(struct bench *bench, uint32_t number, bool swap, struct de
 
 static void transfer(struct bench *bench, const struct deal *deal)
 {
-    Holdfast__V1__InventoryServiceTransferRequest request =
-        HOLDFAST__V1__INVENTORY_SERVICE_TRANSFER_REQUEST__INIT;
+    Holdfast__V1__TransferItemsRequest request = HOLDFAST__V1__TRANSFER_ITEMS_REQUEST__INIT;
     char *uids[] = { (char *)(uintptr_t)deal->uids[0] };
 
     request.player_id = (char *)(uintptr_t)deal->players[0];
@@ -307,7 +306,7 @@ static void transfer(struct bench *bench, const struct deal *deal)
     request.item_uids = uids;
     request.n_item_uids = 1;
     request.reason = (char *)"bench";
-    call(bench, deal->home, METHOD_INVENTORY_TRANSFER, CALLER,
+    call(bench, deal->home, METHOD_TRANSFER_ITEMS, CALLER,
          arena_pack(&bench->arena, &request.base));
     arena_reset(&bench->arena);
 }

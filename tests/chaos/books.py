@@ -48,7 +48,7 @@ class Player:
                                   "entries"))
         self.items = collections.Counter(
             item["uid"] for item in pages(client, "InventoryService/ListItems", read, "items"))
-        self.mails = list(pages(client, "MailboxService/List", read, "mails"))
+        self.mails = list(pages(client, "MailboxService/ListMail", read, "mails"))
         self.balances = collections.Counter(
             {b["currency"]: int(b.get("amount", 0)) for b in client.settle(
                 "LedgerService/GetBalances", read).get("balances", [])})

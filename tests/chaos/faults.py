@@ -348,7 +348,7 @@ def alike(shards):
 def mail_gold(client, player):
     gold, cursor = 0, ""
     while True:
-        page = client.settle("MailboxService/List", {"playerId": player, "cursor": cursor,
+        page = client.settle("MailboxService/ListMail", {"playerId": player, "cursor": cursor,
                                                      "pageSize": 100})
         for mail in page.get("mails", []):
             gold += sum(int(c["amount"]) for c in mail.get("currencies", []))

@@ -147,7 +147,7 @@ async function send(player) {
 async function claim(player) {
   let mails;
   try {
-    ({ mails } = await mailbox.list({ playerId: player, pageSize: 8 }, { timeoutMs: 2000 }));
+    ({ mails } = await mailbox.listMail({ playerId: player, pageSize: 8 }, { timeoutMs: 2000 }));
   } catch {
     return;
   }

@@ -142,14 +142,14 @@ class Hand {
   async give(uids, to = this.target()) {
     const record = { player: this.player, kind: "give", to, uids };
     return settle(record, { playerId: this.player, toPlayerId: to, itemUids: uids },
-      (request, options) => inventory.transfer(request, options));
+      (request, options) => inventory.transferItems(request, options));
   }
 
   async pay(amount = 1n + BigInt(below(20)), to = this.target()) {
     const record = { player: this.player, kind: "pay", to, gold: Number(amount) };
     return settle(record, { playerId: this.player, toPlayerId: to,
       currencies: [{ currency: "gold", amount }] },
-    (request, options) => ledger.transfer(request, options));
+    (request, options) => ledger.transferCurrencies(request, options));
   }
 
   async send(uids) {
@@ -158,17 +158,17 @@ class Hand {
     const record = { player: this.player, kind: "send", to, uids, gold: Number(amount) };
     return settle(record, { playerId: this.player, toPlayerId: to, itemUids: uids,
       currencies: [{ currency: "gold", amount }], text: "for you" },
-    (request, options) => mailbox.send(request, options));
+    (request, options) => mailbox.sendMail(request, options));
   }
 
   async claim() {
-    const { mails } = await asked((options) => mailbox.list(
+    const { mails } = await asked((options) => mailbox.listMail(
       { playerId: this.player, pageSize: 16 }, options));
     if (mails.length === 0) return undefined;
     const taken = mails.slice(0, 1 + below(mails.length)).map((mail) => mail.mailId);
     const record = { player: this.player, kind: "claim", mails: taken };
     return settle(record, { playerId: this.player, mailIds: taken },
-      (request, options) => mailbox.claim(request, options));
+      (request, options) => mailbox.claimMail(request, options));
   }
 
   // What a player gives in a trade: an item, by a look that may be behind, or gold.
@@ -199,7 +199,7 @@ class Hand {
       playerId: side.player, check: { case: "itemUid", value: uid } })));
     return settle({ player: this.player, kind: "execute", sides }, { playerId: this.player,
       others: players.slice(1).map((playerId) => ({ playerId, authority: unheld })),
-      changes, checks }, (request, options) => transaction.execute(request, options));
+      changes, checks }, (request, options) => transaction.executeTransaction(request, options));
   }
 
   // A trade that a seal has ended never happens, so what was offered is given by itself.

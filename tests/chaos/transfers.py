@@ -129,7 +129,7 @@ def nobody_is_held(client, players):
     """Whether everybody can be read as of one moment: no trade is half done anywhere."""
     try:
         for first in range(0, len(players), 8):
-            client.settle("TransactionService/Read", {"playerIds": players[first:first + 8]})
+            client.settle("TransactionService/ReadPlayers", {"playerIds": players[first:first + 8]})
     except RpcError as error:
         if error.code != "TXN_CONFLICT":
             raise

@@ -73,11 +73,11 @@ static void check_reply(const struct target *t, const struct shard_reply *reply,
 
     if (t->first_transfer == 0 || reply->call < t->first_transfer || reply->status != REPLY_OK)
         return;
-    Holdfast__V1__LedgerServiceTransferResponse *response =
-        holdfast__v1__ledger_service_transfer_response__unpack(NULL, body.size, body.data);
+    Holdfast__V1__TransferCurrenciesResponse *response =
+        holdfast__v1__transfer_currencies_response__unpack(NULL, body.size, body.data);
     CHECK(response != NULL);
     CHECK(item_uid_parse(slice_from_text(response->mail_id), mail_id) == ERR_OK);
-    holdfast__v1__ledger_service_transfer_response__free_unpacked(response, NULL);
+    holdfast__v1__transfer_currencies_response__free_unpacked(response, NULL);
 }
 
 static void step(struct target *t, struct shard_event event)
@@ -156,8 +156,8 @@ static void open_transfers(struct target *t)
     Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
     Holdfast__V1__GrantRequest grant = HOLDFAST__V1__GRANT_REQUEST__INIT;
-    Holdfast__V1__LedgerServiceTransferRequest transfer =
-        HOLDFAST__V1__LEDGER_SERVICE_TRANSFER_REQUEST__INIT;
+    Holdfast__V1__TransferCurrenciesRequest transfer =
+        HOLDFAST__V1__TRANSFER_CURRENCIES_REQUEST__INIT;
     char from[16], to[16];
     char id[] = "claim:0";
 
@@ -176,7 +176,7 @@ static void open_transfers(struct target *t)
     t->first_transfer = t->calls + 1;
     for (unsigned i = 0; i < TRANSFERS; i++) {
         id[6]++;
-        call(t, METHOD_LEDGER_TRANSFER, &transfer.base);
+        call(t, METHOD_TRANSFER_CURRENCIES, &transfer.base);
     }
 }
 

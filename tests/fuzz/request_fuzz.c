@@ -203,29 +203,29 @@ static const struct example examples[] = {
       "{\"shard\":7,\"incarnation\":\"1-100\",\"tokens\":[{\"position\":1}]}" },
     { "expire", METHOD_EXPIRE_SERVER,
       "{\"shard\":7,\"incarnation\":\"1-100\",\"lowestLive\":\"1-50\"}" },
-    { "pay", METHOD_LEDGER_TRANSFER, "{" OP UNHELD CURRENCY ",\"toPlayerId\":\"43\"}" },
-    { "pay-away", METHOD_LEDGER_TRANSFER, "{" OP UNHELD CURRENCY ",\"toPlayerId\":\"44\"}" },
+    { "pay", METHOD_TRANSFER_CURRENCIES, "{" OP UNHELD CURRENCY ",\"toPlayerId\":\"43\"}" },
+    { "pay-away", METHOD_TRANSFER_CURRENCIES, "{" OP UNHELD CURRENCY ",\"toPlayerId\":\"44\"}" },
     { "consume", METHOD_CONSUME,
       "{" OP UNHELD CURRENCY ",\"itemUids\":[\"" UID "\"],\"reason\":\"decay\"}" },
-    { "reverse", METHOD_REVERSE,
+    { "reverse", METHOD_REVERSE_ENTRY,
       "{" OP SYSTEM "\"targetOpId\":\"claim:t\",\"targetSeq\":\"1\",\"reason\":\"r\"}" },
-    { "reserve", METHOD_RESERVE, "{" OP UNHELD CURRENCY ",\"expiresInMs\":\"1000\"}" },
-    { "post", METHOD_POST,
+    { "reserve", METHOD_RESERVE_CURRENCIES, "{" OP UNHELD CURRENCY ",\"expiresInMs\":\"1000\"}" },
+    { "post", METHOD_POST_RESERVATION,
       "{" OP UNHELD CURRENCY ",\"reserveOpId\":\"claim:t\",\"reserveSeq\":\"1\",\"toPlayerId\":"
       "\"43\"}" },
-    { "void", METHOD_VOID, "{" OP SYSTEM "\"reserveOpId\":\"claim:t\"}" },
+    { "void", METHOD_VOID_RESERVATION, "{" OP SYSTEM "\"reserveOpId\":\"claim:t\"}" },
     { "entries", METHOD_LIST_ENTRIES,
       "{\"playerId\":\"42\",\"kinds\":[\"LEDGER_KIND_MINT\"],\"itemUid\":\"" UID
       "\",\"opId\":\"claim:t\",\"fromMs\":\"1\",\"toMs\":\"9\"}" },
     { "history", METHOD_ITEM_HISTORY,
       "{\"shard\":7,\"itemUid\":\"" UID "\",\"afterStep\":1,\"limit\":9}" },
-    { "give", METHOD_INVENTORY_TRANSFER,
+    { "give", METHOD_TRANSFER_ITEMS,
       "{" OP UNHELD "\"toPlayerId\":\"43\",\"itemUids\":[\"" UID "\"]}" },
-    { "send", METHOD_MAILBOX_SEND,
+    { "send", METHOD_SEND_MAIL,
       "{" OP SYSTEM CURRENCY ",\"text\":\"t\",\"mint\":[{\"kind\":\"hat\"}]}" },
-    { "mails", METHOD_MAILBOX_LIST, "{\"playerId\":\"42\",\"pageSize\":2}" },
-    { "claim", METHOD_MAILBOX_CLAIM, "{" OP UNHELD "\"mailIds\":[\"" UID "\"]}" },
-    { "return", METHOD_RETURN_EXPIRED, "{" OP SYSTEM "\"max\":3}" },
+    { "mails", METHOD_LIST_MAIL, "{\"playerId\":\"42\",\"pageSize\":2}" },
+    { "claim", METHOD_CLAIM_MAIL, "{" OP UNHELD "\"mailIds\":[\"" UID "\"]}" },
+    { "return", METHOD_RETURN_EXPIRED_MAIL, "{" OP SYSTEM "\"max\":3}" },
     { "deliver", METHOD_CHANNEL_DELIVER,
       "{\"shard\":7,\"source\":3,\"watermark\":\"1\",\"credits\":[{\"seq\":\"2\",\"opId\":\"claim:"
       "a\","
@@ -253,7 +253,7 @@ void fuzz_seed(struct fuzz_seeds *seeds)
     fuzz_seed_add(seeds, "series", buf_slice(&all));
     buf_clear(&all);
     put_request(&all, METHOD_GRANT, "{" OP SYSTEM CURRENCY "}");
-    put_request(&all, METHOD_LEDGER_TRANSFER,
+    put_request(&all, METHOD_TRANSFER_CURRENCIES,
                 "{\"playerId\":\"42\",\"opId\":\"claim:t\"," UNHELD CURRENCY
                 ",\"toPlayerId\":\"44\"}");
     put_request(&all, METHOD_RESOLVE_OPERATION,
@@ -263,11 +263,12 @@ void fuzz_seed(struct fuzz_seeds *seeds)
     put_request(&all, METHOD_GRANT,
                 "{\"playerId\":\"42\",\"opId\":\"claim:t\"," SYSTEM CURRENCY
                 ",\"items\":[{\"kind\":\"sword\"}]}");
-    put_request(&all, METHOD_REVERSE, "{" OP SYSTEM "\"targetOpId\":\"claim:t\",\"reason\":\"r\"}");
+    put_request(&all, METHOD_REVERSE_ENTRY,
+                "{" OP SYSTEM "\"targetOpId\":\"claim:t\",\"reason\":\"r\"}");
     fuzz_seed_add(seeds, "reversed-grant", buf_slice(&all));
     buf_clear(&all);
     put_request(&all, METHOD_GRANT, "{" OP SYSTEM CURRENCY ",\"items\":[{\"kind\":\"sword\"}]}");
-    put_request(&all, METHOD_INVENTORY_TRANSFER,
+    put_request(&all, METHOD_TRANSFER_ITEMS,
                 "{\"playerId\":\"42\",\"opId\":\"claim:t\"," UNHELD
                 "\"toPlayerId\":\"43\",\"itemUids\":[\"" UID "\"]}");
     fuzz_seed_add(seeds, "granted-and-given", buf_slice(&all));

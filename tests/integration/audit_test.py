@@ -41,15 +41,15 @@ class Traders:
         while not self.over.is_set():
             self.attempt("TransactionService/Swap", self.test.swap(
                 one, two, currencies=gold(3), itemUids=[sword], otherItemUids=[hat]))
-            self.attempt("LedgerService/Transfer", {
+            self.attempt("LedgerService/TransferCurrencies", {
                 "playerId": two, "toPlayerId": one, "opId": uuid7(),
                 "currencies": gold(2)} | FREE)
             self.attempt("LedgerService/Grant", {
                 "playerId": two, "opId": uuid7(), "authority": UNHELD, "currencies": gold(5),
                 "items": [{"kind": "hat"}]})
-            mails = self.attempt("MailboxService/List", {"playerId": one}).get("mails", [])
+            mails = self.attempt("MailboxService/ListMail", {"playerId": one}).get("mails", [])
             if mails:
-                self.attempt("MailboxService/Claim", {
+                self.attempt("MailboxService/ClaimMail", {
                     "playerId": one, "opId": uuid7(),
                     "mailIds": [m["mailId"] for m in mails]} | FREE)
             one, two, sword, hat = two, one, hat, sword

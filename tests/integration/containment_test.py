@@ -90,10 +90,10 @@ class Containment(Trades):
         self.wait_held(one, two)
         for player in (one, two):
             self.refused("QUARANTINED", self.client.grant, player, 5)
-            self.refused("QUARANTINED", self.client.call, "LedgerService/Transfer", {
+            self.refused("QUARANTINED", self.client.call, "LedgerService/TransferCurrencies", {
                 "playerId": player, "toPlayerId": other, "opId": uuid7(),
                 "currencies": gold(2)} | FREE)
-            self.refused("QUARANTINED", self.client.call, "InventoryService/Transfer", {
+            self.refused("QUARANTINED", self.client.call, "InventoryService/TransferItems", {
                 "playerId": player, "toPlayerId": other, "opId": uuid7(),
                 "itemUids": [sword]} | FREE)
             wait_for("its event", lambda p=player: self.events(p))

@@ -36,7 +36,7 @@ UNIT = {
 UNIT_OF_METHOD = {
     ("AdminService/RepairPlayer", "INVALID_ARGUMENT", True): (
         "node/rpc/admin_repair_player_test.c", "ERROR(INVALID_ARGUMENT)"),
-    ("MailboxService/Claim", "INVALID_ARGUMENT", True): (
+    ("MailboxService/ClaimMail", "INVALID_ARGUMENT", True): (
         "node/rpc/unreadable_rows_test.c", "TABLE_ROWS(TABLE_TEST)"),
     ("BackupService/BeginRestore", "SCHEMA_TOO_NEW", False): (
         "node/rpc/backup_restore_test.c", "ERROR(SCHEMA_TOO_NEW)"),
@@ -52,7 +52,7 @@ RACES = {
     ("AdminService/AcceptEtcdRestore", "VERSION_CONFLICT"),
     ("AdminService/ChangeNode", "VERSION_CONFLICT"),
     ("AdminService/MoveShard", "VERSION_CONFLICT"),
-    ("AdminService/Rebalance", "VERSION_CONFLICT"),
+    ("AdminService/RebalanceShards", "VERSION_CONFLICT"),
     ("BackupService/PrepareRestore", "VERSION_CONFLICT"),
 }
 
@@ -71,18 +71,18 @@ PLAYER_WRITES = {
     "ProfileService/UpdateProfile": {"edits": EDIT},
     "LedgerService/Grant": {"currencies": gold(1)},
     "LedgerService/Spend": {"currencies": gold(1)},
-    "LedgerService/Transfer": {"toPlayerId": "receiver", "currencies": gold(1)},
-    "LedgerService/Reserve": {"currencies": gold(1), "expiresInMs": "60000"},
-    "LedgerService/Post": {"reserveOpId": "claim:none"},
-    "LedgerService/Void": {"reserveOpId": "claim:none"},
-    "LedgerService/Reverse": {"targetOpId": "claim:none", "reason": "test"},
+    "LedgerService/TransferCurrencies": {"toPlayerId": "receiver", "currencies": gold(1)},
+    "LedgerService/ReserveCurrencies": {"currencies": gold(1), "expiresInMs": "60000"},
+    "LedgerService/PostReservation": {"reserveOpId": "claim:none"},
+    "LedgerService/VoidReservation": {"reserveOpId": "claim:none"},
+    "LedgerService/ReverseEntry": {"targetOpId": "claim:none", "reason": "test"},
     "InventoryService/Mint": {"items": [{"kind": "sword"}]},
-    "InventoryService/Transfer": {"toPlayerId": "receiver", "itemUids": NO_ITEM},
+    "InventoryService/TransferItems": {"toPlayerId": "receiver", "itemUids": NO_ITEM},
     "InventoryService/Consume": {"itemUids": NO_ITEM},
-    "MailboxService/Send": {"toPlayerId": "receiver", "currencies": gold(1)},
-    "MailboxService/Claim": {"mailIds": NO_ITEM},
-    "MailboxService/ReturnExpired": {},
-    "TransactionService/Execute": {"changes": [{"debit": {"currencies": gold(1)}}]},
+    "MailboxService/SendMail": {"toPlayerId": "receiver", "currencies": gold(1)},
+    "MailboxService/ClaimMail": {"mailIds": NO_ITEM},
+    "MailboxService/ReturnExpiredMail": {},
+    "TransactionService/ExecuteTransaction": {"changes": [{"debit": {"currencies": gold(1)}}]},
     "TransactionService/Swap": {"otherPlayerId": "other", "otherAuthority": UNHELD,
                                 "currencies": gold(1)},
 }
@@ -218,7 +218,7 @@ class Errors(ClusterTest):
 
     def test_b_receipts(self):
         for method, more in (("LedgerService/Grant", {}), ("InventoryService/Mint", {}),
-                             ("MailboxService/Send", {"toPlayerId": ""})):
+                             ("MailboxService/SendMail", {"toPlayerId": ""})):
             with self.subTest(method=method):
                 op = f"receipt:{method.split('/')[1]}"
                 one = self.write(method, f"buyer-{op[8:]}", opId=op, authority=PAYMENTS, **more)
@@ -257,23 +257,23 @@ class Errors(ClusterTest):
         self.client.grant("rich", 10, currency="gems")
         full = {"currencies": [{"currency": "gems", "amount": "1"}]}
         lots = {"items": [{"kind": "hat"}] * 4}
-        for method in ("Spend", "Transfer", "Reserve"):
+        for method in ("Spend", "TransferCurrencies", "ReserveCurrencies"):
             self.gives("INSUFFICIENT_FUNDS", f"LedgerService/{method}",
                        self.write(f"LedgerService/{method}", none))
-        self.gives("INSUFFICIENT_FUNDS", "MailboxService/Send",
-                   self.write("MailboxService/Send", none))
+        self.gives("INSUFFICIENT_FUNDS", "MailboxService/SendMail",
+                   self.write("MailboxService/SendMail", none))
         self.gives("INSUFFICIENT_FUNDS", "InventoryService/Consume", self.write(
             "InventoryService/Consume", none, itemUids=[], currencies=gold(1)))
-        for method in ("InventoryService/Transfer", "InventoryService/Consume"):
+        for method in ("InventoryService/TransferItems", "InventoryService/Consume"):
             self.gives("ITEM_NOT_HELD", method, self.write(method, none))
-        self.gives("ITEM_NOT_HELD", "MailboxService/Send", self.write(
-            "MailboxService/Send", none, currencies=[], itemUids=NO_ITEM))
+        self.gives("ITEM_NOT_HELD", "MailboxService/SendMail", self.write(
+            "MailboxService/SendMail", none, currencies=[], itemUids=NO_ITEM))
         self.gives("CAPACITY_FULL", "LedgerService/Grant",
                    self.write("LedgerService/Grant", "rich") | full)
         self.gives("CAPACITY_FULL", "InventoryService/Mint",
                    self.write("InventoryService/Mint", none) | lots)
         self.mailbox(player)
-        execute, swap = "TransactionService/Execute", "TransactionService/Swap"
+        execute, swap = "TransactionService/ExecuteTransaction", "TransactionService/Swap"
         self.gives("INSUFFICIENT_FUNDS", execute, self.write(execute, none))
         self.gives("INSUFFICIENT_FUNDS", swap, self.write(swap, none))
         self.gives("ITEM_NOT_HELD", swap, self.write(swap, none, currencies=[], itemUids=NO_ITEM))
@@ -290,50 +290,50 @@ class Errors(ClusterTest):
         self.client.grant(player, 100)
         uid = self.client.call("InventoryService/Mint", self.write("InventoryService/Mint"))[
             "items"][0]["uid"]
-        self.client.call("LedgerService/Transfer", self.write(
-            "LedgerService/Transfer", toPlayerId="full"))
-        for method, more in (("LedgerService/Transfer", {}), ("MailboxService/Send", {}),
-                             ("InventoryService/Transfer", {"itemUids": [uid]})):
+        self.client.call("LedgerService/TransferCurrencies", self.write(
+            "LedgerService/TransferCurrencies", toPlayerId="full"))
+        for method, more in (("LedgerService/TransferCurrencies", {}), ("MailboxService/SendMail", {}),
+                             ("InventoryService/TransferItems", {"itemUids": [uid]})):
             self.gives("CAPACITY_FULL", method, self.write(method, toPlayerId="full", **more))
-        reserve = self.client.call("LedgerService/Reserve", held := self.write(
-            "LedgerService/Reserve"))
-        self.gives("CAPACITY_FULL", "LedgerService/Post", self.write(
-            "LedgerService/Post", reserveOpId=held["opId"], toPlayerId="full",
+        reserve = self.client.call("LedgerService/ReserveCurrencies", held := self.write(
+            "LedgerService/ReserveCurrencies"))
+        self.gives("CAPACITY_FULL", "LedgerService/PostReservation", self.write(
+            "LedgerService/PostReservation", reserveOpId=held["opId"], toPlayerId="full",
             reserveSeq=reserve["ledgerSeq"]))
-        self.gives("NOT_FOUND", "MailboxService/Claim", self.write("MailboxService/Claim"))
+        self.gives("NOT_FOUND", "MailboxService/ClaimMail", self.write("MailboxService/ClaimMail"))
         gems = {"currencies": [{"currency": "gems", "amount": "1"}]}
         self.client.grant("claimant", 10, currency="gems")
         self.client.grant(player, 1, currency="gems")
-        mail = self.client.call("LedgerService/Transfer", self.write(
-            "LedgerService/Transfer", toPlayerId="claimant", **gems))["mailId"]
-        self.gives("CAPACITY_FULL", "MailboxService/Claim", self.write(
-            "MailboxService/Claim", "claimant", mailIds=[mail]))
+        mail = self.client.call("LedgerService/TransferCurrencies", self.write(
+            "LedgerService/TransferCurrencies", toPlayerId="claimant", **gems))["mailId"]
+        self.gives("CAPACITY_FULL", "MailboxService/ClaimMail", self.write(
+            "MailboxService/ClaimMail", "claimant", mailIds=[mail]))
 
     def test_d_reservations(self):
         player = "keeper"
         self.client.grant(player, 100)
-        posted = self.write("LedgerService/Reserve", player)
-        short = self.write("LedgerService/Reserve", player, expiresInMs="1000")
-        self.client.call("LedgerService/Reserve", posted)
-        self.client.call("LedgerService/Reserve", short)
+        posted = self.write("LedgerService/ReserveCurrencies", player)
+        short = self.write("LedgerService/ReserveCurrencies", player, expiresInMs="1000")
+        self.client.call("LedgerService/ReserveCurrencies", posted)
+        self.client.call("LedgerService/ReserveCurrencies", short)
         post = {"reserveOpId": posted["opId"]}
-        self.gives("INSUFFICIENT_FUNDS", "LedgerService/Post", self.write(
-            "LedgerService/Post", player, currencies=gold(2), **post))
-        self.client.call("LedgerService/Post", self.write("LedgerService/Post", player, **post))
+        self.gives("INSUFFICIENT_FUNDS", "LedgerService/PostReservation", self.write(
+            "LedgerService/PostReservation", player, currencies=gold(2), **post))
+        self.client.call("LedgerService/PostReservation", self.write("LedgerService/PostReservation", player, **post))
         time.sleep(1.1)  # The reservation's own time, which has no event.
-        for method in ("LedgerService/Post", "LedgerService/Void"):
+        for method in ("LedgerService/PostReservation", "LedgerService/VoidReservation"):
             self.gives("RESERVATION_CLOSED", method, self.write(method, player, **post))
             self.gives("NOT_FOUND", method, self.write(method, player))
             self.gives("RESERVATION_EXPIRED", method, self.write(
                 method, player, reserveOpId=short["opId"]))
         self.client.grant(player, 100)
         for _ in range(64):
-            self.outcome("LedgerService/Reserve", self.write("LedgerService/Reserve", player))
-        self.gives("CAPACITY_FULL", "LedgerService/Reserve",
-                   self.write("LedgerService/Reserve", player))
+            self.outcome("LedgerService/ReserveCurrencies", self.write("LedgerService/ReserveCurrencies", player))
+        self.gives("CAPACITY_FULL", "LedgerService/ReserveCurrencies",
+                   self.write("LedgerService/ReserveCurrencies", player))
 
     def test_d_reversals(self):
-        reverse, player = "LedgerService/Reverse", "reversed"
+        reverse, player = "LedgerService/ReverseEntry", "reversed"
 
         def undo(target, **more):
             return self.write(reverse, player, targetOpId=target, **more)
@@ -384,8 +384,8 @@ class Errors(ClusterTest):
                     self.gives(code, method, self.write(
                         method, player, authority=authority, edits=[edit]))
             if code != "CAPACITY_FULL":
-                self.gives(code, "TransactionService/Execute", self.write(
-                    "TransactionService/Execute", player, authority=authority,
+                self.gives(code, "TransactionService/ExecuteTransaction", self.write(
+                    "TransactionService/ExecuteTransaction", player, authority=authority,
                     changes=[{"patch": {"playerId": player, "edit": edit}}]))
 
     def test_d_reads(self):
@@ -394,7 +394,7 @@ class Errors(ClusterTest):
         for method, codes in api.PROMISED.items():
             if ("VERSION_LOST", False) in codes:
                 self.gives("VERSION_LOST", method, {"playerId": "probe", "read": read})
-        self.gives("NOT_FOUND", "InventoryService/Trace", {"itemUid": "0" * 28 + "0001"})
+        self.gives("NOT_FOUND", "InventoryService/TraceItem", {"itemUid": "0" * 28 + "0001"})
         release = {"playerId": "probe", "authority": ADMIN, "reason": "test"}
         for method, more in STAFF_WRITES.items():
             self.gives("NOT_FOUND", method, release | more | {"opId": uuid7()})
@@ -422,7 +422,7 @@ class Errors(ClusterTest):
         calls["AdminService/ReleaseQuarantine"] = {
             "playerId": home, "opId": uuid7(), "authority": ADMIN, "reason": "test"}
         calls["ProfileService/GetProfile"] = {"playerId": home, "settled": True}
-        calls["TransactionService/Read"] = {"playerIds": [home]}
+        calls["TransactionService/ReadPlayers"] = {"playerIds": [home]}
         frozen, _ = self.cluster.owner_of(other)
         with concurrent.futures.ThreadPoolExecutor(len(calls) + 1) as pool:
             frozen.signal(signal.SIGSTOP)

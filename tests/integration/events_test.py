@@ -65,7 +65,7 @@ class Events(ClusterTest):
         goal.signal(signal.SIGSTOP)
         try:
             with self.assertRaises((RpcError, Unanswered)):
-                self.client.call("LedgerService/Transfer", {
+                self.client.call("LedgerService/TransferCurrencies", {
                     "playerId": giver, "toPlayerId": taker, "opId": op_id,
                     "currencies": [{"currency": "gold", "amount": "20"}],
                     "authority": UNHELD}, 400)

@@ -31,7 +31,7 @@ class LedgerExport(ClusterTest):
         eaten = uuid7()
         self.client.settle("InventoryService/Consume", {
             "playerId": player, "opId": eaten, "itemUids": uids[:2]} | UNHELD)
-        self.client.settle("LedgerService/Reverse", {
+        self.client.settle("LedgerService/ReverseEntry", {
             "playerId": player, "opId": uuid7(), "targetOpId": eaten, "reason": "support"} | UNHELD)
 
     def verify(self, lines):

@@ -26,7 +26,7 @@ class Ledger(ClusterTest):
                           **more)
 
     def reverse(self, target, **more):
-        return self.write("LedgerService/Reverse", targetOpId=target,
+        return self.write("LedgerService/ReverseEntry", targetOpId=target,
                           **({"reason": "support"} | more))
 
     def held(self):
@@ -118,7 +118,7 @@ class Ledger(ClusterTest):
         self.assertEqual(self.held(), [uid])
 
     def reserve(self, gold, op_id, ms=60000):
-        return self.write("LedgerService/Reserve", op_id=op_id, expiresInMs=str(ms),
+        return self.write("LedgerService/ReserveCurrencies", op_id=op_id, expiresInMs=str(ms),
                           currencies=[{"currency": "gold", "amount": str(gold)}])
 
     def reserved(self):
@@ -131,12 +131,12 @@ class Ledger(ClusterTest):
             bid, taker = f"claim:bid-{n}", f"taker-{n}-{uuid7()}"
             self.reserve(10, bid)
             self.assertEqual(self.reserved(), 10)
-            answer = self.write("LedgerService/Post", reserveOpId=bid, toPlayerId=taker)
+            answer = self.write("LedgerService/PostReservation", reserveOpId=bid, toPlayerId=taker)
             self.assertEqual(len(answer["mailId"]), 32)
-            error = self.refused("RESERVATION_CLOSED", self.write, "LedgerService/Post",
+            error = self.refused("RESERVATION_CLOSED", self.write, "LedgerService/PostReservation",
                                  reserveOpId=bid)
             self.assertEqual(error.value, answer["ledgerSeq"])
-            mails = self.client.call("MailboxService/List", {"playerId": taker})["mails"]
+            mails = self.client.call("MailboxService/ListMail", {"playerId": taker})["mails"]
             self.assertEqual(mails[0]["currencies"], [{"currency": "gold", "amount": "10"}])
         self.assertEqual((self.client.balance(self.player), self.reserved()), (40, 0))
 
@@ -146,7 +146,7 @@ class Ledger(ClusterTest):
         self.assertEqual(self.client.balance(self.player), 30)
         wait_for("the reservation comes back",
                  lambda: self.client.balance(self.player) == 100)
-        self.refused("RESERVATION_EXPIRED", self.write, "LedgerService/Void",
+        self.refused("RESERVATION_EXPIRED", self.write, "LedgerService/VoidReservation",
                      reserveOpId="claim:bid")
         self.assertEqual([e["kind"] for e in self.client.entries(self.player)],
                          ["LEDGER_KIND_GRANT", "LEDGER_KIND_RESERVE", "LEDGER_KIND_EXPIRY"])
@@ -161,17 +161,17 @@ class Ledger(ClusterTest):
         takers = [f"taker-{n}-{uuid7()}" for n in range(5)]
         holder = self.player
         for taker in takers:
-            sent = self.client.call("InventoryService/Transfer", {
+            sent = self.client.call("InventoryService/TransferItems", {
                 "playerId": holder, "toPlayerId": taker, "opId": uuid7(), "authority": UNHELD,
                 "itemUids": [uid]})
-            self.client.call("MailboxService/Claim", {
+            self.client.call("MailboxService/ClaimMail", {
                 "playerId": taker, "opId": uuid7(), "authority": UNHELD,
                 "mailIds": [sent["mailId"]]})
             holder = taker
         self.holdfast("item", "consume", holder, uid, "--reason", "decay", "--op-id", "claim:eat")
         steps, cursor = [], ""
         while True:
-            page = self.client.call("InventoryService/Trace",
+            page = self.client.call("InventoryService/TraceItem",
                                     {"itemUid": uid, "pageSize": 3, "cursor": cursor})
             steps += page.get("steps", [])
             cursor = page.get("nextCursor", "")
@@ -184,7 +184,7 @@ class Ledger(ClusterTest):
         told = self.holdfast("item", "trace", uid)
         for taker in takers:
             self.assertIn(taker, told)
-        self.assertEqual(self.refused("NOT_FOUND", self.client.call, "InventoryService/Trace",
+        self.assertEqual(self.refused("NOT_FOUND", self.client.call, "InventoryService/TraceItem",
                                       {"itemUid": "0" * 28 + "ffff"}).field, "item_uid")
 
         self.client.grant(self.player, 100)

@@ -64,7 +64,7 @@ class OnePlayer(Receipts):
                                      "LedgerService/Grant",
                                      purchase(theirs, op_id) | {"attempt": attempt})
                 self.assertTrue(error.final)
-            self.refused("OPERATION_ID_MISMATCH", self.client.call, "MailboxService/Send", {
+            self.refused("OPERATION_ID_MISMATCH", self.client.call, "MailboxService/SendMail", {
                 "playerId": theirs, "opId": op_id, "authority": PAYMENTS,
                 "mint": [{"kind": "hat"}]} | {"attempt": 5})
             self.assertEqual(self.paid(op_id, mine, theirs), [mine])

@@ -52,7 +52,7 @@ class Repair(Trades):
     def plays(self, player, other):
         self.client.grant(player, 5)
         self.spend(player)
-        self.client.call("LedgerService/Transfer", {
+        self.client.call("LedgerService/TransferCurrencies", {
             "playerId": player, "toPlayerId": other, "opId": uuid7(), "currencies": gold(2)} | FREE)
 
     def balance(self, player):

@@ -61,7 +61,7 @@ class Writer(Counter):
                 "currencies": gold, "otherCurrencies": []} | free, 5000)
             return
         move = lambda a, b: {"move": {"fromPlayerId": a, "toPlayerId": b, "currencies": gold}}
-        self.client.call("TransactionService/Execute", {
+        self.client.call("TransactionService/ExecuteTransaction", {
             "playerId": one, "opId": uuid7(),
             "others": [{"playerId": two} | free, {"playerId": three} | free],
             "changes": [move(two, three), move(three, one)]} | free, 5000)
@@ -77,7 +77,7 @@ class Reader(Counter):
     def step(self):
         count = self.random.randint(2, len(self.players)) if self.some else len(self.players)
         wanted = self.random.sample(self.players, count)
-        profiles = self.client.call("TransactionService/Read", {"playerIds": wanted},
+        profiles = self.client.call("TransactionService/ReadPlayers", {"playerIds": wanted},
                                     self.deadline_ms)["profiles"]
         total = sum(int(b["amount"]) for p in profiles for b in p["balances"])
         if count == len(self.players) and total != GOLD * count:

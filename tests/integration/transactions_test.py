@@ -53,7 +53,7 @@ class Trades(ClusterTest):
     def read(self, *players):
         """Profiles as of one moment; None while a transaction holds one of them."""
         try:
-            return self.client.settle("TransactionService/Read", {"playerIds": players})["profiles"]
+            return self.client.settle("TransactionService/ReadPlayers", {"playerIds": players})["profiles"]
         except RpcError as error:
             if error.code != "TXN_CONFLICT":
                 raise
@@ -84,7 +84,7 @@ class Transactions(Trades):
         players = [f"p{i}-{uuid7()}" for i in range(8)]
         for player in players:
             self.client.grant(player, 10)
-        execute = lambda amount: self.client.call("TransactionService/Execute", {
+        execute = lambda amount: self.client.call("TransactionService/ExecuteTransaction", {
             "playerId": players[0], "opId": uuid7(), "reason": "round",
             "others": [{"playerId": p} | FREE for p in players[1:]],
             "changes": [{"move": {"fromPlayerId": players[i], "toPlayerId": players[(i + 1) % 8],
@@ -98,7 +98,7 @@ class Transactions(Trades):
         self.at_rest(*players)
         self.assertEqual([self.client.balance(p) for p in players], [17] + [9] * 7)
         nine = [{"playerId": f"x{i}"} | FREE for i in range(8)]
-        bad = self.refused("INVALID_ARGUMENT", self.client.call, "TransactionService/Execute", {
+        bad = self.refused("INVALID_ARGUMENT", self.client.call, "TransactionService/ExecuteTransaction", {
             "playerId": players[0], "opId": uuid7(), "others": nine,
             "changes": [{"debit": {"playerId": players[0], "currencies": gold(1)}}]} | FREE)
         self.assertEqual(bad.field, "others")
@@ -106,7 +106,7 @@ class Transactions(Trades):
     def test_checks_grants_patches_and_a_read_of_one_moment(self):
         one, two, sword, _ = self.pair()
         version = self.client.profile(one)["version"]
-        answer = self.client.call("TransactionService/Execute", {
+        answer = self.client.call("TransactionService/ExecuteTransaction", {
             "playerId": one, "opId": uuid7(), "others": [{"playerId": two} | FREE],
             "checks": [{"playerId": one, "playerVersion": version},
                        {"playerId": two, "balance": gold(100)[0]}],
@@ -119,10 +119,10 @@ class Transactions(Trades):
         self.at_rest(one, two)
         self.assertIn(ring, self.items(two))
         self.assertEqual(self.items(one), set())
-        read = self.client.call("TransactionService/Read", {"playerIds": [one, two]})["profiles"]
+        read = self.client.call("TransactionService/ReadPlayers", {"playerIds": [one, two]})["profiles"]
         self.assertEqual([p["playerId"] for p in read], [one, two])
         self.assertEqual(read[1]["sections"][0]["json"], '{"n":1}')
-        self.refused("VERSION_CONFLICT", self.client.call, "TransactionService/Execute", {
+        self.refused("VERSION_CONFLICT", self.client.call, "TransactionService/ExecuteTransaction", {
             "playerId": one, "opId": uuid7(),
             "checks": [{"playerId": one, "playerVersion": version}],
             "changes": [{"debit": {"playerId": one, "currencies": gold(1)}}]} | FREE)

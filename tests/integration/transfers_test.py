@@ -39,7 +39,7 @@ class Goods(ClusterTest):
             "InventoryService/ListItems", {"playerId": player}).get("items", [])}
 
     def mails(self, player):
-        return self.client.settle("MailboxService/List", {"playerId": player}).get("mails", [])
+        return self.client.settle("MailboxService/ListMail", {"playerId": player}).get("mails", [])
 
     def mailed(self, player):
         return {i["uid"] for m in self.mails(player) for i in m.get("items", [])}
@@ -66,33 +66,33 @@ class Transfers(Goods):
     def test_an_item_goes_to_the_mailbox_of_a_player_of_another_shard_and_is_claimed(self):
         giver, taker, uid = self.pair()
         request = self.give(giver, taker, uid)
-        answer = self.client.call("InventoryService/Transfer", request)
+        answer = self.client.call("InventoryService/TransferItems", request)
         self.assertEqual(answer["items"][0]["uid"], uid)
         self.assertEqual(self.holders(uid, giver, taker), [(taker, "mailbox")])
-        again = self.client.call("InventoryService/Transfer", request)
+        again = self.client.call("InventoryService/TransferItems", request)
         self.assertTrue(again["write"]["duplicate"])
         self.assertEqual(again["mailId"], answer["mailId"])
         self.assertEqual(self.operation(giver, request["opId"])["state"],
                          "OPERATION_STATE_COMMITTED")
         claim = {"playerId": taker, "opId": uuid7(), "mailIds": [answer["mailId"]]} | UNHELD
-        self.client.call("MailboxService/Claim", claim)
+        self.client.call("MailboxService/ClaimMail", claim)
         self.assertEqual(self.holders(uid, giver, taker), [(taker, "inventory")])
         claim["opId"] = uuid7()
-        self.refused("NOT_FOUND", self.client.call, "MailboxService/Claim", claim)
+        self.refused("NOT_FOUND", self.client.call, "MailboxService/ClaimMail", claim)
         kinds = [e["kind"] for e in self.client.entries(giver)]
         self.assertEqual(kinds, ["LEDGER_KIND_MINT", "LEDGER_KIND_TRANSFER"])
 
     def test_currencies_and_mail(self):
         giver, taker, _ = self.pair()
         self.client.grant(giver, 100)
-        paid = self.client.call("LedgerService/Transfer", {
+        paid = self.client.call("LedgerService/TransferCurrencies", {
             "playerId": giver, "toPlayerId": taker, "opId": uuid7(),
             "currencies": [{"currency": "gold", "amount": "30"}]} | UNHELD)
         self.assertEqual(paid["balances"], [{"currency": "gold", "amount": "70"}])
-        sent = self.client.call("MailboxService/Send", {
+        sent = self.client.call("MailboxService/SendMail", {
             "playerId": giver, "toPlayerId": taker, "opId": uuid7(), "text": "with love",
             "currencies": [{"currency": "gold", "amount": "5"}]} | UNHELD)
-        self.client.call("MailboxService/Send", {
+        self.client.call("MailboxService/SendMail", {
             "playerId": taker, "opId": uuid7(), "authority": {"system": {"scope": "mail"}},
             "currencies": [{"currency": "gems", "amount": "1"}], "mint": [{"kind": "hat"}]})
         mails = self.mails(taker)
@@ -113,7 +113,7 @@ class Transfers(Goods):
     def test_bad_transfers_move_nothing(self):
         giver, taker, uid = self.pair()
         give = lambda **more: self.client.call(
-            "InventoryService/Transfer", self.give(giver, taker, uid) | more)
+            "InventoryService/TransferItems", self.give(giver, taker, uid) | more)
         self.assertEqual(self.refused("INVALID_ARGUMENT", give, toPlayerId=giver).field,
                          "to_player_id")
         self.assertEqual(self.refused("INVALID_ARGUMENT", give, itemUids=[]).field, "item_uids")
@@ -121,7 +121,7 @@ class Transfers(Goods):
                          "item_uids[1]")
         self.refused("ITEM_NOT_HELD", give, itemUids=["0" * 32])
         self.refused("PERMISSION_DENIED", give, authority=PAYMENTS)
-        self.refused("INSUFFICIENT_FUNDS", self.client.call, "LedgerService/Transfer", {
+        self.refused("INSUFFICIENT_FUNDS", self.client.call, "LedgerService/TransferCurrencies", {
             "playerId": giver, "toPlayerId": taker, "opId": uuid7(),
             "currencies": [{"currency": "gold", "amount": "1"}]} | UNHELD)
         self.assertEqual(self.holders(uid, giver, taker), [(giver, "inventory")])
@@ -136,7 +136,7 @@ class Transfers(Goods):
         request = self.give(giver, taker, uid)
         body = json.dumps(request).encode()
         with socket.create_connection(("127.0.0.1", self.cluster.port)) as raw:
-            raw.sendall(b"POST /holdfast.v1.InventoryService/Transfer HTTP/1.1\r\nHost: x\r\n"
+            raw.sendall(b"POST /holdfast.v1.InventoryService/TransferItems HTTP/1.1\r\nHost: x\r\n"
                         b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
                         + body)
             wait_for("the send to commit", lambda: uid not in self.items(giver))
@@ -148,7 +148,7 @@ class Transfers(Goods):
         # The packet comes once more, much later, with whatever attempt.
         for attempt in (0, 7):
             try:
-                late = self.client.call("InventoryService/Transfer", request | {"attempt": attempt})
+                late = self.client.call("InventoryService/TransferItems", request | {"attempt": attempt})
                 self.assertTrue(late["write"]["duplicate"])
             except RpcError as error:
                 self.assertEqual(error.code, "OPERATION_ABORTED")
@@ -158,7 +158,7 @@ class Transfers(Goods):
         giver, taker, uid = self.pair()
         request = self.give(giver, taker, uid)
         self.assertEqual(self.seal(giver, request["opId"])["state"], "OPERATION_STATE_ABORTED")
-        self.refused("OPERATION_ABORTED", self.client.call, "InventoryService/Transfer", request)
+        self.refused("OPERATION_ABORTED", self.client.call, "InventoryService/TransferItems", request)
         self.assertEqual(self.holders(uid, giver, taker), [(giver, "inventory")])
 
     def total(self, name):
@@ -166,7 +166,7 @@ class Transfers(Goods):
 
     def test_what_is_on_its_way_is_shown(self):
         giver, taker, uid = self.pair()
-        self.client.call("InventoryService/Transfer", self.give(giver, taker, uid))
+        self.client.call("InventoryService/TransferItems", self.give(giver, taker, uid))
         shown = subprocess.run([BIN / "holdfast", "transfers", "-o", "json", "--endpoint",
                                 self.cluster.endpoint], capture_output=True, text=True, check=True)
         self.assertIsInstance(json.loads(shown.stdout), list)
@@ -188,7 +188,7 @@ class Circulation(Stepper):
         holder, taker = self.players[self.at], self.players[(self.at + 1) % len(self.players)]
         request = self.test.give(holder, taker, self.uid)
         try:
-            self.client.call("InventoryService/Transfer", request, deadline_ms=1500)
+            self.client.call("InventoryService/TransferItems", request, deadline_ms=1500)
             state = "OPERATION_STATE_COMMITTED"
         except (RpcError, Unanswered) as error:
             if isinstance(error, RpcError) and error.final:
@@ -200,7 +200,7 @@ class Circulation(Stepper):
         assert state == "OPERATION_STATE_COMMITTED", state
         mail = next(m for m in self.test.mails(taker)
                     if any(i["uid"] == self.uid for i in m["items"]))
-        self.client.settle("MailboxService/Claim", {
+        self.client.settle("MailboxService/ClaimMail", {
             "playerId": taker, "opId": uuid7(), "mailIds": [mail["mailId"]]} | UNHELD)
         self.at = (self.at + 1) % len(self.players)
         self.steps += 1

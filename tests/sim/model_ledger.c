@@ -60,7 +60,7 @@ void model_close_reservation(const struct change *c, const struct op_model *op,
     const struct goods *goods = &target->set_aside;
 
     CHECK(op != target && posted >= 0);
-    if (target->state != OP_COMMITTED || target->method != METHOD_RESERVE)
+    if (target->state != OP_COMMITTED || target->method != METHOD_RESERVE_CURRENCIES)
         model_fail_op(c, op, "closes a reservation that never was");
     else if (!target->open)
         model_fail_op(c, op, "closes a reservation a second time");
@@ -87,6 +87,6 @@ void model_reservation_refused(const struct change *c, const struct op_model *op
             model_fail_op(c, op, "is refused as expired before its time");
     }
     if (code == (int)CODE(NOT_FOUND) && target->state == OP_COMMITTED &&
-        target->method == METHOD_RESERVE && target->ms > c->shard->floor_ms)
+        target->method == METHOD_RESERVE_CURRENCIES && target->ms > c->shard->floor_ms)
         model_fail_op(c, op, "does not find what was reserved");
 }

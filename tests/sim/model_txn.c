@@ -243,8 +243,8 @@ static void finish_part(const struct change *c, const struct txn_model *txn,
 /* From here on what was minted is, and what was debited is gone. */
 static void commit(const struct change *c, struct txn_model *txn, struct slice body)
 {
-    const Holdfast__V1__ExecuteResponse *response = (const void *)arena_unpack(
-        &c->sim->oracle->arena, &holdfast__v1__execute_response__descriptor, body);
+    const Holdfast__V1__ExecuteTransactionResponse *response = (const void *)arena_unpack(
+        &c->sim->oracle->arena, &holdfast__v1__execute_transaction_response__descriptor, body);
 
     CHECK(txn->decision == TXN_OPEN);
     CHECK(response != NULL);

@@ -236,7 +236,7 @@ static void on_ask(struct sim *sim, uint32_t router, const struct sim_event *eve
                                      .op = (uint32_t)event->number,
                                      .op_call = event->from };
 
-    if (wanted.method == METHOD_TRANSACTION_READ)
+    if (wanted.method == METHOD_READ_PLAYERS)
         router_read(sim, router, event);
     else
         (void)router_call(sim, &wanted, buf_slice(&event->bytes), sim->now_ms + sim->deadline_ms);

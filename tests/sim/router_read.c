@@ -1,5 +1,5 @@
 /* Routers read several players as of one moment: router/core's rounds, as
- * router/rpc/transaction_read.c drives them. */
+ * router/rpc/transaction_read_players.c drives them. */
 #include <string.h>
 
 #include "holdfast/internal/v1/node.pb-c.h"
@@ -213,16 +213,15 @@ void router_read_take(struct sim *sim, const struct sim_call *call, Holdfast__V1
 void router_read(struct sim *sim, uint32_t router, const struct sim_event *event)
 {
     struct sim_router *r = &sim->routers[router];
-    Holdfast__V1__TransactionServiceReadRequest *request =
-        holdfast__v1__transaction_service_read_request__unpack(NULL, event->bytes.size,
-                                                               event->bytes.data);
+    Holdfast__V1__ReadPlayersRequest *request =
+        holdfast__v1__read_players_request__unpack(NULL, event->bytes.size, event->bytes.data);
     uint32_t place = 0;
 
     CHECK(request != NULL && request->n_player_ids <= SIM_READ_PLAYERS);
     while (place < ROUTER_READINGS_MAX && r->readings[place].used)
         place++;
     if (place == ROUTER_READINGS_MAX) { /* The game server's own patience ends it. */
-        holdfast__v1__transaction_service_read_request__free_unpacked(request, NULL);
+        holdfast__v1__read_players_request__free_unpacked(request, NULL);
         return;
     }
     struct sim_reading *reading = &r->readings[place];
@@ -241,6 +240,6 @@ void router_read(struct sim *sim, uint32_t router, const struct sim_event *event
         reading->players[i] = player;
         reading->must_see[i] = oracle_acknowledged(sim, sim->player_shard[player]);
     }
-    holdfast__v1__transaction_service_read_request__free_unpacked(request, NULL);
+    holdfast__v1__read_players_request__free_unpacked(request, NULL);
     start_round(sim, router, reading);
 }

@@ -32,7 +32,7 @@ static void choose_other(struct sim *sim, struct sim_op *op, uint32_t place)
 /* Those who take part, while they trade. */
 static void read_traders(struct sim *sim, uint32_t server, uint32_t target)
 {
-    struct sim_op *op = op_new(sim, server, sim->ops[target].player, METHOD_TRANSACTION_READ);
+    struct sim_op *op = op_new(sim, server, sim->ops[target].player, METHOD_READ_PLAYERS);
     const struct sim_op *trade = &sim->ops[target];
 
     op->other_count = trade->other_count;
@@ -74,7 +74,7 @@ void server_trade(struct sim *sim, uint32_t server, const uint32_t *group)
 
 void server_read_group(struct sim *sim, uint32_t server, const uint32_t *group)
 {
-    op_call(sim, op_of_group(sim, server, group, METHOD_TRANSACTION_READ));
+    op_call(sim, op_of_group(sim, server, group, METHOD_READ_PLAYERS));
 }
 
 void server_give(struct sim *sim, uint32_t server, uint32_t player)

@@ -65,7 +65,7 @@ void server_trace(struct sim *sim, uint32_t server)
 static bool is_reservation(const struct sim *sim, uint32_t method)
 {
     (void)sim;
-    return method == METHOD_RESERVE;
+    return method == METHOD_RESERVE_CURRENCIES;
 }
 
 static bool may_pass_for_one(const struct sim *sim, uint32_t method)

@@ -333,7 +333,7 @@ struct sim_call {
 #define ROUTER_READINGS_MAX 64u
 #define SIM_READ_PLAYERS    3u
 
-/* One TransactionService.Read, as router/rpc/transaction_read.c carries it out. */
+/* One TransactionService.ReadPlayers, as router/rpc/transaction_read_players.c carries it out. */
 struct sim_reading {
     bool used;
     uint32_t op;

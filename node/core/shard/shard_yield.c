@@ -38,11 +38,11 @@ static bool stops_others(struct shard *shard, const struct op *op, uint64_t now_
         CHECK(swap != NULL);
         return stops(shard, entity_of_player(arena, swap->other_player_id), now_ms);
     }
-    if (op->method != METHOD_EXECUTE)
+    if (op->method != METHOD_EXECUTE_TRANSACTION)
         return false;
-    const Holdfast__V1__ExecuteRequest *execute =
-        (const Holdfast__V1__ExecuteRequest *)arena_unpack(
-            arena, &holdfast__v1__execute_request__descriptor, op->request);
+    const Holdfast__V1__ExecuteTransactionRequest *execute =
+        (const Holdfast__V1__ExecuteTransactionRequest *)arena_unpack(
+            arena, &holdfast__v1__execute_transaction_request__descriptor, op->request);
     CHECK(execute != NULL);
     for (size_t i = 0; i < execute->n_others; i++) {
         if (stops(shard, entity_of_player(arena, execute->others[i]->player_id), now_ms))

@@ -389,7 +389,7 @@ static err send_finish(struct decision *d, const txn_member *member)
         .to_player_id = finish.gives[0]->player_id,
         .player_id = d->row->player_id,
         .op_id = d->row->op_id,
-        .method = METHOD_EXECUTE,
+        .method = METHOD_EXECUTE_TRANSACTION,
         .finish = &finish,
         .delta = d->commit ? txn_delta_of_finish(arena, d->row, member) : NULL,
     };
@@ -439,7 +439,8 @@ static err tell_members(struct decision *d)
 
 static struct slice committed_body(const struct decision *d)
 {
-    Holdfast__V1__ExecuteResponse response = HOLDFAST__V1__EXECUTE_RESPONSE__INIT;
+    Holdfast__V1__ExecuteTransactionResponse response =
+        HOLDFAST__V1__EXECUTE_TRANSACTION_RESPONSE__INIT;
 
     /* A SwapResponse has the same bytes. */
     response.n_players = d->row->n_parts;

@@ -124,7 +124,7 @@ err txn_authority_parse(const Holdfast__V1__Authority *given, struct authority *
 static err authorise(struct txn_player *p, const txn_part *part)
 {
     static const struct handler handler = {
-        .method = METHOD_EXECUTE,
+        .method = METHOD_EXECUTE_TRANSACTION,
         .admits = ADMITS_SESSION | ADMITS_SYSTEM | ADMITS_UNHELD,
     };
     const char *why;

@@ -164,7 +164,7 @@ def ledgers_are_whole(case):
 def mail_is_in_one_place(case):
     claimed = collections.Counter()
     for op in case.committed:
-        if op.method == "MailboxService/Claim":
+        if op.method == "MailboxService/ClaimMail":
             claimed.update(op.request["mail_ids"])
     lying = collections.Counter()
     for player, final in case.finals.items():
@@ -187,7 +187,7 @@ def goods_are_conserved(case):
     for op in case.committed:
         request, result = op.request, op.result
         given = list(request.get("currencies", ())) if op.method == "LedgerService/Grant" or (
-            op.method == "MailboxService/Send" and "system" in request["authority"]) else []
+            op.method == "MailboxService/SendMail" and "system" in request["authority"]) else []
         used = request.get("currencies", ()) if op.method in (
             "LedgerService/Spend", "InventoryService/Consume") else ()
         given += [amount for change in request.get("changes", ()) if "grant" in change

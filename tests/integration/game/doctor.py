@@ -123,7 +123,7 @@ def an_item_is_another_players(story):
 
 
 def mail_that_was_claimed_is_still_there(story):
-    op = story.op("MailboxService/Claim")
+    op = story.op("MailboxService/ClaimMail")
     mail_id = op.request["mail_ids"][0]
     sent = story.case.mails[mail_id]
     story.finals[op.home]["mails"].append({

@@ -88,12 +88,12 @@ def nothing(_op, _effects, _mails):
 
 DOES = {
     "LedgerService/Grant": grant, "InventoryService/Mint": mint, "LedgerService/Spend": take,
-    "InventoryService/Consume": take, "LedgerService/Transfer": take, "InventoryService/Transfer": take,
-    "MailboxService/Send": send, "MailboxService/Claim": claim, "TransactionService/Swap": swap,
-    "TransactionService/Execute": execute, "SessionService/StartSession": nothing,
+    "InventoryService/Consume": take, "LedgerService/TransferCurrencies": take, "InventoryService/TransferItems": take,
+    "MailboxService/SendMail": send, "MailboxService/ClaimMail": claim, "TransactionService/Swap": swap,
+    "TransactionService/ExecuteTransaction": execute, "SessionService/StartSession": nothing,
     "SessionService/EndSession": nothing, "ProfileService/UpdateProfile": nothing,
 }
-MAILS = {"LedgerService/Transfer", "InventoryService/Transfer", "MailboxService/Send"}
+MAILS = {"LedgerService/TransferCurrencies", "InventoryService/TransferItems", "MailboxService/SendMail"}
 
 
 class Mail:

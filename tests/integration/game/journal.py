@@ -18,7 +18,7 @@ import math
 
 BATCHED = {"LedgerService/BatchGrant": "LedgerService/Grant"}
 READS = {"ProfileService/GetProfile", "LedgerService/GetBalances", "InventoryService/ListItems",
-         "MailboxService/List", "LedgerService/ListEntries"}
+         "MailboxService/ListMail", "LedgerService/ListEntries"}
 ASKS = {"OperationService/GetOperation", "OperationService/ResolveOperation"}
 # An answer tells of the request, too, what differs between the first one and a repetition.
 NOT_STORED = ("duplicate", "replicas_fsynced")

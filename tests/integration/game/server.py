@@ -230,27 +230,27 @@ class Hand:
 
     def mail(self, session):
         item = self.take_item(session)
-        self.write("MailboxService/Send", session, to_player_id=self.another(session.player), text="gl",
+        self.write("MailboxService/SendMail", session, to_player_id=self.another(session.player), text="gl",
                    currencies=self.amounts(10), item_uids=[item] if item else [])
 
     def pay(self, session):
-        self.write("LedgerService/Transfer", session, to_player_id=self.another(session.player),
+        self.write("LedgerService/TransferCurrencies", session, to_player_id=self.another(session.player),
                    currencies=self.amounts(10), reason="bet")
 
     def give(self, session):
         item = self.take_item(session)
         if item:
-            self.write("InventoryService/Transfer", session, to_player_id=self.another(session.player),
+            self.write("InventoryService/TransferItems", session, to_player_id=self.another(session.player),
                        item_uids=[item], reason="gift")
 
     def claim(self, session):
         try:
-            mails = self.wire.call("MailboxService/List", player_id=session.player, page_size=20).mails
+            mails = self.wire.call("MailboxService/ListMail", player_id=session.player, page_size=20).mails
         except Failure:
             return
         chosen = [mail.mail_id for mail in mails][: self.dice.choice((1, 3, 8))]
         if chosen:
-            answer = self.write("MailboxService/Claim", session, mail_ids=chosen)
+            answer = self.write("MailboxService/ClaimMail", session, mail_ids=chosen)
             session.items += [item.uid for item in answer.items] if answer else []
 
     def craft(self, session):
@@ -273,7 +273,7 @@ class Hand:
         if not others:
             return
         names = [session.player] + [other.player for other in others]
-        self.write("TransactionService/Execute", session, reason="ring", others=[
+        self.write("TransactionService/ExecuteTransaction", session, reason="ring", others=[
             {"player_id": other.player, "authority": other.authority()} for other in others], changes=[
             {"move": {"from_player_id": names[i], "to_player_id": names[(i + 1) % 3],
                       "currencies": [{"currency": "gold", "amount": self.dice.randint(1, 9)}]}}

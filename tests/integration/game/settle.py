@@ -77,7 +77,7 @@ class Settler:
             "ProfileService/GetProfile", 10, player_id=player, settled=True))
         return {"final": player} | self.wire.readable("", profile)["profile"] | {
             "items": self.pages("InventoryService/ListItems", "items", player_id=player, page_size=500),
-            "mails": self.pages("MailboxService/List", "mails", player_id=player, page_size=100),
+            "mails": self.pages("MailboxService/ListMail", "mails", player_id=player, page_size=100),
             "entries": self.pages("LedgerService/ListEntries", "entries", player_id=player,
                                   page_size=200, ascending=True)}
 

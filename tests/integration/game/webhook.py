@@ -49,8 +49,8 @@ class Webhook:
         fields = {"player_id": player, "op_id": receipt, "authority": PAYMENTS, "reason": "purchase"}
         amount = [{"currency": "gems", "amount": dice.randint(5, 50)}]
         if dice.random() < 0.3:
-            return "MailboxService/Send", self.wire.message(
-                "MailboxService/Send", currencies=amount, mint=[{"kind": "crate"}], **fields)
+            return "MailboxService/SendMail", self.wire.message(
+                "MailboxService/SendMail", currencies=amount, mint=[{"kind": "crate"}], **fields)
         return "LedgerService/Grant", self.wire.message(
             "LedgerService/Grant", currencies=amount,
             items=[{"kind": "skin"}] if dice.random() < 0.4 else [], **fields)

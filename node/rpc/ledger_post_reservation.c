@@ -14,8 +14,8 @@
 
 #define KIND(name) HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_##name
 
-typedef Holdfast__V1__PostRequest post_request;
-typedef Holdfast__V1__PostResponse post_response;
+typedef Holdfast__V1__PostReservationRequest post_request;
+typedef Holdfast__V1__PostReservationResponse post_response;
 
 static struct entry_target target_of(const post_request *request)
 {
@@ -39,7 +39,7 @@ static struct transfer transfer_of(const post_request *request)
     };
 }
 
-static err ledger_post_check(struct check_context *context, ProtobufCMessage *message)
+static err ledger_post_reservation_check(struct check_context *context, ProtobufCMessage *message)
 {
     post_request *request = (post_request *)message;
     struct transfer transfer = transfer_of(request);
@@ -147,10 +147,10 @@ static err ledger_post_handle(struct apply_context *context, const ProtobufCMess
     return sends ? send(context, request, reservation.entry, posted, response) : ERR_OK;
 }
 
-const struct handler ledger_post_handler = {
-    .method = METHOD_POST,
+const struct handler ledger_post_reservation_handler = {
+    .method = METHOD_POST_RESERVATION,
     .admits = ADMITS_SESSION | ADMITS_UNHELD,
-    .check = ledger_post_check,
+    .check = ledger_post_reservation_check,
     .footprint = ledger_post_footprint,
     .handle = ledger_post_handle,
 };

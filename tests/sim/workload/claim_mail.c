@@ -1,4 +1,4 @@
-/* MailboxService.Claim: what a piece of mail brings is the player's. */
+/* MailboxService.ClaimMail: what a piece of mail brings is the player's. */
 #include <stdio.h>
 
 #include "holdfast/v1/mailbox.pb-c.h"
@@ -15,8 +15,7 @@ static bool fill(const struct sim *sim, struct sim_op *op, const struct workload
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
 {
-    Holdfast__V1__MailboxServiceClaimRequest request =
-        HOLDFAST__V1__MAILBOX_SERVICE_CLAIM_REQUEST__INIT;
+    Holdfast__V1__ClaimMailRequest request = HOLDFAST__V1__CLAIM_MAIL_REQUEST__INIT;
     char *ids[] = { request_text(op->mail) };
 
     (void)sim;
@@ -28,8 +27,8 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
 static void effect(struct change *c, struct op_model *op, const ProtobufCMessage *response)
 {
-    const Holdfast__V1__MailboxServiceClaimRequest *request = (const void *)c->request;
-    const Holdfast__V1__MailboxServiceClaimResponse *told = (const void *)response;
+    const Holdfast__V1__ClaimMailRequest *request = (const void *)c->request;
+    const Holdfast__V1__ClaimMailResponse *told = (const void *)response;
     uint32_t player = model_player_number(c);
 
     (void)op;
@@ -51,10 +50,10 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
     }
 }
 
-const struct workload_row workload_mailbox_claim = {
-    .method = METHOD_MAILBOX_CLAIM,
+const struct workload_row workload_claim_mail = {
+    .method = METHOD_CLAIM_MAIL,
     .shares = { [WISH_GOODS] = { .place = 3, .weight = 3 } },
-    .instead = METHOD_RETURN_EXPIRED,
+    .instead = METHOD_RETURN_EXPIRED_MAIL,
     .fill = fill,
     .encode = encode,
     .rule = { .effect = effect },

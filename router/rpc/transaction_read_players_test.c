@@ -189,13 +189,13 @@ static Holdfast__Internal__V1__ReadSettledRequest *read_asked(struct fixture *f,
 
 static void read_two(struct fixture *f)
 {
-    static Holdfast__V1__TransactionServiceReadRequest read;
+    static Holdfast__V1__ReadPlayersRequest read;
     static char *players[] = { (char *)"ann", (char *)"bob" };
 
-    holdfast__v1__transaction_service_read_request__init(&read);
+    holdfast__v1__read_players_request__init(&read);
     read.player_ids = players;
     read.n_player_ids = 2;
-    dispatch(f, METHOD_TRANSACTION_READ, &read.base);
+    dispatch(f, METHOD_READ_PLAYERS, &read.base);
 }
 
 static void players_are_read_again_until_none_has_changed_between(void **state)
@@ -214,12 +214,11 @@ static void players_are_read_again_until_none_has_changed_between(void **state)
     read_answer(f, 4, 5);
     read_answer(f, 5, 8);
     assert_int_equal(f->answers, 1);
-    Holdfast__V1__TransactionServiceReadResponse *answer =
-        holdfast__v1__transaction_service_read_response__unpack(NULL, f->response.size,
-                                                                f->response.data);
+    Holdfast__V1__ReadPlayersResponse *answer =
+        holdfast__v1__read_players_response__unpack(NULL, f->response.size, f->response.data);
     assert_int_equal(answer->n_profiles, 2);
     assert_int_equal(answer->profiles[1]->version, 8);
-    holdfast__v1__transaction_service_read_response__free_unpacked(answer, NULL);
+    holdfast__v1__read_players_response__free_unpacked(answer, NULL);
 }
 
 /* Three looks, then new writes wait; it lets them go when it has its answer. */
@@ -303,15 +302,14 @@ static void a_read_whose_part_fails_calls_off_the_others(void **state)
 static void a_read_of_nobody_or_of_nine_is_refused(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__TransactionServiceReadRequest read =
-        HOLDFAST__V1__TRANSACTION_SERVICE_READ_REQUEST__INIT;
+    Holdfast__V1__ReadPlayersRequest read = HOLDFAST__V1__READ_PLAYERS_REQUEST__INIT;
     char *players[9] = { (char *)"a" };
 
-    dispatch(f, METHOD_TRANSACTION_READ, &read.base);
+    dispatch(f, METHOD_READ_PLAYERS, &read.base);
     assert_string_equal(f->field, "player_ids");
     read.player_ids = players;
     read.n_player_ids = 9;
-    dispatch(f, METHOD_TRANSACTION_READ, &read.base);
+    dispatch(f, METHOD_READ_PLAYERS, &read.base);
     assert_int_equal(f->answers, 2);
     assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
 }

@@ -7,8 +7,8 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/rpc/fixture_shards.h"
 
-typedef Holdfast__V1__ExecuteRequest execute_request;
-typedef Holdfast__V1__ExecuteResponse execute_response;
+typedef Holdfast__V1__ExecuteTransactionRequest execute_request;
+typedef Holdfast__V1__ExecuteTransactionResponse execute_response;
 typedef Holdfast__V1__TransactionChange change_message;
 typedef Holdfast__V1__CurrencyAmount amount_message;
 
@@ -63,7 +63,7 @@ static amount_message **gold(struct world *w, int64_t amount)
 /* ann and amy take part; no change yet. */
 static execute_request *execute_make(struct world *w, const char *op_id)
 {
-    execute_request *request = make(w, &holdfast__v1__execute_request__descriptor);
+    execute_request *request = make(w, &holdfast__v1__execute_transaction_request__descriptor);
 
     request->player_id = w->ann;
     request->op_id = (char *)(uintptr_t)op_id;
@@ -136,7 +136,7 @@ static Holdfast__V1__TransactionCheck *check_add(struct world *w, execute_reques
 
 static execute_response *execute(struct world *w, execute_request *request)
 {
-    return fixture_mutate(w->f, METHOD_EXECUTE, &request->base);
+    return fixture_mutate(w->f, METHOD_EXECUTE_TRANSACTION, &request->base);
 }
 
 static int64_t gold_of(struct world *w, const char *player)

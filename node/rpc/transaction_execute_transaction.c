@@ -3,9 +3,10 @@
 #include "node/rpc/methods.h"
 #include "node/rpc/transaction_plan.h"
 
-typedef Holdfast__V1__ExecuteRequest execute_request;
+typedef Holdfast__V1__ExecuteTransactionRequest execute_request;
 
-static err transaction_execute_check(struct check_context *context, ProtobufCMessage *message)
+static err transaction_execute_transaction_check(struct check_context *context,
+                                                 ProtobufCMessage *message)
 {
     struct txn_plan plan;
 
@@ -26,16 +27,17 @@ static struct hash128 transaction_execute_payload(struct arena *arena, const str
 static err transaction_execute_handle(struct apply_context *context,
                                       const ProtobufCMessage *message, ProtobufCMessage *reply)
 {
-    Holdfast__V1__ExecuteResponse *response = (Holdfast__V1__ExecuteResponse *)reply;
+    Holdfast__V1__ExecuteTransactionResponse *response =
+        (Holdfast__V1__ExecuteTransactionResponse *)reply;
     struct txn_plan plan = transaction_plan_logged(context->arena, context->meta, message);
 
     return txn_execute(context, &plan, &response->n_players, &response->players);
 }
 
-const struct handler transaction_execute_handler = {
-    .method = METHOD_EXECUTE,
+const struct handler transaction_execute_transaction_handler = {
+    .method = METHOD_EXECUTE_TRANSACTION,
     .admits = ADMITS_SESSION | ADMITS_SYSTEM | ADMITS_UNHELD,
-    .check = transaction_execute_check,
+    .check = transaction_execute_transaction_check,
     .payload = transaction_execute_payload,
     .footprint = transaction_footprint,
     .handle = transaction_execute_handle,

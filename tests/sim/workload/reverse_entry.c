@@ -27,7 +27,7 @@ static bool fill(const struct sim *sim, struct sim_op *op, const struct workload
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
 {
-    Holdfast__V1__ReverseRequest request = HOLDFAST__V1__REVERSE_REQUEST__INIT;
+    Holdfast__V1__ReverseEntryRequest request = HOLDFAST__V1__REVERSE_ENTRY_REQUEST__INIT;
 
     REQUEST_HEAD(request, op, parts);
     request.target_op_id = request_text(sim->ops[op->target].id);
@@ -37,7 +37,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
 static struct op_model *target_of(const struct change *c)
 {
-    const Holdfast__V1__ReverseRequest *request = (const void *)c->request;
+    const Holdfast__V1__ReverseEntryRequest *request = (const void *)c->request;
 
     return model_target(c, request->target_op_id);
 }
@@ -101,8 +101,8 @@ static void refused(const struct change *c, const struct op_model *op,
         model_fail_op(c, op, "does not find what was carried out");
 }
 
-const struct workload_row workload_reverse = {
-    .method = METHOD_REVERSE,
+const struct workload_row workload_reverse_entry = {
+    .method = METHOD_REVERSE_ENTRY,
     .shares = { [WISH_LEDGER] = { .place = 1, .weight = 20 } },
     .reverse_tried = true,
     .choose = choose,

@@ -4,7 +4,7 @@
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
 {
-    Holdfast__V1__VoidRequest request = HOLDFAST__V1__VOID_REQUEST__INIT;
+    Holdfast__V1__VoidReservationRequest request = HOLDFAST__V1__VOID_RESERVATION_REQUEST__INIT;
 
     REQUEST_HEAD(request, op, parts);
     request.reserve_op_id = request_text(sim->ops[op->target].id);
@@ -13,7 +13,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
 static struct op_model *target_of(const struct change *c)
 {
-    const Holdfast__V1__VoidRequest *request = (const void *)c->request;
+    const Holdfast__V1__VoidReservationRequest *request = (const void *)c->request;
 
     return model_target(c, request->reserve_op_id);
 }
@@ -31,8 +31,8 @@ static void refused(const struct change *c, const struct op_model *op,
     model_reservation_refused(c, op, target_of(c), (int)detail->code);
 }
 
-const struct workload_row workload_void = {
-    .method = METHOD_VOID,
+const struct workload_row workload_void_reservation = {
+    .method = METHOD_VOID_RESERVATION,
     .shares = { [WISH_LEDGER] = { .place = 4, .weight = 16 } },
     .choose = server_choose_reservation,
     .fill = server_fill_reservation,

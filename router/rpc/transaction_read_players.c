@@ -104,8 +104,7 @@ static void fail(struct reading *reading, const Holdfast__V1__ErrorDetail *detai
 
 static void answer(struct reading *reading)
 {
-    Holdfast__V1__TransactionServiceReadResponse response =
-        HOLDFAST__V1__TRANSACTION_SERVICE_READ_RESPONSE__INIT;
+    Holdfast__V1__ReadPlayersResponse response = HOLDFAST__V1__READ_PLAYERS_RESPONSE__INIT;
     Holdfast__V1__Profile *profiles[TXN_READ_PLAYERS_MAX];
 
     for (uint32_t i = 0; i < reading->core.count; i++)
@@ -300,10 +299,10 @@ static uint64_t number_make(const struct request *request)
     return hash_u64((struct slice){ bytes, sizeof bytes }) | 1;
 }
 
-void transaction_read_handle(struct request *request)
+void transaction_read_players_handle(struct request *request)
 {
-    const Holdfast__V1__TransactionServiceReadRequest *message =
-        (const Holdfast__V1__TransactionServiceReadRequest *)(const void *)request->message;
+    const Holdfast__V1__ReadPlayersRequest *message =
+        (const Holdfast__V1__ReadPlayersRequest *)(const void *)request->message;
     struct reading *reading = arena_zalloc(request->arena, sizeof *reading);
 
     if (!check_count(request, message->n_player_ids))

@@ -1,12 +1,11 @@
-/* TransactionService.Read: several players as of one moment. The router answers it (router_read.c),
- * and model_read.c looks at what it tells. */
+/* TransactionService.ReadPlayers: several players as of one moment. The router answers it
+ * (router_read.c), and model_read.c looks at what it tells. */
 #include "tests/sim/workload.h"
 
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
 {
-    Holdfast__V1__TransactionServiceReadRequest request =
-        HOLDFAST__V1__TRANSACTION_SERVICE_READ_REQUEST__INIT;
+    Holdfast__V1__ReadPlayersRequest request = HOLDFAST__V1__READ_PLAYERS_REQUEST__INIT;
     struct request_txn_parts t;
     char *names[] = { parts->player, t.names[0], t.names[1] };
 
@@ -17,7 +16,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     request_pack(&request.base, out);
 }
 
-const struct workload_row workload_transaction_read = {
-    .method = METHOD_TRANSACTION_READ,
+const struct workload_row workload_read_players = {
+    .method = METHOD_READ_PLAYERS,
     .encode = encode,
 };

@@ -5,8 +5,8 @@
 
 static struct transfer transfer_of(const ProtobufCMessage *message)
 {
-    const Holdfast__V1__InventoryServiceTransferRequest *request =
-        (const Holdfast__V1__InventoryServiceTransferRequest *)message;
+    const Holdfast__V1__TransferItemsRequest *request =
+        (const Holdfast__V1__TransferItemsRequest *)message;
 
     return (struct transfer){
         .player_id = request->player_id,
@@ -18,7 +18,7 @@ static struct transfer transfer_of(const ProtobufCMessage *message)
     };
 }
 
-static err inventory_transfer_check(struct check_context *context, ProtobufCMessage *message)
+static err inventory_transfer_items_check(struct check_context *context, ProtobufCMessage *message)
 {
     struct transfer transfer = transfer_of(message);
 
@@ -37,8 +37,7 @@ static void inventory_transfer_footprint(const struct op *op, const ProtobufCMes
 static err inventory_transfer_handle(struct apply_context *context, const ProtobufCMessage *message,
                                      ProtobufCMessage *reply)
 {
-    Holdfast__V1__InventoryServiceTransferResponse *response =
-        (Holdfast__V1__InventoryServiceTransferResponse *)reply;
+    Holdfast__V1__TransferItemsResponse *response = (Holdfast__V1__TransferItemsResponse *)reply;
     struct transfer transfer = transfer_of(message);
     struct transfer_taken taken;
 
@@ -51,10 +50,10 @@ static err inventory_transfer_handle(struct apply_context *context, const Protob
     return transfer_send(context, &transfer, &taken, &response->base, &response->mail_id);
 }
 
-const struct handler inventory_transfer_handler = {
-    .method = METHOD_INVENTORY_TRANSFER,
+const struct handler inventory_transfer_items_handler = {
+    .method = METHOD_TRANSFER_ITEMS,
     .admits = ADMITS_SESSION | ADMITS_UNHELD,
-    .check = inventory_transfer_check,
+    .check = inventory_transfer_items_check,
     .footprint = inventory_transfer_footprint,
     .handle = inventory_transfer_handle,
 };

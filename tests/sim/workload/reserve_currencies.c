@@ -4,7 +4,7 @@
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
 {
-    Holdfast__V1__ReserveRequest request = HOLDFAST__V1__RESERVE_REQUEST__INIT;
+    Holdfast__V1__ReserveCurrenciesRequest request = HOLDFAST__V1__RESERVE_CURRENCIES_REQUEST__INIT;
 
     (void)sim;
     REQUEST_HEAD(request, op, parts);
@@ -16,8 +16,8 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
 static void effect(struct change *c, struct op_model *op, const ProtobufCMessage *response)
 {
-    const Holdfast__V1__ReserveRequest *request = (const void *)c->request;
-    const Holdfast__V1__ReserveResponse *told = (const void *)response;
+    const Holdfast__V1__ReserveCurrenciesRequest *request = (const void *)c->request;
+    const Holdfast__V1__ReserveCurrenciesResponse *told = (const void *)response;
     struct goods *goods = &op->set_aside;
 
     c->sim->counts.reservations++;
@@ -35,8 +35,8 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
         model_fail_op(c, op, "is reserved until another time");
 }
 
-const struct workload_row workload_reserve = {
-    .method = METHOD_RESERVE,
+const struct workload_row workload_reserve_currencies = {
+    .method = METHOD_RESERVE_CURRENCIES,
     .shares = { [WISH_LEDGER] = { .place = 2, .weight = 20 } },
     .reverse_tried = true, /* In vain. */
     .encode = encode,

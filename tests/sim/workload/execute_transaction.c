@@ -87,7 +87,8 @@ static void add_rest(const struct sim_op *op, const struct request_parts *p, str
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
 {
-    Holdfast__V1__ExecuteRequest request = HOLDFAST__V1__EXECUTE_REQUEST__INIT;
+    Holdfast__V1__ExecuteTransactionRequest request =
+        HOLDFAST__V1__EXECUTE_TRANSACTION_REQUEST__INIT;
     struct changes t = { .change_count = 0 };
 
     (void)sim;
@@ -139,7 +140,7 @@ static void plan_change(const struct change *c, struct txn_model *txn,
 
 static void plans(const struct change *c, struct txn_model *txn)
 {
-    const Holdfast__V1__ExecuteRequest *r = (const void *)c->request;
+    const Holdfast__V1__ExecuteTransactionRequest *r = (const void *)c->request;
 
     (void)plan_part(txn, r->player_id);
     for (size_t i = 0; i < r->n_others; i++)
@@ -152,8 +153,8 @@ static void plans(const struct change *c, struct txn_model *txn)
         plan_change(c, txn, r->changes[i]);
 }
 
-const struct workload_row workload_execute = {
-    .method = METHOD_EXECUTE,
+const struct workload_row workload_execute_transaction = {
+    .method = METHOD_EXECUTE_TRANSACTION,
     .shares = { [WISH_TRADE] = { .place = 1, .weight = 500 } },
     .others_max = 2,
     .encode = encode,

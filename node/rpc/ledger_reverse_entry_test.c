@@ -28,9 +28,9 @@ static Holdfast__V1__GrantResponse *grant(struct fixture *f, const char *op_id, 
     return response;
 }
 
-static Holdfast__V1__ReverseRequest reverse_of(struct fixture *f, const char *target)
+static Holdfast__V1__ReverseEntryRequest reverse_of(struct fixture *f, const char *target)
 {
-    Holdfast__V1__ReverseRequest request = HOLDFAST__V1__REVERSE_REQUEST__INIT;
+    Holdfast__V1__ReverseEntryRequest request = HOLDFAST__V1__REVERSE_ENTRY_REQUEST__INIT;
 
     request.player_id = (char *)"ann";
     request.op_id = fixture_op_id(f);
@@ -40,10 +40,10 @@ static Holdfast__V1__ReverseRequest reverse_of(struct fixture *f, const char *ta
     return request;
 }
 
-static Holdfast__V1__ReverseResponse *reverse(struct fixture *f, const char *target)
+static Holdfast__V1__ReverseEntryResponse *reverse(struct fixture *f, const char *target)
 {
-    Holdfast__V1__ReverseRequest request = reverse_of(f, target);
-    return fixture_mutate(f, METHOD_REVERSE, &request.base);
+    Holdfast__V1__ReverseEntryRequest request = reverse_of(f, target);
+    return fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base);
 }
 
 static char *spend(struct fixture *f, int64_t gold)
@@ -93,7 +93,7 @@ static void a_grant_is_taken_back_once_and_both_entries_stand(void **state)
     grant(f, "receipt:1", "system:payments", 30, 2);
     grant(f, "claim:1", "unheld", 5, 0);
     fixture_restart(f);
-    Holdfast__V1__ReverseResponse *response = reverse(f, "receipt:1");
+    Holdfast__V1__ReverseEntryResponse *response = reverse(f, "receipt:1");
     assert_non_null(response);
     assert_int_equal(response->reversed_seq, 1);
     assert_int_equal(response->ledger_seq, 3);
@@ -189,20 +189,20 @@ static void what_cannot_be_reversed_is_said_precisely(void **state)
     assert_null(reverse(f, "claim:start"));
     assert_int_equal(f->error->code, ERROR(NOT_FOUND));
     grant(f, "claim:1", "unheld", 10, 0);
-    Holdfast__V1__ReverseRequest request = reverse_of(f, "claim:1");
+    Holdfast__V1__ReverseEntryRequest request = reverse_of(f, "claim:1");
     request.op_id = (char *)"admin:undo";
-    assert_non_null(fixture_mutate(f, METHOD_REVERSE, &request.base));
+    assert_non_null(fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base));
     assert_null(reverse(f, "admin:undo"));
     assert_int_equal(f->error->code, ERROR(NOT_REVERSIBLE));
     assert_string_equal(f->error->value, "REVERSAL");
     request = reverse_of(f, "claim:1");
     request.target_seq = 99;
-    assert_null(fixture_mutate(f, METHOD_REVERSE, &request.base));
+    assert_null(fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base));
     assert_int_equal(f->error->code, ERROR(NOT_FOUND));
     assert_string_equal(f->error->field, "target_seq");
     request.op_id = fixture_op_id(f);
     request.target_seq = 2;
-    assert_null(fixture_mutate(f, METHOD_REVERSE, &request.base));
+    assert_null(fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base));
     assert_int_equal(f->error->code, ERROR(NOT_FOUND));
     assert_string_equal(f->error->value, "admin:undo");
 }
@@ -212,17 +212,17 @@ static void bad_requests_are_refused_before_the_log(void **state)
     struct fixture *f = *state;
     static const char *const wrong[] = { "", "x",
                                          "claim:", "7d444840-9dc0-41d1-b245-5ffdce74fad2" };
-    Holdfast__V1__ReverseRequest request;
+    Holdfast__V1__ReverseEntryRequest request;
 
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
         request = reverse_of(f, wrong[i]);
-        assert_null(fixture_mutate(f, METHOD_REVERSE, &request.base));
+        assert_null(fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base));
         assert_int_equal(f->error->code, ERROR(INVALID_ARGUMENT));
         assert_string_equal(f->error->field, "target_op_id");
     }
     request = reverse_of(f, "claim:1");
     request.reason = (char *)"";
-    assert_null(fixture_mutate(f, METHOD_REVERSE, &request.base));
+    assert_null(fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base));
     assert_string_equal(f->error->field, "reason");
     assert_false(f->recorded);
 }
@@ -230,21 +230,21 @@ static void bad_requests_are_refused_before_the_log(void **state)
 static void system_takes_back_only_what_system_gave(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__ReverseRequest request;
+    Holdfast__V1__ReverseEntryRequest request;
 
     grant(f, "claim:1", "unheld", 20, 0);
     grant(f, "receipt:1", "system:payments", 20, 0);
     char *spent = spend(f, 15);
     request = reverse_of(f, "claim:1");
     request.authority = fixture_authority(f, "system:payments");
-    assert_null(fixture_mutate(f, METHOD_REVERSE, &request.base));
+    assert_null(fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base));
     assert_int_equal(f->error->code, ERROR(PERMISSION_DENIED));
     request = reverse_of(f, spent);
     request.authority = fixture_authority(f, "system:moderation");
-    assert_non_null(fixture_mutate(f, METHOD_REVERSE, &request.base));
+    assert_non_null(fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base));
     request = reverse_of(f, "receipt:1");
     request.authority = fixture_authority(f, "system:payments");
-    assert_non_null(fixture_mutate(f, METHOD_REVERSE, &request.base));
+    assert_non_null(fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base));
     assert_int_equal(fixture_balance(f, "ann", "gold"), 20);
 }
 
@@ -260,9 +260,9 @@ static void an_entry_whose_outcome_is_forgotten_is_reversed_by_its_seq(void **st
     fixture_restart(f);
     assert_null(reverse(f, id));
     assert_int_equal(f->error->code, ERROR(NOT_FOUND));
-    Holdfast__V1__ReverseRequest request = reverse_of(f, id);
+    Holdfast__V1__ReverseEntryRequest request = reverse_of(f, id);
     request.target_seq = 1;
-    assert_non_null(fixture_mutate(f, METHOD_REVERSE, &request.base));
+    assert_non_null(fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base));
     assert_int_equal(fixture_balance(f, "ann", "gold"), 0);
 }
 

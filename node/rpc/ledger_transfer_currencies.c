@@ -6,8 +6,8 @@
 
 static struct transfer transfer_of(const ProtobufCMessage *message)
 {
-    const Holdfast__V1__LedgerServiceTransferRequest *request =
-        (const Holdfast__V1__LedgerServiceTransferRequest *)message;
+    const Holdfast__V1__TransferCurrenciesRequest *request =
+        (const Holdfast__V1__TransferCurrenciesRequest *)message;
 
     return (struct transfer){
         .player_id = request->player_id,
@@ -19,7 +19,8 @@ static struct transfer transfer_of(const ProtobufCMessage *message)
     };
 }
 
-static err ledger_transfer_check(struct check_context *context, ProtobufCMessage *message)
+static err ledger_transfer_currencies_check(struct check_context *context,
+                                            ProtobufCMessage *message)
 {
     struct transfer transfer = transfer_of(message);
 
@@ -39,8 +40,8 @@ static void ledger_transfer_footprint(const struct op *op, const ProtobufCMessag
 static err ledger_transfer_handle(struct apply_context *context, const ProtobufCMessage *message,
                                   ProtobufCMessage *reply)
 {
-    Holdfast__V1__LedgerServiceTransferResponse *response =
-        (Holdfast__V1__LedgerServiceTransferResponse *)reply;
+    Holdfast__V1__TransferCurrenciesResponse *response =
+        (Holdfast__V1__TransferCurrenciesResponse *)reply;
     struct transfer transfer = transfer_of(message);
     struct transfer_taken taken;
 
@@ -53,10 +54,10 @@ static err ledger_transfer_handle(struct apply_context *context, const ProtobufC
     return transfer_send(context, &transfer, &taken, &response->base, &response->mail_id);
 }
 
-const struct handler ledger_transfer_handler = {
-    .method = METHOD_LEDGER_TRANSFER,
+const struct handler ledger_transfer_currencies_handler = {
+    .method = METHOD_TRANSFER_CURRENCIES,
     .admits = ADMITS_SESSION | ADMITS_UNHELD,
-    .check = ledger_transfer_check,
+    .check = ledger_transfer_currencies_check,
     .footprint = ledger_transfer_footprint,
     .handle = ledger_transfer_handle,
 };

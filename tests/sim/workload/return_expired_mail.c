@@ -1,4 +1,4 @@
-/* MailboxService.ReturnExpired: mail whose time is over goes back to its sender. */
+/* MailboxService.ReturnExpiredMail: mail whose time is over goes back to its sender. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,8 @@
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
 {
-    Holdfast__V1__ReturnExpiredRequest request = HOLDFAST__V1__RETURN_EXPIRED_REQUEST__INIT;
+    Holdfast__V1__ReturnExpiredMailRequest request =
+        HOLDFAST__V1__RETURN_EXPIRED_MAIL_REQUEST__INIT;
 
     (void)sim;
     REQUEST_HEAD(request, op, parts);
@@ -68,7 +69,7 @@ static void send_back(const struct change *c, const struct mail_model *mail, uin
 
 static void effect(struct change *c, struct op_model *op, const ProtobufCMessage *response)
 {
-    const Holdfast__V1__ReturnExpiredResponse *told = (const void *)response;
+    const Holdfast__V1__ReturnExpiredMailResponse *told = (const void *)response;
     struct mail_model mails[MAILS_MAX];
     uint32_t count = mailbox_copy(c, mails);
     uint32_t left = 0;
@@ -89,8 +90,8 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
         model_fail(c, "other mail goes back than has expired", told->returned);
 }
 
-const struct workload_row workload_return_expired = {
-    .method = METHOD_RETURN_EXPIRED,
+const struct workload_row workload_return_expired_mail = {
+    .method = METHOD_RETURN_EXPIRED_MAIL,
     .shares = { [WISH_GOODS] = { .place = 4, .weight = 1 } },
     .system_per_thousand = WORKLOAD_ALWAYS,
     .encode = encode,

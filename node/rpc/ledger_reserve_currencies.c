@@ -9,9 +9,10 @@
 #define EXPIRES_MS_MIN 1000ull
 #define EXPIRES_MS_MAX (30ull * 24u * 3600u * 1000u)
 
-static err ledger_reserve_check(struct check_context *context, ProtobufCMessage *message)
+static err ledger_reserve_currencies_check(struct check_context *context, ProtobufCMessage *message)
 {
-    const Holdfast__V1__ReserveRequest *request = (const Holdfast__V1__ReserveRequest *)message;
+    const Holdfast__V1__ReserveCurrenciesRequest *request =
+        (const Holdfast__V1__ReserveCurrenciesRequest *)message;
 
     if (request->n_currencies == 0)
         return refuse_invalid(context->arena, context->refusal, "currencies", "1 to 16 currencies",
@@ -57,8 +58,10 @@ static err set_aside(struct apply_context *context, uint32_t count, struct ledge
 static err ledger_reserve_handle(struct apply_context *context, const ProtobufCMessage *message,
                                  ProtobufCMessage *reply)
 {
-    const Holdfast__V1__ReserveRequest *request = (const Holdfast__V1__ReserveRequest *)message;
-    Holdfast__V1__ReserveResponse *response = (Holdfast__V1__ReserveResponse *)reply;
+    const Holdfast__V1__ReserveCurrenciesRequest *request =
+        (const Holdfast__V1__ReserveCurrenciesRequest *)message;
+    Holdfast__V1__ReserveCurrenciesResponse *response =
+        (Holdfast__V1__ReserveCurrenciesResponse *)reply;
     struct ledger_change changes[LEDGER_CHANGES_MAX];
     uint32_t count = (uint32_t)request->n_currencies;
 
@@ -84,9 +87,9 @@ static err ledger_reserve_handle(struct apply_context *context, const ProtobufCM
     return ERR_OK;
 }
 
-const struct handler ledger_reserve_handler = {
-    .method = METHOD_RESERVE,
+const struct handler ledger_reserve_currencies_handler = {
+    .method = METHOD_RESERVE_CURRENCIES,
     .admits = ADMITS_SESSION | ADMITS_UNHELD,
-    .check = ledger_reserve_check,
+    .check = ledger_reserve_currencies_check,
     .handle = ledger_reserve_handle,
 };

@@ -4,7 +4,7 @@
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
 {
-    Holdfast__V1__PostRequest request = HOLDFAST__V1__POST_REQUEST__INIT;
+    Holdfast__V1__PostReservationRequest request = HOLDFAST__V1__POST_RESERVATION_REQUEST__INIT;
 
     REQUEST_HEAD(request, op, parts);
     request.reserve_op_id = request_text(sim->ops[op->target].id);
@@ -17,7 +17,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
 static struct op_model *target_of(const struct change *c)
 {
-    const Holdfast__V1__PostRequest *request = (const void *)c->request;
+    const Holdfast__V1__PostReservationRequest *request = (const void *)c->request;
 
     return model_target(c, request->reserve_op_id);
 }
@@ -25,7 +25,7 @@ static struct op_model *target_of(const struct change *c)
 /* What it takes of its reservation, which it closes. */
 static struct goods post(const struct change *c, struct op_model *op)
 {
-    const Holdfast__V1__PostRequest *request = (const void *)c->request;
+    const Holdfast__V1__PostReservationRequest *request = (const void *)c->request;
     struct op_model *target = target_of(c);
     struct goods goods = target->set_aside;
 
@@ -39,7 +39,7 @@ static struct goods post(const struct change *c, struct op_model *op)
 
 static void sends(const struct change *c, struct goods_wish *ret_wish)
 {
-    const Holdfast__V1__PostRequest *request = (const void *)c->request;
+    const Holdfast__V1__PostReservationRequest *request = (const void *)c->request;
 
     ret_wish->to = model_player_of_id(request->to_player_id);
     ret_wish->goods = post(c, model_op(c->sim->oracle, c->op.entity, c->op.id.text));
@@ -48,7 +48,7 @@ static void sends(const struct change *c, struct goods_wish *ret_wish)
 
 static void effect(struct change *c, struct op_model *op, const ProtobufCMessage *response)
 {
-    const Holdfast__V1__PostRequest *request = (const void *)c->request;
+    const Holdfast__V1__PostReservationRequest *request = (const void *)c->request;
 
     if (request->to_player_id[0] != '\0') {
         goods_sent(c, op, response);
@@ -64,8 +64,8 @@ static void refused(const struct change *c, const struct op_model *op,
     model_reservation_refused(c, op, target_of(c), (int)detail->code);
 }
 
-const struct workload_row workload_post = {
-    .method = METHOD_POST,
+const struct workload_row workload_post_reservation = {
+    .method = METHOD_POST_RESERVATION,
     .shares = { [WISH_LEDGER] = { .place = 3, .weight = 24 } },
     .reverse_tried = true,
     .choose = server_choose_reservation,

@@ -24,7 +24,7 @@ struct trace {
     struct trace_cursor at;
     uint32_t size;
     uint32_t hops;
-    Holdfast__V1__TraceResponse response;
+    Holdfast__V1__TraceItemResponse response;
 };
 
 static void trace_call(struct trace *trace);
@@ -42,7 +42,7 @@ static void answer(struct trace *trace, bool more)
 static void refuse_unknown(struct trace *trace)
 {
     static char field[] = "item_uid";
-    const Holdfast__V1__TraceRequest *message = (const void *)trace->request->message;
+    const Holdfast__V1__TraceItemRequest *message = (const void *)trace->request->message;
     Holdfast__V1__ErrorDetail detail;
 
     refusal_make(trace->request->arena, &detail, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_NOT_FOUND,
@@ -55,7 +55,7 @@ static void refuse_unknown(struct trace *trace)
 static void take_steps(struct trace *trace,
                        const Holdfast__Internal__V1__ItemHistoryResponse *history)
 {
-    Holdfast__V1__TraceResponse *response = &trace->response;
+    Holdfast__V1__TraceItemResponse *response = &trace->response;
 
     for (size_t i = 0; i < history->n_steps && response->n_steps < trace->size; i++)
         response->steps[response->n_steps++] = history->steps[i];
@@ -118,7 +118,7 @@ static void shard_answered(struct caller_call *call, const struct caller_result 
 
 static void trace_call(struct trace *trace)
 {
-    const Holdfast__V1__TraceRequest *message = (const void *)trace->request->message;
+    const Holdfast__V1__TraceItemRequest *message = (const void *)trace->request->message;
     Holdfast__Internal__V1__ItemHistoryRequest ask =
         HOLDFAST__INTERNAL__V1__ITEM_HISTORY_REQUEST__INIT;
     struct request *request = trace->request;
@@ -158,7 +158,7 @@ static void trace_cancel(struct request *request)
 static bool trace_begin(struct trace *trace, uint32_t shard_count)
 {
     struct request *request = trace->request;
-    const Holdfast__V1__TraceRequest *message = (const void *)request->message;
+    const Holdfast__V1__TraceItemRequest *message = (const void *)request->message;
     Holdfast__V1__ErrorDetail detail;
 
     if (trace_cursor_begin(message, shard_count, request->arena, &trace->at, &detail) != ERR_OK) {
@@ -179,13 +179,13 @@ static bool trace_begin(struct trace *trace, uint32_t shard_count)
     return true;
 }
 
-void inventory_trace_handle(struct request *request)
+void inventory_trace_item_handle(struct request *request)
 {
     struct trace *trace = arena_zalloc(request->arena, sizeof *trace);
     uint32_t shard_count = shard_map_shard_count(request->router->options.map);
 
     trace->request = request;
-    holdfast__v1__trace_response__init(&trace->response);
+    holdfast__v1__trace_item_response__init(&trace->response);
     if (shard_count == 0) {
         request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
                           "the router does not know the cluster yet");

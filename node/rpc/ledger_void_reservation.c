@@ -3,7 +3,7 @@
 #include "node/rpc/reservation.h"
 #include "node/rpc/wallet.h"
 
-static struct entry_target target_of(const Holdfast__V1__VoidRequest *request)
+static struct entry_target target_of(const Holdfast__V1__VoidReservationRequest *request)
 {
     return (struct entry_target){
         .op_id = request->reserve_op_id,
@@ -13,9 +13,9 @@ static struct entry_target target_of(const Holdfast__V1__VoidRequest *request)
     };
 }
 
-static err ledger_void_check(struct check_context *context, ProtobufCMessage *message)
+static err ledger_void_reservation_check(struct check_context *context, ProtobufCMessage *message)
 {
-    Holdfast__V1__VoidRequest *request = (Holdfast__V1__VoidRequest *)message;
+    Holdfast__V1__VoidReservationRequest *request = (Holdfast__V1__VoidReservationRequest *)message;
 
     err e = entry_target_check(context, "reserve_op_id", &request->reserve_op_id);
     return e == ERR_OK ? wallet_reason_check(context, request->reason) : e;
@@ -24,7 +24,7 @@ static err ledger_void_check(struct check_context *context, ProtobufCMessage *me
 static void ledger_void_footprint(const struct op *op, const ProtobufCMessage *message,
                                   struct need *keys)
 {
-    struct entry_target target = target_of((const Holdfast__V1__VoidRequest *)message);
+    struct entry_target target = target_of((const Holdfast__V1__VoidReservationRequest *)message);
 
     entry_target_footprint(op, &target, keys);
 }
@@ -32,8 +32,10 @@ static void ledger_void_footprint(const struct op *op, const ProtobufCMessage *m
 static err ledger_void_handle(struct apply_context *context, const ProtobufCMessage *message,
                               ProtobufCMessage *reply)
 {
-    const Holdfast__V1__VoidRequest *request = (const Holdfast__V1__VoidRequest *)message;
-    Holdfast__V1__VoidResponse *response = (Holdfast__V1__VoidResponse *)reply;
+    const Holdfast__V1__VoidReservationRequest *request =
+        (const Holdfast__V1__VoidReservationRequest *)message;
+    Holdfast__V1__VoidReservationResponse *response =
+        (Holdfast__V1__VoidReservationResponse *)reply;
     struct entry_target target = target_of(request);
     struct ledger_change changes[LEDGER_CHANGES_MAX];
     struct reservation reservation;
@@ -53,10 +55,10 @@ static err ledger_void_handle(struct apply_context *context, const ProtobufCMess
     return ERR_OK;
 }
 
-const struct handler ledger_void_handler = {
-    .method = METHOD_VOID,
+const struct handler ledger_void_reservation_handler = {
+    .method = METHOD_VOID_RESERVATION,
     .admits = ADMITS_SESSION | ADMITS_SYSTEM | ADMITS_UNHELD,
-    .check = ledger_void_check,
+    .check = ledger_void_reservation_check,
     .footprint = ledger_void_footprint,
     .handle = ledger_void_handle,
 };

@@ -8,8 +8,8 @@
 #include "node/rpc/transfer.h"
 #include "node/rpc/wallet.h"
 
-typedef Holdfast__V1__MailboxServiceSendRequest send_request;
-typedef Holdfast__V1__MailboxServiceSendResponse send_response;
+typedef Holdfast__V1__SendMailRequest send_request;
+typedef Holdfast__V1__SendMailResponse send_response;
 
 static struct transfer transfer_of(const send_request *request)
 {
@@ -153,7 +153,7 @@ static err player_send(struct apply_context *context, const send_request *reques
     return transfer_send(context, &transfer, &taken, &response->base, &response->mail_id);
 }
 
-static err mailbox_send_check(struct check_context *context, ProtobufCMessage *message)
+static err mailbox_send_mail_check(struct check_context *context, ProtobufCMessage *message)
 {
     send_request *request = (send_request *)message;
 
@@ -190,11 +190,11 @@ static err mailbox_send_handle(struct apply_context *context, const ProtobufCMes
     return player_send(context, request, (send_response *)reply);
 }
 
-const struct handler mailbox_send_handler = {
-    .method = METHOD_MAILBOX_SEND,
+const struct handler mailbox_send_mail_handler = {
+    .method = METHOD_SEND_MAIL,
     .admits = ADMITS_SESSION | ADMITS_SYSTEM | ADMITS_UNHELD,
     .receipts = ADMITS_SYSTEM,
-    .check = mailbox_send_check,
+    .check = mailbox_send_mail_check,
     .footprint = mailbox_send_footprint,
     .handle = mailbox_send_handle,
 };

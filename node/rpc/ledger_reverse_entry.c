@@ -13,7 +13,7 @@
 #define KIND(name)    HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_##name
 #define SYSTEM_PREFIX "system:"
 
-static struct entry_target target_of(const Holdfast__V1__ReverseRequest *request)
+static struct entry_target target_of(const Holdfast__V1__ReverseEntryRequest *request)
 {
     return (struct entry_target){
         .op_id = request->target_op_id,
@@ -23,9 +23,9 @@ static struct entry_target target_of(const Holdfast__V1__ReverseRequest *request
     };
 }
 
-static err ledger_reverse_check(struct check_context *context, ProtobufCMessage *message)
+static err ledger_reverse_entry_check(struct check_context *context, ProtobufCMessage *message)
 {
-    Holdfast__V1__ReverseRequest *request = (Holdfast__V1__ReverseRequest *)message;
+    Holdfast__V1__ReverseEntryRequest *request = (Holdfast__V1__ReverseEntryRequest *)message;
 
     err e = entry_target_check(context, "target_op_id", &request->target_op_id);
     if (e != ERR_OK)
@@ -39,7 +39,7 @@ static err ledger_reverse_check(struct check_context *context, ProtobufCMessage 
 static void ledger_reverse_footprint(const struct op *op, const ProtobufCMessage *message,
                                      struct need *keys)
 {
-    struct entry_target target = target_of((const Holdfast__V1__ReverseRequest *)message);
+    struct entry_target target = target_of((const Holdfast__V1__ReverseEntryRequest *)message);
 
     entry_target_footprint(op, &target, keys);
 }
@@ -134,8 +134,9 @@ static err move_items_back(struct apply_context *context, const Holdfast__V1__Le
 static err ledger_reverse_handle(struct apply_context *context, const ProtobufCMessage *message,
                                  ProtobufCMessage *reply)
 {
-    const Holdfast__V1__ReverseRequest *request = (const Holdfast__V1__ReverseRequest *)message;
-    Holdfast__V1__ReverseResponse *response = (Holdfast__V1__ReverseResponse *)reply;
+    const Holdfast__V1__ReverseEntryRequest *request =
+        (const Holdfast__V1__ReverseEntryRequest *)message;
+    Holdfast__V1__ReverseEntryResponse *response = (Holdfast__V1__ReverseEntryResponse *)reply;
     struct ledger_change changes[LEDGER_CHANGES_MAX];
     struct item_row items[LEDGER_ITEMS_MAX];
     struct entry_target named = target_of(request);
@@ -173,10 +174,10 @@ static err ledger_reverse_handle(struct apply_context *context, const ProtobufCM
     return ERR_OK;
 }
 
-const struct handler ledger_reverse_handler = {
-    .method = METHOD_REVERSE,
+const struct handler ledger_reverse_entry_handler = {
+    .method = METHOD_REVERSE_ENTRY,
     .admits = ADMITS_SESSION | ADMITS_SYSTEM | ADMITS_UNHELD,
-    .check = ledger_reverse_check,
+    .check = ledger_reverse_entry_check,
     .footprint = ledger_reverse_footprint,
     .handle = ledger_reverse_handle,
 };

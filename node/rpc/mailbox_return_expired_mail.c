@@ -13,10 +13,11 @@
 
 #define MAILS_MAX 64u
 
-typedef Holdfast__V1__ReturnExpiredRequest return_request;
-typedef Holdfast__V1__ReturnExpiredResponse return_response;
+typedef Holdfast__V1__ReturnExpiredMailRequest return_request;
+typedef Holdfast__V1__ReturnExpiredMailResponse return_response;
 
-static err mailbox_return_expired_check(struct check_context *context, ProtobufCMessage *message)
+static err mailbox_return_expired_mail_check(struct check_context *context,
+                                             ProtobufCMessage *message)
 {
     const return_request *request = (const return_request *)message;
     uint8_t id[ITEM_UID_BYTES];
@@ -160,10 +161,10 @@ static err mailbox_return_expired_handle(struct apply_context *context,
     return e;
 }
 
-const struct handler mailbox_return_expired_handler = {
-    .method = METHOD_RETURN_EXPIRED,
+const struct handler mailbox_return_expired_mail_handler = {
+    .method = METHOD_RETURN_EXPIRED_MAIL,
     .admits = ADMITS_SESSION | ADMITS_SYSTEM | ADMITS_UNHELD,
-    .check = mailbox_return_expired_check,
+    .check = mailbox_return_expired_mail_check,
     .footprint = mailbox_return_expired_footprint,
     .handle = mailbox_return_expired_handle,
 };

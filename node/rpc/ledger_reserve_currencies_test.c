@@ -30,9 +30,10 @@ static Holdfast__V1__CurrencyAmount **gold_of(struct fixture *f, int64_t amount)
     return amounts;
 }
 
-static Holdfast__V1__ReserveResponse *reserve(struct fixture *f, int64_t gold, const char *op_id)
+static Holdfast__V1__ReserveCurrenciesResponse *reserve(struct fixture *f, int64_t gold,
+                                                        const char *op_id)
 {
-    Holdfast__V1__ReserveRequest request = HOLDFAST__V1__RESERVE_REQUEST__INIT;
+    Holdfast__V1__ReserveCurrenciesRequest request = HOLDFAST__V1__RESERVE_CURRENCIES_REQUEST__INIT;
 
     request.player_id = (char *)"ann";
     request.op_id = (char *)(uintptr_t)op_id;
@@ -41,14 +42,14 @@ static Holdfast__V1__ReserveResponse *reserve(struct fixture *f, int64_t gold, c
     request.n_currencies = 1;
     request.expires_in_ms = 5000;
     request.reason = (char *)"auction";
-    return fixture_mutate(f, METHOD_RESERVE, &request.base);
+    return fixture_mutate(f, METHOD_RESERVE_CURRENCIES, &request.base);
 }
 
 /* `gold` 0: all of it. */
-static Holdfast__V1__PostResponse *post(struct fixture *f, const char *reserve_op_id, int64_t gold,
-                                        const char *to, const char *op_id)
+static Holdfast__V1__PostReservationResponse *post(struct fixture *f, const char *reserve_op_id,
+                                                   int64_t gold, const char *to, const char *op_id)
 {
-    Holdfast__V1__PostRequest request = HOLDFAST__V1__POST_REQUEST__INIT;
+    Holdfast__V1__PostReservationRequest request = HOLDFAST__V1__POST_RESERVATION_REQUEST__INIT;
 
     request.player_id = (char *)"ann";
     request.op_id = (char *)(uintptr_t)op_id;
@@ -57,19 +58,19 @@ static Holdfast__V1__PostResponse *post(struct fixture *f, const char *reserve_o
     request.to_player_id = (char *)(uintptr_t)to;
     request.currencies = gold_of(f, gold);
     request.n_currencies = gold > 0;
-    return fixture_mutate(f, METHOD_POST, &request.base);
+    return fixture_mutate(f, METHOD_POST_RESERVATION, &request.base);
 }
 
-static Holdfast__V1__VoidResponse *give_back(struct fixture *f, const char *reserve_op_id,
-                                             const char *authority, const char *op_id)
+static Holdfast__V1__VoidReservationResponse *
+give_back(struct fixture *f, const char *reserve_op_id, const char *authority, const char *op_id)
 {
-    Holdfast__V1__VoidRequest request = HOLDFAST__V1__VOID_REQUEST__INIT;
+    Holdfast__V1__VoidReservationRequest request = HOLDFAST__V1__VOID_RESERVATION_REQUEST__INIT;
 
     request.player_id = (char *)"ann";
     request.op_id = (char *)(uintptr_t)op_id;
     request.authority = fixture_authority(f, authority);
     request.reserve_op_id = (char *)(uintptr_t)reserve_op_id;
-    return fixture_mutate(f, METHOD_VOID, &request.base);
+    return fixture_mutate(f, METHOD_VOID_RESERVATION, &request.base);
 }
 
 static void check_gold(struct fixture *f, int64_t balance, int64_t reserved)
@@ -109,7 +110,7 @@ static void what_is_reserved_cannot_be_spent_and_is_posted_once(void **state)
     struct fixture *f = *state;
     struct fixture_sums sums;
 
-    Holdfast__V1__ReserveResponse *held = reserve(f, 70, "claim:bid");
+    Holdfast__V1__ReserveCurrenciesResponse *held = reserve(f, 70, "claim:bid");
     assert_non_null(held);
     assert_int_equal(held->balances[0]->amount, 30);
     assert_int_equal(held->balances[0]->reserved, 70);
@@ -118,7 +119,7 @@ static void what_is_reserved_cannot_be_spent_and_is_posted_once(void **state)
     check_refused(f, reserve(f, 31, "claim:too-much"), ERROR(INSUFFICIENT_FUNDS),
                   "currencies[0].amount");
     fixture_restart(f);
-    Holdfast__V1__PostResponse *posted = post(f, "claim:bid", 0, "", "claim:won");
+    Holdfast__V1__PostReservationResponse *posted = post(f, "claim:bid", 0, "", "claim:won");
     assert_non_null(posted);
     assert_int_equal(posted->reserve_seq, 2);
     check_gold(f, 30, 0);
@@ -156,21 +157,20 @@ static void what_is_not_posted_of_it_is_back(void **state)
 static void a_post_may_go_to_another_players_mailbox(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__MailboxServiceListRequest list = HOLDFAST__V1__MAILBOX_SERVICE_LIST_REQUEST__INIT;
+    Holdfast__V1__ListMailRequest list = HOLDFAST__V1__LIST_MAIL_REQUEST__INIT;
     struct fixture_sums sums;
 
     assert_non_null(reserve(f, 70, "claim:bid"));
     check_refused(f, post(f, "claim:bid", 0, "ann", "claim:self"), ERROR(INVALID_ARGUMENT),
                   "to_player_id");
-    Holdfast__V1__PostResponse *posted = post(f, "claim:bid", 60, "bob", "claim:sold");
+    Holdfast__V1__PostReservationResponse *posted = post(f, "claim:bid", 60, "bob", "claim:sold");
     assert_non_null(posted);
     assert_int_equal(strlen(posted->mail_id), 32);
     check_gold(f, 40, 0);
     assert_int_equal(newest(f)->kind, KIND(TRANSFER));
     assert_int_equal(newest(f)->refers_to, 2);
     list.player_id = (char *)"bob";
-    Holdfast__V1__MailboxServiceListResponse *mail =
-        fixture_read(f, METHOD_MAILBOX_LIST, &list.base);
+    Holdfast__V1__ListMailResponse *mail = fixture_read(f, METHOD_LIST_MAIL, &list.base);
     assert_int_equal(mail->total, 1);
     assert_int_equal(mail->mails[0]->currencies[0]->amount, 60);
     fixture_audit(f, "ann", "gold", &sums);
@@ -182,7 +182,8 @@ static void a_void_gives_back_and_the_system_may(void **state)
     struct fixture_sums sums;
 
     assert_non_null(reserve(f, 70, "claim:bid"));
-    Holdfast__V1__VoidResponse *back = give_back(f, "claim:bid", "system:admin", "claim:undo");
+    Holdfast__V1__VoidReservationResponse *back =
+        give_back(f, "claim:bid", "system:admin", "claim:undo");
     assert_non_null(back);
     assert_int_equal(back->balances[0]->amount, 100);
     check_gold(f, 100, 0);
@@ -281,7 +282,7 @@ static void open_reservations_are_listed_and_closed_ones_are_not(void **state)
 {
     struct fixture *f = *state;
 
-    const Holdfast__V1__ReserveResponse *first = reserve(f, 70, "claim:bid");
+    const Holdfast__V1__ReserveCurrenciesResponse *first = reserve(f, 70, "claim:bid");
     assert_non_null(first);
     assert_non_null(reserve(f, 20, "claim:other"));
     assert_non_null(reserve(f, 5, "claim:last"));
@@ -323,7 +324,7 @@ static void lists_of_nothing_and_bad_pages(void **state)
 static void what_was_never_reserved_is_not_found(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__PostRequest request = HOLDFAST__V1__POST_REQUEST__INIT;
+    Holdfast__V1__PostReservationRequest request = HOLDFAST__V1__POST_RESERVATION_REQUEST__INIT;
 
     check_refused(f, post(f, "claim:nothing", 0, "", "claim:a"), ERROR(NOT_FOUND), "reserve_op_id");
     assert_non_null(reserve(f, 10, "claim:bid"));
@@ -335,11 +336,11 @@ static void what_was_never_reserved_is_not_found(void **state)
     request.authority = fixture_authority(f, "unheld");
     request.reserve_op_id = (char *)"claim:bid";
     request.reserve_seq = 1;
-    check_refused(f, fixture_mutate(f, METHOD_POST, &request.base), ERROR(NOT_FOUND),
+    check_refused(f, fixture_mutate(f, METHOD_POST_RESERVATION, &request.base), ERROR(NOT_FOUND),
                   "reserve_seq");
     request.op_id = (char *)"claim:e";
     request.reserve_seq = 99;
-    check_refused(f, fixture_mutate(f, METHOD_POST, &request.base), ERROR(NOT_FOUND),
+    check_refused(f, fixture_mutate(f, METHOD_POST_RESERVATION, &request.base), ERROR(NOT_FOUND),
                   "reserve_seq");
 }
 
@@ -348,32 +349,32 @@ static void bad_requests_reserve_nothing(void **state)
     struct fixture *f = *state;
     static const uint64_t wrong_ms[] = { 0, 999, 2592000001ull, UINT64_MAX };
     static const int64_t wrong_amounts[] = { 0, -1, AMOUNT_MAX + 1, INT64_MIN };
-    Holdfast__V1__ReserveRequest request = HOLDFAST__V1__RESERVE_REQUEST__INIT;
+    Holdfast__V1__ReserveCurrenciesRequest request = HOLDFAST__V1__RESERVE_CURRENCIES_REQUEST__INIT;
 
     request.player_id = (char *)"ann";
     request.op_id = (char *)"claim:bid";
     request.authority = fixture_authority(f, "unheld");
     request.expires_in_ms = 1000;
-    check_refused(f, fixture_mutate(f, METHOD_RESERVE, &request.base), ERROR(INVALID_ARGUMENT),
-                  "currencies");
+    check_refused(f, fixture_mutate(f, METHOD_RESERVE_CURRENCIES, &request.base),
+                  ERROR(INVALID_ARGUMENT), "currencies");
     request.n_currencies = 1;
     for (size_t i = 0; i < ARRAY_SIZE(wrong_amounts); i++) {
         request.authority = fixture_authority(f, "unheld");
         request.currencies = gold_of(f, wrong_amounts[i]);
-        check_refused(f, fixture_mutate(f, METHOD_RESERVE, &request.base), ERROR(INVALID_ARGUMENT),
-                      "currencies[0].amount");
+        check_refused(f, fixture_mutate(f, METHOD_RESERVE_CURRENCIES, &request.base),
+                      ERROR(INVALID_ARGUMENT), "currencies[0].amount");
     }
     for (size_t i = 0; i < ARRAY_SIZE(wrong_ms); i++) {
         request.authority = fixture_authority(f, "unheld");
         request.currencies = gold_of(f, 1);
         request.expires_in_ms = wrong_ms[i];
-        check_refused(f, fixture_mutate(f, METHOD_RESERVE, &request.base), ERROR(INVALID_ARGUMENT),
-                      "expires_in_ms");
+        check_refused(f, fixture_mutate(f, METHOD_RESERVE_CURRENCIES, &request.base),
+                      ERROR(INVALID_ARGUMENT), "expires_in_ms");
     }
     request.authority = fixture_authority(f, "system:payments");
     request.currencies = gold_of(f, 1);
     request.expires_in_ms = 1000;
-    assert_null(fixture_mutate(f, METHOD_RESERVE, &request.base));
+    assert_null(fixture_mutate(f, METHOD_RESERVE_CURRENCIES, &request.base));
     assert_int_equal(f->error->code, ERROR(PERMISSION_DENIED));
     check_gold(f, 100, 0);
 }
@@ -381,7 +382,7 @@ static void bad_requests_reserve_nothing(void **state)
 static void a_post_that_spent_is_reversed_and_a_reservation_is_not(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__ReverseRequest request = HOLDFAST__V1__REVERSE_REQUEST__INIT;
+    Holdfast__V1__ReverseEntryRequest request = HOLDFAST__V1__REVERSE_ENTRY_REQUEST__INIT;
     struct fixture_sums sums;
 
     assert_non_null(reserve(f, 70, "claim:bid"));
@@ -392,12 +393,12 @@ static void a_post_that_spent_is_reversed_and_a_reservation_is_not(void **state)
     request.authority = fixture_authority(f, "unheld");
     request.target_op_id = (char *)"claim:bid";
     request.reason = (char *)"support";
-    check_refused(f, fixture_mutate(f, METHOD_REVERSE, &request.base), ERROR(NOT_REVERSIBLE),
+    check_refused(f, fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base), ERROR(NOT_REVERSIBLE),
                   "target_op_id");
     request.op_id = (char *)"claim:r2";
     request.authority = fixture_authority(f, "unheld");
     request.target_op_id = (char *)"claim:won";
-    assert_non_null(fixture_mutate(f, METHOD_REVERSE, &request.base));
+    assert_non_null(fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base));
     check_gold(f, 100, 0);
     fixture_audit(f, "ann", "gold", &sums);
 }

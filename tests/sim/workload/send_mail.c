@@ -1,4 +1,4 @@
-/* MailboxService.Send: a player sends goods it has, or the game sends new ones. */
+/* MailboxService.SendMail: a player sends goods it has, or the game sends new ones. */
 #include <stdio.h>
 
 #include "holdfast/v1/mailbox.pb-c.h"
@@ -16,8 +16,7 @@ static bool fill(const struct sim *sim, struct sim_op *op, const struct workload
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
 {
-    Holdfast__V1__MailboxServiceSendRequest request =
-        HOLDFAST__V1__MAILBOX_SERVICE_SEND_REQUEST__INIT;
+    Holdfast__V1__SendMailRequest request = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
 
     (void)sim;
     REQUEST_HEAD(request, op, parts);
@@ -40,7 +39,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
 static void sends(const struct change *c, struct goods_wish *ret_wish)
 {
-    const Holdfast__V1__MailboxServiceSendRequest *request = (const void *)c->request;
+    const Holdfast__V1__SendMailRequest *request = (const void *)c->request;
 
     ret_wish->to = model_player_of_id(request->to_player_id);
     goods_wish_currencies(c, request->n_currencies, request->currencies, ret_wish);
@@ -49,9 +48,9 @@ static void sends(const struct change *c, struct goods_wish *ret_wish)
         ret_wish->expires_ms = c->entry->owner_ms + request->expires_in_ms;
 }
 
-static void sent_by_game(struct change *c, const Holdfast__V1__MailboxServiceSendResponse *told)
+static void sent_by_game(struct change *c, const Holdfast__V1__SendMailResponse *told)
 {
-    const Holdfast__V1__MailboxServiceSendRequest *request = (const void *)c->request;
+    const Holdfast__V1__SendMailRequest *request = (const void *)c->request;
     struct goods_wish wish = { .from = model_player_number(c) };
     struct mail_model mail = { .player = wish.from };
 
@@ -71,8 +70,8 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
         goods_sent(c, op, response);
 }
 
-const struct workload_row workload_mailbox_send = {
-    .method = METHOD_MAILBOX_SEND,
+const struct workload_row workload_send_mail = {
+    .method = METHOD_SEND_MAIL,
     .shares = { [WISH_GOODS] = { .place = 2, .weight = 2 },
                 [WISH_RECEIPT] = { .place = 2, .weight = 1 } },
     .system_per_thousand = 200,

@@ -1,4 +1,4 @@
-/* InventoryService.Transfer: an item goes to another player, by mail. */
+/* InventoryService.TransferItems: an item goes to another player, by mail. */
 #include <stdio.h>
 
 #include "holdfast/v1/inventory.pb-c.h"
@@ -16,8 +16,7 @@ static bool fill(const struct sim *sim, struct sim_op *op, const struct workload
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
 {
-    Holdfast__V1__InventoryServiceTransferRequest request =
-        HOLDFAST__V1__INVENTORY_SERVICE_TRANSFER_REQUEST__INIT;
+    Holdfast__V1__TransferItemsRequest request = HOLDFAST__V1__TRANSFER_ITEMS_REQUEST__INIT;
 
     (void)sim;
     REQUEST_HEAD(request, op, parts);
@@ -29,16 +28,16 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
 static void sends(const struct change *c, struct goods_wish *ret_wish)
 {
-    const Holdfast__V1__InventoryServiceTransferRequest *request = (const void *)c->request;
+    const Holdfast__V1__TransferItemsRequest *request = (const void *)c->request;
 
     ret_wish->to = model_player_of_id(request->to_player_id);
     goods_wish_items(c, request->n_item_uids, request->item_uids, ret_wish);
 }
 
-const struct workload_row workload_inventory_transfer = {
-    .method = METHOD_INVENTORY_TRANSFER,
+const struct workload_row workload_transfer_items = {
+    .method = METHOD_TRANSFER_ITEMS,
     .shares = { [WISH_GOODS] = { .place = 1, .weight = 2 } },
-    .instead = METHOD_LEDGER_TRANSFER,
+    .instead = METHOD_TRANSFER_CURRENCIES,
     .fill = fill,
     .encode = encode,
     .rule = { .effect = goods_sent, .sends = sends },

@@ -17,7 +17,7 @@
 
 struct page {
     struct read_context *context;
-    Holdfast__V1__MailboxServiceListResponse *response;
+    Holdfast__V1__ListMailResponse *response;
     uint32_t size;
     size_t bytes;
     bool more;
@@ -38,7 +38,7 @@ static Holdfast__V1__Mail *unreadable(struct read_context *context, struct slice
 static bool take_mail(void *page_context, struct slice key, struct slice value)
 {
     struct page *page = page_context;
-    Holdfast__V1__MailboxServiceListResponse *response = page->response;
+    Holdfast__V1__ListMailResponse *response = page->response;
 
     if (response->n_mails == page->size || page->bytes > PAGE_BYTES_MAX) {
         page->more = true;
@@ -52,9 +52,8 @@ static bool take_mail(void *page_context, struct slice key, struct slice value)
     return true;
 }
 
-static err page_begin(struct read_context *context,
-                      const Holdfast__V1__MailboxServiceListRequest *request, struct page *page,
-                      struct row_key *ret_after)
+static err page_begin(struct read_context *context, const Holdfast__V1__ListMailRequest *request,
+                      struct page *page, struct row_key *ret_after)
 {
     struct slice cursor = slice_from_text(request->cursor);
     uint8_t id[ITEM_UID_BYTES];
@@ -77,14 +76,12 @@ static err page_begin(struct read_context *context,
 static err mailbox_list_read(struct read_context *context, const ProtobufCMessage *message,
                              ProtobufCMessage *reply)
 {
-    Holdfast__V1__MailboxServiceListResponse *response =
-        (Holdfast__V1__MailboxServiceListResponse *)reply;
+    Holdfast__V1__ListMailResponse *response = (Holdfast__V1__ListMailResponse *)reply;
     struct page page = { .context = context, .response = response };
     struct row_key prefix;
     struct row_key after;
 
-    err e = page_begin(context, (const Holdfast__V1__MailboxServiceListRequest *)message, &page,
-                       &after);
+    err e = page_begin(context, (const Holdfast__V1__ListMailRequest *)message, &page, &after);
     if (e == ERR_OK)
         e = mailbox_count(context->state, context->entity, context->need, &response->total);
     if (e == ERR_CORRUPT)
@@ -108,7 +105,7 @@ static err mailbox_list_read(struct read_context *context, const ProtobufCMessag
     return ERR_OK;
 }
 
-const struct handler mailbox_list_handler = {
-    .method = METHOD_MAILBOX_LIST,
+const struct handler mailbox_list_mail_handler = {
+    .method = METHOD_LIST_MAIL,
     .read = mailbox_list_read,
 };

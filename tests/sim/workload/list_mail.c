@@ -1,4 +1,4 @@
-/* MailboxService.List: the mail that a player has. */
+/* MailboxService.ListMail: the mail that a player has. */
 #include "holdfast/v1/mailbox.pb-c.h"
 #include "tests/sim/answer.h"
 #include "tests/sim/workload.h"
@@ -6,8 +6,7 @@
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
 {
-    Holdfast__V1__MailboxServiceListRequest request =
-        HOLDFAST__V1__MAILBOX_SERVICE_LIST_REQUEST__INIT;
+    Holdfast__V1__ListMailRequest request = HOLDFAST__V1__LIST_MAIL_REQUEST__INIT;
 
     (void)sim;
     (void)op;
@@ -17,7 +16,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
 static void told(const struct told *t)
 {
-    const Holdfast__V1__MailboxServiceListResponse *response = (const void *)t->response;
+    const Holdfast__V1__ListMailResponse *response = (const void *)t->response;
     uint64_t index = told_index(t);
     uint32_t mails = told_moment(t, index)->mails;
 
@@ -25,8 +24,8 @@ static void told(const struct told *t)
         told_fail(t, "the count of mail", response->total, mails);
 }
 
-const struct workload_row workload_mailbox_list = {
-    .method = METHOD_MAILBOX_LIST,
+const struct workload_row workload_list_mail = {
+    .method = METHOD_LIST_MAIL,
     .shares = { [WISH_GOODS] = { .place = 5, .weight = 1 } },
     .encode = encode,
     .rule = { .told = told },

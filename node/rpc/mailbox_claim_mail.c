@@ -13,10 +13,10 @@
 
 #define MAILS_MAX 16u
 
-typedef Holdfast__V1__MailboxServiceClaimRequest claim_request;
-typedef Holdfast__V1__MailboxServiceClaimResponse claim_response;
+typedef Holdfast__V1__ClaimMailRequest claim_request;
+typedef Holdfast__V1__ClaimMailResponse claim_response;
 
-static err mailbox_claim_check(struct check_context *context, ProtobufCMessage *message)
+static err mailbox_claim_mail_check(struct check_context *context, ProtobufCMessage *message)
 {
     const claim_request *request = (const claim_request *)message;
     struct arena *arena = context->arena;
@@ -125,10 +125,10 @@ static err mailbox_claim_handle(struct apply_context *context, const ProtobufCMe
     return e;
 }
 
-const struct handler mailbox_claim_handler = {
-    .method = METHOD_MAILBOX_CLAIM,
+const struct handler mailbox_claim_mail_handler = {
+    .method = METHOD_CLAIM_MAIL,
     .admits = ADMITS_SESSION | ADMITS_UNHELD,
-    .check = mailbox_claim_check,
+    .check = mailbox_claim_mail_check,
     .footprint = mailbox_claim_footprint,
     .handle = mailbox_claim_handle,
 };

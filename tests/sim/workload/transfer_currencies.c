@@ -1,4 +1,4 @@
-/* LedgerService.Transfer: currency goes to another player, by mail. */
+/* LedgerService.TransferCurrencies: currency goes to another player, by mail. */
 #include "tests/sim/workload.h"
 
 static bool fill(const struct sim *sim, struct sim_op *op, const struct workload_choice *choice)
@@ -11,8 +11,8 @@ static bool fill(const struct sim *sim, struct sim_op *op, const struct workload
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
 {
-    Holdfast__V1__LedgerServiceTransferRequest request =
-        HOLDFAST__V1__LEDGER_SERVICE_TRANSFER_REQUEST__INIT;
+    Holdfast__V1__TransferCurrenciesRequest request =
+        HOLDFAST__V1__TRANSFER_CURRENCIES_REQUEST__INIT;
 
     (void)sim;
     REQUEST_HEAD(request, op, parts);
@@ -24,14 +24,14 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
 static void sends(const struct change *c, struct goods_wish *ret_wish)
 {
-    const Holdfast__V1__LedgerServiceTransferRequest *request = (const void *)c->request;
+    const Holdfast__V1__TransferCurrenciesRequest *request = (const void *)c->request;
 
     ret_wish->to = model_player_of_id(request->to_player_id);
     goods_wish_currencies(c, request->n_currencies, request->currencies, ret_wish);
 }
 
-const struct workload_row workload_ledger_transfer = {
-    .method = METHOD_LEDGER_TRANSFER,
+const struct workload_row workload_transfer_currencies = {
+    .method = METHOD_TRANSFER_CURRENCIES,
     .shares = { [WISH_GOODS] = { .place = 0, .weight = 1 } },
     .fill = fill,
     .encode = encode,
