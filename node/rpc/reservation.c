@@ -33,7 +33,7 @@ void reservation_open(struct apply_context *context, uint64_t expires_at_ms)
 }
 
 /* *ret_open false: there is none, or no more. ERR_NEED. */
-static err row_find(struct apply_context *context, uint64_t seq, uint64_t *ret_expires_at_ms,
+static err closing_find(struct apply_context *context, uint64_t seq, uint64_t *ret_expires_at_ms,
                     bool *ret_open)
 {
     struct row_key key;
@@ -113,7 +113,7 @@ err reservation_find(struct apply_context *context, const struct entry_target *t
     }
     if (closed_by > 0)
         return refuse_closed(context, target, closed_by);
-    e = row_find(context, entry->seq, &expires_at_ms, &open);
+    e = closing_find(context, entry->seq, &expires_at_ms, &open);
     if (e != ERR_OK)
         return e;
     if (!open || !fits_player(context->player, entry))
@@ -132,7 +132,7 @@ err reservation_find_due(struct apply_context *context, uint64_t seq,
     bool open = false;
 
     *ret_due = false;
-    err e = row_find(context, seq, &expires_at_ms, &open);
+    err e = closing_find(context, seq, &expires_at_ms, &open);
     if (e != ERR_OK || !open || expires_at_ms > context->owner_ms)
         return e;
     e = entry_read(context, seq, &entry);

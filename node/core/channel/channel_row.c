@@ -7,17 +7,6 @@
 
 #define CHANNEL_REF_BYTES 12u
 
-/* PRESENT: *ret_value is borrowed. */
-static enum state_found find(struct state *state, const struct row_key *key, struct need *need,
-                             struct slice *ret_value)
-{
-    enum state_found found = state_find(state, row_key_slice(key), ret_value);
-
-    if (found == STATE_MISSING && need != NULL)
-        need_add_key(need, row_key_slice(key));
-    return found;
-}
-
 Holdfast__Internal__V1__ChannelOutRow *channel_out_decode(struct arena *arena, struct slice value)
 {
     return (void *)arena_unpack(arena, &holdfast__internal__v1__channel_out_row__descriptor, value);
@@ -35,7 +24,7 @@ enum state_found channel_out_find(struct state *state, struct arena *arena, uint
     struct slice value;
 
     row_key_channel(&key, true, destination);
-    enum state_found found = find(state, &key, need, &value);
+    enum state_found found = row_find(state, &key, need, &value);
     *ret = found == STATE_PRESENT ? channel_out_decode(arena, value) : NULL;
     return found;
 }
@@ -47,7 +36,7 @@ enum state_found channel_in_find(struct state *state, struct arena *arena, uint3
     struct slice value;
 
     row_key_channel(&key, false, source);
-    enum state_found found = find(state, &key, need, &value);
+    enum state_found found = row_find(state, &key, need, &value);
     *ret = found == STATE_PRESENT ? channel_in_decode(arena, value) : NULL;
     return found;
 }
@@ -107,7 +96,7 @@ enum state_found outbox_find(struct state *state, struct arena *arena, uint32_t 
     struct slice value;
 
     row_key_outbox(&key, destination, seq);
-    enum state_found found = find(state, &key, need, &value);
+    enum state_found found = row_find(state, &key, need, &value);
     *ret = found == STATE_PRESENT ? outbox_decode(arena, value, seq) : NULL;
     return found;
 }
@@ -119,7 +108,7 @@ enum state_found outbox_look(struct state *state, uint32_t destination, uint64_t
     struct slice value;
 
     row_key_outbox(&key, destination, seq);
-    return find(state, &key, need, &value);
+    return row_find(state, &key, need, &value);
 }
 
 enum state_found inbox_find(struct state *state, struct arena *arena, uint32_t source, uint64_t seq,
@@ -129,7 +118,7 @@ enum state_found inbox_find(struct state *state, struct arena *arena, uint32_t s
     struct slice value;
 
     row_key_inbox(&key, source, seq);
-    enum state_found found = find(state, &key, need, &value);
+    enum state_found found = row_find(state, &key, need, &value);
     *ret = found == STATE_PRESENT ? inbox_decode(arena, value) : NULL;
     return found;
 }

@@ -136,9 +136,7 @@ err ledger_row_find(struct state *state, struct slice entity, uint64_t seq, stru
     struct row_key key;
 
     row_key_ledger(&key, entity, seq);
-    enum state_found found = state_find(state, row_key_slice(&key), ret_row);
-    if (found == STATE_MISSING)
-        need_add_key(need, row_key_slice(&key));
+    enum state_found found = row_find(state, &key, need, ret_row);
     return found == STATE_MISSING ? ERR_NEED : found == STATE_ABSENT ? ERR_CORRUPT : ERR_OK;
 }
 
@@ -150,10 +148,7 @@ static enum state_found entry_look(struct state *state, struct slice entity, uin
     struct slice row;
 
     row_key_ledger(&key, entity, seq);
-    enum state_found found = state_find(state, row_key_slice(&key), &row);
-    if (found == STATE_MISSING)
-        need_add_key(need, row_key_slice(&key));
-    return found;
+    return row_find(state, &key, need, &row);
 }
 
 err ledger_head_find(struct state *state, struct slice entity, struct need *need, uint64_t *ret_seq)

@@ -24,9 +24,8 @@ err mailbox_count(struct state *state, struct slice entity, struct need *need, u
 
     *ret_count = 0;
     row_key_mailbox(&key, entity);
-    switch (state_find(state, row_key_slice(&key), &value)) {
+    switch (row_find(state, &key, need, &value)) {
     case STATE_MISSING:
-        need_add_key(need, row_key_slice(&key));
         return ERR_NEED;
     case STATE_ABSENT:
         break;

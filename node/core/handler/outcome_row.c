@@ -65,9 +65,7 @@ enum state_found outcome_row_find(struct state *state, struct slice entity, cons
     struct slice value;
 
     row_key_operation(&key, entity, id);
-    enum state_found found = state_find(state, row_key_slice(&key), &value);
-    if (found == STATE_MISSING)
-        need_add_key(need, row_key_slice(&key));
+    enum state_found found = row_find(state, &key, need, &value);
     if (found == STATE_PRESENT && outcome_row_decode(value, ret_row) != ERR_OK)
         *ret_row = (struct outcome_row){ .state = OUTCOME_ROW_UNREADABLE };
     return found;

@@ -10,9 +10,8 @@ err player_row_load(struct state *state, struct arena *arena, struct slice entit
 
     player_init(ret_player, entity);
     row_key_player(&key, entity);
-    switch (state_find(state, row_key_slice(&key), &row)) {
+    switch (row_find(state, &key, need, &row)) {
     case STATE_MISSING:
-        need_add_key(need, row_key_slice(&key));
         return ERR_NEED;
     case STATE_ABSENT:
         return ERR_OK;

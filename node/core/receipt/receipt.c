@@ -68,16 +68,14 @@ receipt_row *receipt_decode(struct arena *arena, struct slice value)
 }
 
 /* PRESENT with *ret_row NULL: the row cannot be read. */
-static enum state_found row_find(struct state *state, struct arena *arena, struct slice receipt,
-                                 struct need *need, receipt_row **ret_row)
+static enum state_found receipt_find(struct state *state, struct arena *arena, struct slice receipt,
+                                     struct need *need, receipt_row **ret_row)
 {
     struct row_key key;
     struct slice value;
 
     row_key_receipt(&key, receipt);
-    enum state_found found = state_find(state, row_key_slice(&key), &value);
-    if (found == STATE_MISSING)
-        need_add_key(need, row_key_slice(&key));
+    enum state_found found = row_find(state, &key, need, &value);
     if (found == STATE_PRESENT)
         *ret_row = receipt_decode(arena, value);
     return found;
@@ -106,7 +104,7 @@ static err claim(struct apply_context *context, struct slice receipt, const rece
 {
     receipt_row *row = NULL;
 
-    switch (row_find(context->state, context->arena, receipt, context->need, &row)) {
+    switch (receipt_find(context->state, context->arena, receipt, context->need, &row)) {
     case STATE_MISSING:
         return ERR_NEED;
     case STATE_ABSENT:
@@ -243,7 +241,7 @@ err receipt_status(struct state *state, struct arena *arena, struct need *need,
 {
     receipt_row *row = NULL;
 
-    switch (row_find(state, arena, receipt, need, &row)) {
+    switch (receipt_find(state, arena, receipt, need, &row)) {
     case STATE_MISSING:
         return ERR_NEED;
     case STATE_ABSENT:
@@ -265,7 +263,8 @@ err receipt_seal(struct apply_context *context, struct slice receipt)
     receipt_bind nobody = HOLDFAST__INTERNAL__V1__RECEIPT_BIND__INIT;
     receipt_row *row = NULL;
 
-    enum state_found found = row_find(context->state, context->arena, receipt, context->need, &row);
+    enum state_found found =
+        receipt_find(context->state, context->arena, receipt, context->need, &row);
     if (found == STATE_MISSING)
         return ERR_NEED;
     if (found == STATE_PRESENT && row == NULL)

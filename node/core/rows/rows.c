@@ -42,6 +42,16 @@ struct slice row_key_slice(const struct row_key *key)
     return (struct slice){ key->bytes, key->size };
 }
 
+enum state_found row_find(struct state *state, const struct row_key *key, struct need *need,
+                          struct slice *ret_value)
+{
+    enum state_found found = state_find(state, row_key_slice(key), ret_value);
+
+    if (found == STATE_MISSING && need != NULL)
+        need_add_key(need, row_key_slice(key));
+    return found;
+}
+
 void row_key_player(struct row_key *key, struct slice entity)
 {
     key_begin(key, TABLE_PLAYER);

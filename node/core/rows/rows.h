@@ -18,6 +18,10 @@ struct row_key {
 };
 
 struct slice row_key_slice(const struct row_key *key);
+/* state_find; a row that is MISSING is noted in `need`, unless that is NULL. PRESENT: *ret_value is
+ * borrowed. */
+enum state_found row_find(struct state *state, const struct row_key *key, struct need *need,
+                          struct slice *ret_value);
 void row_key_player(struct row_key *key, struct slice entity);
 void row_key_section(struct row_key *key, struct slice entity, struct slice name);
 void row_key_ledger(struct row_key *key, struct slice entity, uint64_t seq);

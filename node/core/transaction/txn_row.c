@@ -5,17 +5,6 @@
 #include "node/core/goods/ledger.h"
 #include "node/core/rows/rows.h"
 
-/* PRESENT: *ret_value is borrowed. */
-static enum state_found find(struct state *state, const struct row_key *key, struct need *need,
-                             struct slice *ret_value)
-{
-    enum state_found found = state_find(state, row_key_slice(key), ret_value);
-
-    if (found == STATE_MISSING && need != NULL)
-        need_add_key(need, row_key_slice(key));
-    return found;
-}
-
 bool txn_uids_are_sound(size_t count, char *const *uids)
 {
     uint8_t uid[ITEM_UID_BYTES];
@@ -101,7 +90,7 @@ enum state_found intent_find(struct state *state, struct arena *arena, struct sl
     struct slice value;
 
     row_key_intent(&key, entity);
-    enum state_found found = find(state, &key, need, &value);
+    enum state_found found = row_find(state, &key, need, &value);
     *ret = found == STATE_PRESENT ? intent_decode(arena, value) : NULL;
     return found;
 }
@@ -113,7 +102,7 @@ enum state_found txn_find(struct state *state, struct arena *arena, struct txn_r
     struct slice value;
 
     row_key_txn(&key, ref.destination, ref.seq);
-    enum state_found found = find(state, &key, need, &value);
+    enum state_found found = row_find(state, &key, need, &value);
     *ret = found == STATE_PRESENT ? txn_decode(arena, value) : NULL;
     return found;
 }
