@@ -52,13 +52,14 @@ check() { # check NAME COMMAND...: runs it for a player of that name
 
 check curl "$examples/curl.sh"
 check c "$example"
-for package in typescript grpc-js; do
+for package in typescript grpc-js luau; do
     [ -d "$examples/$package/node_modules" ] ||
         (cd "$examples/$package" && npm install --no-save --no-audit --no-fund --loglevel=error)
 done
 (cd "$examples/typescript" && npm run --silent build)
 check typescript node "$examples/typescript/out/example.js"
 check grpc-js node "$examples/grpc-js/example.mjs"
+check luau node "$examples/luau/run.mjs"
 python=$(python3 "$(dirname "$0")/python_env.py" "$examples/python")
 check python "$python" "$examples/python/example.py"
 "$python" "$examples/python/example_test.py"
