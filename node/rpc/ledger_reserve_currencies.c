@@ -1,5 +1,6 @@
 #include <inttypes.h>
 
+#include "idl/limit.h"
 #include "idl/method.h"
 #include "node/core/handler/refusal.h"
 #include "node/rpc/methods.h"
@@ -7,7 +8,7 @@
 #include "node/rpc/wallet.h"
 
 #define EXPIRES_MS_MIN 1000ull
-#define EXPIRES_MS_MAX (30ull * 24u * 3600u * 1000u)
+#define EXPIRES_MS_MAX LIMIT_RESERVATION_MS
 
 static err ledger_reserve_currencies_check(struct check_context *context, ProtobufCMessage *message)
 {

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "holdfast/v1/mailbox.pb-c.h"
+#include "idl/limit.h"
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
@@ -11,7 +12,7 @@
 #include "node/rpc/wallet.h"
 #include "runtime/base/check.h"
 
-#define MAILS_MAX 16u
+#define MAILS_MAX LIMIT_MAILS_CLAIMED
 
 typedef Holdfast__V1__ClaimMailRequest claim_request;
 typedef Holdfast__V1__ClaimMailResponse claim_response;

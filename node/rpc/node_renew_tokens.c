@@ -1,4 +1,5 @@
 #include "holdfast/internal/v1/node.pb-c.h"
+#include "idl/limit.h"
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
@@ -6,7 +7,7 @@
 #include "node/core/profile/profile.h"
 #include "node/rpc/methods.h"
 
-#define TOKENS_MAX 1000u
+#define TOKENS_MAX LIMIT_SESSIONS_RENEWED
 
 static void add_release(struct arena *arena, uint32_t position, uint32_t remaining_ms,
                         Holdfast__Internal__V1__RenewTokensResponse *response)

@@ -34,7 +34,7 @@ void reservation_open(struct apply_context *context, uint64_t expires_at_ms)
 
 /* *ret_open false: there is none, or no more. ERR_NEED. */
 static err closing_find(struct apply_context *context, uint64_t seq, uint64_t *ret_expires_at_ms,
-                    bool *ret_open)
+                        bool *ret_open)
 {
     struct row_key key;
     struct slice row;

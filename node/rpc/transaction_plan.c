@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "idl/limit.h"
 #include "node/core/channel/channel_out.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
@@ -10,8 +11,8 @@
 #include "node/rpc/wallet.h"
 #include "runtime/base/check.h"
 
-#define CHECKS_MAX        32u
-#define CHANGES_MAX       32u
+#define CHECKS_MAX        LIMIT_TRANSACTION_CHECKS
+#define CHANGES_MAX       LIMIT_TRANSACTION_CHANGES
 #define REQUEST_BYTES_MAX (128u * 1024u)
 
 typedef Holdfast__Internal__V1__TxnPart txn_part;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "idl/limit.h"
 #include "node/core/channel/channel_out.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
@@ -14,7 +15,7 @@
 #include "runtime/base/check.h"
 
 #define EXPIRES_MS_MIN 1000ull
-#define EXPIRES_MS_MAX (365ull * 24u * 3600u * 1000u)
+#define EXPIRES_MS_MAX LIMIT_MAIL_EXPIRY_MS
 
 static err recipient_check(struct check_context *context, const struct transfer *transfer)
 {

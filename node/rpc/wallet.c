@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "idl/limit.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/json_canon.h"
 #include "node/core/codec/text_rule.h"
@@ -11,8 +12,8 @@
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"
 
-#define ITEM_KIND_BYTES_MAX       64u
-#define ITEM_ATTRIBUTES_BYTES_MAX 1024u
+#define ITEM_KIND_BYTES_MAX       LIMIT_ITEM_KIND_BYTES
+#define ITEM_ATTRIBUTES_BYTES_MAX LIMIT_ITEM_ATTRIBUTES_BYTES
 
 /* Only before the log: what a replica says of an entry is part of the outcome that all versions of
  * the program must compute alike. */

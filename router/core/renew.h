@@ -7,10 +7,11 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
+#include "idl/limit.h"
 #include "runtime/base/arena.h"
 #include "runtime/cluster/incarnation.h"
 
-#define RENEW_SESSIONS_MAX 1000u
+#define RENEW_SESSIONS_MAX LIMIT_SESSIONS_RENEWED
 
 /* The tokens of one shard. */
 struct renew_group {

@@ -22,13 +22,14 @@
 #include <stdint.h>
 
 #include "holdfast/v1/error.pb-c.h"
+#include "idl/limit.h"
 #include "router/core/route.h"
 #include "runtime/base/err.h"
 
 #define RETRY_DELAY_MS_MIN        5u
 #define RETRY_DELAY_MS_MAX        50u
 #define RETRY_DEADLINE_MS_DEFAULT 10000u
-#define RETRY_DEADLINE_MS_MAX     60000u
+#define RETRY_DEADLINE_MS_MAX     LIMIT_DEADLINE_MS
 
 enum retry_phase { RETRY_PHASE_IDLE, RETRY_PHASE_WAITING, RETRY_PHASE_SENT, RETRY_PHASE_DONE };
 

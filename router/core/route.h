@@ -7,13 +7,14 @@
 #define ROUTER_CORE_ROUTE_H
 
 #include "holdfast/v1/error.pb-c.h"
+#include "idl/limit.h"
 #include "idl/method.h"
 #include "runtime/base/arena.h"
 #include "runtime/cluster/shard_map.h"
 
-#define ROUTE_ENTITY_BYTES_MAX 128u
-#define ROUTE_PLAYER_BYTES_MAX 100u
-#define ROUTE_OP_ID_BYTES_MAX  160u
+#define ROUTE_ENTITY_BYTES_MAX LIMIT_ENTITY_BYTES
+#define ROUTE_PLAYER_BYTES_MAX LIMIT_PLAYER_ID_BYTES
+#define ROUTE_OP_ID_BYTES_MAX  LIMIT_OP_ID_BYTES
 
 /* Whose shard a request goes to: "player:42" from `player_id`, or `entity` as it is. */
 struct route_entity {

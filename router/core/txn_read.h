@@ -29,7 +29,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TXN_READ_PLAYERS_MAX 8u
+#include "idl/limit.h"
+
+#define TXN_READ_PLAYERS_MAX LIMIT_TRANSACTION_PLAYERS
 #define TXN_READ_LOOKS       3u
 #define TXN_READ_LOOKS_AGAIN 2u /* After a pause. */
 #define TXN_READ_SETTLES     3u

@@ -3,15 +3,13 @@
 #include "holdfast/v1/admin.pb-c.h"
 #include "router/rpc/handlers.h"
 #include "router/rpc/node_survey.h"
-#include "runtime/cluster/cluster_key.h"
-#include "runtime/codec/proto_codec.h"
+#include "router/rpc/policy_fetch.h"
 
 #define NODES_MAX (CLUSTER_NODES_MAX * 2u) /* The live ones, and those that records still name. */
 
 struct cluster_view {
     struct request *request;
     const struct node_survey *survey;
-    struct etcd_call *call;
     Holdfast__V1__GetClusterResponse response;
 };
 
@@ -123,41 +121,20 @@ static void answer(struct cluster_view *view)
 }
 
 /* Without etcd the rest is still worth telling. */
-static void policy_read(void *context, err e, const struct etcd_range_result *result)
+static void policy_known(void *user, Holdfast__V1__Policy *policy)
 {
-    struct cluster_view *view = context;
-    struct codec_scope scope = { .arena = view->request->arena };
-    ProtobufCMessage *message;
+    struct cluster_view *view = user;
 
-    if (e == ERR_OK && result->kv_count == 1 &&
-        proto_decode(&holdfast__v1__policy__descriptor, result->kvs[0].value, &scope, &message) ==
-            ERR_OK)
-        view->response.policy = (Holdfast__V1__Policy *)(void *)message;
+    view->response.policy = policy;
     answer(view);
-}
-
-static void policy_cancel(struct request *request)
-{
-    struct cluster_view *view = request->state;
-
-    etcd_call_cancel(view->call);
-    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_CANCELED,
-                      "the caller has gone");
 }
 
 static void surveyed(struct node_survey *survey)
 {
     struct cluster_view *view = survey->user;
-    const struct router_options *options = &survey->request->router->options;
-    struct cluster_key key = cluster_key_policy(options->cluster);
 
     view->survey = survey;
-    survey->request->state = view;
-    survey->request->cancel = policy_cancel;
-    if (etcd_range(options->etcd, &(struct etcd_range){ .key = cluster_key_slice(&key) },
-                   policy_read,
-                   &(struct etcd_wait){ ROUTER_STATUS_MS_MAX, view, &view->call }) != ERR_OK)
-        answer(view);
+    policy_fetch(survey->request, policy_known, view);
 }
 
 void admin_get_cluster_handle(struct request *request)

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "idl/limit.h"
 #include "idl/method.h"
 #include "node/core/apply/apply_internal.h"
 #include "node/core/codec/arena_proto.h"
@@ -10,7 +11,7 @@
 #include "node/core/session/authority.h"
 #include "runtime/base/check.h"
 
-#define TOKEN_BYTES_MAX    64u
+#define TOKEN_BYTES_MAX    LIMIT_TOKEN_BYTES
 #define PRUNE_SLACK_MS     1000u
 #define THROTTLED_RETRY_MS 1000u
 

@@ -9,9 +9,10 @@
 
 #include <jansson.h>
 
+#include "idl/limit.h"
 #include "runtime/base/buf.h"
 
-#define JSON_DEPTH_MAX 64u
+#define JSON_DEPTH_MAX LIMIT_DOCUMENT_DEPTH
 
 /* NULL: not JSON, or not allowed; *ret_why says why (static text). The caller's to json_decref. */
 json_t *json_canon_parse(struct slice text, const char **ret_why);

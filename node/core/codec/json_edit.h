@@ -8,10 +8,11 @@
 #include <jansson.h>
 
 #include "holdfast/v1/profile.pb-c.h"
+#include "idl/limit.h"
 #include "runtime/base/arena.h"
 
-#define PATCH_STEPS_MAX      64u
-#define PATCH_PATH_BYTES_MAX 512u
+#define PATCH_STEPS_MAX      LIMIT_PATCH_STEPS
+#define PATCH_PATH_BYTES_MAX LIMIT_PATCH_PATH_BYTES
 
 /* Takes over `target` (NULL: absent) and returns what it became. */
 json_t *json_merge(json_t *target, const json_t *patch);

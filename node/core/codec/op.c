@@ -4,13 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "idl/limit.h"
 #include "runtime/base/check.h"
 
 #define OP_VERSION        1u
 #define TYPED_BYTES_MIN   1u
 #define TYPED_BYTES_MAX   150u
 #define SCOPE_BYTES_MAX   16u
-#define REQUEST_BYTES_MAX (1024u * 1024u)
+#define REQUEST_BYTES_MAX LIMIT_REQUEST_BYTES
 
 enum id_kind { ID_NONE, ID_UUID, ID_TYPED };
 

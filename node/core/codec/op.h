@@ -10,15 +10,16 @@
 
 #include <protobuf-c/protobuf-c.h>
 
+#include "idl/limit.h"
 #include "runtime/base/buf.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/id.h"
 #include "runtime/cluster/incarnation.h"
 
-#define ENTITY_BYTES_MAX    128u
-#define PLAYER_ID_BYTES_MAX 100u
-#define OP_ID_BYTES_MAX     160u
-#define OP_ID_AHEAD_MS_MAX  (5u * 60u * 1000u)
+#define ENTITY_BYTES_MAX    LIMIT_ENTITY_BYTES
+#define PLAYER_ID_BYTES_MAX LIMIT_PLAYER_ID_BYTES
+#define OP_ID_BYTES_MAX     LIMIT_OP_ID_BYTES
+#define OP_ID_AHEAD_MS_MAX  LIMIT_OP_ID_AHEAD_MS
 
 enum authority_kind {
     AUTHORITY_NONE, /* Methods that carry their own (StartSession, owner-made entries). */

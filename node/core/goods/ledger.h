@@ -6,12 +6,13 @@
 #define NODE_CORE_GOODS_LEDGER_H
 
 #include "holdfast/v1/ledger.pb-c.h"
+#include "idl/limit.h"
 #include "node/core/handler/handler.h"
 #include "node/core/rows/rows.h"
 
-#define LEDGER_CHANGES_MAX 16u
-#define LEDGER_ITEMS_MAX   64u
-#define REASON_BYTES_MAX   64u
+#define LEDGER_CHANGES_MAX LIMIT_CURRENCIES
+#define LEDGER_ITEMS_MAX   LIMIT_ITEMS
+#define REASON_BYTES_MAX   LIMIT_REASON_BYTES
 
 struct ledger_change {
     struct slice currency;

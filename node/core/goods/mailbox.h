@@ -7,10 +7,11 @@
 #define NODE_CORE_GOODS_MAILBOX_H
 
 #include "holdfast/v1/mailbox.pb-c.h"
+#include "idl/limit.h"
 #include "node/core/handler/handler.h"
 #include "node/core/rows/rows.h"
 
-#define MAIL_TEXT_BYTES_MAX 1024u
+#define MAIL_TEXT_BYTES_MAX LIMIT_MAIL_TEXT_BYTES
 #define MAIL_ID_TEXT_SIZE   ITEM_UID_TEXT_SIZE
 
 /*

@@ -5,6 +5,7 @@
 #ifndef NODE_CORE_PLAYER_META_H
 #define NODE_CORE_PLAYER_META_H
 
+#include "idl/limit.h"
 #include "node/core/codec/op.h"
 #include "node/core/entry/entry.h"
 #include "node/core/entry/start.h"
@@ -12,13 +13,13 @@
 #include "runtime/base/row_digest.h"
 
 #define CURRENCIES_MAX          64u
-#define CURRENCY_NAME_BYTES_MAX 32u
+#define CURRENCY_NAME_BYTES_MAX LIMIT_CURRENCY_NAME_BYTES
 #define EXPIRED_MAX             4096u
 #define QUARANTINE_MAX          1024u
 #define QUARANTINE_PLAYER_SIZE  104u
 #define QUARANTINE_REASON_SIZE  72u
 #define CUTS_KEPT               2u
-#define AMOUNT_MAX              9007199254740991ll /* 2^53 - 1: exact in every JSON reader. */
+#define AMOUNT_MAX              LIMIT_AMOUNT /* 2^53 - 1: exact in every JSON reader. */
 
 struct currency {
     char name[CURRENCY_NAME_BYTES_MAX + 1];

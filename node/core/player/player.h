@@ -8,16 +8,18 @@
 #ifndef NODE_CORE_PLAYER_PLAYER_H
 #define NODE_CORE_PLAYER_PLAYER_H
 
+#include "idl/limit.h"
 #include "node/core/player/session.h"
 #include "runtime/base/arena.h"
 
-#define LEDGER_HASH_BYTES      32u
-#define RESERVATIONS_MAX       64u /* Open, of one player: each has a timer in memory. */
-#define SECTIONS_MAX           64u
-#define SECTION_NAME_BYTES_MAX 64u
-#define SECTION_BYTES_MAX      (256u * 1024u)
+#define LEDGER_HASH_BYTES 32u
+/* Open, of one player: each has a timer in memory. */
+#define RESERVATIONS_MAX       LIMIT_RESERVATIONS
+#define SECTIONS_MAX           LIMIT_SECTIONS
+#define SECTION_NAME_BYTES_MAX LIMIT_SECTION_NAME_BYTES
+#define SECTION_BYTES_MAX      LIMIT_SECTION_BYTES
 /* Of all sections: a whole profile must fit one frame between processes. */
-#define PROFILE_BYTES_MAX (3u * 1024u * 1024u)
+#define PROFILE_BYTES_MAX LIMIT_PROFILE_BYTES
 
 struct balance {
     struct slice currency;

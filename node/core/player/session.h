@@ -10,12 +10,13 @@
 #ifndef NODE_CORE_PLAYER_SESSION_H
 #define NODE_CORE_PLAYER_SESSION_H
 
+#include "idl/limit.h"
 #include "node/core/codec/op.h"
 #include "node/core/player/meta.h"
 
 #define SESSION_UNUSED_MS        15000u
 #define SESSION_GRACE_MS_DEFAULT 5000u
-#define SESSION_GRACE_MS_MAX     60000u
+#define SESSION_GRACE_MS_MAX     LIMIT_SESSION_GRACE_MS
 
 enum session_state { SESSION_FREE, SESSION_GRANTED, SESSION_HELD };
 

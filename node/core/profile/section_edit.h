@@ -6,9 +6,10 @@
 #define NODE_CORE_PROFILE_SECTION_EDIT_H
 
 #include "holdfast/v1/profile.pb-c.h"
+#include "idl/limit.h"
 #include "node/core/handler/handler.h"
 
-#define SECTION_EDITS_MAX 32u
+#define SECTION_EDITS_MAX LIMIT_SECTION_EDITS
 
 /* Names, limits, JSON. Replaces JSON texts by their canonical form (arena). ERR_INVALID. */
 NODISCARD err section_edits_check(struct check_context *context, size_t count,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "holdfast/v1/mailbox.pb-c.h"
+#include "idl/limit.h"
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
@@ -18,7 +19,7 @@
 
 #define RETRY_MS_MIN    20u
 #define RETRY_MS_SPREAD 60u
-#define TOKEN_BYTES_MAX 64u
+#define TOKEN_BYTES_MAX LIMIT_TOKEN_BYTES
 
 typedef Holdfast__Internal__V1__TxnPart txn_part;
 typedef Holdfast__Internal__V1__TxnTaken txn_taken;

@@ -7,10 +7,11 @@
 #define NODE_CORE_TRANSACTION_TXN_ROW_H
 
 #include "holdfast/internal/v1/transaction.pb-c.h"
+#include "idl/limit.h"
 #include "node/core/handler/handler.h"
 
-#define TXN_PLAYERS_MAX 8u
-#define TXN_ITEMS_MAX   64u
+#define TXN_PLAYERS_MAX LIMIT_TRANSACTION_PLAYERS
+#define TXN_ITEMS_MAX   LIMIT_ITEMS
 
 /* MISSING, and the key is noted in `need` (unless that is NULL); ABSENT; PRESENT, and *ret is in
  * the arena, or NULL: the row cannot be read. */
