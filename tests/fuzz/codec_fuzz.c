@@ -20,7 +20,7 @@ static void write_forms(struct json_codec *codec, const ProtobufCMessage *messag
 {
     buf_clear(&ret_form->json);
     buf_clear(&ret_form->proto);
-    json_encode(codec, message, &ret_form->json);
+    json_encode(codec, JSON_CANONICAL, message, &ret_form->json);
     proto_encode(message, &ret_form->proto);
 }
 
