@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import circles
+import json_shapes
 import parameters
 
 
@@ -42,6 +43,31 @@ class CirclesTest(unittest.TestCase):
                 subprocess.run(["cc", "-c", root / f"{name}.c", "-o", root / f"{name}.o"], check=True)
             compiled = {str(root / f"{name}.o"): f"{name}.c" for name in "ab"}
             self.assertEqual(list(circles.link_edges(compiled)), [("a", "b", "f")])
+
+
+class JsonShapesTest(unittest.TestCase):
+    TABLE = 'X("p.A", "json", DOCUMENT) \\\nX("p.A", "name",  KEY)\n'
+    PROTO = ("package p;\nmessage A {\n  // (key) Its name.\n  string name = 1;\n  oneof x {\n"
+             "    // (document) Two\n    // lines.\n    string json = 2;\n  }\n  // Not (key).\n"
+             "  string other = 3;\n}\n")
+
+    def differences(self, table, proto):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / json_shapes.TABLE).parent.mkdir(parents=True)
+            (root / json_shapes.TABLE).write_text(table)
+            (root / "idl").mkdir()
+            (root / "idl/a.proto").write_text(proto)
+            return list(json_shapes.differences(root))
+
+    def test_a_table_and_comments_that_agree_are_quiet(self):
+        self.assertEqual(self.differences(self.TABLE, self.PROTO), [])
+
+    def test_a_field_that_only_one_of_them_marks_is_told(self):
+        told = self.differences(self.TABLE, self.PROTO.replace("(key) ", ""))
+        self.assertEqual(told, ["p.A.name is key here, and its comment does not begin with (key)"])
+        told = self.differences(self.TABLE.replace("KEY", "VALUE"), self.PROTO)
+        self.assertEqual(len(told), 2)
 
 
 class ParametersTest(unittest.TestCase):

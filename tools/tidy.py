@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import json_shapes
 import parameters
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
@@ -208,6 +209,8 @@ for file in sorted(FILES):
 PARAMETERS.end(ROOT / parameters.ALLOWED)
 for at in PARAMETERS.problems:
     say(*at)
+
+problems.extend(f"{json_shapes.TABLE}: {what}" for what in json_shapes.differences(ROOT))
 
 for maker in ("error_tables", "proof_tables"):
     tables = subprocess.run([sys.executable, ROOT / f"tools/{maker}.py", "--check"],

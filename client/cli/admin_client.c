@@ -21,7 +21,7 @@ err admin_client_new(const struct arguments *arguments, const char *endpoint,
                      struct admin_client **ret_client)
 {
     struct admin_client *client = mem_zalloc(sizeof *client);
-    err e = connection_new(arguments, endpoint, &client->client);
+    err e = connection_new(arguments, endpoint, CONNECTION_CANONICAL, &client->client);
 
     if (e != ERR_OK) {
         free(client);

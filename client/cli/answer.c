@@ -8,6 +8,7 @@
 #include "runtime/base/utf8.h"
 
 #define ERROR_PREFIX "ERROR_CODE_"
+#define CODE_BYTES   80u
 
 uint64_t answer_number(const json_t *object, const char *key)
 {
@@ -34,27 +35,32 @@ const char *answer_text(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
-/* What is behind "details" of Connect's error JSON. */
+/* What is behind "error" of plain JSON, or "details" of Connect's. */
 static const json_t *detail_of(const json_t *error)
 {
+    const json_t *plain = json_object_get(error, "error");
     const json_t *first = json_array_get(json_object_get(error, "details"), 0);
 
-    return json_object_get(first, "debug");
+    return plain != NULL ? plain : json_object_get(first, "debug");
 }
 
-static const char *code_of(const json_t *detail)
+/* "SESSION_LOST", in either form of JSON. */
+static const char *code_of(const json_t *detail, char *ret_code, size_t size)
 {
     const char *code = answer_text(detail, "code");
     bool prefixed = strncmp(code, ERROR_PREFIX, strlen(ERROR_PREFIX)) == 0;
 
-    return prefixed ? code + strlen(ERROR_PREFIX) : code;
+    snprintf(ret_code, size, "%s", prefixed ? code + strlen(ERROR_PREFIX) : code);
+    for (char *at = ret_code; *at != 0; at++)
+        *at = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
+    return ret_code;
 }
 
 void error_code(struct slice body, char *ret_code, size_t size)
 {
     json_t *error = json_loadb((const char *)body.data, body.size, 0, NULL);
 
-    snprintf(ret_code, size, "%s", code_of(detail_of(error)));
+    (void)code_of(detail_of(error), ret_code, size);
     json_decref(error);
 }
 
@@ -73,12 +79,13 @@ bool error_format(struct slice body, struct buf *out)
     json_t *error = json_loadb((const char *)body.data, body.size, 0, NULL);
     const json_t *detail = detail_of(error);
     const json_t *wait_ms = json_object_get(detail, "retryAfterMs");
-    const char *code = code_of(detail);
+    char code[CODE_BYTES];
 
     if (!json_is_object(error)) {
         json_decref(error);
         return false;
     }
+    (void)code_of(detail, code, sizeof code);
     append_printable(out, code[0] != 0 ? code : answer_text(error, "code"));
     buf_printf(out, ": ");
     append_printable(out, answer_text(error, "message"));

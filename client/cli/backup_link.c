@@ -22,8 +22,8 @@ bool backup_link_open(struct backup_link *link, const struct arguments *argument
 
     *link = (struct backup_link){ 0 };
     if (option_number(arguments, &option_throttle, 1, THROTTLE_MIB_MAX, &rate) != ERR_OK ||
-        connection_new(arguments, option_text(arguments, &option_endpoint), &link->client) !=
-            ERR_OK)
+        connection_new(arguments, option_text(arguments, &option_endpoint), CONNECTION_CANONICAL,
+                       &link->client) != ERR_OK)
         return false;
     link->rate_bytes_per_s = (uint64_t)rate << 20;
     link->begun_ms = monotonic_ms();

@@ -10,11 +10,12 @@ static const char *text_or_null(const char *text)
 }
 
 err connection_new(const struct arguments *arguments, const char *endpoint,
-                   struct client **ret_client)
+                   enum connection_form form, struct client **ret_client)
 {
     struct client_options options = { .endpoint = endpoint,
                                       .api_key = text_or_null(option_text(arguments, &option_key)),
-                                      .ca_file = text_or_null(option_text(arguments, &option_ca)) };
+                                      .ca_file = text_or_null(option_text(arguments, &option_ca)),
+                                      .plain_json = form == CONNECTION_PLAIN };
 
     if (option_number(arguments, &option_deadline_ms, 1, DEADLINE_MS_MAX, &options.deadline_ms) !=
         ERR_OK)

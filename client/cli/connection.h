@@ -5,9 +5,11 @@
 #include "client/cli/arguments.h"
 #include "client/sdk/client.h"
 
-/* `endpoint` is one URL, as --endpoint may name several. ERR_INVALID: used wrongly, which was told
+/* `form`: of the JSON that calls take and give.
+ * `endpoint` is one URL, as --endpoint may name several. ERR_INVALID: used wrongly, which was told
  * on standard error. */
+enum connection_form { CONNECTION_CANONICAL, CONNECTION_PLAIN };
 NODISCARD err connection_new(const struct arguments *arguments, const char *endpoint,
-                             struct client **ret_client);
+                             enum connection_form form, struct client **ret_client);
 
 #endif

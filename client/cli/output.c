@@ -159,15 +159,16 @@ static int say_why(const struct arguments *arguments, enum client_result result,
     return 1;
 }
 
-json_t *call_json(const struct arguments *arguments, const char *method, json_t *request,
-                  int *ret_code)
+static json_t *call_in_form(const struct arguments *arguments, enum connection_form form,
+                            const char *method, json_t *request, int *ret_code)
 {
     struct client *client;
     struct buf body = { 0 };
     json_t *answer = NULL;
 
     *ret_code = 2;
-    if (connection_new(arguments, option_text(arguments, &option_endpoint), &client) != ERR_OK) {
+    if (connection_new(arguments, option_text(arguments, &option_endpoint), form, &client) !=
+        ERR_OK) {
         json_decref(request);
         return NULL;
     }
@@ -182,6 +183,18 @@ json_t *call_json(const struct arguments *arguments, const char *method, json_t 
     *ret_code = answer != NULL ? 0 : say_why(arguments, result, &body);
     buf_deinit(&body);
     return answer;
+}
+
+json_t *call_json(const struct arguments *arguments, const char *method, json_t *request,
+                  int *ret_code)
+{
+    return call_in_form(arguments, CONNECTION_CANONICAL, method, request, ret_code);
+}
+
+json_t *call_plain_json(const struct arguments *arguments, const char *method, json_t *request,
+                        int *ret_code)
+{
+    return call_in_form(arguments, CONNECTION_PLAIN, method, request, ret_code);
 }
 
 json_t *call_pages(const struct arguments *arguments, const char *method, const char *rows,
@@ -231,7 +244,8 @@ enum client_result stream_json(const struct arguments *arguments, const struct j
 
     CHECK(text != NULL);
     buf_clear(ret_why);
-    if (connection_new(arguments, option_text(arguments, &option_endpoint), &client) != ERR_OK) {
+    if (connection_new(arguments, option_text(arguments, &option_endpoint), CONNECTION_CANONICAL,
+                       &client) != ERR_OK) {
         free(text);
         buf_printf(ret_why, "nothing was asked");
         return CLIENT_REFUSED;

@@ -29,6 +29,9 @@ void table_format(const json_t *rows, const struct column *columns, struct buf *
  * and returns NULL with the exit code in *ret_code. The result is the caller's to decref. */
 json_t *call_json(const struct arguments *arguments, const char *method, json_t *request,
                   int *ret_code);
+/* The same in plain JSON (docs/json.md), as people write it. */
+json_t *call_plain_json(const struct arguments *arguments, const char *method, json_t *request,
+                        int *ret_code);
 /* All pages of a method whose answers have their rows under `rows`. Takes `request`. NULL as above,
  * though some pages may have been read. */
 json_t *call_pages(const struct arguments *arguments, const char *method, const char *rows,

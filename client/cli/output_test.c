@@ -60,6 +60,13 @@ static void an_error_is_one_line(void **state)
     buf_put_u8(&out, 0);
     assert_string_equal((char *)out.data,
                         "SESSION_LOCKED: held (held by east) (retry after 250 ms)");
+    static const char plain[] = "{\"code\":\"aborted\",\"message\":\"held\",\"error\":{\"code\":"
+                                "\"session_locked\",\"owner\":\"east\",\"retryAfterMs\":250}}";
+    buf_clear(&out);
+    assert_true(error_format(SLICE_LITERAL(plain), &out));
+    buf_put_u8(&out, 0);
+    assert_string_equal((char *)out.data,
+                        "SESSION_LOCKED: held (held by east) (retry after 250 ms)");
     assert_false(error_format(SLICE_LITERAL("no JSON"), &out));
     buf_deinit(&out);
 }

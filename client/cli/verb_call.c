@@ -1,4 +1,5 @@
-/* holdfast call: any method of the API. The router names the nearest method, field or currency. */
+/* holdfast call: any method of the API, in plain JSON (docs/json.md). The router names the nearest
+ * method, field or currency. */
 #include <stdio.h>
 
 #include "client/cli/options.h"
@@ -18,7 +19,7 @@ static int call(const struct arguments *arguments)
         json_decref(request);
         return 2;
     }
-    json_t *answer = call_json(arguments, arguments->words[0], request, &code);
+    json_t *answer = call_plain_json(arguments, arguments->words[0], request, &code);
     if (answer != NULL)
         print_json(answer);
     json_decref(answer);

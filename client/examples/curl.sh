@@ -23,14 +23,14 @@ incarnation=$(call SessionService/RegisterServer '{"name": "curl-example"}' | fi
 
 # Join: the answer carries the token for every later write, and the whole profile.
 join=$(call SessionService/StartSession "{\"playerId\": \"$player\", \"opId\": \"$(op_id)\",
-    \"incarnation\": \"$incarnation\", \"mode\": \"START_MODE_STEAL\"}")
+    \"incarnation\": \"$incarnation\", \"mode\": \"steal\"}")
 token=$(field token <<<"$join")
 echo "joined: $join"
 
 # Grant. Sent twice under one op_id, as after a lost answer: carried out once.
 grant="{\"playerId\": \"$player\", \"opId\": \"$(op_id)\", \"reason\": \"match_reward\",
     \"authority\": {\"session\": {\"token\": \"$token\"}},
-    \"currencies\": [{\"currency\": \"gold\", \"amount\": \"100\"}]}"
+    \"currencies\": {\"gold\": 100}}"
 granted=$(call LedgerService/Grant "$grant")
 again=$(call LedgerService/Grant "$grant")
 printf 'granted: %s\nagain:   %s\n' "$granted" "$again"
@@ -38,8 +38,8 @@ printf 'granted: %s\nagain:   %s\n' "$granted" "$again"
 # Leave: a last save and the release, in one entry.
 left=$(call SessionService/EndSession "{\"playerId\": \"$player\", \"opId\": \"$(op_id)\",
     \"authority\": {\"session\": {\"token\": \"$token\"}},
-    \"edits\": [{\"name\": \"progression\", \"schemaVersion\": 1,
-                 \"merge\": \"{\\\"last_map\\\": \\\"harbour\\\"}\"}]}")
+    \"edits\": {\"progression\": {\"schemaVersion\": 1,
+                 \"merge\": {\"last_map\": \"harbour\"}}}}")
 echo "left: $left"
 call SessionService/UnregisterServer "{\"incarnation\": \"$incarnation\"}" >/dev/null
 call LedgerService/GetBalances "{\"playerId\": \"$player\"}"

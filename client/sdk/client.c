@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -19,7 +20,7 @@
 #define RETRY_JITTER_PERCENT 20u
 #define PACKAGE              "holdfast.v1."
 #define DETAIL_TYPE          "holdfast.v1.ErrorDetail"
-#define CODE(name)           "ERROR_CODE_" name
+#define CODE_PREFIX          "ERROR_CODE_"
 
 static uint64_t now_ms(void)
 {
@@ -58,8 +59,9 @@ err client_new(const struct client_options *options, struct client **ret_client)
     CHECK(client->curl != NULL);
     client->endpoint = strdup(options->endpoint);
     client->deadline_ms = options->deadline_ms > 0 ? options->deadline_ms : DEADLINE_MS_DEFAULT;
-    client->headers = curl_slist_append(NULL, "Connect-Protocol-Version: 1");
-    client->headers = curl_slist_append(client->headers, "Expect:");
+    client->headers = curl_slist_append(NULL, "Expect:");
+    if (!options->plain_json)
+        client->headers = curl_slist_append(client->headers, "Connect-Protocol-Version: 1");
     if (options->api_key != NULL) {
         struct buf line = { 0 };
         buf_printf(&line, "Authorization: Bearer %s", options->api_key);
@@ -118,11 +120,15 @@ bool client_never_sent(CURLcode code)
            code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
 }
 
-/* In JSON as the router writes it: with `debug`, without defaults. NULL: it has none of ours. */
+/* In JSON as the router writes it: plain, or Connect's with `debug`; without defaults. NULL: it has
+ * none of ours. */
 static const json_t *find_detail(const json_t *error)
 {
-    const json_t *detail;
+    const json_t *detail = json_object_get(error, "error");
     size_t i;
+
+    if (json_is_object(detail))
+        return detail;
 
     json_array_foreach(json_object_get(error, "details"), i, detail)
     {
@@ -134,6 +140,14 @@ static const json_t *find_detail(const json_t *error)
     return NULL;
 }
 
+/* "ERROR_CODE_SESSION_LOST" or, in plain JSON, "session_lost". */
+static bool code_is(const char *code, const char *name)
+{
+    size_t prefix = strlen(CODE_PREFIX);
+
+    return strcasecmp(strncmp(code, CODE_PREFIX, prefix) == 0 ? code + prefix : code, name) == 0;
+}
+
 struct client_error client_error_read(struct slice json)
 {
     json_t *error = json_loadb((const char *)json.data, json.size, 0, NULL);
@@ -143,10 +157,9 @@ struct client_error client_error_read(struct slice json)
     bool final = json_is_true(json_object_get(detail, "final"));
     struct client_error read = { .result = CLIENT_REFUSED };
 
-    if (code == NULL || strcmp(code, CODE("OUTCOME_UNKNOWN")) == 0 ||
-        strcmp(code, CODE("UNSPECIFIED")) == 0)
+    if (code == NULL || code_is(code, "OUTCOME_UNKNOWN") || code_is(code, "UNSPECIFIED"))
         read.result = CLIENT_UNKNOWN;
-    else if (final || strcmp(code, CODE("OPERATION_ID_MISMATCH")) == 0)
+    else if (final || code_is(code, "OPERATION_ID_MISMATCH"))
         read.settles = true;
     else if (wait_ms > 0)
         read = (struct client_error){ CLIENT_LATER, false,

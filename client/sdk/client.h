@@ -1,5 +1,5 @@
 /*
- * client: calls to a Holdfast router from C, over its Connect JSON endpoint: blocking, one call
+ * client: calls to a Holdfast router from C, in JSON: blocking, one call
  * at a time per client. Mutations are repeated under the same op_id when their outcome is unknown,
  * as long as the caller's deadline allows; a client never turns "unknown" into "failed".
  * DESIGN sections 6 and 10.
@@ -22,6 +22,7 @@ struct client_options {
     const char *api_key;  /* Sent as a bearer token; NULL: none. */
     const char *ca_file;  /* For https; NULL: the system's. */
     uint32_t deadline_ms; /* Of a whole call, retries included; 0: 10000. */
+    bool plain_json;      /* Calls take and give plain JSON (docs/json.md), not protobuf's. */
 };
 
 /* ERR_INVALID: no endpoint. Call once per thread. */

@@ -24,7 +24,8 @@ struct client_error {
     bool settles;              /* It tells what became of every try, not only of this one. */
     uint32_t retry_after_ms;   /* CLIENT_LATER: above 0. */
 };
-/* What Connect's error JSON asks for. Without our ErrorDetail it is not ours, so: unknown. */
+/* What an error in either form of JSON asks for. Without our ErrorDetail it is not ours, so:
+ * unknown. */
 struct client_error client_error_read(struct slice json);
 /* Nothing of the request can have reached a router. */
 bool client_never_sent(CURLcode code);

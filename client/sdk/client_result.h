@@ -5,7 +5,7 @@
 /* docs/operations.md, "The rule for every caller", as code. */
 enum client_result {
     CLIENT_OK,         /* `body` is the response.                                                 */
-    CLIENT_REFUSED,    /* `body` is Connect's error JSON: code, message, details.                 */
+    CLIENT_REFUSED,    /* `body` is the error: code, message, and what is in ErrorDetail.         */
     CLIENT_LATER,      /* Nothing was done, and the deadline is over: `body` as above; the same
                         * call may succeed after its retryAfterMs. */
     CLIENT_UNKNOWN,    /* The outcome is unknown: repeat the same call, or ResolveOperation.      */

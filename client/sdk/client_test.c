@@ -110,6 +110,8 @@ static void unknown_is_repeated_and_its_outcome_learnt(void **state)
     "\"debug\":{" fields "}}]}"
 #define OK_ANSWER        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
 #define CODE_FIELD(name) "\"code\":\"ERROR_CODE_" name "\""
+#define PLAIN_ANSWER(status, fields)                                                               \
+    "HTTP/1.1 " status "\r\nConnection: close\r\n\r\n{\"code\":\"x\",\"error\":{" fields "}}"
 
 /* docs/operations.md, "The rule for every caller", row by row. */
 static const struct decision {
@@ -130,6 +132,16 @@ static const struct decision {
         ERROR_ANSWER("409 X", CODE_FIELD("TXN_CONFLICT") ",\"retryAfterMs\":10"), OK_ANSWER },
       CLIENT_OK,
       4 },
+    { { PLAIN_ANSWER("409 X", "\"code\":\"session_locked\",\"final\":true,\"retryAfterMs\":9") },
+      CLIENT_REFUSED,
+      1 },
+    { { PLAIN_ANSWER("503 X", "\"code\":\"unavailable\",\"retryAfterMs\":10"), OK_ANSWER },
+      CLIENT_OK,
+      2 },
+    { { PLAIN_ANSWER("500 X", "\"code\":\"outcome_unknown\",\"retryAfterMs\":10"),
+        PLAIN_ANSWER("409 X", "\"code\":\"operation_id_mismatch\"") },
+      CLIENT_REFUSED,
+      2 },
     /* Longer than the deadline allows. */
     { { ERROR_ANSWER("400 X", CODE_FIELD("QUARANTINED") ",\"retryAfterMs\":60000") },
       CLIENT_LATER,

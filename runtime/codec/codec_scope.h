@@ -17,6 +17,12 @@ struct codec_error {
     char value[72];  /* What was given, shortened.                          */
 };
 
+/* The two forms of JSON, of one schema. docs/json.md */
+enum json_form {
+    JSON_CANONICAL, /* As protobuf.dev/programming-guides/json has it. */
+    JSON_PLAIN      /* As people and game servers write it: json_shape.h. */
+};
+
 struct codec_scope {
     /* Receives the decoded message and everything it points to. */
     struct arena *arena;
@@ -25,11 +31,15 @@ struct codec_scope {
     /* Most bytes a decode may take from the arena; 0 means 16 times the input plus 64 KiB. Small
      * input can otherwise ask for much memory (a million empty messages). */
     size_t memory_bytes_max;
+    /* The form of JSON that is read. */
+    enum json_form form;
     /* Filled when a decode fails. */
     struct codec_error error;
 };
 
 #define CODEC_SIZE_BYTES_MAX (4u << 20)
 #define CODEC_DEPTH_MAX      32u
+/* Of a document within a message. What is stored nests no deeper (node/core/codec/json_canon.h). */
+#define CODEC_DOCUMENT_DEPTH_MAX 64u
 
 #endif

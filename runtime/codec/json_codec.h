@@ -8,6 +8,10 @@
  * taken for an empty message (Luau has no other empty table); strings may not hold U+0000, since
  * protobuf-c ends its strings with a NUL.
  *
+ * Plain JSON is the same schema in the form in which people and game servers write it: documents
+ * inline, lists of named things as objects, short names of enums, numbers up to 2^53 as numbers.
+ * json_shape.h says which fields are concerned, docs/json.md shows the two side by side.
+ *
  * What is there and what is not follows the descriptor: messages of proto2 keep an optional field
  * that was set to its zero or its default, and must have their required ones. (proto3's `optional`
  * is not for us: protoc-c 1.4.1 refuses it.)
@@ -32,7 +36,8 @@ void json_codec_init(struct json_codec *codec);
 void json_codec_deinit(struct json_codec *codec);
 
 /*
- * Parses one JSON value of message type `type`. An input of no bytes is an empty message.
+ * Parses one JSON value of message type `type`, in the form that scope->form names. An input of no
+ * bytes is an empty message.
  *
  * @ret_message  on ERR_OK, lives in scope->arena; untouched on error.
  *
@@ -43,8 +48,9 @@ NODISCARD err json_decode(struct json_codec *codec, const ProtobufCMessageDescri
                           struct slice json, struct codec_scope *scope,
                           ProtobufCMessage **ret_message);
 
-/* Appends `message` as JSON. Cannot fail for a message whose strings are UTF-8; other bytes are
- * replaced by U+FFFD. */
-void json_encode(struct json_codec *codec, const ProtobufCMessage *message, struct buf *out);
+/* Appends `message` as JSON of that form, which reads back as the same message. Cannot fail for a
+ * message whose strings are UTF-8; other bytes are replaced by U+FFFD. */
+void json_encode(struct json_codec *codec, enum json_form form, const ProtobufCMessage *message,
+                 struct buf *out);
 
 #endif

@@ -1,14 +1,13 @@
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"
 #include "runtime/base/base64.h"
+#include "runtime/codec/json_document.h"
+#include "runtime/codec/json_number.h"
 #include "runtime/codec/json_scan.h"
 
-#define NUMBER_TEXT_MAX   64u /* Longest floating-point number taken. */
 #define ELEMENTS_AT_FIRST 4u
 #define MEMORY_PER_BYTE   16u
 #define MEMORY_AT_LEAST   (64u << 10)
@@ -18,97 +17,6 @@ static err decode_message(struct json_in *in, struct json_type *type, ProtobufCM
 static void *member(ProtobufCMessage *message, size_t offset)
 {
     return (char *)message + offset;
-}
-
-/* A string or a number; both hold a number's text. */
-static err scan_number_text(struct json_in *in, struct slice *ret_text)
-{
-    if (json_peek(in) == '"')
-        return json_scan_string(in, ret_text);
-    return json_scan_number(in, ret_text);
-}
-
-static err decode_integer(struct json_in *in, struct json_integer *ret_integer)
-{
-    const uint8_t *from = in->at;
-    struct slice text;
-    err e = scan_number_text(in, &text);
-
-    if (e != ERR_OK)
-        return e;
-    switch (json_parse_integer(text, ret_integer)) {
-    case JSON_INTEGER_OK:
-        return ERR_OK;
-    case JSON_INTEGER_SYNTAX:
-        return json_fail(in, "not a number", "an integer", from);
-    case JSON_INTEGER_FRACTION:
-        return json_fail(in, "not a whole number", "an integer", from);
-    case JSON_INTEGER_RANGE:
-        break;
-    }
-    return json_fail(in, "a number out of range", "64 bits", from);
-}
-
-static err decode_signed(struct json_in *in, int64_t min, int64_t max, int64_t *ret_value)
-{
-    const uint8_t *from = in->at;
-    struct json_integer integer;
-    err e = decode_integer(in, &integer);
-
-    if (e != ERR_OK)
-        return e;
-    uint64_t magnitude_max = integer.negative ? (uint64_t)max + 1 : (uint64_t)max;
-    if (integer.magnitude > magnitude_max)
-        return json_fail(in, "a number out of range",
-                         min == INT32_MIN ? "-2147483648 to 2147483647"
-                                          : "-9223372036854775808 to 9223372036854775807",
-                         from);
-    *ret_value = integer.negative ? (int64_t)(0 - integer.magnitude) : (int64_t)integer.magnitude;
-    return ERR_OK;
-}
-
-static err decode_unsigned(struct json_in *in, uint64_t max, uint64_t *ret_value)
-{
-    const uint8_t *from = in->at;
-    struct json_integer integer;
-    err e = decode_integer(in, &integer);
-
-    if (e != ERR_OK)
-        return e;
-    if (integer.magnitude > max || (integer.negative && integer.magnitude != 0))
-        return json_fail(in, "a number out of range",
-                         max == UINT32_MAX ? "0 to 4294967295" : "0 to 18446744073709551615", from);
-    *ret_value = integer.magnitude;
-    return ERR_OK;
-}
-
-static err decode_floating(struct json_in *in, double max, double *ret_value)
-{
-    const uint8_t *from = in->at;
-    char number[NUMBER_TEXT_MAX + 1];
-    bool quoted = json_peek(in) == '"';
-    struct slice text;
-    struct json_integer unused;
-    err e = scan_number_text(in, &text);
-
-    if (e != ERR_OK)
-        return e;
-    if (quoted && slice_equal(text, SLICE_LITERAL("NaN")))
-        return *ret_value = (double)NAN, ERR_OK;
-    if (quoted && slice_equal(text, SLICE_LITERAL("Infinity")))
-        return *ret_value = (double)INFINITY, ERR_OK;
-    if (quoted && slice_equal(text, SLICE_LITERAL("-Infinity")))
-        return *ret_value = -(double)INFINITY, ERR_OK;
-    if (text.size > NUMBER_TEXT_MAX)
-        return json_fail(in, "a number with too many digits", "64 characters", from);
-    if (json_parse_integer(text, &unused) == JSON_INTEGER_SYNTAX)
-        return json_fail(in, "not a number", "a number", from);
-    memcpy(number, text.data, text.size);
-    number[text.size] = 0;
-    *ret_value = strtod(number, NULL);
-    if (*ret_value > max || *ret_value < -max)
-        return json_fail(in, "a number out of range", max < 1e39 ? "a float" : "a double", from);
-    return ERR_OK;
 }
 
 static err decode_bool(struct json_in *in, protobuf_c_boolean *ret_value)
@@ -130,26 +38,67 @@ static err fail_name(struct json_in *in, const char *what, const char *limit, co
     return json_fail(in, message, limit, from);
 }
 
-static err fail_enum(struct json_in *in, const ProtobufCEnumDescriptor *type, struct slice name,
+static bool is_plain(const struct json_in *in)
+{
+    return in->scope->form == JSON_PLAIN;
+}
+
+/* The nearest of them lies in `short_name`, if one is the nearest of all. */
+static void offer_short_names(const struct json_field *field, struct nearest *nearest,
+                              char short_name[JSON_ENUM_NAME_BYTES])
+{
+    const ProtobufCEnumDescriptor *type = field->descriptor->descriptor;
+    char one[JSON_ENUM_NAME_BYTES];
+
+    for (unsigned i = 0; i < type->n_values; i++) {
+        if (type->values[i].value == 0 && field->shape == JSON_SHAPE_VERB)
+            continue;
+        json_enum_short_name(field, type->values[i].name, one);
+        nearest_offer_text(nearest, one);
+        if (nearest->name.data != (const uint8_t *)one)
+            continue;
+        memcpy(short_name, one, sizeof one);
+        nearest->name = slice_from_text(short_name);
+    }
+}
+
+static err fail_enum(struct json_in *in, const struct json_field *field, struct slice name,
                      const uint8_t *from)
 {
+    const ProtobufCEnumDescriptor *type = field->descriptor->descriptor;
+    char short_name[JSON_ENUM_NAME_BYTES] = "";
     struct nearest nearest;
 
     nearest_init(&nearest, name);
     for (unsigned i = 0; i < type->n_values; i++)
         nearest_offer_text(&nearest, type->values[i].name);
+    if (is_plain(in))
+        offer_short_names(field, &nearest, short_name);
     return fail_name(in, "an unknown enum name", type->name, from, &nearest);
 }
 
-static err decode_enum(struct json_in *in, const ProtobufCEnumDescriptor *type, int32_t *ret_value)
+static const ProtobufCEnumValue *find_enum(const struct json_in *in, const struct json_field *field,
+                                           struct slice name)
+{
+    char text[JSON_ENUM_NAME_BYTES];
+
+    if (name.size >= sizeof text)
+        return NULL;
+    memcpy(text, name.data, name.size);
+    text[name.size] = 0;
+    const ProtobufCEnumValue *value =
+        protobuf_c_enum_descriptor_get_value_by_name(field->descriptor->descriptor, text);
+    return value == NULL && is_plain(in) ? json_enum_find_short(field, name) : value;
+}
+
+static err decode_enum(struct json_in *in, const struct json_field *field, int32_t *ret_value)
 {
     const uint8_t *from = in->at;
     struct slice name;
-    char text[80];
 
     if (json_peek(in) != '"') {
         int64_t number;
-        err e = decode_signed(in, INT32_MIN, INT32_MAX, &number);
+        err e = json_decode_signed(in, INT32_MIN, INT32_MAX, &number);
         if (e == ERR_OK)
             *ret_value = (int32_t)number;
         return e;
@@ -157,14 +106,23 @@ static err decode_enum(struct json_in *in, const ProtobufCEnumDescriptor *type, 
     err e = json_scan_string(in, &name);
     if (e != ERR_OK)
         return e;
-    if (name.size < sizeof text) {
-        memcpy(text, name.data, name.size);
-        text[name.size] = 0;
-        const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value_by_name(type, text);
-        if (value != NULL)
-            return *ret_value = value->value, ERR_OK;
-    }
-    return fail_enum(in, type, name, from);
+    const ProtobufCEnumValue *value = find_enum(in, field, name);
+    if (value == NULL)
+        return fail_enum(in, field, name, from);
+    *ret_value = value->value;
+    return ERR_OK;
+}
+
+static err copy_text(struct json_in *in, struct slice text, char **ret_text)
+{
+    char *copy = json_alloc(in, text.size + 1);
+
+    if (copy == NULL)
+        return ERR_TOO_LARGE;
+    memcpy(copy, text.data, text.size);
+    copy[text.size] = 0;
+    *ret_text = copy;
+    return ERR_OK;
 }
 
 static err decode_string(struct json_in *in, char **ret_text)
@@ -175,15 +133,39 @@ static err decode_string(struct json_in *in, char **ret_text)
     if (json_peek(in) != '"')
         return json_fail(in, "not a string", "a string", in->at);
     e = json_scan_string(in, &text);
-    if (e != ERR_OK)
-        return e;
-    char *copy = json_alloc(in, text.size + 1);
-    if (copy == NULL)
-        return ERR_TOO_LARGE;
-    memcpy(copy, text.data, text.size);
-    copy[text.size] = 0;
-    *ret_text = copy;
-    return ERR_OK;
+    return e == ERR_OK ? copy_text(in, text, ret_text) : e;
+}
+
+/* Any JSON value at the cursor, as its text. */
+static err decode_span(struct json_in *in, char **ret_text)
+{
+    struct json_flaw flaw;
+    const uint8_t *from = in->at;
+    const uint8_t *behind = json_document_end(from, in->end, &flaw);
+
+    if (behind == NULL)
+        return json_fail(in, flaw.why, flaw.limit, flaw.at);
+    in->at = behind;
+    return copy_text(in, (struct slice){ from, (size_t)(behind - from) }, ret_text);
+}
+
+/* Luau encodes an empty table as []. */
+static err decode_document(struct json_in *in, char **ret_text)
+{
+    const uint8_t *from = in->at;
+
+    if (json_peek(in) == '"')
+        return decode_string(in, ret_text);
+    if (json_peek(in) == '[') {
+        in->at++;
+        json_skip_space(in);
+        if (json_peek(in) == ']') {
+            in->at++;
+            return copy_text(in, SLICE_LITERAL("{}"), ret_text);
+        }
+        in->at = from;
+    }
+    return decode_span(in, ret_text);
 }
 
 static err decode_bytes(struct json_in *in, ProtobufCBinaryData *ret_bytes)
@@ -206,6 +188,12 @@ static err decode_bytes(struct json_in *in, ProtobufCBinaryData *ret_bytes)
     return ERR_OK;
 }
 
+static err fail_deep(struct json_in *in)
+{
+    (void)json_fail_large(in, "nested too deeply", CODEC_DEPTH_MAX);
+    return ERR_INVALID;
+}
+
 static err decode_submessage(struct json_in *in, struct json_field *field,
                              ProtobufCMessage **ret_message)
 {
@@ -213,10 +201,8 @@ static err decode_submessage(struct json_in *in, struct json_field *field,
     ProtobufCMessage *message;
     err e;
 
-    if (in->depth >= CODEC_DEPTH_MAX) {
-        (void)json_fail_large(in, "nested too deeply", CODEC_DEPTH_MAX);
-        return ERR_INVALID;
-    }
+    if (in->depth >= CODEC_DEPTH_MAX)
+        return fail_deep(in);
     message = json_alloc(in, type->descriptor->sizeof_message);
     if (message == NULL)
         return ERR_TOO_LARGE;
@@ -241,29 +227,33 @@ static err decode_value(struct json_in *in, struct json_field *field, void *slot
     case PROTOBUF_C_TYPE_INT32:
     case PROTOBUF_C_TYPE_SINT32:
     case PROTOBUF_C_TYPE_SFIXED32:
-        e = decode_signed(in, INT32_MIN, INT32_MAX, &number);
+        e = json_decode_signed(in, INT32_MIN, INT32_MAX, &number);
         return *(int32_t *)slot = (int32_t)number, e;
     case PROTOBUF_C_TYPE_INT64:
     case PROTOBUF_C_TYPE_SINT64:
     case PROTOBUF_C_TYPE_SFIXED64:
-        return decode_signed(in, INT64_MIN, INT64_MAX, slot);
+        return json_decode_signed(in, INT64_MIN, INT64_MAX, slot);
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_FIXED32:
-        e = decode_unsigned(in, UINT32_MAX, &natural);
+        e = json_decode_unsigned(in, UINT32_MAX, &natural);
         return *(uint32_t *)slot = (uint32_t)natural, e;
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:
-        return decode_unsigned(in, UINT64_MAX, slot);
+        return json_decode_unsigned(in, UINT64_MAX, slot);
     case PROTOBUF_C_TYPE_FLOAT:
-        e = decode_floating(in, 3.4028235677973366e38, &real);
+        e = json_decode_floating(in, 3.4028235677973366e38, &real);
         return *(float *)slot = (float)real, e;
     case PROTOBUF_C_TYPE_DOUBLE:
-        return decode_floating(in, 1.7976931348623157e308, slot);
+        return json_decode_floating(in, 1.7976931348623157e308, slot);
     case PROTOBUF_C_TYPE_BOOL:
         return decode_bool(in, slot);
     case PROTOBUF_C_TYPE_ENUM:
-        return decode_enum(in, field->descriptor->descriptor, slot);
+        return decode_enum(in, field, slot);
     case PROTOBUF_C_TYPE_STRING:
+        if (is_plain(in) && (field->shape == JSON_SHAPE_DOCUMENT ||
+                             (field->shape == JSON_SHAPE_OPERAND && json_peek(in) != '"')))
+            return field->shape == JSON_SHAPE_DOCUMENT ? decode_document(in, slot)
+                                                       : decode_span(in, slot);
         return decode_string(in, slot);
     case PROTOBUF_C_TYPE_BYTES:
         return decode_bytes(in, slot);
@@ -296,6 +286,13 @@ static void *elements_add(struct json_in *in, struct elements *list)
     return list->data + list->size * list->count++;
 }
 
+/* Whether the list is an object in plain JSON: {"gold": 5}. */
+static bool is_map(struct json_in *in, struct json_field *field)
+{
+    return is_plain(in) && field->descriptor->type == PROTOBUF_C_TYPE_MESSAGE &&
+           json_type_of_field(in->codec, field)->key != NULL;
+}
+
 /* Behind the first '[': values with commas, and the ']'. */
 static err decode_elements(struct json_in *in, struct json_field *field, struct elements *list)
 {
@@ -324,13 +321,18 @@ static err decode_elements(struct json_in *in, struct json_field *field, struct 
     return ERR_OK;
 }
 
+static err decode_map(struct json_in *in, struct json_field *field, ProtobufCMessage *message);
+
 static err decode_repeated(struct json_in *in, struct json_field *field, ProtobufCMessage *message)
 {
     struct elements list = { .size = json_field_size(field->descriptor) };
     err e;
 
+    if (json_peek(in) == '{' && is_map(in, field))
+        return decode_map(in, field, message);
     if (json_peek(in) != '[')
-        return json_fail(in, "not an array", "an array", in->at);
+        return is_map(in, field) ? json_fail(in, "not an object", "an object", in->at)
+                                 : json_fail(in, "not an array", "an array", in->at);
     in->at++;
     json_skip_space(in);
     if (json_peek(in) == ']') {
@@ -376,7 +378,73 @@ static err fail_field(struct json_in *in, const struct json_type *type, struct s
         nearest_offer(&nearest, type->fields[i].name);
         nearest_offer_text(&nearest, type->fields[i].descriptor->name);
     }
+    char verb[JSON_ENUM_NAME_BYTES] = "";
+    if (is_plain(in) && type->verb != NULL)
+        offer_short_names(type->verb, &nearest, verb);
     return fail_name(in, "no such field", type->descriptor->name, NULL, &nearest);
+}
+
+/* ": value" */
+static err take_colon(struct json_in *in)
+{
+    json_skip_space(in);
+    if (json_peek(in) != ':')
+        return json_fail(in, "expected : behind a field name", ":", in->at);
+    in->at++;
+    json_skip_space(in);
+    return ERR_OK;
+}
+
+static int32_t *verb_of(const struct json_type *type, ProtobufCMessage *message)
+{
+    return member(message, type->verb->descriptor->offset);
+}
+
+/* A step says once what it does: in a member of that name, or in `kind`, which may repeat it. */
+static err fail_two_verbs(struct json_in *in)
+{
+    return json_fail(in, "the step says twice what it does", "one of its edits", NULL);
+}
+
+/* "increment": 40. The bit above all fields tells that there was such a member. */
+static err decode_verb(struct json_in *in, struct json_type *type, ProtobufCMessage *message,
+                       uint64_t *seen)
+{
+    const ProtobufCEnumValue *value = json_enum_find_short(type->verb, in->path->name);
+    int32_t *verb = verb_of(type, message);
+    err e;
+
+    if (value == NULL || value->value == 0)
+        return fail_field(in, type, in->path->name);
+    if ((*seen & (JSON_SEEN_VERB | 1ull << type->operand->place)) != 0 ||
+        (*verb != 0 && *verb != value->value))
+        return fail_two_verbs(in);
+    *seen |= JSON_SEEN_VERB;
+    *verb = value->value;
+    e = take_colon(in);
+    if (e != ERR_OK)
+        return e;
+    if (value->value != JSON_VERB_BARE)
+        return decode_span(in, member(message, type->operand->descriptor->offset));
+    return json_take_word(in, "true") ? ERR_OK : json_fail(in, "not true", "true", in->at);
+}
+
+static err decode_behind_name(struct json_in *in, struct json_type *type, struct json_field *field,
+                              ProtobufCMessage *message, uint64_t *seen)
+{
+    int32_t before = type->verb == field ? *verb_of(type, message) : 0;
+    err e;
+
+    if (type->operand == field && (*seen & JSON_SEEN_VERB) != 0)
+        return fail_two_verbs(in);
+    *seen |= 1ull << field->place;
+    e = take_colon(in);
+    if (e != ERR_OK)
+        return e;
+    e = decode_field(in, field, message);
+    if (e == ERR_OK && before != 0 && *verb_of(type, message) != before)
+        return fail_two_verbs(in);
+    return e;
 }
 
 /* "name": value */
@@ -395,16 +463,12 @@ static err decode_pair(struct json_in *in, struct json_type *type, ProtobufCMess
     in->path = &path;
     field = json_type_find_field(type, path.name);
     if (field == NULL)
-        return fail_field(in, type, path.name);
-    if (*seen & 1ull << field->place)
+        e = is_plain(in) && type->verb != NULL ? decode_verb(in, type, message, seen)
+                                               : fail_field(in, type, path.name);
+    else if (*seen & 1ull << field->place)
         return json_fail(in, "the field is there twice", "once", NULL);
-    *seen |= 1ull << field->place;
-    json_skip_space(in);
-    if (json_peek(in) != ':')
-        return json_fail(in, "expected : behind a field name", ":", in->at);
-    in->at++;
-    json_skip_space(in);
-    e = decode_field(in, field, message);
+    else
+        e = decode_behind_name(in, type, field, message, seen);
     if (e == ERR_OK)
         in->path = path.up;
     return e;
@@ -466,9 +530,117 @@ static err decode_members(struct json_in *in, struct json_type *type, ProtobufCM
     }
 }
 
+/* ---- plain JSON ---- */
+
+/* The value that stands under a name in a map. */
+static err decode_entry_value(struct json_in *in, struct json_type *type, ProtobufCMessage *message)
+{
+    const char *key = json_field_text(type->key, message);
+    uint8_t first = json_peek(in);
+    uint64_t seen = 0;
+
+    if (type->value != NULL && first != '{' && first != '[')
+        return decode_value(in, type->value, member(message, type->value->descriptor->offset));
+    err e = decode_members(in, type, message, &seen);
+    if (e != ERR_OK)
+        return e;
+    if (strcmp(json_field_text(type->key, message), key) != 0)
+        return json_fail(in, "its name is not the one under which it stands", key, NULL);
+    return check_required(in, type, seen | 1ull << type->key->place);
+}
+
+/* "name": value; an element of the list, whose key is the name. */
+static err decode_entry(struct json_in *in, struct json_type *type, ProtobufCMessage **ret_message)
+{
+    struct json_path path = { .up = in->path };
+    ProtobufCMessage *message = json_alloc(in, type->descriptor->sizeof_message);
+    err e;
+
+    if (message == NULL)
+        return ERR_TOO_LARGE;
+    protobuf_c_message_init(type->descriptor, message);
+    if (json_peek(in) != '"')
+        return json_fail(in, "expected a name", "\"", in->at);
+    e = json_scan_string(in, &path.name);
+    if (e == ERR_OK)
+        e = copy_text(in, path.name, member(message, type->key->descriptor->offset));
+    if (e != ERR_OK)
+        return e;
+    in->path = &path;
+    e = take_colon(in);
+    if (e != ERR_OK)
+        return e;
+    e = decode_entry_value(in, type, message);
+    if (e == ERR_OK)
+        in->path = path.up;
+    *ret_message = message;
+    return e;
+}
+
+/* Behind the '{': entries with commas, and the '}'. */
+static err decode_entries(struct json_in *in, struct json_type *type, struct elements *list)
+{
+    for (;;) {
+        ProtobufCMessage **slot = elements_add(in, list);
+        if (slot == NULL)
+            return ERR_TOO_LARGE;
+        err e = decode_entry(in, type, slot);
+        if (e != ERR_OK)
+            return e;
+        json_skip_space(in);
+        uint8_t c = json_peek(in);
+        if (c != ',' && c != '}')
+            return json_fail(in, "expected , or }", ", or }", in->at);
+        in->at++;
+        if (c == '}')
+            return ERR_OK;
+        json_skip_space(in);
+    }
+}
+
+static err fail_twin(struct json_in *in, const char *name)
+{
+    struct json_path path = { .up = in->path, .name = slice_from_text(name) };
+
+    in->path = &path;
+    return json_fail(in, "the name is there twice", "once", NULL);
+}
+
+/* A list of named things: {"gold": 5}, {"progression": {...}}. */
+static err decode_map(struct json_in *in, struct json_field *field, ProtobufCMessage *message)
+{
+    struct json_type *type = json_type_of_field(in->codec, field);
+    struct elements list = { .size = sizeof(ProtobufCMessage *) };
+    err e = ERR_OK;
+
+    if (in->depth >= CODEC_DEPTH_MAX)
+        return fail_deep(in);
+    in->at++;
+    json_skip_space(in);
+    if (json_peek(in) == '}') {
+        in->at++;
+        return ERR_OK;
+    }
+    in->depth++;
+    e = decode_entries(in, type, &list);
+    in->depth--;
+    if (e != ERR_OK)
+        return e;
+    ProtobufCMessage **made = (ProtobufCMessage **)(void *)list.data;
+    size_t twin = json_type_find_twin(type, made, list.count);
+    if (twin < list.count)
+        return fail_twin(in, json_field_text(type->key, made[twin]));
+    *(void **)member(message, field->descriptor->offset) = list.data;
+    *(size_t *)member(message, field->descriptor->quantifier_offset) = list.count;
+    return ERR_OK;
+}
+
 static err decode_message(struct json_in *in, struct json_type *type, ProtobufCMessage *message)
 {
     uint64_t seen = 0;
+
+    if (is_plain(in) && type->list != NULL && json_peek(in) == '[')
+        return decode_repeated(in, type->list, message);
     err e = decode_members(in, type, message, &seen);
 
     return e == ERR_OK ? check_required(in, type, seen) : e;

@@ -5,8 +5,17 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/base64.h"
+#include "runtime/codec/json_document.h"
 #include "runtime/codec/json_type.h"
 #include "runtime/base/utf8.h"
+
+#define EXACT_MAX (1ull << 53) /* Every client reads a number up to this as it was written. */
+
+struct json_out {
+    struct json_codec *codec;
+    struct buf *buf;
+    enum json_form form;
+};
 
 static void put(struct buf *out, const void *bytes, size_t size)
 {
@@ -122,25 +131,73 @@ static void put_floating(struct buf *out, double value, bool is_float)
     put(out, text, strlen(text));
 }
 
-static void put_enum(struct buf *out, const ProtobufCEnumDescriptor *type, int32_t number)
+static void put_enum(const struct json_out *out, const struct json_field *field, int32_t number)
 {
-    const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value(type, number);
+    const ProtobufCEnumValue *value =
+        protobuf_c_enum_descriptor_get_value(field->descriptor->descriptor, number);
+    char short_name[JSON_ENUM_NAME_BYTES];
 
     if (value == NULL) {
-        put_signed(out, number);
+        put_signed(out->buf, number);
         return;
     }
-    put_byte(out, '"');
-    put(out, value->name, strlen(value->name));
-    put_byte(out, '"');
+    const char *name = value->name;
+    if (out->form == JSON_PLAIN) {
+        json_enum_short_name(field, name, short_name);
+        name = short_name;
+    }
+    put_byte(out->buf, '"');
+    put(out->buf, name, strlen(name));
+    put_byte(out->buf, '"');
 }
 
-static void put_message(struct json_codec *codec, struct json_type *type,
-                        const ProtobufCMessage *message, struct buf *out);
-
-static void put_value(struct json_codec *codec, struct json_field *field, const void *slot,
-                      struct buf *out)
+/* 64 bits: plain JSON has a number where every client reads it exactly. */
+static void put_wide(const struct json_out *out, uint64_t magnitude, bool negative)
 {
+    bool quoted = out->form == JSON_CANONICAL || magnitude > EXACT_MAX;
+
+    if (quoted)
+        put_byte(out->buf, '"');
+    put_natural(out->buf, magnitude, negative);
+    if (quoted)
+        put_byte(out->buf, '"');
+}
+
+/* Whether the text, inline, would be read back as it is: strings are taken for the text itself,
+ * null for nothing, and [] for {}. */
+static bool reads_back(struct slice text)
+{
+    if (!json_document_is_whole(text) || *text.data == '"' || *text.data == 'n')
+        return false;
+    for (size_t i = 1; *text.data == '[' && i < text.size; i++) {
+        if (strchr(" \t\r\n", text.data[i]) == NULL)
+            return text.data[i] != ']';
+    }
+    return true;
+}
+
+static void put_document(const struct json_out *out, const char *text)
+{
+    struct slice document = slice_from_text(text != NULL ? text : "");
+
+    if (reads_back(document))
+        put(out->buf, document.data, document.size);
+    else
+        put_string(out->buf, text);
+}
+
+static void put_message(const struct json_out *out, struct json_type *type,
+                        const ProtobufCMessage *message);
+
+static void put_signed_wide(const struct json_out *out, int64_t value)
+{
+    put_wide(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0);
+}
+
+static void put_value(const struct json_out *to, struct json_field *field, const void *slot)
+{
+    struct buf *out = to->buf;
+
     switch (field->descriptor->type) {
     case PROTOBUF_C_TYPE_INT32:
     case PROTOBUF_C_TYPE_SINT32:
@@ -150,9 +207,7 @@ static void put_value(struct json_codec *codec, struct json_field *field, const 
     case PROTOBUF_C_TYPE_INT64:
     case PROTOBUF_C_TYPE_SINT64:
     case PROTOBUF_C_TYPE_SFIXED64:
-        put_byte(out, '"');
-        put_signed(out, *(const int64_t *)slot);
-        put_byte(out, '"');
+        put_signed_wide(to, *(const int64_t *)slot);
         return;
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_FIXED32:
@@ -160,9 +215,7 @@ static void put_value(struct json_codec *codec, struct json_field *field, const 
         return;
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:
-        put_byte(out, '"');
-        put_natural(out, *(const uint64_t *)slot, false);
-        put_byte(out, '"');
+        put_wide(to, *(const uint64_t *)slot, false);
         return;
     case PROTOBUF_C_TYPE_FLOAT:
         put_floating(out, (double)*(const float *)slot, true);
@@ -177,10 +230,13 @@ static void put_value(struct json_codec *codec, struct json_field *field, const 
             put(out, "false", 5);
         return;
     case PROTOBUF_C_TYPE_ENUM:
-        put_enum(out, field->descriptor->descriptor, *(const int32_t *)slot);
+        put_enum(to, field, *(const int32_t *)slot);
         return;
     case PROTOBUF_C_TYPE_STRING:
-        put_string(out, *(char *const *)slot);
+        if (to->form == JSON_PLAIN && field->shape == JSON_SHAPE_DOCUMENT)
+            put_document(to, *(char *const *)slot);
+        else
+            put_string(out, *(char *const *)slot);
         return;
     case PROTOBUF_C_TYPE_BYTES: {
         const ProtobufCBinaryData *bytes = slot;
@@ -190,25 +246,37 @@ static void put_value(struct json_codec *codec, struct json_field *field, const 
         return;
     }
     case PROTOBUF_C_TYPE_MESSAGE:
-        put_message(codec, json_type_of_field(codec, field), *(const ProtobufCMessage *const *)slot,
-                    out);
+        put_message(to, json_type_of_field(to->codec, field),
+                    *(const ProtobufCMessage *const *)slot);
         return;
     }
 }
 
-static void put_repeated(struct json_codec *codec, struct json_field *field,
-                         const ProtobufCMessage *message, struct buf *out)
+static void put_map(const struct json_out *out, struct json_type *type,
+                    ProtobufCMessage *const *list, size_t count);
+
+static void put_repeated(const struct json_out *to, struct json_field *field,
+                         const ProtobufCMessage *message)
 {
+    struct buf *out = to->buf;
     const char *base = (const char *)message;
     size_t count = *(const size_t *)(const void *)(base + field->descriptor->quantifier_offset);
     const char *data = *(const char *const *)(const void *)(base + field->descriptor->offset);
     size_t size = json_field_size(field->descriptor);
 
+    if (to->form == JSON_PLAIN && field->descriptor->type == PROTOBUF_C_TYPE_MESSAGE) {
+        struct json_type *type = json_type_of_field(to->codec, field);
+        ProtobufCMessage *const *list = (ProtobufCMessage *const *)(const void *)data;
+        if (type->key != NULL && json_type_find_twin(type, list, count) == count) {
+            put_map(to, type, list, count);
+            return;
+        }
+    }
     put_byte(out, '[');
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
             put_byte(out, ',');
-        put_value(codec, field, data + i * size, out);
+        put_value(to, field, data + i * size);
     }
     put_byte(out, ']');
 }
@@ -251,31 +319,107 @@ static bool is_set(const ProtobufCFieldDescriptor *field, const ProtobufCMessage
     }
 }
 
-static void put_message(struct json_codec *codec, struct json_type *type,
-                        const ProtobufCMessage *message, struct buf *out)
+/* The fields that are set, but for `without` (may be NULL), as an object. */
+static void put_fields(const struct json_out *out, struct json_type *type,
+                       const ProtobufCMessage *message, const struct json_field *without)
 {
+    struct buf *buf = out->buf;
     bool first = true;
 
-    put_byte(out, '{');
+    put_byte(buf, '{');
     for (unsigned i = 0; i < type->descriptor->n_fields; i++) {
         struct json_field *field = &type->fields[i];
         const ProtobufCFieldDescriptor *descriptor = field->descriptor;
-        if (!is_set(descriptor, message))
+        if (!is_set(descriptor, message) || field == without)
             continue;
         if (!first)
-            put_byte(out, ',');
+            put_byte(buf, ',');
         first = false;
-        put(out, field->prefix.data, field->prefix.size);
+        put(buf, field->prefix.data, field->prefix.size);
         if (descriptor->label == PROTOBUF_C_LABEL_REPEATED)
-            put_repeated(codec, field, message, out);
+            put_repeated(out, field, message);
         else
-            put_value(codec, field, (const char *)message + descriptor->offset, out);
+            put_value(out, field, (const char *)message + descriptor->offset);
     }
-    put_byte(out, '}');
+    put_byte(buf, '}');
 }
 
-void json_encode(struct json_codec *codec, const ProtobufCMessage *message, struct buf *out)
+/* ---- plain JSON ---- */
+
+/* Nothing is set but the key and the value. */
+static bool is_value_alone(const struct json_type *type, const ProtobufCMessage *message)
 {
+    for (unsigned i = 0; i < type->descriptor->n_fields; i++) {
+        const struct json_field *field = &type->fields[i];
+        if (field != type->key && field != type->value && is_set(field->descriptor, message))
+            return false;
+    }
+    return true;
+}
+
+static void put_map(const struct json_out *out, struct json_type *type,
+                    ProtobufCMessage *const *list, size_t count)
+{
+    put_byte(out->buf, '{');
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            put_byte(out->buf, ',');
+        put_string(out->buf, json_field_text(type->key, list[i]));
+        put_byte(out->buf, ':');
+        if (type->value != NULL && is_value_alone(type, list[i]))
+            put_value(out, type->value, (const char *)list[i] + type->value->descriptor->offset);
+        else
+            put_fields(out, type, list[i], type->key);
+    }
+    put_byte(out->buf, '}');
+}
+
+/* {"path":"/xp","increment":40}. False: the step is none that reads back so, and nothing was put.
+ */
+static bool put_step(const struct json_out *out, struct json_type *type,
+                     const ProtobufCMessage *message)
+{
+    const char *base = (const char *)message;
+    int32_t kind = *(const int32_t *)(const void *)(base + type->verb->descriptor->offset);
+    struct slice operand = slice_from_text(json_field_text(type->operand, message));
+    const ProtobufCEnumValue *value =
+        protobuf_c_enum_descriptor_get_value(type->verb->descriptor->descriptor, kind);
+    bool bare = kind == JSON_VERB_BARE;
+    char name[JSON_ENUM_NAME_BYTES];
+
+    if (value == NULL || kind == 0 || (bare ? operand.size > 0 : !json_document_is_whole(operand)))
+        return false;
+    put_byte(out->buf, '{');
+    for (unsigned i = 0; i < type->descriptor->n_fields; i++) {
+        struct json_field *field = &type->fields[i];
+        if (field == type->verb || field == type->operand || !is_set(field->descriptor, message))
+            continue;
+        put(out->buf, field->prefix.data, field->prefix.size);
+        put_value(out, field, base + field->descriptor->offset);
+        put_byte(out->buf, ',');
+    }
+    json_enum_short_name(type->verb, value->name, name);
+    put_string(out->buf, name);
+    put_byte(out->buf, ':');
+    put(out->buf, bare ? "true" : (const char *)operand.data, bare ? 4 : operand.size);
+    put_byte(out->buf, '}');
+    return true;
+}
+
+static void put_message(const struct json_out *out, struct json_type *type,
+                        const ProtobufCMessage *message)
+{
+    if (out->form == JSON_PLAIN && type->list != NULL)
+        put_repeated(out, type->list, message);
+    else if (out->form == JSON_CANONICAL || type->verb == NULL || !put_step(out, type, message))
+        put_fields(out, type, message, NULL);
+}
+
+void json_encode(struct json_codec *codec, enum json_form form, const ProtobufCMessage *message,
+                 struct buf *out)
+{
+    const struct json_out to = { codec, out, form };
+
     CHECK(message->descriptor != NULL);
-    put_message(codec, json_type_get(codec, message->descriptor), message, out);
+    put_message(&to, json_type_get(codec, message->descriptor), message);
 }

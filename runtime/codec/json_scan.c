@@ -74,18 +74,13 @@ void *json_alloc(struct json_in *in, size_t size_bytes)
     return arena_alloc(in->scope->arena, size_bytes);
 }
 
-static bool word_byte(uint8_t c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool json_take_word(struct json_in *in, const char *word)
 {
     size_t size = strlen(word);
 
     if ((size_t)(in->end - in->at) < size || memcmp(in->at, word, size) != 0)
         return false;
-    if (in->at + size < in->end && word_byte(in->at[size]))
+    if (in->at + size < in->end && json_is_word_byte(in->at[size]))
         return false;
     in->at += size;
     return true;
@@ -115,28 +110,31 @@ static int32_t unit16(const uint8_t *at, const uint8_t *end)
     return unit;
 }
 
-/* The character of "\uXXXX" or of a pair of them; `*at` is behind the 'u' and moves past it. */
-static err unescape_unicode(struct json_in *in, const uint8_t **at, const uint8_t *end,
-                            uint32_t *ret_character)
+/* The character of "\uXXXX" or of a pair of them; `*at` is behind the 'u' and moves past it. NULL,
+ * or what is wrong. */
+static const char *unescape_unicode(const uint8_t **at, const uint8_t *end, uint32_t *ret_character,
+                                    const char **ret_limit)
 {
-    const uint8_t *from = *at - 2;
     int32_t unit = unit16(*at, end);
 
+    *ret_limit = "\\uXXXX";
     if (unit < 0)
-        return json_fail(in, "\\u needs four hex digits", "\\uXXXX", from);
+        return "\\u needs four hex digits";
     *at += 4;
+    *ret_limit = "";
     if (unit == 0)
-        return json_fail(in, "a string may not hold U+0000", "", from);
+        return "a string may not hold U+0000";
     if (unit < 0xD800 || unit > 0xDFFF) {
         *ret_character = (uint32_t)unit;
-        return ERR_OK;
+        return NULL;
     }
     int32_t low = end - *at >= 6 && (*at)[0] == '\\' && (*at)[1] == 'u' ? unit16(*at + 2, end) : -1;
+    *ret_limit = "a pair of surrogates";
     if (unit > 0xDBFF || low < 0xDC00 || low > 0xDFFF)
-        return json_fail(in, "a lone surrogate", "a pair of surrogates", from);
+        return "a lone surrogate";
     *at += 6;
     *ret_character = 0x10000u + ((uint32_t)(unit - 0xD800) << 10 | (uint32_t)(low - 0xDC00));
-    return ERR_OK;
+    return NULL;
 }
 
 static uint8_t unescape_short(uint8_t c)
@@ -180,9 +178,10 @@ static err unescape(struct json_in *in, struct slice raw, struct slice *ret_text
         at += 2;
         if (kind == 'u') {
             uint32_t character = 0;
-            err e = unescape_unicode(in, &at, end, &character);
-            if (e != ERR_OK)
-                return e;
+            const char *limit;
+            const char *why = unescape_unicode(&at, end, &character, &limit);
+            if (why != NULL)
+                return json_fail(in, why, limit, from);
             size += utf8_put(text + size, character);
             continue;
         }
@@ -199,38 +198,85 @@ static bool plain(uint8_t c)
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-err json_scan_string(struct json_in *in, struct slice *ret_text)
+/* Raw, between its quotes; *ret_escaped: it has escapes, which were not looked at. NULL, or what is
+ * wrong with it. */
+static const char *string_span(struct json_in *in, struct slice *ret_raw, bool *ret_escaped,
+                               const char **ret_limit)
 {
     const uint8_t *from = in->at + 1;
     const uint8_t *at = from;
-    bool escaped = false;
     bool wide = false;
 
+    *ret_escaped = false;
     for (;;) {
         while (at < in->end && plain(*at))
             at++;
+        *ret_limit = "\"";
         if (at == in->end)
-            return json_fail(in, "a string without its end", "\"", from - 1);
+            return "a string without its end";
         if (*at == '"')
             break;
         if (*at == '\\' && in->end - at >= 2) {
-            escaped = true;
+            *ret_escaped = true;
             at += 2;
             continue;
         }
+        *ret_limit = "\\uXXXX";
         if (*at < 0x80)
-            return json_fail(in, "a control character in a string", "\\uXXXX", from - 1);
+            return "a control character in a string";
         wide = true;
         at++;
     }
-    struct slice raw = { from, (size_t)(at - from) };
+    *ret_raw = (struct slice){ from, (size_t)(at - from) };
     in->at = at + 1;
-    if (wide && !utf8_valid(raw))
-        return json_fail(in, "a string that is not UTF-8", "UTF-8", from - 1);
+    *ret_limit = "UTF-8";
+    return wide && !utf8_valid(*ret_raw) ? "a string that is not UTF-8" : NULL;
+}
+
+err json_scan_string(struct json_in *in, struct slice *ret_text)
+{
+    const uint8_t *from = in->at;
+    const char *limit;
+    struct slice raw;
+    bool escaped;
+    const char *why = string_span(in, &raw, &escaped, &limit);
+
+    if (why != NULL)
+        return json_fail(in, why, limit, from);
     if (escaped)
         return unescape(in, raw, ret_text);
     *ret_text = raw;
     return ERR_OK;
+}
+
+const char *json_check_string(struct json_in *in, const char **ret_limit, const uint8_t **ret_at)
+{
+    struct slice raw;
+    bool escaped;
+
+    *ret_at = in->at;
+    const char *why = string_span(in, &raw, &escaped, ret_limit);
+    if (why != NULL || !escaped)
+        return why;
+    const uint8_t *end = raw.data + raw.size;
+    for (const uint8_t *at = raw.data; at < end;) {
+        uint32_t character;
+        if (*at != '\\') {
+            at++;
+            continue;
+        }
+        *ret_at = at;
+        uint8_t kind = at[1];
+        at += 2;
+        why = kind == 'u' ? unescape_unicode(&at, end, &character, ret_limit) : NULL;
+        if (kind != 'u' && unescape_short(kind) == 0) {
+            *ret_limit = "";
+            why = "an unknown escape in a string";
+        }
+        if (why != NULL)
+            return why;
+    }
+    return NULL;
 }
 
 static const uint8_t *digits(const uint8_t *at, const uint8_t *end)
@@ -240,8 +286,7 @@ static const uint8_t *digits(const uint8_t *at, const uint8_t *end)
     return at;
 }
 
-/* The end of the JSON number that begins at `at`; NULL when none does. RFC 8259 section 6. */
-static const uint8_t *number_end(const uint8_t *at, const uint8_t *end)
+const uint8_t *json_number_end(const uint8_t *at, const uint8_t *end)
 {
     const uint8_t *from;
 
@@ -271,9 +316,9 @@ static const uint8_t *number_end(const uint8_t *at, const uint8_t *end)
 
 err json_scan_number(struct json_in *in, struct slice *ret_text)
 {
-    const uint8_t *end = number_end(in->at, in->end);
+    const uint8_t *end = json_number_end(in->at, in->end);
 
-    if (end == NULL || (end < in->end && word_byte(*end)))
+    if (end == NULL || (end < in->end && json_is_word_byte(*end)))
         return json_fail(in, "not a number", "a number", in->at);
     *ret_text = (struct slice){ in->at, (size_t)(end - in->at) };
     in->at = end;
@@ -348,7 +393,7 @@ enum json_integer_result json_parse_integer(struct slice text, struct json_integ
         ret_integer->negative = false;
         return JSON_INTEGER_OK;
     }
-    if (text.size == 0 || number_end(at, end) != end)
+    if (text.size == 0 || json_number_end(at, end) != end)
         return JSON_INTEGER_SYNTAX;
     ret_integer->negative = *at == '-';
     at += *at == '-';

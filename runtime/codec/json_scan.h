@@ -53,8 +53,19 @@ bool json_take_word(struct json_in *in, const char *word);
 /* A string at the cursor. The result lies in the input or, if it had escapes, in the arena; it is
  * UTF-8 without U+0000. */
 NODISCARD err json_scan_string(struct json_in *in, struct slice *ret_text);
+/* Moves past a string at the cursor. NULL, or what is wrong with it, what was expected, and where.
+ */
+const char *json_check_string(struct json_in *in, const char **ret_limit, const uint8_t **ret_at);
 /* A number at the cursor, as text; its grammar is checked. */
 NODISCARD err json_scan_number(struct json_in *in, struct slice *ret_text);
+
+/* The end of the JSON number that begins at `at`; NULL when none does. RFC 8259 section 6. */
+const uint8_t *json_number_end(const uint8_t *at, const uint8_t *end);
+/* A letter or a digit: a number or a word does not end in front of it. */
+static inline bool json_is_word_byte(uint8_t c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 struct json_integer {
     uint64_t magnitude;

@@ -55,7 +55,7 @@ static Holdfast__Test__Presence__Presence *decode(struct fixture *f, const char 
 static void assert_encodes(struct fixture *f, const ProtobufCMessage *message, const char *expected)
 {
     buf_clear(&f->out);
-    json_encode(&f->codec, message, &f->out);
+    json_encode(&f->codec, JSON_CANONICAL, message, &f->out);
     if (!slice_equal(buf_slice(&f->out), slice_from_text(expected)))
         fail_msg("%s, not %.*s", expected, (int)f->out.size, (const char *)f->out.data);
 }

@@ -44,7 +44,7 @@ static void a_call_is_answered_and_the_connection_lives_on(void **state)
 
     for (unsigned i = 1; i <= 3; i++) {
         post(&client, PATH_BALANCES, "{\"playerId\":\"abc\"}");
-        assert_true(client_await(f, &client, "{\"version\":\"3\"}", i));
+        assert_true(client_await(f, &client, "{\"version\":3}", i));
     }
     assert_non_null(strstr(client_text(&client), "content-type: application/json\r\n"));
     assert_int_equal(rpc_server_stats(f->server)->connections_accepted, 1);
@@ -74,7 +74,7 @@ static void pipelined_answers_keep_their_order(void **state)
     const char *at = client_text(&client);
     for (int i = 1; i <= 5; i++) {
         char expected[32];
-        snprintf(expected, sizeof expected, "{\"version\":\"%d\"}", i);
+        snprintf(expected, sizeof expected, "{\"version\":%d}", i);
         at = strstr(at, expected);
         assert_non_null(at);
     }
@@ -155,7 +155,7 @@ static void bytes_may_come_one_by_one_and_in_chunks(void **state)
         if (i % 16 == 0)
             fixture_settle(f);
     }
-    assert_true(client_await(f, &client, "{\"version\":\"5\"}", 1));
+    assert_true(client_await(f, &client, "{\"version\":5}", 1));
     client_close(&client);
 }
 

@@ -197,7 +197,7 @@ static void connect_and_grpc_web_work_over_http_2(void **state)
     assert_true(peer_await(f, &peer, json));
     assert_true(peer_await(f, &peer, proto));
     assert_true(peer_await(f, &peer, web));
-    assert_true(body_is(json, SLICE_LITERAL("{\"version\":\"2\"}")));
+    assert_true(body_is(json, SLICE_LITERAL("{\"version\":2}")));
     assert_true(body_is(proto, SLICE_LITERAL("\x10\2")));
     assert_true(body_is(web, SLICE_LITERAL("\0\0\0\0\2\x10\3\x80\0\0\0\x10grpc-status: 0\r\n")));
     assert_true(answer_has(web, "content-type: application/grpc-web+proto\n"));

@@ -101,10 +101,10 @@ static size_t envelope_start(struct buf *scratch)
 
 static void payload_put(struct rpc_call *call, const ProtobufCMessage *message, struct buf *scratch)
 {
-    if (call->request.json)
-        json_encode(&call->server->codec, message, scratch);
-    else
+    if (call->request.form == RPC_FORM_PROTO)
         proto_encode(message, scratch);
+    else
+        json_encode(&call->server->codec, rpc_call_json_form(call), message, scratch);
 }
 
 /* Packs the message in `scratch` if that makes it smaller. */
@@ -168,7 +168,7 @@ static void put_connect_end(struct rpc_call *call, struct buf *scratch,
         buf_printf(scratch, "{}");
     } else {
         buf_printf(scratch, "{\"error\":");
-        rpc_error_json(call->server, rpc_status_get(detail->code)->connect, detail, scratch);
+        rpc_error_json(call, rpc_status_get(detail->code)->connect, detail, scratch);
         buf_printf(scratch, "}");
     }
     envelope_finish(scratch, from, RPC_FLAG_CONNECT_END);
@@ -178,7 +178,7 @@ static void put_connect_end(struct rpc_call *call, struct buf *scratch,
 
 static void add_head(struct fields *fields, const struct rpc_call *call)
 {
-    add_text(fields, "content-type", rpc_content_type(call->request.protocol, call->request.json));
+    add_text(fields, "content-type", rpc_content_type(call->request.protocol, call->request.form));
     add_cors(fields, call);
 }
 
@@ -269,7 +269,7 @@ static void fail_connect(struct rpc_call *call, const Holdfast__V1__ErrorDetail 
                            ? "unknown"
                            : rpc_status_get(detail->code)->connect;
     buf_clear(scratch);
-    rpc_error_json(call->server, code, detail, scratch);
+    rpc_error_json(call, code, detail, scratch);
     add_text(&fields, "content-type", "application/json");
     add_retry_after(&fields, detail);
     add_allowed(&fields, answer.status);

@@ -70,11 +70,21 @@ void rpc_answer_plain(struct rpc_call *call, unsigned status, const char *conten
 void rpc_answer_preflight(struct rpc_call *call);
 
 /* ---- rpc_error.c: bodies of errors ---- */
-/* {"code":..., "message":..., "details":[...]}, with Connect's name of the code. */
-void rpc_error_json(struct rpc_server *server, const char *code,
+/* {"code":..., "message":..., "details":[...]}, with Connect's name of the code. Plain JSON has
+ * "error": {...} instead of details. */
+void rpc_error_json(struct rpc_call *call, const char *code,
                     const Holdfast__V1__ErrorDetail *detail, struct buf *out);
 /* google.rpc.Status */
 void rpc_error_status(const Holdfast__V1__ErrorDetail *detail, struct buf *out);
+
+/* The protocol and the form of the request, by its head. False: its Content-Type is none of ours,
+ * and what is set then is no more than a guess. */
+bool rpc_call_read_form(struct rpc_call *call);
+/* Of either JSON. */
+static inline enum json_form rpc_call_json_form(const struct rpc_call *call)
+{
+    return call->request.form == RPC_FORM_PLAIN_JSON ? JSON_PLAIN : JSON_CANONICAL;
+}
 
 struct rpc_call *rpc_call_new(struct rpc_server *server, struct http_exchange *exchange);
 /* Resets the call and gives it back. */

@@ -20,17 +20,32 @@ static void put_json_message(struct rpc_server *server, const char *text, struct
     size_t from = out->size;
 
     only.message = (char *)(uintptr_t)text;
-    json_encode(&server->codec, &only.base, out);
+    json_encode(&server->codec, JSON_CANONICAL, &only.base, out);
     /* {"message":"..."} -> "message":"..." */
     CHECK(out->data[from] == '{' && out->data[out->size - 1] == '}');
     memmove(out->data + from, out->data + from + 1, out->size - from - 2);
     out->size -= 2;
 }
 
-void rpc_error_json(struct rpc_server *server, const char *code,
-                    const Holdfast__V1__ErrorDetail *detail, struct buf *out)
+/* For Connect's clients: protobuf in base64, and once more for people. */
+static void put_details(struct rpc_server *server, const Holdfast__V1__ErrorDetail *detail,
+                        struct buf *out)
 {
     struct buf *bytes = &server->details;
+
+    put_text(out, ",\"details\":[{\"type\":\"" DETAIL_TYPE "\",\"value\":\"");
+    buf_clear(bytes);
+    proto_encode(&detail->base, bytes);
+    base64_encode(buf_slice(bytes), false, out);
+    put_text(out, "\",\"debug\":");
+    json_encode(&server->codec, JSON_CANONICAL, &detail->base, out);
+    put_text(out, "}]");
+}
+
+void rpc_error_json(struct rpc_call *call, const char *code,
+                    const Holdfast__V1__ErrorDetail *detail, struct buf *out)
+{
+    struct rpc_server *server = call->server;
 
     put_text(out, "{\"code\":\"");
     put_text(out, code);
@@ -39,13 +54,13 @@ void rpc_error_json(struct rpc_server *server, const char *code,
         put_text(out, ",");
         put_json_message(server, detail->message, out);
     }
-    put_text(out, ",\"details\":[{\"type\":\"" DETAIL_TYPE "\",\"value\":\"");
-    buf_clear(bytes);
-    proto_encode(&detail->base, bytes);
-    base64_encode(buf_slice(bytes), false, out);
-    put_text(out, "\",\"debug\":");
-    json_encode(&server->codec, &detail->base, out);
-    put_text(out, "}]}");
+    if (call->request.form == RPC_FORM_PLAIN_JSON) {
+        put_text(out, ",\"error\":");
+        json_encode(&server->codec, JSON_PLAIN, &detail->base, out);
+    } else {
+        put_details(server, detail, out);
+    }
+    put_text(out, "}");
 }
 
 static void put_field(struct buf *out, unsigned number, struct slice bytes)

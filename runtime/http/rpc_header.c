@@ -8,18 +8,18 @@
 static const struct {
     const char *name;
     enum rpc_protocol protocol;
-    bool json;
+    enum rpc_form form;
 } content_types[] = {
-    { "application/json", RPC_CONNECT, true },
-    { "application/proto", RPC_CONNECT, false },
-    { "application/connect+json", RPC_CONNECT_STREAM, true },
-    { "application/connect+proto", RPC_CONNECT_STREAM, false },
-    { "application/grpc+proto", RPC_GRPC, false },
-    { "application/grpc+json", RPC_GRPC, true },
-    { "application/grpc-web+proto", RPC_GRPC_WEB, false },
-    { "application/grpc-web+json", RPC_GRPC_WEB, true },
-    { "application/grpc", RPC_GRPC, false },
-    { "application/grpc-web", RPC_GRPC_WEB, false },
+    { "application/json", RPC_CONNECT, RPC_FORM_PLAIN_JSON },
+    { "application/proto", RPC_CONNECT, RPC_FORM_PROTO },
+    { "application/connect+json", RPC_CONNECT_STREAM, RPC_FORM_JSON },
+    { "application/connect+proto", RPC_CONNECT_STREAM, RPC_FORM_PROTO },
+    { "application/grpc+proto", RPC_GRPC, RPC_FORM_PROTO },
+    { "application/grpc+json", RPC_GRPC, RPC_FORM_JSON },
+    { "application/grpc-web+proto", RPC_GRPC_WEB, RPC_FORM_PROTO },
+    { "application/grpc-web+json", RPC_GRPC_WEB, RPC_FORM_JSON },
+    { "application/grpc", RPC_GRPC, RPC_FORM_PROTO },
+    { "application/grpc-web", RPC_GRPC_WEB, RPC_FORM_PROTO },
 };
 
 static struct slice trimmed(struct slice text)
@@ -71,7 +71,8 @@ static bool charset_is_utf8(struct slice parameters)
     return true;
 }
 
-bool rpc_content_type_parse(struct slice value, enum rpc_protocol *ret_protocol, bool *ret_json)
+bool rpc_content_type_parse(struct slice value, enum rpc_protocol *ret_protocol,
+                            enum rpc_form *ret_form)
 {
     struct slice type = take_item(&value, ';');
 
@@ -79,8 +80,8 @@ bool rpc_content_type_parse(struct slice value, enum rpc_protocol *ret_protocol,
         if (!http_text_equal(type, content_types[i].name))
             continue;
         *ret_protocol = content_types[i].protocol;
-        *ret_json = content_types[i].json;
-        return !content_types[i].json || charset_is_utf8(value);
+        *ret_form = content_types[i].form;
+        return content_types[i].form == RPC_FORM_PROTO || charset_is_utf8(value);
     }
     return false;
 }
@@ -116,10 +117,22 @@ bool rpc_is_connect(enum rpc_protocol protocol)
     return protocol == RPC_CONNECT || protocol == RPC_CONNECT_STREAM;
 }
 
-const char *rpc_content_type(enum rpc_protocol protocol, bool json)
+bool rpc_query_has(struct slice query, const char *wanted)
 {
+    while (query.size > 0) {
+        if (slice_equal(take_item(&query, '&'), slice_from_text(wanted)))
+            return true;
+    }
+    return false;
+}
+
+const char *rpc_content_type(enum rpc_protocol protocol, enum rpc_form form)
+{
+    bool is_proto = form == RPC_FORM_PROTO;
+
     for (size_t i = 0; i < ARRAY_SIZE(content_types); i++) {
-        if (content_types[i].protocol == protocol && content_types[i].json == json)
+        if (content_types[i].protocol == protocol &&
+            (content_types[i].form == RPC_FORM_PROTO) == is_proto)
             return content_types[i].name;
     }
     check_failed("every protocol has both encodings", __FILE__, __LINE__);

@@ -10,16 +10,19 @@
     "application/json, application/proto, application/connect+json, application/connect+proto, "   \
     "application/grpc, application/grpc-web"
 
-/* The protocol and encoding that a Content-Type asks for. False: none of ours, or JSON that is not
- * UTF-8. */
-bool rpc_content_type_parse(struct slice value, enum rpc_protocol *ret_protocol, bool *ret_json);
+/* The protocol and encoding that a Content-Type asks for: application/json is plain JSON here, all
+ * other JSON is canonical. False: none of ours, or JSON that is not UTF-8. */
+bool rpc_content_type_parse(struct slice value, enum rpc_protocol *ret_protocol,
+                            enum rpc_form *ret_form);
+/* Whether one of the query's parameters is `wanted`: "connect=v1". */
+bool rpc_query_has(struct slice query, const char *wanted);
 /* RPC_GRPC or RPC_GRPC_WEB for any Content-Type of theirs, known or not; else RPC_CONNECT. */
 enum rpc_protocol rpc_content_type_family(struct slice value);
 /* One of Connect, gRPC or gRPC-Web, whether or not we know what comes behind "+" or ";". */
 bool rpc_content_type_is_ours(struct slice value);
 bool rpc_is_connect(enum rpc_protocol protocol);
 /* The Content-Type of answers. */
-const char *rpc_content_type(enum rpc_protocol protocol, bool json);
+const char *rpc_content_type(enum rpc_protocol protocol, enum rpc_form form);
 
 /* Connect-Timeout-Ms: 1 to 10 digits. False: malformed. */
 bool rpc_connect_timeout_parse(struct slice value, uint64_t *ret_ms);

@@ -253,7 +253,8 @@ bool rpc_message_decode(struct rpc_call *call)
     if (!rpc_message_open(call, scope.size_bytes_max, &bytes))
         return false;
     scope.memory_bytes_max = 0;
-    if (request->json)
+    scope.form = rpc_call_json_form(call);
+    if (request->form != RPC_FORM_PROTO)
         e = json_decode(&server->codec, request->method->request, bytes, &scope, &request->message);
     else
         e = proto_decode(request->method->request, bytes, &scope, &request->message);
@@ -261,7 +262,7 @@ bool rpc_message_decode(struct rpc_call *call)
         fail_codec(call, &scope.error, e);
         return false;
     }
-    if (!request->json)
+    if (request->form == RPC_FORM_PROTO)
         request->encoded = bytes;
     return true;
 }

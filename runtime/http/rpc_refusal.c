@@ -155,7 +155,7 @@ void rpc_refuse_http(void *user, struct http_exchange *exchange, const struct ht
     struct slice type = http_header_find(exchange, "content-type");
     char limit[16];
 
-    if (!rpc_content_type_parse(type, &call->request.protocol, &call->request.json))
+    if (!rpc_call_read_form(call))
         call->request.protocol = rpc_content_type_family(type);
     snprintf(limit, sizeof limit, "%u", refusal->limit);
     detail.field = text(refusal->field);

@@ -400,12 +400,12 @@ static void content_types_tell_their_family_and_charset(void **state)
         { ";", false, RPC_CONNECT },
     };
     enum rpc_protocol protocol;
-    bool json;
+    enum rpc_form form;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct slice type = slice_from_text(cases[i].type);
-        assert_int_equal(rpc_content_type_parse(type, &protocol, &json), cases[i].known);
+        assert_int_equal(rpc_content_type_parse(type, &protocol, &form), cases[i].known);
         assert_int_equal(rpc_content_type_family(type), cases[i].family);
     }
 }

@@ -60,6 +60,21 @@ void rpc_call_release(struct rpc_call *call)
     server->free_count++;
 }
 
+bool rpc_call_read_form(struct rpc_call *call)
+{
+    const struct http_exchange *exchange = call->exchange;
+    struct rpc_request *request = &call->request;
+
+    if (!rpc_content_type_parse(http_header_find(exchange, "content-type"), &request->protocol,
+                                &request->form))
+        return false;
+    if (request->form == RPC_FORM_PLAIN_JSON &&
+        (http_header_find(exchange, "connect-protocol-version").size > 0 ||
+         rpc_query_has(exchange->query, "connect=v1")))
+        request->form = RPC_FORM_JSON;
+    return true;
+}
+
 static void fail(struct rpc_call *call, Holdfast__V1__ErrorCode code, const char *message,
                  unsigned http_status)
 {
@@ -158,7 +173,7 @@ static void answer_health_check(struct rpc_call *call)
 
     if (!rpc_message_check_encoding(call) || !rpc_message_open(call, HEALTH_BYTES_MAX, &message))
         return;
-    if (call->request.json)
+    if (call->request.form != RPC_FORM_PROTO)
         rpc_answer_bytes(call, healthy ? SLICE_LITERAL("{\"status\":\"SERVING\"}")
                                        : SLICE_LITERAL("{\"status\":\"NOT_SERVING\"}"));
     else
@@ -289,7 +304,7 @@ static void on_http_request(void *user, struct http_exchange *exchange)
     struct rpc_call *call = rpc_call_new(server, exchange);
     struct slice name = exchange->path;
     struct slice type = http_header_find(exchange, "content-type");
-    bool known = rpc_content_type_parse(type, &call->request.protocol, &call->request.json);
+    bool known = rpc_call_read_form(call);
 
     name = name.size > 0 ? (struct slice){ name.data + 1, name.size - 1 } : name;
     if (known && is_method(exchange, "POST")) {
@@ -335,10 +350,10 @@ static void on_http_writable(void *user, struct http_exchange *exchange)
 static size_t body_extra(void *user, const struct http_exchange *exchange)
 {
     enum rpc_protocol protocol;
-    bool json;
+    enum rpc_form form;
 
     (void)user;
-    return rpc_content_type_parse(http_header_find(exchange, "content-type"), &protocol, &json) &&
+    return rpc_content_type_parse(http_header_find(exchange, "content-type"), &protocol, &form) &&
                    protocol != RPC_CONNECT
                ? RPC_ENVELOPE_BYTES
                : 0;
@@ -446,7 +461,7 @@ void rpc_reply_encoded(struct rpc_request *request, struct slice response)
     struct codec_scope scope;
     ProtobufCMessage *message;
 
-    if (!request->json) {
+    if (request->form == RPC_FORM_PROTO) {
         rpc_answer_bytes(call, response);
         return;
     }

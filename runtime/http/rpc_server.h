@@ -1,7 +1,8 @@
 /*
  * rpc_server: the public endpoint. One port serves Connect (JSON and binary, unary and streaming
  * envelopes), gRPC and gRPC-Web over HTTP/1.1 and HTTP/2, with or without TLS, plus GET /healthz
- * and grpc.health.v1. It parses, limits and answers; who may call what, and what a call does, is
+ * and grpc.health.v1. JSON is canonical for those who speak Connect's protocol, and plain for
+ * everybody else. It parses, limits and answers; who may call what, and what a call does, is
  * decided by the handlers. DESIGN sections 9, 10 and 11.
  *
  * Everything runs on the loop's thread; no call here blocks. Answers of one loop round leave in
@@ -28,6 +29,9 @@
 struct rpc_server;
 struct tls_config;
 
+/* Of the request's message, and so of the answer's. docs/json.md */
+enum rpc_form { RPC_FORM_PROTO, RPC_FORM_JSON, RPC_FORM_PLAIN_JSON };
+
 enum rpc_protocol { RPC_CONNECT, RPC_CONNECT_STREAM, RPC_GRPC, RPC_GRPC_WEB };
 
 /* One call. Handlers read it and own `user`; the rest belongs to the server. */
@@ -43,9 +47,9 @@ struct rpc_request {
     const char *peer;          /* "10.0.0.1:5123"                                            */
     struct trace_parent trace; /* From `traceparent`; zeros without one that is valid.       */
     enum rpc_protocol protocol;
-    bool json;      /* The caller speaks JSON.                                    */
-    bool cancelled; /* The caller is gone.                                        */
-    void *user;     /* The handler's own; NULL at first.                          */
+    enum rpc_form form;
+    bool cancelled; /* The caller is gone.               */
+    void *user;     /* The handler's own; NULL at first. */
 };
 
 struct rpc_handlers {
@@ -107,7 +111,8 @@ void rpc_server_free(struct rpc_server *server);
 /* Answers with a message of method->response. Ends the request. */
 void rpc_reply(struct rpc_request *request, const ProtobufCMessage *response);
 /* Answers with the protobuf encoding of method->response: passed through for binary callers,
- * decoded and encoded for JSON ones. INTERNAL if it does not decode. Ends the request. */
+ * decoded and encoded for those of either JSON. INTERNAL if it does not decode. Ends the request.
+ */
 void rpc_reply_encoded(struct rpc_request *request, struct slice response);
 /* Fails with `detail`; the map to HTTP, Connect and gRPC codes is rpc_status.h. Ends the
  * request. */

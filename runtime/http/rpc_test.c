@@ -62,21 +62,21 @@ static void timeouts_are_read_in_every_unit(void **state)
 static void content_types_name_protocol_and_encoding(void **state)
 {
     enum rpc_protocol protocol;
-    bool json;
+    enum rpc_form form;
 
     (void)state;
     assert_true(rpc_content_type_parse(SLICE_LITERAL("Application/JSON ; charset=utf-8"), &protocol,
-                                       &json));
-    assert_true(protocol == RPC_CONNECT && json);
-    assert_true(rpc_content_type_parse(SLICE_LITERAL("application/grpc"), &protocol, &json));
-    assert_true(protocol == RPC_GRPC && !json);
+                                       &form));
+    assert_true(protocol == RPC_CONNECT && form == RPC_FORM_PLAIN_JSON);
+    assert_true(rpc_content_type_parse(SLICE_LITERAL("application/grpc"), &protocol, &form));
+    assert_true(protocol == RPC_GRPC && form == RPC_FORM_PROTO);
     assert_true(
-        rpc_content_type_parse(SLICE_LITERAL("application/connect+json"), &protocol, &json));
-    assert_true(protocol == RPC_CONNECT_STREAM && json);
-    assert_false(rpc_content_type_parse(SLICE_LITERAL("application/grpcx"), &protocol, &json));
+        rpc_content_type_parse(SLICE_LITERAL("application/connect+json"), &protocol, &form));
+    assert_true(protocol == RPC_CONNECT_STREAM && form == RPC_FORM_JSON);
+    assert_false(rpc_content_type_parse(SLICE_LITERAL("application/grpcx"), &protocol, &form));
     assert_false(
-        rpc_content_type_parse(SLICE_LITERAL("application/grpc-web-text"), &protocol, &json));
-    assert_false(rpc_content_type_parse(SLICE_LITERAL(""), &protocol, &json));
+        rpc_content_type_parse(SLICE_LITERAL("application/grpc-web-text"), &protocol, &form));
+    assert_false(rpc_content_type_parse(SLICE_LITERAL(""), &protocol, &form));
 }
 
 static void key_and_origin_are_parsed(void **state)
@@ -117,7 +117,41 @@ static void send_post(struct client *client, const char *path, const char *heade
     buf_deinit(&out);
 }
 
-#define JSON "Content-Type: application/json\r\n"
+#define PLAIN "Content-Type: application/json\r\n"
+#define JSON  PLAIN "Connect-Protocol-Version: 1\r\n"
+
+/* Who speaks Connect's protocol says so, in a header or in the query. */
+static void json_is_plain_but_for_connect(void **state)
+{
+    static const struct {
+        const char *path, *headers;
+        bool plain;
+    } cases[] = {
+        { PATH_GRANT, PLAIN, true },
+        { PATH_GRANT "?connect=v2&x", PLAIN, true },
+        { PATH_GRANT, JSON, false },
+        { PATH_GRANT "?connect=v1", PLAIN, false },
+        { PATH_GRANT "?x=y&connect=v1", PLAIN, false },
+    };
+    struct fixture *f = *state;
+
+    fixture_start(f);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct client client = client_connect(f);
+        send_post(&client, cases[i].path, cases[i].headers, "{\"currencies\":{\"gold\":1e99}}");
+        assert_true(client_await(f, &client, "HTTP/1.1 400 ", 1));
+        assert_true(client_await(f, &client, "}", 1));
+        const char *text = client_text(&client);
+        assert_int_equal(strstr(text, "\"error\":{\"code\":\"invalid_argument\"") != NULL,
+                         cases[i].plain);
+        assert_int_equal(strstr(text, "\"field\":\"currencies.gold\"") != NULL, cases[i].plain);
+        assert_int_equal(strstr(text, "\"details\":[{\"type\"") != NULL, !cases[i].plain);
+        assert_int_equal(strstr(text, "\"message\":\"currencies: not an array\"") != NULL,
+                         !cases[i].plain);
+        client_close(&client);
+    }
+    assert_int_equal(f->requests, 0);
+}
 
 static void bad_json_is_answered_with_the_field(void **state)
 {
@@ -451,7 +485,7 @@ static void tls_serves_http_1_as_agreed_by_alpn(void **state)
         buf_deinit(&out);
         secure.size = 0;
         memset(secure.text, 0, sizeof secure.text);
-        secure.awaited = "{\"version\":\"4\"}";
+        secure.awaited = "{\"version\":4}";
         assert_true(loop_run_until(f->loop, secure_has, &secure, FIXTURE_WAIT_MS));
         assert_false(secure.client.closed);
     }
@@ -480,6 +514,7 @@ int main(void)
         cmocka_unit_test(content_types_name_protocol_and_encoding),
         cmocka_unit_test(key_and_origin_are_parsed),
         cmocka_unit_test(every_error_code_has_a_status),
+        TEST(json_is_plain_but_for_connect),
         TEST(bad_json_is_answered_with_the_field),
         TEST(a_misspelt_method_is_answered_with_the_nearest),
         TEST(who_may_not_enter_is_refused_unread),

@@ -45,7 +45,7 @@ int main(void)
     begin = clock_ns();
     for (unsigned i = 0; i < ROUNDS; i++) {
         buf_clear(&out);
-        json_encode(&codec, message, &out);
+        json_encode(&codec, JSON_CANONICAL, message, &out);
     }
     double encode_ns = (double)(clock_ns() - begin) / ROUNDS;
     CHECK(slice_equal(buf_slice(&out), SLICE_LITERAL(response)));

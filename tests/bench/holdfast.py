@@ -182,7 +182,7 @@ class Holdfast:
         while pending:
             requests = [{"playerId": player, "opId": f"admin:{op}-{begun}",
                          "authority": {"system": {"scope": "payments"}},
-                         "currencies": [{"currency": "gems", "amount": "1"}]}
+                         "currencies": {"gems": 1}}
                         for player, op in pending.items()]
             try:
                 results = self.call("LedgerService/BatchGrant", {"requests": requests},

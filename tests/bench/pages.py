@@ -38,7 +38,7 @@ class Pages:
             results = self.cluster.call("LedgerService/BatchGrant", {"requests": [{
                 "playerId": self.PLAYER, "opId": op, "reason": "bench",
                 "authority": {"system": {"scope": "payments"}},
-                "currencies": [{"currency": "gems" if n % 3 else "gold", "amount": "1"}],
+                "currencies": {"gems" if n % 3 else "gold": 1},
                 "items": [] if n % ITEM_EVERY else [{"kind": "sword_of_dawn"}]}
                 for n, op in enumerate(ops)]}, 30000)["results"]
             known["items"] += [uid for r in results for uid in r["response"].get("itemUids", [])]
@@ -49,7 +49,7 @@ class Pages:
     def filters(self):
         """Each finds something, or looks at as many entries as a page may."""
         return random.choice((
-            {"currency": "gold"}, {"kinds": ["LEDGER_KIND_SPEND"]},
+            {"currency": "gold"}, {"kinds": ["spend"]},
             {"opId": random.choice(self.known["ops"])},
             {"fromMs": str(random.choice(self.known["times"])), "ascending": True},
             {"itemUid": random.choice(self.known["items"])}))

@@ -15,7 +15,7 @@ TRADED = ("TXN_TAKE", "TXN_GIVE", "REFUND")
 
 
 def kind_of(entry):
-    return entry["kind"].removeprefix("LEDGER_KIND_")
+    return entry["kind"].upper()
 
 
 def uids(thing):
@@ -50,8 +50,7 @@ class Player:
             item["uid"] for item in pages(client, "InventoryService/ListItems", read, "items"))
         self.mails = list(pages(client, "MailboxService/ListMail", read, "mails"))
         self.balances = collections.Counter(
-            {b["currency"]: int(b.get("amount", 0)) for b in client.settle(
-                "LedgerService/GetBalances", read).get("balances", [])})
+            client.settle("LedgerService/GetBalances", read).get("balances", {}))
         self.by_op = collections.Counter((kind_of(e), e["opId"]) for e in self.entries)
         self.moved = collections.defaultdict(collections.Counter)
         for entry in self.entries:
@@ -122,7 +121,7 @@ class Books:
                     made.update({c["currency"]: int(c["amount"]) for c in entry.get("changes", [])})
             there.update(player.balances)
             for mail in player.mails:
-                there.update({c["currency"]: int(c["amount"]) for c in mail.get("currencies", [])})
+                there.update(mail.get("currencies", {}))
         for currency in made.keys() | there.keys():
             if made[currency] != there[currency]:
                 yield f"{made[currency]} {currency} were made, {there[currency]} are there"

@@ -276,8 +276,8 @@ class Faults:
         except (RpcError, Unanswered, OSError):
             return
         if others:
-            self.ask("MoveShard", {"shard": shard.get("shard", 0), "to": self.dice.choice(others),
-                                   "from": self.dice.choice(shard["members"])})
+            self.ask("MoveShard", {"shard": shard.get("shard", 0), "to": str(self.dice.choice(others)),
+                                   "from": str(self.dice.choice(shard["members"]))})
         self.pause(2)
 
     def node_wiped(self):
@@ -299,7 +299,7 @@ class Faults:
         self.after.append(self.all_hold)
         self.after.append(lambda: self.ask("Rebalance", {}))
         self.after.append(lambda: self.is_replaced(lost))
-        self.after.append(lambda: self.want(lost, "remove", "is removed already"))
+        self.after.append(lambda: self.want(str(lost), "remove", "is removed already"))
 
     def is_replaced(self, lost):
         shards = self.cluster.client.shards()
@@ -351,7 +351,7 @@ def mail_gold(client, player):
         page = client.settle("MailboxService/ListMail", {"playerId": player, "cursor": cursor,
                                                      "pageSize": 100})
         for mail in page.get("mails", []):
-            gold += sum(int(c["amount"]) for c in mail.get("currencies", []))
+            gold += sum(mail.get("currencies", {}).values())
         cursor = page.get("nextCursor", "")
         if not cursor:
             return gold

@@ -85,9 +85,9 @@ class Batcher(Worker):
         for request, result in zip(list(waiting), answer["results"]):
             if "error" not in result:
                 self.told(request["playerId"], request["opId"],
-                          int(request["currencies"][0]["amount"]))
+                          request["currencies"]["gold"])
                 continue
-            error = RpcError(200, {"details": [{"debug": result["error"]}]})
+            error = RpcError(200, {"error": result["error"]})
             if not retryable(error):
                 raise AssertionError(f"{request['playerId']} {request['opId']}: {result}")
             open_still.append(request)
@@ -114,8 +114,8 @@ class Saver(Worker):
     def audit(self):
         for player, count in self.saved.items():
             sections = self.client.settle("ProfileService/GetProfile",
-                                          {"playerId": player})["profile"].get("sections", [])
-            found = [(json.loads(s["json"])["n"], int(s["version"])) for s in sections]
+                                          {"playerId": player})["profile"].get("sections", {})
+            found = [(s["json"]["n"], s["version"]) for s in sections.values()]
             if found != ([(count, count)] if count else []):
                 yield f"{player}: saved {count} times, found (number, version) {found}"
 
@@ -135,10 +135,10 @@ class Sealer(Worker):
                 self.client.call("LedgerService/Grant", request, self.dice.choice((1, 2, 4, 50)))
         state = self.until_known(f"seal of {op_id}", lambda: self.call(
             "OperationService/ResolveOperation", {
-                "entity": f"player:{player}", "opId": op_id, "seal": True}))["operation"]["state"].removeprefix("OPERATION_STATE_")
+                "entity": f"player:{player}", "opId": op_id, "seal": True}))["operation"]["state"].upper()
         assert state in ("COMMITTED", "ABORTED"), f"{op_id} was sealed and is {state}"
         if state == "COMMITTED":
-            self.told(player, op_id, int(request["currencies"][0]["amount"]))
+            self.told(player, op_id, request["currencies"]["gold"])
         else:
             self.aborted.append(request)
         time.sleep(0.002)
@@ -212,5 +212,5 @@ class Crew:
         for op_id, _ in told[:: max(1, len(told) // 3)]:
             state = self.client.settle("OperationService/GetOperation", {
                 "entity": f"player:{player}", "opId": op_id})["operation"]["state"]
-            if state != "OPERATION_STATE_COMMITTED":
+            if state != "committed":
                 yield f"{player} {op_id}: acknowledged, and now {state}"

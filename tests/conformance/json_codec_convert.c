@@ -70,7 +70,7 @@ int main(int argc, char **argv)
         return 1;
     }
     if (strcmp(argv[3], "json") == 0)
-        json_encode(&codec, message, &out);
+        json_encode(&codec, JSON_CANONICAL, message, &out);
     else
         proto_encode(message, &out);
     fwrite(out.data, 1, out.size, stdout);

@@ -1,6 +1,7 @@
 /*
  * codec_fuzz: untrusted bytes through json_codec and proto_codec. Whatever is taken must survive
- * the way there and back unchanged. The first byte picks a method's request, the second the form.
+ * the way through each form and back unchanged. The first byte picks a method's request, the second
+ * the form: canonical JSON, protobuf or plain JSON.
  */
 #include <stdio.h>
 
@@ -10,8 +11,11 @@
 #include "runtime/codec/proto_codec.h"
 #include "tests/fuzz/fuzz.h"
 
+enum input_form { INPUT_JSON, INPUT_PROTO, INPUT_PLAIN_JSON, INPUT_FORMS };
+
 struct form {
     struct buf json;
+    struct buf plain;
     struct buf proto;
 };
 
@@ -19,15 +23,24 @@ static void write_forms(struct json_codec *codec, const ProtobufCMessage *messag
                         struct form *ret_form)
 {
     buf_clear(&ret_form->json);
+    buf_clear(&ret_form->plain);
     buf_clear(&ret_form->proto);
-    json_encode(codec, message, &ret_form->json);
+    json_encode(codec, JSON_CANONICAL, message, &ret_form->json);
+    json_encode(codec, JSON_PLAIN, message, &ret_form->plain);
     proto_encode(message, &ret_form->proto);
 }
 
 static void form_deinit(struct form *form)
 {
     buf_deinit(&form->json);
+    buf_deinit(&form->plain);
     buf_deinit(&form->proto);
+}
+
+static void check_same(const struct form *a, const struct form *b)
+{
+    CHECK(slice_equal(buf_slice(&a->json), buf_slice(&b->json)));
+    CHECK(slice_equal(buf_slice(&a->plain), buf_slice(&b->plain)));
 }
 
 static void check_round_trips(struct json_codec *codec, ProtobufCMessage *message,
@@ -43,10 +56,15 @@ static void check_round_trips(struct json_codec *codec, ProtobufCMessage *messag
     write_forms(codec, message, &first);
     CHECK(json_decode(codec, message->descriptor, buf_slice(&first.json), &scope, &copy) == ERR_OK);
     write_forms(codec, copy, &again);
-    CHECK(slice_equal(buf_slice(&first.json), buf_slice(&again.json)));
+    check_same(&first, &again);
+    scope.form = JSON_PLAIN;
+    CHECK(json_decode(codec, message->descriptor, buf_slice(&first.plain), &scope, &copy) ==
+          ERR_OK);
+    write_forms(codec, copy, &again);
+    check_same(&first, &again);
     CHECK(proto_decode(message->descriptor, buf_slice(&again.proto), &scope, &copy) == ERR_OK);
     write_forms(codec, copy, &again);
-    CHECK(slice_equal(buf_slice(&first.json), buf_slice(&again.json)));
+    check_same(&first, &again);
     form_deinit(&first);
     form_deinit(&again);
 }
@@ -66,7 +84,9 @@ void fuzz_one(struct slice input)
     const ProtobufCMessageDescriptor *type = all[input.data[0] % count].request;
     struct slice bytes = { input.data + 2, input.size - 2 };
     json_codec_init(&codec);
-    if (input.data[1] % 2 == 0)
+    unsigned form = input.data[1] % INPUT_FORMS;
+    scope.form = form == INPUT_PLAIN_JSON ? JSON_PLAIN : JSON_CANONICAL;
+    if (form != INPUT_PROTO)
         e = json_decode(&codec, type, bytes, &scope, &message);
     else
         e = proto_decode(type, bytes, &scope, &message);
@@ -113,7 +133,7 @@ static void put_example(const ProtobufCMessageDescriptor *type, unsigned depth, 
 static void seed_method(struct fuzz_seeds *seeds, uint8_t place, const struct method_info *method)
 {
     struct buf json = { 0 };
-    struct buf proto = { 0 };
+    struct buf proto = { 0 }, plain = { 0 };
     struct json_codec codec;
     struct arena arena = { 0 };
     struct codec_scope scope = { .arena = &arena };
@@ -122,21 +142,27 @@ static void seed_method(struct fuzz_seeds *seeds, uint8_t place, const struct me
 
     json_codec_init(&codec);
     buf_put_u8(&json, place);
-    buf_put_u8(&json, 0);
+    buf_put_u8(&json, INPUT_JSON);
     put_example(method->request, 3, &json);
     (void)snprintf(name, sizeof name, "json-%u", (unsigned)method->id);
     fuzz_seed_add(seeds, name, buf_slice(&json));
     struct slice text = { json.data + 2, json.size - 2 };
     CHECK(json_decode(&codec, method->request, text, &scope, &message) == ERR_OK);
     buf_put_u8(&proto, place);
-    buf_put_u8(&proto, 1);
+    buf_put_u8(&proto, INPUT_PROTO);
     proto_encode(message, &proto);
     (void)snprintf(name, sizeof name, "proto-%u", (unsigned)method->id);
     fuzz_seed_add(seeds, name, buf_slice(&proto));
+    buf_put_u8(&plain, place);
+    buf_put_u8(&plain, INPUT_PLAIN_JSON);
+    json_encode(&codec, JSON_PLAIN, message, &plain);
+    (void)snprintf(name, sizeof name, "plain-%u", (unsigned)method->id);
+    fuzz_seed_add(seeds, name, buf_slice(&plain));
     arena_deinit(&arena);
     json_codec_deinit(&codec);
     buf_deinit(&json);
     buf_deinit(&proto);
+    buf_deinit(&plain);
 }
 
 void fuzz_seed(struct fuzz_seeds *seeds)

@@ -202,7 +202,7 @@ class RestoresTest(Backups):
         incarnation = self.client.register("old server")
         token = self.client.start("quiet-1", incarnation)["token"]
         receipt = {"playerId": "quiet-2", "opId": "receipt:ORDER-1", "authority": PAYMENTS,
-                   "currencies": [{"currency": "gold", "amount": "500"}]}
+                   "currencies": {"gold": 500}}
         self.client.call("LedgerService/Grant", receipt)
         with Traders(self) as traders:
             wait_for("some trades", lambda: traders.done > 50)

@@ -81,7 +81,7 @@ class Checkpoints(ClusterTest):
                 "requests": [{"playerId": name} for name in names[begin:begin + 50]]})["results"]
             for name, result in zip(names[begin:begin + 50], results):
                 self.assertIn("response", result)
-                document = json.loads(result["response"]["profile"]["sections"][0]["json"])
+                document = result["response"]["profile"]["sections"]["blob"]["json"]
                 self.assertEqual(document, {"who": name, "fill": DOCUMENT})
 
 

@@ -1,4 +1,4 @@
-"""A Connect client (JSON over HTTP/1.1, keep-alive) that knows no more than curl would."""
+"""A client (plain JSON over HTTP/1.1, keep-alive) that knows no more than curl would."""
 
 import contextlib
 import http.client
@@ -25,11 +25,11 @@ class RpcError(Exception):
     def __init__(self, status, body, method=None):
         self.status = status
         self.connect_code = body.get("code", "")
-        detail = {}
-        for entry in body.get("details", []):
+        detail = body.get("error", {})
+        for entry in body.get("details", []):  # Connect's form, as streams have it.
             detail = entry.get("debug", {})
         self.detail = detail
-        self.code = detail.get("code", "").removeprefix("ERROR_CODE_")
+        self.code = detail.get("code", "").removeprefix("ERROR_CODE_").upper()
         self.message = body.get("message", "")
         self.field = detail.get("field", "")
         self.limit = detail.get("limit", "")
@@ -122,8 +122,8 @@ class Client:
 
     def balance(self, player, currency="gold", **more):
         answer = self.call("LedgerService/GetBalances", {"playerId": player} | more)
-        return {b["currency"]: int(b.get("amount", 0))
-                for b in answer.get("balances", [])}.get(currency, 0)
+        amount = answer.get("balances", {}).get(currency, 0)
+        return amount.get("amount", 0) if isinstance(amount, dict) else amount  # {}: some is reserved.
 
     def entries(self, player):
         """The player's whole ledger, oldest first."""
@@ -143,7 +143,7 @@ class Client:
     def start(self, player, incarnation, mode="FAIL", op_id=None, **more):
         return self.call("SessionService/StartSession", {
             "playerId": player, "opId": op_id or uuid7(), "incarnation": incarnation,
-            "mode": f"START_MODE_{mode}"} | more)
+            "mode": mode.lower()} | more)
 
     def renew(self, incarnation, *sessions):
         return self.call("SessionService/RenewSessions", {
@@ -210,7 +210,7 @@ def session(token):
 
 def grant_of(player, amount, op_id=None, currency="gold", **more):
     return {"playerId": player, "opId": op_id or uuid7(), "authority": PAYMENTS,
-            "currencies": [{"currency": currency, "amount": str(amount)}]} | more
+            "currencies": {currency: amount}} | more
 
 
 def uuid7(ahead_ms=0):

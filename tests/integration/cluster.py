@@ -249,7 +249,7 @@ class Cluster:
     # What tests ask of a cluster.
 
     def node_of(self, replica_id):
-        name = next(n["name"] for n in self.client.nodes() if n["replicaId"] == str(replica_id))
+        name = next(n["name"] for n in self.client.nodes() if n["replicaId"] == int(replica_id))
         return next(process for process in self.nodes if process.name == name)
 
     def shard_of(self, player):

@@ -77,7 +77,7 @@ class Containment(Trades):
             page = self.client.call("AdminService/ListEvents", {"cursor": cursor})
             cursor, more = page["nextCursor"], page.get("more", False)
             found += page.get("events", [])
-        return [e for e in found if e["kind"] == "EVENT_KIND_CONTAINED"
+        return [e for e in found if e["kind"] == "contained"
                 and e.get("playerId") == player]
 
     def test_a_doubled_item_is_contained_and_ends_by_an_operators_word(self):

@@ -58,10 +58,10 @@ RACES = {
 
 
 def gold(amount):
-    return [{"currency": "gold", "amount": str(amount)}]
+    return {"gold": amount}
 
 
-EDIT = [{"name": "progression", "schemaVersion": 1, "merge": '{"xp":1}'}]
+EDIT = [{"name": "progression", "schemaVersion": 1, "merge": {"xp": 1}}]
 NO_ITEM = ["0" * 32]
 # Of players who are held back.
 STAFF_WRITES = {"AdminService/ReleaseQuarantine": {}, "AdminService/RepairPlayer": {"rebuild": True}}
@@ -72,7 +72,7 @@ PLAYER_WRITES = {
     "LedgerService/Grant": {"currencies": gold(1)},
     "LedgerService/Spend": {"currencies": gold(1)},
     "LedgerService/TransferCurrencies": {"toPlayerId": "receiver", "currencies": gold(1)},
-    "LedgerService/ReserveCurrencies": {"currencies": gold(1), "expiresInMs": "60000"},
+    "LedgerService/ReserveCurrencies": {"currencies": gold(1), "expiresInMs": 60000},
     "LedgerService/PostReservation": {"reserveOpId": "claim:none"},
     "LedgerService/VoidReservation": {"reserveOpId": "claim:none"},
     "LedgerService/ReverseEntry": {"targetOpId": "claim:none", "reason": "test"},
@@ -110,9 +110,9 @@ class Errors(ClusterTest):
             process.start()
             cls.addClassCleanup(process.kill)
         policy = cls.client.call("AdminService/GetCluster", {})["policy"]
-        policy |= {"version": str(int(policy["version"]) + 1), "itemsMax": 3, "mailboxMax": 1}
+        policy |= {"version": policy["version"] + 1, "itemsMax": 3, "mailboxMax": 1}
         policy["currencies"][[c["name"] for c in policy["currencies"]].index("gems")] |= {
-            "maxBalance": "10"}
+            "maxBalance": 10}
         cls.client.call("AdminService/SetPolicy", {"policy": policy})
         cls.server = cls.client.register("errors-test")
         cls.player = "errors"
@@ -202,7 +202,7 @@ class Errors(ClusterTest):
         writes = {method: self.write(method) for method in PLAYER_WRITES}
         writes["SessionService/EndSession"]["authority"] = session("1-1-1")
         writes["SessionService/StartSession"] = {
-            "playerId": self.player, "incarnation": self.server, "mode": "START_MODE_FAIL"}
+            "playerId": self.player, "incarnation": self.server, "mode": "fail"}
         for method, more in STAFF_WRITES.items():
             writes[method] = {"playerId": self.player, "authority": ADMIN, "reason": "test"} | more
         for method, request in writes.items():
@@ -230,7 +230,7 @@ class Errors(ClusterTest):
     def test_c_authority(self):
         server = self.client.register("holder")
         held = self.client.start("held", server)
-        self.client.update("held", held["token"], {"name": "x", "schemaVersion": 1, "merge": "{}"})
+        self.client.update("held", held["token"], {"name": "x", "schemaVersion": 1, "merge": {}})
         with api.Heartbeat(self.client, server, ("held", held["token"])):
             for method in PLAYER_WRITES:
                 with self.subTest(method=method):
@@ -242,12 +242,12 @@ class Errors(ClusterTest):
             start = {"playerId": "held", "incarnation": other}
             for mode, deadline_ms in (("FAIL", 5000), ("WAIT", 700)):
                 self.gives("SESSION_LOCKED", "SessionService/StartSession", start | {
-                    "opId": uuid7(), "mode": f"START_MODE_{mode}"}, deadline_ms)
+                    "opId": uuid7(), "mode": mode.lower()}, deadline_ms)
         self.client.call("SessionService/UnregisterServer", {"incarnation": other})
         wait_for("the registration to be over", lambda: self.outcome(
             "SessionService/RenewSessions", {"incarnation": other}) == "SERVER_EXPIRED")
         wait_for("the player's shard to know", lambda: self.outcome(
-            "SessionService/StartSession", start | {"opId": uuid7(), "mode": "START_MODE_STEAL"})
+            "SessionService/StartSession", start | {"opId": uuid7(), "mode": "steal"})
             == "SERVER_EXPIRED")
 
     # -- what the rules refuse --
@@ -255,7 +255,7 @@ class Errors(ClusterTest):
     def test_d_goods(self):
         player, none = self.player, "poor"
         self.client.grant("rich", 10, currency="gems")
-        full = {"currencies": [{"currency": "gems", "amount": "1"}]}
+        full = {"currencies": {"gems": 1}}
         lots = {"items": [{"kind": "hat"}] * 4}
         for method in ("Spend", "TransferCurrencies", "ReserveCurrencies"):
             self.gives("INSUFFICIENT_FUNDS", f"LedgerService/{method}",
@@ -301,7 +301,7 @@ class Errors(ClusterTest):
             "LedgerService/PostReservation", reserveOpId=held["opId"], toPlayerId="full",
             reserveSeq=reserve["ledgerSeq"]))
         self.gives("NOT_FOUND", "MailboxService/ClaimMail", self.write("MailboxService/ClaimMail"))
-        gems = {"currencies": [{"currency": "gems", "amount": "1"}]}
+        gems = {"currencies": {"gems": 1}}
         self.client.grant("claimant", 10, currency="gems")
         self.client.grant(player, 1, currency="gems")
         mail = self.client.call("LedgerService/TransferCurrencies", self.write(
@@ -313,7 +313,7 @@ class Errors(ClusterTest):
         player = "keeper"
         self.client.grant(player, 100)
         posted = self.write("LedgerService/ReserveCurrencies", player)
-        short = self.write("LedgerService/ReserveCurrencies", player, expiresInMs="1000")
+        short = self.write("LedgerService/ReserveCurrencies", player, expiresInMs=1000)
         self.client.call("LedgerService/ReserveCurrencies", posted)
         self.client.call("LedgerService/ReserveCurrencies", short)
         post = {"reserveOpId": posted["opId"]}
@@ -368,8 +368,8 @@ class Errors(ClusterTest):
         authority = session(held["token"])
         big = json.dumps("x" * 20000)
         edits = {
-            "VERSION_CONFLICT": {"ifVersion": "9", "merge": "{}"},
-            "SCHEMA_TOO_NEW": {"schemaVersion": 1, "merge": "{}"},
+            "VERSION_CONFLICT": {"ifVersion": 9, "merge": {}},
+            "SCHEMA_TOO_NEW": {"schemaVersion": 1, "merge": {}},
             "INVALID_ARGUMENT": {"patch": {"steps": [{
                 "kind": "PATCH_KIND_INCREMENT", "path": "/name", "json": "1"}]}},
             "CAPACITY_FULL": {"patch": {"steps": [
@@ -389,8 +389,8 @@ class Errors(ClusterTest):
                     changes=[{"patch": {"playerId": player, "edit": edit}}]))
 
     def test_d_reads(self):
-        dot = self.client.grant("probe", 1)["write"]["dot"] | {"owner": "1"}
-        read = {"consistency": "READ_CONSISTENCY_AT_LEAST", "atLeast": dot}
+        dot = self.client.grant("probe", 1)["write"]["dot"] | {"owner": 1}
+        read = {"consistency": "at_least", "atLeast": dot}
         for method, codes in api.PROMISED.items():
             if ("VERSION_LOST", False) in codes:
                 self.gives("VERSION_LOST", method, {"playerId": "probe", "read": read})
@@ -402,7 +402,7 @@ class Errors(ClusterTest):
                        release | more | {"opId": uuid7(), "authority": PAYMENTS})
         policy = self.client.call("AdminService/GetCluster", {})["policy"]
         self.gives("VERSION_CONFLICT", "AdminService/SetPolicy", {
-            "policy": policy | {"version": str(int(policy["version"]) + 7)}})
+            "policy": policy | {"version": policy["version"] + 7}})
 
     def test_d_backups(self):
         self.client.grant(self.player, 1)
@@ -418,7 +418,7 @@ class Errors(ClusterTest):
         calls = {method: self.write(method, home) for method in PLAYER_WRITES}
         calls["SessionService/EndSession"]["authority"] = session(f"{self.server}-1")
         calls["SessionService/StartSession"] = {
-            "playerId": home, "opId": uuid7(), "incarnation": self.server, "mode": "START_MODE_FAIL"}
+            "playerId": home, "opId": uuid7(), "incarnation": self.server, "mode": "fail"}
         calls["AdminService/ReleaseQuarantine"] = {
             "playerId": home, "opId": uuid7(), "authority": ADMIN, "reason": "test"}
         calls["ProfileService/GetProfile"] = {"playerId": home, "settled": True}

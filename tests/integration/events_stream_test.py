@@ -126,7 +126,7 @@ class EventsStream(ClusterTest):
         stream = self.watch()
         op_id, _ = self.duplicate()
         self.arrival(stream, op_id)
-        replica = {node["name"]: node["replicaId"] for node in self.client.nodes()}["node-1"]
+        replica = {node["name"]: str(node["replicaId"]) for node in self.client.nodes()}["node-1"]
         node = self.cluster.nodes[0]
         node.kill()
         wait_for("it to be named", lambda: any(
@@ -152,7 +152,7 @@ class EventsStream(ClusterTest):
         stream = self.watch(reads=False, buffer_bytes=4096)
         # Behind by more than sockets and router hold, and the node's ring after that.
         requests = [{"playerId": f"slow-{i % 50}", "opId": uuid7(), "authority": {"unheld": {}},
-                     "currencies": [{"currency": "gold", "amount": "1"}]} for i in range(300)]
+                     "currencies": {"gold": 1}} for i in range(300)]
         for _ in range(200):
             self.client.call("LedgerService/BatchGrant", {"requests": requests})
         stream.thread.start()

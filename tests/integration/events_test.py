@@ -29,7 +29,7 @@ class Events(ClusterTest):
 
         def found():
             seen.extend(self.events())
-            return [e for e in seen if e["kind"] == f"EVENT_KIND_{kind}"
+            return [e for e in seen if e["kind"] == kind.lower()
                     and all(e.get(k) == v for k, v in wanted.items())]
         return wait_for(f"{kind} {wanted}", found)
 
@@ -67,7 +67,7 @@ class Events(ClusterTest):
             with self.assertRaises((RpcError, Unanswered)):
                 self.client.call("LedgerService/TransferCurrencies", {
                     "playerId": giver, "toPlayerId": taker, "opId": op_id,
-                    "currencies": [{"currency": "gold", "amount": "20"}],
+                    "currencies": {"gold": 20},
                     "authority": UNHELD}, 400)
         finally:
             source.kill()

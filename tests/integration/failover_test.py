@@ -86,7 +86,7 @@ class NodeFailure(ClusterTest):
             self.assertNotEqual(settled["write"]["dot"]["owner"], dot["owner"])
             sealed = self.client.call("OperationService/ResolveOperation", {
                 "entity": f"player:{player}", "opId": late["opId"], "seal": True})["operation"]
-            expected = {"OPERATION_STATE_ABORTED": 111, "OPERATION_STATE_COMMITTED": 1111}
+            expected = {"aborted": 111, "committed": 1111}
             balance = expected[sealed["state"]]
             self.assertEqual(self.client.balance(player), balance)
         finally:

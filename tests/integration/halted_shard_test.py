@@ -26,7 +26,7 @@ class HaltedShard(ClusterTest):
     def grant(self, player):
         return self.client.call("LedgerService/Grant", {
             "playerId": player, "opId": uuid7(), "authority": {"unheld": {}},
-            "currencies": [{"currency": "gold", "amount": "5"}]})
+            "currencies": {"gold": 5}})
 
     def start_those_that_ended(self):
         """Restarts nodes that a failed check has ended. How many there were."""
@@ -68,7 +68,7 @@ class HaltedShard(ClusterTest):
         try:
             return bool(self.client.call("LedgerService/Grant", {
                 "playerId": player, "opId": uuid7(), "authority": {"unheld": {}},
-                "currencies": [{"currency": "gold", "amount": "5"}]}, deadline_ms=3000))
+                "currencies": {"gold": 5}}, deadline_ms=3000))
         except (RpcError, Unanswered):
             return False
 

@@ -56,7 +56,7 @@ class KeysTest(ClusterTest):
     @staticmethod
     def grant(player, scope):
         return {"playerId": player, "opId": uuid7(), "authority": {"system": {"scope": scope}},
-                "currencies": [{"currency": "gold", "amount": "5"}], "reason": "test"}
+                "currencies": {"gold": 5}, "reason": "test"}
 
     def test_nothing_is_answered_without_a_key(self):
         for client in (self.with_key(None), self.with_key("hf_" + "0" * 64),
@@ -75,9 +75,9 @@ class KeysTest(ClusterTest):
         reader, _ = self.issue("dashboard", "read")
         server, _ = self.issue("server", "game, read")
         answer = self.with_key(shop).call("LedgerService/Grant", self.grant("b", "payments"))
-        self.assertEqual(answer["balances"][0]["amount"], "5")
+        self.assertEqual(answer["balances"]["gold"], 5)
         self.assertEqual(self.with_key(reader).call(
-            "LedgerService/GetBalances", {"playerId": "b"})["balances"][0]["amount"], "5")
+            "LedgerService/GetBalances", {"playerId": "b"})["balances"]["gold"], 5)
 
         error = self.refused(self.with_key(reader), "LedgerService/Grant",
                              self.grant("b", "payments"))
@@ -106,7 +106,7 @@ class KeysTest(ClusterTest):
         self.assertEqual((error.code, error.field),
                          ("INVALID_ARGUMENT", "authority.system.scope"))
         balances = self.with_key(shop).call("LedgerService/GetBalances", {"playerId": "c"})
-        self.assertEqual(balances.get("balances", []), [])
+        self.assertEqual(balances.get("balances", {}), {})
 
     def test_a_revocation_acts_within_a_second(self):
         key, key_id = self.issue("short", "payments")

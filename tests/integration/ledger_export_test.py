@@ -21,11 +21,11 @@ class LedgerExport(ClusterTest):
         for i in range(times):
             self.client.settle("LedgerService/Grant", {
                 "playerId": player, "opId": uuid7(), "reason": f"é{i}",
-                "currencies": [{"currency": "gold", "amount": "7"}],
+                "currencies": {"gold": 7},
                 "items": [{"kind": "sword", "attributes": '{"b":1,"a":[2]}'}], "authority": PAYMENTS})
             self.client.settle("LedgerService/Spend", {
                 "playerId": player, "opId": uuid7(),
-                "currencies": [{"currency": "gold", "amount": "3"}]} | UNHELD)
+                "currencies": {"gold": 3}} | UNHELD)
         uids = [i["uid"] for i in self.client.settle(
             "InventoryService/ListItems", {"playerId": player})["items"]]
         eaten = uuid7()

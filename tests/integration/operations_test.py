@@ -48,7 +48,7 @@ class OneOutcome(ClusterTest):
             thread.join()
         self.assertEqual(len(answers), 8)
         self.assertEqual(sum(not a["write"].get("duplicate", False) for a in answers), 1)
-        self.assertEqual({a["ledgerSeq"] for a in answers}, {"1"})
+        self.assertEqual({a["ledgerSeq"] for a in answers}, {1})
         self.assertEqual(self.client.balance(self.player), 3)
 
     def test_another_payload_under_the_same_id_is_a_mismatch(self):
@@ -71,7 +71,7 @@ class OneOutcome(ClusterTest):
         op_id = uuid7()
         error = self.refused("INSUFFICIENT_FUNDS", self.spend, 10, op_id)
         self.assertTrue(error.final)
-        self.assertEqual(self.operation(op_id)["state"], "OPERATION_STATE_REFUSED")
+        self.assertEqual(self.operation(op_id)["state"], "refused")
         self.client.grant(self.player, 25)
         # The money is there now, but this attempt has its outcome.
         self.assertTrue(self.refused("INSUFFICIENT_FUNDS", self.spend, 10, op_id).final)
@@ -82,14 +82,14 @@ class OneOutcome(ClusterTest):
         for attempt in (0, 1, 2):
             self.assertTrue(self.spend(10, op_id, attempt=attempt)["write"]["duplicate"])
         self.assertEqual(self.client.balance(self.player), 15)
-        self.assertEqual(self.operation(op_id)["state"], "OPERATION_STATE_COMMITTED")
+        self.assertEqual(self.operation(op_id)["state"], "committed")
 
     def test_get_operation_tells_what_became_of_it(self):
         op_id = uuid7()
-        self.assertEqual(self.operation(op_id)["state"], "OPERATION_STATE_UNKNOWN")
+        self.assertEqual(self.operation(op_id)["state"], "unknown")
         answer = self.client.grant(self.player, 5, op_id)
         found = self.operation(op_id)
-        self.assertEqual(found["state"], "OPERATION_STATE_COMMITTED")
+        self.assertEqual(found["state"], "committed")
         self.assertEqual(found["method"], "holdfast.v1.LedgerService/Grant")
         self.assertEqual(found["dot"], answer["write"]["dot"])
         self.assertTrue(found["result"])
@@ -103,7 +103,7 @@ class OneOutcome(ClusterTest):
         self.client.renew(holder, (self.player, token))
         op_id = uuid7()
         request = {"playerId": self.player, "opId": op_id, "incarnation": thief,
-                   "mode": "START_MODE_STEAL", "graceMs": 4000}
+                   "mode": "steal", "graceMs": 4000}
         answers = []
         thread = threading.Thread(target=lambda: answers.append(
             self.client.call("SessionService/StartSession", request)))
@@ -112,27 +112,27 @@ class OneOutcome(ClusterTest):
         while thread.is_alive():
             states.add(self.operation(op_id)["state"])
             thread.join(0.05)
-        self.assertIn("OPERATION_STATE_PENDING", states)
+        self.assertIn("pending", states)
         self.assertTrue(answers)
-        self.assertEqual(self.operation(op_id)["state"], "OPERATION_STATE_COMMITTED")
+        self.assertEqual(self.operation(op_id)["state"], "committed")
 
     def test_after_a_seal_the_late_packet_is_aborted(self):
         op_id = uuid7()
-        self.assertEqual(self.seal(op_id, seal=False)["state"], "OPERATION_STATE_UNKNOWN")
-        self.assertEqual(self.seal(op_id)["state"], "OPERATION_STATE_ABORTED")
+        self.assertEqual(self.seal(op_id, seal=False)["state"], "unknown")
+        self.assertEqual(self.seal(op_id)["state"], "aborted")
         for attempt in (0, 1, 7, 2**32 - 1):
             error = self.refused("OPERATION_ABORTED", self.client.grant, self.player, 5, op_id,
                                  attempt=attempt)
             self.assertEqual(error.connect_code, "aborted")
         self.assertEqual(self.client.balance(self.player), 0)
-        self.assertEqual(self.operation(op_id)["state"], "OPERATION_STATE_ABORTED")
-        self.assertEqual(self.seal(op_id)["state"], "OPERATION_STATE_ABORTED")
+        self.assertEqual(self.operation(op_id)["state"], "aborted")
+        self.assertEqual(self.seal(op_id)["state"], "aborted")
 
     def test_a_seal_of_what_was_carried_out_tells_that_it_was(self):
         op_id = uuid7()
         answer = self.client.grant(self.player, 5, op_id)
         sealed = self.seal(op_id)
-        self.assertEqual(sealed["state"], "OPERATION_STATE_COMMITTED")
+        self.assertEqual(sealed["state"], "committed")
         self.assertEqual(sealed["dot"], answer["write"]["dot"])
         self.assertTrue(self.client.grant(self.player, 5, op_id)["write"]["duplicate"])
         self.assertEqual(self.client.balance(self.player), 5)
@@ -141,7 +141,7 @@ class OneOutcome(ClusterTest):
         op_id = uuid7()
         self.refused("INSUFFICIENT_FUNDS", self.spend, 10, op_id)
         self.assertIn(self.seal(op_id)["state"],
-                      ("OPERATION_STATE_REFUSED", "OPERATION_STATE_ABORTED"))
+                      ("refused", "aborted"))
         self.client.grant(self.player, 100)
         with self.assertRaises(Exception) as caught:
             self.spend(10, op_id, attempt=9)
@@ -161,7 +161,7 @@ class OneOutcome(ClusterTest):
             thread = threading.Thread(target=grant)
             before = self.client.balance(self.player)
             thread.start()
-            sealed = self.seal(op_id)["state"].removeprefix("OPERATION_STATE_")
+            sealed = self.seal(op_id)["state"].upper()
             thread.join()
             wanted = {"COMMITTED": "COMMITTED", "ABORTED": "OPERATION_ABORTED"}[sealed]
             self.assertEqual(outcome["grant"], wanted)
@@ -173,7 +173,7 @@ class OneOutcome(ClusterTest):
             self.client.grant(self.player, 5, op_id)
             self.assertTrue(self.client.grant(self.player, 5, op_id)["write"]["duplicate"])
             self.refused("OPERATION_ID_MISMATCH", self.client.grant, self.player, 6, op_id)
-            self.assertEqual(self.operation(op_id)["state"], "OPERATION_STATE_COMMITTED")
+            self.assertEqual(self.operation(op_id)["state"], "committed")
         self.assertEqual(self.client.balance(self.player), 20)
         self.assertEqual([e["opId"] for e in self.client.entries(self.player)],
                          ["receipt:GPA.3312-5671", "claim:day-7", "match:m1:2", "admin:ticket-9"])
@@ -210,11 +210,11 @@ class OneOutcome(ClusterTest):
         answer = self.client.grant(other, 9, op_id)
         self.assertFalse(answer["write"].get("duplicate", False))
         self.assertEqual((self.client.balance(self.player), self.client.balance(other)), (5, 9))
-        self.assertEqual(self.operation(op_id, other)["state"], "OPERATION_STATE_COMMITTED")
+        self.assertEqual(self.operation(op_id, other)["state"], "committed")
 
     def test_a_batch_of_grants_answers_each_by_itself_and_once(self):
         requests = [grant_of(f"batch-{n}-{self.player}", n + 1) for n in range(50)]
-        requests[7]["currencies"][0]["currency"] = "doubloons"
+        requests[7]["currencies"] = {"doubloons": 8}
         requests.append(dict(requests[0]))
         results = self.client.call("LedgerService/BatchGrant", {"requests": requests})["results"]
         self.assertEqual(len(results), 51)
@@ -229,7 +229,7 @@ class OneOutcome(ClusterTest):
         self.client.grant(self.player, 10)
         op_id = uuid7()
         request = {"playerId": self.player, "opId": op_id,
-                   "currencies": [{"currency": "gold", "amount": "4"}]}
+                   "currencies": {"gold": 4}}
         self.client.call("LedgerService/Spend", request | {
             "authority": {"session": {"token": token}}})
         self.client.end(self.player, token)

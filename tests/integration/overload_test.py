@@ -65,7 +65,7 @@ class Overload(ClusterTest):
         self.assertEqual(len(answered), len(raws) - admitted)
         for raw in answered:
             self.assertEqual(raw.status(), 429, raw.came)
-            self.assertTrue(raw.read_until(b"ERROR_CODE_THROTTLED", 30), raw.came)
+            self.assertTrue(raw.read_until(b"throttled", 30), raw.came)
             self.assertIn(b"retryAfterMs", raw.came)
             self.assertIn(b"retry-after: ", raw.came)
         return [raw for raw in raws if raw not in answered]

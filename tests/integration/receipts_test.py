@@ -19,7 +19,7 @@ def receipt():
 
 def purchase(player, op_id, amount=50):
     return {"playerId": player, "opId": op_id, "authority": PAYMENTS,
-            "currencies": [{"currency": "gold", "amount": str(amount)}],
+            "currencies": {"gold": amount},
             "items": [{"kind": "hat"}], "reason": "purchase"}
 
 
@@ -31,20 +31,18 @@ class Receipts(ClusterTest):
         """Whose the receipt is; None: no player's yet."""
         operation = self.client.settle("OperationService/GetOperation", {
             "entity": op_id, "opId": op_id})["operation"]
-        if operation["state"] == "OPERATION_STATE_BOUND":
+        if operation["state"] == "bound":
             return operation["boundPlayerId"]
-        self.assertEqual(operation["state"], "OPERATION_STATE_UNKNOWN")
+        self.assertEqual(operation["state"], "unknown")
         return None
 
     def state(self, player, op_id):
         return self.client.settle("OperationService/GetOperation", {
-            "entity": f"player:{player}", "opId": op_id})["operation"]["state"].removeprefix(
-                "OPERATION_STATE_")
+            "entity": f"player:{player}", "opId": op_id})["operation"]["state"].upper()
 
     def seal(self, entity, op_id):
         return self.client.settle("OperationService/ResolveOperation", {
-            "entity": entity, "opId": op_id, "seal": True})["operation"]["state"].removeprefix(
-                "OPERATION_STATE_")
+            "entity": entity, "opId": op_id, "seal": True})["operation"]["state"].upper()
 
     def paid(self, op_id, *players):
         """To whom, by their ledgers and not by what the service says of the operation."""
@@ -114,7 +112,7 @@ class OnePlayer(Receipts):
         mine = self.player()
         error = self.refused("INVALID_ARGUMENT", self.client.call, "LedgerService/Spend", {
             "playerId": mine, "opId": receipt(), "authority": {"unheld": {}},
-            "currencies": [{"currency": "gold", "amount": "1"}]})
+            "currencies": {"gold": 1}})
         self.assertEqual(error.field, "op_id")
 
 

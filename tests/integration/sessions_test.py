@@ -24,8 +24,7 @@ class JoinAndLeave(ClusterTest):
         return incarnation
 
     def section(self, name="progress"):
-        sections = self.client.profile(self.player).get("sections", [])
-        return next((s for s in sections if s["name"] == name), None)
+        return self.client.profile(self.player).get("sections", {}).get(name)
 
     def test_registration_gives_growing_incarnations_and_the_ttl_asked_for(self):
         answer = self.client.call("SessionService/RegisterServer", {"name": "x", "ttlMs": 6000})
@@ -42,10 +41,9 @@ class JoinAndLeave(ClusterTest):
         self.client.update(self.player, None, replace("progress", '{"xp":1}'),
                            replace("quests", "[]"))
         joined = self.client.start(self.player, self.server)
-        self.assertEqual(joined["fence"], "1")
-        self.assertEqual([s["name"] for s in joined["profile"]["sections"]],
-                         ["progress", "quests"])
-        self.assertEqual(joined["profile"]["balances"], [{"currency": "gold", "amount": "70"}])
+        self.assertEqual(joined["fence"], 1)
+        self.assertEqual(list(joined["profile"]["sections"]), ["progress", "quests"])
+        self.assertEqual(joined["profile"]["balances"], {"gold": 70})
         seen = self.client.call("AdminService/GetSession", {"playerId": self.player})
         self.assertEqual((seen["state"], seen["incarnation"]), ("granted", self.server))
         self.client.renew(self.server, (self.player, joined["token"]))
@@ -55,7 +53,7 @@ class JoinAndLeave(ClusterTest):
     def test_a_join_returns_only_the_sections_asked_for(self):
         self.client.update(self.player, None, replace("progress", "{}"), replace("quests", "{}"))
         joined = self.client.start(self.player, self.server, sections=["quests"])
-        self.assertEqual([s["name"] for s in joined["profile"]["sections"]], ["quests"])
+        self.assertEqual(list(joined["profile"]["sections"]), ["quests"])
 
     def test_a_held_player_is_refused_at_once_in_mode_fail_naming_the_holder(self):
         self.client.start(self.player, self.server)
@@ -79,14 +77,14 @@ class JoinAndLeave(ClusterTest):
             self.client.end(self.player, token)
         finally:
             waiter.join(60)
-        self.assertEqual(answers[0]["fence"], "2")
+        self.assertEqual(answers[0]["fence"], 2)
         self.assertFalse(answers[0].get("stolen", False))
 
     def test_mode_wait_ends_at_its_deadline_while_the_holder_stays(self):
         token = self.client.start(self.player, self.server)["token"]
         other = self.register("two")
         request = {"playerId": self.player, "opId": uuid7(), "incarnation": other,
-                   "mode": "START_MODE_WAIT"}
+                   "mode": "wait"}
         begun = time.monotonic()
         error = self.refused("SESSION_LOCKED", self.client.call, "SessionService/StartSession",
                              request, deadline_ms=4000)
@@ -118,14 +116,14 @@ class JoinAndLeave(ClusterTest):
         stolen, at = answers[0]
         self.assertGreaterEqual(at - begun, 7.9)
         self.assertTrue(stolen["stolen"])
-        self.assertEqual(stolen["fence"], "2")
-        self.assertEqual(stolen["profile"]["sections"][0]["json"], '{"xp":7}')
+        self.assertEqual(stolen["fence"], 2)
+        self.assertEqual(stolen["profile"]["sections"]["progress"]["json"], {"xp": 7})
         error = self.refused("SESSION_LOST", self.client.update, self.player, token,
                              replace("progress", '{"xp":666}'))
         self.assertEqual(error.connect_code, "failed_precondition")
         self.refused("SESSION_LOST", self.client.end, self.player, token,
                      edits=[replace("progress", '{"xp":667}')])
-        self.assertEqual(self.section()["json"], '{"xp":7}')
+        self.assertEqual(self.section()["json"], {"xp": 7})
         lost = self.client.renew(self.server, (self.player, token))["lost"]
         self.assertEqual(lost, [{"playerId": self.player, "token": token}])
         self.client.update(self.player, stolen["token"], replace("progress", '{"xp":8}'))
@@ -146,24 +144,22 @@ class JoinAndLeave(ClusterTest):
             thief.join(60)
         self.assertLess(time.monotonic() - begun, 19, "it waited for the end of the grace")
         self.assertFalse(answers[0].get("stolen", False))
-        self.assertEqual(answers[0]["profile"]["sections"][0]["json"], '{"last":true}')
+        self.assertEqual(answers[0]["profile"]["sections"]["progress"]["json"], {"last": True})
 
     def test_saves_replace_merge_and_patch_and_count_versions(self):
         token = self.client.start(self.player, self.server)["token"]
         self.client.update(self.player, token, replace("progress", '{"xp":1,"b":{"c":1},"l":[1]}'))
         self.client.update(self.player, token, {
-            "name": "progress", "schemaVersion": 1, "merge": '{"b":{"c":null,"d":2},"e":"f"}'})
+            "name": "progress", "schemaVersion": 1, "merge": {"b": {"c": None, "d": 2}, "e": "f"}})
         answer = self.client.update(self.player, token, {
-            "name": "progress", "schemaVersion": 1, "patch": {"steps": [
-                {"kind": "PATCH_KIND_INCREMENT", "path": "/xp", "json": "41"},
-                {"kind": "PATCH_KIND_APPEND", "path": "/l", "json": '"two"'},
-                {"kind": "PATCH_KIND_SET", "path": "/deep/er", "json": "true"},
-                {"kind": "PATCH_KIND_REMOVE", "path": "/e"},
-                {"kind": "PATCH_KIND_MAX", "path": "/best", "json": "9"}]}})
-        self.assertEqual(answer["sections"][0]["version"], "3")
-        self.assertEqual(self.section()["json"],
-                         '{"b":{"d":2},"best":9,"deep":{"er":true},"l":[1,"two"],"xp":42}')
-        self.assertEqual(self.section()["version"], "3")
+            "name": "progress", "schemaVersion": 1, "patch": [
+                {"path": "/xp", "increment": 41}, {"path": "/l", "append": "two"},
+                {"path": "/deep/er", "set": True}, {"path": "/e", "remove": True},
+                {"path": "/best", "max": 9}]})
+        self.assertEqual(answer["sections"]["progress"]["version"], 3)
+        self.assertEqual(self.section()["json"], {
+            "b": {"d": 2}, "best": 9, "deep": {"er": True}, "l": [1, "two"], "xp": 42})
+        self.assertEqual(self.section()["version"], 3)
         self.client.update(self.player, token,
                            {"name": "progress", "schemaVersion": 1, "delete": {}})
         self.assertIsNone(self.section())
@@ -180,7 +176,7 @@ class JoinAndLeave(ClusterTest):
         self.refused("VERSION_CONFLICT", self.client.update, self.player, token,
                      replace("quests", "{}"), replace("progress", "{}", schema=3, ifVersion=9))
         self.assertIsNone(self.section("quests"))
-        self.assertEqual(self.section()["json"], '{"v":1}')
+        self.assertEqual(self.section()["json"], {"v": 1})
         self.client.update(self.player, token,
                            replace("progress", '{"v":2}', schema=4, ifVersion=1))
         self.assertEqual(self.section()["schemaVersion"], 4)
@@ -188,13 +184,13 @@ class JoinAndLeave(ClusterTest):
     def test_ending_saves_and_releases_in_one_entry(self):
         token = self.client.start(self.player, self.server)["token"]
         ended = self.client.end(self.player, token, edits=[replace("progress", '{"xp":9}')])
-        self.assertEqual(ended["sections"][0]["name"], "progress")
+        self.assertEqual(list(ended["sections"]), ["progress"])
         seen = self.client.call("AdminService/GetSession", {"playerId": self.player})
         self.assertEqual(seen["state"], "free")
-        self.assertEqual(self.section()["json"], '{"xp":9}')
+        self.assertEqual(self.section()["json"], {"xp": 9})
         self.refused("SESSION_LOST", self.client.update, self.player, token,
                      replace("progress", "{}"))
-        self.assertEqual(self.client.start(self.player, self.server)["fence"], "2")
+        self.assertEqual(self.client.start(self.player, self.server)["fence"], 2)
 
     def test_an_ending_that_is_refused_releases_nothing(self):
         token = self.client.start(self.player, self.server)["token"]
@@ -252,7 +248,7 @@ class Expiry(ClusterTest):
         wait_for("the registration to be forgotten", lambda: server not in [
             s["incarnation"] for s in
             self.client.call("AdminService/ListServers", {}).get("servers", [])])
-        self.assertEqual(self.client.start(players[0], steady)["fence"], "2")
+        self.assertEqual(self.client.start(players[0], steady)["fence"], 2)
         # The server that kept renewing kept its player, beyond its own TTL.
         wait_for("the steady server's TTL to pass", lambda: time.monotonic() - begun > 9)
         self.client.update("kept", kept, replace("progress", '{"still":"here"}'))

@@ -65,7 +65,7 @@ class Snapshots(ClusterTest):
             node.kill()
             wait_for("the rest to serve", self.cluster.all_serving)
             profile = self.client.call("ProfileService/GetProfile", {"playerId": "away-0007"})
-            self.assertIn('"after-', profile["profile"]["sections"][0]["json"])
+            self.assertTrue(profile["profile"]["sections"]["blob"]["json"]["mark"].startswith("after-"))
             node.start()
             wait_for("the node to be ready", node.ready)
             self.cluster.wait_converged()

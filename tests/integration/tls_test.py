@@ -103,7 +103,7 @@ class TlsTest(ClusterTest):
         if method == "Grant":
             request |= {"opId": f"admin:{situation['player']}-curl",
                         "authority": {"system": {"scope": "payments"}},
-                        "currencies": [{"currency": "gold", "amount": "5"}]}
+                        "currencies": {"gold": 5}}
         key = ["-H", f"Authorization: Bearer {situation['key']}"] if situation["key"] else []
         done = subprocess.run(
             ["curl", "-sS", "--max-time", "20", "--cacert", situation["ca"], *key,

@@ -53,12 +53,12 @@ class Writer(Counter):
 
     def step(self):
         one, two, three = self.random.sample(self.players, 3)
-        gold = [{"currency": "gold", "amount": "1"}]
+        gold = {"gold": 1}
         free = {"authority": UNHELD}
         if self.random.random() < 0.5:
             self.client.call("TransactionService/Swap", {
                 "playerId": one, "opId": uuid7(), "otherPlayerId": two, "otherAuthority": UNHELD,
-                "currencies": gold, "otherCurrencies": []} | free, 5000)
+                "currencies": gold, "otherCurrencies": {}} | free, 5000)
             return
         move = lambda a, b: {"move": {"fromPlayerId": a, "toPlayerId": b, "currencies": gold}}
         self.client.call("TransactionService/ExecuteTransaction", {
@@ -79,7 +79,7 @@ class Reader(Counter):
         wanted = self.random.sample(self.players, count)
         profiles = self.client.call("TransactionService/ReadPlayers", {"playerIds": wanted},
                                     self.deadline_ms)["profiles"]
-        total = sum(int(b["amount"]) for p in profiles for b in p["balances"])
+        total = sum(p["balances"]["gold"] for p in profiles)
         if count == len(self.players) and total != GOLD * count:
             raise AssertionError(f"{total} gold was read of {GOLD * count}")
         if len(profiles) != count:
