@@ -74,6 +74,7 @@ bool error_format(struct slice body, struct buf *out)
     const json_t *detail = detail_of(error);
     const json_t *wait_ms = json_object_get(detail, "retryAfterMs");
     const char *code = code_of(detail);
+    const char *holder = answer_text(json_object_get(detail, "holder"), "incarnation");
 
     if (!json_is_object(error)) {
         json_decref(error);
@@ -82,9 +83,9 @@ bool error_format(struct slice body, struct buf *out)
     append_printable(out, code[0] != 0 ? code : answer_text(error, "code"));
     buf_printf(out, ": ");
     append_printable(out, answer_text(error, "message"));
-    if (answer_text(detail, "owner")[0] != 0) {
+    if (holder[0] != 0) {
         buf_printf(out, " (held by ");
-        append_printable(out, answer_text(detail, "owner"));
+        append_printable(out, holder);
         buf_printf(out, ")");
     }
     if (json_is_integer(wait_ms))

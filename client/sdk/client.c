@@ -19,7 +19,6 @@
 #define RETRY_JITTER_PERCENT 20u
 #define PACKAGE              "holdfast.v1."
 #define DETAIL_TYPE          "holdfast.v1.ErrorDetail"
-#define CODE(name)           "ERROR_CODE_" name
 
 static uint64_t now_ms(void)
 {
@@ -134,23 +133,29 @@ static const json_t *find_detail(const json_t *error)
     return NULL;
 }
 
+static bool is_text(const json_t *object, const char *key, const char *text)
+{
+    const char *found = json_string_value(json_object_get(object, key));
+
+    return found != NULL && strcmp(found, text) == 0;
+}
+
 struct client_error client_error_read(struct slice json)
 {
     json_t *error = json_loadb((const char *)json.data, json.size, 0, NULL);
     const json_t *detail = find_detail(error);
-    const char *code = json_string_value(json_object_get(detail, "code"));
     json_int_t wait_ms = json_integer_value(json_object_get(detail, "retryAfterMs"));
-    bool final = json_is_true(json_object_get(detail, "final"));
     struct client_error read = { .result = CLIENT_REFUSED };
 
-    if (code == NULL || strcmp(code, CODE("OUTCOME_UNKNOWN")) == 0 ||
-        strcmp(code, CODE("UNSPECIFIED")) == 0)
+    /* Without an action it is no error of a router. */
+    if (is_text(detail, "outcome", "OUTCOME_UNKNOWN") || json_object_get(detail, "action") == NULL)
         read.result = CLIENT_UNKNOWN;
-    else if (final || strcmp(code, CODE("OPERATION_ID_MISMATCH")) == 0)
-        read.settles = true;
-    else if (wait_ms > 0)
+    else if (is_text(detail, "action", "ACTION_RETRY_SAME"))
         read = (struct client_error){ CLIENT_LATER, false,
                                       wait_ms < UINT32_MAX ? (uint32_t)wait_ms : UINT32_MAX };
+    else
+        read.settles = is_text(detail, "outcome", "OUTCOME_REFUSED") ||
+                       is_text(detail, "code", "ERROR_CODE_OPERATION_ID_MISMATCH");
     json_decref(error);
     return read;
 }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { AdminService, EventKind } from "./gen/holdfast/v1/admin_pb.js";
 import { LedgerService } from "./gen/holdfast/v1/ledger_pb.js";
-import { OperationService } from "./gen/holdfast/v1/operation_pb.js";
+import { OperationService } from "./gen/holdfast/v1/operation_service_pb.js";
 import { ProfileService } from "./gen/holdfast/v1/profile_pb.js";
 import { SessionService, StartMode } from "./gen/holdfast/v1/session_pb.js";
 import { ErrorCode, ErrorDetailSchema } from "./gen/holdfast/v1/error_pb.js";

@@ -41,7 +41,7 @@ class BadInput(ClusterTest):
         self.assertEqual(answer["code"], "invalid_argument")
         self.assertEqual(detail.get("code"), "ERROR_CODE_INVALID_ARGUMENT")
         self.assertTrue(answer.get("message"), answer)
-        self.assertFalse(detail.get("final", False))
+        self.assertEqual((detail["outcome"], detail["action"]), ("OUTCOME_NOT_APPLIED", "ACTION_FIX"))
         if field is not None:
             names = (field,) if isinstance(field, str) else field
             self.assertIn(detail.get("field", ""), names, answer)

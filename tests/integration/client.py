@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
 TABLES = importlib.import_module("error_tables")
 PROMISED, RULES = TABLES.pairs(), TABLES.rules()
+TRACED = {"OUTCOME_UNKNOWN", "UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED"}
 SEEN = set()  # (method, code, final) of every error that a router answered with.
 
 
@@ -34,8 +35,12 @@ class RpcError(Exception):
         self.field = detail.get("field", "")
         self.limit = detail.get("limit", "")
         self.value = detail.get("value", "")
-        self.final = detail.get("final", False)
-        self.owner = detail.get("owner", "")
+        self.outcome = detail.get("outcome", "").removeprefix("OUTCOME_")
+        self.action = detail.get("action", "").removeprefix("ACTION_")
+        self.final = self.outcome == "REFUSED"
+        self.owner = detail.get("holder", {}).get("incarnation", "")
+        self.entity, self.op_id = detail.get("entity", ""), detail.get("opId", "")
+        self.trace_id = detail.get("traceId", "")
         self.retry_after_ms = detail.get("retryAfterMs", 0)
         super().__init__(f"{status} {self.code} {self.message} {detail}")
         if method in PROMISED and self.code:
@@ -45,9 +50,12 @@ class RpcError(Exception):
         """What no page tells of must not be answered: idl/method_errors.h."""
         SEEN.add((method, self.code, self.final))
         assert (self.code, self.final) in PROMISED[method], f"not promised of {method}: {self}"
+        rule = RULES[self.code]
+        assert (self.outcome, self.action) == rule.told(self.final), f"decision of {method}: {self}"
         if not self.final:
-            passes = RULES[self.code][0] != "REFUSED"
+            passes = rule.course != "REFUSED"
             assert passes == (self.retry_after_ms > 0), f"retry_after_ms of {method}: {self}"
+        assert not self.trace_id or self.code in TRACED, f"trace_id of {method}: {self}"
 
 
 class Unanswered(Exception):
