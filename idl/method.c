@@ -7,12 +7,13 @@
 #endif
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
+#include "holdfast/internal/v1/operation.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/backup.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
-#include "holdfast/v1/operation.pb-c.h"
+#include "holdfast/v1/operation_service.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
@@ -88,6 +89,13 @@ const struct method_info *method_find(uint32_t id)
     if (id > METHOD_ID_MAX || method_places[id] == 0)
         return NULL;
     return &methods[method_places[id] - 1];
+}
+
+const ProtobufCMessageDescriptor *method_answer(const struct method_info *method)
+{
+    if (method->id == METHOD_GET_OPERATION || method->id == METHOD_RESOLVE_OPERATION)
+        return &holdfast__internal__v1__operation_answer__descriptor;
+    return method->response;
 }
 
 const struct method_info *method_find_name(struct slice name)

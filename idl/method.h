@@ -198,6 +198,8 @@ struct method_info {
 
 /* NULL when there is no such method. */
 const struct method_info *method_find(uint32_t id);
+/* What a node answers it with: `response`, but for what the router tells in other words. */
+const ProtobufCMessageDescriptor *method_answer(const struct method_info *method);
 /* `name` as in an URL path without the leading slash. NULL when there is none. */
 const struct method_info *method_find_name(struct slice name);
 /* The public method that was probably meant by a name that there is not: "LedgerService/Grant", or

@@ -66,7 +66,7 @@
 #define OF_TOKEN(X) \
     X(SESSION_LOST, FINAL, "the token is not the current one: stolen, ended or expired", "")
 #define OF_UNHELD(X) \
-    X(SESSION_LOCKED, FINAL, "the authority is `unheld`, and a server holds the player (`owner`)", "wait `retry_after_ms` and raise `attempt`, or leave the write to that server")
+    X(SESSION_LOCKED, FINAL, "the authority is `unheld`, and a server holds the player (`about.holder`)", "wait `retry_after_ms` and raise `attempt`, or leave the write to that server")
 #define OF_HOLDER(X) OF_OPERATION(X) OF_KIND(X) OF_TOKEN(X) OF_UNHELD(X)
 /* ... by what they move. */
 #define OF_TAKING(X) \
@@ -107,7 +107,7 @@
 /* ---- profiles ---- */
 #define OF_EDITS(X) \
     X(INVALID_ARGUMENT, FINAL, "a step of a patch does not fit the document that is stored", "read it again; raise `attempt` with another patch only under a new op_id") \
-    X(VERSION_CONFLICT, FINAL, "`if_version` is not the section's version; `value` is", "read again; send the new edit under a new op_id") \
+    X(VERSION_CONFLICT, FINAL, "`if_version` is not the section's version; `about.version` is", "read again; send the new edit under a new op_id") \
     X(SCHEMA_TOO_NEW, FINAL, "the stored section has a newer schema than the edit names", "") \
     X(CAPACITY_FULL, FINAL, "a section, or their number, would pass its maximum", "")
 #define ERRORS_GET_PROFILE(X) \
@@ -176,7 +176,7 @@
     X(OPERATION_ABORTED, FINAL, "it was sealed before it was decided; what it took is back", "")
 #define ERRORS_EXECUTE_TRANSACTION(X) \
     OF_TRANSACTION(X) \
-    X(VERSION_CONFLICT, FINAL, "a check failed: a section or a player has another version; `value` is it", "read again; send the new transaction under a new op_id") \
+    X(VERSION_CONFLICT, FINAL, "a check failed: a section or a player has another version; `about.version` is it", "read again; send the new transaction under a new op_id") \
     X(SCHEMA_TOO_NEW, FINAL, "a stored section has a newer schema than the edit names", "") \
     X(INVALID_ARGUMENT, FINAL, "a step of a patch does not fit the document that is stored", "read again; send the new transaction under a new op_id")
 #define ERRORS_SWAP(X) OF_TRANSACTION(X)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
 The errors of the public API, as tables of the documentation: made from idl/error_rule.h and
-idl/method_errors.h, between `<!-- errors: METHOD ... -->` (or `codes`, `batches`) and
+idl/method_errors.h, between `<!-- errors: METHOD ... -->` (or `codes`, `actions`) and
 `<!-- end of errors -->`.
 
   error_tables.py            writes the tables of every page in docs/
@@ -11,6 +11,7 @@ idl/method_errors.h, between `<!-- errors: METHOD ... -->` (or `codes`, `batches
 import pathlib
 import re
 import sys
+import typing
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"<!-- errors: ([^>]*?) -->\n(.*?)<!-- end of errors -->\n", re.DOTALL)
@@ -23,11 +24,33 @@ def joined_lines(path):
     return (ROOT / path).read_text().replace("\\\n", " ").split("\n")
 
 
+class Rule(typing.NamedTuple):
+    course: str  # PASSES, REFUSED or UNKNOWN
+    open: str  # The action if nothing was recorded,
+    final: str  # and about the recorded outcome of an attempt.
+    retry_after_ms: int  # Where the answer's maker names none.
+    what: str  # to do
+
+    def told(self, final):
+        """(outcome, action)"""
+        if final:
+            return "REFUSED", self.final
+        return "UNKNOWN" if self.course == "UNKNOWN" else "NOT_APPLIED", self.open
+
+
 def rules():
-    """Code -> (course, retry_after_ms, what to do)."""
+    """Code -> Rule."""
     text = " ".join(joined_lines("idl/error_rule.h"))
-    found = re.findall(r'X\((\w+),\s+ERROR_(\w+),\s+(\d+), "([^"]*)"\)', text)
-    return {code: (course, int(ms), what) for code, course, ms, what in found}
+    found = re.findall(r'X\((\w+),\s+ERROR_(\w+),\s+(\w+),\s+(\w+),\s+(\d+),\s+"([^"]*)"\)', text)
+    return {row[0]: Rule(row[1], row[2], row[3], int(row[4]), row[5]) for row in found}
+
+
+def actions():
+    """Action -> what its comment in error.proto says, in one line."""
+    text = (ROOT / "idl/holdfast/v1/error.proto").read_text()
+    found = re.findall(r"((?:  // .*\n)+)  ACTION_(\w+) = [1-9];", text)
+    return {name: " ".join(line.strip()[3:] for line in comment.strip().split("\n"))
+            for comment, name in found}
 
 
 def statuses():
@@ -72,7 +95,7 @@ def rows_of(table, name):
 def errors():
     """ "Service/Method" -> [(code, OPEN | FINAL | BOTH, when, what to do)]."""
     table, rule = macros(), rules()
-    return {name: [(code, kind, when, what or rule[code][2])
+    return {name: [(code, kind, when, what or rule[code].what)
                    for code, kind, when, what in rows_of(table, ("ERRORS", enumerator))]
             for enumerator, name in methods().items()}
 
@@ -89,14 +112,15 @@ def table_of(names):
     for name in names:
         for row in every[name]:
             shared.setdefault(row, []).append(name)
-    order = list(rules())
-    lines = ["| error | of | when | do |", "|---|---|---|---|"]
+    rule = rules()
+    order = list(rule)
+    lines = ["| error | outcome, action | of | when | do |", "|---|---|---|---|---|"]
     for row in sorted(shared, key=lambda row: (order.index(row[0]), row[1])):
         code, kind, when, what = row
         of = shared[row]
         who = "all" if len(of) == len(names) else ", ".join(short(name, names) for name in of)
-        final = {"OPEN": "", "FINAL": ", final", "BOTH": ", final or not"}[kind]
-        lines.append(f"| `{code}`{final} | {who} | {when} | {what} |")
+        told = "; ".join(", ".join(word.lower() for word in rule[code].told(final)) for final in KINDS[kind])
+        lines.append(f"| `{code}` | {told} | {who} | {when} | {what} |")
     return "\n".join(lines) + "\n"
 
 
@@ -107,16 +131,33 @@ def short(name, names):
 
 def table_of_codes():
     status = statuses()
-    lines = ["| error | status | retry_after_ms, if the answer's maker names none | do |",
-             "|---|---|---|---|"]
-    for code, (_, ms, what) in rules().items():
-        if code != "UNSPECIFIED":
-            lines.append(f"| `{code}` | `{status[code]}` | {ms or ''} | {what} |")
+    lines = ["| error | status | outcome, action | if refused | retry_after_ms, if the answer's maker names none | do |",
+             "|---|---|---|---|---|---|"]
+    given = {pair for found in pairs().values() for pair in found}
+    for code, rule in rules().items():
+        if code == "UNSPECIFIED":
+            continue
+        told = {final: ", ".join(rule.told(final)).lower() if (code, final) in given else ""
+                for final in (False, True)}
+        told[True] = told[True].removeprefix("refused, ")
+        lines.append(f"| `{code}` | `{status[code]}` | {told[False]} | {told[True]} | "
+                     f"{rule.retry_after_ms or ''} | {rule.what} |")
+    return "\n".join(lines) + "\n"
+
+
+def table_of_actions():
+    given = {pair for found in pairs().values() for pair in found}
+    lines = ["| `action` | what the client does | of |", "|---|---|---|"]
+    for action, text in actions().items():
+        codes = [code for code, rule in rules().items()
+                 if any((code, final) in given and rule.told(final)[1] == action for final in (False, True))]
+        lines.append(f"| `{action.lower()}` | {text} | {', '.join(f'`{code}`' for code in codes)} |")
     return "\n".join(lines) + "\n"
 
 
 def render(names):
-    return table_of_codes() if names == ["codes"] else table_of(names)
+    tables = {"codes": table_of_codes, "actions": table_of_actions}
+    return tables[names[0]]() if len(names) == 1 and names[0] in tables else table_of(names)
 
 
 def main():
@@ -125,7 +166,7 @@ def main():
     for page in sorted((ROOT / "docs").glob("*.md")):
         old = page.read_text()
         for names, _ in BLOCK.findall(old):
-            unknown = set(names.split()) - set(errors()) - {"codes"}
+            unknown = set(names.split()) - set(errors()) - {"codes", "actions"}
             if unknown:
                 sys.exit(f"{page.name}: no public method: {', '.join(sorted(unknown))}")
             told |= set(names.split())

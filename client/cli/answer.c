@@ -79,6 +79,7 @@ bool error_format(struct slice body, struct buf *out)
     json_t *error = json_loadb((const char *)body.data, body.size, 0, NULL);
     const json_t *detail = detail_of(error);
     const json_t *wait_ms = json_object_get(detail, "retryAfterMs");
+    const char *holder = answer_text(json_object_get(detail, "holder"), "incarnation");
     char code[CODE_BYTES];
 
     if (!json_is_object(error)) {
@@ -89,9 +90,9 @@ bool error_format(struct slice body, struct buf *out)
     append_printable(out, code[0] != 0 ? code : answer_text(error, "code"));
     buf_printf(out, ": ");
     append_printable(out, answer_text(error, "message"));
-    if (answer_text(detail, "owner")[0] != 0) {
+    if (holder[0] != 0) {
         buf_printf(out, " (held by ");
-        append_printable(out, answer_text(detail, "owner"));
+        append_printable(out, holder);
         buf_printf(out, ")");
     }
     if (json_is_integer(wait_ms))

@@ -52,7 +52,8 @@ static void an_error_is_one_line(void **state)
 {
     static const char body[] =
         "{\"code\":\"aborted\",\"message\":\"held\",\"details\":[{\"debug\":{\"code\":"
-        "\"ERROR_CODE_SESSION_LOCKED\",\"owner\":\"east\",\"retryAfterMs\":250}}]}";
+        "\"ERROR_CODE_SESSION_LOCKED\",\"holder\":{\"incarnation\":\"east\"},\"retryAfterMs\":250}}"
+        "]}";
     struct buf out = { 0 };
     (void)state;
 

@@ -20,7 +20,6 @@
 #define RETRY_JITTER_PERCENT 20u
 #define PACKAGE              "holdfast.v1."
 #define DETAIL_TYPE          "holdfast.v1.ErrorDetail"
-#define CODE_PREFIX          "ERROR_CODE_"
 
 static uint64_t now_ms(void)
 {
@@ -140,30 +139,34 @@ static const json_t *find_detail(const json_t *error)
     return NULL;
 }
 
-/* "ERROR_CODE_SESSION_LOST" or, in plain JSON, "session_lost". */
-static bool code_is(const char *code, const char *name)
+/* Whether the field says `name`, as canonical JSON has it, behind `prefix`, or as plain JSON has
+ * it, in lower case. */
+static bool says(const json_t *object, const char *key, const char *prefix, const char *name)
 {
-    size_t prefix = strlen(CODE_PREFIX);
+    const char *found = json_string_value(json_object_get(object, key));
+    size_t size = strlen(prefix);
 
-    return strcasecmp(strncmp(code, CODE_PREFIX, prefix) == 0 ? code + prefix : code, name) == 0;
+    if (found == NULL)
+        return false;
+    return strcasecmp(strncmp(found, prefix, size) == 0 ? found + size : found, name) == 0;
 }
 
 struct client_error client_error_read(struct slice json)
 {
     json_t *error = json_loadb((const char *)json.data, json.size, 0, NULL);
     const json_t *detail = find_detail(error);
-    const char *code = json_string_value(json_object_get(detail, "code"));
     json_int_t wait_ms = json_integer_value(json_object_get(detail, "retryAfterMs"));
-    bool final = json_is_true(json_object_get(detail, "final"));
     struct client_error read = { .result = CLIENT_REFUSED };
 
-    if (code == NULL || code_is(code, "OUTCOME_UNKNOWN") || code_is(code, "UNSPECIFIED"))
+    /* Without an action it is no error of a router. */
+    if (says(detail, "outcome", "OUTCOME_", "UNKNOWN") || json_object_get(detail, "action") == NULL)
         read.result = CLIENT_UNKNOWN;
-    else if (final || code_is(code, "OPERATION_ID_MISMATCH"))
-        read.settles = true;
-    else if (wait_ms > 0)
+    else if (says(detail, "action", "ACTION_", "RETRY_SAME"))
         read = (struct client_error){ CLIENT_LATER, false,
                                       wait_ms < UINT32_MAX ? (uint32_t)wait_ms : UINT32_MAX };
+    else
+        read.settles = says(detail, "outcome", "OUTCOME_", "REFUSED") ||
+                       says(detail, "code", "ERROR_CODE_", "OPERATION_ID_MISMATCH");
     json_decref(error);
     return read;
 }

@@ -31,11 +31,11 @@ void client_free(struct client *client);
 
 /*
  * Calls "holdfast.v1.LedgerService/Grant" (or, shorter, "LedgerService/Grant") with a JSON request.
- * `body` is replaced. An error that may pass is waited out (retryAfterMs, and up
+ * `body` is replaced. The error's `action` decides: RETRY_SAME is waited out (retryAfterMs, and up
  * to 20 % of jitter) and the call repeated as long as the deadline allows. What is
  * unknown, or could not be sent, is repeated with 1 s base, 8 s cap and +-20 % jitter, three times
- * in all. Once a try was unknown, only an answer, a final error or OPERATION_ID_MISMATCH makes the
- * call known: all other errors speak of their own try only.
+ * in all. Once a try was unknown, only an answer, the outcome REFUSED or OPERATION_ID_MISMATCH
+ * makes the call known: all other errors speak of their own try only.
  */
 enum client_result client_call(struct client *client, const char *method, const char *json,
                                struct buf *body);

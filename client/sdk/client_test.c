@@ -112,6 +112,10 @@ static void unknown_is_repeated_and_its_outcome_learnt(void **state)
 #define CODE_FIELD(name) "\"code\":\"ERROR_CODE_" name "\""
 #define PLAIN_ANSWER(status, fields)                                                               \
     "HTTP/1.1 " status "\r\nConnection: close\r\n\r\n{\"code\":\"x\",\"error\":{" fields "}}"
+#define PLAIN_DECISION(outcome, action) ",\"outcome\":\"" outcome "\",\"action\":\"" action "\""
+#define DECISION(outcome, action)                                                                  \
+    ",\"outcome\":\"OUTCOME_" outcome "\",\"action\":\"ACTION_" action "\""
+#define LATER(ms) DECISION("NOT_APPLIED", "RETRY_SAME") ",\"retryAfterMs\":" ms
 
 /* docs/operations.md, "The rule for every caller", row by row. */
 static const struct decision {
@@ -120,53 +124,75 @@ static const struct decision {
     int tries;
 } decisions[] = {
     { { OK_ANSWER }, CLIENT_OK, 1 },
-    { { ERROR_ANSWER("400 X", CODE_FIELD("INSUFFICIENT_FUNDS") ",\"final\":true") },
+    { { ERROR_ANSWER("400 X",
+                     CODE_FIELD("INSUFFICIENT_FUNDS") DECISION("REFUSED", "RAISE_ATTEMPT")) },
       CLIENT_REFUSED,
       1 },
     /* Final: the same attempt gets it back, however long one waits. */
-    { { ERROR_ANSWER("409 X", CODE_FIELD("SESSION_LOCKED") ",\"final\":true,\"retryAfterMs\":9") },
+    { { ERROR_ANSWER("409 X", CODE_FIELD("SESSION_LOCKED")
+                                  DECISION("REFUSED", "RAISE_ATTEMPT") ",\"retryAfterMs\":9") },
       CLIENT_REFUSED,
       1 },
-    { { ERROR_ANSWER("503 X", CODE_FIELD("UNAVAILABLE") ",\"retryAfterMs\":10"),
-        ERROR_ANSWER("504 X", CODE_FIELD("DEADLINE_EXCEEDED") ",\"retryAfterMs\":10"),
-        ERROR_ANSWER("409 X", CODE_FIELD("TXN_CONFLICT") ",\"retryAfterMs\":10"), OK_ANSWER },
+    { { ERROR_ANSWER("503 X", CODE_FIELD("UNAVAILABLE") LATER("10")),
+        ERROR_ANSWER("504 X", CODE_FIELD("DEADLINE_EXCEEDED") LATER("10")),
+        ERROR_ANSWER("409 X", CODE_FIELD("TXN_CONFLICT") LATER("10")), OK_ANSWER },
       CLIENT_OK,
       4 },
-    { { PLAIN_ANSWER("409 X", "\"code\":\"session_locked\",\"final\":true,\"retryAfterMs\":9") },
+    { { PLAIN_ANSWER("409 X", "\"code\":\"session_locked\"" PLAIN_DECISION(
+                                  "refused", "raise_attempt") ",\"retryAfterMs\":9") },
       CLIENT_REFUSED,
       1 },
-    { { PLAIN_ANSWER("503 X", "\"code\":\"unavailable\",\"retryAfterMs\":10"), OK_ANSWER },
+    { { PLAIN_ANSWER("503 X", "\"code\":\"unavailable\"" PLAIN_DECISION(
+                                  "not_applied", "retry_same") ",\"retryAfterMs\":10"),
+        OK_ANSWER },
       CLIENT_OK,
       2 },
-    { { PLAIN_ANSWER("500 X", "\"code\":\"outcome_unknown\",\"retryAfterMs\":10"),
-        PLAIN_ANSWER("409 X", "\"code\":\"operation_id_mismatch\"") },
+    { { PLAIN_ANSWER("500 X", "\"code\":\"outcome_unknown\"" PLAIN_DECISION(
+                                  "unknown", "retry_same") ",\"retryAfterMs\":10"),
+        PLAIN_ANSWER("409 X",
+                     "\"code\":\"operation_id_mismatch\"" PLAIN_DECISION("not_applied", "never")) },
       CLIENT_REFUSED,
       2 },
     /* Longer than the deadline allows. */
-    { { ERROR_ANSWER("400 X", CODE_FIELD("QUARANTINED") ",\"retryAfterMs\":60000") },
-      CLIENT_LATER,
-      1 },
-    { { ERROR_ANSWER("500 X", CODE_FIELD("OUTCOME_UNKNOWN") ",\"retryAfterMs\":500"), OK_ANSWER },
+    { { ERROR_ANSWER("400 X", CODE_FIELD("QUARANTINED") LATER("60000")) }, CLIENT_LATER, 1 },
+    { { ERROR_ANSWER("500 X", CODE_FIELD("OUTCOME_UNKNOWN")
+                                  DECISION("UNKNOWN", "RETRY_SAME") ",\"retryAfterMs\":500"),
+        OK_ANSWER },
       CLIENT_OK,
       2 },
-    { { ERROR_ANSWER("400 X", CODE_FIELD("INVALID_ARGUMENT")) }, CLIENT_REFUSED, 1 },
-    { { ERROR_ANSWER("401 X", CODE_FIELD("UNAUTHENTICATED")) }, CLIENT_REFUSED, 1 },
+    /* A code of a later version: its action is enough. */
+    { { ERROR_ANSWER("400 X", CODE_FIELD("LATER_WORD") LATER("10")), OK_ANSWER }, CLIENT_OK, 2 },
+    { { ERROR_ANSWER("400 X", CODE_FIELD("LATER_WORD") DECISION("REFUSED", "NEVER")) },
+      CLIENT_REFUSED,
+      1 },
+    { { ERROR_ANSWER("400 X", CODE_FIELD("INVALID_ARGUMENT") DECISION("NOT_APPLIED", "FIX")) },
+      CLIENT_REFUSED,
+      1 },
+    { { ERROR_ANSWER("401 X", CODE_FIELD("UNAUTHENTICATED") DECISION("NOT_APPLIED", "FIX")) },
+      CLIENT_REFUSED,
+      1 },
     /* Not a router's word: some proxy's, on either side of the router. */
     { { "HTTP/1.1 503 X\r\nConnection: close\r\n\r\n<html>", OK_ANSWER }, CLIENT_OK, 2 },
     { { "HTTP/1.1 504 X\r\nConnection: close\r\n\r\n{\"code\":\"deadline_exceeded\"}", OK_ANSWER },
       CLIENT_OK,
       2 },
     /* An earlier try stays unknown, whatever is said of a later one alone ... */
-    { { "", ERROR_ANSWER("401 X", CODE_FIELD("UNAUTHENTICATED")) }, CLIENT_UNKNOWN, 2 },
-    { { "", ERROR_ANSWER("400 X", CODE_FIELD("OPERATION_EXPIRED")) }, CLIENT_UNKNOWN, 2 },
-    { { "", ERROR_ANSWER("400 X", CODE_FIELD("QUARANTINED") ",\"retryAfterMs\":60000") },
+    { { "", ERROR_ANSWER("401 X", CODE_FIELD("UNAUTHENTICATED") DECISION("NOT_APPLIED", "FIX")) },
       CLIENT_UNKNOWN,
       2 },
+    { { "",
+        ERROR_ANSWER("400 X", CODE_FIELD("OPERATION_EXPIRED") DECISION("NOT_APPLIED", "NEVER")) },
+      CLIENT_UNKNOWN,
+      2 },
+    { { "", ERROR_ANSWER("400 X", CODE_FIELD("QUARANTINED") LATER("60000")) }, CLIENT_UNKNOWN, 2 },
     /* ... and is settled by what tells the operation's one outcome. */
-    { { "", ERROR_ANSWER("400 X", CODE_FIELD("SESSION_LOST") ",\"final\":true") },
+    { { "", ERROR_ANSWER("400 X", CODE_FIELD("SESSION_LOST") DECISION("REFUSED", "STOP_WRITING")) },
       CLIENT_REFUSED,
       2 },
-    { { "", ERROR_ANSWER("409 X", CODE_FIELD("OPERATION_ID_MISMATCH")) }, CLIENT_REFUSED, 2 },
+    { { "", ERROR_ANSWER("409 X",
+                         CODE_FIELD("OPERATION_ID_MISMATCH") DECISION("NOT_APPLIED", "NEVER")) },
+      CLIENT_REFUSED,
+      2 },
 };
 
 static void each_row_of_the_decision_table_is_kept(void **state)
@@ -254,10 +280,11 @@ static void a_stream_tells_its_messages_and_how_it_ended(void **state)
         CLIENT_OK);
     assert_string_equal(heard.text, "{\"a\":1}{\"a\":2}");
     heard = (struct heard){ .text = "" };
-    assert_int_equal(STREAM(STREAM_HEAD "\0\0\0\0\7{\"a\":1}\2\0\0\0\166"
-                                        "{\"error\":{\"code\":\"aborted\",\"details\":"
-                                        "[{\"type\":\"holdfast.v1.ErrorDetail\",\"debug\":{"
-                                        "\"code\":\"ERROR_CODE_SESSION_LOST\"}}]}}",
+    assert_int_equal(STREAM(STREAM_HEAD
+                            "\0\0\0\0\7{\"a\":1}\2\0\0\0\214"
+                            "{\"error\":{\"code\":\"aborted\",\"details\":"
+                            "[{\"type\":\"holdfast.v1.ErrorDetail\",\"debug\":{"
+                            "\"code\":\"ERROR_CODE_SESSION_LOST\",\"action\":\"ACTION_FIX\"}}]}}",
                             &heard, &body),
                      CLIENT_REFUSED);
     assert_int_equal(heard.messages, 1);
@@ -296,14 +323,15 @@ static void a_refused_stream_has_the_error(void **state)
     struct buf body = { 0 };
     (void)state;
 
-    assert_int_equal(
-        STREAM(ERROR_ANSWER("404 Not Found", CODE_FIELD("UNIMPLEMENTED")), &heard, &body),
-        CLIENT_REFUSED);
+    assert_int_equal(STREAM(ERROR_ANSWER("404 Not Found", CODE_FIELD("UNIMPLEMENTED")
+                                                              DECISION("NOT_APPLIED", "FIX")),
+                            &heard, &body),
+                     CLIENT_REFUSED);
     assert_int_equal(heard.messages, 0);
     assert_memory_equal(body.data, "{\"code\":\"x\",", 12);
-    assert_int_equal(STREAM(ERROR_ANSWER("503 X", CODE_FIELD("UNAVAILABLE") ",\"retryAfterMs\":9"),
-                            &heard, &body),
-                     CLIENT_LATER);
+    assert_int_equal(
+        STREAM(ERROR_ANSWER("503 X", CODE_FIELD("UNAVAILABLE") LATER("9")), &heard, &body),
+        CLIENT_LATER);
     buf_deinit(&body);
 }
 

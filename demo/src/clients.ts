@@ -4,9 +4,11 @@ import { randomBytes } from "node:crypto";
 import { type Client, Code, ConnectError, type Transport, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { AdminService } from "../gen/holdfast/v1/admin_pb.js";
-import { ErrorCode, type ErrorDetail, ErrorDetailSchema } from "../gen/holdfast/v1/error_pb.js";
+import {
+  Action, ErrorCode, type ErrorDetail, ErrorDetailSchema, Outcome,
+} from "../gen/holdfast/v1/error_pb.js";
 import { LedgerService } from "../gen/holdfast/v1/ledger_pb.js";
-import { OperationService } from "../gen/holdfast/v1/operation_pb.js";
+import { OperationService } from "../gen/holdfast/v1/operation_service_pb.js";
 import { ProfileService } from "../gen/holdfast/v1/profile_pb.js";
 import { SessionService } from "../gen/holdfast/v1/session_pb.js";
 
@@ -61,16 +63,15 @@ export type Failure =
   | { kind: "later"; afterMs: number; message: string }
   | { kind: "unknown"; message: string };
 
-export type Detail = Pick<ErrorDetail, "code" | "message" | "retryAfterMs" | "final">;
+export type Detail = Pick<ErrorDetail, "code" | "message" | "retryAfterMs" | "outcome" | "action">;
 
-export function failureOfDetail({ code, message, retryAfterMs, final }: Detail): Failure {
-  if (code === ErrorCode.OUTCOME_UNKNOWN || ErrorCode[code] === undefined ||
-    code === ErrorCode.UNSPECIFIED)
+export function failureOfDetail({ code, message, retryAfterMs, outcome, action }: Detail): Failure {
+  if (outcome === Outcome.UNKNOWN || action === Action.UNSPECIFIED)
     return { kind: "unknown", message };
-  if (final || code === ErrorCode.OPERATION_ID_MISMATCH)
-    return { kind: "refused", code, settles: true, message };
-  if (retryAfterMs > 0) return { kind: "later", afterMs: retryAfterMs, message };
-  return { kind: "refused", code, settles: false, message };
+  if (action === Action.RETRY_SAME) return { kind: "later", afterMs: retryAfterMs, message };
+  // The id of an operation that stands for another request was never this one's.
+  const settles = outcome === Outcome.REFUSED || code === ErrorCode.OPERATION_ID_MISMATCH;
+  return { kind: "refused", code, settles, message };
 }
 
 export function failureOf(error: unknown): Failure {

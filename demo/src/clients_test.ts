@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { ErrorCode, ErrorDetailSchema } from "../gen/holdfast/v1/error_pb.js";
+import { Action, ErrorCode, ErrorDetailSchema, Outcome } from "../gen/holdfast/v1/error_pb.js";
 import { failureOf, failureOfDetail } from "./clients.js";
 
-function kindOf(code: ErrorCode, retryAfterMs = 0, final = false): string {
-  const failure = failureOfDetail({ code, retryAfterMs, final, message: "" });
+function kindOf(code: ErrorCode, outcome: Outcome, action: Action, retryAfterMs = 0): string {
+  const failure = failureOfDetail({ code, retryAfterMs, outcome, action, message: "" });
   return failure.kind === "refused" && failure.settles ? "settled" : failure.kind;
 }
 
@@ -18,20 +18,26 @@ test("an error without our detail is unknown, whatever its code", () => {
 
 test("our detail is read from an error of Connect", () => {
   const error = new ConnectError("", Code.Unavailable, undefined, [
-    { desc: ErrorDetailSchema, value: { code: ErrorCode.UNAVAILABLE, retryAfterMs: 500 } }]);
+    { desc: ErrorDetailSchema, value: { code: ErrorCode.UNAVAILABLE,
+      outcome: Outcome.NOT_APPLIED, action: Action.RETRY_SAME, retryAfterMs: 500 } }]);
   assert.deepEqual(failureOf(error), { kind: "later", afterMs: 500, message: "" });
 });
 
-test("the detail decides, its code last", () => {
-  assert.equal(kindOf(ErrorCode.OUTCOME_UNKNOWN, 500), "unknown");
-  assert.equal(kindOf(999 as ErrorCode, 500), "unknown");
-  assert.equal(kindOf(ErrorCode.INSUFFICIENT_FUNDS, 0, true), "settled");
-  assert.equal(kindOf(ErrorCode.SESSION_LOCKED, 1000, true), "settled");
-  assert.equal(kindOf(ErrorCode.OPERATION_ID_MISMATCH), "settled");
-  for (const code of [ErrorCode.UNAVAILABLE, ErrorCode.DEADLINE_EXCEEDED, ErrorCode.THROTTLED,
-    ErrorCode.TXN_CONFLICT, ErrorCode.QUARANTINED, ErrorCode.SESSION_LOCKED])
-    assert.equal(kindOf(code, 20), "later");
-  for (const code of [ErrorCode.INVALID_ARGUMENT, ErrorCode.UNAUTHENTICATED,
-    ErrorCode.OPERATION_EXPIRED])
-    assert.equal(kindOf(code), "refused");
+test("the outcome and the action decide, the code last", () => {
+  const { NOT_APPLIED, REFUSED, UNKNOWN } = Outcome;
+  assert.equal(kindOf(ErrorCode.OUTCOME_UNKNOWN, UNKNOWN, Action.RETRY_SAME, 500), "unknown");
+  assert.equal(kindOf(ErrorCode.INSUFFICIENT_FUNDS, REFUSED, Action.RAISE_ATTEMPT), "settled");
+  assert.equal(kindOf(ErrorCode.SESSION_LOCKED, REFUSED, Action.RAISE_ATTEMPT, 1000), "settled");
+  assert.equal(kindOf(ErrorCode.SESSION_LOST, REFUSED, Action.STOP_WRITING), "settled");
+  assert.equal(kindOf(ErrorCode.OPERATION_ID_MISMATCH, NOT_APPLIED, Action.NEVER), "settled");
+  assert.equal(kindOf(ErrorCode.UNAVAILABLE, NOT_APPLIED, Action.RETRY_SAME, 20), "later");
+  for (const action of [Action.FIX, Action.NEVER, Action.REREAD, Action.REGISTER])
+    assert.equal(kindOf(ErrorCode.INVALID_ARGUMENT, NOT_APPLIED, action), "refused");
+});
+
+test("a code of a later version needs no table", () => {
+  const code = 999 as ErrorCode;
+  assert.equal(kindOf(code, Outcome.NOT_APPLIED, Action.RETRY_SAME, 20), "later");
+  assert.equal(kindOf(code, Outcome.REFUSED, Action.NEVER), "settled");
+  assert.equal(kindOf(code, Outcome.UNSPECIFIED, Action.UNSPECIFIED), "unknown");
 });

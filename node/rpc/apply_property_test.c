@@ -245,7 +245,7 @@ static void do_resolve(struct world *w)
     request.entity = arena_printf(&w->busy.arena, "player:%s", some_player(w));
     request.op_id = some_id(w);
     request.seal = draw(w, 2) == 0;
-    Holdfast__V1__ResolveOperationResponse *response =
+    Holdfast__Internal__V1__OperationAnswer *response =
         fixture_mutate(&w->busy, METHOD_RESOLVE_OPERATION, &request.base);
     if (response != NULL && response->operation->state == OPERATION(ABORTED))
         w->reach[REACH_SEALED]++;

@@ -196,7 +196,8 @@ static void a_transfer_is_pending_until_it_is_decided_where_it_goes(void **state
     assert_int_equal(state_of(p, "claim:a"), OPERATION(PENDING));
     settle(p, response);
     assert_int_equal(open_records(p), 0);
-    Holdfast__V1__OperationStatus *status = fixture_operation(&p->first, p->ann, "claim:a");
+    Holdfast__Internal__V1__OperationRecord *status =
+        fixture_operation(&p->first, p->ann, "claim:a");
     assert_int_equal(status->state, OPERATION(COMMITTED));
     Holdfast__V1__TransferCurrenciesResponse *told =
         holdfast__v1__transfer_currencies_response__unpack(NULL, status->result.len,
@@ -361,7 +362,8 @@ static void what_is_rejected_is_refunded(void **state)
     fixture_restart(&p->first);
     settle(p, response);
     assert_int_equal(gold_of_ann(p), 100);
-    Holdfast__V1__OperationStatus *status = fixture_operation(&p->first, p->ann, "claim:a");
+    Holdfast__Internal__V1__OperationRecord *status =
+        fixture_operation(&p->first, p->ann, "claim:a");
     assert_int_equal(status->state, OPERATION(REFUSED));
     assert_int_equal(status->refusal->code, ERROR(CAPACITY_FULL));
     /* The same attempt gets the refusal back; a higher one is carried out again. */

@@ -174,12 +174,12 @@ static void authority_is_checked_where_the_entry_is_applied(void **state)
     assert_non_null(fixture_start(f, "ann", SERVER_A, MODE(FAIL), fixture_op_id(f)));
     fixture_commit(f, buf_slice(&body));
     assert_int_equal(f->outcome.kind, OUTCOME_REFUSED);
-    Holdfast__V1__ErrorDetail *error =
-        holdfast__v1__error_detail__unpack(NULL, f->outcome.body.size, f->outcome.body.data);
+    Holdfast__Internal__V1__Refusal *error =
+        holdfast__internal__v1__refusal__unpack(NULL, f->outcome.body.size, f->outcome.body.data);
     assert_int_equal(error->code, ERROR(SESSION_LOCKED));
-    assert_string_equal(error->owner, SERVER_A);
+    assert_string_equal(error->holder, SERVER_A);
     assert_true(error->retry_after_ms > 0);
-    holdfast__v1__error_detail__free_unpacked(error, NULL);
+    holdfast__internal__v1__refusal__free_unpacked(error, NULL);
     buf_deinit(&body);
     assert_int_equal(fixture_balance(f, "ann", "gold"), 100);
 }

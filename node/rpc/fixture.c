@@ -118,8 +118,8 @@ static void load_needed(struct fixture *f)
 /* No handler gives an error that callers are not told of. */
 static void keep_error(struct fixture *f, uint32_t method, struct slice detail)
 {
-    f->error = (Holdfast__V1__ErrorDetail *)arena_unpack(
-        &f->arena, &holdfast__v1__error_detail__descriptor, detail);
+    f->error = (Holdfast__Internal__V1__Refusal *)arena_unpack(
+        &f->arena, &holdfast__internal__v1__refusal__descriptor, detail);
     CHECK(f->error != NULL);
     if (!error_is_given(method, f->error->code, f->error->final) && method_find(method) != NULL)
         fail_msg("idl/method_errors.h has no %d, final %d, for %s: %s", (int)f->error->code,
@@ -351,7 +351,8 @@ void *fixture_mutate(struct fixture *f, uint32_t method, const ProtobufCMessage 
         answer_encode(&answer, &f->reply);
         if (method == METHOD_START_SESSION)
             append_profile(f, buf_slice(&body));
-        response = arena_unpack(&f->arena, method_find(method)->response, buf_slice(&f->reply));
+        response =
+            arena_unpack(&f->arena, method_answer(method_find(method)), buf_slice(&f->reply));
         assert_non_null(response);
     }
     buf_deinit(&body);
@@ -375,7 +376,7 @@ void *fixture_read(struct fixture *f, uint32_t method, const ProtobufCMessage *r
         keep_refusal(f, method, &refusal);
         return NULL;
     }
-    return arena_unpack(&f->arena, method_find(method)->response, buf_slice(&f->reply));
+    return arena_unpack(&f->arena, method_answer(method_find(method)), buf_slice(&f->reply));
 }
 
 uint32_t fixture_pass(struct fixture *f, uint64_t ms)

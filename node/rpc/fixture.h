@@ -16,7 +16,8 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
-#include "holdfast/v1/operation.pb-c.h"
+#include "holdfast/internal/v1/operation.pb-c.h"
+#include "holdfast/v1/operation_service.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "idl/method.h"
@@ -55,8 +56,8 @@ struct fixture {
     struct buf reply; /* The last answer. */
     /* What the last mutation or read came to. */
     struct outcome outcome;
-    Holdfast__V1__ErrorDetail *error; /* NULL: not refused. */
-    bool recorded;                    /* The last mutation reached the log. */
+    Holdfast__Internal__V1__Refusal *error; /* NULL: not refused. */
+    bool recorded;                          /* The last mutation reached the log. */
 };
 
 /* A new shard: START, then a policy with the currencies gems (0 to 1000), gold and debt (from
@@ -109,10 +110,10 @@ Holdfast__V1__GrantResponse *fixture_grant(struct fixture *f, const char *player
 void fixture_expire(struct fixture *f, const char *server, const char *lowest_live);
 int64_t fixture_balance(struct fixture *f, const char *player, const char *currency);
 Holdfast__V1__GetSessionResponse *fixture_session(struct fixture *f, const char *player);
-Holdfast__V1__OperationStatus *fixture_operation(struct fixture *f, const char *player,
-                                                 const char *op_id);
-Holdfast__V1__OperationStatus *fixture_seal(struct fixture *f, const char *player,
-                                            const char *op_id);
+Holdfast__Internal__V1__OperationRecord *fixture_operation(struct fixture *f, const char *player,
+                                                           const char *op_id);
+Holdfast__Internal__V1__OperationRecord *fixture_seal(struct fixture *f, const char *player,
+                                                      const char *op_id);
 
 /* What a player's ledger adds up to, in one currency: what each kind of entry did to available
  * and reserved together (negative: it left), and items. */

@@ -108,28 +108,28 @@ Holdfast__V1__GetSessionResponse *fixture_session(struct fixture *f, const char 
     return response;
 }
 
-Holdfast__V1__OperationStatus *fixture_operation(struct fixture *f, const char *player,
-                                                 const char *op_id)
+Holdfast__Internal__V1__OperationRecord *fixture_operation(struct fixture *f, const char *player,
+                                                           const char *op_id)
 {
     Holdfast__V1__GetOperationRequest request = HOLDFAST__V1__GET_OPERATION_REQUEST__INIT;
 
     request.entity = arena_printf(&f->arena, "player:%s", player);
     request.op_id = text_of(op_id);
-    Holdfast__V1__GetOperationResponse *response =
+    Holdfast__Internal__V1__OperationAnswer *response =
         fixture_read(f, METHOD_GET_OPERATION, &request.base);
     assert_non_null(response);
     return response->operation;
 }
 
-Holdfast__V1__OperationStatus *fixture_seal(struct fixture *f, const char *player,
-                                            const char *op_id)
+Holdfast__Internal__V1__OperationRecord *fixture_seal(struct fixture *f, const char *player,
+                                                      const char *op_id)
 {
     Holdfast__V1__ResolveOperationRequest request = HOLDFAST__V1__RESOLVE_OPERATION_REQUEST__INIT;
 
     request.entity = arena_printf(&f->arena, "player:%s", player);
     request.op_id = text_of(op_id);
     request.seal = true;
-    Holdfast__V1__ResolveOperationResponse *response =
+    Holdfast__Internal__V1__OperationAnswer *response =
         fixture_mutate(f, METHOD_RESOLVE_OPERATION, &request.base);
     assert_non_null(response);
     return response->operation;

@@ -122,6 +122,8 @@ static void a_balance_never_passes_its_maximum_and_nothing_is_kept_of_the_refuse
     request.n_currencies = 2;
     assert_null(fixture_mutate(f, METHOD_GRANT, &request.base));
     assert_int_equal(f->error->code, ERROR(CAPACITY_FULL));
+    assert_string_equal(f->error->capacity->what, "balance");
+    assert_int_equal(f->error->capacity->max, 1000);
     assert_string_equal(f->error->field, "currencies[1].amount");
     assert_string_equal(f->error->limit, "1000");
     assert_true(f->error->final);
@@ -154,6 +156,7 @@ static void items_beyond_the_policy_are_refused(void **state)
     request.op_id = fixture_op_id(f);
     assert_null(fixture_mutate(f, METHOD_GRANT, &request.base));
     assert_int_equal(f->error->code, ERROR(CAPACITY_FULL));
+    assert_string_equal(f->error->capacity->what, "items");
     assert_string_equal(f->error->limit, "200");
     assert_string_equal(f->error->value, "256");
 }

@@ -64,14 +64,17 @@ static void ledger_post_footprint(const struct op *op, const ProtobufCMessage *m
         transfer_footprint(op, &transfer, keys);
 }
 
-static err refuse_more(struct apply_context *context, size_t place, int64_t amount, int64_t held)
+static err refuse_more(struct apply_context *context, size_t place,
+                       const Holdfast__V1__CurrencyAmount *posted, int64_t held)
 {
+    int64_t amount = posted->amount;
     err e = refuse(context->arena, context->refusal, CODE(INSUFFICIENT_FUNDS),
                    arena_printf(context->arena, "currencies[%zu].amount", place),
                    "%" PRId64 " of it are reserved", held);
 
     context->refusal->limit = arena_printf(context->arena, "%" PRId64, held);
     context->refusal->value = arena_printf(context->arena, "%" PRId64, amount);
+    refusal_tell_funds(context, posted->currency, held, amount);
     return e;
 }
 
@@ -89,7 +92,7 @@ static err posted_of(struct apply_context *context, const post_request *request,
             at++;
         int64_t held = at < reserved->n_changes ? reserved->changes[at]->reserved : 0;
         if (wanted->amount > held)
-            return refuse_more(context, i, wanted->amount, held);
+            return refuse_more(context, i, wanted, held);
         ret_posted[at] = wanted->amount;
     }
     return ERR_OK;

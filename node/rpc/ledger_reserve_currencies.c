@@ -32,6 +32,7 @@ static err refuse_full(struct apply_context *context)
                    "the player has %u open reservations already", RESERVATIONS_MAX);
 
     context->refusal->limit = arena_printf(context->arena, "%u", RESERVATIONS_MAX);
+    refusal_tell_capacity(context, "reservations", RESERVATIONS_MAX);
     return e;
 }
 
@@ -47,6 +48,7 @@ static err set_aside(struct apply_context *context, uint32_t count, struct ledge
                            "%" PRId64 " are reserved already", balance->reserved);
             context->refusal->limit = arena_printf(context->arena, "%lld", AMOUNT_MAX);
             context->refusal->value = arena_printf(context->arena, "%" PRId64, amount);
+            refusal_tell_capacity(context, "reserved", AMOUNT_MAX);
             return e;
         }
         balance->reserved += amount;

@@ -246,6 +246,7 @@ static void a_full_mailbox_takes_no_more(void **state)
     assert_non_null(fixture_grant(f, "ann", "unheld", 10));
     assert_null(send(f, &(struct sending){ .from = "ann", .to = "bob", .gold = 1 }));
     assert_int_equal(f->error->code, ERROR(CAPACITY_FULL));
+    assert_string_equal(f->error->capacity->what, "mail");
     assert_int_equal(fixture_balance(f, "ann", "gold"), 10);
 }
 
@@ -266,6 +267,8 @@ static void a_claim_that_does_not_fit_leaves_the_mail_where_it_is(void **state)
     assert_non_null(claim(f, "bob", mails[2]));
     assert_null(claim(f, "bob", mails[1]));
     assert_int_equal(f->error->code, ERROR(CAPACITY_FULL));
+    assert_string_equal(f->error->capacity->what, "items");
+    assert_int_equal(f->error->capacity->max, 200);
     assert_int_equal(list(f, "bob")->total, 1);
     assert_int_equal(items_of(f, "bob"), 200);
 }

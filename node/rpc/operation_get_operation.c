@@ -1,3 +1,4 @@
+#include "holdfast/v1/operation_service.pb-c.h"
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
@@ -11,7 +12,8 @@ static err operation_get_operation_read(struct read_context *context,
 {
     const Holdfast__V1__GetOperationRequest *request =
         (const Holdfast__V1__GetOperationRequest *)message;
-    Holdfast__V1__GetOperationResponse *response = (Holdfast__V1__GetOperationResponse *)reply;
+    Holdfast__Internal__V1__OperationAnswer *response =
+        (Holdfast__Internal__V1__OperationAnswer *)reply;
     struct slice text = slice_from_text(request->op_id);
     struct outcome_row row;
     struct op_id id;
@@ -20,8 +22,8 @@ static err operation_get_operation_read(struct read_context *context,
     if (op_id_parse(text, &id, &why) != ERR_OK)
         return refuse_invalid(context->arena, context->refusal, "op_id", why,
                               text_shorten(context->arena, text));
-    response->operation = (Holdfast__V1__OperationStatus *)arena_message(
-        context->arena, &holdfast__v1__operation_status__descriptor);
+    response->operation = (Holdfast__Internal__V1__OperationRecord *)arena_message(
+        context->arena, &holdfast__internal__v1__operation_record__descriptor);
     if (receipt_is(context->entity)) {
         err e = receipt_status(context->state, context->arena, context->need, context->entity,
                                response->operation);

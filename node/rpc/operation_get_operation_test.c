@@ -19,7 +19,7 @@ static void outcomes_are_told_with_method_result_and_dot(void **state)
     assert_non_null(fixture_mutate(f, METHOD_GRANT, &request.base));
     uint64_t counter = f->counter;
     fixture_restart(f);
-    Holdfast__V1__OperationStatus *status = fixture_operation(f, "ann", "receipt:GPA.7");
+    Holdfast__Internal__V1__OperationRecord *status = fixture_operation(f, "ann", "receipt:GPA.7");
     assert_int_equal(status->state, OPERATION(COMMITTED));
     assert_int_equal(status->attempt, 4);
     assert_string_equal(status->method, "holdfast.v1.LedgerService/Grant");
@@ -50,7 +50,7 @@ static void unseen_refused_and_expired_operations_are_told_apart(void **state)
     request.currencies = amounts;
     request.n_currencies = 1;
     assert_null(fixture_mutate(f, METHOD_SPEND, &request.base));
-    Holdfast__V1__OperationStatus *status = fixture_operation(f, "ann", id);
+    Holdfast__Internal__V1__OperationRecord *status = fixture_operation(f, "ann", id);
     assert_int_equal(status->state, OPERATION(REFUSED));
     assert_int_equal(status->refusal->code, ERROR(INSUFFICIENT_FUNDS));
     fixture_pass(f, 25ull * 3600 * 1000);

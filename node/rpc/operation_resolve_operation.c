@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "holdfast/v1/operation_service.pb-c.h"
 #include "idl/method.h"
 #include "node/core/channel/channel_out.h"
 #include "node/core/codec/arena_proto.h"
@@ -84,7 +85,7 @@ static void seal(struct apply_context *context, const struct op_id *id, bool is_
 
 /* Of the receipt itself, whichever player it pays. */
 static err resolve_receipt(struct apply_context *context, bool seal_it,
-                           Holdfast__V1__OperationStatus *status)
+                           Holdfast__Internal__V1__OperationRecord *status)
 {
     err e = seal_it ? receipt_seal(context, context->op->entity) : ERR_OK;
 
@@ -100,13 +101,13 @@ static err operation_resolve_operation_handle(struct apply_context *context,
 {
     const Holdfast__V1__ResolveOperationRequest *request =
         (const Holdfast__V1__ResolveOperationRequest *)message;
-    Holdfast__V1__ResolveOperationResponse *response =
-        (Holdfast__V1__ResolveOperationResponse *)reply;
+    Holdfast__Internal__V1__OperationAnswer *response =
+        (Holdfast__Internal__V1__OperationAnswer *)reply;
     struct op_id id = target_of(message);
     struct outcome_row row = { 0 };
 
-    response->operation = (Holdfast__V1__OperationStatus *)arena_message(
-        context->arena, &holdfast__v1__operation_status__descriptor);
+    response->operation = (Holdfast__Internal__V1__OperationRecord *)arena_message(
+        context->arena, &holdfast__internal__v1__operation_record__descriptor);
     if (receipt_is(context->op->entity))
         return resolve_receipt(context, request->seal, response->operation);
     if (!id.typed && uuid_v7_ms(&id.uuid) <= context->meta->floor_ms) {

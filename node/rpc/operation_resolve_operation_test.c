@@ -25,7 +25,7 @@ static void a_packet_that_arrives_after_the_seal_never_commits(void **state)
     char *id = fixture_op_id(f);
 
     assert_non_null(fixture_grant(f, "ann", "unheld", 100));
-    Holdfast__V1__OperationStatus *status = fixture_seal(f, "ann", id);
+    Holdfast__Internal__V1__OperationRecord *status = fixture_seal(f, "ann", id);
     assert_int_equal(status->state, OPERATION(ABORTED));
     assert_true(status->attempt == UINT32_MAX);
     fixture_restart(f);
@@ -45,7 +45,7 @@ static void a_seal_finds_what_was_committed_before_it(void **state)
 
     assert_non_null(fixture_grant(f, "ann", "unheld", 100));
     assert_non_null(spend(f, id, 0));
-    Holdfast__V1__OperationStatus *status = fixture_seal(f, "ann", id);
+    Holdfast__Internal__V1__OperationRecord *status = fixture_seal(f, "ann", id);
     assert_int_equal(status->state, OPERATION(COMMITTED));
     assert_true(status->result.len > 0);
     assert_non_null(spend(f, id, 0));
@@ -74,7 +74,7 @@ static void without_seal_it_only_looks(void **state)
 
     request.entity = (char *)"player:ann";
     request.op_id = id;
-    Holdfast__V1__ResolveOperationResponse *response =
+    Holdfast__Internal__V1__OperationAnswer *response =
         fixture_mutate(f, METHOD_RESOLVE_OPERATION, &request.base);
     assert_int_equal(response->operation->state, OPERATION(UNKNOWN));
     assert_non_null(fixture_grant(f, "ann", "unheld", 100));

@@ -229,9 +229,12 @@ static void a_profile_has_a_size_and_a_number_of_sections_at_most(void **state)
     }
     assert_null(replace(f, "one_more", "1"));
     assert_int_equal(f->error->code, ERROR(CAPACITY_FULL));
+    assert_string_equal(f->error->capacity->what, "profile_bytes");
+    assert_int_equal(f->error->capacity->max, 3145728);
     assert_string_equal(f->error->limit, "3145728");
     assert_string_equal(f->error->value, "3145729");
     assert_null(merge(f, "big0", "{\"b\":1}"));
+    assert_string_equal(f->error->capacity->what, "section_bytes");
     assert_string_equal(f->error->limit, "262144");
     free(large);
     assert_non_null(replace(f, "big0", "1"));

@@ -100,7 +100,8 @@ static void buy_pending(struct world *w, const struct purchase *p)
     assert_int_equal(w->s.shards[p->shard].outcome.kind, OUTCOME_PENDING);
 }
 
-static Holdfast__V1__OperationStatus *status(struct world *w, uint32_t shard, const char *player)
+static Holdfast__Internal__V1__OperationRecord *status(struct world *w, uint32_t shard,
+                                                       const char *player)
 {
     return fixture_operation(&w->s.shards[shard], player, w->receipt);
 }
@@ -111,31 +112,33 @@ static int64_t gold(struct world *w, uint32_t shard, const char *player)
 }
 
 /* What the receipt's own shard says. */
-static Holdfast__V1__OperationStatus *binding(struct world *w, uint32_t shard, const char *receipt)
+static Holdfast__Internal__V1__OperationRecord *binding(struct world *w, uint32_t shard,
+                                                        const char *receipt)
 {
     Holdfast__V1__GetOperationRequest request = HOLDFAST__V1__GET_OPERATION_REQUEST__INIT;
 
     request.entity = request.op_id = (char *)(uintptr_t)receipt;
-    Holdfast__V1__GetOperationResponse *response =
+    Holdfast__Internal__V1__OperationAnswer *response =
         fixture_read(&w->s.shards[shard], METHOD_GET_OPERATION, &request.base);
     assert_non_null(response);
     return response->operation;
 }
 
-static Holdfast__V1__OperationStatus *resolve(struct world *w, uint32_t shard, const char *entity,
-                                              const char *op_id)
+static Holdfast__Internal__V1__OperationRecord *resolve(struct world *w, uint32_t shard,
+                                                        const char *entity, const char *op_id)
 {
     Holdfast__V1__ResolveOperationRequest request = HOLDFAST__V1__RESOLVE_OPERATION_REQUEST__INIT;
 
     request.entity = (char *)(uintptr_t)entity;
     request.op_id = (char *)(uintptr_t)op_id;
     request.seal = true;
-    Holdfast__V1__ResolveOperationResponse *response =
+    Holdfast__Internal__V1__OperationAnswer *response =
         fixture_mutate(&w->s.shards[shard], METHOD_RESOLVE_OPERATION, &request.base);
     return response != NULL ? response->operation : NULL;
 }
 
-static Holdfast__V1__OperationStatus *seal(struct world *w, uint32_t shard, const char *player)
+static Holdfast__Internal__V1__OperationRecord *seal(struct world *w, uint32_t shard,
+                                                     const char *player)
 {
     return resolve(w, shard, arena_printf(&w->s.arena, "player:%s", player), w->receipt);
 }
@@ -173,7 +176,7 @@ static void what_carries_it_out_is_the_entry_that_settles_it(void **state)
     uint64_t opened = HOME(w)->counter;
     assert_non_null(fixture_grant(HOME(w), w->ann, "unheld", 7));
     fixture_carry_all(&w->s);
-    Holdfast__V1__OperationStatus *done = status(w, 0, w->ann);
+    Holdfast__Internal__V1__OperationRecord *done = status(w, 0, w->ann);
     assert_true(done->dot->counter > opened);
     Holdfast__V1__GrantResponse *again = buy(w, &(struct purchase){ .player = w->ann });
     assert_int_equal(again->balances[0]->amount, 57);
@@ -383,7 +386,7 @@ static void one_that_is_bound_is_not_sealed_by_itself(void **state)
 
     buy_pending(w, &(struct purchase){ .player = w->ann });
     fixture_carry_all(&w->s);
-    Holdfast__V1__OperationStatus *told = resolve(w, 2, w->receipt, w->receipt);
+    Holdfast__Internal__V1__OperationRecord *told = resolve(w, 2, w->receipt, w->receipt);
     assert_int_equal(told->state, OPERATION(BOUND));
     assert_string_equal(told->bound_player_id, w->ann);
     assert_null(resolve(w, 2, w->receipt, w->near));

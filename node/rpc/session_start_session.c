@@ -43,7 +43,7 @@ static void replace_claim(struct apply_context *context, const char *incarnation
 
     (void)refuse(context->arena, &refusal, CODE(SESSION_LOCKED), "",
                  "server %s asked for the player later, and is served first", incarnation);
-    refusal.owner = incarnation;
+    refusal.holder = incarnation;
     refusal.retry_after_ms = SESSION_RETRY_MS;
     claim_refuse(context, &refusal);
 }

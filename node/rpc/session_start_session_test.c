@@ -57,7 +57,7 @@ static void a_held_player_is_locked_for_others(void **state)
     assert_non_null(fixture_start(f, "ann", SERVER_A, MODE(FAIL), fixture_op_id(f)));
     assert_null(fixture_mutate(f, METHOD_START_SESSION, &request.base));
     assert_int_equal(f->error->code, ERROR(SESSION_LOCKED));
-    assert_string_equal(f->error->owner, SERVER_A);
+    assert_string_equal(f->error->holder, SERVER_A);
     assert_true(f->error->final);
     assert_false(f->outcome.waits);
     assert_int_equal(applier_meta(f->applier)->session_count, 1);

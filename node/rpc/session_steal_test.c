@@ -63,7 +63,7 @@ static void a_silent_holder_is_displaced_when_the_grace_period_ends(void **state
     assert_int_equal(f->outcome.kind, OUTCOME_NONE);
     assert_true(slice_equal(f->outcome.decided_op_id, slice_from_text(claim)));
     assert_session(f, "granted", SERVER_B, 2);
-    Holdfast__V1__OperationStatus *status = fixture_operation(f, "ann", claim);
+    Holdfast__Internal__V1__OperationRecord *status = fixture_operation(f, "ann", claim);
     assert_int_equal(status->state, OPERATION(COMMITTED));
     assert_string_equal(status->method, "holdfast.v1.SessionService/StartSession");
     Holdfast__V1__StartSessionResponse *response =
@@ -90,10 +90,10 @@ static void a_later_claim_replaces_the_claimant_but_not_the_deadline(void **stat
     assert_int_equal(f->outcome.kind, OUTCOME_PENDING);
     assert_true(slice_equal(f->outcome.decided_op_id, slice_from_text(first)));
     assert_true(f->outcome.decided_refused);
-    Holdfast__V1__OperationStatus *status = fixture_operation(f, "ann", first);
+    Holdfast__Internal__V1__OperationRecord *status = fixture_operation(f, "ann", first);
     assert_int_equal(status->state, OPERATION(REFUSED));
     assert_int_equal(status->refusal->code, ERROR(SESSION_LOCKED));
-    assert_string_equal(status->refusal->owner, SERVER_C);
+    assert_string_equal(status->refusal->holder, SERVER_C);
     assert_true(status->refusal->final);
     assert_int_equal(fixture_pass(f, 1999), 0);
     assert_int_equal(fixture_pass(f, 1), 1);
@@ -152,7 +152,7 @@ static void a_retried_steal_need_not_wait_for_a_holder_that_died(void **state)
     fixture_expire(f, SERVER_A, "");
     assert_null(fixture_start(f, "ann", SERVER_C, MODE(FAIL), fixture_op_id(f)));
     assert_refused(f, ERROR(SESSION_LOCKED));
-    assert_string_equal(f->error->owner, SERVER_B);
+    assert_string_equal(f->error->holder, SERVER_B);
     assert_string_equal(fixture_start(f, "ann", SERVER_B, MODE(STEAL), claim), SERVER_B "-2");
     assert_false(f->outcome.duplicate);
     assert_session(f, "granted", SERVER_B, 2);

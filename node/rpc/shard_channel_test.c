@@ -9,7 +9,9 @@
 #include <cmocka.h>
 
 #include "holdfast/internal/v1/node.pb-c.h"
+#include "holdfast/internal/v1/operation.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/operation_service.pb-c.h"
 #include "idl/method.h"
 #include "node/core/shard/shard.h"
 #include "node/rpc/handlers.h"
@@ -399,12 +401,13 @@ static void whoever_asks_for_an_operation_sees_what_its_caller_was_told(void **s
     request.op_id = (char *)"claim:a";
     uint64_t id = call(c, 0, METHOD_GET_OPERATION, &request.base);
     assert_int_equal(c->sides[0].last_call, id);
-    Holdfast__V1__GetOperationResponse *response = holdfast__v1__get_operation_response__unpack(
-        NULL, c->sides[0].last_body.size, c->sides[0].last_body.data);
+    Holdfast__Internal__V1__OperationAnswer *response =
+        holdfast__internal__v1__operation_answer__unpack(NULL, c->sides[0].last_body.size,
+                                                         c->sides[0].last_body.data);
     assert_non_null(response);
     assert_int_equal(response->operation->state,
                      HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED);
-    holdfast__v1__get_operation_response__free_unpacked(response, NULL);
+    holdfast__internal__v1__operation_answer__free_unpacked(response, NULL);
     assert_int_equal(stats(c).transfers_open, 0);
 }
 
@@ -544,13 +547,13 @@ static void a_seal_is_answered_when_the_other_shard_has_decided(void **state)
     assert_int_equal(c->sides[0].replies, replies + 2);
     assert_int_equal(c->sides[0].last_call, id);
     assert_int_equal(c->sides[0].last_status, REPLY_OK);
-    Holdfast__V1__ResolveOperationResponse *response =
-        holdfast__v1__resolve_operation_response__unpack(NULL, c->sides[0].last_body.size,
+    Holdfast__Internal__V1__OperationAnswer *response =
+        holdfast__internal__v1__operation_answer__unpack(NULL, c->sides[0].last_body.size,
                                                          c->sides[0].last_body.data);
     assert_non_null(response);
     assert_int_equal(response->operation->state,
                      HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_ABORTED);
-    holdfast__v1__resolve_operation_response__free_unpacked(response, NULL);
+    holdfast__internal__v1__operation_answer__free_unpacked(response, NULL);
     assert_int_equal(stats(c).transfers_refunded, 1);
 }
 
@@ -579,13 +582,14 @@ static Holdfast__V1__OperationState state_told(struct cluster *c, const char *op
     uint64_t id = call(c, 0, METHOD_GET_OPERATION, &request.base);
     if (c->sides[0].last_call != id)
         return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNSPECIFIED; /* It waits. */
-    Holdfast__V1__GetOperationResponse *response = holdfast__v1__get_operation_response__unpack(
-        NULL, c->sides[0].last_body.size, c->sides[0].last_body.data);
+    Holdfast__Internal__V1__OperationAnswer *response =
+        holdfast__internal__v1__operation_answer__unpack(NULL, c->sides[0].last_body.size,
+                                                         c->sides[0].last_body.data);
     assert_non_null(response);
     Holdfast__V1__OperationState told = response->operation->state;
     assert_true(told != HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED ||
                 response->operation->result.len > 0);
-    holdfast__v1__get_operation_response__free_unpacked(response, NULL);
+    holdfast__internal__v1__operation_answer__free_unpacked(response, NULL);
     return told;
 }
 

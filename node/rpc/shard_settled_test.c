@@ -42,10 +42,10 @@ struct fixture {
     uint32_t replies;
     uint64_t delivery_call; /* The last delivery, */
     enum reply_status delivery_status;
-    struct buf delivery;              /* and what it was answered. */
-    Holdfast__V1__ErrorDetail *error; /* Of the last reply, if it is one. */
-    settled_response *read;           /* The last answer to a read, */
-    deliver_response *delivered;      /* and to a delivery. */
+    struct buf delivery;                    /* and what it was answered. */
+    Holdfast__Internal__V1__Refusal *error; /* Of the last reply, if it is one. */
+    settled_response *read;                 /* The last answer to a read, */
+    deliver_response *delivered;            /* and to a delivery. */
 };
 
 #define UNIX_MS 1790000000000u
@@ -191,7 +191,7 @@ static int teardown(void **state)
 static void forget(struct fixture *f)
 {
     if (f->error != NULL)
-        holdfast__v1__error_detail__free_unpacked(f->error, NULL);
+        holdfast__internal__v1__refusal__free_unpacked(f->error, NULL);
     if (f->read != NULL)
         holdfast__internal__v1__read_settled_response__free_unpacked(f->read, NULL);
     if (f->delivered != NULL)
@@ -356,7 +356,7 @@ static void assert_refused(struct fixture *f, uint64_t number)
     assert_int_equal(f->last_call, number);
     assert_int_equal(f->last_status, REPLY_REFUSED);
     forget(f);
-    f->error = holdfast__v1__error_detail__unpack(NULL, f->last_body.size, f->last_body.data);
+    f->error = holdfast__internal__v1__refusal__unpack(NULL, f->last_body.size, f->last_body.data);
     assert_non_null(f->error);
     assert_int_equal(f->error->code, ERROR(TXN_CONFLICT));
     assert_true(f->error->retry_after_ms > 0);

@@ -207,10 +207,10 @@ static void other_payload_under_the_same_id_is_refused(void **state)
     op_id(f, id);
     holdfast__v1__grant_response__free_unpacked(grant(f, id, 5), NULL);
     assert_null(grant(f, id, 6));
-    Holdfast__V1__ErrorDetail *why =
-        holdfast__v1__error_detail__unpack(NULL, f->last_body.size, f->last_body.data);
+    Holdfast__Internal__V1__Refusal *why =
+        holdfast__internal__v1__refusal__unpack(NULL, f->last_body.size, f->last_body.data);
     assert_int_equal(why->code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OPERATION_ID_MISMATCH);
-    holdfast__v1__error_detail__free_unpacked(why, NULL);
+    holdfast__internal__v1__refusal__free_unpacked(why, NULL);
 }
 
 static uint64_t start_session_as(struct fixture *f, const char *incarnation, int mode, char *id)
@@ -397,7 +397,8 @@ static void reads_see_what_was_acknowledged(void **state)
     holdfast__v1__get_balances_response__free_unpacked(response, NULL);
 }
 
-static Holdfast__V1__ErrorDetail *read_with(struct fixture *f, Holdfast__V1__ReadOptions *options)
+static Holdfast__Internal__V1__Refusal *read_with(struct fixture *f,
+                                                  Holdfast__V1__ReadOptions *options)
 {
     Holdfast__V1__GetBalancesRequest request = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
 
@@ -406,7 +407,7 @@ static Holdfast__V1__ErrorDetail *read_with(struct fixture *f, Holdfast__V1__Rea
     call(f, METHOD_GET_BALANCES, &request.base);
     if (f->last_status == REPLY_OK)
         return NULL;
-    return holdfast__v1__error_detail__unpack(NULL, f->last_body.size, f->last_body.data);
+    return holdfast__internal__v1__refusal__unpack(NULL, f->last_body.size, f->last_body.data);
 }
 
 static void at_least_needs_a_whole_dot_and_is_not_silently_strict(void **state)
@@ -422,11 +423,11 @@ static void at_least_needs_a_whole_dot_and_is_not_silently_strict(void **state)
     options.consistency = HOLDFAST__V1__READ_CONSISTENCY__READ_CONSISTENCY_AT_LEAST;
     for (size_t i = 0; i < 5; i++) {
         options.at_least = i < 4 ? &dots[i] : NULL;
-        Holdfast__V1__ErrorDetail *why = read_with(f, &options);
+        Holdfast__Internal__V1__Refusal *why = read_with(f, &options);
         assert_non_null(why);
         assert_int_equal(why->code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT);
         assert_string_equal(why->field, "read.at_least");
-        holdfast__v1__error_detail__free_unpacked(why, NULL);
+        holdfast__internal__v1__refusal__free_unpacked(why, NULL);
     }
     dots[0] = dots[1];
     dots[0].epoch = 1;
@@ -434,9 +435,9 @@ static void at_least_needs_a_whole_dot_and_is_not_silently_strict(void **state)
     options.at_least = &dots[0];
     assert_null(read_with(f, &options));
     options.consistency = (Holdfast__V1__ReadConsistency)9;
-    Holdfast__V1__ErrorDetail *why = read_with(f, &options);
+    Holdfast__Internal__V1__Refusal *why = read_with(f, &options);
     assert_string_equal(why->field, "read.consistency");
-    holdfast__v1__error_detail__free_unpacked(why, NULL);
+    holdfast__internal__v1__refusal__free_unpacked(why, NULL);
 }
 
 static void an_armed_shard_stops_before_the_entry_that_takes_the_cut(void **state)

@@ -189,7 +189,7 @@ static void what_is_refused_there_moves_nothing_here(void **state)
     request->other_currencies = amount_of(w, "gems", 101);
     assert_null(fixture_mutate(HOME(w), METHOD_SWAP, &request->base));
     fixture_carry_all(&w->s);
-    Holdfast__V1__OperationStatus *status = fixture_operation(HOME(w), w->ann, "claim:a");
+    Holdfast__Internal__V1__OperationRecord *status = fixture_operation(HOME(w), w->ann, "claim:a");
     assert_int_equal(status->state, OPERATION(REFUSED));
     assert_int_equal(status->refusal->code, ERROR(INSUFFICIENT_FUNDS));
     assert_true(status->refusal->final);
@@ -298,7 +298,7 @@ static void two_that_meet_both_end_and_one_may_try_again(void **state)
     assert_swapped(w);
 }
 
-static Holdfast__V1__OperationStatus *seal(struct world *w, const char *op_id)
+static Holdfast__Internal__V1__OperationRecord *seal(struct world *w, const char *op_id)
 {
     return fixture_seal(HOME(w), w->ann, op_id);
 }

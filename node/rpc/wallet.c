@@ -146,6 +146,7 @@ err wallet_mint(struct apply_context *context, size_t count, Holdfast__V1__ItemS
         context->refusal->limit = arena_printf(context->arena, "%" PRIu64, max);
         context->refusal->value =
             arena_printf(context->arena, "%" PRIu64, player->item_count + (uint64_t)count);
+        refusal_tell_capacity(context, "items", (int64_t)max);
         return e;
     }
     err e = goods_places_check(context, count);

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "holdfast/v1/ledger.pb-c.h"
-#include "holdfast/v1/operation.pb-c.h"
+#include "holdfast/v1/operation_service.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
 #include "router/core/admission.h"
 #include "router/core/renew.h"
@@ -112,7 +112,7 @@ static void a_wrong_envelope_is_refused_with_its_field(void **state)
     assert_int_equal(find(METHOD_GRANT, &grant.base, &entity, &detail), ERR_INVALID);
     assert_string_equal(detail.field, "op_id");
     assert_int_equal(detail.code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT);
-    assert_false(detail.final);
+    assert_int_not_equal(detail.outcome, HOLDFAST__V1__OUTCOME__OUTCOME_REFUSED);
 }
 
 static void every_batch_method_has_the_shape_that_scatter_writes(void **state)

@@ -114,6 +114,28 @@ err route_find_entity(const struct method_info *method, const ProtobufCMessage *
                       ret_detail);
 }
 
+static bool is_sound(struct slice text, size_t bytes_max)
+{
+    return text.size > 0 && text.size <= bytes_max && !has_control(text);
+}
+
+void route_name(const ProtobufCMessage *message, struct arena *arena,
+                Holdfast__V1__ErrorDetail *detail)
+{
+    bool named = detail->entity != NULL && detail->entity[0] != 0;
+    struct slice text;
+
+    if (!named && find_text(message, 1, "player_id", &text) &&
+        is_sound(text, ROUTE_PLAYER_BYTES_MAX))
+        detail->entity =
+            (char *)arena_copy(arena, slice_from_text(route_entity_of_player(text).text)).data;
+    if (!named && find_text(message, 1, "entity", &text) && is_sound(text, ROUTE_ENTITY_BYTES_MAX))
+        detail->entity = (char *)arena_copy(arena, text).data;
+    if ((detail->op_id == NULL || detail->op_id[0] == 0) && find_text(message, 2, "op_id", &text) &&
+        is_sound(text, ROUTE_OP_ID_BYTES_MAX))
+        detail->op_id = (char *)arena_copy(arena, text).data;
+}
+
 struct route_target route_find_target(const struct shard_map *map, uint32_t shard)
 {
     const struct shard_entry *entry = shard_map_find(map, shard);

@@ -32,6 +32,13 @@ NODISCARD err route_find_entity(const struct method_info *method, const Protobuf
                                 struct arena *arena, struct route_entity *ret_entity,
                                 Holdfast__V1__ErrorDetail *ret_detail);
 
+/*
+ * Names in *detail, unless it does already, what a request is about: its home entity, and its
+ * op_id, where it has them and they are well formed. Texts in the arena, or the message's own.
+ */
+void route_name(const ProtobufCMessage *message, struct arena *arena,
+                Holdfast__V1__ErrorDetail *detail);
+
 /* The entity of a player. player_id.size <= ROUTE_PLAYER_BYTES_MAX (CHECK). */
 struct route_entity route_entity_of_player(struct slice player_id);
 

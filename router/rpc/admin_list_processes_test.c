@@ -101,13 +101,14 @@ static bool is_answered(void *user)
 
 static void ask(struct fixture *f)
 {
-    Holdfast__V1__ListProcessesRequest message = HOLDFAST__V1__LIST_PROCESSES_REQUEST__INIT;
+    Holdfast__V1__ListProcessesRequest *message = arena_alloc(&f->arena, sizeof *message);
 
+    holdfast__v1__list_processes_request__init(message);
     f->request = (struct request){
         .door = &door,
         .origin = f,
         .method = method_find(METHOD_LIST_PROCESSES),
-        .message = &message.base, /* Read at once. */
+        .message = &message->base,
         .arena = &f->arena,
         .deadline_ms = UINT64_MAX,
         .scopes = SCOPES_ALL,

@@ -123,16 +123,18 @@ static int teardown(void **state)
 static void watch(struct fixture *f, struct watcher *reader, const char *cursor,
                   uint32_t heartbeat_ms)
 {
-    Holdfast__V1__WatchEventsRequest message = HOLDFAST__V1__WATCH_EVENTS_REQUEST__INIT;
+    Holdfast__V1__WatchEventsRequest *message;
 
     *reader = (struct watcher){ .arena = { 0 } };
-    message.cursor = (char *)(uintptr_t)cursor;
-    message.heartbeat_ms = heartbeat_ms;
+    message = arena_alloc(&reader->arena, sizeof *message);
+    holdfast__v1__watch_events_request__init(message);
+    message->cursor = (char *)(uintptr_t)cursor;
+    message->heartbeat_ms = heartbeat_ms;
     reader->request = (struct request){
         .door = &door,
         .origin = reader,
         .method = method_find(METHOD_WATCH_EVENTS),
-        .message = &message.base, /* Read before the stream begins. */
+        .message = &message->base,
         .arena = &reader->arena,
         .deadline_ms = UINT64_MAX,
         .scopes = SCOPES_ALL,

@@ -10,6 +10,7 @@ struct batch;
 struct batch_part {
     struct caller_call call;
     struct batch *batch;
+    const ProtobufCMessage *message;
     bool open;
 };
 
@@ -31,6 +32,15 @@ static void answer(struct batch *batch)
     request_reply_encoded(request, buf_slice(out));
 }
 
+static void fail_part(struct batch_part *part, const Holdfast__V1__ErrorDetail *detail)
+{
+    const struct request *request = part->batch->request;
+    const Holdfast__V1__ErrorDetail whole = request_error(request, part->message, detail);
+
+    part->batch->outcomes[part - part->batch->parts] =
+        (struct scatter_outcome){ true, refusal_bytes(request->arena, &whole) };
+}
+
 static void part_done(struct caller_call *call, const struct caller_result *result)
 {
     struct batch_part *part = CONTAINER_OF(call, struct batch_part, call);
@@ -42,7 +52,7 @@ static void part_done(struct caller_call *call, const struct caller_result *resu
     forward_count(batch->request, call);
     outcome->failed = result->detail != NULL;
     if (outcome->failed)
-        outcome->bytes = refusal_bytes(arena, result->detail);
+        fail_part(part, result->detail);
     else
         outcome->bytes = arena_copy(arena, result->body);
     CHECK(batch->open > 0);
@@ -61,9 +71,9 @@ static void start_part(struct batch *batch, uint32_t place, const ProtobufCMessa
     Holdfast__V1__ErrorDetail detail;
 
     part->batch = batch;
+    part->message = message;
     if (forward_prepare(request, &forward, &part->call, &detail) != ERR_OK) {
-        batch->outcomes[place] =
-            (struct scatter_outcome){ true, refusal_bytes(request->arena, &detail) };
+        fail_part(part, &detail);
         return;
     }
     part->call.done = part_done;

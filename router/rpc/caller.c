@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "idl/error_tell.h"
 #include "idl/method.h"
 #include "router/core/refusal.h"
 #include "runtime/base/check.h"
@@ -200,37 +201,42 @@ static void timer_fired(void *user)
         drive_and_end(call, &(struct retry_event){ .type = RETRY_EVENT_WAKE });
 }
 
-/* NULL when the body is no ErrorDetail. */
-static const Holdfast__V1__ErrorDetail *decode_detail(struct caller *caller, struct slice body)
+/* NULL when the body is no refusal. */
+static const Holdfast__Internal__V1__Refusal *decode_refusal(struct caller *caller,
+                                                             struct slice body)
 {
     struct codec_scope scope = { .arena = &caller->arena };
     ProtobufCMessage *message;
 
-    if (proto_decode(&holdfast__v1__error_detail__descriptor, body, &scope, &message) != ERR_OK)
+    if (proto_decode(&holdfast__internal__v1__refusal__descriptor, body, &scope, &message) !=
+        ERR_OK)
         return NULL;
-    return (const Holdfast__V1__ErrorDetail *)(const void *)message;
+    return (const Holdfast__Internal__V1__Refusal *)(const void *)message;
 }
 
 static void take_refusal(struct caller_call *call, const struct frame *response)
 {
     struct caller *caller = call->caller;
     struct retry_event event = { .type = RETRY_EVENT_ANSWERED, .status = WIRE_REFUSED };
-    const Holdfast__V1__ErrorDetail *detail;
+    const Holdfast__Internal__V1__Refusal *refusal;
     struct retry_action action;
 
     arena_reset(&caller->arena);
-    detail = decode_detail(caller, response->body);
-    if (detail != NULL) {
-        event.refusal_code = detail->code;
-        event.refusal_final = detail->final;
+    refusal = decode_refusal(caller, response->body);
+    if (refusal != NULL) {
+        event.refusal_code = refusal->code;
+        event.refusal_final = refusal->final;
     } else {
         event.status = WIRE_UNKNOWN;
     }
     action = drive(call, &event);
     if (action.type == RETRY_ACTION_GIVE_UP)
         end_given_up(call, &action);
-    else if (action.type == RETRY_ACTION_PASS_ON)
-        end(call, &(struct caller_result){ .body = response->body, .detail = detail });
+    if (action.type != RETRY_ACTION_PASS_ON)
+        return;
+    CHECK(refusal != NULL);
+    const Holdfast__V1__ErrorDetail detail = error_tell(refusal, &caller->arena);
+    end(call, &(struct caller_result){ .detail = &detail });
 }
 
 static void take_response(struct caller_call *call, const struct frame *response)

@@ -28,7 +28,7 @@ struct caller *caller_new(const struct caller_options *options);
 void caller_free(struct caller *caller);
 
 /* What came of a call. `detail` NULL: it was answered, `body` is the encoded response. Else it
- * failed, and `body` is the encoded ErrorDetail if a node made it, empty if the router did.
+ * failed: as a node says, told by idl/error_tell.h, or as the router does.
  * All borrowed during `done`. */
 struct caller_result {
     struct slice body;

@@ -2,11 +2,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "holdfast/internal/v1/refusal.pb-c.h"
 #include "idl/error_code.h"
 #include "router/rpc/caller.h"
 #include "router/rpc/fake_cluster.h"
@@ -16,6 +18,8 @@ struct told {
     uint32_t count;
     bool failed;
     Holdfast__V1__ErrorCode code;
+    Holdfast__V1__Action action;
+    char holder[16];
     char body[64];
     struct caller_call *free_too; /* Freed in `done`, as a request's arena would be. */
 };
@@ -34,6 +38,9 @@ static void done(struct caller_call *call, const struct caller_result *result)
     told->count++;
     told->failed = result->detail != NULL;
     told->code = told->failed ? result->detail->code : CODE(UNSPECIFIED);
+    told->action = told->failed ? result->detail->action : 0;
+    if (told->failed && result->detail->about_case == HOLDFAST__V1__ERROR_DETAIL__ABOUT_HOLDER)
+        snprintf(told->holder, sizeof told->holder, "%s", result->detail->holder->incarnation);
     CHECK(result->body.size < sizeof told->body);
     if (result->body.size > 0)
         memcpy(told->body, result->body.data, result->body.size);
@@ -166,22 +173,22 @@ static void unavailable_is_tried_again_after_a_pause(void **state)
     assert_int_equal(caller_stats(f->caller).waits, 1);
 }
 
-static void a_refusal_is_told_with_its_detail_and_its_bytes(void **state)
+static void a_refusal_is_told_as_callers_get_it(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__ErrorDetail detail;
+    Holdfast__Internal__V1__Refusal refusal = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
     uint8_t packed[32];
-    size_t size;
 
-    holdfast__v1__error_detail__init(&detail);
-    detail.code = CODE(INSUFFICIENT_FUNDS);
-    detail.final = true;
-    size = holdfast__v1__error_detail__pack(&detail, packed);
+    refusal.code = CODE(SESSION_LOCKED);
+    refusal.holder = (char *)(uintptr_t) "1-100";
+    refusal.final = true;
+    size_t size = holdfast__internal__v1__refusal__pack(&refusal, packed);
     f->told.free_too = start(f, 0, 1000);
     fake_cluster_answer(f->fake, 0, WIRE_REFUSED, (struct slice){ packed, size });
     assert_true(f->told.failed);
-    assert_int_equal(f->told.code, CODE(INSUFFICIENT_FUNDS));
-    assert_memory_equal(f->told.body, packed, size);
+    assert_int_equal(f->told.code, CODE(SESSION_LOCKED));
+    assert_int_equal(f->told.action, HOLDFAST__V1__ACTION__ACTION_RAISE_ATTEMPT);
+    assert_string_equal(f->told.holder, "1-100");
 }
 
 static void without_an_owner_it_ends_at_the_deadline_with_nothing_sent(void **state)
@@ -279,7 +286,7 @@ int main(void)
         TEST(a_new_owner_takes_a_sent_call_over_at_once),
         TEST(a_link_that_comes_up_drives_what_waits_for_it),
         TEST(unavailable_is_tried_again_after_a_pause),
-        TEST(a_refusal_is_told_with_its_detail_and_its_bytes),
+        TEST(a_refusal_is_told_as_callers_get_it),
         TEST(without_an_owner_it_ends_at_the_deadline_with_nothing_sent),
         TEST(a_deadline_in_the_past_is_told_later_and_not_from_inside),
         TEST(a_lost_link_never_becomes_a_failure),

@@ -4,6 +4,7 @@
 
 #include "router/core/refusal.h"
 #include "router/rpc/handlers.h"
+#include "router/rpc/operation_tell.h"
 #include "runtime/base/check.h"
 
 static struct slice encode_in_arena(struct arena *arena, const ProtobufCMessage *message)
@@ -49,6 +50,22 @@ void forward_count(struct request *request, const struct caller_call *call)
     request->last_call = call;
 }
 
+/* A node's answer that callers get in other words. */
+static void reply_told(struct request *request, struct slice answer)
+{
+    const ProtobufCMessage *response = operation_tell(
+        request->method, arena_copy(request->arena, answer), request->message, request->arena);
+
+    if (response != NULL)
+        request_reply(request, response);
+    else if (request->method->writes)
+        request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OUTCOME_UNKNOWN,
+                          "the node's answer cannot be read");
+    else
+        request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INTERNAL,
+                          "the node's answer cannot be read");
+}
+
 static void forward_done(struct caller_call *call, const struct caller_result *result)
 {
     struct request *request = call->user;
@@ -56,6 +73,8 @@ static void forward_done(struct caller_call *call, const struct caller_result *r
     forward_count(request, call);
     if (result->detail != NULL)
         request_fail(request, result->detail);
+    else if (method_answer(request->method) != request->method->response)
+        reply_told(request, result->body);
     else
         request_reply_encoded(request, result->body);
 }

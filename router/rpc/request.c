@@ -1,5 +1,7 @@
 #include "router/rpc/request.h"
 
+#include "idl/error_rule.h"
+#include "router/core/route.h"
 #include "router/rpc/router_state.h"
 
 /* Before the door answers: the request's memory is gone after that. */
@@ -36,17 +38,26 @@ bool request_is_failure(Holdfast__V1__ErrorCode code)
            code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_DEADLINE_EXCEEDED;
 }
 
+Holdfast__V1__ErrorDetail request_error(const struct request *request,
+                                        const ProtobufCMessage *message,
+                                        const Holdfast__V1__ErrorDetail *detail)
+{
+    Holdfast__V1__ErrorDetail whole = error_complete(detail);
+
+    if (request_is_failure(whole.code)) {
+        whole.trace_id = arena_alloc(request->arena, TRACE_TEXT_SIZE);
+        trace_print(request->trace.trace_id, whole.trace_id);
+    }
+    route_name(message, request->arena, &whole);
+    return whole;
+}
+
 void request_fail(struct request *request, const Holdfast__V1__ErrorDetail *detail)
 {
-    Holdfast__V1__ErrorDetail traced = *detail;
-    char trace[TRACE_TEXT_SIZE];
+    const Holdfast__V1__ErrorDetail whole = request_error(request, request->message, detail);
 
-    if (request_is_failure(detail->code)) {
-        trace_print(request->trace.trace_id, trace);
-        traced.trace_id = trace;
-    }
-    finish(request, detail->code);
-    request->door->fail(request, &traced);
+    finish(request, whole.code);
+    request->door->fail(request, &whole);
 }
 
 bool request_stream_send(struct request *request, const ProtobufCMessage *message)

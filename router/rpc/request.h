@@ -69,6 +69,12 @@ struct request {
 void request_reply(struct request *request, const ProtobufCMessage *response);
 void request_reply_encoded(struct request *request, struct slice response);
 void request_fail(struct request *request, const Holdfast__V1__ErrorDetail *detail);
+/* The same error with all that the request adds to it: entity and op_id of `message` (the request's
+ * own, or an element's of a batch), the trace of a failure, outcome and action. Texts in its arena.
+ */
+Holdfast__V1__ErrorDetail request_error(const struct request *request,
+                                        const ProtobufCMessage *message,
+                                        const Holdfast__V1__ErrorDetail *detail);
 /* Whether the cluster did not do what it should, rather than refuse by the rules: such an error
  * names its trace, and has a line in the log. */
 bool request_is_failure(Holdfast__V1__ErrorCode code);

@@ -9,10 +9,12 @@
 
 #include <cmocka.h>
 
+#include "holdfast/internal/v1/operation.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/operation_service.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
 #include "idl/error_code.h"
@@ -37,6 +39,8 @@ struct fixture {
     Holdfast__V1__ErrorCode code; /* Of the answer; UNSPECIFIED: success. */
     char field[64];
     char trace[TRACE_TEXT_SIZE];
+    char entity[64];
+    char op_id[64];
     struct buf response; /* Encoded. */
 };
 
@@ -68,7 +72,12 @@ static void fail_request(struct request *request, const Holdfast__V1__ErrorDetai
 
     f->answers++;
     f->code = detail->code;
-    if (!error_is_given(request->method->id, detail->code, detail->final))
+    bool final = detail->outcome == HOLDFAST__V1__OUTCOME__OUTCOME_REFUSED;
+    assert_int_not_equal(detail->outcome, HOLDFAST__V1__OUTCOME__OUTCOME_UNSPECIFIED);
+    assert_int_not_equal(detail->action, HOLDFAST__V1__ACTION__ACTION_UNSPECIFIED);
+    snprintf(f->entity, sizeof f->entity, "%s", detail->entity);
+    snprintf(f->op_id, sizeof f->op_id, "%s", detail->op_id);
+    if (!error_is_given(request->method->id, detail->code, final))
         fail_msg("idl/method_errors.h has no %d for %s", (int)detail->code, request->method->name);
     CHECK(strlen(detail->field) < sizeof f->field);
     memcpy(f->field, detail->field, strlen(detail->field) + 1);
@@ -386,7 +395,7 @@ static void a_batch_answers_by_place_whatever_the_order_and_the_outcomes(void **
     Holdfast__V1__BatchGrantRequest batch;
     Holdfast__V1__BatchGrantResponse *answer;
     Holdfast__V1__GrantResponse granted;
-    Holdfast__V1__ErrorDetail refused;
+    Holdfast__Internal__V1__Refusal refused = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
     char players[4][4] = { "a", "b", "", "d" };
     uint8_t ok[16], refusal[32];
     size_t ok_size, refusal_size;
@@ -407,9 +416,8 @@ static void a_batch_answers_by_place_whatever_the_order_and_the_outcomes(void **
     holdfast__v1__grant_response__init(&granted);
     granted.ledger_seq = 9;
     ok_size = holdfast__v1__grant_response__pack(&granted, ok);
-    holdfast__v1__error_detail__init(&refused);
     refused.code = CODE(TXN_CONFLICT); /* As an older node would say it: without a wait. */
-    refusal_size = holdfast__v1__error_detail__pack(&refused, refusal);
+    refusal_size = holdfast__internal__v1__refusal__pack(&refused, refusal);
     fake_cluster_answer(f->fake, 2, WIRE_OK, (struct slice){ ok, ok_size });
     fake_cluster_answer(f->fake, 0, WIRE_REFUSED, (struct slice){ refusal, refusal_size });
     assert_int_equal(f->answers, 0);
@@ -419,11 +427,74 @@ static void a_batch_answers_by_place_whatever_the_order_and_the_outcomes(void **
     assert_int_equal(answer->n_results, 4);
     assert_int_equal(answer->results[0]->error->code, CODE(TXN_CONFLICT));
     assert_true(answer->results[0]->error->retry_after_ms > 0);
+    assert_int_equal(answer->results[0]->error->action, HOLDFAST__V1__ACTION__ACTION_RETRY_SAME);
+    assert_string_equal(answer->results[0]->error->entity, "player:a");
+    assert_string_equal(answer->results[0]->error->op_id, grants[0].op_id);
     assert_int_equal(answer->results[1]->response->ledger_seq, 9);
     assert_string_equal(answer->results[2]->error->field, "player_id");
+    assert_int_equal(answer->results[2]->error->action, HOLDFAST__V1__ACTION__ACTION_FIX);
+    assert_string_equal(answer->results[2]->error->entity, ""); /* It named none. */
     assert_int_equal(answer->results[3]->response->ledger_seq, 9);
     holdfast__v1__batch_grant_response__free_unpacked(answer, NULL);
     assert_int_equal(router_in_flight(&f->router), 0);
+}
+
+static void an_error_names_the_entity_and_the_operation_of_its_request(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__Internal__V1__Refusal refused = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
+    Holdfast__V1__GrantRequest grant;
+    char player[] = "42", control[] = "4\n2";
+    uint8_t refusal[32];
+
+    make_grant(&grant, player);
+    dispatch(f, METHOD_GRANT, &grant.base);
+    refused.code = CODE(SESSION_LOST);
+    refused.final = true;
+    size_t size = holdfast__internal__v1__refusal__pack(&refused, refusal);
+    fake_cluster_answer(f->fake, 0, WIRE_REFUSED, (struct slice){ refusal, size });
+    assert_int_equal(f->code, CODE(SESSION_LOST));
+    assert_string_equal(f->entity, "player:42");
+    assert_string_equal(f->op_id, "admin:1");
+    make_grant(&grant, control); /* What is malformed is not repeated. */
+    dispatch(f, METHOD_GRANT, &grant.base);
+    assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
+    assert_string_equal(f->entity, "");
+    assert_string_equal(f->op_id, "admin:1");
+}
+
+static void a_stored_outcome_is_readable(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__Internal__V1__OperationAnswer answer = HOLDFAST__INTERNAL__V1__OPERATION_ANSWER__INIT;
+    Holdfast__Internal__V1__OperationRecord record = HOLDFAST__INTERNAL__V1__OPERATION_RECORD__INIT;
+    Holdfast__V1__GetOperationRequest request = HOLDFAST__V1__GET_OPERATION_REQUEST__INIT;
+    char entity[] = "player:42", op_id[] = "admin:1", method[] = "holdfast.v1.LedgerService/Grant";
+    uint8_t grant[] = { 0x10, 3 }, bytes[64]; /* ledger_seq: 3 */
+
+    request.entity = entity;
+    request.op_id = op_id;
+    dispatch(f, METHOD_GET_OPERATION, &request.base);
+    record.state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED;
+    record.method = method;
+    record.result = (ProtobufCBinaryData){ sizeof grant, grant };
+    answer.operation = &record;
+    size_t size = holdfast__internal__v1__operation_answer__pack(&answer, bytes);
+    assert_true(size <= sizeof bytes);
+    fake_cluster_answer(f->fake, 0, WIRE_OK, (struct slice){ bytes, size });
+    Holdfast__V1__GetOperationResponse *told =
+        holdfast__v1__get_operation_response__unpack(NULL, f->response.size, f->response.data);
+    assert_int_equal(told->operation->result_case, HOLDFAST__V1__OPERATION_STATUS__RESULT_GRANT);
+    assert_int_equal(told->operation->grant->ledger_seq, 3);
+    holdfast__v1__get_operation_response__free_unpacked(told, NULL);
+
+    dispatch(f, METHOD_GET_OPERATION, &request.base);
+    fake_cluster_answer(f->fake, 1, WIRE_OK, SLICE_LITERAL("opaque"));
+    assert_int_equal(f->code, CODE(INTERNAL));
+    request.base.descriptor = &holdfast__v1__resolve_operation_request__descriptor;
+    dispatch(f, METHOD_RESOLVE_OPERATION, &request.base);
+    fake_cluster_answer(f->fake, 2, WIRE_OK, SLICE_LITERAL("opaque"));
+    assert_int_equal(f->code, CODE(OUTCOME_UNKNOWN));
 }
 
 static void an_empty_batch_is_answered_at_once(void **state)
@@ -692,6 +763,8 @@ int main(void)
         TEST(internal_methods_are_not_offered),
         TEST(a_caller_that_goes_away_cancels_its_call),
         TEST(a_batch_answers_by_place_whatever_the_order_and_the_outcomes),
+        TEST(an_error_names_the_entity_and_the_operation_of_its_request),
+        TEST(a_stored_outcome_is_readable),
         TEST(an_empty_batch_is_answered_at_once),
         TEST(beyond_the_limit_calls_are_throttled_and_nothing_is_sent),
         TEST(a_draining_router_takes_nothing_new),

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "holdfast/internal/v1/refusal.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
 #include "idl/error_code.h"
@@ -252,11 +253,11 @@ static void a_read_among_steady_writes_makes_them_wait_and_lets_go(void **state)
 
 static void refuse_all_open(struct fixture *f)
 {
-    Holdfast__V1__ErrorDetail refused = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    Holdfast__Internal__V1__Refusal refused = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
     uint8_t bytes[32];
 
     refused.code = CODE(TXN_CONFLICT);
-    size_t size = holdfast__v1__error_detail__pack(&refused, bytes);
+    size_t size = holdfast__internal__v1__refusal__pack(&refused, bytes);
     for (uint32_t i = 0; i < f->fake->call_count; i++) {
         if (f->fake->calls[i].open)
             fake_cluster_answer(f->fake, i, WIRE_REFUSED, (struct slice){ bytes, size });
@@ -287,12 +288,12 @@ static void a_read_that_is_turned_away_asks_again_until_its_deadline(void **stat
 static void a_read_whose_part_fails_calls_off_the_others(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__ErrorDetail refused = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    Holdfast__Internal__V1__Refusal refused = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
     uint8_t bytes[32];
 
     read_two(f);
     refused.code = CODE(INVALID_ARGUMENT);
-    size_t size = holdfast__v1__error_detail__pack(&refused, bytes);
+    size_t size = holdfast__internal__v1__refusal__pack(&refused, bytes);
     fake_cluster_answer(f->fake, 1, WIRE_REFUSED, (struct slice){ bytes, size });
     assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
     assert_true(f->fake->calls[0].cancelled);

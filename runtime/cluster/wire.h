@@ -13,10 +13,10 @@
 
 enum wire_status {
     WIRE_OK = 0,          /* Body: the method's response message.                               */
-    WIRE_REFUSED = 1,     /* Body: holdfast.v1.ErrorDetail. Decided; see its `final`.           */
+    WIRE_REFUSED = 1,     /* Body: internal.v1.Refusal. Decided; see its `final`.           */
     WIRE_NOT_OWNER = 2,   /* Not carried out here. Body: wire_hint, or empty when unknown.      */
     WIRE_UNKNOWN = 3,     /* May or may not be carried out, now or later: repeat the same call.  */
-    WIRE_UNAVAILABLE = 4, /* Not carried out (starting, throttled). Body: ErrorDetail or empty. */
+    WIRE_UNAVAILABLE = 4, /* Not carried out (starting, throttled). Body: Refusal or empty. */
     WIRE_STATUS_END
 };
 

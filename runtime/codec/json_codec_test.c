@@ -9,6 +9,7 @@
 
 #include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/operation_service.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "runtime/codec/json_codec.h"
 #include "runtime/codec/proto_codec.h"

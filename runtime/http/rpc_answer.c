@@ -10,7 +10,7 @@
 #include "runtime/http/rpc_message.h"
 #include "runtime/http/rpc_status.h"
 
-#define FIELDS_MAX     12u
+#define FIELDS_MAX     14u
 #define PACK_BYTES_MIN 1024u    /* A shorter message is not worth the work.            */
 #define KEPT_BYTES_MAX 1048576u /* A larger buffer is given back once it is empty.    */
 #define ENCODINGS      "gzip, identity"
@@ -19,6 +19,7 @@ struct fields {
     struct http_field list[FIELDS_MAX];
     size_t count;
     char retry_after[12];
+    struct error_words words;
 };
 
 static void add(struct fields *fields, const char *name, struct slice value)
@@ -46,7 +47,7 @@ static void add_cors(struct fields *fields, const struct rpc_call *call)
     add(fields, "access-control-allow-origin", origin);
     add_text(fields, "access-control-expose-headers",
              "grpc-status, grpc-message, grpc-status-details-bin, retry-after, content-encoding, "
-             "grpc-encoding, connect-content-encoding");
+             "grpc-encoding, connect-content-encoding, holdfast-error, holdfast-action");
 }
 
 static bool has_envelopes(const struct rpc_call *call)
@@ -153,7 +154,9 @@ static void put_web_trailers(struct buf *scratch, const Holdfast__V1__ErrorDetai
         buf_printf(scratch, "\r\ngrpc-status-details-bin: ");
         rpc_error_status(detail, &status);
         base64_encode(buf_slice(&status), false, scratch);
-        buf_printf(scratch, "\r\n");
+        const struct error_words words = error_words_of(detail);
+        buf_printf(scratch, "\r\nholdfast-error: %s\r\nholdfast-action: %s\r\n", words.code,
+                   words.action);
         buf_deinit(&status);
     }
     envelope_finish(scratch, from, RPC_FLAG_WEB_TRAILERS);
@@ -256,6 +259,14 @@ static void add_allowed(struct fields *fields, unsigned status)
         add_text(fields, "accept-post", RPC_CONTENT_TYPES);
 }
 
+/* What a client decides by, without a look at the body. */
+static void add_words(struct fields *fields, const Holdfast__V1__ErrorDetail *detail)
+{
+    fields->words = error_words_of(detail);
+    add_text(fields, "holdfast-error", fields->words.code);
+    add_text(fields, "holdfast-action", fields->words.action);
+}
+
 static void fail_connect(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail,
                          unsigned http_status)
 {
@@ -272,6 +283,7 @@ static void fail_connect(struct rpc_call *call, const Holdfast__V1__ErrorDetail 
     rpc_error_json(call, code, detail, scratch);
     add_text(&fields, "content-type", "application/json");
     add_retry_after(&fields, detail);
+    add_words(&fields, detail);
     add_allowed(&fields, answer.status);
     add_accepted(&fields, call);
     add_cors(&fields, call);
@@ -296,6 +308,7 @@ static void add_grpc_status(struct fields *fields, struct rpc_server *server,
     base64_encode(buf_slice(&server->details), false, scratch);
     snprintf(ret_status, 4, "%u", rpc_status_get(detail->code)->grpc);
     add_text(fields, "grpc-status", ret_status);
+    add_words(fields, detail);
     add(fields, "grpc-message", (struct slice){ scratch->data, message_size });
     add(fields, "grpc-status-details-bin",
         (struct slice){ scratch->data + message_size, scratch->size - message_size });
@@ -324,7 +337,8 @@ void rpc_answer_bare(struct rpc_call *call, unsigned status,
 
     call->server->http.stats.requests_failed++;
     if (detail != NULL) {
-        fail_grpc(call, detail, status);
+        const Holdfast__V1__ErrorDetail whole = error_complete(detail);
+        fail_grpc(call, &whole, status);
         return;
     }
     add_allowed(&fields, status);

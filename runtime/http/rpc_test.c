@@ -290,7 +290,12 @@ static void what_may_pass_says_when_to_come_back(void **state)
     send_post(&client, PATH_GRANT, JSON, "{}");
     assert_true(fixture_await(f, &f->requests, 2));
     rpc_fail_text(f->kept[--f->kept_count], HOLDFAST__V1__ERROR_CODE__ERROR_CODE_SESSION_LOST, "y");
-    assert_true(client_await(f, &client, "\"message\":\"y\"}", 1));
+    assert_true(client_await(f, &client,
+                             "\"message\":\"y\",\"outcome\":\"OUTCOME_NOT_APPLIED\","
+                             "\"action\":\"ACTION_STOP_WRITING\"}",
+                             1));
+    assert_non_null(strstr(client_text(&client), "holdfast-error: session_lost\r\n"));
+    assert_non_null(strstr(client_text(&client), "holdfast-action: stop_writing\r\n"));
     client_close(&client);
 }
 

@@ -9,10 +9,11 @@
 import { createWriteStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { ConnectError, createClient, createConnectTransport, opId } from "../conformance/client.mjs";
-import { ErrorCode, ErrorDetailSchema } from "../conformance/gen/holdfast/v1/error_pb.js";
+import { ErrorCode, ErrorDetailSchema, Outcome } from "../conformance/gen/holdfast/v1/error_pb.js";
 import { LedgerService } from "../conformance/gen/holdfast/v1/ledger_pb.js";
 import { MailboxService } from "../conformance/gen/holdfast/v1/mailbox_pb.js";
-import { OperationService, OperationState } from "../conformance/gen/holdfast/v1/operation_pb.js";
+import { OperationState } from "../conformance/gen/holdfast/v1/operation_pb.js";
+import { OperationService } from "../conformance/gen/holdfast/v1/operation_service_pb.js";
 import { ProfileService } from "../conformance/gen/holdfast/v1/profile_pb.js";
 import { SessionService, StartMode } from "../conformance/gen/holdfast/v1/session_pb.js";
 
@@ -83,7 +84,7 @@ async function act(player, deed, fields, request, send, told) {
       return answer;
     } catch (error) {
       const [detail] = ConnectError.from(error).findDetails(ErrorDetailSchema);
-      if (detail?.final) {
+      if (detail?.outcome === Outcome.REFUSED) {
         answered(call, "refused", { code: ErrorCode[detail.code] ?? String(detail.code) });
         return undefined;
       }

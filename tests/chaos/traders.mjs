@@ -11,17 +11,17 @@ import { createWriteStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { once } from "node:events";
 import { ConnectError, createClient, createConnectTransport, opId } from "../conformance/client.mjs";
-import { ErrorCode, ErrorDetailSchema } from "../conformance/gen/holdfast/v1/error_pb.js";
+import { Action, ErrorDetailSchema } from "../conformance/gen/holdfast/v1/error_pb.js";
 import { InventoryService } from "../conformance/gen/holdfast/v1/inventory_pb.js";
 import { LedgerService } from "../conformance/gen/holdfast/v1/ledger_pb.js";
 import { MailboxService } from "../conformance/gen/holdfast/v1/mailbox_pb.js";
-import {
-  OperationService, OperationState, ReadConsistency,
-} from "../conformance/gen/holdfast/v1/operation_pb.js";
+import { OperationState, ReadConsistency } from "../conformance/gen/holdfast/v1/operation_pb.js";
+import { OperationService } from "../conformance/gen/holdfast/v1/operation_service_pb.js";
 import { TransactionService } from "../conformance/gen/holdfast/v1/transaction_pb.js";
 
 const PATIENCE_MS = 180_000;
-const CONFLICTS_MAX = 20; // In one operation: a player that is held is asked again when it says.
+const WAITS_MAX = 20; // In one operation: short ones, which cost no patience.
+const SHORT_MS = 200;
 const unheld = { kind: { case: "unheld", value: {} } };
 const stale = { consistency: ReadConsistency.STALE };
 
@@ -36,7 +36,7 @@ const operation = createClient(OperationService, transport);
 const transaction = createClient(TransactionService, transport);
 
 const out = createWriteStream(null, { fd: 1 });
-const figures = { steps: 0, retries: 0, conflicts: 0, sealed: 0, given_up: 0, refunds: 0,
+const figures = { steps: 0, retries: 0, waits: 0, sealed: 0, given_up: 0, refunds: 0,
   made_up_for: 0, swaps: 0, executes: 0, committed: 0, refused: 0, aborted: 0 };
 let seed = plan.seed;
 
@@ -57,9 +57,10 @@ function told(record) {
   out.write(`${JSON.stringify(record)}\n`);
 }
 
-// The error's detail; it is the recorded outcome of the operation if it is final.
-function detailOf(error) {
-  return ConnectError.from(error).findDetails(ErrorDetailSchema)[0];
+// What the service's error asks for, and nothing else of it; without our detail the outcome is unknown.
+function decisionOf(error) {
+  const [detail] = ConnectError.from(error).findDetails(ErrorDetailSchema);
+  return { action: detail?.action ?? Action.RETRY_SAME, waitMs: detail?.retryAfterMs };
 }
 
 async function asked(call) { // What reads nothing but the truth is asked until it answers.
@@ -89,22 +90,29 @@ async function settle(record, request, call) {
   request.opId = opId();
   request.authority = unheld;
   record.op = request.opId;
-  let conflicts = 0;
+  let waits = 0;
   for (let tries = 1 + below(4); tries > 0; tries--) {
     try {
       const answer = await call(request, { timeoutMs: 150 + below(1500) });
       return { ...record, state: "committed", answer };
     } catch (error) {
-      const detail = detailOf(error);
-      if (detail?.final) {
-        const aborted = detail.code === ErrorCode.OPERATION_ABORTED;
-        return { ...record, state: aborted ? "aborted" : "refused", code: detail.code };
-      }
-      if (detail?.code === ErrorCode.TXN_CONFLICT && conflicts++ < CONFLICTS_MAX) {
-        figures.conflicts++;
-        tries++;
-        await pause(detail.retryAfterMs);
-        continue;
+      const { action, waitMs } = decisionOf(error);
+      switch (action) {
+        case Action.RETRY_SAME:
+          if (waitMs < SHORT_MS && waits++ < WAITS_MAX) {
+            figures.waits++;
+            tries++;
+            await pause(waitMs);
+            continue;
+          }
+          break;
+        case Action.NEVER: // Sealed by somebody else, or on its way.
+          return { ...record, state: "aborted" };
+        case Action.RAISE_ATTEMPT: // Both: not carried out, and this hand does something else next.
+        case Action.REREAD:
+          return { ...record, state: "refused", action: Action[action] };
+        default: // FIX, or of sessions, which no hand has.
+          throw error;
       }
     }
     figures.retries++;

@@ -30,7 +30,7 @@ NODE = {"workers": 2}
 COORDINATOR = {"claim-calm": "500ms", "rebalance-up": "1s", "rebalance-period": "50ms"}
 # Of the run: what must have happened, or it proved nothing.
 REACHED = ("committed", "aborted", "unknown", "sealed", "refunds", "retries", "swaps", "executes",
-           "conflicts", "made_up_for", "dropped", "delivered_late", "twice", "links_held",
+           "waits", "made_up_for", "dropped", "delivered_late", "twice", "links_held",
            "links_deaf_then_cut", "kills")
 
 

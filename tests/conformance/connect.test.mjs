@@ -4,12 +4,20 @@ import { test } from "node:test";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { AdminService, EventKind } from "./gen/holdfast/v1/admin_pb.js";
 import { LedgerService } from "./gen/holdfast/v1/ledger_pb.js";
-import { OperationService } from "./gen/holdfast/v1/operation_pb.js";
+import { OperationService } from "./gen/holdfast/v1/operation_service_pb.js";
 import { ProfileService } from "./gen/holdfast/v1/profile_pb.js";
 import { SessionService, StartMode } from "./gen/holdfast/v1/session_pb.js";
-import { ErrorCode, ErrorDetailSchema } from "./gen/holdfast/v1/error_pb.js";
+import { Action, ErrorCode, ErrorDetailSchema, Outcome } from "./gen/holdfast/v1/error_pb.js";
 import { isStub, opId, transports } from "./client.mjs";
 import { grant, hold, refusals } from "./refusals.mjs";
+
+// In the details, and in headers or trailers for those who read none.
+function decides(error, detail) {
+  assert.notEqual(detail.action, Action.UNSPECIFIED);
+  assert.notEqual(detail.outcome, Outcome.UNSPECIFIED);
+  assert.equal(error.metadata.get("holdfast-error"), ErrorCode[detail.code].toLowerCase());
+  assert.equal(error.metadata.get("holdfast-action"), Action[detail.action].toLowerCase());
+}
 
 async function failure(promise, wanted = "an error") {
   try {
@@ -112,6 +120,7 @@ for (const [name, transport] of Object.entries(transports)) {
       assert.ok(error.rawMessage.length > 0);
       const [detail] = error.findDetails(ErrorDetailSchema);
       assert.equal(detail.code, errorCode, error.message);
+      decides(error, detail);
     }
   });
   else test(`${name}: typed errors`, async () => {
@@ -122,7 +131,8 @@ for (const [name, transport] of Object.entries(transports)) {
       const [detail] = error.findDetails(ErrorDetailSchema);
       assert.equal(detail.code, errorCode);
       assert.equal(detail.field, "player_id");
-      assert.equal(detail.retryAfterMs, 1500);
+      assert.equal(detail.retryAfterMs, detail.action === Action.RETRY_SAME ? 1500 : 0);
+      decides(error, detail);
     }
   });
 

@@ -44,6 +44,8 @@ test("grpc-js: errors carry google.rpc.Status", async () => {
     assert.equal(status[0], 8); // field 1, varint
     assert.equal(status[1], grpc.status.FAILED_PRECONDITION);
     assert.ok(status.includes("type.googleapis.com/holdfast.v1.ErrorDetail"));
+    assert.deepEqual(error.metadata.get("holdfast-error"), ["insufficient_funds"]);
+    assert.deepEqual(error.metadata.get("holdfast-action"), [isStub ? "reread" : "raise_attempt"]);
     return true;
   });
 });

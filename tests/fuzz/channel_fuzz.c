@@ -249,7 +249,7 @@ static void seed(struct fuzz_seeds *seeds, const char *name, unsigned first,
         HOLDFAST__INTERNAL__V1__DELIVER_RESPONSE__INIT;
     Holdfast__Internal__V1__ChannelResult results[TRANSFERS];
     Holdfast__Internal__V1__ChannelResult *pointers[TRANSFERS];
-    Holdfast__V1__ErrorDetail refusal = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    Holdfast__Internal__V1__Refusal refusal = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
     struct buf bytes = { 0 };
 
     refusal.message = (char *)(uintptr_t) "no room";

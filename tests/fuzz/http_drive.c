@@ -14,6 +14,7 @@
 static void end(struct drive *drive, struct rpc_request *request)
 {
     Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    Holdfast__V1__ErrorDetail__Holder holder = HOLDFAST__V1__ERROR_DETAIL__HOLDER__INIT;
 
     if (drive->answer != DRIVE_FAIL) {
         rpc_reply_encoded(request, drive->reply);
@@ -24,7 +25,9 @@ static void end(struct drive *drive, struct rpc_request *request)
     detail.field = (char *)(uintptr_t) "f";
     detail.limit = (char *)(uintptr_t) "l";
     detail.value = (char *)(uintptr_t) "v";
-    detail.owner = (char *)(uintptr_t) "1-100";
+    holder.incarnation = (char *)(uintptr_t) "1-100";
+    detail.holder = &holder;
+    detail.about_case = HOLDFAST__V1__ERROR_DETAIL__ABOUT_HOLDER;
     detail.retry_after_ms = 100;
     rpc_fail(request, &detail);
 }

@@ -15,7 +15,11 @@ import urllib.parse
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
 TABLES = importlib.import_module("error_tables")
-PROMISED, RULES = TABLES.pairs(), TABLES.rules()
+PROMISED, RULES, ROUTES = TABLES.pairs(), TABLES.rules(), TABLES.routes()
+TRACED = {"OUTCOME_UNKNOWN", "UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED"}
+# What a router may say before it has read the request.
+UNREAD = {"INVALID_ARGUMENT", "TOO_LARGE", "UNAUTHENTICATED", "PERMISSION_DENIED", "THROTTLED", "UNAVAILABLE",
+          "UNIMPLEMENTED", "DEADLINE_EXCEEDED"}
 SEEN = set()  # (method, code, final) of every error that a router answered with.
 
 
@@ -34,8 +38,12 @@ class RpcError(Exception):
         self.field = detail.get("field", "")
         self.limit = detail.get("limit", "")
         self.value = detail.get("value", "")
-        self.final = detail.get("final", False)
-        self.owner = detail.get("owner", "")
+        self.outcome = detail.get("outcome", "").removeprefix("OUTCOME_").upper()
+        self.action = detail.get("action", "").removeprefix("ACTION_").upper()
+        self.final = self.outcome == "REFUSED"
+        self.owner = detail.get("holder", {}).get("incarnation", "")
+        self.entity, self.op_id = detail.get("entity", ""), detail.get("opId", "")
+        self.trace_id = detail.get("traceId", "")
         self.retry_after_ms = detail.get("retryAfterMs", 0)
         super().__init__(f"{status} {self.code} {self.message} {detail}")
         if method in PROMISED and self.code:
@@ -45,9 +53,33 @@ class RpcError(Exception):
         """What no page tells of must not be answered: idl/method_errors.h."""
         SEEN.add((method, self.code, self.final))
         assert (self.code, self.final) in PROMISED[method], f"not promised of {method}: {self}"
+        rule = RULES[self.code]
+        assert (self.outcome, self.action) == rule.told(self.final), f"decision of {method}: {self}"
         if not self.final:
-            passes = RULES[self.code][0] != "REFUSED"
+            passes = rule.course != "REFUSED"
             assert passes == (self.retry_after_ms > 0), f"retry_after_ms of {method}: {self}"
+        assert not self.trace_id or self.code in TRACED, f"trace_id of {method}: {self}"
+
+    def hold_against_the_headers(self, headers):
+        """What decides without a look at the body says the same."""
+        words = headers.get("holdfast-error"), headers.get("holdfast-action")
+        assert words == (self.code.lower(), self.action.lower()), f"{words}: {self}"
+        wait_s = headers.get("retry-after")
+        assert wait_s == (str(-(-self.retry_after_ms // 1000)) if self.retry_after_ms else None), self
+
+    def hold_against_the_request(self, method, request):
+        """Whose request it was, and which: of each one that a router has read."""
+        if ROUTES.get(method) not in ("MUTATION", "READ"):
+            return
+        player = request.get("playerId", "")
+        entity = f"player:{player}" if well_formed(player, 100) else ""
+        if "entity" in request:
+            entity = request["entity"] if well_formed(request["entity"], 128) else ""
+        op_id = request.get("opId", "") if well_formed(request.get("opId", ""), 160) else ""
+        unread = self.code in UNREAD and not self.entity and not self.op_id
+        if not unread:
+            assert (self.entity, self.op_id) == (entity, op_id), f"{method} {request}: {self}"
+        assert unread or self.code not in TRACED or self.trace_id, f"trace_id of {method}: {self}"
 
 
 class Unanswered(Exception):
@@ -94,11 +126,16 @@ class Client:
 
     def call(self, method, request, deadline_ms=30000):
         """One call, no retries. `method` as "LedgerService/Grant"; raises RpcError, Unanswered."""
-        status, _, data = self.post(f"/holdfast.v1.{method}", json.dumps(request),
-                                    {"connect-timeout-ms": str(deadline_ms)}, deadline_ms / 1e3 + 5)
+        status, headers, data = self.post(
+            f"/holdfast.v1.{method}", json.dumps(request), {"connect-timeout-ms": str(deadline_ms)},
+            deadline_ms / 1e3 + 5)
         answer = json.loads(data)
         if status != 200:
-            raise RpcError(status, answer, method.removeprefix("holdfast.v1."))
+            error = RpcError(status, answer, method.removeprefix("holdfast.v1."))
+            if error.code:
+                error.hold_against_the_headers(headers)
+                error.hold_against_the_request(method.removeprefix("holdfast.v1."), request)
+            raise error
         return answer
 
     def settle(self, method, request, patience_s=90):
@@ -193,6 +230,10 @@ class Heartbeat:
     def stop(self):
         self.stopping.set()
         self.thread.join(60)
+
+
+def well_formed(text, bytes_max):
+    return 0 < len(text.encode()) <= bytes_max and all(ord(c) >= 32 and ord(c) != 127 for c in text)
 
 
 def retryable(error):

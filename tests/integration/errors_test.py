@@ -125,13 +125,15 @@ class Errors(ClusterTest):
         if streams:
             body = b"\0" + struct.pack(">I", len(body)) + body
             headers = {"content-type": "application/connect+json"} | (headers or {})
-        status, _, data = Client(endpoint, key).post(f"/holdfast.v1.{method}", body, headers)
+        status, told, data = Client(endpoint, key).post(f"/holdfast.v1.{method}", body, headers)
         answer = json.loads(data[5:] if data[:1] in (b"\0", b"\2") else data)
         if streams and "error" in answer:
             status, answer = 400, answer["error"]
         if status != 200:
             error = RpcError(status, answer, method)
             self.assertTrue(error.code, f"{method}: no detail: {data}")
+            if not streams:
+                error.hold_against_the_headers(told)
             return error.code
         return None
 

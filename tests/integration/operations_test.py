@@ -92,7 +92,10 @@ class OneOutcome(ClusterTest):
         self.assertEqual(found["state"], "committed")
         self.assertEqual(found["method"], "holdfast.v1.LedgerService/Grant")
         self.assertEqual(found["dot"], answer["write"]["dot"])
-        self.assertTrue(found["result"])
+        self.assertEqual(found["grant"]["ledgerSeq"], answer["ledgerSeq"])
+        self.assertEqual(found["grant"]["balances"], answer["balances"])
+        self.assertTrue(found["grant"]["write"]["duplicate"])
+        self.assertNotIn("result", found)
         self.assertGreater(int(found["decidedAtMs"]), 1_600_000_000_000)
 
     def test_a_pending_steal_is_pending_then_committed(self):

@@ -118,7 +118,7 @@ void told_write(const struct told *t)
     t->sim->counts.late_packets_applied += t->call->late && !(*write)->duplicate;
 }
 
-void told_status(const struct told *t, const Holdfast__V1__OperationStatus *status)
+void told_status(const struct told *t, const Holdfast__Internal__V1__OperationRecord *status)
 {
     uint64_t must_see = t->call->must_see;
 
@@ -206,7 +206,7 @@ void told_nothing(const struct told *t)
 }
 
 /* ---- refusals ---- */
-static void check_refusal(const struct told *t, const Holdfast__V1__ErrorDetail *detail)
+static void check_refusal(const struct told *t, const Holdfast__Internal__V1__Refusal *detail)
 {
     if (!error_is_given(t->call->method, detail->code, detail->final))
         told_fail(t, "an error that idl/method_errors.h does not have", detail->code, 0);
@@ -263,13 +263,13 @@ void oracle_answer(struct sim *sim, const struct node_call *call, const struct s
         return;
     }
     if (reply->status == REPLY_REFUSED) {
-        const Holdfast__V1__ErrorDetail *detail =
-            (const void *)arena_unpack(arena, &holdfast__v1__error_detail__descriptor, body);
+        const Holdfast__Internal__V1__Refusal *detail =
+            (const void *)arena_unpack(arena, &holdfast__internal__v1__refusal__descriptor, body);
         CHECK(detail != NULL);
         check_refusal(&t, detail);
         return;
     }
-    t.response = arena_unpack(arena, method->response, body);
+    t.response = arena_unpack(arena, method_answer(method), body);
     if (t.response == NULL) {
         told_fail(&t, "an answer that cannot be read", body.size, 0);
         return;

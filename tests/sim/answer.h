@@ -25,7 +25,7 @@ void told_write(const struct told *t);
 /* The response's `dot` was committed, and no later read may miss it. */
 void told_dot(const struct told *t);
 /* What an operation's status may be, as the log stands now. */
-void told_status(const struct told *t, const Holdfast__V1__OperationStatus *status);
+void told_status(const struct told *t, const Holdfast__Internal__V1__OperationRecord *status);
 /* The entry up to which a read has seen (`as_of`); 0: already failed. */
 uint64_t told_index(const struct told *t);
 /* The request's player then; all zero if there was none. */

@@ -7,7 +7,8 @@
 
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
-#include "holdfast/v1/operation.pb-c.h"
+#include "holdfast/internal/v1/operation.pb-c.h"
+#include "holdfast/v1/operation_service.pb-c.h"
 #include "tests/sim/sim.h"
 
 #define GOODS_ID_SIZE   33u
@@ -175,7 +176,7 @@ void read_check_refused(struct sim *sim, const struct node_call *call, uint64_t 
 bool receipt_is_id(struct slice op_id);
 /* Carried out, refused or pending in the entry that asks. */
 void receipt_done(struct change *c);
-void receipt_refused(struct change *c, const Holdfast__V1__ErrorDetail *detail);
+void receipt_refused(struct change *c, const Holdfast__Internal__V1__Refusal *detail);
 void receipt_opened(struct change *c, struct op_model *op);
 /* Its shard decides on a record; the home shard logs that, and carries out. */
 void receipt_delivered(struct change *c, struct transfer_model *record,
@@ -183,7 +184,7 @@ void receipt_delivered(struct change *c, struct transfer_model *record,
 void receipt_settled(struct change *c, const struct transfer_model *record);
 /* What its shard tells of it. */
 void receipt_check_told(struct sim *sim, const char *id, uint64_t must_see,
-                        const Holdfast__V1__OperationStatus *status);
+                        const Holdfast__Internal__V1__OperationRecord *status);
 /* By the rows of all ledgers: none paid twice, and none less than the logs say. */
 void receipts_check(struct sim *sim);
 

@@ -13,7 +13,7 @@
 #define OP_ID_AHEAD_MS (5u * 60u * 1000u)
 
 static void item_refused(const struct change *c, const struct op_model *op,
-                         const Holdfast__V1__ErrorDetail *detail)
+                         const Holdfast__Internal__V1__Refusal *detail)
 {
     CHECK(detail->code == CODE(ITEM_NOT_HELD));
     c->sim->counts.refused_items++;
@@ -23,8 +23,8 @@ static void item_refused(const struct change *c, const struct op_model *op,
 
 static void op_refused(struct change *c, struct op_model *op)
 {
-    const Holdfast__V1__ErrorDetail *detail = (const void *)arena_unpack(
-        &c->sim->oracle->arena, &holdfast__v1__error_detail__descriptor, c->outcome->body);
+    const Holdfast__Internal__V1__Refusal *detail = (const void *)arena_unpack(
+        &c->sim->oracle->arena, &holdfast__internal__v1__refusal__descriptor, c->outcome->body);
 
     CHECK(detail != NULL);
     if (detail->code == CODE(OPERATION_ID_MISMATCH) && !detail->final) {

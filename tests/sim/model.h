@@ -57,7 +57,7 @@ struct model_rule {
     void (*plans)(const struct change *c, struct txn_model *txn);
     /* Refused for good: whether the log gives the reason. */
     void (*refused)(const struct change *c, const struct op_model *op,
-                    const Holdfast__V1__ErrorDetail *detail);
+                    const Holdfast__Internal__V1__Refusal *detail);
     /* Refused, for good or not: as above. */
     void (*refused_now)(const struct change *c, const struct op_model *op, int code);
     /* An entry without an op_id. */

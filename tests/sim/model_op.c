@@ -78,8 +78,8 @@ static int64_t owned(const struct player_model *player, uint32_t currency)
 
 static void take_effect(struct change *c, struct op_model *op)
 {
-    const ProtobufCMessage *response =
-        arena_unpack(&c->sim->oracle->arena, method_find(c->op.method)->response, c->outcome->body);
+    const ProtobufCMessage *response = arena_unpack(
+        &c->sim->oracle->arena, method_answer(method_find(c->op.method)), c->outcome->body);
     int64_t before[SIM_CURRENCIES];
 
     CHECK(response != NULL);

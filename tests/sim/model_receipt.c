@@ -107,7 +107,7 @@ void receipt_done(struct change *c)
     c->sim->counts.receipts_local++;
 }
 
-void receipt_refused(struct change *c, const Holdfast__V1__ErrorDetail *detail)
+void receipt_refused(struct change *c, const Holdfast__Internal__V1__Refusal *detail)
 {
     struct receipt_model *receipt = at(c, get(c, c->op.id.text));
 
@@ -206,8 +206,8 @@ static void ends_refused(struct change *own, struct op_model *op,
                          const struct transfer_model *record, const struct settled *told)
 {
     struct receipt_model *receipt = at(own, record->receipt);
-    const Holdfast__V1__ErrorDetail *detail = (const void *)arena_unpack(
-        &own->sim->oracle->arena, &holdfast__v1__error_detail__descriptor, told->body);
+    const Holdfast__Internal__V1__Refusal *detail = (const void *)arena_unpack(
+        &own->sim->oracle->arena, &holdfast__internal__v1__refusal__descriptor, told->body);
 
     CHECK(op->state == OP_PENDING && told->refused);
     CHECK(detail != NULL);
@@ -267,7 +267,7 @@ void receipt_settled(struct change *c, const struct transfer_model *record)
 
 /* ---- what is told ---- */
 void receipt_check_told(struct sim *sim, const char *id, uint64_t must_see,
-                        const Holdfast__V1__OperationStatus *status)
+                        const Holdfast__Internal__V1__OperationRecord *status)
 {
     const struct goods_book *book = &sim->oracle->book;
     uint32_t place = find(book, slice_from_text(id));

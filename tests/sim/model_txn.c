@@ -448,8 +448,8 @@ static void op_ends(struct change *c, const struct txn_model *txn, const struct 
         c->sim->counts.txns_committed++;
         return;
     }
-    const Holdfast__V1__ErrorDetail *detail =
-        (const void *)arena_unpack(arena, &holdfast__v1__error_detail__descriptor, told->body);
+    const Holdfast__Internal__V1__Refusal *detail =
+        (const void *)arena_unpack(arena, &holdfast__internal__v1__refusal__descriptor, told->body);
     CHECK(detail != NULL);
     if (!detail->final) { /* A conflict: as if it had never been. */
         op->state = OP_NONE;

@@ -88,11 +88,11 @@ static bool is_read_refused(const struct node_call *call, const struct shard_rep
 {
     if (call->method != METHOD_READ_SETTLED || reply->status != REPLY_REFUSED)
         return false;
-    Holdfast__V1__ErrorDetail *detail =
-        holdfast__v1__error_detail__unpack(NULL, body.size, body.data);
+    Holdfast__Internal__V1__Refusal *detail =
+        holdfast__internal__v1__refusal__unpack(NULL, body.size, body.data);
     CHECK(detail != NULL);
     bool refused = detail->code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_TXN_CONFLICT;
-    holdfast__v1__error_detail__free_unpacked(detail, NULL);
+    holdfast__internal__v1__refusal__free_unpacked(detail, NULL);
     return refused;
 }
 

@@ -251,12 +251,12 @@ static void take_reply(struct sim *sim, struct sim_call *call, const struct sim_
     answered.hint.epoch = read_u64(&reader);
     struct slice body = read_raw(&reader, reader_left(&reader));
     if (answered.status == WIRE_REFUSED) {
-        Holdfast__V1__ErrorDetail *detail =
-            holdfast__v1__error_detail__unpack(NULL, body.size, body.data);
+        Holdfast__Internal__V1__Refusal *detail =
+            holdfast__internal__v1__refusal__unpack(NULL, body.size, body.data);
         CHECK(detail != NULL);
         answered.refusal_code = detail->code;
         answered.refusal_final = detail->final;
-        holdfast__v1__error_detail__free_unpacked(detail, NULL);
+        holdfast__internal__v1__refusal__free_unpacked(detail, NULL);
     }
     call->send = 0;
     drive(sim, call, &answered, body);

@@ -58,12 +58,12 @@ def detail_of(error: grpc.RpcError) -> ErrorDetail | None:
 
 def settles(detail):
     """It tells what became of the operation, not only of this try."""
-    return detail.final or detail.code == error_pb2.ERROR_CODE_OPERATION_ID_MISMATCH
+    return (detail.outcome == error_pb2.OUTCOME_REFUSED
+            or detail.code == error_pb2.ERROR_CODE_OPERATION_ID_MISMATCH)
 
 
 def is_unknown(detail):
-    return (detail is None or detail.code == error_pb2.ERROR_CODE_OUTCOME_UNKNOWN
-            or detail.code not in error_pb2.ErrorCode.values())
+    return detail is None or detail.outcome == error_pb2.OUTCOME_UNKNOWN
 
 
 def carry_out(method, request, patience_s=30.0):
@@ -77,14 +77,12 @@ def carry_out(method, request, patience_s=30.0):
             detail = detail_of(error)
         if is_unknown(detail):
             unknown, pause_s = True, UNKNOWN_PAUSE_S
-        elif settles(detail):
-            raise Refused(detail)
-        elif detail.retry_after_ms > 0:
+        elif detail.action == error_pb2.ACTION_RETRY_SAME:
             pause_s = detail.retry_after_ms / 1000
-        elif unknown:
+        elif unknown and not settles(detail):
             raise Unknown("a later try was refused, which says nothing of the earlier one")
         else:
-            raise Refused(detail)
+            raise Refused(detail)  # detail.action says what to do instead.
         pause_s *= random.uniform(1.0, 1.2)
         if time.monotonic() + pause_s > end:
             raise Unknown("no answer in time") if unknown else Later(detail)

@@ -16,9 +16,11 @@ OK = object()
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/operations.md"
 
 
-def error(name, retry_after_ms=0, final=False, status=grpc.StatusCode.ABORTED):
+def error(name, retry_after_ms=0, action=None, outcome="NOT_APPLIED", status=grpc.StatusCode.ABORTED):
     """The service's own: with its detail."""
-    detail = error_pb2.ErrorDetail(code=getattr(error_pb2, f"ERROR_CODE_{name}"), final=final,
+    action = action or ("RETRY_SAME" if retry_after_ms else "FIX")
+    detail = error_pb2.ErrorDetail(code=getattr(error_pb2, f"ERROR_CODE_{name}"),
+                                   outcome=f"OUTCOME_{outcome}", action=f"ACTION_{action}",
                                    message=name, retry_after_ms=retry_after_ms)
     packed = any_pb2.Any()
     packed.Pack(detail)
@@ -77,14 +79,15 @@ class Decisions(unittest.TestCase):
             self.assertEqual(self.carry_out(status, patience_s=0.1)[0], "Unknown")
 
     def test_outcome_unknown(self):
-        self.assertEqual(self.carry_out(error("OUTCOME_UNKNOWN", 500), OK)[0], "answer")
-        self.assertEqual(self.carry_out(error("OUTCOME_UNKNOWN", 500), patience_s=0.1)[0],
-                         "Unknown")
+        unknown = error("OUTCOME_UNKNOWN", 500, outcome="UNKNOWN")
+        self.assertEqual(self.carry_out(unknown, OK)[0], "answer")
+        self.assertEqual(self.carry_out(unknown, patience_s=0.1)[0], "Unknown")
 
-    def test_final_is_refused(self):
-        self.assertEqual(self.carry_out(error("INSUFFICIENT_FUNDS", final=True))[0], "Refused")
-        self.assertEqual(self.carry_out(error("SESSION_LOCKED", 900, final=True))[0], "Refused")
-        self.assertEqual(self.carry_out(error("OPERATION_ID_MISMATCH"))[0], "Refused")
+    def test_a_recorded_outcome_is_refused(self):
+        for wait_ms in (0, 900):
+            self.assertEqual(self.carry_out(
+                error("SESSION_LOCKED", wait_ms, "RAISE_ATTEMPT", "REFUSED"))[0], "Refused")
+        self.assertEqual(self.carry_out(error("OPERATION_ID_MISMATCH", action="NEVER"))[0], "Refused")
 
     def test_what_may_pass_is_waited_out(self):
         self.assertEqual(self.carry_out(
@@ -100,10 +103,12 @@ class Decisions(unittest.TestCase):
     def test_an_earlier_try_stays_unknown_until_something_settles_it(self):
         lost = grpc.StatusCode.UNAVAILABLE
         self.assertEqual(self.carry_out(lost, error("UNAUTHENTICATED"))[0], "Unknown")
-        self.assertEqual(self.carry_out(lost, error("OPERATION_EXPIRED"))[0], "Unknown")
+        self.assertEqual(self.carry_out(lost, error("OPERATION_EXPIRED", action="NEVER"))[0], "Unknown")
         self.assertEqual(self.carry_out(lost, error("QUARANTINED", 60000))[0], "Unknown")
-        self.assertEqual(self.carry_out(lost, error("SESSION_LOST", final=True))[0], "Refused")
-        self.assertEqual(self.carry_out(lost, error("OPERATION_ID_MISMATCH"))[0], "Refused")
+        self.assertEqual(self.carry_out(
+            lost, error("SESSION_LOST", 0, "STOP_WRITING", "REFUSED"))[0], "Refused")
+        self.assertEqual(self.carry_out(
+            lost, error("OPERATION_ID_MISMATCH", action="NEVER"))[0], "Refused")
 
     def test_nobody_listening_is_unknown(self):
         self.server.stop(0).wait()

@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { ErrorCode, ErrorDetailSchema } from "./gen/holdfast/v1/error_pb.js";
+import { Action, ErrorDetailSchema } from "./gen/holdfast/v1/error_pb.js";
 import { LedgerService } from "./gen/holdfast/v1/ledger_pb.js";
 import { SessionService, StartMode } from "./gen/holdfast/v1/session_pb.js";
 
@@ -22,17 +22,17 @@ function opId(): string {
   return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
-// The same call under the same op_id until its outcome is known: a definite refusal is thrown,
-// everything else is tried again. Give up only by OperationService.ResolveOperation with seal.
+// The same call under the same op_id until its outcome is known: the error's action decides, and an
+// error without one (a broken connection, a proxy's) is an unknown outcome. What is not to be sent again
+// is thrown. Give up only by OperationService.ResolveOperation with seal.
 async function untilKnown<T>(call: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await call();
     } catch (error) {
       const [detail] = ConnectError.from(error).findDetails(ErrorDetailSchema);
-      const again = detail === undefined || detail.retryAfterMs > 0 ||
-        detail.code === ErrorCode.OUTCOME_UNKNOWN || detail.code === ErrorCode.UNAVAILABLE;
-      if (!again || tries === 5) throw error;
+      const action = detail?.action ?? Action.RETRY_SAME;
+      if (action !== Action.RETRY_SAME || tries === 5) throw error;
       await new Promise((done) => setTimeout(done, detail?.retryAfterMs || 100));
     }
   }

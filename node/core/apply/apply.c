@@ -477,7 +477,7 @@ static err evaluate(struct step *step)
     err e = player_load(step);
     if (e != ERR_OK)
         return e;
-    step->response = arena_message(&applier->arena, step->method->response);
+    step->response = arena_message(&applier->arena, method_answer(step->method));
     state_begin(applier->state);
     if (step->op.id.text.size > 0)
         step->player.version++;

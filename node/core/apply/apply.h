@@ -15,8 +15,9 @@
 /* What this program can apply; raised with every change of what an entry does. A binary applies
  * this version and the one before (DESIGN section 4, Determinism).
  * 2: outcomes of transactions, and ledger entries of mail from the system, tell what is reserved.
+ * 3: refusals for want of funds or of room have their facts.
  */
-#define APPLY_VERSION 2u
+#define APPLY_VERSION 3u
 /* With HOLDFAST_DEBUG_INJECT alone, for tests of upgrades: it dates the outcomes that it keeps a
  * millisecond later. */
 #define APPLY_VERSION_TEST (APPLY_VERSION + 1u)
@@ -54,7 +55,7 @@ void applier_footprint(struct applier *applier, struct slice op_body, struct nee
 
 enum outcome_kind {
     OUTCOME_COMMITTED, /* body: the response, without its WriteInfo (answer.h adds it).   */
-    OUTCOME_REFUSED,   /* body: ErrorDetail. Stored, unless `final` is false in it.            */
+    OUTCOME_REFUSED,   /* body: Refusal. Stored, unless `final` is false in it.            */
     OUTCOME_PENDING,   /* Not decided: the shard keeps the caller waiting.                     */
     OUTCOME_NONE       /* No caller waits for this one (owner-made entries, START).            */
 };
@@ -74,7 +75,7 @@ struct outcome {
     /* A steal that was pending is decided by this entry (EndSession, SessionDue): the claimant's
      * operation id and its outcome body. Empty when none. */
     struct slice decided_op_id;
-    bool decided_refused; /* decided_body is an ErrorDetail: replaced, or its server expired. */
+    bool decided_refused; /* decided_body is a Refusal: replaced, or its server expired. */
     struct slice decided_body;
     uint64_t decided_version; /* Its dot is this entry's. */
     /* What became of transfers between shards; PENDING: opened_seq is the one that is waited for.

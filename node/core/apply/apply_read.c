@@ -112,7 +112,7 @@ err applier_read(struct applier *applier, uint32_t method, struct slice request,
     err e = read_entity(&context, method, message);
     if (e != ERR_OK)
         return e;
-    ProtobufCMessage *response = arena_message(arena, info->response);
+    ProtobufCMessage *response = arena_message(arena, method_answer(info));
     e = handler->read(&context, message, response);
     if (e == ERR_NEED)
         need->load_generation = state_load_generation(applier->state);

@@ -102,8 +102,8 @@ static err mail_decide(struct delivery *d, uint32_t place,
         result->mail_id = credit->mail->mail_id;
     } else {
         result->decision = DECISION(REJECTED);
-        result->refusal = (Holdfast__V1__ErrorDetail *)arena_unpack(
-            context->arena, &holdfast__v1__error_detail__descriptor,
+        result->refusal = (Holdfast__Internal__V1__Refusal *)arena_unpack(
+            context->arena, &holdfast__internal__v1__refusal__descriptor,
             refusal_pack(context->refusal, context->arena));
     }
     return ERR_OK;

@@ -109,6 +109,7 @@ static err refuse_full(struct apply_context *context, size_t count, uint64_t ite
 
     context->refusal->limit = arena_printf(arena, "%" PRIu64, items_max);
     context->refusal->value = arena_printf(arena, "%" PRIu64, held + (uint64_t)count);
+    refusal_tell_capacity(context, "items", (int64_t)items_max);
     return e;
 }
 

@@ -65,6 +65,7 @@ static err refuse_full(struct apply_context *context, uint32_t count_max)
                    "the recipient's mailbox holds %u pieces of mail already", count_max);
 
     context->refusal->limit = arena_printf(context->arena, "%u", count_max);
+    refusal_tell_capacity(context, "mail", count_max);
     return e;
 }
 

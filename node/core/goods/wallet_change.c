@@ -36,6 +36,7 @@ static err refuse_currencies(struct apply_context *context, size_t place)
                    arena_printf(context->arena, "currencies[%zu].currency", place),
                    "the player has balances in %u currencies already", CURRENCIES_MAX);
     context->refusal->limit = arena_printf(context->arena, "%u", CURRENCIES_MAX);
+    refusal_tell_capacity(context, "currencies", CURRENCIES_MAX);
     return e;
 }
 
@@ -52,6 +53,11 @@ static err refuse_balance(struct apply_context *context, size_t place,
                    balance, amount, below ? "minimum" : "maximum", limit);
     context->refusal->limit = arena_printf(arena, "%" PRId64, limit);
     context->refusal->value = arena_printf(arena, "%" PRId64, amount);
+    if (below)
+        refusal_tell_funds(context, arena_printf(arena, "%s", currency->name), balance,
+                           limit - amount);
+    else
+        refusal_tell_capacity(context, "balance", limit);
     return e;
 }
 

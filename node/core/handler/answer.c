@@ -21,7 +21,7 @@ void answer_put_message(struct buf *out, uint32_t field, const ProtobufCMessage 
 static bool has_write_info(const struct method_info *method)
 {
     const ProtobufCFieldDescriptor *field =
-        protobuf_c_message_descriptor_get_field(method->response, 1);
+        protobuf_c_message_descriptor_get_field(method_answer(method), 1);
     return field != NULL && strcmp(field->name, "write") == 0;
 }
 

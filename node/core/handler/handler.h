@@ -7,6 +7,7 @@
 
 #include <protobuf-c/protobuf-c.h>
 
+#include "holdfast/internal/v1/refusal.pb-c.h"
 #include "holdfast/v1/error.pb-c.h"
 #include "node/core/codec/op.h"
 #include "node/core/entry/entry.h"
@@ -25,7 +26,9 @@ struct refusal {
     const char *limit;
     const char *value;
     uint32_t retry_after_ms;
-    const char *owner;
+    const char *holder;                      /* SESSION_LOCKED: the incarnation. */
+    Holdfast__V1__ErrorDetail__Funds *funds; /* NULL: none. */
+    Holdfast__V1__ErrorDetail__Capacity *capacity;
     bool final;     /* Stored under (op_id, attempt); set by the core, not by handlers. */
     bool transient; /* Not stored: the same attempt may be carried out later (WAIT). */
 };
@@ -33,7 +36,7 @@ struct refusal {
 /* A pending steal that this entry decides: for the caller that still waits for it. */
 struct decided {
     struct slice op_id; /* Empty: none. */
-    bool refused;       /* `body` is an ErrorDetail, else the response without WriteInfo. */
+    bool refused;       /* `body` is a Refusal, else the response without WriteInfo. */
     struct slice body;  /* Arena memory, as is op_id. */
     uint64_t version;
 };
@@ -42,7 +45,7 @@ struct decided {
 struct settled {
     uint32_t destination;
     uint64_t seq;
-    bool refused;      /* `body` is an ErrorDetail, else the response without WriteInfo. */
+    bool refused;      /* `body` is a Refusal, else the response without WriteInfo. */
     struct slice body; /* Arena memory. */
     struct dot dot;    /* Of the entry that opened it, and the player's version then. */
     uint64_t version;
@@ -204,6 +207,6 @@ const struct handler *handler_find(const struct handler_table *table, uint32_t m
 /* Fills context->refusal; printf-style message. Returns `e`, so that it can be returned. */
 err refuse(struct arena *arena, struct refusal *refusal, Holdfast__V1__ErrorCode code,
            const char *field, const char *format, ...) __attribute__((format(printf, 5, 6)));
-void refusal_encode(const struct refusal *refusal, struct buf *out); /* ErrorDetail bytes */
+void refusal_encode(const struct refusal *refusal, struct buf *out); /* As refusal.proto has it. */
 
 #endif

@@ -79,7 +79,7 @@ bool outcome_row_body_is_sound(const struct outcome_row *row, struct arena *aren
     case OUTCOME_ROW_COMMITTED:
         return method != NULL && arena_unpack(arena, method->response, row->body) != NULL;
     case OUTCOME_ROW_REFUSED:
-        return arena_unpack(arena, &holdfast__v1__error_detail__descriptor, row->body) != NULL;
+        return arena_unpack(arena, &holdfast__internal__v1__refusal__descriptor, row->body) != NULL;
     default:
         return row->state != OUTCOME_ROW_UNREADABLE;
     }
@@ -149,7 +149,7 @@ static Holdfast__V1__OperationState status_state(enum outcome_state state)
 }
 
 static void set_result(const struct outcome_row *row, const struct meta *meta, struct arena *arena,
-                       Holdfast__V1__OperationStatus *status)
+                       Holdfast__Internal__V1__OperationRecord *status)
 {
     struct buf bytes = { 0 };
     const struct answer answer = {
@@ -171,11 +171,12 @@ static void set_result(const struct outcome_row *row, const struct meta *meta, s
     status->dot->counter = row->dot.counter;
 }
 
-Holdfast__V1__OperationStatus *outcome_row_status(const struct outcome_row *row,
-                                                  const struct meta *meta, struct arena *arena)
+Holdfast__Internal__V1__OperationRecord *
+outcome_row_status(const struct outcome_row *row, const struct meta *meta, struct arena *arena)
 {
-    Holdfast__V1__OperationStatus *status = (Holdfast__V1__OperationStatus *)arena_message(
-        arena, &holdfast__v1__operation_status__descriptor);
+    Holdfast__Internal__V1__OperationRecord *status =
+        (Holdfast__Internal__V1__OperationRecord *)arena_message(
+            arena, &holdfast__internal__v1__operation_record__descriptor);
     const struct method_info *method = method_find(row->method);
 
     status->state = status_state(row->state);
@@ -186,8 +187,8 @@ Holdfast__V1__OperationStatus *outcome_row_status(const struct outcome_row *row,
     if (row->state == OUTCOME_ROW_COMMITTED)
         set_result(row, meta, arena, status);
     if (row->state == OUTCOME_ROW_REFUSED)
-        status->refusal = (Holdfast__V1__ErrorDetail *)arena_unpack(
-            arena, &holdfast__v1__error_detail__descriptor, row->body);
+        status->refusal = (Holdfast__Internal__V1__Refusal *)arena_unpack(
+            arena, &holdfast__internal__v1__refusal__descriptor, row->body);
     /* Lost with a damaged row (row_repair.h): it is never applied again. */
     if (status->refusal != NULL &&
         status->refusal->code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OPERATION_EXPIRED)

@@ -5,14 +5,14 @@
 #ifndef NODE_CORE_HANDLER_OUTCOME_ROW_H
 #define NODE_CORE_HANDLER_OUTCOME_ROW_H
 
-#include "holdfast/v1/operation.pb-c.h"
+#include "holdfast/internal/v1/operation.pb-c.h"
 #include "node/core/handler/handler.h"
 
 enum outcome_state {
     OUTCOME_ROW_UNREADABLE = 0, /* Found, never stored: the row's bytes are no outcome.      */
     OUTCOME_ROW_PENDING = 1,    /* A steal in its grace period.                               */
     OUTCOME_ROW_COMMITTED = 2,  /* body: the response without WriteInfo.                      */
-    OUTCOME_ROW_REFUSED = 3,    /* body: ErrorDetail. A higher attempt is evaluated again.    */
+    OUTCOME_ROW_REFUSED = 3,    /* body: Refusal. A higher attempt is evaluated again.    */
     OUTCOME_ROW_ABORTED = 4     /* Sealed before it was carried out; attempt is UINT32_MAX.   */
 };
 
@@ -47,7 +47,7 @@ uint64_t outcome_row_ledger_seq(const struct outcome_row *row, struct arena *are
 void outcome_row_delete(struct apply_context *context, const struct op_id *id);
 /* The status as GetOperation and ResolveOperation tell it; a COMMITTED result has its WriteInfo.
  * Texts and bytes live in the arena. */
-Holdfast__V1__OperationStatus *outcome_row_status(const struct outcome_row *row,
-                                                  const struct meta *meta, struct arena *arena);
+Holdfast__Internal__V1__OperationRecord *
+outcome_row_status(const struct outcome_row *row, const struct meta *meta, struct arena *arena);
 
 #endif

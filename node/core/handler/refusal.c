@@ -7,7 +7,8 @@
 #include "node/core/handler/refusal.h"
 #include "runtime/base/check.h"
 
-#define PLAYER_PREFIX "player:"
+#define PLAYER_PREFIX       "player:"
+#define FACTS_APPLY_VERSION 3u /* Replicas of an earlier one store no facts. */
 
 const struct handler *handler_find(const struct handler_table *table, uint32_t method)
 {
@@ -51,6 +52,34 @@ err refuse_number(struct arena *arena, struct refusal *refusal, const char *fiel
                           arena_printf(arena, "%lld", (long long)value));
 }
 
+void refusal_tell_funds(struct apply_context *context, const char *currency, int64_t balance,
+                        int64_t needed)
+{
+    Holdfast__V1__ErrorDetail__Funds *funds;
+
+    if (context->version < FACTS_APPLY_VERSION)
+        return;
+    funds = arena_alloc(context->arena, sizeof *funds);
+    holdfast__v1__error_detail__funds__init(funds);
+    funds->currency = (char *)(uintptr_t)currency; /* Read only. */
+    funds->balance = balance;
+    funds->needed = needed;
+    context->refusal->funds = funds;
+}
+
+void refusal_tell_capacity(struct apply_context *context, const char *what, int64_t max)
+{
+    Holdfast__V1__ErrorDetail__Capacity *capacity;
+
+    if (context->version < FACTS_APPLY_VERSION)
+        return;
+    capacity = arena_alloc(context->arena, sizeof *capacity);
+    holdfast__v1__error_detail__capacity__init(capacity);
+    capacity->what = (char *)(uintptr_t)what; /* Read only. */
+    capacity->max = max;
+    context->refusal->capacity = capacity;
+}
+
 static char *or_empty(const char *text)
 {
     return (char *)(uintptr_t)(text != NULL ? text : protobuf_c_empty_string);
@@ -58,7 +87,7 @@ static char *or_empty(const char *text)
 
 void refusal_encode(const struct refusal *refusal, struct buf *out)
 {
-    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    Holdfast__Internal__V1__Refusal detail = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
 
     detail.code = refusal->code;
     detail.message = or_empty(refusal->message);
@@ -66,8 +95,10 @@ void refusal_encode(const struct refusal *refusal, struct buf *out)
     detail.limit = or_empty(refusal->limit);
     detail.value = or_empty(refusal->value);
     detail.retry_after_ms = refusal->retry_after_ms;
-    detail.owner = or_empty(refusal->owner);
+    detail.holder = or_empty(refusal->holder);
     detail.final = refusal->final;
+    detail.funds = refusal->funds;
+    detail.capacity = refusal->capacity;
     size_t size = protobuf_c_message_get_packed_size(&detail.base);
     protobuf_c_message_pack(&detail.base, buf_reserve(out, size));
     out->size += size;

@@ -16,7 +16,15 @@ err refuse_number(struct arena *arena, struct refusal *refusal, const char *fiel
 /* QUARANTINED, not stored as the operation's outcome, if the player is held back: ERR_CONFLICT. */
 NODISCARD err quarantine_check(struct arena *arena, struct refusal *refusal,
                                const struct meta *meta, struct slice player);
-/* ErrorDetail bytes in the arena. */
+/*
+ * The facts of the refusal that context->refusal holds: INSUFFICIENT_FUNDS and CAPACITY_FULL.
+ * Stored with it from apply version 3 on, and not before. What the other codes tell is in their
+ * `value` (idl/error_tell.h). Texts are static or in the arena.
+ */
+void refusal_tell_funds(struct apply_context *context, const char *currency, int64_t balance,
+                        int64_t needed);
+void refusal_tell_capacity(struct apply_context *context, const char *what, int64_t max);
+/* Refusal bytes (refusal.proto) in the arena. */
 struct slice refusal_pack(const struct refusal *refusal, struct arena *arena);
 
 #endif

@@ -297,10 +297,12 @@ static err make_document(struct edit_step *step, struct slice *ret_text)
     } else {
         e = run_patch(step, &document);
     }
-    if (e == ERR_OK && json_canon_write(document, &text) != ERR_OK)
+    if (e == ERR_OK && json_canon_write(document, &text) != ERR_OK) {
         e = refuse(context->arena, context->refusal, CODE(CAPACITY_FULL),
                    edit_field(context->arena, step->place, "patch"),
                    "section %s would nest deeper than %u", step->edit->name, JSON_DEPTH_MAX);
+        refusal_tell_capacity(context, "depth", JSON_DEPTH_MAX);
+    }
     json_decref(document);
     if (e == ERR_OK)
         *ret_text = arena_copy(context->arena, buf_slice(&text));
@@ -308,33 +310,46 @@ static err make_document(struct edit_step *step, struct slice *ret_text)
     return e;
 }
 
-static err refuse_capacity(struct edit_step *step, const char *what, uint64_t limit, uint64_t value)
+/* What a section may pass: in words, and as the refusal's facts name it. */
+struct room {
+    const char *words;
+    const char *what;
+    uint64_t max;
+};
+
+static err refuse_capacity(struct edit_step *step, const struct room *room, uint64_t value)
 {
     struct apply_context *context = step->context;
+    uint64_t limit = room->max;
 
     (void)refuse(context->arena, context->refusal, CODE(CAPACITY_FULL),
                  arena_printf(context->arena, "edits[%zu]", step->place),
-                 "%s: at most %llu, would be %llu", what, (unsigned long long)limit,
+                 "%s: at most %llu, would be %llu", room->words, (unsigned long long)limit,
                  (unsigned long long)value);
     context->refusal->limit = arena_printf(context->arena, "%llu", (unsigned long long)limit);
     context->refusal->value = arena_printf(context->arena, "%llu", (unsigned long long)value);
+    refusal_tell_capacity(context, room->what, (int64_t)limit);
     return ERR_CONFLICT;
 }
 
 static err write_document(struct edit_step *step, struct slice text)
 {
+    static const struct room section = { "bytes of one section", "section_bytes",
+                                         SECTION_BYTES_MAX };
+    static const struct room all = { "bytes of all sections", "profile_bytes", PROFILE_BYTES_MAX };
+    static const struct room places = { "sections of one player", "sections", SECTIONS_MAX };
     struct apply_context *context = step->context;
     struct player *player = context->player;
     uint64_t before = step->section != NULL ? step->section->size_bytes : 0;
     uint64_t total = player_sections_bytes(player) - before + text.size;
 
     if (text.size > SECTION_BYTES_MAX)
-        return refuse_capacity(step, "bytes of one section", SECTION_BYTES_MAX, text.size);
+        return refuse_capacity(step, &section, text.size);
     if (total > PROFILE_BYTES_MAX)
-        return refuse_capacity(step, "bytes of all sections", PROFILE_BYTES_MAX, total);
+        return refuse_capacity(step, &all, total);
     if (step->section == NULL) {
         if (player->section_count == SECTIONS_MAX)
-            return refuse_capacity(step, "sections of one player", SECTIONS_MAX, SECTIONS_MAX + 1u);
+            return refuse_capacity(step, &places, SECTIONS_MAX + 1u);
         step->section = player_add_section(player, slice_from_text(step->edit->name));
     }
     step->section->schema_version = step->edit->schema_version;

@@ -207,8 +207,8 @@ err receipt_decide(struct apply_context *context,
         return ERR_OK;
     }
     result->decision = DECISION(REJECTED);
-    result->refusal = (Holdfast__V1__ErrorDetail *)arena_unpack(
-        context->arena, &holdfast__v1__error_detail__descriptor,
+    result->refusal = (Holdfast__Internal__V1__Refusal *)arena_unpack(
+        context->arena, &holdfast__internal__v1__refusal__descriptor,
         refusal_pack(context->refusal, context->arena));
     return ERR_OK;
 }
@@ -237,7 +237,7 @@ bool receipt_is_sound(const Holdfast__Internal__V1__ChannelCredit *credit, uint3
 }
 
 err receipt_status(struct state *state, struct arena *arena, struct need *need,
-                   struct slice receipt, Holdfast__V1__OperationStatus *ret_status)
+                   struct slice receipt, Holdfast__Internal__V1__OperationRecord *ret_status)
 {
     receipt_row *row = NULL;
 

@@ -8,7 +8,7 @@
 #define NODE_CORE_RECEIPT_RECEIPT_H
 
 #include "holdfast/internal/v1/channel.pb-c.h"
-#include "holdfast/v1/operation.pb-c.h"
+#include "holdfast/internal/v1/operation.pb-c.h"
 #include "node/core/handler/handler.h"
 
 /* "receipt:<id>", as an op_id or as an entity. */
@@ -61,7 +61,8 @@ Holdfast__Internal__V1__ReceiptRow *receipt_decode(struct arena *arena, struct s
 /* Whose it is: BOUND, ABORTED (sealed, no one's) or UNKNOWN. ERR_NEED; ERR_CORRUPT: RECEIPT_DAMAGE.
  */
 NODISCARD err receipt_status(struct state *state, struct arena *arena, struct need *need,
-                             struct slice receipt, Holdfast__V1__OperationStatus *ret_status);
+                             struct slice receipt,
+                             Holdfast__Internal__V1__OperationRecord *ret_status);
 /* No player's from here on, unless it is bound. ERR_NEED; ERR_CONFLICT: RECEIPT_DAMAGE. */
 NODISCARD err receipt_seal(struct apply_context *context, struct slice receipt);
 

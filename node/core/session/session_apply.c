@@ -188,7 +188,7 @@ err refuse_locked(struct apply_context *context, struct incarnation owner)
     err e = refuse(context->arena, context->refusal, CODE(SESSION_LOCKED), "",
                    "server %s holds the player", text);
     uint32_t left_ms = session_claim_left_ms(session, context->owner_ms);
-    context->refusal->owner = text;
+    context->refusal->holder = text;
     context->refusal->retry_after_ms = left_ms > 0 ? left_ms : SESSION_RETRY_MS;
     return e;
 }

@@ -61,7 +61,7 @@ enum shard_event_type {
 
 enum reply_status {
     REPLY_OK,        /* body: the response                                                  */
-    REPLY_REFUSED,   /* body: ErrorDetail                                                   */
+    REPLY_REFUSED,   /* body: Refusal                                                       */
     REPLY_NOT_OWNER, /* not carried out; `owner` and `epoch` say whom to ask, 0 if unknown  */
     REPLY_UNKNOWN    /* OUTCOME_UNKNOWN: proposed, then deposed or timed out; repeat it     */
 };

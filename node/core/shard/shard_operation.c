@@ -2,7 +2,8 @@
  * know more than the log does, and what they were told never goes back. DESIGN sections 6 and 7. */
 #include <string.h>
 
-#include "holdfast/v1/operation.pb-c.h"
+#include "holdfast/internal/v1/operation.pb-c.h"
+#include "holdfast/v1/operation_service.pb-c.h"
 #include "idl/method.h"
 #include "node/core/channel/channel_row.h"
 #include "node/core/codec/arena_proto.h"
@@ -11,7 +12,7 @@
 #include "node/core/shard/shard_internal.h"
 
 typedef Holdfast__Internal__V1__SettleRequest settle_request;
-typedef Holdfast__V1__GetOperationResponse get_response;
+typedef Holdfast__Internal__V1__OperationAnswer get_response;
 
 /* The operation that a GetOperation asks for, and its row. */
 struct asked {
@@ -91,7 +92,7 @@ static err find_told_early(struct shard *shard, const struct asked *asked, struc
     return ERR_OK;
 }
 
-static bool is_pending(const Holdfast__V1__OperationStatus *status)
+static bool is_pending(const Holdfast__Internal__V1__OperationRecord *status)
 {
     return status != NULL &&
            status->state == HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_PENDING;
@@ -99,9 +100,9 @@ static bool is_pending(const Holdfast__V1__OperationStatus *status)
 
 bool shard_operation_told(struct shard *shard, struct call *call, struct shard_out *out)
 {
-    const get_response *told =
-        (const void *)arena_unpack(&shard->arena, &holdfast__v1__get_operation_response__descriptor,
-                                   buf_slice(&shard->scratch));
+    const get_response *told = (const void *)arena_unpack(
+        &shard->arena, &holdfast__internal__v1__operation_answer__descriptor,
+        buf_slice(&shard->scratch));
     const Holdfast__V1__GetOperationRequest *request = (const void *)arena_unpack(
         &shard->arena, &holdfast__v1__get_operation_request__descriptor, buf_slice(&call->request));
     struct answer answer;
@@ -130,8 +131,8 @@ bool shard_operation_told(struct shard *shard, struct call *call, struct shard_o
 
 bool shard_operation_waits(struct shard *shard, struct call *call, struct slice body)
 {
-    const Holdfast__V1__ResolveOperationResponse *told = (const void *)arena_unpack(
-        &shard->arena, &holdfast__v1__resolve_operation_response__descriptor, body);
+    const Holdfast__Internal__V1__OperationAnswer *told = (const void *)arena_unpack(
+        &shard->arena, &holdfast__internal__v1__operation_answer__descriptor, body);
     const Holdfast__V1__ResolveOperationRequest *request = NULL;
     struct asked asked;
     struct op op;

@@ -463,7 +463,7 @@ static struct slice sealed_body(struct arena *arena)
 static err outcome_decide(struct decision *d)
 {
     struct arena *arena = d->context->arena;
-    Holdfast__V1__ErrorDetail *refusal = d->row->refusal;
+    Holdfast__Internal__V1__Refusal *refusal = d->row->refusal;
     struct outcome_row row;
     struct slice body;
 
@@ -584,8 +584,8 @@ static void refuse_decision(struct decision *d)
     struct arena *arena = d->context->arena;
 
     (void)refuse_damaged(arena, &refusal, d->context->damage, d->op.entity, TXN_DAMAGE);
-    d->row->refusal = (Holdfast__V1__ErrorDetail *)arena_unpack(
-        arena, &holdfast__v1__error_detail__descriptor, refusal_pack(&refusal, arena));
+    d->row->refusal = (Holdfast__Internal__V1__Refusal *)arena_unpack(
+        arena, &holdfast__internal__v1__refusal__descriptor, refusal_pack(&refusal, arena));
 }
 
 /*

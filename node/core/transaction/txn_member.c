@@ -59,8 +59,8 @@ err txn_member_prepare(struct apply_context *context, uint32_t place, const chan
     if (e == ERR_NEED)
         return e;
     result->decision = DECISION(REJECTED);
-    result->refusal = (Holdfast__V1__ErrorDetail *)arena_unpack(
-        arena, &holdfast__v1__error_detail__descriptor, refusal_pack(context->refusal, arena));
+    result->refusal = (Holdfast__Internal__V1__Refusal *)arena_unpack(
+        arena, &holdfast__internal__v1__refusal__descriptor, refusal_pack(context->refusal, arena));
     return ERR_OK;
 }
 

@@ -151,6 +151,7 @@ static err check_balance(struct txn_player *p, const Holdfast__V1__CurrencyAmoun
                "%s is %" PRId64 ", less than %" PRId64, amount->currency, stands, amount->amount);
     p->context.refusal->limit = arena_printf(p->context.arena, "%" PRId64, amount->amount);
     p->context.refusal->value = arena_printf(p->context.arena, "%" PRId64, stands);
+    refusal_tell_funds(&p->context, amount->currency, stands, amount->amount);
     return e;
 }
 
@@ -309,6 +310,7 @@ static err check_item_room(struct txn_player *p, const txn_part *part)
                    after, max);
     p->context.refusal->limit = arena_printf(p->context.arena, "%" PRIu64, max);
     p->context.refusal->value = arena_printf(p->context.arena, "%" PRIu64, after);
+    refusal_tell_capacity(&p->context, "items", (int64_t)max);
     return e;
 }
 

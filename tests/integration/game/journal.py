@@ -116,7 +116,7 @@ def elements(call):
         else:
             said = results[place]["error"]
             code = said["code"].removeprefix("ERROR_CODE_")
-            kind = "unknown" if code == "OUTCOME_UNKNOWN" else "refused" if said.get("final") else "not_done"
+            kind = {"OUTCOME_UNKNOWN": "unknown", "OUTCOME_REFUSED": "refused"}.get(said["outcome"], "not_done")
             element.answered(call.end, kind, {"code": code, "said": said})
         yield element
 

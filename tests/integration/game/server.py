@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 
+from holdfast.v1 import error_pb2
 from wire import Failure, Journal, Wire, uuid7
 
 TTL_MS, RENEW_S = 5000, 1.0
@@ -213,7 +214,7 @@ class Hand:
             except Failure as failure:
                 time.sleep(min(failure.wait_ms + 10, 300) / 1e3)
                 continue
-            if all(result.HasField("response") or result.error.final for result in answer.results):
+            if all(result.HasField("response") or result.error.outcome == error_pb2.OUTCOME_REFUSED for result in answer.results):
                 return
 
     def loot(self, session):

@@ -19,8 +19,11 @@ CONNECT_S = 0.2
 OPTIONS = [("grpc.initial_reconnect_backoff_ms", 50), ("grpc.min_reconnect_backoff_ms", 50),
            ("grpc.max_reconnect_backoff_ms", 300), ("grpc.enable_retries", 0)]
 FILES = {"SessionService": "session", "LedgerService": "ledger", "InventoryService": "inventory",
-         "MailboxService": "mailbox", "ProfileService": "profile", "OperationService": "operation",
+         "MailboxService": "mailbox", "ProfileService": "profile", "OperationService": "operation_service",
          "TransactionService": "transaction"}
+
+
+KINDS = {"OUTCOME_UNKNOWN": "unknown", "OUTCOME_REFUSED": "refused", "OUTCOME_NOT_APPLIED": "not_done"}
 
 
 def uuid7():
@@ -45,10 +48,6 @@ class Methods:
                 response = getattr(module, method.output_type.name)
                 self.found[f"{service}/{method.name}"] = (request, response)
 
-    def decode(self, full_name, binary):
-        """A stored result, as OperationStatus has it."""
-        return as_dict(self.found[full_name.removeprefix("holdfast.v1.")][1].FromString(binary))
-
 
 class Failure(Exception):
     """A call that was not answered with a result. `kind`: refused, not_done or unknown."""
@@ -72,8 +71,8 @@ def failure_of(error):
 
 def failure_of_detail(detail):
     code = error_pb2.ErrorCode.Name(detail.code).removeprefix("ERROR_CODE_")
-    kind = "unknown" if code == "OUTCOME_UNKNOWN" else "refused" if detail.final else "not_done"
-    return Failure(kind, code, detail.retry_after_ms, detail.owner), as_dict(detail)
+    kind = KINDS[error_pb2.Outcome.Name(detail.outcome)]
+    return Failure(kind, code, detail.retry_after_ms, detail.holder.incarnation), as_dict(detail)
 
 
 class Journal:
@@ -127,9 +126,9 @@ class Wire:
 
     def readable(self, method, answer):
         found = as_dict(answer)
-        operation = found.get("operation", {})
-        if operation.get("result"):  # Stored in protobuf's binary form.
-            operation["result"] = self.methods.decode(operation["method"], answer.operation.result)
+        kind = answer.operation.WhichOneof("result") if "operation" in found else None
+        if kind is not None:
+            found["operation"]["result"] = found["operation"].pop(kind)
         return found
 
     def call(self, method, timeout_s=5, **fields):

@@ -17,7 +17,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 static void told(const struct told *t)
 {
     t->sim->counts.get_operations++;
-    told_status(t, ((const Holdfast__V1__GetOperationResponse *)t->response)->operation);
+    told_status(t, ((const Holdfast__Internal__V1__OperationAnswer *)t->response)->operation);
 }
 
 const struct workload_row workload_get_operation = {

@@ -81,8 +81,8 @@ static void logged(struct change *c)
         goods_sealed(c, op);
         return;
     }
-    const Holdfast__V1__ResolveOperationResponse *response = (const void *)arena_unpack(
-        &c->sim->oracle->arena, &holdfast__v1__resolve_operation_response__descriptor,
+    const Holdfast__Internal__V1__OperationAnswer *response = (const void *)arena_unpack(
+        &c->sim->oracle->arena, &holdfast__internal__v1__operation_answer__descriptor,
         c->outcome->body);
     CHECK(response != NULL && response->operation != NULL);
     c->sim->counts.seals += request->seal != 0;
@@ -96,7 +96,7 @@ static void logged(struct change *c)
 
 static void told(const struct told *t)
 {
-    told_status(t, ((const Holdfast__V1__ResolveOperationResponse *)t->response)->operation);
+    told_status(t, ((const Holdfast__Internal__V1__OperationAnswer *)t->response)->operation);
 }
 
 const struct workload_row workload_resolve_operation = {

@@ -84,7 +84,7 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
 }
 
 static void refused(const struct change *c, const struct op_model *op,
-                    const Holdfast__V1__ErrorDetail *detail)
+                    const Holdfast__Internal__V1__Refusal *detail)
 {
     const struct op_model *target = target_of(c);
     bool reversible = reversal_of(c, target) != NOT_REVERSED;
