@@ -32,23 +32,35 @@ static void put_byte(struct buf *out, char byte)
     out->data[out->size++] = (uint8_t)byte;
 }
 
-static void put_natural(struct buf *out, uint64_t value, bool negative)
+struct natural {
+    uint64_t magnitude;
+    bool negative;
+    bool quoted;
+};
+
+static void put_natural(struct buf *out, struct natural value)
 {
     char text[24];
     char *at = text + sizeof text;
+    uint64_t left = value.magnitude;
 
+    if (value.quoted)
+        *--at = '"';
     do {
-        *--at = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
-    if (negative)
+        *--at = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (value.negative)
         *--at = '-';
+    if (value.quoted)
+        *--at = '"';
     put(out, at, (size_t)(text + sizeof text - at));
 }
 
 static inline void put_signed(struct buf *out, int64_t value)
 {
-    put_natural(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0);
+    put_natural(out, (struct natural){ value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0,
+                                       false });
 }
 
 static void put_escape(struct buf *out, uint8_t c)
@@ -147,13 +159,8 @@ static void put_enum(const struct json_out *out, const struct json_field *field,
 /* 64 bits: plain JSON has a number where every client reads it exactly. */
 static inline void put_wide(const struct json_out *out, uint64_t magnitude, bool negative)
 {
-    bool quoted = out->form == JSON_CANONICAL || magnitude > EXACT_MAX;
-
-    if (quoted)
-        put_byte(out->buf, '"');
-    put_natural(out->buf, magnitude, negative);
-    if (quoted)
-        put_byte(out->buf, '"');
+    put_natural(out->buf, (struct natural){ magnitude, negative,
+                                            out->form == JSON_CANONICAL || magnitude > EXACT_MAX });
 }
 
 /* Whether the text, inline, would be read back as it is: strings are taken for the text itself,
@@ -204,7 +211,7 @@ static void put_value(const struct json_out *to, struct json_field *field, const
         return;
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_FIXED32:
-        put_natural(out, *(const uint32_t *)slot, false);
+        put_natural(out, (struct natural){ *(const uint32_t *)slot, false, false });
         return;
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:
@@ -317,17 +324,15 @@ static void put_members(const struct json_out *out, struct json_type *type,
                         const ProtobufCMessage *message, uint64_t without)
 {
     struct buf *buf = out->buf;
-    bool first = true;
+    size_t skip = 1; /* The comma in front of the first. */
 
     for (unsigned i = 0; i < type->descriptor->n_fields; i++) {
         struct json_field *field = &type->fields[i];
         const ProtobufCFieldDescriptor *descriptor = field->descriptor;
         if (!is_set(descriptor, message) || (without & 1ull << i) != 0)
             continue;
-        if (!first)
-            put_byte(buf, ',');
-        first = false;
-        put(buf, field->prefix.data, field->prefix.size);
+        put(buf, field->prefix.data + skip, field->prefix.size - skip);
+        skip = 0;
         if (descriptor->label == PROTOBUF_C_LABEL_REPEATED)
             put_repeated(out, field, message);
         else
