@@ -385,7 +385,7 @@ static err fail_field(struct json_in *in, const struct json_type *type, struct s
 }
 
 /* ": value" */
-static err take_colon(struct json_in *in)
+static inline err take_colon(struct json_in *in)
 {
     json_skip_space(in);
     if (json_peek(in) != ':')
@@ -429,8 +429,9 @@ static err decode_verb(struct json_in *in, struct json_type *type, ProtobufCMess
     return json_take_word(in, "true") ? ERR_OK : json_fail(in, "not true", "true", in->at);
 }
 
-static err decode_behind_name(struct json_in *in, struct json_type *type, struct json_field *field,
-                              ProtobufCMessage *message, uint64_t *seen)
+static inline err decode_behind_name(struct json_in *in, struct json_type *type,
+                                     struct json_field *field, ProtobufCMessage *message,
+                                     uint64_t *seen)
 {
     int32_t before = type->verb == field ? *verb_of(type, message) : 0;
     err e;

@@ -6,7 +6,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/base64.h"
 #include "runtime/codec/json_document.h"
-#include "runtime/codec/json_type.h"
+#include "runtime/codec/json_scan.h"
 #include "runtime/base/utf8.h"
 
 #define EXACT_MAX (1ull << 53) /* Every client reads a number up to this as it was written. */
@@ -32,28 +32,35 @@ static void put_byte(struct buf *out, char byte)
     out->data[out->size++] = (uint8_t)byte;
 }
 
-static void put_natural(struct buf *out, uint64_t value, bool negative)
+struct natural {
+    uint64_t magnitude;
+    bool negative;
+    bool quoted;
+};
+
+static void put_natural(struct buf *out, struct natural value)
 {
     char text[24];
     char *at = text + sizeof text;
+    uint64_t left = value.magnitude;
 
+    if (value.quoted)
+        *--at = '"';
     do {
-        *--at = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
-    if (negative)
+        *--at = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (value.negative)
         *--at = '-';
+    if (value.quoted)
+        *--at = '"';
     put(out, at, (size_t)(text + sizeof text - at));
 }
 
-static void put_signed(struct buf *out, int64_t value)
+static inline void put_signed(struct buf *out, int64_t value)
 {
-    put_natural(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0);
-}
-
-static bool plain(uint8_t c)
-{
-    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+    put_natural(out, (struct natural){ value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0,
+                                       false });
 }
 
 static void put_escape(struct buf *out, uint8_t c)
@@ -91,9 +98,7 @@ static void put_string(struct buf *out, const char *string)
 
     put_byte(out, '"');
     while (left.size > 0) {
-        size_t run = 0;
-        while (run < left.size && plain(left.data[run]))
-            run++;
+        size_t run = (size_t)(json_skip_plain(left.data, left.data + left.size) - left.data);
         put(out, left.data, run);
         if (run == left.size)
             break;
@@ -152,15 +157,10 @@ static void put_enum(const struct json_out *out, const struct json_field *field,
 }
 
 /* 64 bits: plain JSON has a number where every client reads it exactly. */
-static void put_wide(const struct json_out *out, uint64_t magnitude, bool negative)
+static inline void put_wide(const struct json_out *out, uint64_t magnitude, bool negative)
 {
-    bool quoted = out->form == JSON_CANONICAL || magnitude > EXACT_MAX;
-
-    if (quoted)
-        put_byte(out->buf, '"');
-    put_natural(out->buf, magnitude, negative);
-    if (quoted)
-        put_byte(out->buf, '"');
+    put_natural(out->buf, (struct natural){ magnitude, negative,
+                                            out->form == JSON_CANONICAL || magnitude > EXACT_MAX });
 }
 
 /* Whether the text, inline, would be read back as it is: strings are taken for the text itself,
@@ -189,7 +189,7 @@ static void put_document(const struct json_out *out, const char *text)
 static void put_message(const struct json_out *out, struct json_type *type,
                         const ProtobufCMessage *message);
 
-static void put_signed_wide(const struct json_out *out, int64_t value)
+static inline void put_signed_wide(const struct json_out *out, int64_t value)
 {
     put_wide(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0);
 }
@@ -211,7 +211,7 @@ static void put_value(const struct json_out *to, struct json_field *field, const
         return;
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_FIXED32:
-        put_natural(out, *(const uint32_t *)slot, false);
+        put_natural(out, (struct natural){ *(const uint32_t *)slot, false, false });
         return;
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:
@@ -282,7 +282,7 @@ static void put_repeated(const struct json_out *to, struct json_field *field,
 }
 
 /* proto2: a pointer is there when it is not NULL and not the default's own. */
-static bool is_pointer_set(const ProtobufCFieldDescriptor *field, const void *slot)
+static inline bool is_pointer_set(const ProtobufCFieldDescriptor *field, const void *slot)
 {
     const char *pointer = *(char *const *)slot;
 
@@ -292,7 +292,7 @@ static bool is_pointer_set(const ProtobufCFieldDescriptor *field, const void *sl
 }
 
 /* Proto3: a field without presence is there when it differs from its zero. */
-static bool is_set(const ProtobufCFieldDescriptor *field, const ProtobufCMessage *message)
+static inline bool is_set(const ProtobufCFieldDescriptor *field, const ProtobufCMessage *message)
 {
     const char *base = (const char *)message;
     const void *slot = base + field->offset;
@@ -319,42 +319,53 @@ static bool is_set(const ProtobufCFieldDescriptor *field, const ProtobufCMessage
     }
 }
 
-/* The fields that are set, but for `without` (may be NULL), as an object. */
-static void put_fields(const struct json_out *out, struct json_type *type,
-                       const ProtobufCMessage *message, const struct json_field *without)
+/* The fields that are set, but for those of `without`: a bit each, by place. */
+static void put_members(const struct json_out *out, struct json_type *type,
+                        const ProtobufCMessage *message, uint64_t without)
 {
     struct buf *buf = out->buf;
-    bool first = true;
+    size_t skip = 1; /* The comma in front of the first. */
 
-    put_byte(buf, '{');
     for (unsigned i = 0; i < type->descriptor->n_fields; i++) {
         struct json_field *field = &type->fields[i];
         const ProtobufCFieldDescriptor *descriptor = field->descriptor;
-        if (!is_set(descriptor, message) || field == without)
+        if (!is_set(descriptor, message) || (without & 1ull << i) != 0)
             continue;
-        if (!first)
-            put_byte(buf, ',');
-        first = false;
-        put(buf, field->prefix.data, field->prefix.size);
+        put(buf, field->prefix.data + skip, field->prefix.size - skip);
+        skip = 0;
         if (descriptor->label == PROTOBUF_C_LABEL_REPEATED)
             put_repeated(out, field, message);
         else
             put_value(out, field, (const char *)message + descriptor->offset);
     }
-    put_byte(buf, '}');
 }
 
 /* ---- plain JSON ---- */
 
-/* Nothing is set but the key and the value. */
-static bool is_value_alone(const struct json_type *type, const ProtobufCMessage *message)
+static uint64_t place_bit(const struct json_field *field)
 {
-    for (unsigned i = 0; i < type->descriptor->n_fields; i++) {
-        const struct json_field *field = &type->fields[i];
-        if (field != type->key && field != type->value && is_set(field->descriptor, message))
-            return false;
+    return 1ull << field->place;
+}
+
+/* What stands under the key: the value, where nothing else is set, or an object. */
+static void put_entry(const struct json_out *out, struct json_type *type,
+                      const ProtobufCMessage *message)
+{
+    struct buf *buf = out->buf;
+    size_t from = buf->size;
+
+    put_byte(buf, '{');
+    if (type->value != NULL) {
+        put_members(out, type, message, place_bit(type->key) | place_bit(type->value));
+        bool alone = buf->size == from + 1;
+        buf->size = alone ? from : from + 1;
+        if (alone) {
+            put_value(out, type->value, (const char *)message + type->value->descriptor->offset);
+            return;
+        }
     }
-    return true;
+    put_members(out, type, message, place_bit(type->key));
+    put_byte(buf, '}');
 }
 
 static void put_map(const struct json_out *out, struct json_type *type,
@@ -366,10 +377,7 @@ static void put_map(const struct json_out *out, struct json_type *type,
             put_byte(out->buf, ',');
         put_string(out->buf, json_field_text(type->key, list[i]));
         put_byte(out->buf, ':');
-        if (type->value != NULL && is_value_alone(type, list[i]))
-            put_value(out, type->value, (const char *)list[i] + type->value->descriptor->offset);
-        else
-            put_fields(out, type, list[i], type->key);
+        put_entry(out, type, list[i]);
     }
     put_byte(out->buf, '}');
 }
@@ -390,14 +398,10 @@ static bool put_step(const struct json_out *out, struct json_type *type,
     if (value == NULL || kind == 0 || (bare ? operand.size > 0 : !json_document_is_whole(operand)))
         return false;
     put_byte(out->buf, '{');
-    for (unsigned i = 0; i < type->descriptor->n_fields; i++) {
-        struct json_field *field = &type->fields[i];
-        if (field == type->verb || field == type->operand || !is_set(field->descriptor, message))
-            continue;
-        put(out->buf, field->prefix.data, field->prefix.size);
-        put_value(out, field, base + field->descriptor->offset);
+    size_t from = out->buf->size;
+    put_members(out, type, message, place_bit(type->verb) | place_bit(type->operand));
+    if (out->buf->size > from)
         put_byte(out->buf, ',');
-    }
     json_enum_short_name(type->verb, value->name, name);
     put_string(out->buf, name);
     put_byte(out->buf, ':');
@@ -409,10 +413,15 @@ static bool put_step(const struct json_out *out, struct json_type *type,
 static void put_message(const struct json_out *out, struct json_type *type,
                         const ProtobufCMessage *message)
 {
-    if (out->form == JSON_PLAIN && type->list != NULL)
+    if (out->form == JSON_PLAIN && type->list != NULL) {
         put_repeated(out, type->list, message);
-    else if (out->form == JSON_CANONICAL || type->verb == NULL || !put_step(out, type, message))
-        put_fields(out, type, message, NULL);
+        return;
+    }
+    if (out->form == JSON_PLAIN && type->verb != NULL && put_step(out, type, message))
+        return;
+    put_byte(out->buf, '{');
+    put_members(out, type, message, 0);
+    put_byte(out->buf, '}');
 }
 
 void json_encode(struct json_codec *codec, enum json_form form, const ProtobufCMessage *message,

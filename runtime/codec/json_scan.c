@@ -193,57 +193,57 @@ static err unescape(struct json_in *in, struct slice raw, struct slice *ret_text
     return ERR_OK;
 }
 
-static bool plain(uint8_t c)
-{
-    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
-}
+/* What is in a string besides plain ASCII. */
+struct string_shape {
+    bool escaped; /* Escapes, which were not looked at. */
+    bool wide;    /* Bytes of longer characters.        */
+};
 
-/* Raw, between its quotes; *ret_escaped: it has escapes, which were not looked at. NULL, or what is
- * wrong with it. */
-static const char *string_span(struct json_in *in, struct slice *ret_raw, bool *ret_escaped,
-                               const char **ret_limit)
+/* The quote that ends the string whose text begins at `at`; or the byte that may not stand in it;
+ * or the end. */
+static inline const uint8_t *string_end(const uint8_t *at, const uint8_t *end,
+                                        struct string_shape *ret_shape)
 {
-    const uint8_t *from = in->at + 1;
-    const uint8_t *at = from;
-    bool wide = false;
-
-    *ret_escaped = false;
+    *ret_shape = (struct string_shape){ 0 };
     for (;;) {
-        while (at < in->end && plain(*at))
-            at++;
-        *ret_limit = "\"";
-        if (at == in->end)
-            return "a string without its end";
-        if (*at == '"')
-            break;
-        if (*at == '\\' && in->end - at >= 2) {
-            *ret_escaped = true;
+        at = json_skip_plain(at, end);
+        if (at == end || *at == '"')
+            return at;
+        if (*at == '\\' && end - at >= 2) {
+            ret_shape->escaped = true;
             at += 2;
             continue;
         }
-        *ret_limit = "\\uXXXX";
         if (*at < 0x80)
-            return "a control character in a string";
-        wide = true;
+            return at;
+        ret_shape->wide = true;
         at++;
     }
-    *ret_raw = (struct slice){ from, (size_t)(at - from) };
-    in->at = at + 1;
-    *ret_limit = "UTF-8";
-    return wide && !utf8_valid(*ret_raw) ? "a string that is not UTF-8" : NULL;
+}
+
+/* Why string_end() found no quote. */
+static const char *string_flaw(const struct json_in *in, const uint8_t *at, const char **ret_limit)
+{
+    *ret_limit = at == in->end ? "\"" : "\\uXXXX";
+    return at == in->end ? "a string without its end" : "a control character in a string";
 }
 
 err json_scan_string(struct json_in *in, struct slice *ret_text)
 {
-    const uint8_t *from = in->at;
-    const char *limit;
-    struct slice raw;
-    bool escaped;
-    const char *why = string_span(in, &raw, &escaped, &limit);
+    const uint8_t *from = in->at + 1;
+    struct string_shape shape;
+    const uint8_t *at = string_end(from, in->end, &shape);
 
-    if (why != NULL)
-        return json_fail(in, why, limit, from);
-    if (escaped)
+    if (at == in->end || *at != '"') {
+        const char *limit;
+        const char *why = string_flaw(in, at, &limit);
+        return json_fail(in, why, limit, from - 1);
+    }
+    struct slice raw = { from, (size_t)(at - from) };
+    in->at = at + 1;
+    if (shape.wide && !utf8_valid(raw))
+        return json_fail(in, "a string that is not UTF-8", "UTF-8", from - 1);
+    if (shape.escaped)
         return unescape(in, raw, ret_text);
     *ret_text = raw;
     return ERR_OK;
@@ -251,15 +251,19 @@ err json_scan_string(struct json_in *in, struct slice *ret_text)
 
 const char *json_check_string(struct json_in *in, const char **ret_limit, const uint8_t **ret_at)
 {
-    struct slice raw;
-    bool escaped;
+    const uint8_t *from = in->at + 1;
+    struct string_shape shape;
+    const uint8_t *end = string_end(from, in->end, &shape);
 
     *ret_at = in->at;
-    const char *why = string_span(in, &raw, &escaped, ret_limit);
-    if (why != NULL || !escaped)
-        return why;
-    const uint8_t *end = raw.data + raw.size;
-    for (const uint8_t *at = raw.data; at < end;) {
+    if (end == in->end || *end != '"')
+        return string_flaw(in, end, ret_limit);
+    in->at = end + 1;
+    *ret_limit = "UTF-8";
+    if (shape.wide && !utf8_valid((struct slice){ from, (size_t)(end - from) }))
+        return "a string that is not UTF-8";
+    for (const uint8_t *at = from; shape.escaped && at < end;) {
+        const char *why = NULL;
         uint32_t character;
         if (*at != '\\') {
             at++;
@@ -268,8 +272,9 @@ const char *json_check_string(struct json_in *in, const char **ret_limit, const 
         *ret_at = at;
         uint8_t kind = at[1];
         at += 2;
-        why = kind == 'u' ? unescape_unicode(&at, end, &character, ret_limit) : NULL;
-        if (kind != 'u' && unescape_short(kind) == 0) {
+        if (kind == 'u')
+            why = unescape_unicode(&at, end, &character, ret_limit);
+        else if (unescape_short(kind) == 0) {
             *ret_limit = "";
             why = "an unknown escape in a string";
         }

@@ -5,6 +5,8 @@
 #ifndef RUNTIME_CODEC_JSON_SCAN_H
 #define RUNTIME_CODEC_JSON_SCAN_H
 
+#include <string.h>
+
 #include "runtime/codec/json_type.h"
 
 /* Where the decoder is, innermost first; lives on its stack. */
@@ -40,6 +42,32 @@ static inline void json_skip_space(struct json_in *in)
     while (in->at < in->end &&
            (*in->at == ' ' || *in->at == '\n' || *in->at == '\r' || *in->at == '\t'))
         in->at++;
+}
+
+/* Stands in a JSON string as it is, and is a character of its own. */
+static inline bool json_is_plain(uint8_t c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+/* Past the plain characters at `at`. Eight at a time: a byte below 0x20 or, after the exclusive or,
+ * of 0 borrows from its highest bit. A byte above such a one may borrow too, and is looked at
+ * alone. */
+static inline const uint8_t *json_skip_plain(const uint8_t *at, const uint8_t *end)
+{
+    const uint64_t ones = 0x0101010101010101u;
+
+    for (; end - at >= 8; at += 8) {
+        uint64_t bytes;
+        memcpy(&bytes, at, sizeof bytes);
+        uint64_t found = bytes | (bytes - ones * 0x20) | ((bytes ^ ones * '"') - ones) |
+                         ((bytes ^ ones * '\\') - ones);
+        if ((found & ones * 0x80) != 0)
+            break;
+    }
+    while (at < end && json_is_plain(*at))
+        at++;
+    return at;
 }
 
 /* The byte at the cursor, 0 at the end. (A NUL byte is never part of correct JSON.) */

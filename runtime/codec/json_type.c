@@ -158,7 +158,7 @@ static struct json_type *type_new(const ProtobufCMessageDescriptor *descriptor)
         field->place = i;
         field->name = camel_name(&type->arena, name);
         field->prefix =
-            slice_from_text(arena_printf(&type->arena, "\"%s\":", (const char *)field->name.data));
+            slice_from_text(arena_printf(&type->arena, ",\"%s\":", (const char *)field->name.data));
         shape_take(type, field);
         slot_add(type, field->name, field);
         slot_add(type, slice_from_text(name), field);

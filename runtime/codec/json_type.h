@@ -14,7 +14,7 @@ struct json_field {
     const ProtobufCFieldDescriptor *descriptor;
     struct json_type *message; /* Of the field's message type, once it was needed. */
     struct slice name;         /* lowerCamelCase. */
-    struct slice prefix;       /* "\"name\":" */
+    struct slice prefix;       /* ",\"name\":" */
     unsigned place;            /* In the descriptor's order. */
     enum json_shape shape;     /* In plain JSON. */
     size_t enum_prefix;        /* How much of an enum's names plain JSON leaves out. */

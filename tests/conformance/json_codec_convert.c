@@ -1,7 +1,7 @@
 /*
  * json_codec_convert: one message from stdin to stdout through runtime/codec.
  *   json_codec_convert holdfast.v1.GrantRequest json proto <in >out
- * Exit 1: refused, with the reason on stderr.
+ * Forms are json (canonical), plain (JSON) and proto. Exit 1: refused, with the reason on stderr.
  */
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +44,11 @@ static const ProtobufCMessageDescriptor *type_of(const char *name)
     return NULL;
 }
 
+static enum json_form form_of(const char *name)
+{
+    return strcmp(name, "plain") == 0 ? JSON_PLAIN : JSON_CANONICAL;
+}
+
 int main(int argc, char **argv)
 {
     const ProtobufCMessageDescriptor *type = argc == 4 ? type_of(argv[1]) : NULL;
@@ -61,7 +66,8 @@ int main(int argc, char **argv)
     }
     json_codec_init(&codec);
     in.size = fread(buf_reserve(&in, INPUT_MAX), 1, INPUT_MAX, stdin);
-    if (strcmp(argv[2], "json") == 0)
+    scope.form = form_of(argv[2]);
+    if (strcmp(argv[2], "proto") != 0)
         e = json_decode(&codec, type, buf_slice(&in), &scope, &message);
     else
         e = proto_decode(type, buf_slice(&in), &scope, &message);
@@ -69,8 +75,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: %s\n", scope.error.field, scope.error.message);
         return 1;
     }
-    if (strcmp(argv[3], "json") == 0)
-        json_encode(&codec, JSON_CANONICAL, message, &out);
+    if (strcmp(argv[3], "proto") != 0)
+        json_encode(&codec, form_of(argv[3]), message, &out);
     else
         proto_encode(message, &out);
     fwrite(out.data, 1, out.size, stdout);

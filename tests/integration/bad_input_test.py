@@ -123,10 +123,17 @@ class BadInput(ClusterTest):
     def test_amounts(self):
         for amount in (0, -1, -2**63, MAX_AMOUNT + 1, 2**63 - 1):
             with self.subTest(amount=amount):
-                detail = self.invalid(grant_of(self.player, amount), "currencies[0].amount")
+                detail = self.invalid(grant_of(self.player, str(amount)), "currencies[0].amount")
                 self.assertEqual(detail["value"], str(amount))
-                self.invalid(grant_of(self.player, amount) | {"authority": {"unheld": {}}},
+                self.invalid(grant_of(self.player, str(amount)) | {"authority": {"unheld": {}}},
                              "currencies[0].amount", "/holdfast.v1.LedgerService/Spend")
+
+    def test_a_bare_number_that_may_have_been_rounded(self):
+        for amount in (-2**63, 2**53 + 1, 2**63 - 1):
+            with self.subTest(amount=amount):
+                detail = self.invalid(grant_of(self.player, amount), "currencies.gold")
+                self.assertEqual(detail["value"], str(amount))
+                self.assertIn("put it in quotes", detail["message"])
 
     def test_a_balance_may_not_pass_its_maximum(self):
         error = self.refused("CAPACITY_FULL", self.client.grant, self.player, MAX_AMOUNT)
@@ -150,7 +157,7 @@ class BadInput(ClusterTest):
         for name in ("doubloons", "", "GOLD", "gold ", "x" * 33, "go\u0000ld", "gold\u00e9"):
             with self.subTest(name=name):
                 self.invalid(grant_of(self.player, 5, currency=name), (
-                    "currencies[0].currency",))
+                    "currencies[0].currency", "currencies"))
         self.assertIn("gold", self.invalid(grant_of(self.player, 5, currency="doubloons"))["limit"])
         gold = {"currency": "gold", "amount": "1"}
         self.invalid(self.grant(currencies=[gold, gold]), ("currencies[1].currency", "currencies"))

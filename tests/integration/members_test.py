@@ -118,7 +118,7 @@ class Members(ClusterTest):
         self.come(wiped)
         dead.kill()
         wait_for("the rest to serve", self.cluster.all_serving)
-        self.ask("node", "remove", lost)
+        self.ask("node", "remove", str(lost))
         wait_for("others in its place", lambda: self.settled() and self.held(lost) == 0)
 
     def test_three_nodes_become_five_and_three_others(self):

@@ -124,7 +124,7 @@ class TopTest(ClusterTest):
         self.assertEqual(page["shards"][0]["owner"], owner.name)
         owners = {s.get("shard", 0): s["owner"] for s in self.client.shards()}
         for shown in page["shards"]:
-            self.assertEqual(str(shown["ownerId"]), owners[shown["shard"]])
+            self.assertEqual(str(shown["ownerId"]), str(owners[shown["shard"]]))
         self.assertEqual(str(page["shards"][0]["ownerId"]), str(dot["owner"]))
         self.assertGreater(page["shards"][0]["writesPerS"], 0)
         self.assertGreater(page["router"]["requestsPerS"], 0)
