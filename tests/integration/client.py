@@ -17,6 +17,10 @@ sys.path.append(str(ROOT / "tools"))
 TABLES = importlib.import_module("error_tables")
 PROMISED, RULES, ROUTES = TABLES.pairs(), TABLES.rules(), TABLES.routes()
 TRACED = {"OUTCOME_UNKNOWN", "UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED"}
+# The member of `about` that a recorded refusal has, by code.
+ABOUT = {"INSUFFICIENT_FUNDS": "funds", "VERSION_CONFLICT": "version", "SESSION_LOCKED": "holder",
+         "ITEM_NOT_HELD": "item", "ALREADY_REVERSED": "entry", "RESERVATION_CLOSED": "entry",
+         "CAPACITY_FULL": "capacity"}
 # What a router may say before it has read the request.
 UNREAD = {"INVALID_ARGUMENT", "TOO_LARGE", "UNAUTHENTICATED", "PERMISSION_DENIED", "THROTTLED", "UNAVAILABLE",
           "UNIMPLEMENTED", "DEADLINE_EXCEEDED"}
@@ -58,6 +62,8 @@ class RpcError(Exception):
         if not self.final:
             passes = rule.course != "REFUSED"
             assert passes == (self.retry_after_ms > 0), f"retry_after_ms of {method}: {self}"
+        if self.final:
+            assert ABOUT.get(self.code) in (None, *self.detail), f"facts of {method}: {self}"
         assert not self.trace_id or self.code in TRACED, f"trace_id of {method}: {self}"
 
     def hold_against_the_headers(self, headers):

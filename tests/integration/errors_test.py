@@ -390,6 +390,38 @@ class Errors(ClusterTest):
                     "TransactionService/ExecuteTransaction", player, authority=authority,
                     changes=[{"patch": {"playerId": player, "edit": edit}}]))
 
+    def test_d_facts(self):
+        """As the first answer told them, so a duplicate and the stored outcome do."""
+        player, spend = "counted", self.write("LedgerService/Spend", "counted", currencies=gold(7))
+        self.client.grant(player, 5)
+        told = []
+        for _ in range(2):
+            with self.assertRaises(RpcError) as refused:
+                self.client.call("LedgerService/Spend", spend)
+            told.append(refused.exception.detail)
+        self.assertEqual(told[0]["funds"], {"currency": "gold", "balance": "5", "needed": "7"})
+        self.assertEqual(told[0]["action"], "ACTION_RAISE_ATTEMPT")
+        stored = self.client.call("OperationService/GetOperation", {
+            "entity": f"player:{player}", "opId": spend["opId"]})["operation"]["refusal"]
+        self.assertEqual(told + [stored], told[:1] * 3)
+
+    def test_d_batches(self):
+        """Each element's error is whole by itself."""
+        used, good = uuid7(), self.write("LedgerService/Grant", "batched")
+        self.client.grant("batched", 1, used)
+        requests = [good, self.write("LedgerService/Grant", "batched", opId=used, currencies=gold(9)),
+                    self.write("LedgerService/Grant", "batched", opId=""),
+                    good | {"playerId": ""}]
+        results = self.client.call("LedgerService/BatchGrant", {"requests": requests})["results"]
+        self.assertIn("response", results[0])
+        decided = [[result["error"].get(name, "") for name in
+                    ("code", "outcome", "action", "entity", "opId")] for result in results[1:]]
+        nothing = "OUTCOME_NOT_APPLIED"
+        self.assertEqual(decided, [
+            ["ERROR_CODE_OPERATION_ID_MISMATCH", nothing, "ACTION_NEVER", "player:batched", used],
+            ["ERROR_CODE_INVALID_ARGUMENT", nothing, "ACTION_FIX", "player:batched", ""],
+            ["ERROR_CODE_INVALID_ARGUMENT", nothing, "ACTION_FIX", "", requests[3]["opId"]]])
+
     def test_d_reads(self):
         dot = self.client.grant("probe", 1)["write"]["dot"] | {"owner": 1}
         read = {"consistency": "at_least", "atLeast": dot}
