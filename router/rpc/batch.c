@@ -92,7 +92,8 @@ void batch_handle(struct request *request)
     Holdfast__V1__ErrorDetail detail;
 
     if (scatter_split(request->method, request->message, request->arena, &elements, &detail) !=
-        ERR_OK) {
+            ERR_OK ||
+        scatter_check_distinct(request->method, &elements, request->arena, &detail) != ERR_OK) {
         request_fail(request, &detail);
         return;
     }

@@ -32,6 +32,7 @@ struct fixture {
     struct router router;
     struct request request;
     struct arena arena;
+    uint32_t scopes; /* Of the caller's key. */
     uint32_t answers;
     uint32_t finished;
     Holdfast__V1__ErrorCode code; /* Of the answer; UNSPECIFIED: success. */
@@ -125,6 +126,7 @@ static int setup(void **state)
     f->fake = mem_zalloc(sizeof *f->fake);
     fake_cluster_init(f->fake, SHARDS);
     make_router(f);
+    f->scopes = SCOPES_ALL;
     *state = f;
     return 0;
 }
@@ -157,7 +159,7 @@ static void dispatch(struct fixture *f, uint32_t method, const ProtobufCMessage 
         .arena = &f->arena,
         .deadline_ms = loop_now_ms(f->loop) + 5000,
         .peer = "test",
-        .scopes = SCOPES_ALL,
+        .scopes = f->scopes,
     };
     router_dispatch(&f->router, &f->request);
 }
@@ -423,6 +425,61 @@ static void a_batch_answers_by_place_whatever_the_order_and_the_outcomes(void **
     assert_string_equal(answer->results[2]->error->field, "player_id");
     assert_int_equal(answer->results[3]->response->ledger_seq, 9);
     holdfast__v1__batch_grant_response__free_unpacked(answer, NULL);
+    assert_int_equal(router_in_flight(&f->router), 0);
+}
+
+/* Each player's owner gets whole requests; a key's scopes are asked of what the batch shares. */
+static void a_batch_shares_its_fields_with_its_elements(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest grants[2], *list[2] = { &grants[0], &grants[1] };
+    Holdfast__V1__BatchGrantRequest batch = HOLDFAST__V1__BATCH_GRANT_REQUEST__INIT;
+    char players[2][2] = { "a", "b" }, op[] = "match:m:1", authority[] = "system:payments";
+
+    for (int i = 0; i < 2; i++) {
+        holdfast__v1__grant_request__init(&grants[i]);
+        grants[i].player_id = players[i];
+    }
+    batch.requests = list;
+    batch.n_requests = 2;
+    batch.op_id = op;
+    batch.authority = authority;
+    f->scopes = SCOPE_GAME;
+    dispatch(f, METHOD_BATCH_GRANT, &batch.base);
+    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->code, CODE(PERMISSION_DENIED));
+    assert_int_equal(f->fake->call_count, 0);
+
+    f->scopes = SCOPE_PAYMENTS;
+    dispatch(f, METHOD_BATCH_GRANT, &batch.base);
+    assert_int_equal(f->fake->call_count, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        Holdfast__V1__GrantRequest *arrived = holdfast__v1__grant_request__unpack(
+            NULL, f->fake->calls[i].body.size, f->fake->calls[i].body.data);
+        assert_string_equal(arrived->player_id, players[i]);
+        assert_string_equal(arrived->op_id, "match:m:1");
+        assert_string_equal(arrived->authority->system->scope, "payments");
+        holdfast__v1__grant_request__free_unpacked(arrived, NULL);
+        fake_cluster_answer(f->fake, i, WIRE_OK, (struct slice){ 0 });
+    }
+    assert_int_equal(f->code, CODE(UNSPECIFIED));
+}
+
+static void a_batch_with_one_operation_twice_is_refused_as_a_whole(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest grant, other, *list[3] = { &grant, &other, &grant };
+    Holdfast__V1__BatchGrantRequest batch = HOLDFAST__V1__BATCH_GRANT_REQUEST__INIT;
+    char player[] = "42", second[] = "43";
+
+    make_grant(&grant, player);
+    make_grant(&other, second);
+    batch.requests = list;
+    batch.n_requests = 3;
+    dispatch(f, METHOD_BATCH_GRANT, &batch.base);
+    assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
+    assert_string_equal(f->field, "requests[2].op_id");
+    assert_int_equal(f->fake->call_count, 0);
     assert_int_equal(router_in_flight(&f->router), 0);
 }
 
@@ -692,6 +749,8 @@ int main(void)
         TEST(internal_methods_are_not_offered),
         TEST(a_caller_that_goes_away_cancels_its_call),
         TEST(a_batch_answers_by_place_whatever_the_order_and_the_outcomes),
+        TEST(a_batch_shares_its_fields_with_its_elements),
+        TEST(a_batch_with_one_operation_twice_is_refused_as_a_whole),
         TEST(an_empty_batch_is_answered_at_once),
         TEST(beyond_the_limit_calls_are_throttled_and_nothing_is_sent),
         TEST(a_draining_router_takes_nothing_new),
