@@ -226,6 +226,23 @@ class JoinAndLeave(ClusterTest):
             for p, t in zip(players, tokens)]})
         self.assertEqual([next(iter(r)) for r in ended["results"]],
                          ["response", "error", "response"])
+        self.assertEqual((results["failed"], ended["failed"]), (1, 1))
+
+    def test_a_batch_of_joins_says_server_mode_and_op_id_once(self):
+        held, other = f"held-{uuid7()}", self.register("other")
+        self.client.start(held, other)
+        join = {"opId": uuid7(), "incarnation": self.server, "mode": "START_MODE_STEAL",
+                "graceMs": 1, "requests": [{"playerId": p} for p in (self.player, held)]}
+        first = self.client.call("SessionService/BatchStartSession", join)
+        again = self.client.call("SessionService/BatchStartSession", join)
+        self.assertTrue(first["results"][1]["response"]["stolen"])
+        tokens = [[r["response"]["token"] for r in answer["results"]] for answer in (first, again)]
+        self.assertEqual(tokens[0], tokens[1])
+        ended = self.client.call("SessionService/BatchEndSession", {
+            "opId": uuid7(), "requests": [
+                {"playerId": p, "authority": {"session": {"token": t}}}
+                for p, t in zip((self.player, held), tokens[0])]})
+        self.assertNotIn("failed", ended)
 
 
 class Expiry(ClusterTest):
