@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "holdfast/v1/operation.pb-c.h"
+#include "idl/error_code.h"
 #include "router/core/refusal.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
@@ -269,6 +270,19 @@ err scatter_check_distinct(const struct method_info *method,
 }
 
 /* ---- answers ---- */
+
+struct scatter_outcome scatter_overflow(const struct method_info *method, struct arena *arena)
+{
+    bool writes = method_find(method->element)->writes;
+    Holdfast__V1__ErrorDetail detail;
+
+    refusal_make(arena, &detail, writes ? CODE(OUTCOME_UNKNOWN) : CODE(UNAVAILABLE),
+                 "the batch's answer has no room for this one: its answers have at most %u bytes; "
+                 "%sask for it by itself, or with fewer others",
+                 SCATTER_ANSWERS_BYTES_MAX,
+                 writes ? "it was carried out; under the same op_id " : "");
+    return (struct scatter_outcome){ true, refusal_bytes(arena, &detail) };
+}
 
 static size_t varint_size(uint64_t v)
 {

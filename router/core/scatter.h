@@ -51,6 +51,16 @@ struct scatter_outcome {
     struct slice bytes;
 };
 
+/*
+ * What the answers of one batch may come to, without its errors: with up to SCATTER_ELEMENTS_MAX of
+ * these the whole stays within what a frame, or a stock gRPC client, takes: 4 MiB.
+ */
+#define SCATTER_ANSWERS_BYTES_MAX (3584u * 1024u)
+
+/* The error in the place of an answer for which no room is left. It says what brings the answer:
+ * that request again, by itself. What writes was carried out. */
+struct scatter_outcome scatter_overflow(const struct method_info *method, struct arena *arena);
+
 /* Appends the encoding of the batch's response. */
 void scatter_join(const struct scatter_outcome *outcomes, uint32_t count, struct buf *out);
 /* The size scatter_join would append. */

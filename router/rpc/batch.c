@@ -19,6 +19,7 @@ struct batch {
     uint32_t open;
     struct batch_part *parts;
     struct scatter_outcome *outcomes;
+    size_t bytes; /* Of the answers that came. */
 };
 
 static void answer(struct batch *batch)
@@ -40,11 +41,14 @@ static void part_done(struct caller_call *call, const struct caller_result *resu
 
     part->open = false;
     forward_count(batch->request, call);
-    outcome->failed = result->detail != NULL;
-    if (outcome->failed)
-        outcome->bytes = refusal_bytes(arena, result->detail);
-    else
-        outcome->bytes = arena_copy(arena, result->body);
+    if (result->detail != NULL) {
+        *outcome = (struct scatter_outcome){ true, refusal_bytes(arena, result->detail) };
+    } else if (batch->bytes + result->body.size > SCATTER_ANSWERS_BYTES_MAX) {
+        *outcome = scatter_overflow(batch->request->method, arena);
+    } else {
+        batch->bytes += result->body.size;
+        *outcome = (struct scatter_outcome){ false, arena_copy(arena, result->body) };
+    }
     CHECK(batch->open > 0);
     if (--batch->open == 0)
         answer(batch);

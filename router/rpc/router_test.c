@@ -32,7 +32,6 @@ struct fixture {
     struct router router;
     struct request request;
     struct arena arena;
-    uint32_t scopes; /* Of the caller's key. */
     uint32_t answers;
     uint32_t finished;
     Holdfast__V1__ErrorCode code; /* Of the answer; UNSPECIFIED: success. */
@@ -126,7 +125,6 @@ static int setup(void **state)
     f->fake = mem_zalloc(sizeof *f->fake);
     fake_cluster_init(f->fake, SHARDS);
     make_router(f);
-    f->scopes = SCOPES_ALL;
     *state = f;
     return 0;
 }
@@ -159,7 +157,7 @@ static void dispatch(struct fixture *f, uint32_t method, const ProtobufCMessage 
         .arena = &f->arena,
         .deadline_ms = loop_now_ms(f->loop) + 5000,
         .peer = "test",
-        .scopes = f->scopes,
+        .scopes = SCOPES_ALL,
     };
     router_dispatch(&f->router, &f->request);
 }
@@ -379,119 +377,6 @@ static void a_caller_that_goes_away_cancels_its_call(void **state)
     assert_true(f->fake->calls[0].cancelled);
     assert_int_equal(f->code, CODE(OUTCOME_UNKNOWN));
     assert_int_equal(router_in_flight(&f->router), 0);
-}
-
-static void a_batch_answers_by_place_whatever_the_order_and_the_outcomes(void **state)
-{
-    struct fixture *f = *state;
-    Holdfast__V1__GrantRequest grants[4], *list[4];
-    Holdfast__V1__BatchGrantRequest batch;
-    Holdfast__V1__BatchGrantResponse *answer;
-    Holdfast__V1__GrantResponse granted;
-    Holdfast__V1__ErrorDetail refused;
-    char players[4][4] = { "a", "b", "", "d" };
-    uint8_t ok[16], refusal[32];
-    size_t ok_size, refusal_size;
-
-    holdfast__v1__batch_grant_request__init(&batch);
-    for (int i = 0; i < 4; i++) {
-        make_grant(&grants[i], players[i]);
-        list[i] = &grants[i];
-    }
-    batch.requests = list;
-    batch.n_requests = 4;
-    dispatch(f, METHOD_BATCH_GRANT, &batch.base);
-    assert_int_equal(f->fake->call_count, 3);
-    assert_int_equal(router_in_flight(&f->router), 4);
-    assert_int_equal(f->fake->calls[0].method, METHOD_GRANT);
-    assert_int_equal(f->fake->calls[0].priority, ADMISSION_BULK);
-
-    holdfast__v1__grant_response__init(&granted);
-    granted.ledger_seq = 9;
-    ok_size = holdfast__v1__grant_response__pack(&granted, ok);
-    holdfast__v1__error_detail__init(&refused);
-    refused.code = CODE(TXN_CONFLICT); /* As an older node would say it: without a wait. */
-    refusal_size = holdfast__v1__error_detail__pack(&refused, refusal);
-    fake_cluster_answer(f->fake, 2, WIRE_OK, (struct slice){ ok, ok_size });
-    fake_cluster_answer(f->fake, 0, WIRE_REFUSED, (struct slice){ refusal, refusal_size });
-    assert_int_equal(f->answers, 0);
-    fake_cluster_answer(f->fake, 1, WIRE_OK, (struct slice){ ok, ok_size });
-    assert_int_equal(f->answers, 1);
-    answer = holdfast__v1__batch_grant_response__unpack(NULL, f->response.size, f->response.data);
-    assert_int_equal(answer->n_results, 4);
-    assert_int_equal(answer->results[0]->error->code, CODE(TXN_CONFLICT));
-    assert_true(answer->results[0]->error->retry_after_ms > 0);
-    assert_int_equal(answer->results[1]->response->ledger_seq, 9);
-    assert_string_equal(answer->results[2]->error->field, "player_id");
-    assert_int_equal(answer->results[3]->response->ledger_seq, 9);
-    holdfast__v1__batch_grant_response__free_unpacked(answer, NULL);
-    assert_int_equal(router_in_flight(&f->router), 0);
-}
-
-/* Each player's owner gets whole requests; a key's scopes are asked of what the batch shares. */
-static void a_batch_shares_its_fields_with_its_elements(void **state)
-{
-    struct fixture *f = *state;
-    Holdfast__V1__GrantRequest grants[2], *list[2] = { &grants[0], &grants[1] };
-    Holdfast__V1__BatchGrantRequest batch = HOLDFAST__V1__BATCH_GRANT_REQUEST__INIT;
-    char players[2][2] = { "a", "b" }, op[] = "match:m:1", authority[] = "system:payments";
-
-    for (int i = 0; i < 2; i++) {
-        holdfast__v1__grant_request__init(&grants[i]);
-        grants[i].player_id = players[i];
-    }
-    batch.requests = list;
-    batch.n_requests = 2;
-    batch.op_id = op;
-    batch.authority = authority;
-    f->scopes = SCOPE_GAME;
-    dispatch(f, METHOD_BATCH_GRANT, &batch.base);
-    assert_int_equal(f->answers, 1);
-    assert_int_equal(f->code, CODE(PERMISSION_DENIED));
-    assert_int_equal(f->fake->call_count, 0);
-
-    f->scopes = SCOPE_PAYMENTS;
-    dispatch(f, METHOD_BATCH_GRANT, &batch.base);
-    assert_int_equal(f->fake->call_count, 2);
-    for (uint32_t i = 0; i < 2; i++) {
-        Holdfast__V1__GrantRequest *arrived = holdfast__v1__grant_request__unpack(
-            NULL, f->fake->calls[i].body.size, f->fake->calls[i].body.data);
-        assert_string_equal(arrived->player_id, players[i]);
-        assert_string_equal(arrived->op_id, "match:m:1");
-        assert_string_equal(arrived->authority->system->scope, "payments");
-        holdfast__v1__grant_request__free_unpacked(arrived, NULL);
-        fake_cluster_answer(f->fake, i, WIRE_OK, (struct slice){ 0 });
-    }
-    assert_int_equal(f->code, CODE(UNSPECIFIED));
-}
-
-static void a_batch_with_one_operation_twice_is_refused_as_a_whole(void **state)
-{
-    struct fixture *f = *state;
-    Holdfast__V1__GrantRequest grant, other, *list[3] = { &grant, &other, &grant };
-    Holdfast__V1__BatchGrantRequest batch = HOLDFAST__V1__BATCH_GRANT_REQUEST__INIT;
-    char player[] = "42", second[] = "43";
-
-    make_grant(&grant, player);
-    make_grant(&other, second);
-    batch.requests = list;
-    batch.n_requests = 3;
-    dispatch(f, METHOD_BATCH_GRANT, &batch.base);
-    assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
-    assert_string_equal(f->field, "requests[2].op_id");
-    assert_int_equal(f->fake->call_count, 0);
-    assert_int_equal(router_in_flight(&f->router), 0);
-}
-
-static void an_empty_batch_is_answered_at_once(void **state)
-{
-    struct fixture *f = *state;
-    Holdfast__V1__BatchGrantRequest batch;
-
-    holdfast__v1__batch_grant_request__init(&batch);
-    dispatch(f, METHOD_BATCH_GRANT, &batch.base);
-    assert_int_equal(f->answers, 1);
-    assert_int_equal(f->response.size, 0);
 }
 
 static void beyond_the_limit_calls_are_throttled_and_nothing_is_sent(void **state)
@@ -748,10 +633,6 @@ int main(void)
         TEST(a_trace_whose_caller_goes_away_is_cancelled),
         TEST(internal_methods_are_not_offered),
         TEST(a_caller_that_goes_away_cancels_its_call),
-        TEST(a_batch_answers_by_place_whatever_the_order_and_the_outcomes),
-        TEST(a_batch_shares_its_fields_with_its_elements),
-        TEST(a_batch_with_one_operation_twice_is_refused_as_a_whole),
-        TEST(an_empty_batch_is_answered_at_once),
         TEST(beyond_the_limit_calls_are_throttled_and_nothing_is_sent),
         TEST(a_draining_router_takes_nothing_new),
         TEST(a_heartbeat_is_answered_from_the_shards_when_etcd_is_down),
