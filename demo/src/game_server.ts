@@ -46,9 +46,9 @@ export class GameServer {
   async join(players: string[], mode: StartMode, graceMs = 0): Promise<number> {
     let joined = 0;
     for (let i = 0; i < players.length; i += BATCH) {
-      const requests = players.slice(i, i + BATCH).map((playerId) => (
-        { playerId, opId: opId(), incarnation: this.incarnation, mode, graceMs }));
-      const { results } = await this.clients.session.batchStartSession({ requests });
+      const requests = players.slice(i, i + BATCH).map((playerId) => ({ playerId }));
+      const { results } = await this.clients.session.batchStartSession(
+        { opId: opId(), incarnation: this.incarnation, mode, graceMs, requests });
       results.forEach(({ outcome }, at) => {
         if (outcome.case !== "response") throw new Error(`join: ${outcome.value?.message}`);
         this.sessions.set(requests[at]!.playerId, outcome.value.token);

@@ -14,10 +14,11 @@ static err node_read_settled_read(struct read_context *context, const ProtobufCM
 {
     const settled_request *request = (const settled_request *)message;
     settled_response *response = (settled_response *)reply;
+    struct include include;
     struct player player;
 
-    err e = section_names_check(context->arena, context->refusal, request->n_sections,
-                                request->sections);
+    err e = include_parse(context->arena, context->refusal, request->n_include, request->include,
+                          &include);
     if (e == ERR_OK)
         e = player_row_read(context, &player);
     if (e != ERR_OK)
@@ -29,8 +30,7 @@ static err node_read_settled_read(struct read_context *context, const ProtobufCM
     if (held)
         response->holder = txn_ref_message(context->arena, player.txn);
     else
-        e = profile_read(context, &player, request->n_sections, request->sections,
-                         &response->profile);
+        e = profile_read(context, &player, &include, &response->profile);
     if (e == ERR_OK)
         response->as_of = dot_message(context->arena, context->as_of);
     return e;

@@ -13,6 +13,7 @@ static err session_start_session_check(struct check_context *context, ProtobufCM
     Holdfast__V1__StartSessionRequest *request = (Holdfast__V1__StartSessionRequest *)message;
     struct slice text = slice_from_text(request->incarnation);
     struct incarnation incarnation;
+    struct include include;
 
     if (incarnation_parse(text, &incarnation) != ERR_OK)
         return refuse_invalid(context->arena, context->refusal, "incarnation",
@@ -24,8 +25,8 @@ static err session_start_session_check(struct check_context *context, ProtobufCM
     if (request->grace_ms > SESSION_GRACE_MS_MAX)
         return refuse_number(context->arena, context->refusal, "grace_ms", "0 to 60000",
                              request->grace_ms);
-    return section_names_check(context->arena, context->refusal, request->n_sections,
-                               request->sections);
+    return include_parse(context->arena, context->refusal, request->n_include, request->include,
+                         &include);
 }
 
 static err refuse_expired(struct apply_context *context, const char *incarnation)

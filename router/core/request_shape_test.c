@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -140,8 +141,195 @@ static void every_batch_method_has_the_shape_that_scatter_writes(void **state)
                          element->response);
         assert_ptr_equal(protobuf_c_message_descriptor_get_field(result, 2)->descriptor,
                          &holdfast__v1__error_detail__descriptor);
+        const ProtobufCFieldDescriptor *failed = &methods[i].response->fields[1];
+        assert_int_equal(failed->id, 2);
+        assert_string_equal(failed->name, "failed");
+        assert_int_equal(failed->type, PROTOBUF_C_TYPE_UINT32);
     }
     assert_int_equal(batches, 5);
+}
+
+/* Every shared field has its namesake in the element, under the same number. */
+static void every_shared_field_of_a_batch_is_a_field_of_its_elements(void **state)
+{
+    size_t count;
+    const struct method_info *methods = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        if (methods[i].route != METHOD_SCATTER)
+            continue;
+        const ProtobufCMessageDescriptor *element = method_find(methods[i].element)->request;
+        for (unsigned n = 1; n < methods[i].request->n_fields; n++) {
+            const ProtobufCFieldDescriptor *shared = &methods[i].request->fields[n];
+            const ProtobufCFieldDescriptor *own =
+                protobuf_c_message_descriptor_get_field_by_name(element, shared->name);
+            print_message("%s %s\n", methods[i].name, shared->name);
+            assert_non_null(own);
+            assert_int_equal(own->id, shared->id);
+            assert_int_equal(own->label, shared->label);
+            if (strcmp(shared->name, "authority") == 0)
+                assert_int_equal(shared->type, PROTOBUF_C_TYPE_STRING);
+            else
+                assert_int_equal(own->type, shared->type);
+        }
+        /* One op_id for the whole batch is what a batch is for. */
+        assert_int_equal(
+            protobuf_c_message_descriptor_get_field_by_name(element, "op_id") != NULL,
+            protobuf_c_message_descriptor_get_field_by_name(methods[i].request, "op_id") != NULL);
+    }
+}
+
+struct shared_batch {
+    Holdfast__V1__GrantRequest grants[3], *list[3];
+    Holdfast__V1__BatchGrantRequest batch;
+};
+
+static void shared_batch_init(struct shared_batch *b)
+{
+    static char names[3][2] = { "a", "b", "c" };
+    static char op[] = "match:m:1", reason[] = "win", authority[] = "system:match";
+
+    holdfast__v1__batch_grant_request__init(&b->batch);
+    for (int i = 0; i < 3; i++) {
+        holdfast__v1__grant_request__init(&b->grants[i]);
+        b->grants[i].player_id = names[i];
+        b->list[i] = &b->grants[i];
+    }
+    b->batch.requests = b->list;
+    b->batch.n_requests = 3;
+    b->batch.op_id = op;
+    b->batch.attempt = 2;
+    b->batch.reason = reason;
+    b->batch.authority = authority;
+}
+
+static err share_grants(struct shared_batch *b, Holdfast__V1__ErrorDetail *detail)
+{
+    return scatter_share(method_find(METHOD_BATCH_GRANT), &b->batch.base, &arena, detail);
+}
+
+static void elements_take_what_they_leave_empty_and_keep_their_own(void **state)
+{
+    char own_op[] = "match:m:9", own_reason[] = "mvp";
+    struct shared_batch b;
+    Holdfast__V1__Authority own_authority;
+    Holdfast__V1__ErrorDetail detail;
+    (void)state;
+
+    shared_batch_init(&b);
+    holdfast__v1__authority__init(&own_authority);
+    b.grants[1].op_id = own_op;
+    b.grants[1].attempt = 7;
+    b.grants[1].reason = own_reason;
+    b.grants[1].authority = &own_authority;
+    assert_int_equal(share_grants(&b, &detail), ERR_OK);
+    for (int i = 0; i < 3; i += 2) {
+        assert_string_equal(b.grants[i].op_id, "match:m:1");
+        assert_int_equal(b.grants[i].attempt, 2);
+        assert_string_equal(b.grants[i].reason, "win");
+        assert_int_equal(b.grants[i].authority->kind_case, HOLDFAST__V1__AUTHORITY__KIND_SYSTEM);
+        assert_string_equal(b.grants[i].authority->system->scope, "match");
+    }
+    assert_string_equal(b.grants[1].op_id, "match:m:9");
+    assert_int_equal(b.grants[1].attempt, 7);
+    assert_string_equal(b.grants[1].reason, "mvp");
+    assert_ptr_equal(b.grants[1].authority, &own_authority);
+}
+
+static void a_shared_authority_is_one_of_three(void **state)
+{
+    static const struct {
+        const char *text;
+        int kind;
+    } cases[] = {
+        { "session:1-2-3", HOLDFAST__V1__AUTHORITY__KIND_SESSION },
+        { "system:payments", HOLDFAST__V1__AUTHORITY__KIND_SYSTEM },
+        { "unheld", HOLDFAST__V1__AUTHORITY__KIND_UNHELD },
+        { "unheld:", -1 },
+        { "payments", -1 },
+        { "Session:1-2-3", -1 },
+    };
+    Holdfast__V1__ErrorDetail detail;
+    struct shared_batch b;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        shared_batch_init(&b);
+        b.batch.authority = (char *)(uintptr_t)cases[i].text;
+        assert_int_equal(share_grants(&b, &detail), cases[i].kind < 0 ? ERR_INVALID : ERR_OK);
+        if (cases[i].kind < 0) {
+            assert_string_equal(detail.field, "authority");
+            assert_string_equal(detail.value, cases[i].text);
+            assert_null(b.grants[0].authority);
+        } else {
+            assert_int_equal(b.grants[2].authority->kind_case, cases[i].kind);
+        }
+    }
+    shared_batch_init(&b);
+    b.batch.authority = (char *)(uintptr_t) "session:1-2-3";
+    assert_int_equal(share_grants(&b, &detail), ERR_OK);
+    assert_string_equal(b.grants[0].authority->session->token, "1-2-3");
+}
+
+static err check_distinct(struct shared_batch *b, Holdfast__V1__ErrorDetail *detail)
+{
+    const struct method_info *method = method_find(METHOD_BATCH_GRANT);
+    struct scatter_elements elements;
+
+    assert_int_equal(share_grants(b, detail), ERR_OK);
+    assert_int_equal(scatter_split(method, &b->batch.base, &arena, &elements, detail), ERR_OK);
+    return scatter_check_distinct(method, &elements, &arena, detail);
+}
+
+static void one_operation_may_not_stand_twice_in_a_batch(void **state)
+{
+    char other[] = "match:m:2", empty[] = "";
+    Holdfast__V1__ErrorDetail detail;
+    struct shared_batch b;
+    (void)state;
+
+    shared_batch_init(&b);
+    assert_int_equal(check_distinct(&b, &detail), ERR_OK);
+
+    shared_batch_init(&b);
+    b.grants[2].player_id = b.grants[0].player_id;
+    assert_int_equal(check_distinct(&b, &detail), ERR_INVALID);
+    assert_string_equal(detail.field, "requests[2].op_id");
+    assert_string_equal(detail.value, "match:m:1");
+
+    shared_batch_init(&b); /* The same player, another operation. */
+    b.grants[2].player_id = b.grants[0].player_id;
+    b.grants[2].op_id = other;
+    assert_int_equal(check_distinct(&b, &detail), ERR_OK);
+
+    shared_batch_init(&b); /* Each is refused by itself. */
+    b.grants[1].player_id = empty;
+    b.grants[2].player_id = empty;
+    assert_int_equal(check_distinct(&b, &detail), ERR_OK);
+}
+
+/* Of a large batch, and of its last request. */
+static void a_repetition_is_found_among_a_thousand(void **state)
+{
+    static Holdfast__V1__GrantRequest grants[1000];
+    static Holdfast__V1__GrantRequest *list[1000];
+    static char names[1000][8];
+    struct scatter_elements elements = { (ProtobufCMessage *const *)list, 1000 };
+    const struct method_info *method = method_find(METHOD_BATCH_GRANT);
+    char op[] = "match:m:1";
+    Holdfast__V1__ErrorDetail detail;
+    (void)state;
+
+    for (unsigned i = 0; i < 1000; i++) {
+        (void)snprintf(names[i], sizeof names[i], "p%u", i);
+        grants[i] = grant_of(names[i], op);
+        list[i] = &grants[i];
+    }
+    assert_int_equal(scatter_check_distinct(method, &elements, &arena, &detail), ERR_OK);
+    grants[999].player_id = names[3];
+    assert_int_equal(scatter_check_distinct(method, &elements, &arena, &detail), ERR_INVALID);
+    assert_string_equal(detail.field, "requests[999].op_id");
 }
 
 static void a_batch_over_its_limit_is_refused(void **state)
@@ -200,6 +388,7 @@ static void outcomes_are_joined_by_place(void **state)
     joined = holdfast__v1__batch_grant_response__unpack(NULL, out.size, out.data);
     assert_non_null(joined);
     assert_int_equal(joined->n_results, 3);
+    assert_int_equal(joined->failed, 1);
     assert_int_equal(joined->results[0]->response->ledger_seq, 77);
     assert_int_equal(joined->results[1]->error->code, detail.code);
     assert_string_equal(joined->results[1]->error->message, text);
@@ -412,6 +601,11 @@ int main(void)
         cmocka_unit_test_setup(a_player_is_routed_by_its_entity, reset),
         cmocka_unit_test_setup(a_wrong_envelope_is_refused_with_its_field, reset),
         cmocka_unit_test_setup(every_batch_method_has_the_shape_that_scatter_writes, reset),
+        cmocka_unit_test_setup(every_shared_field_of_a_batch_is_a_field_of_its_elements, reset),
+        cmocka_unit_test_setup(elements_take_what_they_leave_empty_and_keep_their_own, reset),
+        cmocka_unit_test_setup(a_shared_authority_is_one_of_three, reset),
+        cmocka_unit_test_setup(one_operation_may_not_stand_twice_in_a_batch, reset),
+        cmocka_unit_test_setup(a_repetition_is_found_among_a_thousand, reset),
         cmocka_unit_test_setup(a_batch_over_its_limit_is_refused, reset),
         cmocka_unit_test_setup(outcomes_are_joined_by_place, reset),
         cmocka_unit_test_setup(tokens_are_grouped_by_shard_and_verdicts_joined_by_place, reset),

@@ -3,13 +3,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "holdfast/v1/operation.pb-c.h"
+#include "idl/error_code.h"
 #include "router/core/refusal.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hash.h"
 
 /* Field 1 or 2 with wire type 2, length-delimited (protobuf encoding). */
 #define TAG_RESULTS  0x0au
 #define TAG_RESPONSE 0x0au
 #define TAG_ERROR    0x12u
+/* Field 2 with wire type 0. */
+#define TAG_FAILED 0x10u
 
 uint32_t scatter_limit(const struct method_info *method)
 {
@@ -46,6 +51,238 @@ err scatter_split(const struct method_info *method, const ProtobufCMessage *mess
     return ERR_OK;
 }
 
+/* ---- shared fields ---- */
+
+/* Where a field stands in a message, and how many bytes it takes there. */
+struct place {
+    size_t offset;
+    size_t size;
+};
+
+static struct place place_of(const ProtobufCFieldDescriptor *field)
+{
+    if (field->label == PROTOBUF_C_LABEL_REPEATED || field->type == PROTOBUF_C_TYPE_STRING ||
+        field->type == PROTOBUF_C_TYPE_MESSAGE)
+        return (struct place){ field->offset, sizeof(void *) };
+    CHECK(field->type == PROTOBUF_C_TYPE_UINT32 || field->type == PROTOBUF_C_TYPE_ENUM);
+    return (struct place){ field->offset, sizeof(uint32_t) };
+}
+
+static bool is_empty(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
+{
+    static const uint8_t zeros[sizeof(uint64_t)];
+    const char *base = (const char *)message;
+    const struct place place = place_of(field);
+
+    if (field->label == PROTOBUF_C_LABEL_REPEATED)
+        return memcmp(base + field->quantifier_offset, zeros, sizeof(size_t)) == 0;
+    if (field->type == PROTOBUF_C_TYPE_STRING) {
+        const char *text;
+
+        memcpy(&text, base + place.offset, sizeof text);
+        return text == NULL || text[0] == 0;
+    }
+    return memcmp(base + place.offset, zeros, place.size) == 0;
+}
+
+static const char *text_of(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
+{
+    const char *text;
+
+    memcpy(&text, (const char *)message + field->offset, sizeof text);
+    return text != NULL ? text : "";
+}
+
+/* What follows `prefix` in `text`; NULL: it begins otherwise. */
+static char *behind(const char *text, const char *prefix)
+{
+    size_t size = strlen(prefix);
+
+    return strncmp(text, prefix, size) == 0 ? (char *)(uintptr_t)(text + size) : NULL;
+}
+
+/* NULL: `text` names no authority. */
+static Holdfast__V1__Authority *authority_of(const char *text, struct arena *arena)
+{
+    Holdfast__V1__Authority *authority = arena_alloc(arena, sizeof *authority);
+    char *token = behind(text, "session:");
+    char *scope = behind(text, "system:");
+
+    holdfast__v1__authority__init(authority);
+    if (token != NULL) {
+        authority->kind_case = HOLDFAST__V1__AUTHORITY__KIND_SESSION;
+        authority->session = arena_alloc(arena, sizeof *authority->session);
+        holdfast__v1__session_authority__init(authority->session);
+        authority->session->token = token;
+    } else if (scope != NULL) {
+        authority->kind_case = HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
+        authority->system = arena_alloc(arena, sizeof *authority->system);
+        holdfast__v1__system_authority__init(authority->system);
+        authority->system->scope = scope;
+    } else if (strcmp(text, "unheld") == 0) {
+        authority->kind_case = HOLDFAST__V1__AUTHORITY__KIND_UNHELD;
+        authority->unheld = arena_alloc(arena, sizeof *authority->unheld);
+        holdfast__v1__unheld_authority__init(authority->unheld);
+    } else {
+        return NULL;
+    }
+    return authority;
+}
+
+/* One shared field on its way into the elements. */
+struct shared {
+    const ProtobufCFieldDescriptor *from; /* Of the batch. */
+    const ProtobufCFieldDescriptor *to;   /* Of the element. */
+    const ProtobufCMessage *batch;
+    Holdfast__V1__Authority *authority; /* `from` is its text. */
+};
+
+static void share(const struct shared *shared, ProtobufCMessage *element)
+{
+    char *to = (char *)element;
+    const char *from = (const char *)shared->batch;
+
+    if (!is_empty(element, shared->to))
+        return;
+    if (shared->authority != NULL) {
+        memcpy(to + shared->to->offset, &shared->authority, sizeof shared->authority);
+        return;
+    }
+    memcpy(to + shared->to->offset, from + shared->from->offset, place_of(shared->from).size);
+    if (shared->to->label == PROTOBUF_C_LABEL_REPEATED)
+        memcpy(to + shared->to->quantifier_offset, from + shared->from->quantifier_offset,
+               sizeof(size_t));
+}
+
+static err shared_begin(struct shared *shared, struct arena *arena,
+                        Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const char *text;
+
+    if (shared->to->type == shared->from->type)
+        return ERR_OK;
+    CHECK(shared->from->type == PROTOBUF_C_TYPE_STRING &&
+          shared->to->descriptor == &holdfast__v1__authority__descriptor);
+    text = text_of(shared->batch, shared->from);
+    shared->authority = authority_of(text, arena);
+    if (shared->authority != NULL)
+        return ERR_OK;
+    refusal_make_field(arena, ret_detail,
+                       &(struct refusal_field){ shared->from->name,
+                                                "session:<token>, system:<scope> or unheld",
+                                                slice_from_text(text) },
+                       "there is no such authority");
+    return ERR_INVALID;
+}
+
+err scatter_share(const struct method_info *method, const ProtobufCMessage *message,
+                  struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const ProtobufCMessageDescriptor *element = method_find(method->element)->request;
+    struct scatter_elements elements;
+    err e = scatter_split(method, message, arena, &elements, ret_detail);
+
+    for (unsigned i = 1; e == ERR_OK && i < method->request->n_fields; i++) {
+        const ProtobufCFieldDescriptor *from = &method->request->fields[i];
+        struct shared shared = {
+            .from = from,
+            .to = protobuf_c_message_descriptor_get_field_by_name(element, from->name),
+            .batch = message,
+        };
+
+        CHECK(shared.to != NULL && shared.to->label == from->label);
+        if (is_empty(message, from))
+            continue;
+        e = shared_begin(&shared, arena, ret_detail);
+        for (uint32_t at = 0; e == ERR_OK && at < elements.count; at++)
+            share(&shared, elements.messages[at]);
+    }
+    return e;
+}
+
+/* ---- operations of one batch ---- */
+
+struct operation {
+    const char *player_id;
+    const char *op_id; /* NULL: the place is free. */
+};
+
+static bool operation_equal(const struct operation *a, const struct operation *b)
+{
+    return strcmp(a->player_id, b->player_id) == 0 && strcmp(a->op_id, b->op_id) == 0;
+}
+
+/* Puts it into a table of `size` places, a power of two above their number. False: it is there. */
+static bool operation_add(struct operation *table, size_t size, const struct operation *operation)
+{
+    uint64_t hash = hash_u64(slice_from_text(operation->player_id)) ^
+                    hash_u64(slice_from_text(operation->op_id)) << 1;
+    size_t place = (size_t)hash & (size - 1);
+
+    for (; table[place].op_id != NULL; place = (place + 1) & (size - 1)) {
+        if (operation_equal(&table[place], operation))
+            return false;
+    }
+    table[place] = *operation;
+    return true;
+}
+
+static err refuse_repeated(struct arena *arena, uint32_t place, const struct operation *operation,
+                           Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const struct refusal_field field = { arena_printf(arena, "requests[%u].op_id", place),
+                                         "one request for each player and op_id",
+                                         slice_from_text(operation->op_id) };
+
+    refusal_make_field(arena, ret_detail, &field,
+                       "an earlier request of the batch is the same player's operation");
+    return ERR_INVALID;
+}
+
+err scatter_check_distinct(const struct method_info *method,
+                           const struct scatter_elements *elements, struct arena *arena,
+                           Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const ProtobufCMessageDescriptor *type = method_find(method->element)->request;
+    const ProtobufCFieldDescriptor *player_id =
+        protobuf_c_message_descriptor_get_field_by_name(type, "player_id");
+    const ProtobufCFieldDescriptor *op_id =
+        protobuf_c_message_descriptor_get_field_by_name(type, "op_id");
+    size_t size = 2;
+
+    CHECK(player_id != NULL);
+    if (op_id == NULL) /* Reads. */
+        return ERR_OK;
+    while (size <= 2 * (size_t)elements->count)
+        size *= 2;
+    struct operation *table = arena_zalloc(arena, size * sizeof *table);
+    for (uint32_t i = 0; i < elements->count; i++) {
+        const struct operation operation = { text_of(elements->messages[i], player_id),
+                                             text_of(elements->messages[i], op_id) };
+
+        /* What lacks one of them is refused by itself. */
+        if (operation.player_id[0] == 0 || operation.op_id[0] == 0)
+            continue;
+        if (!operation_add(table, size, &operation))
+            return refuse_repeated(arena, i, &operation, ret_detail);
+    }
+    return ERR_OK;
+}
+
+/* ---- answers ---- */
+
+void scatter_overflow(const struct method_info *method, struct arena *arena,
+                      Holdfast__V1__ErrorDetail *ret_detail)
+{
+    bool writes = method_find(method->element)->writes;
+
+    refusal_make(arena, ret_detail, writes ? CODE(OUTCOME_UNKNOWN) : CODE(UNAVAILABLE),
+                 "the batch's answer has no room for this one: its answers have at most %u bytes; "
+                 "%sask for it by itself, or with fewer others",
+                 SCATTER_ANSWERS_BYTES_MAX,
+                 writes ? "it was carried out; under the same op_id " : "");
+}
+
 static size_t varint_size(uint64_t v)
 {
     size_t size = 1;
@@ -61,9 +298,19 @@ static size_t result_size(const struct scatter_outcome *outcome)
     return 1 + varint_size(outcome->bytes.size) + outcome->bytes.size;
 }
 
+static uint32_t count_failed(const struct scatter_outcome *outcomes, uint32_t count)
+{
+    uint32_t failed = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        failed += outcomes[i].failed;
+    return failed;
+}
+
 size_t scatter_joined_size(const struct scatter_outcome *outcomes, uint32_t count)
 {
-    size_t total = 0;
+    uint32_t failed = count_failed(outcomes, count);
+    size_t total = failed > 0 ? 1 + varint_size(failed) : 0;
 
     for (uint32_t i = 0; i < count; i++) {
         size_t size = result_size(&outcomes[i]);
@@ -74,6 +321,8 @@ size_t scatter_joined_size(const struct scatter_outcome *outcomes, uint32_t coun
 
 void scatter_join(const struct scatter_outcome *outcomes, uint32_t count, struct buf *out)
 {
+    uint32_t failed = count_failed(outcomes, count);
+
     (void)buf_reserve(out, scatter_joined_size(outcomes, count));
     for (uint32_t i = 0; i < count; i++) {
         buf_put_u8(out, TAG_RESULTS);
@@ -81,5 +330,9 @@ void scatter_join(const struct scatter_outcome *outcomes, uint32_t count, struct
         buf_put_u8(out, outcomes[i].failed ? TAG_ERROR : TAG_RESPONSE);
         buf_put_compact(out, outcomes[i].bytes.size);
         buf_append(out, outcomes[i].bytes.data, outcomes[i].bytes.size);
+    }
+    if (failed > 0) {
+        buf_put_u8(out, TAG_FAILED);
+        buf_put_compact(out, failed);
     }
 }

@@ -2,8 +2,9 @@
  * scatter: splits the Batch methods into the requests of their elements, and joins the outcomes
  * in the order of the requests. Pure. Every Batch method has one shape (idl):
  *
- *   request  { repeated <Element>Request requests = 1; }
- *   response { repeated Result results = 1; }   Result { response = 1 or error = 2 }
+ *   request  { repeated <Element>Request requests = 1; shared fields of the element's names }
+ *   response { repeated Result results = 1; uint32 failed = 2; }
+ *   Result   { response = 1 or error = 2 }
  */
 #ifndef ROUTER_CORE_SCATTER_H
 #define ROUTER_CORE_SCATTER_H
@@ -27,11 +28,39 @@ NODISCARD err scatter_split(const struct method_info *method, const ProtobufCMes
                             struct arena *arena, struct scatter_elements *ret_elements,
                             Holdfast__V1__ErrorDetail *ret_detail);
 
+/*
+ * Gives each element the batch's shared fields that it leaves empty: "", 0, no message, an empty
+ * list. Elements are changed in place; they may share memory with the batch. A shared authority is
+ * text, and becomes the element's message: "session:<token>", "system:<scope>" or "unheld".
+ *
+ * ERR_INVALID: that text is none of these; *ret_detail says so, and no element was changed.
+ */
+NODISCARD err scatter_share(const struct method_info *method, const ProtobufCMessage *message,
+                            struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail);
+/*
+ * After scatter_share. ERR_INVALID: two elements name the same player and op_id; *ret_detail names
+ * the later one, "requests[7]". They would be one operation, and answer for each other.
+ */
+NODISCARD err scatter_check_distinct(const struct method_info *method,
+                                     const struct scatter_elements *elements, struct arena *arena,
+                                     Holdfast__V1__ErrorDetail *ret_detail);
+
 /* What came of one element: the encoding of its response, or of an ErrorDetail. */
 struct scatter_outcome {
     bool failed;
     struct slice bytes;
 };
+
+/*
+ * What the answers of one batch may come to, without its errors: with up to SCATTER_ELEMENTS_MAX of
+ * these the whole stays within what a frame, or a stock gRPC client, takes: 4 MiB.
+ */
+#define SCATTER_ANSWERS_BYTES_MAX (3584u * 1024u)
+
+/* The error in the place of an answer for which no room is left. It says what brings the answer:
+ * that request again, by itself. What writes was carried out. */
+void scatter_overflow(const struct method_info *method, struct arena *arena,
+                      Holdfast__V1__ErrorDetail *ret_detail);
 
 /* Appends the encoding of the batch's response. */
 void scatter_join(const struct scatter_outcome *outcomes, uint32_t count, struct buf *out);

@@ -20,6 +20,7 @@ struct batch {
     uint32_t open;
     struct batch_part *parts;
     struct scatter_outcome *outcomes;
+    size_t bytes; /* Of the answers that came. */
 };
 
 static void answer(struct batch *batch)
@@ -50,11 +51,17 @@ static void part_done(struct caller_call *call, const struct caller_result *resu
 
     part->open = false;
     forward_count(batch->request, call);
-    outcome->failed = result->detail != NULL;
-    if (outcome->failed)
+    if (result->detail != NULL) {
         fail_part(part, result->detail);
-    else
-        outcome->bytes = arena_copy(arena, result->body);
+    } else if (batch->bytes + result->body.size > SCATTER_ANSWERS_BYTES_MAX) {
+        Holdfast__V1__ErrorDetail detail;
+
+        scatter_overflow(batch->request->method, arena, &detail);
+        fail_part(part, &detail);
+    } else {
+        batch->bytes += result->body.size;
+        *outcome = (struct scatter_outcome){ false, arena_copy(arena, result->body) };
+    }
     CHECK(batch->open > 0);
     if (--batch->open == 0)
         answer(batch);
@@ -102,7 +109,8 @@ void batch_handle(struct request *request)
     Holdfast__V1__ErrorDetail detail;
 
     if (scatter_split(request->method, request->message, request->arena, &elements, &detail) !=
-        ERR_OK) {
+            ERR_OK ||
+        scatter_check_distinct(request->method, &elements, request->arena, &detail) != ERR_OK) {
         request_fail(request, &detail);
         return;
     }

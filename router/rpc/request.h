@@ -38,8 +38,10 @@ struct request {
     const struct request_door *door;
     void *origin; /* The door's own. */
     const struct method_info *method;
-    const ProtobufCMessage *message; /* Of method->request, in `arena`. */
-    struct slice encoded;            /* The same in protobuf, if it came so; else empty. */
+    /* Of method->request, in `arena`. The elements of a batch are completed in place (scatter.h).
+     */
+    const ProtobufCMessage *message;
+    struct slice encoded; /* The same in protobuf, if it came so; else empty. */
     struct arena *arena;
     uint64_t deadline_ms;      /* On the loop's clock. */
     struct trace_parent trace; /* Zeros: the dispatcher begins one. */

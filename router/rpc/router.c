@@ -103,12 +103,22 @@ static bool admit(struct router *router, struct request *request)
     return true;
 }
 
+/* A batch's shared fields go into its elements first: whether the key admits what they ask for, is
+ * asked of the elements. */
+static err complete(struct request *request, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    if (scatter_limit(request->method) == 0)
+        return ERR_OK;
+    return scatter_share(request->method, request->message, request->arena, ret_detail);
+}
+
 /* False: answered. */
 static bool allow(struct request *request)
 {
     Holdfast__V1__ErrorDetail detail;
 
     if (access_check_method(request->method, request->scopes, request->arena, &detail) == ERR_OK &&
+        complete(request, &detail) == ERR_OK &&
         access_check_message(request->message, request->scopes, request->arena, &detail) == ERR_OK)
         return true;
     request_fail(request, &detail);

@@ -388,57 +388,6 @@ static void a_caller_that_goes_away_cancels_its_call(void **state)
     assert_int_equal(router_in_flight(&f->router), 0);
 }
 
-static void a_batch_answers_by_place_whatever_the_order_and_the_outcomes(void **state)
-{
-    struct fixture *f = *state;
-    Holdfast__V1__GrantRequest grants[4], *list[4];
-    Holdfast__V1__BatchGrantRequest batch;
-    Holdfast__V1__BatchGrantResponse *answer;
-    Holdfast__V1__GrantResponse granted;
-    Holdfast__Internal__V1__Refusal refused = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
-    char players[4][4] = { "a", "b", "", "d" };
-    uint8_t ok[16], refusal[32];
-    size_t ok_size, refusal_size;
-
-    holdfast__v1__batch_grant_request__init(&batch);
-    for (int i = 0; i < 4; i++) {
-        make_grant(&grants[i], players[i]);
-        list[i] = &grants[i];
-    }
-    batch.requests = list;
-    batch.n_requests = 4;
-    dispatch(f, METHOD_BATCH_GRANT, &batch.base);
-    assert_int_equal(f->fake->call_count, 3);
-    assert_int_equal(router_in_flight(&f->router), 4);
-    assert_int_equal(f->fake->calls[0].method, METHOD_GRANT);
-    assert_int_equal(f->fake->calls[0].priority, ADMISSION_BULK);
-
-    holdfast__v1__grant_response__init(&granted);
-    granted.ledger_seq = 9;
-    ok_size = holdfast__v1__grant_response__pack(&granted, ok);
-    refused.code = CODE(TXN_CONFLICT); /* As an older node would say it: without a wait. */
-    refusal_size = holdfast__internal__v1__refusal__pack(&refused, refusal);
-    fake_cluster_answer(f->fake, 2, WIRE_OK, (struct slice){ ok, ok_size });
-    fake_cluster_answer(f->fake, 0, WIRE_REFUSED, (struct slice){ refusal, refusal_size });
-    assert_int_equal(f->answers, 0);
-    fake_cluster_answer(f->fake, 1, WIRE_OK, (struct slice){ ok, ok_size });
-    assert_int_equal(f->answers, 1);
-    answer = holdfast__v1__batch_grant_response__unpack(NULL, f->response.size, f->response.data);
-    assert_int_equal(answer->n_results, 4);
-    assert_int_equal(answer->results[0]->error->code, CODE(TXN_CONFLICT));
-    assert_true(answer->results[0]->error->retry_after_ms > 0);
-    assert_int_equal(answer->results[0]->error->action, HOLDFAST__V1__ACTION__ACTION_RETRY_SAME);
-    assert_string_equal(answer->results[0]->error->entity, "player:a");
-    assert_string_equal(answer->results[0]->error->op_id, grants[0].op_id);
-    assert_int_equal(answer->results[1]->response->ledger_seq, 9);
-    assert_string_equal(answer->results[2]->error->field, "player_id");
-    assert_int_equal(answer->results[2]->error->action, HOLDFAST__V1__ACTION__ACTION_FIX);
-    assert_string_equal(answer->results[2]->error->entity, ""); /* It named none. */
-    assert_int_equal(answer->results[3]->response->ledger_seq, 9);
-    holdfast__v1__batch_grant_response__free_unpacked(answer, NULL);
-    assert_int_equal(router_in_flight(&f->router), 0);
-}
-
 static void an_error_names_the_entity_and_the_operation_of_its_request(void **state)
 {
     struct fixture *f = *state;
@@ -495,17 +444,6 @@ static void a_stored_outcome_is_readable(void **state)
     dispatch(f, METHOD_RESOLVE_OPERATION, &request.base);
     fake_cluster_answer(f->fake, 2, WIRE_OK, SLICE_LITERAL("opaque"));
     assert_int_equal(f->code, CODE(OUTCOME_UNKNOWN));
-}
-
-static void an_empty_batch_is_answered_at_once(void **state)
-{
-    struct fixture *f = *state;
-    Holdfast__V1__BatchGrantRequest batch;
-
-    holdfast__v1__batch_grant_request__init(&batch);
-    dispatch(f, METHOD_BATCH_GRANT, &batch.base);
-    assert_int_equal(f->answers, 1);
-    assert_int_equal(f->response.size, 0);
 }
 
 static void beyond_the_limit_calls_are_throttled_and_nothing_is_sent(void **state)
@@ -762,10 +700,8 @@ int main(void)
         TEST(a_trace_whose_caller_goes_away_is_cancelled),
         TEST(internal_methods_are_not_offered),
         TEST(a_caller_that_goes_away_cancels_its_call),
-        TEST(a_batch_answers_by_place_whatever_the_order_and_the_outcomes),
         TEST(an_error_names_the_entity_and_the_operation_of_its_request),
         TEST(a_stored_outcome_is_readable),
-        TEST(an_empty_batch_is_answered_at_once),
         TEST(beyond_the_limit_calls_are_throttled_and_nothing_is_sent),
         TEST(a_draining_router_takes_nothing_new),
         TEST(a_heartbeat_is_answered_from_the_shards_when_etcd_is_down),

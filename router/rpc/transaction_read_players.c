@@ -4,6 +4,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
 #include "router/core/refusal.h"
+#include "router/core/scatter.h"
 #include "router/core/txn_read.h"
 #include "router/rpc/forward.h"
 #include "router/rpc/handlers.h"
@@ -102,6 +103,25 @@ static void fail(struct reading *reading, const Holdfast__V1__ErrorDetail *detai
     request_fail(reading->request, detail);
 }
 
+/* False: answered, since the players have more than an answer holds. */
+static bool fits(struct reading *reading, const Holdfast__V1__ReadPlayersResponse *response)
+{
+    size_t size = holdfast__v1__read_players_response__get_packed_size(response);
+    struct arena *arena = reading->request->arena;
+    Holdfast__V1__ErrorDetail detail;
+
+    if (size <= SCATTER_ANSWERS_BYTES_MAX)
+        return true;
+    const char *limit = arena_printf(arena, "an answer of at most %u bytes; include less",
+                                     SCATTER_ANSWERS_BYTES_MAX);
+    const char *value = arena_printf(arena, "%zu", size);
+    refusal_make_field(arena, &detail,
+                       &(struct refusal_field){ "include", limit, slice_from_text(value) },
+                       "the players have too much for one answer");
+    fail(reading, &detail);
+    return false;
+}
+
 static void answer(struct reading *reading)
 {
     Holdfast__V1__ReadPlayersResponse response = HOLDFAST__V1__READ_PLAYERS_RESPONSE__INIT;
@@ -111,6 +131,8 @@ static void answer(struct reading *reading)
         profiles[i] = reading->parts[i].profile;
     response.n_profiles = reading->core.count;
     response.profiles = profiles;
+    if (!fits(reading, &response))
+        return;
     struct arena round = end(reading);
     request_reply(reading->request, &response.base);
     arena_deinit(&round);
@@ -318,8 +340,8 @@ void transaction_read_players_handle(struct request *request)
         part->reading = reading;
         holdfast__internal__v1__read_settled_request__init(&part->message);
         part->message.player_id = message->player_ids[i];
-        part->message.n_sections = message->n_sections;
-        part->message.sections = message->sections;
+        part->message.n_include = message->n_include;
+        part->message.include = message->include;
     }
     request->state = reading;
     request->cancel = reading_cancel;

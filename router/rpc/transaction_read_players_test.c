@@ -199,6 +199,40 @@ static void read_two(struct fixture *f)
     dispatch(f, METHOD_READ_PLAYERS, &read.base);
 }
 
+static void read_told_much(struct fixture *f, uint32_t place, size_t size)
+{
+    Holdfast__Internal__V1__ReadSettledResponse response =
+        HOLDFAST__INTERNAL__V1__READ_SETTLED_RESPONSE__INIT;
+    Holdfast__V1__Profile profile = HOLDFAST__V1__PROFILE__INIT;
+    Holdfast__V1__Section section = HOLDFAST__V1__SECTION__INIT, *sections[1] = { &section };
+    char *json = mem_zalloc(size + 1);
+    uint8_t *bytes = mem_zalloc(size + 64);
+
+    memset(json, '1', size);
+    section.json = json;
+    profile.version = 5;
+    profile.sections = sections;
+    profile.n_sections = 1;
+    response.profile = &profile;
+    size_t packed = holdfast__internal__v1__read_settled_response__pack(&response, bytes);
+    fake_cluster_answer(f->fake, place, WIRE_OK, (struct slice){ bytes, packed });
+    free(json);
+    free(bytes);
+}
+
+static void
+players_with_too_much_for_one_answer_are_refused_by_the_field_that_makes_it_less(void **state)
+{
+    struct fixture *f = *state;
+
+    read_two(f);
+    for (uint32_t place = 0; place < f->fake->call_count; place++)
+        read_told_much(f, place, 2 * 1024 * 1024);
+    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
+    assert_int_equal(router_in_flight(&f->router), 0);
+}
+
 static void players_are_read_again_until_none_has_changed_between(void **state)
 {
     struct fixture *f = *state;
@@ -320,6 +354,7 @@ static void a_read_of_nobody_or_of_nine_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(players_with_too_much_for_one_answer_are_refused_by_the_field_that_makes_it_less),
         TEST(players_are_read_again_until_none_has_changed_between),
         TEST(a_read_among_steady_writes_makes_them_wait_and_lets_go),
         TEST(a_read_that_is_turned_away_asks_again_until_its_deadline),

@@ -111,8 +111,8 @@ static void output_is_camel_case_without_defaults(void **state)
     assert_becomes(*state, GRANT, "{\"items\":[{},{\"kind\":\"a\"}]}",
                    "{\"items\":[{},{\"kind\":\"a\"}]}");
     assert_becomes(*state, &holdfast__v1__start_session_request__descriptor,
-                   "{\"mode\":\"START_MODE_STEAL\",\"sections\":[\"a\",\"\"]}",
-                   "{\"mode\":\"START_MODE_STEAL\",\"sections\":[\"a\",\"\"]}");
+                   "{\"mode\":\"START_MODE_STEAL\",\"include\":[\"a\",\"\"]}",
+                   "{\"mode\":\"START_MODE_STEAL\",\"include\":[\"a\",\"\"]}");
     assert_becomes(*state, &holdfast__v1__start_session_request__descriptor, "{\"mode\":3}",
                    "{\"mode\":\"START_MODE_STEAL\"}");
     assert_becomes(*state, &holdfast__v1__start_session_request__descriptor, "{\"mode\":77}",

@@ -39,7 +39,8 @@ struct load_grant load_grant_next(const struct load_options *options, struct loa
 {
     struct load_grant grant;
 
-    if (options->repeat > 0 && history->has_acknowledged && load_random() % options->repeat == 0) {
+    if (options->repeat > 0 && history->has_acknowledged && history->repeats == 0 &&
+        load_random() % options->repeat == 0) {
         history->repeats++;
         return history->acknowledged;
     }

@@ -50,18 +50,35 @@ static void put_op_id(struct buf *out)
     buf_printf(out, "\"opId\":\"%s\"", text);
 }
 
-static void put_grant(const struct load_options *options, struct load_slot *slot, struct buf *out)
+/* Without what a batch says once for all of them, and without its last brace. */
+static void put_part(const struct load_options *options, struct load_slot *slot, struct buf *out)
 {
     struct load_grant grant = load_grant_next(options, &slot->history);
 
     buf_printf(out, "{\"playerId\":\"p%u\",\"opId\":\"%s\",", grant.player, grant.op_id);
-    buf_printf(out,
-               "\"authority\":{\"system\":{\"scope\":\"payments\"}},"
-               "\"currencies\":[{\"currency\":\"%s\",\"amount\":\"1\"}],",
-               options->currency);
+    buf_printf(out, "\"currencies\":[{\"currency\":\"%s\",\"amount\":\"1\"}]", options->currency);
     for (unsigned i = 0; i < options->items; i++)
-        buf_printf(out, "%s{\"kind\":\"sword_of_dawn\"}", i == 0 ? "\"items\":[" : ",");
-    buf_printf(out, "%s\"reason\":\"bench\"}", options->items > 0 ? "]," : "");
+        buf_printf(out, "%s{\"kind\":\"sword_of_dawn\"}", i == 0 ? ",\"items\":[" : ",");
+    buf_printf(out, "%s", options->items > 0 ? "]" : "");
+}
+
+static void put_grant(const struct load_options *options, struct load_slot *slot, struct buf *out)
+{
+    put_part(options, slot, out);
+    buf_printf(out, ",\"authority\":{\"system\":{\"scope\":\"payments\"}},\"reason\":\"bench\"}");
+}
+
+static void put_batch_grant(const struct load_options *options, struct load_slot *slot,
+                            struct buf *out)
+{
+    buf_printf(out, "{\"authority\":\"system:payments\",\"reason\":\"bench\",\"requests\":[");
+    for (unsigned i = 0; i < options->batch; i++) {
+        if (i > 0)
+            buf_put_u8(out, ',');
+        put_part(options, slot, out);
+        buf_put_u8(out, '}');
+    }
+    buf_printf(out, "]}");
 }
 
 static void put_read(const struct load_options *options, struct load_slot *slot, struct buf *out)
@@ -70,14 +87,14 @@ static void put_read(const struct load_options *options, struct load_slot *slot,
     buf_printf(out, "{\"playerId\":\"p%u\"}", load_player(options));
 }
 
-static void put_batch(const struct load_options *options, struct load_slot *slot, struct buf *out,
-                      void (*put)(const struct load_options *, struct load_slot *, struct buf *))
+static void put_batch_read(const struct load_options *options, struct load_slot *slot,
+                           struct buf *out)
 {
     buf_printf(out, "{\"requests\":[");
     for (unsigned i = 0; i < options->batch; i++) {
         if (i > 0)
             buf_put_u8(out, ',');
-        put(options, slot, out);
+        put_read(options, slot, out);
     }
     buf_printf(out, "]}");
 }
@@ -147,7 +164,7 @@ static bool put_sweep(struct load_work *work, struct load_slot *slot)
         if (work->op == LOAD_FILL)
             put_profile(first + i, &slot->body);
         else
-            buf_printf(&slot->body, "{\"playerId\":\"%s%u\",\"sections\":[\"none\"]}",
+            buf_printf(&slot->body, "{\"playerId\":\"%s%u\",\"include\":[\"sections.none\"]}",
                        work->options->prefix, first + i);
     }
     buf_printf(&slot->body, "]}");
@@ -236,11 +253,11 @@ static const char *put_body(struct load_work *work, struct load_slot *slot)
     if (work->op == LOAD_GRANT)
         put_grant(options, slot, body);
     else if (work->op == LOAD_BATCH_GRANT)
-        put_batch(options, slot, body, put_grant);
+        put_batch_grant(options, slot, body);
     else if (work->op == LOAD_READ)
         put_read(options, slot, body);
     else if (work->op == LOAD_BATCH_READ)
-        put_batch(options, slot, body, put_read);
+        put_batch_read(options, slot, body);
     else if (work->op == LOAD_CALL)
         put_line(work, body);
     else if (work->op == LOAD_TRANSFER)

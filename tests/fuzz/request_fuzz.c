@@ -216,11 +216,12 @@ struct example {
 static const struct example examples[] = {
     { "start", METHOD_START_SESSION,
       "{" OP "\"incarnation\":\"1-100\",\"mode\":\"START_MODE_STEAL\",\"graceMs\":100,"
-      "\"sections\":[\"a\"]}" },
+      "\"include\":[\"sections.a\",\"balances\",\"items\",\"mail\"]}" },
     { "end", METHOD_END_SESSION,
       "{" OP "\"authority\":{\"session\":{\"token\":\"1-100-1\"}},\"edits\":[{\"name\":\"a\","
       "\"replace\":\"{}\"}]}" },
-    { "profile", METHOD_GET_PROFILE, "{\"playerId\":\"42\",\"sections\":[\"a\"]}" },
+    { "profile", METHOD_GET_PROFILE,
+      "{\"playerId\":\"42\",\"include\":[\"sections.a\",\"items\",\"mail\"]}" },
     { "update", METHOD_UPDATE_PROFILE,
       "{" OP UNHELD "\"edits\":[{\"name\":\"a\",\"replace\":\"{\\\"x\\\":1}\"},{\"name\":\"b\","
       "\"patch\":{\"steps\":[{\"kind\":\"PATCH_KIND_SET\",\"path\":\"/a\",\"json\":\"1\"}]}}]}" },

@@ -52,8 +52,52 @@ class JoinAndLeave(ClusterTest):
 
     def test_a_join_returns_only_the_sections_asked_for(self):
         self.client.update(self.player, None, replace("progress", "{}"), replace("quests", "{}"))
-        joined = self.client.start(self.player, self.server, sections=["quests"])
+        joined = self.client.start(self.player, self.server, include=["sections.quests"])
         self.assertEqual(list(joined["profile"]["sections"]), ["quests"])
+
+    def test_fifty_players_join_with_all_they_have_in_one_request(self):
+        tag = uuid7()
+        players = [f"burst-{n}-{tag}" for n in range(50)]
+        system, gold = "system:match", {"gold": 7}
+        granted = self.client.call("LedgerService/BatchGrant", {
+            "opId": tag, "authority": system, "requests": [
+                {"playerId": p, "currencies": gold, "items": [{"kind": "sword"}] * 3} for p in players]})
+        saved = self.client.call("ProfileService/BatchUpdateProfile", {
+            "opId": uuid7(), "authority": "unheld", "requests": [
+                {"playerId": p, "edits": [replace("progress", "{\"xp\":1}")]} for p in players]})
+        self.assertFalse({"failed"} & (granted.keys() | saved.keys()))
+        for player in players[::7]:
+            self.client.call("MailboxService/SendMail", {
+                "playerId": player, "opId": uuid7(), "authority": {"system": {"scope": "mail"}},
+                "text": "welcome"})
+        join = {"opId": uuid7(), "incarnation": self.server, "mode": "steal",
+                "include": ["sections", "balances", "items", "mail"],
+                "requests": [{"playerId": p} for p in players]}
+        for again in (False, True):
+            answer = self.client.call("SessionService/BatchStartSession", join)
+            for place, result in enumerate(answer["results"]):
+                profile = result["response"]["profile"]
+                self.assertEqual(result["response"]["write"].get("duplicate", False), again)
+                self.assertEqual(profile["playerId"], players[place])
+                self.assertEqual(profile["sections"]["progress"]["json"], {"xp": 1})
+                self.assertEqual(profile["balances"], {"gold": 7})
+                self.assertEqual(len(profile["items"]["items"]), 3)
+                self.assertEqual(profile["items"]["total"], 3)
+                self.assertEqual(len(profile["mail"].get("mails", [])), int(place % 7 == 0))
+        read = self.client.call("ProfileService/BatchGetProfile", {
+            "include": ["items"], "requests": [{"playerId": players[0]},
+                                               {"playerId": players[1], "include": ["balances"]}]})
+        kept = [sorted(r["response"]["profile"].keys() & {"items", "balances", "sections", "mail"})
+                for r in read["results"]]
+        self.assertEqual(kept, [["items"], ["balances"]])
+        both = self.client.call("TransactionService/ReadPlayers", {
+            "playerIds": players[:2], "include": ["items", "mail"]})["profiles"]
+        self.assertEqual([p["items"]["total"] for p in both], [3, 3])
+        self.assertNotIn("balances", both[0])
+        error = self.refused("INVALID_ARGUMENT", self.client.start, self.player, self.server,
+                             include=["items", "balance"])
+        self.assertEqual((error.field, error.value), ("include[1]", "balance"))
+        self.assertIn("did you mean balances?", error.message)
 
     def test_a_held_player_is_refused_at_once_in_mode_fail_naming_the_holder(self):
         self.client.start(self.player, self.server)
@@ -222,6 +266,23 @@ class JoinAndLeave(ClusterTest):
             for p, t in zip(players, tokens)]})
         self.assertEqual([next(iter(r)) for r in ended["results"]],
                          ["response", "error", "response"])
+        self.assertEqual((results["failed"], ended["failed"]), (1, 1))
+
+    def test_a_batch_of_joins_says_server_mode_and_op_id_once(self):
+        held, other = f"held-{uuid7()}", self.register("other")
+        self.client.start(held, other)
+        join = {"opId": uuid7(), "incarnation": self.server, "mode": "steal",
+                "graceMs": 1, "requests": [{"playerId": p} for p in (self.player, held)]}
+        first = self.client.call("SessionService/BatchStartSession", join)
+        again = self.client.call("SessionService/BatchStartSession", join)
+        self.assertTrue(first["results"][1]["response"]["stolen"])
+        tokens = [[r["response"]["token"] for r in answer["results"]] for answer in (first, again)]
+        self.assertEqual(tokens[0], tokens[1])
+        ended = self.client.call("SessionService/BatchEndSession", {
+            "opId": uuid7(), "requests": [
+                {"playerId": p, "authority": {"session": {"token": t}}}
+                for p, t in zip((self.player, held), tokens[0])]})
+        self.assertNotIn("failed", ended)
 
 
 class Expiry(ClusterTest):

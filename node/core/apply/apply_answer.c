@@ -69,7 +69,8 @@ err applier_profile_append(struct applier *applier, const struct granted *grante
         return e;
     if (!session_is_current(&player.session, &applier->meta, incarnation, fence))
         return ERR_OK;
-    e = profile_read(&context, &player, request->n_sections, request->sections, &profile);
+    const struct include include = include_of_session(context.arena, request);
+    e = profile_read(&context, &player, &include, &profile);
     if (e != ERR_OK)
         return e;
     answer_put_message(out, 4, &profile->base);

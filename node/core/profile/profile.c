@@ -1,9 +1,13 @@
 #include "node/core/profile/profile.h"
 
 #include "node/core/codec/arena_proto.h"
-#include "node/core/codec/text_rule.h"
+#include "node/core/goods/item_page.h"
+#include "node/core/goods/mail_page.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/rows/rows.h"
+
+/* Of mail beside sections: with these, and a page of items, an answer fits a frame. */
+#define MAIL_BYTES_MAX (256u * 1024u)
 
 Holdfast__V1__Dot *dot_message(struct arena *arena, struct dot dot)
 {
@@ -29,15 +33,6 @@ Holdfast__V1__Balance **balances_read(struct arena *arena, const struct player *
     return balances;
 }
 
-static bool is_wanted(struct slice name, size_t name_count, char *const *names)
-{
-    for (size_t i = 0; i < name_count; i++) {
-        if (slice_equal(name, slice_from_text(names[i])))
-            return true;
-    }
-    return name_count == 0;
-}
-
 static err section_read(struct read_context *context, const struct player *player,
                         const struct section_info *info, Holdfast__V1__Section *section)
 {
@@ -60,13 +55,59 @@ static err section_read(struct read_context *context, const struct player *playe
     return ERR_OK;
 }
 
-err profile_read(struct read_context *context, struct player *player, size_t name_count,
-                 char *const *names, Holdfast__V1__Profile **ret_profile)
+static err sections_read(struct read_context *context, struct player *player,
+                         const struct include *include, Holdfast__V1__Profile *profile)
+{
+    err result = ERR_OK;
+
+    profile->sections =
+        arena_messages(context->arena, &holdfast__v1__section__descriptor, player->section_count);
+    for (uint32_t i = 0; i < player->section_count; i++) {
+        Holdfast__V1__Section *section = profile->sections[profile->n_sections];
+        if (!include_has_section(include, player->sections[i].name))
+            continue;
+        err e = section_read(context, player, &player->sections[i], section);
+        if (e != ERR_OK) {
+            result = e;
+            continue;
+        }
+        profile->n_sections++;
+    }
+    return result;
+}
+
+static err items_read(struct read_context *context, const struct player *player,
+                      Holdfast__V1__Profile *profile)
+{
+    const struct item_page page = { .size = ITEM_PAGE_DEFAULT };
+
+    profile->items = (Holdfast__V1__ListItemsResponse *)arena_message(
+        context->arena, &holdfast__v1__list_items_response__descriptor);
+    return item_page_read(context, player, &page, profile->items);
+}
+
+static err mail_read(struct read_context *context, Holdfast__V1__Profile *profile)
+{
+    const struct mail_page page = { .size = MAIL_PAGE_DEFAULT, .bytes_max = MAIL_BYTES_MAX };
+
+    profile->mail = (Holdfast__V1__ListMailResponse *)arena_message(
+        context->arena, &holdfast__v1__list_mail_response__descriptor);
+    return mail_page_read(context, &page, profile->mail);
+}
+
+/* Of two results that which counts: a refusal before rows that are missing, since they would be
+ * asked for in vain. */
+static err worse(err a, err b)
+{
+    return a == ERR_OK || (a == ERR_NEED && b != ERR_OK) ? b : a;
+}
+
+err profile_read(struct read_context *context, struct player *player, const struct include *include,
+                 Holdfast__V1__Profile **ret_profile)
 {
     struct arena *arena = context->arena;
     Holdfast__V1__Profile *profile =
         (Holdfast__V1__Profile *)arena_message(arena, &holdfast__v1__profile__descriptor);
-    err result = ERR_OK;
 
     if (player_sections(player, arena) != ERR_OK)
         return read_damaged(context, SECTIONS_DAMAGE);
@@ -74,35 +115,17 @@ err profile_read(struct read_context *context, struct player *player, size_t nam
     profile->version = player->version;
     profile->created_at_ms = (int64_t)player->created_at_ms;
     profile->item_count = player->item_count;
-    profile->n_balances = player->balance_count;
-    profile->balances = balances_read(arena, player);
-    profile->sections =
-        arena_messages(arena, &holdfast__v1__section__descriptor, player->section_count);
-    for (uint32_t i = 0; i < player->section_count; i++) {
-        if (!is_wanted(player->sections[i].name, name_count, names))
-            continue;
-        err e = section_read(context, player, &player->sections[i],
-                             profile->sections[profile->n_sections]);
-        if (e != ERR_OK)
-            result = e;
-        else
-            profile->n_sections++;
+    if (include->balances) {
+        profile->n_balances = player->balance_count;
+        profile->balances = balances_read(arena, player);
     }
-    if (result == ERR_OK)
+    /* All of it, so that every missing row is noted at once. */
+    err e = sections_read(context, player, include, profile);
+    if (include->items)
+        e = worse(e, items_read(context, player, profile));
+    if (include->mail)
+        e = worse(e, mail_read(context, profile));
+    if (e == ERR_OK)
         *ret_profile = profile;
-    return result;
-}
-
-err section_names_check(struct arena *arena, struct refusal *refusal, size_t count,
-                        char *const *names)
-{
-    if (count > SECTIONS_MAX)
-        return refuse_number(arena, refusal, "sections", "at most 64 names", (int64_t)count);
-    for (size_t i = 0; i < count; i++) {
-        struct slice name = slice_from_text(names[i]);
-        if (!text_is_name(name, SECTION_NAME_BYTES_MAX))
-            return refuse_invalid(arena, refusal, arena_printf(arena, "sections[%zu]", i),
-                                  "1 to 64 of [a-z0-9_]", text_shorten(arena, name));
-    }
-    return ERR_OK;
+    return e;
 }
