@@ -56,7 +56,7 @@ static void put_grant(const struct load_options *options, struct load_slot *slot
 
     buf_printf(out, "{\"playerId\":\"p%u\",\"opId\":\"%s\",", grant.player, grant.op_id);
     buf_printf(out,
-               "\"authority\":{\"system\":{\"scope\":\"payments\"}},"
+               "\"authority\":\"system:payments\","
                "\"currencies\":[{\"currency\":\"%s\",\"amount\":\"1\"}],",
                options->currency);
     for (unsigned i = 0; i < options->items; i++)
@@ -99,7 +99,7 @@ static void put_end(const struct load_slot *slot, struct buf *out)
 {
     buf_printf(out, "{\"playerId\":\"%s\",", slot->player);
     put_op_id(out);
-    buf_printf(out, ",\"authority\":{\"session\":{\"token\":\"%s\"}}}", slot->token);
+    buf_printf(out, ",\"authority\":\"session:%s\"}", slot->token);
 }
 
 /* Text that does not compress, so that disk and caches hold what players hold. */
@@ -118,7 +118,7 @@ static void put_profile(unsigned player, struct buf *out)
     buf_printf(out, "{\"playerId\":\"p%u\",", player);
     put_op_id(out);
     buf_printf(out,
-               ",\"authority\":{\"unheld\":{}},\"edits\":[{\"name\":\"progression\","
+               ",\"authority\":\"unheld\",\"edits\":[{\"name\":\"progression\","
                "\"schemaVersion\":1,\"replace\":\"{\\\"fill\\\":\\\"%s\\\",\\\"level\\\":%u}\"}]}",
                fill, player % 100);
 }

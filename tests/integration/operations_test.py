@@ -21,7 +21,7 @@ class OneOutcome(ClusterTest):
 
     def spend(self, amount, op_id, **more):
         return self.client.call("LedgerService/Spend", grant_of(self.player, amount, op_id) | {
-            "authority": {"unheld": {}}} | more)
+            "authority": "unheld"} | more)
 
     def test_a_retry_gets_the_same_answer_marked_duplicate(self):
         op_id = uuid7()
@@ -231,11 +231,11 @@ class OneOutcome(ClusterTest):
         request = {"playerId": self.player, "opId": op_id,
                    "currencies": [{"currency": "gold", "amount": "4"}]}
         self.client.call("LedgerService/Spend", request | {
-            "authority": {"session": {"token": token}}})
+            "authority": f"session:{token}"})
         self.client.end(self.player, token)
         token = self.client.start(self.player, server)["token"]
         again = self.client.call("LedgerService/Spend", request | {
-            "authority": {"session": {"token": token}}})
+            "authority": f"session:{token}"})
         self.assertTrue(again["write"]["duplicate"])
         self.assertEqual(self.client.balance(self.player), 6)
 
