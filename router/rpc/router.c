@@ -103,6 +103,22 @@ static bool admit(struct router *router, struct request *request)
     return true;
 }
 
+/* What the body leaves out, and a header or the key says. False: answered. */
+static bool complete(struct request *request)
+{
+    ProtobufCMessage *message = (ProtobufCMessage *)(uintptr_t)request->message;
+    Holdfast__V1__ErrorDetail detail;
+
+    if (request_defaults_apply(&request->defaults, request->method, message, request->arena,
+                               &detail) != ERR_OK) {
+        request_fail(request, &detail);
+        return false;
+    }
+    if (request->defaults.used)
+        request->encoded = (struct slice){ 0 };
+    return true;
+}
+
 /* False: answered. */
 static bool allow(struct request *request)
 {
@@ -150,7 +166,7 @@ void router_dispatch(struct router *router, struct request *request)
                           "the router is stopping; nothing was done");
         return;
     }
-    if (allow(request) && admit(router, request))
+    if (complete(request) && allow(request) && admit(router, request))
         handle(request);
 }
 
