@@ -1,8 +1,7 @@
 /*
  * scope: what the key of a caller is for. A key has one or more scopes; which methods each opens is
- * a column of METHOD_TABLE (method.h). The names of those that back-end services act under are the
- * names that SystemAuthority carries: a message may only claim what its caller's key has. DESIGN
- * section 11.
+ * a column of METHOD_TABLE (method.h). Back-end services act under the authority `system:<scope>`:
+ * a message may only claim a scope that its caller's key has. DESIGN section 11.
  */
 #ifndef IDL_SCOPE_H
 #define IDL_SCOPE_H
@@ -27,6 +26,9 @@ enum scope { SCOPE_TABLE(SCOPE_ENUM) };
 
 #define SCOPES_ALL   127u
 #define SCOPES_WRITE (SCOPES_ALL & ~(unsigned)SCOPE_READ)
+#define SCOPES_SYSTEM                                                                              \
+    (SCOPES_WRITE & ~(unsigned)SCOPE_GAME) /* Of the authority `system:<name>`.                    \
+                                            */
 
 #define SCOPES_TEXT_SIZE 64u /* All names with commas between, and a NUL. */
 

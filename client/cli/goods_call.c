@@ -24,7 +24,7 @@ json_t *goods_request(const struct arguments *arguments, const char *player)
         client_op_id(fresh);
         op_id = fresh;
     }
-    return json_pack("{s:s, s:s, s:{s:{}}, s:s}", "playerId", player, "opId", op_id, "authority",
+    return json_pack("{s:s, s:s, s:s, s:s}", "playerId", player, "opId", op_id, "authority",
                      "unheld", "reason", option_text(arguments, &option_reason));
 }
 

@@ -30,8 +30,8 @@ static int inject(const struct arguments *arguments)
     int code;
 
     client_op_id(op_id);
-    json_t *request = json_pack("{s:s, s:s, s:{s:{s:s}}}", "playerId", arguments->words[0], "opId",
-                                op_id, "authority", "system", "scope", "admin");
+    json_t *request = json_pack("{s:s, s:s, s:s}", "playerId", arguments->words[0], "opId", op_id,
+                                "authority", "system:admin");
     add_damage(request, arguments->words[1]);
     json_t *answer = call_json(arguments, "holdfast.debug.v1.DebugService/Inject", request, &code);
     if (answer != NULL)

@@ -14,6 +14,7 @@
 #include "client/cli/verb.h"
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"
+#include "runtime/cluster/authority_text.h"
 
 #define DAY_MS        86400000ull
 #define DAYS_MAX      36500u
@@ -35,6 +36,11 @@ static const struct command_option option_rate = {
     .value = "N",
     .initial = "0",
     .meaning = "requests a second at each router; 0: its default",
+};
+static const struct command_option option_authority = {
+    .flag = "authority",
+    .value = "AUTHORITY",
+    .meaning = "of writes that name none: system: and one of the key's scopes, as system:payments",
 };
 static const struct command_option option_from = {
     .flag = "from",
@@ -81,6 +87,28 @@ static void refuse_scope(struct slice given)
 }
 
 /* False: written to standard error. */
+static bool read_authority(const struct arguments *arguments, struct api_key_record *record)
+{
+    const char *text = option_text(arguments, &option_authority);
+    char held[SCOPES_TEXT_SIZE];
+    struct slice scope;
+
+    if (text[0] == 0)
+        return true;
+    if (authority_text_read(slice_from_text(text), &scope) == AUTHORITY_TEXT_SYSTEM)
+        record->authority = scope_find(scope) & record->scopes & SCOPES_SYSTEM;
+    if (record->authority != 0)
+        return true;
+    scopes_print(record->scopes, held);
+    fprintf(stderr,
+            "holdfast: --authority: expected system: and one of payments, mail, match, moderation "
+            "and admin that the key has (--scopes: %s); a session's authority and unheld are "
+            "never implied by a key\n",
+            held);
+    return false;
+}
+
+/* False: written to standard error. */
 static bool make_record(const struct arguments *arguments, const char *name,
                         const uint8_t secret[API_KEY_SECRET_BYTES],
                         struct api_key_record *ret_record)
@@ -96,6 +124,8 @@ static bool make_record(const struct arguments *arguments, const char *name,
         refuse_scope(bad);
         return false;
     }
+    if (!read_authority(arguments, &record))
+        return false;
     if (option_number(arguments, &option_expires_days, 0, DAYS_MAX, &days) != ERR_OK ||
         option_number(arguments, &option_rate, 0, API_KEY_RATE_MAX, &record.rate_per_s) != ERR_OK)
         return false;
@@ -178,6 +208,10 @@ static json_t *row_of(const struct api_key_record *record, uint64_t now_ms)
         json_object_set_new(row, "expires", json_string(utc_text(record->expires_at_ms, expires)));
     if (record->expires_at_ms != 0 && now_ms >= record->expires_at_ms)
         json_object_set_new(row, "expired", json_true());
+    if (record->authority != 0) {
+        scopes_print(record->authority, scopes);
+        json_object_set_new(row, "authority", json_sprintf("system:%s", scopes));
+    }
     if (record->rate_per_s != 0)
         json_object_set_new(row, "rate", json_integer(record->rate_per_s));
     return row;
@@ -192,6 +226,7 @@ static int list(const struct arguments *arguments)
         { .title = "ISSUED", .path = "issued" },
         { .title = "EXPIRES", .path = "expires", .otherwise = "never" },
         { .title = "RATE", .path = "rate", .otherwise = "default" },
+        { .title = "AUTHORITY", .path = "authority", .otherwise = "none" },
         { .title = NULL },
     };
     struct key_store *store = NULL;
@@ -287,8 +322,9 @@ const struct verb verb_key[] = {
         .arguments = "NAME --scopes LIST",
         .summary = "an API key for the public port",
         .details = KEY_DETAILS,
-        .options = VERB_OPTIONS(&option_scopes, &option_expires_days, &option_rate, &option_from,
-                                OPTIONS_OF_ETCD, &option_deadline_ms, OPTIONS_OF_OUTPUT),
+        .options =
+            VERB_OPTIONS(&option_scopes, &option_authority, &option_expires_days, &option_rate,
+                         &option_from, OPTIONS_OF_ETCD, &option_deadline_ms, OPTIONS_OF_OUTPUT),
         .run = issue,
     },
     {

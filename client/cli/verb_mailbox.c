@@ -41,7 +41,7 @@ static int claim(const struct arguments *arguments)
     (void)snprintf(op_id, sizeof op_id, "claim:%.64s", arguments->words[1]);
     json_t *answer =
         call_json(arguments, "MailboxService/ClaimMail",
-                  json_pack("{s:s, s:s, s:{s:{}}, s:[s]}", "playerId", arguments->words[0], "opId",
+                  json_pack("{s:s, s:s, s:s, s:[s]}", "playerId", arguments->words[0], "opId",
                             op_id, "authority", "unheld", "mailIds", arguments->words[1]),
                   &code);
     if (answer != NULL && wants_json(arguments)) {

@@ -74,8 +74,8 @@ static int let_go(const struct arguments *arguments)
         return 2;
     }
     client_op_id(op_id);
-    json_t *request = json_pack("{s:s, s:s, s:s, s:{s:{s:s}}}", "playerId", player, "opId", op_id,
-                                "reason", reason, "authority", "system", "scope", "admin");
+    json_t *request = json_pack("{s:s, s:s, s:s, s:s}", "playerId", player, "opId", op_id, "reason",
+                                reason, "authority", "system:admin");
     if (!goods_add_list(request, option_text(arguments, &option_made), "madeItems",
                         "madeAmounts")) {
         fprintf(stderr, "holdfast: --made wants UIDs and CURRENCY=AMOUNT, with commas between\n");

@@ -155,10 +155,10 @@ static int repair(const struct arguments *arguments)
         return 2;
     }
     client_op_id(op_id);
-    json_t *request = json_pack("{s:s, s:s, s:s, s:{s:{s:s}}, s:b, s:b}", "playerId", player,
-                                "opId", op_id, "reason", reason, "authority", "system", "scope",
-                                "admin", "rebuild", option_is_set(arguments, &option_rebuild),
-                                "dryRun", option_is_set(arguments, &option_dry_run));
+    json_t *request = json_pack("{s:s, s:s, s:s, s:s, s:b, s:b}", "playerId", player, "opId", op_id,
+                                "reason", reason, "authority", "system:admin", "rebuild",
+                                option_is_set(arguments, &option_rebuild), "dryRun",
+                                option_is_set(arguments, &option_dry_run));
     bool good =
         add_list(request, "rows", option_text(arguments, &option_rows), make_text) &&
         add_list(request, "sections", option_text(arguments, &option_sections), make_section) &&

@@ -23,10 +23,9 @@ static bool add_goods(json_t *request, const char *goods, const char *currencies
 static int swap(const struct arguments *arguments)
 {
     int code;
-    json_t *request =
-        json_pack("{s:s, s:s, s:s, s:{s:{}}, s:{s:{}}}", "opId", arguments->words[0], "playerId",
-                  arguments->words[1], "otherPlayerId", arguments->words[3], "authority", "unheld",
-                  "otherAuthority", "unheld");
+    json_t *request = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s}", "opId", arguments->words[0], "playerId", arguments->words[1],
+        "otherPlayerId", arguments->words[3], "authority", "unheld", "otherAuthority", "unheld");
 
     if (!add_goods(request, arguments->words[2], "currencies", "itemUids") ||
         !add_goods(request, arguments->words[4], "otherCurrencies", "otherItemUids")) {

@@ -29,7 +29,7 @@ echo "joined: $join"
 
 # Grant. Sent twice under one op_id, as after a lost answer: carried out once.
 grant="{\"playerId\": \"$player\", \"opId\": \"$(op_id)\", \"reason\": \"match_reward\",
-    \"authority\": {\"session\": {\"token\": \"$token\"}},
+    \"authority\": \"session:$token\",
     \"currencies\": {\"gold\": 100}}"
 granted=$(call LedgerService/Grant "$grant")
 again=$(call LedgerService/Grant "$grant")
@@ -37,7 +37,7 @@ printf 'granted: %s\nagain:   %s\n' "$granted" "$again"
 
 # Leave: a last save and the release, in one entry.
 left=$(call SessionService/EndSession "{\"playerId\": \"$player\", \"opId\": \"$(op_id)\",
-    \"authority\": {\"session\": {\"token\": \"$token\"}},
+    \"authority\": \"session:$token\",
     \"edits\": {\"progression\": {\"schemaVersion\": 1,
                  \"merge\": {\"last_map\": \"harbour\"}}}}")
 echo "left: $left"

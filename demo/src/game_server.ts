@@ -193,6 +193,6 @@ type Outcome = { case: "response"; value: GrantResponse } | { case: "error"; val
   | { case: "failure"; value: unknown } | { case: undefined; value?: undefined };
 
 function session(token: string) {
-  return { kind: { case: "session" as const, value: { token } } };
+  return `session:${token}`;
 }
 

@@ -72,7 +72,7 @@ export class Payments {
       { changes, items: items.length });
     await carryOut(this, entry, "repeat", () => this.clients.ledger.grant({
       playerId: player, opId: entry.opId, reason: "purchase",
-      authority: { kind: { case: "system", value: { scope: "payments" } } },
+      authority: "system:payments",
       currencies: amountsOf(changes), items: items.map((kind) => ({ kind })) },
     { timeoutMs: 2000 }));
   }

@@ -40,7 +40,7 @@ export class Probe {
       const entry = this.journal.open(player, opId(), { changes: gold(1) });
       const answer = await carryOut(this, entry, "repeat", () => this.clients.ledger.grant({
         playerId: player, opId: entry.opId, reason: "probe",
-        authority: { kind: { case: "system", value: { scope: "match" } } },
+        authority: "system:match",
         currencies: amountsOf(entry.changes) }, { timeoutMs: 8000 }));
       if (answer !== undefined) times.push(performance.now());
       await sleep(PAUSE_MS);

@@ -72,7 +72,7 @@ static char *some_id(struct world *w)
     return kept;
 }
 
-static Holdfast__V1__Authority *some_authority(struct world *w, const char *player)
+static char *some_authority(struct world *w, const char *player)
 {
     static const char *const others[] = { "unheld", "system:mail", SERVER_A "-1" };
 

@@ -144,7 +144,7 @@ void fixture_unreadable_free(struct fixture_unreadable *rows);
 Holdfast__V1__RepairPlayerRequest *fixture_repair_request(struct fixture *f, const char *player);
 bool fixture_is_quarantined(struct fixture *f, const char *player);
 
-/* An authority in the fixture's arena: token, "system:<scope>" or "unheld". */
-Holdfast__V1__Authority *fixture_authority(struct fixture *f, const char *text);
+/* The authority of a token, in the fixture's arena; "system:<scope>" and "unheld" as they are. */
+char *fixture_authority(struct fixture *f, const char *text);
 
 #endif

@@ -9,27 +9,11 @@ static char *text_of(const char *text)
     return (char *)(uintptr_t)text;
 }
 
-Holdfast__V1__Authority *fixture_authority(struct fixture *f, const char *text)
+char *fixture_authority(struct fixture *f, const char *text)
 {
-    Holdfast__V1__Authority *authority =
-        (Holdfast__V1__Authority *)arena_message(&f->arena, &holdfast__v1__authority__descriptor);
-
-    if (strcmp(text, "unheld") == 0) {
-        authority->kind_case = HOLDFAST__V1__AUTHORITY__KIND_UNHELD;
-        authority->unheld = (Holdfast__V1__UnheldAuthority *)arena_message(
-            &f->arena, &holdfast__v1__unheld_authority__descriptor);
-    } else if (strncmp(text, "system:", 7) == 0) {
-        authority->kind_case = HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
-        authority->system = (Holdfast__V1__SystemAuthority *)arena_message(
-            &f->arena, &holdfast__v1__system_authority__descriptor);
-        authority->system->scope = text_of(text + 7);
-    } else {
-        authority->kind_case = HOLDFAST__V1__AUTHORITY__KIND_SESSION;
-        authority->session = (Holdfast__V1__SessionAuthority *)arena_message(
-            &f->arena, &holdfast__v1__session_authority__descriptor);
-        authority->session->token = text_of(text);
-    }
-    return authority;
+    if (strcmp(text, "unheld") == 0 || strncmp(text, "system:", 7) == 0)
+        return text_of(text);
+    return arena_printf(&f->arena, "session:%s", text);
 }
 
 char *fixture_start(struct fixture *f, const char *player, const char *server,

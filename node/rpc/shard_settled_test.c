@@ -247,8 +247,9 @@ static int prepare_of(struct fixture *f, uint64_t seq, const char *player)
     Holdfast__Internal__V1__TxnRef ref = HOLDFAST__INTERNAL__V1__TXN_REF__INIT;
     Holdfast__Internal__V1__TxnPart part = HOLDFAST__INTERNAL__V1__TXN_PART__INIT;
     Holdfast__Internal__V1__TxnPart *parts[] = { &part };
-    Holdfast__V1__Authority authority = HOLDFAST__V1__AUTHORITY__INIT;
-    Holdfast__V1__UnheldAuthority unheld = HOLDFAST__V1__UNHELD_AUTHORITY__INIT;
+    Holdfast__Internal__V1__StoredAuthority authority =
+        HOLDFAST__INTERNAL__V1__STORED_AUTHORITY__INIT;
+    Holdfast__Internal__V1__StoredUnheld unheld = HOLDFAST__INTERNAL__V1__STORED_UNHELD__INIT;
     Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *golds[] = { &gold };
     uint8_t hash[16] = { (uint8_t)seq };
@@ -258,7 +259,7 @@ static int prepare_of(struct fixture *f, uint64_t seq, const char *player)
     ref.home = 5;
     ref.destination = 3;
     ref.seq = seq;
-    authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_UNHELD;
+    authority.kind_case = HOLDFAST__INTERNAL__V1__STORED_AUTHORITY__KIND_UNHELD;
     authority.unheld = &unheld;
     gold.currency = (char *)"gold";
     gold.amount = 3;
@@ -365,20 +366,16 @@ static void assert_refused(struct fixture *f, uint64_t number)
 static uint64_t grant(struct fixture *f, const char *player)
 {
     Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
-    Holdfast__V1__Authority authority = HOLDFAST__V1__AUTHORITY__INIT;
-    Holdfast__V1__UnheldAuthority unheld = HOLDFAST__V1__UNHELD_AUTHORITY__INIT;
     Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *golds[] = { &gold };
     char id[UUID_TEXT_SIZE];
 
     op_id(f, id);
-    authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_UNHELD;
-    authority.unheld = &unheld;
     gold.currency = (char *)"gold";
     gold.amount = 1;
     request.player_id = (char *)(uintptr_t)player;
     request.op_id = id;
-    request.authority = &authority;
+    request.authority = (char *)"unheld";
     request.currencies = golds;
     request.n_currencies = 1;
     call(f, METHOD_GRANT, &request.base);

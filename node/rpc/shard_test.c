@@ -161,19 +161,14 @@ static int teardown(void **state)
 static Holdfast__V1__GrantResponse *grant(struct fixture *f, char *id, int64_t amount)
 {
     Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
-    Holdfast__V1__Authority authority = HOLDFAST__V1__AUTHORITY__INIT;
-    Holdfast__V1__SystemAuthority system = HOLDFAST__V1__SYSTEM_AUTHORITY__INIT;
     Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *currencies[] = { &gold };
 
-    system.scope = "payments";
-    authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
-    authority.system = &system;
     gold.currency = "gold";
     gold.amount = amount;
     request.player_id = "42";
     request.op_id = id;
-    request.authority = &authority;
+    request.authority = "system:payments";
     request.n_currencies = 1;
     request.currencies = currencies;
     call(f, METHOD_GRANT, &request.base);
@@ -272,17 +267,14 @@ static void steal_waits_for_the_grace_period(void **state)
 static void end_session(struct fixture *f, char *token)
 {
     Holdfast__V1__EndSessionRequest end = HOLDFAST__V1__END_SESSION_REQUEST__INIT;
-    Holdfast__V1__Authority authority = HOLDFAST__V1__AUTHORITY__INIT;
-    Holdfast__V1__SessionAuthority session = HOLDFAST__V1__SESSION_AUTHORITY__INIT;
+    char authority[80];
     char id[UUID_TEXT_SIZE];
 
-    session.token = token;
-    authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SESSION;
-    authority.session = &session;
+    (void)snprintf(authority, sizeof authority, "session:%s", token);
     op_id(f, id);
     end.player_id = "42";
     end.op_id = id;
-    end.authority = &authority;
+    end.authority = authority;
     call(f, METHOD_END_SESSION, &end.base);
 }
 

@@ -17,10 +17,11 @@ static err transaction_execute_transaction_check(struct check_context *context,
 static struct hash128 transaction_execute_payload(struct arena *arena, const struct op *op,
                                                   ProtobufCMessage *message)
 {
+    static char none[] = "";
     execute_request *request = (execute_request *)message;
 
     for (size_t i = 0; i < request->n_others; i++)
-        request->others[i]->authority = NULL;
+        request->others[i]->authority = none;
     return op_payload(op->method, arena_pack(arena, message));
 }
 

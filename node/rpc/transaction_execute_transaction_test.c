@@ -258,7 +258,7 @@ static void bad_players_are_refused_before_the_log(void **state)
     request->others[0]->player_id = w->abe;
     assert_invalid(w, request, "changes[0].move.to_player_id");
     request->others[0]->player_id = w->amy;
-    request->others[0]->authority = NULL;
+    request->others[0]->authority = (char *)"";
     assert_invalid(w, request, "others[0].authority");
     request->others[0]->authority = fixture_authority(w->f, "unheld");
     for (size_t i = 1; i < 8; i++)
@@ -373,6 +373,93 @@ static void ledgers_tell_what_went_and_what_came(void **state)
     assert_int_equal(ledger->entries[0]->changes[0]->amount, -30);
 }
 
+/* What a log of before the authority was a string has for `unheld`: a message of two bytes. */
+static struct slice with_old_authority(struct world *w, struct slice packed)
+{
+    static const uint8_t is[] = "\x12\x06unheld", was[] = { 0x12, 0x02, 0x1a, 0x00 };
+    const size_t is_size = sizeof is - 1;
+    uint8_t *bytes = (uint8_t *)(uintptr_t)arena_copy(&w->s.arena, packed).data;
+    uint8_t *at = memmem(bytes, packed.size, is, is_size);
+    size_t player_bytes = 2 + strlen(w->amy) + is_size;
+
+    assert_non_null(at);
+    uint8_t *head = at - (player_bytes - is_size) - 2; /* Field 10, TransactionPlayer. */
+    assert_int_equal(head[0], 0x52);
+    assert_int_equal(head[1], player_bytes);
+    head[1] = (uint8_t)(player_bytes - is_size + sizeof was);
+    memcpy(at, was, sizeof was);
+    size_t behind = packed.size - (size_t)(at + is_size - bytes);
+    memmove(at + sizeof was, at + is_size, behind);
+    return (struct slice){ bytes, packed.size - is_size + sizeof was };
+}
+
+static void commit_logged(struct world *w, bool old)
+{
+    execute_request *request = execute_make(w, "claim:logged");
+    struct buf body = { 0 };
+    struct op op;
+
+    add_move(w, request, 30);
+    assert_true(fixture_prepare(w->f, METHOD_EXECUTE_TRANSACTION, &request->base, &body));
+    assert_int_equal(op_decode(buf_slice(&body), &op), ERR_OK);
+    if (old) {
+        struct buf again = { 0 };
+        op.request = with_old_authority(w, op.request);
+        op_encode(&op, &again);
+        buf_deinit(&body);
+        body = again;
+    }
+    fixture_commit(w->f, buf_slice(&body));
+    buf_deinit(&body);
+    assert_int_equal(w->f->outcome.kind, OUTCOME_COMMITTED);
+}
+
+/* But the shard's own, which has the hash of the entry. */
+static void assert_same_rows(struct fixture *a, struct fixture *b)
+{
+    struct hash128 one = applier_outcome_hash(a->applier), other = applier_outcome_hash(b->applier);
+
+    assert_memory_equal(&one, &other, sizeof one);
+    fixture_checkpoint(a);
+    fixture_checkpoint(b);
+    assert_int_equal(a->row_count, b->row_count);
+    for (uint32_t i = 0; i < a->row_count; i++) {
+        assert_true(slice_equal(buf_slice(&a->rows[i].key), buf_slice(&b->rows[i].key)));
+        assert_true(slice_equal(buf_slice(&a->rows[i].value), buf_slice(&b->rows[i].value)));
+    }
+}
+
+static void an_old_log_is_applied_to_the_same_rows(void **state)
+{
+    void *other;
+    setup(&other);
+    struct world *now = *state, *then = other;
+
+    commit_logged(now, false);
+    commit_logged(then, true);
+    assert_int_equal(fixture_balance(then->f, then->amy, "gold"), 30);
+    assert_same_rows(now->f, then->f);
+    /* And a retry of today is the same operation. */
+    execute_request *retry = execute_make(then, "claim:logged");
+    add_move(then, retry, 30);
+    assert_non_null(execute(then, retry));
+    assert_true(then->f->outcome.duplicate);
+    teardown(&other);
+}
+
+static void a_caller_cannot_use_the_old_form(void **state)
+{
+    struct world *w = *state;
+    execute_request *request = execute_make(w, "claim:caller");
+
+    add_move(w, request, 30);
+    request->others[0]->authority = (char *)"\x1a";
+    assert_null(execute(w, request));
+    assert_int_equal(w->f->error->code, ERROR(INVALID_ARGUMENT));
+    assert_string_equal(w->f->error->field, "others[0].authority");
+    assert_false(w->f->recorded);
+}
+
 int main(void)
 {
 #define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -387,6 +474,8 @@ int main(void)
         WORLD_TEST(the_system_may_only_give),
         WORLD_TEST(a_swap_with_oneself_is_refused_and_so_is_one_of_nothing),
         WORLD_TEST(ledgers_tell_what_went_and_what_came),
+        WORLD_TEST(an_old_log_is_applied_to_the_same_rows),
+        WORLD_TEST(a_caller_cannot_use_the_old_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

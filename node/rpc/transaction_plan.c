@@ -8,12 +8,14 @@
 #include "node/core/codec/text_rule.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/section_edit.h"
+#include "node/core/session/authority.h"
 #include "node/rpc/wallet.h"
 #include "runtime/base/check.h"
 
-#define CHECKS_MAX        LIMIT_TRANSACTION_CHECKS
-#define CHANGES_MAX       LIMIT_TRANSACTION_CHANGES
-#define REQUEST_BYTES_MAX (128u * 1024u)
+#define CHECKS_MAX         LIMIT_TRANSACTION_CHECKS
+#define CHANGES_MAX        LIMIT_TRANSACTION_CHANGES
+#define REQUEST_BYTES_MAX  (128u * 1024u)
+#define TEXT_APPLY_VERSION 3u /* Replicas of an earlier one do not read an authority's text. */
 
 typedef Holdfast__Internal__V1__TxnPart txn_part;
 typedef Holdfast__V1__CurrencyAmount amount_message;
@@ -68,22 +70,37 @@ static void begin(struct planner *p, char *player_id, size_t others)
     p->plan.part_count = 1;
 }
 
-static err add_player(struct planner *p, char *player_id, Holdfast__V1__Authority *authority,
+/* A request from the log may hold an authority in its old form; one from a caller may not. */
+static err part_authority(struct planner *p, const char *text, const char *name,
+                          struct authority *ret_authority)
+{
+    struct slice authority = slice_from_text(text);
+    struct authority_fault fault;
+
+    if (p->logged)
+        return authority_parse_logged(authority, ret_authority);
+    if (authority_parse(p->context->arena, authority, ret_authority, &fault) != ERR_OK)
+        return refuse_invalid(p->context->arena, p->context->refusal, field_of(p, name),
+                              fault.limit, fault.value);
+    return ERR_OK;
+}
+
+static err add_player(struct planner *p, char *player_id, const char *authority,
                       const char *id_name, const char *authority_name)
 {
     struct slice id = slice_from_text(player_id);
     struct authority parsed;
-    const char *why;
 
     if (player_id_check(id) != ERR_OK)
         return wrong(p, id_name, "1 to 100 bytes of UTF-8 without control characters", player_id);
     if (part_find(p, player_id) != NULL)
         return wrong(p, id_name, "each player once", player_id);
-    if (txn_authority_parse(authority, &parsed, &why) != ERR_OK)
-        return wrong(p, authority_name, why, "");
+    err e = part_authority(p, authority, authority_name, &parsed);
+    if (e != ERR_OK)
+        return e;
     txn_part *part = p->plan.parts[p->plan.part_count++];
     part->player_id = player_id;
-    part->authority = authority;
+    part->authority = txn_authority_store(p->context->arena, &parsed);
     return ERR_OK;
 }
 
@@ -344,12 +361,11 @@ static err parts_check(struct planner *p)
     for (size_t i = 0; i < p->plan.part_count; i++) {
         txn_part *part = p->plan.parts[i];
         struct authority authority = { .kind = p->context->authority };
-        const char *why;
         err e = section_edits_check(p->context, part->n_edits, part->edits);
         if (e != ERR_OK)
             return e;
         if (i > 0)
-            CHECK(txn_authority_parse(part->authority, &authority, &why) == ERR_OK);
+            CHECK(txn_authority_load(part->authority, &authority) == ERR_OK);
         e = system_check(p, part, authority.kind);
         if (e != ERR_OK)
             return e;
@@ -379,6 +395,11 @@ static err whole_check(struct planner *p, const ProtobufCMessage *request)
     if (context->shard_count == 0)
         return refuse(context->arena, context->refusal, CODE(UNAVAILABLE), "",
                       "the node does not know the cluster yet; nothing was done");
+    if (context->meta->apply_version < TEXT_APPLY_VERSION)
+        return refuse(context->arena, context->refusal, CODE(UNAVAILABLE), "",
+                      "shard %u goes by apply version %u, and transactions need %u: run this "
+                      "build on all its nodes; nothing was done",
+                      context->shard, context->meta->apply_version, TEXT_APPLY_VERSION);
     if (bytes > REQUEST_BYTES_MAX)
         return refuse_number(context->arena, context->refusal, "request",
                              "at most 131072 bytes in protobuf", (int64_t)bytes);

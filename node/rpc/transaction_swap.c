@@ -16,7 +16,9 @@ static err transaction_swap_check(struct check_context *context, ProtobufCMessag
 static struct hash128 transaction_swap_payload(struct arena *arena, const struct op *op,
                                                ProtobufCMessage *message)
 {
-    ((swap_request *)message)->other_authority = NULL;
+    static char none[] = "";
+
+    ((swap_request *)message)->other_authority = none;
     return op_payload(op->method, arena_pack(arena, message));
 }
 

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "holdfast/v1/operation.pb-c.h"
 #include "idl/error_code.h"
 #include "router/core/refusal.h"
+#include "runtime/cluster/authority_text.h"
 
 #define DEPTH_MAX 8u /* No message of the API nests deeper. */
 
@@ -41,12 +41,10 @@ err access_check_method(const struct method_info *method, uint32_t scopes, struc
     return (method->scopes & scopes) != 0 ? ERR_OK : deny(&walk, method->name, method->scopes);
 }
 
-static err check_system(const struct walk *walk, const char *scope)
+static err check_system(const struct walk *walk, struct slice authority, struct slice scope)
 {
-    uint32_t wanted = scope_find(slice_from_text(scope)) & SCOPES_WRITE;
-    struct refusal_field field = { "authority.system.scope",
-                                   "payments, mail, match, moderation or admin",
-                                   slice_from_text(scope) };
+    uint32_t wanted = scope_find(scope) & SCOPES_SYSTEM;
+    struct refusal_field field = { "authority", AUTHORITY_SCOPE_LIMIT, authority };
 
     if (wanted == 0) { /* No key can have it. */
         refusal_make_field(walk->arena, walk->detail, &field, "there is no such scope");
@@ -54,27 +52,32 @@ static err check_system(const struct walk *walk, const char *scope)
     }
     if ((wanted & walk->scopes) != 0)
         return ERR_OK;
-    return deny(walk, arena_printf(walk->arena, "the authority \"system:%s\"", scope), wanted);
+    return deny(walk,
+                arena_printf(walk->arena, "the authority \"%.*s\"", (int)authority.size,
+                             (const char *)authority.data),
+                wanted);
 }
 
-static err check_authority(const struct walk *walk, const Holdfast__V1__Authority *authority)
+static err check_authority(const struct walk *walk, const char *text)
 {
     const uint32_t unheld = SCOPE_GAME | SCOPE_ADMIN;
+    struct slice authority = slice_from_text(text);
+    struct slice rest;
     err e = ERR_OK;
 
-    switch (authority->kind_case) {
-    case HOLDFAST__V1__AUTHORITY__KIND_SYSTEM:
-        e = check_system(walk, authority->system->scope);
+    switch (authority_text_read(authority, &rest)) {
+    case AUTHORITY_TEXT_SYSTEM:
+        e = check_system(walk, authority, rest);
         break;
-    case HOLDFAST__V1__AUTHORITY__KIND_SESSION:
+    case AUTHORITY_TEXT_SESSION:
         if ((walk->scopes & SCOPE_GAME) == 0)
             e = deny(walk, "the authority of a session", SCOPE_GAME);
         break;
-    case HOLDFAST__V1__AUTHORITY__KIND_UNHELD:
+    case AUTHORITY_TEXT_UNHELD:
         if ((walk->scopes & unheld) == 0)
             e = deny(walk, "the authority \"unheld\"", unheld);
         break;
-    default: /* None is named: the node says so. */
+    case AUTHORITY_TEXT_NONE: /* None is named, or none that there is: the node says so. */
         break;
     }
     if (e == ERR_PERMISSION)
@@ -82,16 +85,16 @@ static err check_authority(const struct walk *walk, const Holdfast__V1__Authorit
     return e;
 }
 
-static err check_messages(const struct walk *walk, const ProtobufCMessage *message, uint32_t depth);
-
-static err check_one(const struct walk *walk, const ProtobufCMessage *message, uint32_t depth)
+/* `authority`, or another participant's: `other_authority`. */
+static bool is_authority(const ProtobufCFieldDescriptor *field)
 {
-    if (message == NULL)
-        return ERR_OK;
-    if (message->descriptor == &holdfast__v1__authority__descriptor)
-        return check_authority(walk, (const Holdfast__V1__Authority *)(const void *)message);
-    return check_messages(walk, message, depth + 1);
+    const char *at = strstr(field->name, "authority");
+
+    return field->type == PROTOBUF_C_TYPE_STRING && field->label != PROTOBUF_C_LABEL_REPEATED &&
+           at != NULL && strcmp(at, "authority") == 0 && (at == field->name || at[-1] == '_');
 }
+
+static err check_messages(const struct walk *walk, const ProtobufCMessage *message, uint32_t depth);
 
 /* Where a field's messages begin, and how many there are. A member of a oneof that is not the one
  * set shares its memory with the one that is. */
@@ -131,11 +134,18 @@ static err check_messages(const struct walk *walk, const ProtobufCMessage *messa
         const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
         size_t count;
 
+        if (is_authority(field)) {
+            const char *text;
+            memcpy(&text, (const char *)message + field->offset, sizeof text);
+            err e = check_authority(walk, text);
+            if (e != ERR_OK)
+                return e;
+        }
         if (field->type != PROTOBUF_C_TYPE_MESSAGE)
             continue;
         const ProtobufCMessage *const *messages = messages_of(message, field, &count);
         for (size_t n = 0; n < count; n++) {
-            err e = check_one(walk, messages[n], depth);
+            err e = messages[n] != NULL ? check_messages(walk, messages[n], depth + 1) : ERR_OK;
             if (e != ERR_OK)
                 return e;
         }

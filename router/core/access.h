@@ -15,7 +15,7 @@
 /* ERR_PERMISSION: *ret_detail names the scopes wanted and those had; texts are in the arena. */
 NODISCARD err access_check_method(const struct method_info *method, uint32_t scopes,
                                   struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail);
-/* Every Authority anywhere in the message, so parts of batches and other participants too.
+/* Every authority anywhere in the message, so parts of batches and other participants too.
  * ERR_PERMISSION: as above. ERR_INVALID: a scope that does not exist. */
 NODISCARD err access_check_message(const ProtobufCMessage *message, uint32_t scopes,
                                    struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail);

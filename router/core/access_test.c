@@ -13,28 +13,12 @@
 
 struct asked {
     struct arena arena;
-    Holdfast__V1__Authority authority;
-    Holdfast__V1__SystemAuthority system;
-    Holdfast__V1__SessionAuthority session;
-    Holdfast__V1__UnheldAuthority unheld;
     Holdfast__V1__ErrorDetail detail;
 };
 
 static void asked_init(struct asked *asked)
 {
     memset(asked, 0, sizeof *asked);
-    holdfast__v1__authority__init(&asked->authority);
-    holdfast__v1__system_authority__init(&asked->system);
-    holdfast__v1__session_authority__init(&asked->session);
-    holdfast__v1__unheld_authority__init(&asked->unheld);
-}
-
-static Holdfast__V1__Authority *system_of(struct asked *asked, char *scope)
-{
-    asked->authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
-    asked->authority.system = &asked->system;
-    asked->system.scope = scope;
-    return &asked->authority;
 }
 
 static err ask(struct asked *asked, const ProtobufCMessage *message, uint32_t scopes)
@@ -42,7 +26,9 @@ static err ask(struct asked *asked, const ProtobufCMessage *message, uint32_t sc
     return access_check_message(message, scopes, &asked->arena, &asked->detail);
 }
 
-static char payments[] = "payments", admin[] = "admin", root[] = "root";
+static char payments[] = "system:payments", admin[] = "system:admin", root[] = "system:root",
+            game[] = "system:game", session[] = "session:1-2-3", unheld[] = "unheld",
+            bare[] = "1-2-3";
 
 static void a_system_authority_wants_the_scope_of_its_name(void **state)
 {
@@ -52,7 +38,7 @@ static void a_system_authority_wants_the_scope_of_its_name(void **state)
 
     asked_init(&asked);
     holdfast__v1__grant_request__init(&grant);
-    grant.authority = system_of(&asked, payments);
+    grant.authority = payments;
     assert_int_equal(ask(&asked, &grant.base, SCOPE_PAYMENTS), ERR_OK);
     assert_int_equal(ask(&asked, &grant.base, SCOPES_ALL), ERR_OK);
     assert_int_equal(ask(&asked, &grant.base, SCOPES_ALL & ~(unsigned)SCOPE_PAYMENTS),
@@ -63,7 +49,7 @@ static void a_system_authority_wants_the_scope_of_its_name(void **state)
     assert_string_equal(asked.detail.message, "the authority \"system:payments\" wants an API key "
                                               "with the scope payments; this one has: game, read");
     assert_string_equal(asked.detail.field, "authority");
-    grant.authority = system_of(&asked, admin);
+    grant.authority = admin;
     assert_int_equal(ask(&asked, &grant.base, SCOPE_PAYMENTS), ERR_PERMISSION);
     arena_deinit(&asked.arena);
 }
@@ -76,9 +62,12 @@ static void a_scope_that_does_not_exist_is_nobodys(void **state)
 
     asked_init(&asked);
     holdfast__v1__grant_request__init(&grant);
-    grant.authority = system_of(&asked, root);
+    grant.authority = root;
     assert_int_equal(ask(&asked, &grant.base, SCOPE_GAME | SCOPE_ADMIN), ERR_INVALID);
-    assert_string_equal(asked.detail.field, "authority.system.scope");
+    assert_string_equal(asked.detail.field, "authority");
+    assert_string_equal(asked.detail.value, "system:root");
+    grant.authority = game;
+    assert_int_equal(ask(&asked, &grant.base, SCOPE_GAME | SCOPE_ADMIN), ERR_INVALID);
     arena_deinit(&asked.arena);
 }
 
@@ -91,14 +80,12 @@ static void players_are_written_by_game_servers(void **state)
     asked_init(&asked);
     holdfast__v1__spend_request__init(&spend);
     assert_int_equal(ask(&asked, &spend.base, SCOPE_PAYMENTS), ERR_OK); /* The node asks for one. */
-    spend.authority = &asked.authority;
-    assert_int_equal(ask(&asked, &spend.base, SCOPE_PAYMENTS), ERR_OK);
-    asked.authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SESSION;
-    asked.authority.session = &asked.session;
+    spend.authority = bare;
+    assert_int_equal(ask(&asked, &spend.base, SCOPE_PAYMENTS), ERR_OK); /* It says what is wrong. */
+    spend.authority = session;
     assert_int_equal(ask(&asked, &spend.base, SCOPE_GAME), ERR_OK);
     assert_int_equal(ask(&asked, &spend.base, SCOPE_PAYMENTS | SCOPE_ADMIN), ERR_PERMISSION);
-    asked.authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_UNHELD;
-    asked.authority.unheld = &asked.unheld;
+    spend.authority = unheld;
     assert_int_equal(ask(&asked, &spend.base, SCOPE_GAME), ERR_OK);
     assert_int_equal(ask(&asked, &spend.base, SCOPE_ADMIN), ERR_OK);
     assert_int_equal(ask(&asked, &spend.base, SCOPE_PAYMENTS | SCOPE_MAIL), ERR_PERMISSION);
@@ -122,17 +109,17 @@ static void parts_of_batches_and_other_participants_are_asked_too(void **state)
     holdfast__v1__batch_grant_request__init(&batch);
     holdfast__v1__grant_request__init(&parts[0]);
     holdfast__v1__grant_request__init(&parts[1]);
-    parts[1].authority = system_of(&asked, payments);
+    parts[1].authority = payments;
     batch.requests = list;
     batch.n_requests = 2;
     assert_int_equal(ask(&asked, &batch.base, SCOPE_GAME), ERR_PERMISSION);
     assert_int_equal(ask(&asked, &batch.base, SCOPE_PAYMENTS), ERR_OK);
     holdfast__v1__swap_request__init(&swap);
-    swap.other_authority = system_of(&asked, admin);
+    swap.other_authority = admin;
     assert_int_equal(ask(&asked, &swap.base, SCOPE_GAME), ERR_PERMISSION);
     holdfast__v1__execute_transaction_request__init(&execute);
     holdfast__v1__transaction_player__init(&other);
-    other.authority = &asked.authority;
+    other.authority = admin;
     execute.others = others;
     execute.n_others = 1;
     assert_int_equal(ask(&asked, &execute.base, SCOPE_GAME), ERR_PERMISSION);

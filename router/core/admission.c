@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "holdfast/v1/operation.pb-c.h"
 #include "runtime/base/check.h"
+#include "runtime/cluster/authority_text.h"
 
 #define ROOM_SHARE 16u
 
@@ -80,13 +80,14 @@ static bool has_system_authority(const ProtobufCMessage *message)
 {
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(message->descriptor, 4);
-    const Holdfast__V1__Authority *authority;
+    struct slice rest;
+    const char *text;
 
-    if (field == NULL || field->type != PROTOBUF_C_TYPE_MESSAGE ||
-        field->descriptor != &holdfast__v1__authority__descriptor)
+    if (field == NULL || field->type != PROTOBUF_C_TYPE_STRING ||
+        strcmp(field->name, "authority") != 0)
         return false;
-    memcpy(&authority, (const char *)message + field->offset, sizeof authority);
-    return authority != NULL && authority->kind_case == HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
+    memcpy(&text, (const char *)message + field->offset, sizeof text);
+    return authority_text_read(slice_from_text(text), &rest) == AUTHORITY_TEXT_SYSTEM;
 }
 
 enum admission_priority admission_priority_max(const struct method_info *method)

@@ -573,20 +573,16 @@ static void a_payment_is_urgent_and_a_save_is_bulk(void **state)
     char player[] = "42", op[] = "receipt:1";
     Holdfast__V1__GrantRequest grant = grant_of(player, op);
     Holdfast__V1__UpdateProfileRequest update;
-    Holdfast__V1__Authority authority;
-    Holdfast__V1__SystemAuthority system;
+    char session[] = "session:1-9-7", system[] = "system:payments";
     (void)state;
 
-    holdfast__v1__authority__init(&authority);
-    holdfast__v1__system_authority__init(&system);
     holdfast__v1__update_profile_request__init(&update);
     assert_int_equal(admission_priority_of(method_find(METHOD_GRANT), &grant.base),
                      ADMISSION_ORDINARY);
-    grant.authority = &authority;
+    grant.authority = session;
     assert_int_equal(admission_priority_of(method_find(METHOD_GRANT), &grant.base),
                      ADMISSION_ORDINARY);
-    authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
-    authority.system = &system;
+    grant.authority = system;
     assert_int_equal(admission_priority_of(method_find(METHOD_GRANT), &grant.base),
                      ADMISSION_URGENT);
     assert_int_equal(admission_priority_of(method_find(METHOD_UPDATE_PROFILE), &update.base),

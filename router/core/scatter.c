@@ -8,6 +8,7 @@
 #include "router/core/refusal.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
+#include "runtime/cluster/authority_text.h"
 
 /* Field 1 or 2 with wire type 2, length-delimited (protobuf encoding). */
 #define TAG_RESULTS  0x0au
@@ -93,48 +94,11 @@ static const char *text_of(const ProtobufCMessage *message, const ProtobufCField
     return text != NULL ? text : "";
 }
 
-/* What follows `prefix` in `text`; NULL: it begins otherwise. */
-static char *behind(const char *text, const char *prefix)
-{
-    size_t size = strlen(prefix);
-
-    return strncmp(text, prefix, size) == 0 ? (char *)(uintptr_t)(text + size) : NULL;
-}
-
-/* NULL: `text` names no authority. */
-static Holdfast__V1__Authority *authority_of(const char *text, struct arena *arena)
-{
-    Holdfast__V1__Authority *authority = arena_alloc(arena, sizeof *authority);
-    char *token = behind(text, "session:");
-    char *scope = behind(text, "system:");
-
-    holdfast__v1__authority__init(authority);
-    if (token != NULL) {
-        authority->kind_case = HOLDFAST__V1__AUTHORITY__KIND_SESSION;
-        authority->session = arena_alloc(arena, sizeof *authority->session);
-        holdfast__v1__session_authority__init(authority->session);
-        authority->session->token = token;
-    } else if (scope != NULL) {
-        authority->kind_case = HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
-        authority->system = arena_alloc(arena, sizeof *authority->system);
-        holdfast__v1__system_authority__init(authority->system);
-        authority->system->scope = scope;
-    } else if (strcmp(text, "unheld") == 0) {
-        authority->kind_case = HOLDFAST__V1__AUTHORITY__KIND_UNHELD;
-        authority->unheld = arena_alloc(arena, sizeof *authority->unheld);
-        holdfast__v1__unheld_authority__init(authority->unheld);
-    } else {
-        return NULL;
-    }
-    return authority;
-}
-
 /* One shared field on its way into the elements. */
 struct shared {
     const ProtobufCFieldDescriptor *from; /* Of the batch. */
     const ProtobufCFieldDescriptor *to;   /* Of the element. */
     const ProtobufCMessage *batch;
-    Holdfast__V1__Authority *authority; /* `from` is its text. */
 };
 
 static void share(const struct shared *shared, ProtobufCMessage *element)
@@ -144,33 +108,27 @@ static void share(const struct shared *shared, ProtobufCMessage *element)
 
     if (!is_empty(element, shared->to))
         return;
-    if (shared->authority != NULL) {
-        memcpy(to + shared->to->offset, &shared->authority, sizeof shared->authority);
-        return;
-    }
     memcpy(to + shared->to->offset, from + shared->from->offset, place_of(shared->from).size);
     if (shared->to->label == PROTOBUF_C_LABEL_REPEATED)
         memcpy(to + shared->to->quantifier_offset, from + shared->from->quantifier_offset,
                sizeof(size_t));
 }
 
-static err shared_begin(struct shared *shared, struct arena *arena,
-                        Holdfast__V1__ErrorDetail *ret_detail)
+/* Tokens are secrets: the text is not repeated. */
+static err authority_check(const struct shared *shared, struct arena *arena,
+                           Holdfast__V1__ErrorDetail *ret_detail)
 {
-    const char *text;
+    struct slice text, rest;
 
-    if (shared->to->type == shared->from->type)
+    if (strcmp(shared->from->name, "authority") != 0)
         return ERR_OK;
-    CHECK(shared->from->type == PROTOBUF_C_TYPE_STRING &&
-          shared->to->descriptor == &holdfast__v1__authority__descriptor);
-    text = text_of(shared->batch, shared->from);
-    shared->authority = authority_of(text, arena);
-    if (shared->authority != NULL)
+    text = slice_from_text(text_of(shared->batch, shared->from));
+    if (authority_text_read(text, &rest) != AUTHORITY_TEXT_NONE)
         return ERR_OK;
     refusal_make_field(arena, ret_detail,
-                       &(struct refusal_field){ shared->from->name,
-                                                "session:<token>, system:<scope> or unheld",
-                                                slice_from_text(text) },
+                       &(struct refusal_field){
+                           shared->from->name, AUTHORITY_TEXT_LIMIT,
+                           slice_from_text(arena_printf(arena, "%zu other bytes", text.size)) },
                        "there is no such authority");
     return ERR_INVALID;
 }
@@ -190,10 +148,11 @@ err scatter_share(const struct method_info *method, const ProtobufCMessage *mess
             .batch = message,
         };
 
-        CHECK(shared.to != NULL && shared.to->label == from->label);
+        CHECK(shared.to != NULL && shared.to->label == from->label &&
+              shared.to->type == from->type);
         if (is_empty(message, from))
             continue;
-        e = shared_begin(&shared, arena, ret_detail);
+        e = authority_check(&shared, arena, ret_detail);
         for (uint32_t at = 0; e == ERR_OK && at < elements.count; at++)
             share(&shared, elements.messages[at]);
     }

@@ -30,10 +30,10 @@ NODISCARD err scatter_split(const struct method_info *method, const ProtobufCMes
 
 /*
  * Gives each element the batch's shared fields that it leaves empty: "", 0, no message, an empty
- * list. Elements are changed in place; they may share memory with the batch. A shared authority is
- * text, and becomes the element's message: "session:<token>", "system:<scope>" or "unheld".
+ * list. Elements are changed in place; they may share memory with the batch.
  *
- * ERR_INVALID: that text is none of these; *ret_detail says so, and no element was changed.
+ * ERR_INVALID: the shared authority is no authority; *ret_detail says so, and no element was
+ * changed.
  */
 NODISCARD err scatter_share(const struct method_info *method, const ProtobufCMessage *message,
                             struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail);

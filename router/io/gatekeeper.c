@@ -187,7 +187,8 @@ static err ask_keys(struct gatekeeper *gatekeeper, const struct gatekeeper_visit
     if (access_check_method(visit->method, entry->record.scopes, visit->arena, ret_detail) !=
         ERR_OK)
         return refuse(gatekeeper, visit, GATEKEEPER_SCOPE);
-    *ret_guest = (struct gatekeeper_guest){ entry->record.scopes, &entry->bucket, rate };
+    *ret_guest = (struct gatekeeper_guest){ entry->record.scopes, &entry->bucket, rate,
+                                            entry->record.authority };
     return ERR_OK;
 }
 

@@ -41,6 +41,7 @@ struct gatekeeper_guest {
     uint32_t scopes;
     struct rate_bucket *bucket; /* Of the key; NULL: none. */
     uint32_t rate_per_s;
+    uint32_t authority; /* Of enum scope: see api_key_record; 0: none. */
 };
 
 /* ERR_OK: *ret_guest says who it is. ERR_PERMISSION: *ret_detail, which was initialised, says why

@@ -87,6 +87,7 @@ static void on_request(void *user, struct rpc_request *rpc)
         .deadline_ms = rpc->deadline_ms,
         .trace = rpc->trace,
         .scopes = guest->scopes,
+        .defaults = { rpc->authority, rpc->idempotency_key, guest->authority, false },
         .peer = rpc->peer,
         .allowance = guest->bucket,
         .allowance_per_s = guest->rate_per_s,

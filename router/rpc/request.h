@@ -15,6 +15,7 @@
 #include "idl/method.h"
 #include "router/core/admission.h"
 #include "router/core/rate_limit.h"
+#include "router/core/request_defaults.h"
 #include "runtime/base/arena.h"
 #include "runtime/trace/trace_context.h"
 
@@ -43,10 +44,11 @@ struct request {
     const ProtobufCMessage *message;
     struct slice encoded; /* The same in protobuf, if it came so; else empty. */
     struct arena *arena;
-    uint64_t deadline_ms;      /* On the loop's clock. */
-    struct trace_parent trace; /* Zeros: the dispatcher begins one. */
-    uint32_t scopes;           /* Of enum scope: what the caller's key is for. */
-    const char *peer;          /* "10.0.0.1:5123", for logs. */
+    uint64_t deadline_ms;             /* On the loop's clock. */
+    struct trace_parent trace;        /* Zeros: the dispatcher begins one. */
+    uint32_t scopes;                  /* Of enum scope: what the caller's key is for. */
+    struct request_defaults defaults; /* Zeros: there are none. */
+    const char *peer;                 /* "10.0.0.1:5123", for logs. */
     /* What the caller's key may do a second, of which the door took one call: the others that a
      * batch stands for are taken inside router_dispatch, where alone it is good. NULL: no limit. */
     struct rate_bucket *allowance;

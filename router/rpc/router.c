@@ -103,13 +103,21 @@ static bool admit(struct router *router, struct request *request)
     return true;
 }
 
-/* A batch's shared fields go into its elements first: whether the key admits what they ask for, is
- * asked of the elements. */
+/* What the message leaves out, and else its batch, a header or the key says. Whether the key admits
+ * what they ask for, is asked of the whole. */
 static err complete(struct request *request, Holdfast__V1__ErrorDetail *ret_detail)
 {
-    if (scatter_limit(request->method) == 0)
-        return ERR_OK;
-    return scatter_share(request->method, request->message, request->arena, ret_detail);
+    ProtobufCMessage *message = (ProtobufCMessage *)(uintptr_t)request->message;
+    err e = ERR_OK;
+
+    if (scatter_limit(request->method) > 0)
+        e = scatter_share(request->method, message, request->arena, ret_detail);
+    if (e == ERR_OK)
+        e = request_defaults_apply(&request->defaults, request->method, message, request->arena,
+                                   ret_detail);
+    if (e == ERR_OK && request->defaults.used)
+        request->encoded = (struct slice){ 0 };
+    return e;
 }
 
 /* False: answered. */

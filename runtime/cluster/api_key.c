@@ -66,6 +66,13 @@ err api_key_record_validate(const struct api_key_record *record, struct record_e
         return record_refuse(ERR_INVALID, ret_why,
                              "API key record: scopes: %#" PRIx32 " is not within 1 to %#x",
                              record->scopes, SCOPES_ALL);
+    uint32_t back_end = record->scopes & SCOPES_SYSTEM;
+    if (record->authority != 0 && ((record->authority & back_end) != record->authority ||
+                                   (record->authority & (record->authority - 1)) != 0))
+        return record_refuse(ERR_INVALID, ret_why,
+                             "API key record: authority: %#" PRIx32 " is not one of the scopes "
+                             "that the key has, but game and read",
+                             record->authority);
     if (record->rate_per_s > API_KEY_RATE_MAX)
         return record_refuse(ERR_INVALID, ret_why,
                              "API key record: rate_per_s: %" PRIu32 " is above %d",
@@ -91,6 +98,10 @@ void api_key_record_encode(const struct api_key_record *record, struct buf *out)
         scopes, "digest", digest, "created_at_ms", decimal(record->created_at_ms), "expires_at_ms",
         decimal(record->expires_at_ms), "rate_per_s", (json_int_t)record->rate_per_s);
     CHECK(object != NULL);
+    if (record->authority != 0) {
+        scopes_print(record->authority, scopes);
+        CHECK(json_object_set_new(object, "authority", json_string(scopes)) == 0);
+    }
     size_t size = json_dumpb(object, NULL, 0, JSON_COMPACT);
     CHECK(size > 0 && size <= CLUSTER_RECORD_SIZE_MAX);
     CHECK(json_dumpb(object, (char *)buf_reserve(out, size), size, JSON_COMPACT) == size);
@@ -104,6 +115,7 @@ err api_key_record_decode(struct slice json, struct api_key_record *ret_record,
     struct record_fields f = record_fields_open("API key", json);
     struct api_key_record record = { 0 };
     char scopes[SCOPES_TEXT_SIZE] = "";
+    char authority[SCOPES_TEXT_SIZE] = "";
     char digest[DIGEST_TEXT] = "";
     struct slice bad;
 
@@ -111,6 +123,7 @@ err api_key_record_decode(struct slice json, struct api_key_record *ret_record,
     record_text(&f, "name", record.name, sizeof record.name);
     record_text(&f, "scopes", scopes, sizeof scopes);
     record_text(&f, "digest", digest, sizeof digest);
+    record_text_or_empty(&f, "authority", authority, sizeof authority);
     record.created_at_ms = record_u64(&f, "created_at_ms");
     record.expires_at_ms = record_u64(&f, "expires_at_ms");
     record.rate_per_s = record_u32(&f, "rate_per_s");
@@ -124,6 +137,10 @@ err api_key_record_decode(struct slice json, struct api_key_record *ret_record,
     if (scopes_parse(slice_from_text(scopes), &record.scopes, &bad) != ERR_OK)
         return record_refuse(ERR_INVALID, ret_why, "API key record: there is no scope \"%.*s\"",
                              (int)bad.size, (const char *)bad.data);
+    record.authority = scope_find(slice_from_text(authority));
+    if (authority[0] != 0 && record.authority == 0)
+        return record_refuse(ERR_INVALID, ret_why, "API key record: there is no scope \"%s\"",
+                             authority);
     e = api_key_record_validate(&record, ret_why);
     if (e == ERR_OK)
         *ret_record = record;

@@ -27,6 +27,8 @@ struct api_key_record {
     uint8_t digest[API_KEY_DIGEST_BYTES]; /* See api_key_digest. */
     uint64_t created_at_ms;               /* Unix time. */
     uint64_t expires_at_ms;               /* Unix time; 0: never. */
+    uint32_t authority;  /* Of enum scope: mutations that name no authority get system:<its name>;
+                          * one of `scopes` but game and read, or 0: none. */
     uint32_t rate_per_s; /* Requests a second at each router; 0: as the router is configured. */
 };
 

@@ -16,6 +16,7 @@ static struct api_key_record record_of(uint8_t first)
                                      .scopes = SCOPE_PAYMENTS | SCOPE_READ,
                                      .created_at_ms = 1,
                                      .expires_at_ms = 1ull << 60,
+                                     .authority = SCOPE_PAYMENTS,
                                      .rate_per_s = 100 };
 
     api_key_digest("dev", secret, record.digest);
@@ -72,7 +73,38 @@ static void a_record_is_decoded_as_it_was_encoded(void **state)
     assert_int_equal(read.scopes, record.scopes);
     assert_int_equal(read.created_at_ms, record.created_at_ms);
     assert_int_equal(read.expires_at_ms, record.expires_at_ms);
+    assert_int_equal(read.authority, SCOPE_PAYMENTS);
     assert_int_equal(read.rate_per_s, record.rate_per_s);
+    buf_deinit(&json);
+}
+
+/* A record of before keys had one decodes, too. */
+static void an_authority_is_one_scope_that_the_key_has_or_none(void **state)
+{
+    struct api_key_record record = record_of(1);
+    struct api_key_record read;
+    struct record_error why;
+    struct buf json = { 0 };
+    (void)state;
+
+    record.authority = 0;
+    api_key_record_encode(&record, &json);
+    buf_put_u8(&json, 0);
+    assert_null(strstr((const char *)json.data, "authority"));
+    json.size--;
+    assert_int_equal(api_key_record_decode(buf_slice(&json), &read, &why), ERR_OK);
+    assert_int_equal(read.authority, 0);
+    record.authority = SCOPE_MAIL;
+    assert_int_equal(api_key_record_validate(&record, &why), ERR_INVALID);
+    record.authority = SCOPE_READ;
+    assert_int_equal(api_key_record_validate(&record, &why), ERR_INVALID);
+    record.scopes |= SCOPE_GAME | SCOPE_MAIL;
+    record.authority = SCOPE_GAME;
+    assert_int_equal(api_key_record_validate(&record, &why), ERR_INVALID);
+    record.authority = SCOPE_PAYMENTS | SCOPE_MAIL;
+    assert_int_equal(api_key_record_validate(&record, &why), ERR_INVALID);
+    record.authority = SCOPE_MAIL;
+    assert_int_equal(api_key_record_validate(&record, &why), ERR_OK);
     buf_deinit(&json);
 }
 
@@ -118,6 +150,7 @@ int main(void)
         cmocka_unit_test(a_key_in_text_is_the_same_key),
         cmocka_unit_test(the_digest_is_an_hmac_under_the_clusters_name),
         cmocka_unit_test(a_record_is_decoded_as_it_was_encoded),
+        cmocka_unit_test(an_authority_is_one_scope_that_the_key_has_or_none),
         cmocka_unit_test(a_record_with_a_scope_that_is_none_opens_nothing),
         cmocka_unit_test(a_record_whose_id_belongs_to_another_is_refused),
     };

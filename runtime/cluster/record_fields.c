@@ -82,6 +82,14 @@ void record_text(struct record_fields *fields, const char *name, char *ret_text,
     memcpy(ret_text, json_string_value(value), length + 1);
 }
 
+void record_text_or_empty(struct record_fields *fields, const char *name, char *ret_text,
+                          size_t size)
+{
+    ret_text[0] = '\0';
+    if (fields->object != NULL && json_object_get(fields->object, name) != NULL)
+        record_text(fields, name, ret_text, size);
+}
+
 static uint64_t number_from(struct record_fields *fields, const char *name, const json_t *value)
 {
     uint64_t number = 0;

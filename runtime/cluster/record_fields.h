@@ -24,6 +24,9 @@ NODISCARD err record_fields_close(struct record_fields *fields, struct record_er
 
 /* UTF-8 text of at most size - 1 bytes. */
 void record_text(struct record_fields *fields, const char *name, char *ret_text, size_t size);
+/* The same; empty when there is no such field. */
+void record_text_or_empty(struct record_fields *fields, const char *name, char *ret_text,
+                          size_t size);
 /* A decimal string. */
 uint64_t record_u64(struct record_fields *fields, const char *name);
 /* The same; 0 when there is no such field. */

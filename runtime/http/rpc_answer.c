@@ -477,8 +477,8 @@ void rpc_answer_preflight(struct rpc_call *call)
         add_text(&fields, "access-control-allow-headers",
                  "authorization, content-type, content-encoding, connect-protocol-version, "
                  "connect-timeout-ms, connect-content-encoding, connect-accept-encoding, "
-                 "grpc-timeout, grpc-encoding, grpc-accept-encoding, traceparent, x-grpc-web, "
-                 "x-user-agent");
+                 "grpc-timeout, grpc-encoding, grpc-accept-encoding, holdfast-authority, "
+                 "idempotency-key, traceparent, x-grpc-web, x-user-agent");
         add_text(&fields, "access-control-max-age", "7200");
     }
     struct http_answer answer = { .status = 204,

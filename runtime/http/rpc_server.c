@@ -146,6 +146,22 @@ static void read_identity(struct rpc_call *call)
     read_trace(call);
 }
 
+/* One that says what is done may come once: of two, either may be meant. False: answered. */
+static bool read_sole(struct rpc_call *call, const char *name, struct slice *ret_value)
+{
+    if (http_header_find(call->exchange, name).size == 0 ||
+        http_header_find_sole(call->exchange, name, ret_value))
+        return true;
+    rpc_refuse_field(call, name, "one such header", SLICE_LITERAL("several"));
+    return false;
+}
+
+static bool read_intent(struct rpc_call *call)
+{
+    return read_sole(call, "holdfast-authority", &call->request.authority) &&
+           read_sole(call, "idempotency-key", &call->request.idempotency_key);
+}
+
 /* ---- health ---- */
 
 static bool is_healthy(const struct rpc_server *server)
@@ -256,7 +272,7 @@ static void admit(struct rpc_call *call)
     struct http_stats *stats = &server->http.stats;
 
     read_identity(call);
-    if (!may_enter(call) || !read_timeout(call) || !rpc_message_decode(call))
+    if (!may_enter(call) || !read_timeout(call) || !read_intent(call) || !rpc_message_decode(call))
         return;
     stats->requests_active++;
     call->admitted = true;

@@ -44,6 +44,9 @@ struct rpc_request {
                                 * here: the handler knows whether something was sent. A stream's
                                 * may be any; UINT64_MAX when the caller names none.         */
     struct slice api_key;      /* "Authorization: Bearer <this>"; empty without one.         */
+    /* "Holdfast-Authority" and "Idempotency-Key", of gRPC's metadata too; empty without one. */
+    struct slice authority;
+    struct slice idempotency_key;
     const char *peer;          /* "10.0.0.1:5123"                                            */
     struct trace_parent trace; /* From `traceparent`; zeros without one that is valid.       */
     enum rpc_protocol protocol;

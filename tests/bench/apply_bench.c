@@ -150,19 +150,16 @@ static struct slice grant_pack(struct bench *bench, struct arena *arena, uint64_
     Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
     Holdfast__V1__ItemSpec item = HOLDFAST__V1__ITEM_SPEC__INIT;
     Holdfast__V1__ItemSpec *items[] = { &item };
-    Holdfast__V1__Authority authority = HOLDFAST__V1__AUTHORITY__INIT;
-    Holdfast__V1__SessionAuthority session = HOLDFAST__V1__SESSION_AUTHORITY__INIT;
+    char authority[80];
     char id[32];
 
     (void)snprintf(id, sizeof id, "%" PRIu64, player);
-    session.token = token;
-    authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SESSION;
-    authority.session = &session;
+    (void)snprintf(authority, sizeof authority, "session:%s", token);
     gold.currency = (char *)"gold";
     gold.amount = 10;
     request.player_id = id;
     request.op_id = next_id(bench);
-    request.authority = &authority;
+    request.authority = authority;
     request.currencies = amounts;
     request.n_currencies = 1;
     request.reason = (char *)"match_reward";

@@ -15,7 +15,7 @@
 
 static const char request[] =
     "{\"playerId\":\"p123456\",\"opId\":\"0192f8a3-7c1e-7abc-8def-0123456789ab\",\"authority\":"
-    "{\"session\":{\"token\":\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYX\"}},\"currencies\":[{\"currency\":"
+    "\"session:AAECAwQFBgcICQoLDA0ODxAREhMUFRYX\",\"currencies\":[{\"currency\":"
     "\"gold\",\"amount\":\"250\"}],\"reason\":\"match_reward\"}";
 static const char response[] =
     "{\"write\":{\"version\":\"12\",\"dot\":{\"epoch\":\"7\",\"owner\":\"3\",\"counter\":"

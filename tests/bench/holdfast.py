@@ -181,7 +181,7 @@ class Holdfast:
         pending = {f"probe-{n}": f"probe:{n}" for n in range(PROBES)}
         while pending:
             requests = [{"playerId": player, "opId": f"admin:{op}-{begun}",
-                         "authority": {"system": {"scope": "payments"}},
+                         "authority": "system:payments",
                          "currencies": {"gems": 1}}
                         for player, op in pending.items()]
             try:

@@ -7,7 +7,7 @@
 #include "runtime/cluster/cluster_record.h"
 
 #define SHARDS CLUSTER_SHARDS_DEFAULT
-#define UNHELD "{\"unheld\":{}}"
+#define UNHELD "\"unheld\""
 
 static void put_head(struct buf *out, unsigned player)
 {

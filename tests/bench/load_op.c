@@ -65,7 +65,7 @@ static void put_part(const struct load_options *options, struct load_slot *slot,
 static void put_grant(const struct load_options *options, struct load_slot *slot, struct buf *out)
 {
     put_part(options, slot, out);
-    buf_printf(out, ",\"authority\":{\"system\":{\"scope\":\"payments\"}},\"reason\":\"bench\"}");
+    buf_printf(out, ",\"authority\":\"system:payments\",\"reason\":\"bench\"}");
 }
 
 static void put_batch_grant(const struct load_options *options, struct load_slot *slot,
@@ -116,7 +116,7 @@ static void put_end(const struct load_slot *slot, struct buf *out)
 {
     buf_printf(out, "{\"playerId\":\"%s\",", slot->player);
     put_op_id(out);
-    buf_printf(out, ",\"authority\":{\"session\":{\"token\":\"%s\"}}}", slot->token);
+    buf_printf(out, ",\"authority\":\"session:%s\"}", slot->token);
 }
 
 /* Text that does not compress, so that disk and caches hold what players hold. */
@@ -135,7 +135,7 @@ static void put_profile(unsigned player, struct buf *out)
     buf_printf(out, "{\"playerId\":\"p%u\",", player);
     put_op_id(out);
     buf_printf(out,
-               ",\"authority\":{\"unheld\":{}},\"edits\":[{\"name\":\"progression\","
+               ",\"authority\":\"unheld\",\"edits\":[{\"name\":\"progression\","
                "\"schemaVersion\":1,\"replace\":\"{\\\"fill\\\":\\\"%s\\\",\\\"level\\\":%u}\"}]}",
                fill, player % 100);
 }

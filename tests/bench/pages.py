@@ -37,7 +37,7 @@ class Pages:
             ops = [uuid7() for _ in range(BATCH)]
             results = self.cluster.call("LedgerService/BatchGrant", {"requests": [{
                 "playerId": self.PLAYER, "opId": op, "reason": "bench",
-                "authority": {"system": {"scope": "payments"}},
+                "authority": "system:payments",
                 "currencies": {"gems" if n % 3 else "gold": 1},
                 "items": [] if n % ITEM_EVERY else [{"kind": "sword_of_dawn"}]}
                 for n, op in enumerate(ops)]}, 30000)["results"]

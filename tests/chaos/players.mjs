@@ -19,9 +19,9 @@ import { SessionService, StartMode } from "../conformance/gen/holdfast/v1/sessio
 
 const PATIENCE_MS = 120_000;
 const SECTION = "save";
-const unheld = { kind: { case: "unheld", value: {} } };
-const payments = { kind: { case: "system", value: { scope: "payments" } } };
-const within = (token) => ({ kind: { case: "session", value: { token } } });
+const unheld = "unheld";
+const payments = "system:payments";
+const within = (token) => `session:${token}`;
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const plan = JSON.parse((await lines.next()).value);

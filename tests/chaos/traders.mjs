@@ -22,7 +22,7 @@ import { TransactionService } from "../conformance/gen/holdfast/v1/transaction_p
 const PATIENCE_MS = 180_000;
 const WAITS_MAX = 20; // In one operation: short ones, which cost no patience.
 const SHORT_MS = 200;
-const unheld = { kind: { case: "unheld", value: {} } };
+const unheld = "unheld";
 const stale = { consistency: ReadConsistency.STALE };
 
 const [line] = await once(createInterface({ input: process.stdin }), "line");

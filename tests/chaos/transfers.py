@@ -101,7 +101,7 @@ def stock(client, players):
     """Gives everybody swords and gold."""
     for first in range(0, len(players), 32):
         answer = client.settle("LedgerService/BatchGrant", {"requests": [{
-            "playerId": player, "opId": uuid7(), "authority": {"system": {"scope": "payments"}},
+            "playerId": player, "opId": uuid7(), "authority": "system:payments",
             "currencies": {"gold": GOLD},
             "items": [{"kind": "sword"}] * SWORDS} for player in players[first:first + 32]]})
         assert all("response" in result for result in answer["results"]), answer

@@ -25,7 +25,7 @@ function call(client, method, request, options = {}) {
 }
 
 const grant = (playerId) => ({
-  playerId, opId: opId(), authority: { system: { scope: "payments" } },
+  playerId, opId: opId(), authority: "system:payments",
   currencies: [{ currency: "gold", amount: "9007199254740000" }], reason: "conformance",
 });
 
@@ -36,7 +36,7 @@ test("grpc-js: unary calls, many at once", async () => {
 
 test("grpc-js: errors carry google.rpc.Status", async () => {
   const failing = isStub ? call(ledger, "Grant", grant("fail:6"))
-    : call(ledger, "Spend", { ...grant("g-poor"), authority: { unheld: {} } });
+    : call(ledger, "Spend", { ...grant("g-poor"), authority: "unheld" });
   await assert.rejects(failing, (error) => {
     assert.equal(error.code, grpc.status.FAILED_PRECONDITION);
     if (isStub) assert.equal(error.details, 'as asked: "100%" \u2713');

@@ -37,7 +37,7 @@ def grant(situation, request_class, response_class):
                                request_serializer=request_class.SerializeToString,
                                response_deserializer=response_class.FromString)
     request = request_class(player_id=situation["player"], op_id=f"admin:{situation['player']}-py")
-    request.authority.system.scope = "payments"
+    request.authority = "system:payments"
     request.currencies.add(currency="gold", amount=5)
     metadata = [("authorization", f"Bearer {situation['key']}")] if situation["key"] else []
     try:

@@ -3,9 +3,9 @@ import { ErrorCode } from "./gen/holdfast/v1/error_pb.js";
 import { StartMode } from "./gen/holdfast/v1/session_pb.js";
 import { opId, opIdAt } from "./client.mjs";
 
-export const system = { kind: { case: "system", value: { scope: "payments" } } };
-export const unheld = { kind: { case: "unheld", value: {} } };
-export const held = (token) => ({ kind: { case: "session", value: { token } } });
+export const system = "system:payments";
+export const unheld = "unheld";
+export const held = (token) => `session:${token}`;
 export const gold = (amount) => [{ currency: "gold", amount }];
 
 export const grant = (playerId, extra = {}) => ({

@@ -41,7 +41,7 @@ async function byConnect(name, transport, situation) {
   try {
     const answer = await createClient(LedgerService, transport).grant({
       playerId: player, opId: `admin:${player}-${name}`.replace(/[^\w:-]/g, "-"),
-      authority: { kind: { case: "system", value: { scope: "payments" } } },
+      authority: "system:payments",
       currencies: [{ currency: "gold", amount: 5n }],
     }, { timeoutMs: patienceMs });
     return { code: "ok", message: answer.balances[0].currency };
@@ -58,7 +58,7 @@ function byGrpcJs({ url, ca, key, player }) {
   const metadata = new grpc.Metadata();
   if (key) metadata.set("authorization", `Bearer ${key}`);
   const request = {
-    playerId: player, opId: `admin:${player}-grpc-js`, authority: { system: { scope: "payments" } },
+    playerId: player, opId: `admin:${player}-grpc-js`, authority: "system:payments",
     currencies: [{ currency: "gold", amount: "5" }] };
   return new Promise((resolve) => {
     client.Grant(request, metadata, { deadline: Date.now() + patienceMs }, (error, answer) => {

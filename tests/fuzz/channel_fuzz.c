@@ -151,8 +151,6 @@ static const char *player_on(uint32_t shard, char name[16])
 
 static void open_transfers(struct target *t)
 {
-    Holdfast__V1__UnheldAuthority unheld = HOLDFAST__V1__UNHELD_AUTHORITY__INIT;
-    Holdfast__V1__Authority authority = HOLDFAST__V1__AUTHORITY__INIT;
     Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
     Holdfast__V1__GrantRequest grant = HOLDFAST__V1__GRANT_REQUEST__INIT;
@@ -161,14 +159,12 @@ static void open_transfers(struct target *t)
     char from[16], to[16];
     char id[] = "claim:0";
 
-    authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_UNHELD;
-    authority.unheld = &unheld;
     gold.currency = (char *)(uintptr_t) "gold";
     gold.amount = 100;
     grant.player_id = transfer.player_id = (char *)(uintptr_t)player_on(0, from);
     transfer.to_player_id = (char *)(uintptr_t)player_on(1, to);
     grant.op_id = transfer.op_id = id;
-    grant.authority = transfer.authority = &authority;
+    grant.authority = transfer.authority = (char *)(uintptr_t) "unheld";
     grant.currencies = transfer.currencies = amounts;
     grant.n_currencies = transfer.n_currencies = 1;
     call(t, METHOD_GRANT, &grant.base);

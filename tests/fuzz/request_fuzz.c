@@ -208,8 +208,8 @@ struct example {
 };
 
 #define OP       "\"playerId\":\"42\",\"opId\":\"01976e00-0000-7000-8000-000000000001\","
-#define SYSTEM   "\"authority\":{\"system\":{\"scope\":\"payments\"}},"
-#define UNHELD   "\"authority\":{\"unheld\":{}},"
+#define SYSTEM   "\"authority\":\"system:payments\","
+#define UNHELD   "\"authority\":\"unheld\","
 #define UID      "00010000000000010000000000050000"
 #define CURRENCY "\"currencies\":[{\"currency\":\"gold\",\"amount\":\"5\"}]"
 
@@ -218,7 +218,7 @@ static const struct example examples[] = {
       "{" OP "\"incarnation\":\"1-100\",\"mode\":\"START_MODE_STEAL\",\"graceMs\":100,"
       "\"include\":[\"sections.a\",\"balances\",\"items\",\"mail\"]}" },
     { "end", METHOD_END_SESSION,
-      "{" OP "\"authority\":{\"session\":{\"token\":\"1-100-1\"}},\"edits\":[{\"name\":\"a\","
+      "{" OP "\"authority\":\"session:1-100-1\",\"edits\":[{\"name\":\"a\","
       "\"replace\":\"{}\"}]}" },
     { "profile", METHOD_GET_PROFILE,
       "{\"playerId\":\"42\",\"include\":[\"sections.a\",\"items\",\"mail\"]}" },

@@ -247,12 +247,12 @@ def retryable(error):
     return error.code in ("OUTCOME_UNKNOWN", "UNAVAILABLE", "DEADLINE_EXCEEDED", "THROTTLED")
 
 
-UNHELD = {"unheld": {}}
-PAYMENTS = {"system": {"scope": "payments"}}
+UNHELD = "unheld"
+PAYMENTS = "system:payments"
 
 
 def session(token):
-    return {"session": {"token": token}}
+    return f"session:{token}"
 
 
 def grant_of(player, amount, op_id=None, currency="gold", **more):

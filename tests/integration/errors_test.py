@@ -18,7 +18,7 @@ from cluster import BIN, ROOT, Cluster, ClusterTest, wait_for
 
 ROUTES = api.TABLES.routes()
 STREAMS = [method for method, route in ROUTES.items() if route == "STREAM"]
-ADMIN = {"system": {"scope": "admin"}}
+ADMIN = "system:admin"
 MOVABLE = 3000  # Milliseconds; of calls that must not wait for an owner that is frozen.
 
 # What a client cannot bring about in a sound cluster, and the unit test that does.

@@ -151,7 +151,7 @@ class EventsStream(ClusterTest):
     def test_a_slow_reader_learns_how_much_it_missed(self):
         stream = self.watch(reads=False, buffer_bytes=4096)
         # Behind by more than sockets and router hold, and the node's ring after that.
-        requests = [{"playerId": f"slow-{i % 50}", "opId": uuid7(), "authority": {"unheld": {}},
+        requests = [{"playerId": f"slow-{i % 50}", "opId": uuid7(), "authority": "unheld",
                      "currencies": {"gold": 1}} for i in range(300)]
         for _ in range(200):
             self.client.call("LedgerService/BatchGrant", {"requests": requests})

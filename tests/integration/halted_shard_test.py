@@ -25,7 +25,7 @@ class HaltedShard(ClusterTest):
 
     def grant(self, player):
         return self.client.call("LedgerService/Grant", {
-            "playerId": player, "opId": uuid7(), "authority": {"unheld": {}},
+            "playerId": player, "opId": uuid7(), "authority": "unheld",
             "currencies": {"gold": 5}})
 
     def start_those_that_ended(self):
@@ -42,7 +42,7 @@ class HaltedShard(ClusterTest):
         victim = self.player_of(lambda shard: shard == 3)
         others = [self.player_of(lambda shard, n=n: shard == n) for n in (0, 1, 2, 4, 5)]
         self.grant(victim)
-        request = {"playerId": victim, "opId": uuid7(), "authority": {"system": {"scope": "admin"}},
+        request = {"playerId": victim, "opId": uuid7(), "authority": "system:admin",
                    "failCheck": True}
         with contextlib.suppress(Unanswered):  # Every node that could answer ends.
             self.client.post("/holdfast.debug.v1.DebugService/Inject", json.dumps(request),
@@ -67,7 +67,7 @@ class HaltedShard(ClusterTest):
     def serves(self, player):
         try:
             return bool(self.client.call("LedgerService/Grant", {
-                "playerId": player, "opId": uuid7(), "authority": {"unheld": {}},
+                "playerId": player, "opId": uuid7(), "authority": "unheld",
                 "currencies": {"gold": 5}}, deadline_ms=3000))
         except (RpcError, Unanswered):
             return False

@@ -233,7 +233,7 @@ class Hostile(ClusterTest):
         lists = "[" * 10_000 + "]" * 10_000
         with self.watch():
             for body in (deep, lists, "{\"authority\":" * 10_000,
-                         json.dumps({"playerId": "a", "opId": uuid7(), "authority": {"unheld": {}},
+                         json.dumps({"playerId": "a", "opId": uuid7(), "authority": "unheld",
                                      "edits": [{"name": "a", "replace": lists}]})):
                 for path in (GRANT, "/holdfast.v1.ProfileService/UpdateProfile"):
                     raw = self.raw()

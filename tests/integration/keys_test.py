@@ -55,7 +55,7 @@ class KeysTest(ClusterTest):
 
     @staticmethod
     def grant(player, scope):
-        return {"playerId": player, "opId": uuid7(), "authority": {"system": {"scope": scope}},
+        return {"playerId": player, "opId": uuid7(), "authority": f"system:{scope}",
                 "currencies": {"gold": 5}, "reason": "test"}
 
     def test_nothing_is_answered_without_a_key(self):
@@ -99,14 +99,55 @@ class KeysTest(ClusterTest):
         error = self.refused(self.with_key(shop), "LedgerService/BatchGrant", {
             "requests": [self.grant("c", "payments"), self.grant("d", "admin")]})
         self.assertEqual((error.code, error.limit), ("PERMISSION_DENIED", "scope admin"))
-        spend = self.grant("c", "payments") | {"authority": {"unheld": {}}}
+        spend = self.grant("c", "payments") | {"authority": "unheld"}
         error = self.refused(self.with_key(shop), "LedgerService/Spend", spend)
         self.assertEqual(error.code, "PERMISSION_DENIED")
         error = self.refused(self.with_key(server), "LedgerService/Grant", self.grant("c", "root"))
         self.assertEqual((error.code, error.field),
-                         ("INVALID_ARGUMENT", "authority.system.scope"))
+                         ("INVALID_ARGUMENT", "authority"))
         balances = self.with_key(shop).call("LedgerService/GetBalances", {"playerId": "c"})
         self.assertEqual(balances.get("balances", {}), {})
+
+    def test_a_key_or_a_header_says_the_authority_that_a_body_leaves_out(self):
+        key, key_id = self.issue("shop-3", "payments, mail", "--authority", "system:payments")
+        client = self.with_key(key)
+
+        def paid(player, **headers):
+            grant = self.grant(player, "payments")
+            del grant["authority"]
+            asked = self.with_key(key)
+            asked.headers |= {name.replace("_", "-"): value for name, value in headers.items()}
+            asked.call("LedgerService/Grant", grant)
+            return client.call("LedgerService/ListEntries", {"playerId": player})["entries"][0]["authority"]
+
+        self.assertEqual(paid("i"), "system:payments")
+        self.assertEqual(paid("j", holdfast_authority="system:mail"), "system:mail")
+        parts = [self.grant("k", "mail"), self.grant("l", "mail")]
+        del parts[1]["authority"]
+        results = client.call("LedgerService/BatchGrant", {"requests": parts})["results"]
+        self.assertEqual(["response" in result for result in results], [True, True])
+        for header, code, limit in (
+                ("system:admin", "PERMISSION_DENIED", "scope admin"),
+                ("unheld", "PERMISSION_DENIED", "one of the scopes game, admin"),
+                ("system:root", "INVALID_ARGUMENT", None), ("1-17-4", "INVALID_ARGUMENT", None)):
+            with self.assertRaises(RpcError) as caught:
+                paid("i", holdfast_authority=header)
+            self.assertEqual(caught.exception.code, code)
+            if limit is not None:
+                self.assertEqual(caught.exception.limit, limit)
+        self.assertEqual(caught.exception.field, "holdfast-authority")
+        self.assertNotIn("1-17-4", json.dumps(caught.exception.detail))
+        plain, _ = self.issue("shop-4", "payments")
+        nothing = self.grant("i", "payments")
+        del nothing["authority"]
+        self.assertEqual(self.refused(self.with_key(plain), "LedgerService/Grant", nothing).field,
+                         "authority")
+        listed = json.loads(self.holdfast("key", "list", "-o", "json")[0])
+        self.assertEqual([row["authority"] for row in listed if row["id"] == key_id],
+                         ["system:payments"])
+        for authority in ("unheld", "session:1-1-1", "system:admin", "system:read", "payments"):
+            self.holdfast("key", "issue", "bad", "--scopes", "payments, read", "--authority",
+                          authority, code=2)
 
     def test_a_revocation_acts_within_a_second(self):
         key, key_id = self.issue("short", "payments")

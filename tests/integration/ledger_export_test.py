@@ -9,7 +9,7 @@ import unittest
 from client import PAYMENTS, uuid7
 from cluster import BIN, ClusterTest
 
-UNHELD = {"authority": {"unheld": {}}}
+UNHELD = {"authority": "unheld"}
 
 
 class LedgerExport(ClusterTest):

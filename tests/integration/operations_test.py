@@ -22,7 +22,7 @@ class OneOutcome(ClusterTest):
 
     def spend(self, amount, op_id, **more):
         return self.client.call("LedgerService/Spend", grant_of(self.player, amount, op_id) | {
-            "authority": {"unheld": {}}} | more)
+            "authority": "unheld"} | more)
 
     def test_a_retry_gets_the_same_answer_marked_duplicate(self):
         op_id = uuid7()
@@ -237,7 +237,7 @@ class OneOutcome(ClusterTest):
                    for n in range(50)]
         shared = {"opId": f"match:{tag}:1", "authority": "system:match", "reason": "win"}
         request = shared | {"requests": rewards}
-        spelt_out = {"requests": [reward | shared | {"authority": {"system": {"scope": "match"}}}
+        spelt_out = {"requests": [reward | shared | {"authority": "system:match"}
                                   for reward in rewards]}
         answer = self.client.call("LedgerService/BatchGrant", request)
         self.assertEqual([r["response"]["balances"][0]["amount"] for r in answer["results"]],
@@ -263,7 +263,7 @@ class OneOutcome(ClusterTest):
             "opId": ids[0], "authority": "system:match", "reason": "win", "requests": [
                 {"playerId": players[0], "currencies": gold},
                 {"playerId": players[1], "currencies": gold, "opId": ids[1], "reason": "mvp"},
-                {"playerId": players[2], "currencies": gold, "authority": {"session": {"token": "1-1-1"}}}]})
+                {"playerId": players[2], "currencies": gold, "authority": "session:1-1-1"}]})
         self.assertEqual(answer["failed"], 1)
         self.assertEqual(answer["results"][2]["error"]["code"], "ERROR_CODE_SESSION_LOST")
         said = [(e["opId"], e["reason"], e["authority"])
@@ -284,11 +284,11 @@ class OneOutcome(ClusterTest):
         request = {"playerId": self.player, "opId": op_id,
                    "currencies": {"gold": 4}}
         self.client.call("LedgerService/Spend", request | {
-            "authority": {"session": {"token": token}}})
+            "authority": f"session:{token}"})
         self.client.end(self.player, token)
         token = self.client.start(self.player, server)["token"]
         again = self.client.call("LedgerService/Spend", request | {
-            "authority": {"session": {"token": token}}})
+            "authority": f"session:{token}"})
         self.assertTrue(again["write"]["duplicate"])
         self.assertEqual(self.client.balance(self.player), 6)
 

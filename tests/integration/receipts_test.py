@@ -111,7 +111,7 @@ class OnePlayer(Receipts):
     def test_other_calls_want_other_ids(self):
         mine = self.player()
         error = self.refused("INVALID_ARGUMENT", self.client.call, "LedgerService/Spend", {
-            "playerId": mine, "opId": receipt(), "authority": {"unheld": {}},
+            "playerId": mine, "opId": receipt(), "authority": "unheld",
             "currencies": {"gold": 1}})
         self.assertEqual(error.field, "op_id")
 

@@ -68,7 +68,7 @@ class JoinAndLeave(ClusterTest):
         self.assertFalse({"failed"} & (granted.keys() | saved.keys()))
         for player in players[::7]:
             self.client.call("MailboxService/SendMail", {
-                "playerId": player, "opId": uuid7(), "authority": {"system": {"scope": "mail"}},
+                "playerId": player, "opId": uuid7(), "authority": "system:mail",
                 "text": "welcome"})
         join = {"opId": uuid7(), "incarnation": self.server, "mode": "steal",
                 "include": ["sections", "balances", "items", "mail"],
@@ -262,7 +262,7 @@ class JoinAndLeave(ClusterTest):
         self.assertEqual(kinds, ["response", "error", "response"])
         tokens = [r.get("response", {}).get("token", "9-9-9") for r in results["results"]]
         ended = self.client.call("SessionService/BatchEndSession", {"requests": [
-            {"playerId": p, "opId": uuid7(), "authority": {"session": {"token": t}}}
+            {"playerId": p, "opId": uuid7(), "authority": f"session:{t}"}
             for p, t in zip(players, tokens)]})
         self.assertEqual([next(iter(r)) for r in ended["results"]],
                          ["response", "error", "response"])

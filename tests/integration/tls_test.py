@@ -102,7 +102,7 @@ class TlsTest(ClusterTest):
         request = {"playerId": situation["player"]}
         if method == "Grant":
             request |= {"opId": f"admin:{situation['player']}-curl",
-                        "authority": {"system": {"scope": "payments"}},
+                        "authority": "system:payments",
                         "currencies": {"gold": 5}}
         key = ["-H", f"Authorization: Bearer {situation['key']}"] if situation["key"] else []
         done = subprocess.run(

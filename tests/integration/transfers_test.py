@@ -11,7 +11,7 @@ from client import PAYMENTS, RpcError, Unanswered, uuid7
 from cluster import BIN, Cluster, ClusterTest, wait_for
 from load import Stepper
 
-UNHELD = {"authority": {"unheld": {}}}
+UNHELD = {"authority": "unheld"}
 
 
 class Goods(ClusterTest):
@@ -93,7 +93,7 @@ class Transfers(Goods):
             "playerId": giver, "toPlayerId": taker, "opId": uuid7(), "text": "with love",
             "currencies": {"gold": 5}} | UNHELD)
         self.client.call("MailboxService/SendMail", {
-            "playerId": taker, "opId": uuid7(), "authority": {"system": {"scope": "mail"}},
+            "playerId": taker, "opId": uuid7(), "authority": "system:mail",
             "currencies": {"gems": 1}, "mint": [{"kind": "hat"}]})
         mails = self.mails(taker)
         self.assertEqual([m.get("fromPlayerId", "") for m in mails], [giver, giver, ""])

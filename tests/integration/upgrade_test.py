@@ -43,7 +43,7 @@ class Upgrades(ClusterTest):
 
     def outcome_of(self, op_id):
         return self.client.settle("LedgerService/Grant", {
-            "playerId": "upgraded", "opId": op_id, "authority": {"system": {"scope": "payments"}},
+            "playerId": "upgraded", "opId": op_id, "authority": "system:payments",
             "currencies": {"gold": 1}})["write"]
 
     def test_all_agree_while_programs_differ_and_no_way_back_loses_anything(self):

@@ -45,8 +45,6 @@ static struct sim_node *owner_find(struct sim *sim, uint32_t shard)
 static void inject(struct sim *sim, struct sim_node *owner, uint32_t player, const char *uid)
 {
     Holdfast__Debug__V1__InjectRequest request = HOLDFAST__DEBUG__V1__INJECT_REQUEST__INIT;
-    Holdfast__V1__Authority authority = HOLDFAST__V1__AUTHORITY__INIT;
-    Holdfast__V1__SystemAuthority system = HOLDFAST__V1__SYSTEM_AUTHORITY__INIT;
     struct sim_event event = { .kind = EV_CALL, .node = owner->id };
     const uint8_t random[10] = { 1 };
     char entity[32], op_id[48];
@@ -54,13 +52,10 @@ static void inject(struct sim *sim, struct sim_node *owner, uint32_t player, con
     player_entity(player, entity);
     struct uuid uuid = uuid_v7_make(SIM_UNIX_MS + sim->now_ms + sim->clock_ms, random);
     uuid_print(&uuid, op_id);
-    system.scope = (char *)(uintptr_t) "admin";
-    authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
-    authority.system = &system;
     request.player_id = entity + strlen("player:");
     request.op_id = op_id;
     request.attempt = 1;
-    request.authority = &authority;
+    request.authority = (char *)(uintptr_t) "system:admin";
     request.item_uid = (char *)(uintptr_t)uid;
     buf_put_u8(&event.bytes, NO_CALLER);
     buf_put_u8(&event.bytes, 1);

@@ -139,8 +139,7 @@ void goods_transfer_open(const struct change *c, const struct transfer_model *tr
 /* Of a plan: the player's part, which is added if need be; that of a player with an authority of
  * its own; what goes from one to the other. */
 struct txn_part_model *plan_part(struct txn_model *txn, const char *player_id);
-struct txn_part_model *plan_other(struct txn_model *txn, const char *player_id,
-                                  const Holdfast__V1__Authority *given);
+struct txn_part_model *plan_other(struct txn_model *txn, const char *player_id, const char *given);
 void plan_move(struct txn_part_model *from, struct txn_part_model *to, size_t count,
                Holdfast__V1__CurrencyAmount *const *list);
 void plan_items(const struct change *c, struct txn_part_model *from, struct txn_part_model *to,

@@ -49,16 +49,15 @@ struct txn_part_model *plan_part(struct txn_model *txn, const char *player_id)
     return part;
 }
 
-struct txn_part_model *plan_other(struct txn_model *txn, const char *player_id,
-                                  const Holdfast__V1__Authority *given)
+struct txn_part_model *plan_other(struct txn_model *txn, const char *player_id, const char *given)
 {
     struct txn_part_model *part = plan_part(txn, player_id);
 
     part->own = true;
     part->authority.kind = AUTHORITY_UNHELD;
-    if (given->kind_case == HOLDFAST__V1__AUTHORITY__KIND_SESSION) {
+    if (strncmp(given, "session:", 8) == 0) {
         part->authority.kind = AUTHORITY_SESSION;
-        CHECK(token_parse(slice_from_text(given->session->token), &part->authority.incarnation,
+        CHECK(token_parse(slice_from_text(given + 8), &part->authority.incarnation,
                           &part->authority.fence) == ERR_OK);
     }
     return part;

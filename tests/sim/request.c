@@ -54,28 +54,14 @@ void request_pack(const ProtobufCMessage *message, struct buf *out)
     out->size += size;
 }
 
-static void fill_authority(const struct sim_op *op, struct request_parts *p)
+static void print_authority(enum sim_authority kind, const char *token,
+                            char ret_text[SIM_AUTHORITY_SIZE])
 {
-    holdfast__v1__authority__init(&p->authority);
-    holdfast__v1__session_authority__init(&p->session);
-    holdfast__v1__system_authority__init(&p->system);
-    holdfast__v1__unheld_authority__init(&p->unheld);
-    p->session.token = request_text(op->token);
-    p->system.scope = request_text("payments");
-    switch (op->authority) {
-    case BY_SESSION:
-        p->authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SESSION;
-        p->authority.session = &p->session;
-        break;
-    case BY_SYSTEM:
-        p->authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
-        p->authority.system = &p->system;
-        break;
-    case BY_UNHELD:
-        p->authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_UNHELD;
-        p->authority.unheld = &p->unheld;
-        break;
-    }
+    if (kind == BY_SESSION)
+        snprintf(ret_text, SIM_AUTHORITY_SIZE, "session:%s", token);
+    else
+        snprintf(ret_text, SIM_AUTHORITY_SIZE, "%s",
+                 kind == BY_SYSTEM ? "system:payments" : "unheld");
 }
 
 void request_parts_fill(const struct sim_op *op, struct request_parts *ret_parts)
@@ -83,7 +69,7 @@ void request_parts_fill(const struct sim_op *op, struct request_parts *ret_parts
     request_player_name(op->player, ret_parts->player);
     request_player_name(op->to, ret_parts->to);
     snprintf(ret_parts->json, sizeof ret_parts->json, "{\"n\":%u}", op->amount);
-    fill_authority(op, ret_parts);
+    print_authority(op->authority, op->token, ret_parts->authority);
     holdfast__v1__currency_amount__init(&ret_parts->amount);
     ret_parts->amount.currency = request_text(currency_names[op->amount % SIM_CURRENCIES]);
     ret_parts->amount.amount = 1 + op->amount / 2 % 50;
@@ -102,21 +88,12 @@ void request_parts_fill(const struct sim_op *op, struct request_parts *ret_parts
 /* ---- several players ---- */
 static void fill_others(const struct sim_op *op, struct request_txn_parts *t)
 {
-    holdfast__v1__unheld_authority__init(&t->unheld);
     for (uint32_t i = 0; i < op->other_count; i++) {
         memcpy(t->names[i], (char[3]){ 'p', (char)('0' + op->others[i]) }, 3);
-        holdfast__v1__authority__init(&t->authorities[i]);
-        holdfast__v1__session_authority__init(&t->sessions[i]);
-        t->sessions[i].token = request_text(op->other_tokens[i]);
-        t->authorities[i].kind_case = HOLDFAST__V1__AUTHORITY__KIND_UNHELD;
-        t->authorities[i].unheld = &t->unheld;
-        if (op->other_authority[i] == BY_SESSION) {
-            t->authorities[i].kind_case = HOLDFAST__V1__AUTHORITY__KIND_SESSION;
-            t->authorities[i].session = &t->sessions[i];
-        }
+        print_authority(op->other_authority[i], op->other_tokens[i], t->authorities[i]);
         holdfast__v1__transaction_player__init(&t->players[i]);
         t->players[i].player_id = t->names[i];
-        t->players[i].authority = &t->authorities[i];
+        t->players[i].authority = t->authorities[i];
         t->others[i] = &t->players[i];
     }
 }

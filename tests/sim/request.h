@@ -9,14 +9,13 @@
 #include "holdfast/v1/transaction.pb-c.h"
 #include "tests/sim/sim.h"
 
+#define SIM_AUTHORITY_SIZE 80u /* "session:" and a token, with its NUL. */
+
 /* Made of an op; they point at each other. */
 struct request_parts {
     char player[16], to[16];
     char json[48];
-    Holdfast__V1__Authority authority;
-    Holdfast__V1__SessionAuthority session;
-    Holdfast__V1__SystemAuthority system;
-    Holdfast__V1__UnheldAuthority unheld;
+    char authority[SIM_AUTHORITY_SIZE];
     Holdfast__V1__CurrencyAmount amount;
     Holdfast__V1__CurrencyAmount *amounts[1];
     Holdfast__V1__SectionEdit edit;
@@ -29,9 +28,7 @@ struct request_parts {
 /* Of a request that several players take part in. */
 struct request_txn_parts {
     char names[2][16];
-    Holdfast__V1__Authority authorities[2];
-    Holdfast__V1__SessionAuthority sessions[2];
-    Holdfast__V1__UnheldAuthority unheld;
+    char authorities[2][SIM_AUTHORITY_SIZE];
     Holdfast__V1__CurrencyAmount amount, other_amount;
     Holdfast__V1__CurrencyAmount *amounts[1], *other_amounts[1];
     char *uids[1], *other_uids[1];
@@ -45,7 +42,7 @@ struct request_txn_parts {
         (request).player_id = (parts)->player;                                                     \
         (request).op_id = request_text((op)->id);                                                  \
         (request).attempt = (op)->attempt;                                                         \
-        (request).authority = &(parts)->authority;                                                 \
+        (request).authority = (parts)->authority;                                                  \
     } while (false)
 
 void request_parts_fill(const struct sim_op *op, struct request_parts *ret_parts);

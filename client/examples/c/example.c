@@ -47,9 +47,9 @@ static bool grant_twice(struct client *client, const char *player, const char *t
     for (int i = 0; i < 2; i++) {
         json_t *answer =
             call(client, "LedgerService/Grant",
-                 json_pack("{s:s, s:s, s:s, s:{s:{s:s}}, s:[{s:s, s:i}]}", "playerId", player,
-                           "opId", op_id, "reason", "match_reward", "authority", "session", "token",
-                           token, "currencies", "currency", "gold", "amount", 100));
+                 json_pack("{s:s, s:s, s:s, s:s+, s:[{s:s, s:i}]}", "playerId", player, "opId",
+                           op_id, "reason", "match_reward", "authority", "session:", token,
+                           "currencies", "currency", "gold", "amount", 100));
         if (answer == NULL)
             return false;
         const json_t *write = json_object_get(answer, "write");
@@ -69,9 +69,9 @@ static bool leave(struct client *client, const char *player, const char *token)
     /* A last save and the release, in one entry. */
     json_t *answer =
         call(client, "SessionService/EndSession",
-             json_pack("{s:s, s:s, s:{s:{s:s}}, s:[{s:s, s:i, s:s}]}", "playerId", player, "opId",
-                       op_id, "authority", "session", "token", token, "edits", "name",
-                       "progression", "schemaVersion", 1, "merge", "{\"last_map\":\"harbour\"}"));
+             json_pack("{s:s, s:s, s:s+, s:[{s:s, s:i, s:s}]}", "playerId", player, "opId", op_id,
+                       "authority", "session:", token, "edits", "name", "progression",
+                       "schemaVersion", 1, "merge", "{\"last_map\":\"harbour\"}"));
     json_decref(answer);
     return answer != NULL;
 }

@@ -35,7 +35,7 @@ const { incarnation } = await call(sessions, "RegisterServer", { name: "grpc-js-
 // Join: the answer carries the token for every later write, and the whole profile.
 const joined = await call(sessions, "StartSession",
   { playerId, opId: opId(), incarnation, mode: "START_MODE_STEAL" });
-const authority = { session: { token: joined.token } };
+const authority = `session:${joined.token}`;
 console.log(`joined: version ${joined.profile.version}, fence ${joined.fence}`);
 
 // Grant. Sent twice under one op_id, as after a lost answer: carried out once.

@@ -19,7 +19,7 @@ from grpc_status import rpc_status
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "gen"))
 from holdfast.v1 import error_pb2, ledger_pb2, ledger_pb2_grpc  # noqa: E402
-from holdfast.v1 import operation_pb2, profile_pb2, session_pb2, session_pb2_grpc  # noqa: E402
+from holdfast.v1 import profile_pb2, session_pb2, session_pb2_grpc  # noqa: E402
 from holdfast.v1.error_pb2 import ErrorDetail  # noqa: E402
 
 TRY_S = 5.0  # Deadline of one try.
@@ -113,8 +113,7 @@ def play(sessions, ledger, player):
     joined = carry_out(sessions.StartSession, session_pb2.StartSessionRequest(
         player_id=player, op_id=op_id(), incarnation=server.incarnation,
         mode=session_pb2.START_MODE_STEAL))
-    authority = operation_pb2.Authority(
-        session=operation_pb2.SessionAuthority(token=joined.token))
+    authority = f"session:{joined.token}"
     print(f"joined: version {joined.profile.version}, fence {joined.fence}")
 
     # Grant. Sent twice under one op_id, as after a lost answer: carried out once.

@@ -44,7 +44,7 @@ const { incarnation } = await sessions.registerServer({ name: "typescript-exampl
 const startId = opId();
 const joined = await untilKnown(() => sessions.startSession(
   { playerId, opId: startId, incarnation, mode: StartMode.STEAL }));
-const authority = { kind: { case: "session" as const, value: { token: joined.token } } };
+const authority = `session:${joined.token}`;
 console.log(`joined: version ${joined.profile!.version}, fence ${joined.fence}`);
 
 // Grant. Sent twice under one op_id, as after a lost answer: carried out once.

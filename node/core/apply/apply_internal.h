@@ -33,7 +33,7 @@ struct envelope {
     bool is_player;
     char **op_id;
     uint32_t *attempt;
-    Holdfast__V1__Authority **authority;
+    char **authority;
 };
 void envelope_find(ProtobufCMessage *request, struct envelope *ret_envelope);
 

@@ -11,7 +11,6 @@
 #include "node/core/session/authority.h"
 #include "runtime/base/check.h"
 
-#define TOKEN_BYTES_MAX    LIMIT_TOKEN_BYTES
 #define PRUNE_SLACK_MS     1000u
 #define THROTTLED_RETRY_MS 1000u
 
@@ -104,44 +103,17 @@ static err prepare_id(struct preparation *p)
     return ERR_OK;
 }
 
-static err prepare_token(struct preparation *p, const char *token)
-{
-    struct slice text = slice_from_text(token);
-    struct authority *authority = &p->op.authority;
-
-    authority->kind = AUTHORITY_SESSION;
-    if (text.size > TOKEN_BYTES_MAX ||
-        token_parse(text, &authority->incarnation, &authority->fence) != ERR_OK)
-        return refuse_invalid(p->arena, p->refusal, "authority.session.token",
-                              "a token that StartSession returned", "");
-    return ERR_OK;
-}
-
 static err prepare_authority(struct preparation *p)
 {
-    const Holdfast__V1__Authority *given = *p->envelope.authority;
+    static char none[] = "";
+    struct slice text = slice_from_text(*p->envelope.authority);
     struct authority *authority = &p->op.authority;
-    int kind = given != NULL ? (int)given->kind_case : 0;
-    err e = ERR_OK;
+    struct authority_fault fault;
 
-    if (kind == HOLDFAST__V1__AUTHORITY__KIND_SESSION) {
-        e = prepare_token(p, given->session->token);
-    } else if (kind == HOLDFAST__V1__AUTHORITY__KIND_SYSTEM) {
-        authority->kind = AUTHORITY_SYSTEM;
-        authority->scope = slice_from_text(given->system->scope);
-        if (!authority_scope_is_known(authority->scope))
-            e = refuse_invalid(p->arena, p->refusal, "authority.system.scope",
-                               "payments, mail, moderation, match or admin",
-                               text_shorten(p->arena, authority->scope));
-    } else if (kind == HOLDFAST__V1__AUTHORITY__KIND_UNHELD) {
-        authority->kind = AUTHORITY_UNHELD;
-    } else {
-        e = refuse_invalid(p->arena, p->refusal, "authority", "session, system or unheld", "");
-    }
-    if (e != ERR_OK)
-        return e;
-    *p->envelope.authority = NULL;
-    e = authority_check_kind(p->arena, p->refusal, p->handler, authority->kind);
+    if (authority_parse(p->arena, text, authority, &fault) != ERR_OK)
+        return refuse_invalid(p->arena, p->refusal, "authority", fault.limit, fault.value);
+    *p->envelope.authority = none;
+    err e = authority_check_kind(p->arena, p->refusal, p->handler, authority->kind);
     return e == ERR_OK ? receipt_check(p->arena, p->refusal, p->handler, &p->op) : e;
 }
 

@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "idl/method.h"
+#include "node/core/codec/text_rule.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/session/session_apply.h"
 #include "runtime/base/check.h"
+#include "runtime/cluster/authority_text.h"
 
 bool authority_scope_is_known(struct slice scope)
 {
@@ -16,6 +18,87 @@ bool authority_scope_is_known(struct slice scope)
             return true;
     }
     return false;
+}
+
+static err parse_token(struct slice token, struct authority *ret_authority)
+{
+    struct authority authority = { .kind = AUTHORITY_SESSION };
+
+    if (token.size > AUTHORITY_TOKEN_BYTES_MAX ||
+        token_parse(token, &authority.incarnation, &authority.fence) != ERR_OK)
+        return ERR_INVALID;
+    *ret_authority = authority;
+    return ERR_OK;
+}
+
+static err parse_scope(struct slice scope, struct authority *ret_authority)
+{
+    if (!authority_scope_is_known(scope))
+        return ERR_INVALID;
+    *ret_authority = (struct authority){ .kind = AUTHORITY_SYSTEM, .scope = scope };
+    return ERR_OK;
+}
+
+err authority_parse(struct arena *arena, struct slice text, struct authority *ret_authority,
+                    struct authority_fault *ret_fault)
+{
+    struct authority_fault fault = { AUTHORITY_TEXT_LIMIT, "" };
+    struct slice rest;
+    err e = ERR_INVALID;
+
+    switch (authority_text_read(text, &rest)) {
+    case AUTHORITY_TEXT_UNHELD:
+        *ret_authority = (struct authority){ .kind = AUTHORITY_UNHELD };
+        return ERR_OK;
+    case AUTHORITY_TEXT_SESSION:
+        e = parse_token(rest, ret_authority);
+        fault.limit = "session: and a token that StartSession returned, at most 64 bytes";
+        fault.value = arena_printf(arena, "session: and %zu bytes", rest.size);
+        break;
+    case AUTHORITY_TEXT_SYSTEM:
+        e = parse_scope(rest, ret_authority);
+        fault = (struct authority_fault){ AUTHORITY_SCOPE_LIMIT, text_shorten(arena, text) };
+        break;
+    case AUTHORITY_TEXT_NONE: /* It may be a token without its kind. */
+        if (text.size > 0)
+            fault.value = arena_printf(arena, "%zu other bytes", text.size);
+        break;
+    }
+    if (e != ERR_OK)
+        *ret_fault = fault;
+    return e;
+}
+
+/* The one field (tag 0x0a) of a message that is itself one field: two tags and two lengths, each of
+ * one byte, since neither a token nor a scope is longer than 64 bytes. */
+static bool inner_text(struct slice text, struct slice *ret_inner)
+{
+    if (text.size < 5 || text.data[1] != text.size - 2 || text.data[2] != 0x0a ||
+        text.data[3] != text.size - 4)
+        return false;
+    *ret_inner = (struct slice){ text.data + 4, text.size - 4 };
+    return true;
+}
+
+err authority_parse_logged(struct slice text, struct authority *ret_authority)
+{
+    struct arena arena = { 0 };
+    struct authority_fault fault;
+    struct slice inner;
+    err e = ERR_INVALID;
+
+    if (text.size > 0 && text.data[0] == 0x1a) { /* Its length, 0, ended the text. */
+        *ret_authority = (struct authority){ .kind = AUTHORITY_UNHELD };
+        e = text.size == 1 ? ERR_OK : ERR_INVALID;
+    } else if (text.size > 0 && (text.data[0] == 0x0a || text.data[0] == 0x12)) {
+        if (inner_text(text, &inner))
+            e = text.data[0] == 0x0a ? parse_token(inner, ret_authority)
+                                     : parse_scope(inner, ret_authority);
+    } else {
+        e = authority_parse(&arena, text, ret_authority, &fault);
+    }
+    arena_deinit(&arena);
+    return e == ERR_OK ? ERR_OK : ERR_CORRUPT;
 }
 
 static size_t put_text(char *at, const char *text)
@@ -103,7 +186,8 @@ static err session_lost(struct apply_context *context)
         why = "its server's registration has expired";
     else if (session->fence < authority->fence)
         why = "it was never granted";
-    return refuse(context->arena, context->refusal, CODE(SESSION_LOST), "authority.session.token",
+    return refuse(context->arena, context->refusal, CODE(SESSION_LOST),
+                  context->version >= 3 ? "authority" : "authority.session.token",
                   "the session is no longer current: %s", why);
 }
 

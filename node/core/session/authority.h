@@ -7,6 +7,22 @@
 
 #include "node/core/handler/handler.h"
 
+#define AUTHORITY_TOKEN_BYTES_MAX 64u
+
+/* What an error says of a text that is no authority: what is expected, and what was given, without
+ * anything that may be a token. */
+struct authority_fault {
+    const char *limit, *value;
+};
+/* `session:<token>`, `system:<scope>` or `unheld`, from a caller. The scope points into `text`.
+ * ERR_INVALID: another text; *ret_fault says why, in the arena; *ret_authority is untouched. */
+NODISCARD err authority_parse(struct arena *arena, struct slice text,
+                              struct authority *ret_authority, struct authority_fault *ret_fault);
+/* From the log alone: the same, or what the field held before it was a string, protobuf of a
+ * message with `session {token}` (1), `system {scope}` (2) or `unheld {}` (3). ERR_CORRUPT:
+ * neither. */
+NODISCARD err authority_parse_logged(struct slice text, struct authority *ret_authority);
+
 /* "session:<incarnation>", "system:<scope>", "unheld": for the ledger. Empty for AUTHORITY_NONE. */
 struct slice authority_text(struct arena *arena, const struct authority *authority);
 /* "payments", "mail", "moderation", "match", "admin". */

@@ -127,10 +127,9 @@ static bool checks_are_sound(const txn_part *part)
 static bool part_is_sound(const txn_part *part)
 {
     struct authority authority;
-    const char *why;
 
     return player_id_check(slice_from_text(part->player_id)) == ERR_OK &&
-           txn_authority_parse(part->authority, &authority, &why) == ERR_OK &&
+           txn_authority_load(part->authority, &authority) == ERR_OK &&
            part->n_take <= LEDGER_CHANGES_MAX && part->n_give <= LEDGER_CHANGES_MAX &&
            part->n_edits <= SECTION_EDITS_MAX &&
            part->n_mint + part->n_receive_uids <= LEDGER_ITEMS_MAX &&

@@ -91,34 +91,57 @@ static void rise(struct txn_player *p)
 
 /* ---- authority ---- */
 
-err txn_authority_parse(const Holdfast__V1__Authority *given, struct authority *ret_authority,
-                        const char **ret_why)
+err txn_authority_load(const Holdfast__Internal__V1__StoredAuthority *stored,
+                       struct authority *ret_authority)
 {
     struct authority authority = { 0 };
-    int kind = given != NULL ? (int)given->kind_case : 0;
-    struct slice text;
+    int kind = stored != NULL ? (int)stored->kind_case : 0;
 
-    *ret_why = "session, system or unheld";
-    if (kind == HOLDFAST__V1__AUTHORITY__KIND_SESSION) {
-        text = slice_from_text(given->session->token);
-        *ret_why = "a token that StartSession returned";
+    if (kind == HOLDFAST__INTERNAL__V1__STORED_AUTHORITY__KIND_SESSION) {
+        struct slice token = slice_from_text(stored->session->token);
         authority.kind = AUTHORITY_SESSION;
-        if (text.size > TOKEN_BYTES_MAX ||
-            token_parse(text, &authority.incarnation, &authority.fence) != ERR_OK)
-            return ERR_INVALID;
-    } else if (kind == HOLDFAST__V1__AUTHORITY__KIND_SYSTEM) {
-        *ret_why = "payments, mail, moderation, match or admin";
+        if (token.size > AUTHORITY_TOKEN_BYTES_MAX ||
+            token_parse(token, &authority.incarnation, &authority.fence) != ERR_OK)
+            return ERR_CORRUPT;
+    } else if (kind == HOLDFAST__INTERNAL__V1__STORED_AUTHORITY__KIND_SYSTEM) {
         authority.kind = AUTHORITY_SYSTEM;
-        authority.scope = slice_from_text(given->system->scope);
+        authority.scope = slice_from_text(stored->system->scope);
         if (!authority_scope_is_known(authority.scope))
-            return ERR_INVALID;
-    } else if (kind == HOLDFAST__V1__AUTHORITY__KIND_UNHELD) {
+            return ERR_CORRUPT;
+    } else if (kind == HOLDFAST__INTERNAL__V1__STORED_AUTHORITY__KIND_UNHELD) {
         authority.kind = AUTHORITY_UNHELD;
     } else {
-        return ERR_INVALID;
+        return ERR_CORRUPT;
     }
     *ret_authority = authority;
     return ERR_OK;
+}
+
+Holdfast__Internal__V1__StoredAuthority *txn_authority_store(struct arena *arena,
+                                                             const struct authority *authority)
+{
+    Holdfast__Internal__V1__StoredAuthority *stored =
+        (void *)arena_message(arena, &holdfast__internal__v1__stored_authority__descriptor);
+
+    CHECK(authority->kind != AUTHORITY_NONE);
+    if (authority->kind == AUTHORITY_SESSION) {
+        char *token = arena_alloc(arena, TOKEN_TEXT_SIZE);
+        token_print(authority->incarnation, authority->fence, token);
+        stored->kind_case = HOLDFAST__INTERNAL__V1__STORED_AUTHORITY__KIND_SESSION;
+        stored->session =
+            (void *)arena_message(arena, &holdfast__internal__v1__stored_session__descriptor);
+        stored->session->token = token;
+    } else if (authority->kind == AUTHORITY_SYSTEM) {
+        stored->kind_case = HOLDFAST__INTERNAL__V1__STORED_AUTHORITY__KIND_SYSTEM;
+        stored->system =
+            (void *)arena_message(arena, &holdfast__internal__v1__stored_system__descriptor);
+        stored->system->scope = arena_text(arena, authority->scope);
+    } else {
+        stored->kind_case = HOLDFAST__INTERNAL__V1__STORED_AUTHORITY__KIND_UNHELD;
+        stored->unheld =
+            (void *)arena_message(arena, &holdfast__internal__v1__stored_unheld__descriptor);
+    }
+    return stored;
 }
 
 /* The home player's stands in the operation, and was checked with it. */
@@ -128,11 +151,10 @@ static err authorise(struct txn_player *p, const txn_part *part)
         .method = METHOD_EXECUTE_TRANSACTION,
         .admits = ADMITS_SESSION | ADMITS_SYSTEM | ADMITS_UNHELD,
     };
-    const char *why;
 
     if (part->authority == NULL)
         return ERR_OK;
-    CHECK(txn_authority_parse(part->authority, &p->op.authority, &why) == ERR_OK);
+    CHECK(txn_authority_load(part->authority, &p->op.authority) == ERR_OK);
     return authority_apply(&p->context, &handler);
 }
 

@@ -54,8 +54,11 @@ NODISCARD err txn_intent_finish(struct apply_context *entry, struct txn_ref ref,
 /* Every row that preparing a part may touch, beside its operation's. */
 void txn_part_footprint(const Holdfast__Internal__V1__TxnPart *part, struct need *keys);
 
-/* Session, system or unheld as the API says it. ERR_INVALID: none, or malformed; `ret_why`. */
-NODISCARD err txn_authority_parse(const Holdfast__V1__Authority *given,
-                                  struct authority *ret_authority, const char **ret_why);
+/* An authority in a part, as it is stored. ERR_CORRUPT: none, or malformed. */
+NODISCARD err txn_authority_load(const Holdfast__Internal__V1__StoredAuthority *stored,
+                                 struct authority *ret_authority);
+/* In the arena. */
+Holdfast__Internal__V1__StoredAuthority *txn_authority_store(struct arena *arena,
+                                                             const struct authority *authority);
 
 #endif

@@ -258,8 +258,6 @@ static void apply_policies(struct fixture *f)
 static void grant(struct fixture *f, uint32_t shard, uint64_t place)
 {
     Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
-    Holdfast__V1__Authority authority = HOLDFAST__V1__AUTHORITY__INIT;
-    Holdfast__V1__SystemAuthority system = HOLDFAST__V1__SYSTEM_AUTHORITY__INIT;
     Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *currencies[] = { &gold };
     char id[UUID_TEXT_SIZE];
@@ -268,14 +266,11 @@ static void grant(struct fixture *f, uint32_t shard, uint64_t place)
     store_u32(random + 4, ++f->ids); /* Bits of earlier bytes give way to the version. */
     struct uuid uuid = uuid_v7_make(loop_wall_ms(), random);
     uuid_print(&uuid, id);
-    system.scope = "payments";
-    authority.kind_case = HOLDFAST__V1__AUTHORITY__KIND_SYSTEM;
-    authority.system = &system;
     gold.currency = "gold";
     gold.amount = 1;
     request.player_id = "42";
     request.op_id = id;
-    request.authority = &authority;
+    request.authority = "system:payments";
     request.n_currencies = 1;
     request.currencies = currencies;
     call(f, place * 1000 + shard, METHOD_GRANT, &request.base);

@@ -54,12 +54,12 @@ def money(balances):
 def tokens(call):
     """(player, token) of each session that a call acts under."""
     request, found = call.request, []
-    acting = [(request.get("player_id"), request.get("authority", {}))]
-    acting.append((request.get("other_player_id"), request.get("other_authority", {})))
+    acting = [(request.get("player_id"), request.get("authority", ""))]
+    acting.append((request.get("other_player_id"), request.get("other_authority", "")))
     acting += [(other["player_id"], other["authority"]) for other in request.get("others", ())]
     for player, authority in acting:
-        if "session" in authority:
-            found.append((player, authority["session"]["token"]))
+        if authority.startswith("session:"):
+            found.append((player, authority.removeprefix("session:")))
     return found
 
 
@@ -187,7 +187,7 @@ def goods_are_conserved(case):
     for op in case.committed:
         request, result = op.request, op.result
         given = list(request.get("currencies", ())) if op.method == "LedgerService/Grant" or (
-            op.method == "MailboxService/SendMail" and "system" in request["authority"]) else []
+            op.method == "MailboxService/SendMail" and request["authority"].startswith("system:")) else []
         used = request.get("currencies", ()) if op.method in (
             "LedgerService/Spend", "InventoryService/Consume") else ()
         given += [amount for change in request.get("changes", ()) if "grant" in change

@@ -221,7 +221,7 @@ def a_server_writes_after_it_lost_the_player(story):
     op = story.op("LedgerService/Spend", "ProfileService/UpdateProfile", want=lambda op: (
         len(op.calls) == 1 and check.tokens(op.calls[0]) and check.tokens(op.calls[0])[0][1] in [
             s[3] for s in sessions[op.home][1:]]))
-    story.calls[op.calls[0].name]["request"]["authority"]["session"]["token"] = sessions[op.home][0][3]
+    story.calls[op.calls[0].name]["request"]["authority"] = f"session:{sessions[op.home][0][3]}"
     return check.fences_hold
 
 

@@ -51,7 +51,7 @@ def take(op, effects, _mails):
 
 
 def send(op, effects, _mails):
-    if "system" not in op.request["authority"]:
+    if not op.request["authority"].startswith("system:"):
         take(op, effects, _mails)
 
 

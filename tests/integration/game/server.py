@@ -26,7 +26,7 @@ class Session:
         self.items = []
 
     def authority(self):
-        return {"session": {"token": self.token}}
+        return f"session:{self.token}"
 
 
 class Lost(Exception):
@@ -206,7 +206,7 @@ class Hand:
         who = [session, *self.beside(session, self.dice.choice((0, 1, 2)))]
         request = self.wire.message("LedgerService/BatchGrant", requests=[
             {"player_id": s.player, "op_id": match, "authority": self.dice.choice(
-                (s.authority(), {"system": {"scope": "match"}})), "currencies": self.amounts(60),
+                (s.authority(), "system:match")), "currencies": self.amounts(60),
              "reason": "match"} for s in who])
         for _ in range(self.dice.choice((1, 2, 4))):
             try:

@@ -12,7 +12,7 @@ import time
 
 from wire import Failure, Journal, Wire, uuid7
 
-PAYMENTS = {"system": {"scope": "payments"}}
+PAYMENTS = "system:payments"
 DELIVERIES = 60
 
 

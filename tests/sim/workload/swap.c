@@ -11,7 +11,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     request_txn_parts_fill(op, parts, &t);
     REQUEST_HEAD(request, op, parts);
     request.other_player_id = t.names[0];
-    request.other_authority = &t.authorities[0];
+    request.other_authority = t.authorities[0];
     request.currencies = t.amounts;
     request.n_currencies = 1;
     request.item_uids = t.uids;
