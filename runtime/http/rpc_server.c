@@ -65,14 +65,13 @@ bool rpc_call_read_form(struct rpc_call *call)
     const struct http_exchange *exchange = call->exchange;
     struct rpc_request *request = &call->request;
 
-    if (!rpc_content_type_parse(http_header_find(exchange, "content-type"), &request->protocol,
-                                &request->form))
-        return false;
+    bool known = rpc_content_type_parse(http_header_find(exchange, "content-type"),
+                                        &request->protocol, &request->form);
     if (request->form == RPC_FORM_PLAIN_JSON &&
         (http_header_find(exchange, "connect-protocol-version").size > 0 ||
          rpc_query_has(exchange->query, "connect=v1")))
         request->form = RPC_FORM_JSON;
-    return true;
+    return known;
 }
 
 static void fail(struct rpc_call *call, Holdfast__V1__ErrorCode code, const char *message,

@@ -150,6 +150,14 @@ static void json_is_plain_but_for_connect(void **state)
                          !cases[i].plain);
         client_close(&client);
     }
+    /* So does one whose Content-Type is refused. */
+    struct client client = client_connect(f);
+    send_post(&client, PATH_GRANT,
+              "Content-Type: application/json; charset=utf-16\r\nConnect-Protocol-Version: 1\r\n",
+              "{}");
+    assert_true(client_await(f, &client, "HTTP/1.1 415 ", 1));
+    assert_true(client_await(f, &client, "\"details\":[{\"type\"", 1));
+    client_close(&client);
     assert_int_equal(f->requests, 0);
 }
 
