@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "holdfast/v1/ledger.pb-c.h"
-#include "holdfast/v1/operation.pb-c.h"
+#include "holdfast/v1/operation_service.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
 #include "idl/scope.h"
 #include "router/core/request_defaults.h"

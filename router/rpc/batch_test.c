@@ -187,7 +187,7 @@ static void a_batch_shares_its_fields_with_its_elements(void **state)
             NULL, f->fake.calls[i].body.size, f->fake.calls[i].body.data);
         assert_string_equal(arrived->player_id, players[i]);
         assert_string_equal(arrived->op_id, "match:m:1");
-        assert_string_equal(arrived->authority->system->scope, "payments");
+        assert_string_equal(arrived->authority, "system:payments");
         holdfast__v1__grant_request__free_unpacked(arrived, NULL);
         fake_cluster_answer(&f->fake, i, WIRE_OK, (struct slice){ 0 });
     }
