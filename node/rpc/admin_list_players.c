@@ -16,11 +16,18 @@ struct page {
     struct arena *arena;
     struct damage *damage;
     Holdfast__V1__ListPlayersResponse *response;
+    uint32_t size;
+    bool more;
 };
 
 static bool take(void *user, struct slice key, struct slice value)
 {
     struct page *page = user;
+
+    if (page->response->n_players == page->size) {
+        page->more = true;
+        return false;
+    }
     struct slice entity = arena_copy(page->arena, (struct slice){ key.data + 1, key.size - 1 });
     struct player player;
     Holdfast__V1__PlayerHead *head = (Holdfast__V1__PlayerHead *)arena_message(
@@ -45,7 +52,7 @@ static err admin_list_players_read(struct read_context *context, const ProtobufC
         (const Holdfast__V1__ListPlayersRequest *)message;
     Holdfast__V1__ListPlayersResponse *response = (Holdfast__V1__ListPlayersResponse *)reply;
     uint32_t size = request->page_size > 0 ? request->page_size : PAGE_SIZE_DEFAULT;
-    struct page page = { context->arena, context->damage, response };
+    struct page page = { context->arena, context->damage, response, size, false };
     struct row_key prefix;
     struct row_key after;
 
@@ -60,12 +67,13 @@ static err admin_list_players_read(struct read_context *context, const ProtobufC
                                   "next_cursor of the page before", "");
         row_key_player(&after, entity_of_player(context->arena, request->cursor));
     }
-    struct state_range range = { row_key_slice(&prefix), row_key_slice(&after), size };
+    struct state_range range = { row_key_slice(&prefix), row_key_slice(&after),
+                                 size + 1 }; /* One more, to know whether there is another page. */
     response->players = arena_alloc(context->arena, sizeof *response->players * size);
     err e = state_range_visit(context->state, &range, context->need, take, &page);
     if (e != ERR_OK)
         return e;
-    if (response->n_players == size)
+    if (page.more)
         response->next_cursor = response->players[size - 1]->player_id;
     response->as_of = dot_message(context->arena, context->as_of);
     return ERR_OK;

@@ -2,14 +2,18 @@
  * AdminService.ListProcesses: asks all nodes at once, then the coordinator and every endpoint of
  * etcd at once, and tells what they said of themselves.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "holdfast/v1/admin.pb-c.h"
 #include "router/rpc/handlers.h"
+#include "router/rpc/list_page.h"
 #include "router/rpc/node_survey.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 #include "runtime/codec/proto_codec.h"
+
+#define PAGE_SIZE_MAX 512u
 
 struct process_list;
 
@@ -22,6 +26,8 @@ struct etcd_question {
 
 struct process_list {
     struct request *request;
+    struct list_page page;
+    uint64_t after; /* Rank of the last one on the page before, if there was one. */
     Holdfast__V1__ListProcessesResponse response;
     uint64_t begun_ns;
     struct node_answer coordinator; /* Its survey is not used. */
@@ -120,6 +126,34 @@ static void add_coordinator(struct process_list *list)
     process->name = copy_text(list->request->arena, elected->name);
 }
 
+/* The router comes first and the coordinator last; nodes rise by replica id between them. */
+static uint64_t rank_of(const Holdfast__V1__ProcessStatus *process)
+{
+    if (process->role == role_router)
+        return 0;
+    return process->role == role_node ? process->replica_id : UINT64_MAX;
+}
+
+static void cut_page(struct process_list *list)
+{
+    Holdfast__V1__ListProcessesResponse *response = &list->response;
+    Holdfast__V1__ProcessStatus **processes = response->processes;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < response->n_processes; i++) {
+        if (list->page.place[0] != 0 && rank_of(processes[i]) <= list->after)
+            continue;
+        if (kept == list->page.size) {
+            const char *place =
+                arena_printf(list->request->arena, "%" PRIu64, rank_of(processes[kept - 1]));
+            response->next_cursor = list_page_next(list->request, place);
+            break;
+        }
+        processes[kept++] = processes[i];
+    }
+    response->n_processes = kept;
+}
+
 static void close_question(struct process_list *list)
 {
     Holdfast__V1__ProcessStatus *router;
@@ -131,6 +165,7 @@ static void close_question(struct process_list *list)
     router = list->response.processes[0];
     router->clock_ms = (int64_t)loop_wall_ms();
     list->response.took_ms = ms_since(list->begun_ns);
+    cut_page(list);
     request_reply(list->request, &list->response.base);
 }
 
@@ -274,6 +309,10 @@ void admin_list_processes_handle(struct request *request)
     };
     struct process_list *list = arena_zalloc(request->arena, sizeof *list);
 
+    if (!list_page_begin(request, (struct list_limits){ PAGE_SIZE_MAX, PAGE_SIZE_MAX },
+                         &list->page) ||
+        !list_page_number(request, &list->page, UINT64_MAX, &list->after))
+        return;
     list->request = request;
     list->begun_ns = loop_clock_ns();
     holdfast__v1__list_processes_response__init(&list->response);

@@ -2,9 +2,10 @@
 
 #include "holdfast/v1/admin.pb-c.h"
 #include "router/rpc/handlers.h"
+#include "router/rpc/list_page.h"
 #include "runtime/cluster/cluster_key.h"
 
-#define SERVERS_LISTED_MAX 10000u
+#define PAGE_SIZE_MAX 10000u
 
 static char state_live[] = "live";
 static char state_expiring[] = "expiring";
@@ -12,6 +13,7 @@ static char state_expiring[] = "expiring";
 struct server_list {
     struct request *request;
     struct etcd_call *call;
+    struct list_page page;
     Holdfast__V1__ListServersResponse response;
 };
 
@@ -30,6 +32,25 @@ static Holdfast__V1__ServerStatus *make_status(struct server_list *list, const s
     if (server_record_decode(kv->value, &record, NULL) == ERR_OK)
         status->name = (char *)arena_copy(arena, slice_from_text(record.name)).data;
     return status;
+}
+
+/* False: the page was full before this one. */
+static bool add_server(struct server_list *list, const struct etcd_kv *kv,
+                       struct incarnation incarnation)
+{
+    Holdfast__V1__ListServersResponse *response = &list->response;
+    char text[INCARNATION_TEXT_SIZE];
+
+    incarnation_print(incarnation, text);
+    if (strcmp(text, list->page.place) <= 0)
+        return true;
+    if (response->n_servers == list->page.size) {
+        response->next_cursor =
+            list_page_next(list->request, response->servers[list->page.size - 1]->incarnation);
+        return false;
+    }
+    response->servers[response->n_servers++] = make_status(list, kv, incarnation);
+    return true;
 }
 
 /* etcd answers in the order of keys, so both kinds come in the order of their incarnations' text.
@@ -65,14 +86,13 @@ static void listed(void *context, err e, const struct etcd_range_result *result)
                           "etcd could not be reached");
         return;
     }
-    response->servers =
-        arena_alloc(list->request->arena, (SERVERS_LISTED_MAX + 1) * sizeof(void *));
+    response->servers = arena_alloc(list->request->arena, list->page.size * sizeof(void *));
     for (size_t i = 0; i < result->kv_count; i++) {
         struct cluster_key_parts parts = cluster_key_parse(cluster, result->kvs[i].key);
 
-        if (parts.kind == CLUSTER_KEY_SERVER_KNOWN && response->n_servers < SERVERS_LISTED_MAX)
-            response->servers[response->n_servers++] =
-                make_status(list, &result->kvs[i], parts.incarnation);
+        if (parts.kind == CLUSTER_KEY_SERVER_KNOWN &&
+            !add_server(list, &result->kvs[i], parts.incarnation))
+            break;
     }
     mark_live(list, result);
     request_reply(list->request, &response->base);
@@ -93,6 +113,9 @@ void admin_list_servers_handle(struct request *request)
     struct cluster_key prefix = cluster_key_servers_prefix(options->cluster);
     struct server_list *list = arena_zalloc(request->arena, sizeof *list);
 
+    if (!list_page_begin(request, (struct list_limits){ PAGE_SIZE_MAX, PAGE_SIZE_MAX },
+                         &list->page))
+        return;
     list->request = request;
     request->state = list;
     request->cancel = list_cancel;

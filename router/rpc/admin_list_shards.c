@@ -1,14 +1,12 @@
-#include <stdio.h>
 #include <string.h>
 
 #include "holdfast/v1/admin.pb-c.h"
-#include "router/core/refusal.h"
 #include "router/rpc/handlers.h"
+#include "router/rpc/list_page.h"
 #include "router/rpc/node_survey.h"
 #include "runtime/cluster/incarnation.h"
 
 #define PAGE_SIZE_MAX 512u
-#define CURSOR_SIZE   12u
 
 struct shard_page {
     struct request *request;
@@ -127,7 +125,6 @@ static void surveyed(struct node_survey *survey)
     uint32_t shard_count = shard_map_shard_count(survey->request->router->options.map);
     Holdfast__V1__ListShardsResponse *response = &page->response;
     uint32_t end = page->first + page->size;
-    char *cursor = arena_alloc(page->request->arena, CURSOR_SIZE);
 
     page->survey = survey;
     if (end > shard_count)
@@ -135,44 +132,24 @@ static void surveyed(struct node_survey *survey)
     response->shards = arena_alloc(page->request->arena, (page->size + 1) * sizeof(void *));
     for (uint32_t shard = page->first; shard < end; shard++)
         response->shards[response->n_shards++] = make_shard(page, shard);
-    if (end < shard_count) {
-        (void)snprintf(cursor, CURSOR_SIZE, "%u", end);
-        response->next_cursor = cursor;
-    }
+    if (end < shard_count)
+        response->next_cursor =
+            list_page_next(page->request, arena_printf(page->request->arena, "%u", end));
     request_reply(page->request, &response->base);
 }
 
 void admin_list_shards_handle(struct request *request)
 {
-    const Holdfast__V1__ListShardsRequest *message =
-        (const Holdfast__V1__ListShardsRequest *)(const void *)request->message;
     struct shard_page *page = arena_zalloc(request->arena, sizeof *page);
-    struct slice cursor = slice_from_text(message->cursor);
+    struct list_page asked;
     uint64_t first = 0;
-    Holdfast__V1__ErrorDetail detail;
 
-    if (cursor.size > 0 &&
-        (decimal_parse(cursor, &first) != ERR_OK || first >= CLUSTER_SHARDS_MAX)) {
-        refusal_make_field(
-            request->arena, &detail,
-            &(struct refusal_field){ "cursor", "next_cursor of the page before", cursor },
-            "not a cursor of this list");
-        request_fail(request, &detail);
+    if (!list_page_begin(request, (struct list_limits){ PAGE_SIZE_MAX, PAGE_SIZE_MAX }, &asked) ||
+        !list_page_number(request, &asked, CLUSTER_SHARDS_MAX, &first))
         return;
-    }
-    if (message->page_size > PAGE_SIZE_MAX) {
-        char value[CURSOR_SIZE];
-        (void)snprintf(value, sizeof value, "%u", message->page_size);
-        refusal_make_field(
-            request->arena, &detail,
-            &(struct refusal_field){ "page_size", "1 to 512, or 0", slice_from_text(value) },
-            "the page is too large");
-        request_fail(request, &detail);
-        return;
-    }
     page->request = request;
     page->first = (uint32_t)first;
-    page->size = message->page_size == 0 ? PAGE_SIZE_MAX : message->page_size;
+    page->size = asked.size;
     holdfast__v1__list_shards_response__init(&page->response);
     node_survey_start(request, surveyed, page);
 }

@@ -1,4 +1,3 @@
-#include <stdio.h>
 #include <string.h>
 
 #include "holdfast/internal/v1/node.pb-c.h"
@@ -8,6 +7,7 @@
 #include "router/core/trace_cursor.h"
 #include "router/rpc/forward.h"
 #include "router/rpc/handlers.h"
+#include "router/rpc/list_page.h"
 #include "runtime/cluster/shard_map.h"
 #include "runtime/codec/proto_codec.h"
 
@@ -24,6 +24,8 @@ struct trace {
     struct trace_cursor at;
     uint32_t size;
     uint32_t hops;
+    bool probes; /* The page is full: is there another step? */
+    bool found;  /* There is, on at.shard. */
     Holdfast__V1__TraceItemResponse response;
 };
 
@@ -35,7 +37,8 @@ static void answer(struct trace *trace, bool more)
 
     trace->response.next_cursor = none;
     if (more)
-        trace->response.next_cursor = trace_cursor_print(&trace->at, trace->request->arena);
+        trace->response.next_cursor =
+            list_page_next(trace->request, trace_cursor_print(&trace->at, trace->request->arena));
     request_reply(trace->request, &trace->response.base);
 }
 
@@ -57,6 +60,10 @@ static void take_steps(struct trace *trace,
 {
     Holdfast__V1__TraceItemResponse *response = &trace->response;
 
+    if (trace->probes) {
+        trace->found = history->n_steps > 0;
+        return;
+    }
     for (size_t i = 0; i < history->n_steps && response->n_steps < trace->size; i++)
         response->steps[response->n_steps++] = history->steps[i];
     if (history->n_steps == 0)
@@ -77,8 +84,15 @@ static void take_steps(struct trace *trace,
 
 static void go_on(struct trace *trace)
 {
-    if (trace->response.n_steps == trace->size) {
+    const bool full = trace->response.n_steps == trace->size;
+
+    if (trace->found || (full && trace->hops >= HOPS_MAX)) {
         answer(trace, true);
+        return;
+    }
+    if (full && !trace->probes) {
+        trace->probes = true;
+        trace_call(trace);
         return;
     }
     if (trace->at.other == trace->at.shard) {
@@ -126,7 +140,7 @@ static void trace_call(struct trace *trace)
     ask.shard = trace->at.shard;
     ask.item_uid = message->item_uid;
     ask.after_step = trace->at.step;
-    ask.limit = trace->size - (uint32_t)trace->response.n_steps;
+    ask.limit = trace->probes ? 1 : trace->size - (uint32_t)trace->response.n_steps;
     size_t size = holdfast__internal__v1__item_history_request__get_packed_size(&ask);
     uint8_t *body = arena_alloc(request->arena, size + 1);
     holdfast__internal__v1__item_history_request__pack(&ask, body);
@@ -158,25 +172,19 @@ static void trace_cancel(struct request *request)
 static bool trace_begin(struct trace *trace, uint32_t shard_count)
 {
     struct request *request = trace->request;
-    const Holdfast__V1__TraceItemRequest *message = (const void *)request->message;
+    Holdfast__V1__TraceItemRequest message;
     Holdfast__V1__ErrorDetail detail;
+    struct list_page page;
 
-    if (trace_cursor_begin(message, shard_count, request->arena, &trace->at, &detail) != ERR_OK) {
-        request_fail(request, &detail);
+    if (!list_page_begin(request, (struct list_limits){ PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX }, &page))
         return false;
-    }
-    trace->size = message->page_size > 0 ? message->page_size : PAGE_SIZE_DEFAULT;
-    if (trace->size > PAGE_SIZE_MAX) {
-        char text[16];
-        (void)snprintf(text, sizeof text, "%u", trace->size);
-        refusal_make_field(
-            request->arena, &detail,
-            &(struct refusal_field){ "page_size", "1 to 200, or 0", slice_from_text(text) },
-            "a page has too many steps");
-        request_fail(request, &detail);
-        return false;
-    }
-    return true;
+    memcpy(&message, request->message, sizeof message);
+    message.cursor = page.place;
+    trace->size = page.size;
+    if (trace_cursor_begin(&message, shard_count, request->arena, &trace->at, &detail) == ERR_OK)
+        return true;
+    request_fail(request, &detail);
+    return false;
 }
 
 void inventory_trace_item_handle(struct request *request)

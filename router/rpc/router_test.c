@@ -311,21 +311,46 @@ static void a_full_page_of_a_trace_goes_on_where_it_ended(void **state)
     const char *const minted[][3] = { { ann, "", "claim:mint" }, { ann, bob, "claim:send" } };
     trace.item_uid = (char *)"00010000000000010000000000070000";
     trace.page_size = 2;
+    const char *const taken[][3] = { { bob, "", "claim:take" } };
     dispatch(f, METHOD_TRACE_ITEM, &trace.base);
     answer_steps(f, 0, minted, 1, 2);
-    assert_int_equal(f->answers, 1);
-    Holdfast__V1__TraceItemResponse *told =
-        holdfast__v1__trace_item_response__unpack(NULL, f->response.size, f->response.data);
-    assert_string_equal(told->next_cursor, "2.1.3");
-    holdfast__v1__trace_item_response__free_unpacked(told, NULL);
-    trace.cursor = (char *)"2.1.3";
-    dispatch(f, METHOD_TRACE_ITEM, &trace.base);
+    assert_int_equal(f->answers, 0); /* Is there another step? */
     check_history_call(f, 1, 1, 2);
     answer_steps(f, 1, NULL, 0, 0);
     check_history_call(f, 2, 3, 2);
-    answer_steps(f, 2, NULL, 0, 0);
+    answer_steps(f, 2, taken, 3, 1);
+    assert_int_equal(f->answers, 1);
+    Holdfast__V1__TraceItemResponse *told =
+        holdfast__v1__trace_item_response__unpack(NULL, f->response.size, f->response.data);
+    assert_int_equal(told->n_steps, 2);
+    trace.cursor = told->next_cursor;
+    dispatch(f, METHOD_TRACE_ITEM, &trace.base);
+    holdfast__v1__trace_item_response__free_unpacked(told, NULL);
+    check_history_call(f, 3, 3, 2);
+    answer_steps(f, 3, taken, 3, 1);
     assert_int_equal(f->answers, 2);
     assert_int_equal(f->code, CODE(UNSPECIFIED));
+}
+
+static void the_last_page_of_a_trace_has_no_cursor_though_it_is_full(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__TraceItemRequest trace = HOLDFAST__V1__TRACE_ITEM_REQUEST__INIT;
+    char ann[16];
+
+    name_on_shard(1, ann);
+    const char *const minted[][3] = { { ann, "", "claim:mint" } };
+    trace.item_uid = (char *)"00010000000000010000000000070000";
+    trace.page_size = 1;
+    dispatch(f, METHOD_TRACE_ITEM, &trace.base);
+    answer_steps(f, 0, minted, 1, 1);
+    check_history_call(f, 1, 1, 1);
+    answer_steps(f, 1, NULL, 0, 0);
+    Holdfast__V1__TraceItemResponse *told =
+        holdfast__v1__trace_item_response__unpack(NULL, f->response.size, f->response.data);
+    assert_int_equal(told->n_steps, 1);
+    assert_string_equal(told->next_cursor, "");
+    holdfast__v1__trace_item_response__free_unpacked(told, NULL);
 }
 
 static void a_trace_of_nothing_is_refused(void **state)
@@ -640,7 +665,7 @@ static void shards_are_listed_in_pages(void **state)
     struct fixture *f = *state;
     Holdfast__V1__ListShardsRequest list;
     Holdfast__V1__ListShardsResponse *answer;
-    char cursor[] = "3", nonsense[] = "x";
+    char nonsense[] = "3";
 
     holdfast__v1__list_shards_request__init(&list);
     list.page_size = 3;
@@ -648,14 +673,13 @@ static void shards_are_listed_in_pages(void **state)
     dispatch(f, METHOD_LIST_SHARDS, &list.base);
     answer = holdfast__v1__list_shards_response__unpack(NULL, f->response.size, f->response.data);
     assert_int_equal(answer->n_shards, 3);
-    assert_string_equal(answer->next_cursor, "3");
     assert_int_equal(answer->shards[2]->owner, 1);
     assert_string_equal(answer->shards[2]->phase, "stable");
     assert_string_equal(answer->shards[2]->replicas[0]->state, "unreachable");
-    holdfast__v1__list_shards_response__free_unpacked(answer, NULL);
 
-    list.cursor = cursor;
+    list.cursor = answer->next_cursor;
     dispatch(f, METHOD_LIST_SHARDS, &list.base);
+    holdfast__v1__list_shards_response__free_unpacked(answer, NULL);
     answer = holdfast__v1__list_shards_response__unpack(NULL, f->response.size, f->response.data);
     assert_int_equal(answer->n_shards, 1);
     assert_string_equal(answer->next_cursor, "");
@@ -696,6 +720,7 @@ int main(void)
         TEST(a_bad_envelope_never_leaves_the_router),
         TEST(a_trace_follows_the_item_from_shard_to_shard),
         TEST(a_full_page_of_a_trace_goes_on_where_it_ended),
+        TEST(the_last_page_of_a_trace_has_no_cursor_though_it_is_full),
         TEST(a_trace_of_nothing_is_refused),
         TEST(a_trace_whose_caller_goes_away_is_cancelled),
         TEST(internal_methods_are_not_offered),

@@ -1,5 +1,6 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
+#include "idl/page_cursor.h"
 #include "node/core/apply/apply_internal.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
@@ -75,6 +76,28 @@ static err read_entity(struct read_context *context, uint32_t method, ProtobufCM
     return ERR_OK;
 }
 
+/* Of a list: the handler knows places, its callers cursors (page_cursor.h). */
+static err open_cursor(struct read_context *context, ProtobufCMessage *message)
+{
+    char **cursor = page_cursor_of_request(message);
+    char *place;
+
+    if (page_cursor_parse(message, context->arena, &place) != ERR_OK)
+        return refuse_invalid(context->arena, context->refusal, "cursor", PAGE_CURSOR_LIMIT,
+                              text_shorten(context->arena, slice_from_text(*cursor)));
+    *cursor = place;
+    return ERR_OK;
+}
+
+static void close_cursor(struct arena *arena, const ProtobufCMessage *message,
+                         ProtobufCMessage *response)
+{
+    char **next = page_cursor_of_response(response);
+
+    if ((*next)[0] != 0)
+        *next = page_cursor_print(message, *next, arena);
+}
+
 err applier_read(struct applier *applier, uint32_t method, struct slice request,
                  uint64_t now_unix_ms, struct arena *arena, struct need *need, struct buf *out,
                  struct refusal *ret_refusal)
@@ -109,7 +132,10 @@ err applier_read(struct applier *applier, uint32_t method, struct slice request,
     if (message == NULL)
         return refuse(arena, ret_refusal, CODE(INVALID_ARGUMENT), "",
                       "the request is not a valid %s in protobuf", info->request->name);
+    const bool pages = page_cursor_concerns(info);
     err e = read_entity(&context, method, message);
+    if (e == ERR_OK && pages)
+        e = open_cursor(&context, message);
     if (e != ERR_OK)
         return e;
     ProtobufCMessage *response = arena_message(arena, method_answer(info));
@@ -118,6 +144,8 @@ err applier_read(struct applier *applier, uint32_t method, struct slice request,
         need->load_generation = state_load_generation(applier->state);
     if (e != ERR_OK)
         return e;
+    if (pages)
+        close_cursor(arena, message, response);
     size_t size = protobuf_c_message_get_packed_size(response);
     protobuf_c_message_pack(response, buf_reserve(out, size + 1));
     out->size += size;

@@ -1,5 +1,6 @@
 #include "node/core/profile/profile.h"
 
+#include "idl/page_cursor.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/goods/item_page.h"
 #include "node/core/goods/mail_page.h"
@@ -76,6 +77,7 @@ static err sections_read(struct read_context *context, struct player *player,
     return result;
 }
 
+/* Its cursor is one of ListItems, as that of the mail is one of ListMail. */
 static err items_read(struct read_context *context, const struct player *player,
                       Holdfast__V1__Profile *profile)
 {
@@ -83,7 +85,14 @@ static err items_read(struct read_context *context, const struct player *player,
 
     profile->items = (Holdfast__V1__ListItemsResponse *)arena_message(
         context->arena, &holdfast__v1__list_items_response__descriptor);
-    return item_page_read(context, player, &page, profile->items);
+    err e = item_page_read(context, player, &page, profile->items);
+    if (e == ERR_OK && profile->items->next_cursor[0] != 0) {
+        Holdfast__V1__ListItemsRequest list = HOLDFAST__V1__LIST_ITEMS_REQUEST__INIT;
+        list.player_id = profile->player_id;
+        profile->items->next_cursor =
+            page_cursor_print(&list.base, profile->items->next_cursor, context->arena);
+    }
+    return e;
 }
 
 static err mail_read(struct read_context *context, Holdfast__V1__Profile *profile)
@@ -92,7 +101,14 @@ static err mail_read(struct read_context *context, Holdfast__V1__Profile *profil
 
     profile->mail = (Holdfast__V1__ListMailResponse *)arena_message(
         context->arena, &holdfast__v1__list_mail_response__descriptor);
-    return mail_page_read(context, &page, profile->mail);
+    err e = mail_page_read(context, &page, profile->mail);
+    if (e == ERR_OK && profile->mail->next_cursor[0] != 0) {
+        Holdfast__V1__ListMailRequest list = HOLDFAST__V1__LIST_MAIL_REQUEST__INIT;
+        list.player_id = profile->player_id;
+        profile->mail->next_cursor =
+            page_cursor_print(&list.base, profile->mail->next_cursor, context->arena);
+    }
+    return e;
 }
 
 /* Of two results that which counts: a refusal before rows that are missing, since they would be
