@@ -146,6 +146,33 @@ static void ids_missing_malformed_or_far_ahead_are_refused_before_the_log(void *
     assert_non_null(spend_send(f, &spend));
 }
 
+static void a_retry_may_name_currencies_in_another_order(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount gems = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *one[] = { &gold, &gems }, *other[] = { &gems, &gold };
+
+    gold.currency = (char *)"gold";
+    gold.amount = 5;
+    gems.currency = (char *)"gems";
+    gems.amount = 7;
+    request.player_id = (char *)"ann";
+    request.op_id = (char *)"claim:two";
+    request.authority = fixture_authority(f, "unheld");
+    request.currencies = one;
+    request.n_currencies = 2;
+    assert_non_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+    request.currencies = other;
+    assert_non_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+    assert_true(f->outcome.duplicate);
+    gems.amount = 8;
+    assert_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+    assert_int_equal(f->error->code, ERROR(OPERATION_ID_MISMATCH));
+    assert_int_equal(fixture_balance(f, "ann", "gems"), 7);
+}
+
 static void typed_ids_outlive_the_window(void **state)
 {
     struct fixture *f = *state;
@@ -160,6 +187,57 @@ static void typed_ids_outlive_the_window(void **state)
     assert_non_null(spend_send(f, &spend));
     assert_true(f->outcome.duplicate);
     assert_int_equal(fixture_balance(f, "ann", "gold"), 70);
+}
+
+static void a_key_stands_for_its_operation_a_day_long(void **state)
+{
+    struct fixture *f = *state;
+    struct spend spend;
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 100));
+    spend_init(f, &spend, "key:order-17", 30);
+    assert_non_null(spend_send(f, &spend));
+    fixture_pass(f, 24ull * 3600 * 1000 - 1000);
+    fixture_restart(f);
+    assert_non_null(spend_send(f, &spend));
+    assert_true(f->outcome.duplicate);
+    spend.gold.amount = 31;
+    assert_null(spend_send(f, &spend));
+    assert_int_equal(f->error->code, ERROR(OPERATION_ID_MISMATCH));
+    assert_int_equal(fixture_operation(f, "ann", "key:order-17")->state, OPERATION(COMMITTED));
+    fixture_pass(f, 2000);
+    assert_int_equal(fixture_operation(f, "ann", "key:order-17")->state, OPERATION(UNKNOWN));
+    /* Now it is another operation, also with another payload, for another day. */
+    assert_non_null(spend_send(f, &spend));
+    assert_false(f->outcome.duplicate);
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 39);
+    fixture_pass(f, 24ull * 3600 * 1000 - 1000);
+    assert_non_null(spend_send(f, &spend));
+    assert_true(f->outcome.duplicate);
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 39);
+}
+
+static void a_refusal_of_a_key_stands_a_day_and_a_seal_for_ever(void **state)
+{
+    struct fixture *f = *state;
+    struct spend spend;
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 10));
+    spend_init(f, &spend, "key:refused", 30);
+    assert_null(spend_send(f, &spend));
+    assert_int_equal(fixture_seal(f, "ann", "key:sealed")->state, OPERATION(ABORTED));
+    assert_non_null(fixture_grant(f, "ann", "unheld", 90));
+    assert_null(spend_send(f, &spend));
+    assert_true(f->outcome.duplicate);
+    fixture_pass(f, 25ull * 3600 * 1000);
+    assert_non_null(spend_send(f, &spend));
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 70);
+    spend_init(f, &spend, "key:sealed", 30);
+    assert_null(spend_send(f, &spend));
+    assert_int_equal(f->error->code, ERROR(OPERATION_ABORTED));
+    /* Once over, a key can be sealed as one that was never seen. */
+    fixture_pass(f, 25ull * 3600 * 1000);
+    assert_int_equal(fixture_seal(f, "ann", "key:refused")->state, OPERATION(ABORTED));
 }
 
 static void authority_is_checked_where_the_entry_is_applied(void **state)
@@ -219,7 +297,10 @@ int main(void)
         FIXTURE_TEST(a_refusal_is_the_outcome_of_its_attempt_and_a_higher_one_is_evaluated_anew),
         FIXTURE_TEST(an_id_is_unique_per_player),
         FIXTURE_TEST(ids_missing_malformed_or_far_ahead_are_refused_before_the_log),
+        FIXTURE_TEST(a_retry_may_name_currencies_in_another_order),
         FIXTURE_TEST(typed_ids_outlive_the_window),
+        FIXTURE_TEST(a_key_stands_for_its_operation_a_day_long),
+        FIXTURE_TEST(a_refusal_of_a_key_stands_a_day_and_a_seal_for_ever),
         FIXTURE_TEST(authority_is_checked_where_the_entry_is_applied),
         FIXTURE_TEST(authorities_admit_what_their_kind_may_do),
     };

@@ -39,6 +39,10 @@ static err operation_get_operation_read(struct read_context *context,
         response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNKNOWN;
         break;
     case STATE_PRESENT:
+        if (outcome_row_is_over(&row, &id, context->now_unix_ms)) {
+            response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNKNOWN;
+            break;
+        }
         if (!outcome_row_body_is_sound(&row, context->arena))
             return read_damaged(context, OUTCOME_DAMAGE);
         response->operation = outcome_row_status(&row, context->meta, context->arena);

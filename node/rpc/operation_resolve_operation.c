@@ -120,6 +120,10 @@ static err operation_resolve_operation_handle(struct apply_context *context,
         outcome_row_find(context->state, context->op->entity, &id, context->need, &row);
     if (found == STATE_MISSING)
         return ERR_NEED;
+    if (found == STATE_PRESENT && outcome_row_is_over(&row, &id, context->owner_ms)) {
+        found = STATE_ABSENT;
+        row = (struct outcome_row){ 0 };
+    }
     if (found == STATE_ABSENT && !request->seal) {
         response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNKNOWN;
         return ERR_OK;

@@ -12,10 +12,9 @@
 #include "node/rpc/wallet.h"
 #include "runtime/base/check.h"
 
-#define CHECKS_MAX         LIMIT_TRANSACTION_CHECKS
-#define CHANGES_MAX        LIMIT_TRANSACTION_CHANGES
-#define REQUEST_BYTES_MAX  (128u * 1024u)
-#define TEXT_APPLY_VERSION 3u /* Replicas of an earlier one do not read an authority's text. */
+#define CHECKS_MAX        LIMIT_TRANSACTION_CHECKS
+#define CHANGES_MAX       LIMIT_TRANSACTION_CHANGES
+#define REQUEST_BYTES_MAX (128u * 1024u)
 
 typedef Holdfast__Internal__V1__TxnPart txn_part;
 typedef Holdfast__V1__CurrencyAmount amount_message;
@@ -395,11 +394,6 @@ static err whole_check(struct planner *p, const ProtobufCMessage *request)
     if (context->shard_count == 0)
         return refuse(context->arena, context->refusal, CODE(UNAVAILABLE), "",
                       "the node does not know the cluster yet; nothing was done");
-    if (context->meta->apply_version < TEXT_APPLY_VERSION)
-        return refuse(context->arena, context->refusal, CODE(UNAVAILABLE), "",
-                      "shard %u goes by apply version %u, and transactions need %u: run this "
-                      "build on all its nodes; nothing was done",
-                      context->shard, context->meta->apply_version, TEXT_APPLY_VERSION);
     if (bytes > REQUEST_BYTES_MAX)
         return refuse_number(context->arena, context->refusal, "request",
                              "at most 131072 bytes in protobuf", (int64_t)bytes);

@@ -4,8 +4,16 @@ import json
 import threading
 import unittest
 
-from client import PAYMENTS, Heartbeat, grant_of, uuid7
+from client import PAYMENTS, Heartbeat, RpcError, grant_of, uuid7
 from cluster import ClusterTest
+
+
+def field(number, value):
+    """A field of a protobuf message: bytes, text or a small number."""
+    if isinstance(value, int):
+        return bytes((number << 3, value))
+    data = value.encode() if isinstance(value, str) else value
+    return bytes((number << 3 | 2, len(data))) + data
 
 
 class OneOutcome(ClusterTest):
@@ -35,6 +43,57 @@ class OneOutcome(ClusterTest):
             answer["write"].pop("duplicate", None)
             answer["write"].pop("replicasFsynced")
         self.assertEqual(first, again)
+        self.assertEqual(self.client.balance(self.player), 5)
+        self.assertEqual(len(self.client.entries(self.player)), 1)
+
+    def post(self, method, request, **headers):
+        """The answer to a call with these headers; RpcError."""
+        status, _, data = self.client.post(f"/holdfast.v1.{method}", json.dumps(request), {
+            name.replace("_", "-"): value for name, value in headers.items()})
+        if status != 200:
+            raise RpcError(status, json.loads(data), method)
+        return json.loads(data)
+
+    def test_an_idempotency_key_is_the_op_id_of_a_single_mutation(self):
+        request = grant_of(self.player, 5)
+        del request["opId"]
+        for duplicate in (False, True):
+            answer = self.post("LedgerService/Grant", request, idempotency_key="order-17")
+            self.assertEqual(answer["write"].get("duplicate", False), duplicate)
+        self.assertEqual(self.client.balance(self.player), 5)
+        self.assertEqual(self.operation("key:order-17")["state"], "OPERATION_STATE_COMMITTED")
+        self.assertTrue(self.client.grant(self.player, 5, "key:order-17")["write"]["duplicate"])
+        self.assertTrue(self.post("LedgerService/Grant", request | {"opId": "key:order-17"},
+                                  idempotency_key="order-17")["write"]["duplicate"])
+        error = self.refused("INVALID_ARGUMENT", self.post, "LedgerService/Grant",
+                             request | {"opId": "claim:other"}, idempotency_key="order-17")
+        self.assertEqual((error.field, error.value), ("op_id", "claim:other"))
+        self.assertIn("key:order-17", error.limit)
+        error = self.refused("INVALID_ARGUMENT", self.post, "LedgerService/BatchGrant",
+                             {"requests": [grant_of(self.player, 5)]}, idempotency_key="order-17")
+        self.assertEqual(error.field, "idempotency-key")
+        error = self.refused("INVALID_ARGUMENT", self.post, "LedgerService/Grant", request,
+                             idempotency_key="order 17")
+        self.assertEqual(error.field, "idempotency-key")
+        self.post("LedgerService/GetBalances", {"playerId": self.player}, idempotency_key="order-17")
+        self.post("LedgerService/Grant", request, idempotency_key="receipt:" + self.player)
+        self.assertEqual(self.operation("receipt:" + self.player)["state"],
+                         "OPERATION_STATE_COMMITTED")
+
+    def test_the_order_of_currencies_and_the_encoding_make_no_other_operation(self):
+        request = grant_of(self.player, 5, "season:3")
+        gold, gems = ({"currency": name, "amount": "5"} for name in ("gold", "gems"))
+        first = self.client.call("LedgerService/Grant", request | {"currencies": [gold, gems]})
+        self.assertFalse(first["write"].get("duplicate", False))
+        again = self.post("LedgerService/Grant", request | {"currencies": [gems, gold]},
+                          connect_protocol_version="1")
+        self.assertTrue(again["write"]["duplicate"])
+        body = b"".join((field(1, self.player), field(2, "season:3"), field(4, PAYMENTS), *(
+            field(10, field(1, name) + field(2, 5)) for name in ("gems", "gold"))))
+        for packed in (body, body.replace(b"gems", b"GEMS").replace(b"gold", b"gems").replace(b"GEMS", b"gold")):
+            status, _, answer = self.client.post("/holdfast.v1.LedgerService/Grant", packed,
+                                                 {"content-type": "application/proto"})
+            self.assertEqual(status, 200, answer)
         self.assertEqual(self.client.balance(self.player), 5)
         self.assertEqual(len(self.client.entries(self.player)), 1)
 

@@ -34,7 +34,8 @@ void sim_op_id(struct sim *sim, char ret_id[48])
 
     store_u64(random, sim_random_next(&sim->random));
     if (sim_chance(sim, 60)) {
-        snprintf(ret_id, 48, "claim:%llx", (unsigned long long)load_u64(random));
+        const char *kind = random[0] % 2 == 0 ? "claim" : "key";
+        snprintf(ret_id, 48, "%s:%llx", kind, (unsigned long long)load_u64(random));
         return;
     }
     /* Some servers sat on their wishes for a while. */

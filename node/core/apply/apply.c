@@ -302,7 +302,9 @@ static err deduplicate(struct step *step, bool *ret_done)
         *ret_done = true;
         return ERR_OK;
     }
-    step->is_new = found == STATE_ABSENT;
+    bool over =
+        found == STATE_PRESENT && outcome_row_is_over(&row, &step->op.id, step->entry->owner_ms);
+    step->is_new = found == STATE_ABSENT || over;
     if (step->is_new) {
         *ret_done = refuse_new_but_old(step);
         return ERR_OK;

@@ -15,7 +15,8 @@
 /* What this program can apply; raised with every change of what an entry does. A binary applies
  * this version and the one before (DESIGN section 4, Determinism).
  * 2: outcomes of transactions, and ledger entries of mail from the system, tell what is reserved.
- * 3: refusals for want of funds or of room have their facts; an authority is one string.
+ * 3: refusals for want of funds or of room have their facts; SESSION_LOST names the field
+ * `authority`.
  */
 #define APPLY_VERSION 3u
 /* With HOLDFAST_DEBUG_INJECT alone, for tests of upgrades: it dates the outcomes that it keeps a

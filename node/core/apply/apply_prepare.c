@@ -5,6 +5,7 @@
 #include "idl/method.h"
 #include "node/core/apply/apply_internal.h"
 #include "node/core/codec/arena_proto.h"
+#include "node/core/codec/canonical_order.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/receipt/receipt.h"
@@ -201,6 +202,7 @@ err applier_prepare(struct applier *applier, uint32_t method, struct slice reque
     }
     if (prepare_request(&p, info, request) != ERR_OK)
         return ERR_INVALID;
+    canonical_order(p.request);
     p.op.request = arena_pack(arena, p.request);
     op_encode(&p.op, out_body);
     return ERR_OK;

@@ -147,14 +147,23 @@ static bool has_two_parts(struct slice rest)
     return colon != NULL && colon > rest.data && colon + 1 < rest.data + rest.size;
 }
 
+static bool begins_with(struct slice text, const char *prefix)
+{
+    size_t size = strlen(prefix);
+
+    return text.size >= size && memcmp(text.data, prefix, size) == 0;
+}
+
 static err typed_parse(struct slice text, struct op_id *ret_id, const char **ret_why)
 {
-    static const char *const kinds[] = { "receipt:", "claim:", "match:", "admin:" };
+    static const char *const kinds[] = {
+        "receipt:", "claim:", "match:", "admin:", "season:", "key:"
+    };
 
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        size_t size = strlen(kinds[i]);
-        if (text.size < size || memcmp(text.data, kinds[i], size) != 0)
+        if (!begins_with(text, kinds[i]))
             continue;
+        size_t size = strlen(kinds[i]);
         struct slice rest = { text.data + size, text.size - size };
         if (rest.size < TYPED_BYTES_MIN || rest.size > TYPED_BYTES_MAX) {
             *ret_why = "a typed op_id has 1 to 150 bytes after its kind";
@@ -164,14 +173,16 @@ static err typed_parse(struct slice text, struct op_id *ret_id, const char **ret
             *ret_why = "a typed op_id holds only printable ASCII without spaces";
             return ERR_INVALID;
         }
-        if (i == 2 && !has_two_parts(rest)) {
+        if (begins_with(text, "match:") && !has_two_parts(rest)) {
             *ret_why = "a match op_id is match:<id>:<ver>";
             return ERR_INVALID;
         }
-        *ret_id = (struct op_id){ .typed = true, .text = text };
+        *ret_id =
+            (struct op_id){ .typed = true, .is_key = begins_with(text, "key:"), .text = text };
         return ERR_OK;
     }
-    *ret_why = "a UUIDv7, or receipt:<id>, claim:<id>, match:<id>:<ver>, admin:<id>";
+    *ret_why = "a UUIDv7, or receipt:<id>, claim:<id>, match:<id>:<ver>, admin:<id>, season:<id>, "
+               "key:<anything>";
     return ERR_INVALID;
 }
 

@@ -20,6 +20,7 @@
 #define PLAYER_ID_BYTES_MAX LIMIT_PLAYER_ID_BYTES
 #define OP_ID_BYTES_MAX     LIMIT_OP_ID_BYTES
 #define OP_ID_AHEAD_MS_MAX  LIMIT_OP_ID_AHEAD_MS
+#define OP_ID_KEY_MS        (24u * 60u * 60u * 1000u) /* What came of a `key:` stands so long. */
 
 enum authority_kind {
     AUTHORITY_NONE, /* Methods that carry their own (StartSession, owner-made entries). */
@@ -35,9 +36,11 @@ struct authority {
     struct slice scope;             /* SYSTEM */
 };
 
-/* A UUIDv7 (kept for a window, sorted by time) or a typed key (kept with the ledger). */
+/* A UUIDv7 (kept for a window, sorted by time) or a typed key (kept with the ledger, unless it is a
+ * `key:`: that one stands for its operation OP_ID_KEY_MS long, from when it was decided). */
 struct op_id {
     bool typed;
+    bool is_key;       /* typed: "key:<anything>". */
     struct uuid uuid;  /* !typed */
     struct slice text; /* As given: canonical lower-case UUID, or the typed key. */
 };

@@ -73,13 +73,17 @@ static void the_payload_covers_method_and_request_but_not_attempt_or_authority(v
 static void op_ids_are_uuid_v7_or_typed_keys_of_known_kinds(void **state)
 {
     const char *good[] = { UUID_TEXT,     "receipt:a",   "claim:daily/7",
-                           "match:m-1:3", "match:a:b:2", "admin:ticket#9" };
+                           "match:m-1:3", "match:a:b:2", "admin:ticket#9",
+                           "season:3",    "key:a",       "key:order:17" };
     const char *bad[] = { "",
                           "receipt:",
                           "match:m",
                           "match::1",
                           "match:m:",
                           "gift:1",
+                          "key:",
+                          "key:a b",
+                          "season:",
                           "receipt:a b",
                           "receipt:\x7f",
                           "Receipt:a",

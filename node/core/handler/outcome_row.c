@@ -71,6 +71,14 @@ enum state_found outcome_row_find(struct state *state, struct slice entity, cons
     return found;
 }
 
+bool outcome_row_is_over(const struct outcome_row *row, const struct op_id *id, uint64_t now_ms)
+{
+    bool decided = row->state == OUTCOME_ROW_COMMITTED || row->state == OUTCOME_ROW_REFUSED;
+
+    return id->is_key && decided && row->attempt != UINT32_MAX && now_ms > row->decided_at_ms &&
+           now_ms - row->decided_at_ms > OP_ID_KEY_MS;
+}
+
 bool outcome_row_body_is_sound(const struct outcome_row *row, struct arena *arena)
 {
     const struct method_info *method = method_find(row->method);

@@ -36,6 +36,9 @@ NODISCARD err outcome_row_decode(struct slice bytes, struct outcome_row *ret_row
  * may be OUTCOME_ROW_UNREADABLE, and all else is zero then. */
 enum state_found outcome_row_find(struct state *state, struct slice entity, const struct op_id *id,
                                   struct need *need, struct outcome_row *ret_row);
+/* Of a `key:` alone: it was decided more than OP_ID_KEY_MS ago, so the id stands for nothing any
+ * more, and may be carried out again. What is pending or sealed stays. */
+bool outcome_row_is_over(const struct outcome_row *row, const struct op_id *id, uint64_t now_ms);
 /* Whether the answer or the refusal that it keeps can be read; the row itself can. */
 bool outcome_row_body_is_sound(const struct outcome_row *row, struct arena *arena);
 /* Writes the row in the open transaction. `is_new`: none stood; the shard's counters follow. */
