@@ -292,15 +292,13 @@ class OneOutcome(ClusterTest):
 
     def test_a_match_of_fifty_is_paid_under_one_op_id_that_is_said_once(self):
         tag = f"{uuid7()[-6:]}"
-        rewards = [{"playerId": f"{tag}{n}", "currencies": [{"currency": "gold", "amount": n + 1}]}
-                   for n in range(50)]
+        rewards = [{"playerId": f"{tag}{n}", "currencies": {"gold": n + 1}} for n in range(50)]
         shared = {"opId": f"match:{tag}:1", "authority": "system:match", "reason": "win"}
         request = shared | {"requests": rewards}
-        spelt_out = {"requests": [reward | shared | {"authority": "system:match"}
-                                  for reward in rewards]}
+        spelt_out = {"requests": [reward | shared for reward in rewards]}
         answer = self.client.call("LedgerService/BatchGrant", request)
-        self.assertEqual([r["response"]["balances"][0]["amount"] for r in answer["results"]],
-                         [str(n + 1) for n in range(50)])
+        self.assertEqual([r["response"]["balances"]["gold"] for r in answer["results"]],
+                         list(range(1, 51)))
         self.assertNotIn("failed", answer)
         entry = self.client.entries(rewards[7]["playerId"])[0]
         self.assertEqual((entry["opId"], entry["reason"], entry["authority"]),
@@ -311,20 +309,20 @@ class OneOutcome(ClusterTest):
             self.assertTrue(all(r["response"]["write"]["duplicate"] for r in again["results"]))
         self.assertEqual(self.client.balance(rewards[49]["playerId"]), 50)
         sizes = [len(json.dumps(body, separators=(",", ":"))) for body in (request, spelt_out)]
-        self.assertLess(sizes[0], 3650)  # Less than half of the same without shared fields.
+        self.assertLess(sizes[0], 2800)
         self.assertGreater(sizes[1], 2 * sizes[0])
 
     def test_a_request_of_a_batch_keeps_what_it_says_itself(self):
         ids = [uuid7() for _ in range(2)]
         players = [f"own-{n}-{ids[0]}" for n in range(3)]
-        gold = [{"currency": "gold", "amount": 3}]
+        gold = {"gold": 3}
         answer = self.client.call("LedgerService/BatchGrant", {
             "opId": ids[0], "authority": "system:match", "reason": "win", "requests": [
                 {"playerId": players[0], "currencies": gold},
                 {"playerId": players[1], "currencies": gold, "opId": ids[1], "reason": "mvp"},
                 {"playerId": players[2], "currencies": gold, "authority": "session:1-1-1"}]})
         self.assertEqual(answer["failed"], 1)
-        self.assertEqual(answer["results"][2]["error"]["code"], "ERROR_CODE_SESSION_LOST")
+        self.assertEqual(answer["results"][2]["error"]["code"], "session_lost")
         said = [(e["opId"], e["reason"], e["authority"])
                 for e in (self.client.entries(player)[0] for player in players[:2])]
         self.assertEqual(said, [(ids[0], "win", "system:match"), (ids[1], "mvp", "system:match")])
@@ -332,7 +330,7 @@ class OneOutcome(ClusterTest):
             error = self.refused("INVALID_ARGUMENT", self.client.call, "LedgerService/BatchGrant", {
                 "opId": ids[0], "authority": authority,
                 "requests": [{"playerId": players[0], "currencies": gold}]})
-            self.assertEqual((error.field, error.value), ("authority", authority))
+            self.assertEqual(error.field, "authority")
 
     def test_a_session_token_is_no_part_of_the_payload(self):
         server = self.client.register("server")

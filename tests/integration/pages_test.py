@@ -43,11 +43,11 @@ class Pages(ClusterTest):
             for _ in range(3):
                 client.grant(player, 5)
                 client.call("MailboxService/SendMail", {
-                    "playerId": player, "opId": uuid7(), "authority": {"system": {"scope": "mail"}},
+                    "playerId": player, "opId": uuid7(), "authority": "system:mail",
                     "text": "hello"})
                 client.call("LedgerService/ReserveCurrencies", {
-                    "playerId": player, "opId": uuid7(), "authority": UNHELD, "expiresInMs": "600000",
-                    "currencies": [{"currency": "gold", "amount": "1"}]})
+                    "playerId": player, "opId": uuid7(), "authority": UNHELD, "expiresInMs": 600000,
+                    "currencies": {"gold": 1}})
         minted = client.call("InventoryService/Mint", {
             "playerId": "ann", "opId": uuid7(), "authority": PAYMENTS, "items": [{"kind": "hat"}] * 3})
         cls.uid = minted["items"][0]["uid"]
@@ -152,7 +152,7 @@ class Pages(ClusterTest):
         self.client.grant(player, 1)
         rest = self.client.call("LedgerService/ListEntries", {
             "playerId": player, "pageSize": 2, "cursor": page["nextCursor"]})
-        self.assertEqual([e["seq"] for e in page["entries"] + rest["entries"]], ["4", "3", "2", "1"])
+        self.assertEqual([e["seq"] for e in page["entries"] + rest["entries"]], [4, 3, 2, 1])
         self.assertNotIn("nextCursor", rest)
         self.client.call("InventoryService/Mint", {
             "playerId": player, "opId": uuid7(), "authority": PAYMENTS, "items": [{"kind": "hat"}] * 3})

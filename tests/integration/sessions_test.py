@@ -280,7 +280,7 @@ class JoinAndLeave(ClusterTest):
         self.assertEqual(tokens[0], tokens[1])
         ended = self.client.call("SessionService/BatchEndSession", {
             "opId": uuid7(), "requests": [
-                {"playerId": p, "authority": {"session": {"token": t}}}
+                {"playerId": p, "authority": f"session:{t}"}
                 for p, t in zip((self.player, held), tokens[0])]})
         self.assertNotIn("failed", ended)
 
