@@ -15,8 +15,9 @@ const ledger = new holdfast.v1.LedgerService(target, grpc.credentials.createInse
 const admin = new holdfast.v1.AdminService(target, grpc.credentials.createInsecure());
 after(() => [ledger, admin].forEach((client) => client.close()));
 
-function call(client, method, request, options = {}) {
+function call(client, method, request, options = {}, headers = {}) {
   const metadata = new grpc.Metadata();
+  for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
   if (apiKey) metadata.set("authorization", `Bearer ${apiKey}`);
   return new Promise((resolve, reject) => {
     client[method](request, metadata, options, (error, answer) =>
@@ -48,6 +49,16 @@ test("grpc-js: errors carry google.rpc.Status", async () => {
     assert.deepEqual(error.metadata.get("holdfast-action"), [isStub ? "reread" : "raise_attempt"]);
     return true;
   });
+});
+
+if (!isStub) test("grpc-js: metadata says the authority and the op_id", async () => {
+  const { opId: _, authority: __, ...request } = grant(`g-${opId()}`);
+  const headers = { "holdfast-authority": "system:payments", "idempotency-key": "order-17" };
+  const first = await call(ledger, "Grant", request, {}, headers);
+  const again = await call(ledger, "Grant", { ...request, opId: "key:order-17" }, {}, headers);
+  assert.deepEqual([first.write.duplicate, again.write.duplicate], [false, true]);
+  await assert.rejects(call(ledger, "Grant", { ...request, opId: opId() }, {}, headers),
+    { code: grpc.status.INVALID_ARGUMENT });
 });
 
 test("grpc-js: deadlines", async () => {
