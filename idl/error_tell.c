@@ -6,9 +6,9 @@
 #include "idl/error_code.h"
 #include "idl/error_rule.h"
 
-#define ABOUT(name) HOLDFAST__V1__ERROR_DETAIL__ABOUT_##name
+#define FACT(name) HOLDFAST__V1__ERROR_DETAIL__ABOUT__FACT_##name
 
-typedef Holdfast__V1__ErrorDetail Detail;
+typedef Holdfast__V1__ErrorDetail__About About;
 
 /* False: the text is no number. */
 static bool number_of(const char *text, uint64_t *ret_number)
@@ -25,74 +25,74 @@ static bool number_of(const char *text, uint64_t *ret_number)
     return true;
 }
 
-static void tell_version(const char *value, struct arena *arena, Detail *detail)
+static void tell_version(const char *value, struct arena *arena, About *about)
 {
     uint64_t current;
 
     if (!number_of(value, &current))
         return;
-    detail->version = arena_alloc(arena, sizeof *detail->version);
-    holdfast__v1__error_detail__version__init(detail->version);
-    detail->version->current = current;
-    detail->about_case = ABOUT(VERSION);
+    about->version = arena_alloc(arena, sizeof *about->version);
+    holdfast__v1__error_detail__version__init(about->version);
+    about->version->current = current;
+    about->fact_case = FACT(VERSION);
 }
 
-static void tell_entry(const char *value, struct arena *arena, Detail *detail)
+static void tell_entry(const char *value, struct arena *arena, About *about)
 {
     uint64_t seq;
 
     if (!number_of(value, &seq))
         return;
-    detail->entry = arena_alloc(arena, sizeof *detail->entry);
-    holdfast__v1__error_detail__entry__init(detail->entry);
-    detail->entry->ledger_seq = seq;
-    detail->about_case = ABOUT(ENTRY);
+    about->entry = arena_alloc(arena, sizeof *about->entry);
+    holdfast__v1__error_detail__entry__init(about->entry);
+    about->entry->ledger_seq = seq;
+    about->fact_case = FACT(ENTRY);
 }
 
-static void tell_item(char *uid, struct arena *arena, Detail *detail)
+static void tell_item(char *uid, struct arena *arena, About *about)
 {
     if (uid[0] == 0)
         return;
-    detail->item = arena_alloc(arena, sizeof *detail->item);
-    holdfast__v1__error_detail__item__init(detail->item);
-    detail->item->item_uid = uid;
-    detail->about_case = ABOUT(ITEM);
+    about->item = arena_alloc(arena, sizeof *about->item);
+    holdfast__v1__error_detail__item__init(about->item);
+    about->item->item_uid = uid;
+    about->fact_case = FACT(ITEM);
 }
 
-static void tell_holder(char *incarnation, struct arena *arena, Detail *detail)
+static void tell_holder(char *incarnation, struct arena *arena, About *about)
 {
     if (incarnation[0] == 0)
         return;
-    detail->holder = arena_alloc(arena, sizeof *detail->holder);
-    holdfast__v1__error_detail__holder__init(detail->holder);
-    detail->holder->incarnation = incarnation;
-    detail->about_case = ABOUT(HOLDER);
+    about->holder = arena_alloc(arena, sizeof *about->holder);
+    holdfast__v1__error_detail__holder__init(about->holder);
+    about->holder->incarnation = incarnation;
+    about->fact_case = FACT(HOLDER);
 }
 
 static void tell_about(const Holdfast__Internal__V1__Refusal *refusal, struct arena *arena,
-                       Detail *detail)
+                       About *about)
 {
     switch (refusal->code) {
     case CODE(VERSION_CONFLICT):
-        tell_version(refusal->value, arena, detail);
+        tell_version(refusal->value, arena, about);
         break;
     case CODE(ALREADY_REVERSED):
     case CODE(RESERVATION_CLOSED):
-        tell_entry(refusal->value, arena, detail);
+        tell_entry(refusal->value, arena, about);
         break;
     case CODE(ITEM_NOT_HELD):
-        tell_item(refusal->value, arena, detail);
+        tell_item(refusal->value, arena, about);
         break;
     case CODE(SESSION_LOCKED):
-        tell_holder(refusal->holder, arena, detail);
+        tell_holder(refusal->holder, arena, about);
         break;
     case CODE(INSUFFICIENT_FUNDS):
-        detail->funds = refusal->funds;
-        detail->about_case = refusal->funds != NULL ? ABOUT(FUNDS) : ABOUT(_NOT_SET);
+        about->funds = refusal->funds;
+        about->fact_case = refusal->funds != NULL ? FACT(FUNDS) : FACT(_NOT_SET);
         break;
     case CODE(CAPACITY_FULL):
-        detail->capacity = refusal->capacity;
-        detail->about_case = refusal->capacity != NULL ? ABOUT(CAPACITY) : ABOUT(_NOT_SET);
+        about->capacity = refusal->capacity;
+        about->fact_case = refusal->capacity != NULL ? FACT(CAPACITY) : FACT(_NOT_SET);
         break;
     default:
         break;
@@ -102,7 +102,8 @@ static void tell_about(const Holdfast__Internal__V1__Refusal *refusal, struct ar
 Holdfast__V1__ErrorDetail error_tell(const Holdfast__Internal__V1__Refusal *refusal,
                                      struct arena *arena)
 {
-    Detail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    About *about;
 
     detail.code = refusal->code;
     detail.message = refusal->message;
@@ -112,6 +113,10 @@ Holdfast__V1__ErrorDetail error_tell(const Holdfast__Internal__V1__Refusal *refu
     detail.retry_after_ms = refusal->retry_after_ms;
     if (refusal->final)
         detail.outcome = HOLDFAST__V1__OUTCOME__OUTCOME_REFUSED;
-    tell_about(refusal, arena, &detail);
+    about = arena_alloc(arena, sizeof *about);
+    holdfast__v1__error_detail__about__init(about);
+    tell_about(refusal, arena, about);
+    if (about->fact_case != FACT(_NOT_SET))
+        detail.about = about;
     return error_complete(&detail);
 }

@@ -79,7 +79,8 @@ bool error_format(struct slice body, struct buf *out)
     json_t *error = json_loadb((const char *)body.data, body.size, 0, NULL);
     const json_t *detail = detail_of(error);
     const json_t *wait_ms = json_object_get(detail, "retryAfterMs");
-    const char *holder = answer_text(json_object_get(detail, "holder"), "incarnation");
+    const char *holder =
+        answer_text(json_object_get(json_object_get(detail, "about"), "holder"), "incarnation");
     char code[CODE_BYTES];
 
     if (!json_is_object(error)) {

@@ -52,7 +52,8 @@ static void an_error_is_one_line(void **state)
 {
     static const char body[] =
         "{\"code\":\"aborted\",\"message\":\"held\",\"details\":[{\"debug\":{\"code\":"
-        "\"ERROR_CODE_SESSION_LOCKED\",\"holder\":{\"incarnation\":\"east\"},\"retryAfterMs\":250}}"
+        "\"ERROR_CODE_SESSION_LOCKED\",\"about\":{\"holder\":{\"incarnation\":\"east\"}},"
+        "\"retryAfterMs\":250}}"
         "]}";
     struct buf out = { 0 };
     (void)state;
@@ -62,7 +63,8 @@ static void an_error_is_one_line(void **state)
     assert_string_equal((char *)out.data,
                         "SESSION_LOCKED: held (held by east) (retry after 250 ms)");
     static const char plain[] = "{\"code\":\"aborted\",\"message\":\"held\",\"error\":{\"code\":"
-                                "\"session_locked\",\"owner\":\"east\",\"retryAfterMs\":250}}";
+                                "\"session_locked\",\"about\":{\"holder\":{\"incarnation\":"
+                                "\"east\"}},\"retryAfterMs\":250}}";
     buf_clear(&out);
     assert_true(error_format(SLICE_LITERAL(plain), &out));
     buf_put_u8(&out, 0);

@@ -39,8 +39,9 @@ static void done(struct caller_call *call, const struct caller_result *result)
     told->failed = result->detail != NULL;
     told->code = told->failed ? result->detail->code : CODE(UNSPECIFIED);
     told->action = told->failed ? result->detail->action : 0;
-    if (told->failed && result->detail->about_case == HOLDFAST__V1__ERROR_DETAIL__ABOUT_HOLDER)
-        snprintf(told->holder, sizeof told->holder, "%s", result->detail->holder->incarnation);
+    if (told->failed && result->detail->about != NULL && result->detail->about->holder != NULL)
+        snprintf(told->holder, sizeof told->holder, "%s",
+                 result->detail->about->holder->incarnation);
     CHECK(result->body.size < sizeof told->body);
     if (result->body.size > 0)
         memcpy(told->body, result->body.data, result->body.size);

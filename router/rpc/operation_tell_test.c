@@ -109,7 +109,7 @@ static void a_stored_refusal_is_told_with_what_to_do(void **state)
     assert_int_equal(told->action, HOLDFAST__V1__ACTION__ACTION_RAISE_ATTEMPT);
     assert_string_equal(told->entity, "player:42");
     assert_string_equal(told->op_id, "receipt:1");
-    assert_string_equal(told->holder->incarnation, "1-100");
+    assert_string_equal(told->about->holder->incarnation, "1-100");
     arena_deinit(&arena);
 }
 

@@ -14,6 +14,7 @@
 static void end(struct drive *drive, struct rpc_request *request)
 {
     Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    Holdfast__V1__ErrorDetail__About about = HOLDFAST__V1__ERROR_DETAIL__ABOUT__INIT;
     Holdfast__V1__ErrorDetail__Holder holder = HOLDFAST__V1__ERROR_DETAIL__HOLDER__INIT;
 
     if (drive->answer != DRIVE_FAIL) {
@@ -26,8 +27,9 @@ static void end(struct drive *drive, struct rpc_request *request)
     detail.limit = (char *)(uintptr_t) "l";
     detail.value = (char *)(uintptr_t) "v";
     holder.incarnation = (char *)(uintptr_t) "1-100";
-    detail.holder = &holder;
-    detail.about_case = HOLDFAST__V1__ERROR_DETAIL__ABOUT_HOLDER;
+    about.holder = &holder;
+    about.fact_case = HOLDFAST__V1__ERROR_DETAIL__ABOUT__FACT_HOLDER;
+    detail.about = &about;
     detail.retry_after_ms = 100;
     rpc_fail(request, &detail);
 }

@@ -45,7 +45,7 @@ class RpcError(Exception):
         self.outcome = detail.get("outcome", "").removeprefix("OUTCOME_").upper()
         self.action = detail.get("action", "").removeprefix("ACTION_").upper()
         self.final = self.outcome == "REFUSED"
-        self.owner = detail.get("holder", {}).get("incarnation", "")
+        self.owner = detail.get("about", {}).get("holder", {}).get("incarnation", "")
         self.entity, self.op_id = detail.get("entity", ""), detail.get("opId", "")
         self.trace_id = detail.get("traceId", "")
         self.retry_after_ms = detail.get("retryAfterMs", 0)
@@ -63,7 +63,7 @@ class RpcError(Exception):
             passes = rule.course != "REFUSED"
             assert passes == (self.retry_after_ms > 0), f"retry_after_ms of {method}: {self}"
         if self.final:
-            assert ABOUT.get(self.code) in (None, *self.detail), f"facts of {method}: {self}"
+            assert ABOUT.get(self.code) in (None, *self.detail.get("about", {})), f"facts of {method}: {self}"
         assert not self.trace_id or self.code in TRACED, f"trace_id of {method}: {self}"
 
     def hold_against_the_headers(self, headers):

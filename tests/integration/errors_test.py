@@ -399,8 +399,8 @@ class Errors(ClusterTest):
             with self.assertRaises(RpcError) as refused:
                 self.client.call("LedgerService/Spend", spend)
             told.append(refused.exception.detail)
-        self.assertEqual(told[0]["funds"], {"currency": "gold", "balance": "5", "needed": "7"})
-        self.assertEqual(told[0]["action"], "ACTION_RAISE_ATTEMPT")
+        self.assertEqual(told[0]["about"]["funds"], {"currency": "gold", "balance": 5, "needed": 7})
+        self.assertEqual(told[0]["action"], "raise_attempt")
         stored = self.client.call("OperationService/GetOperation", {
             "entity": f"player:{player}", "opId": spend["opId"]})["operation"]["refusal"]
         self.assertEqual(told + [stored], told[:1] * 3)
@@ -416,11 +416,11 @@ class Errors(ClusterTest):
         self.assertIn("response", results[0])
         decided = [[result["error"].get(name, "") for name in
                     ("code", "outcome", "action", "entity", "opId")] for result in results[1:]]
-        nothing = "OUTCOME_NOT_APPLIED"
+        nothing = "not_applied"
         self.assertEqual(decided, [
-            ["ERROR_CODE_OPERATION_ID_MISMATCH", nothing, "ACTION_NEVER", "player:batched", used],
-            ["ERROR_CODE_INVALID_ARGUMENT", nothing, "ACTION_FIX", "player:batched", ""],
-            ["ERROR_CODE_INVALID_ARGUMENT", nothing, "ACTION_FIX", "", requests[3]["opId"]]])
+            ["operation_id_mismatch", nothing, "never", "player:batched", used],
+            ["invalid_argument", nothing, "fix", "player:batched", ""],
+            ["invalid_argument", nothing, "fix", "", requests[3]["opId"]]])
 
     def test_d_reads(self):
         dot = self.client.grant("probe", 1)["write"]["dot"] | {"owner": 1}

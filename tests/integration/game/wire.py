@@ -72,7 +72,7 @@ def failure_of(error):
 def failure_of_detail(detail):
     code = error_pb2.ErrorCode.Name(detail.code).removeprefix("ERROR_CODE_")
     kind = KINDS[error_pb2.Outcome.Name(detail.outcome)]
-    return Failure(kind, code, detail.retry_after_ms, detail.holder.incarnation), as_dict(detail)
+    return Failure(kind, code, detail.retry_after_ms, detail.about.holder.incarnation), as_dict(detail)
 
 
 class Journal:
