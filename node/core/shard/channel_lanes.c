@@ -180,6 +180,7 @@ void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, u
 
     lane->token = 0;
     lane->sent_to = 0;
+    lane->again_seq = 0;
     channel_lane_wake(lanes, lane);
     lane->retry_ms = now_ms + (wait_ms < RETRY_MS_MAX ? wait_ms : RETRY_MS_MAX);
     if (lane->failures < FAILURES_SEEN)
