@@ -9,6 +9,7 @@ import uuid
 BATCH = 500
 ITEM_EVERY = 100  # Entries: each of those mints an item.
 BODIES = 4000
+PAGE_SIZE = 200
 
 
 def uuid7():
@@ -31,8 +32,8 @@ class Pages:
         self.known = cluster.long_ledger
 
     def fill(self):
-        """{items, ops, times}: something to ask for."""
-        known = {"items": [], "ops": [], "times": []}
+        """{items, ops, times, cursors}: something to ask for."""
+        known = {"items": [], "ops": [], "times": [], "cursors": []}
         for first in range(0, self.entries, BATCH):
             ops = [uuid7() for _ in range(BATCH)]
             results = self.cluster.call("LedgerService/BatchGrant", {"requests": [{
@@ -44,14 +45,19 @@ class Pages:
             known["items"] += [uid for r in results for uid in r["response"].get("itemUids", [])]
             known["ops"].append(ops[0])
             known["times"].append(int(time.time() * 1000))
+        cursor = None
+        while cursor != "":
+            page = {"playerId": self.PLAYER, "pageSize": PAGE_SIZE, "cursor": cursor}
+            cursor = self.cluster.call("LedgerService/ListEntries", page).get("nextCursor", "")
+            known["cursors"].append(cursor)
         return known
 
     def filters(self):
-        """Each finds something, or looks at as many entries as a page may."""
-        return random.choice((
+        """Each finds something, or looks at as many entries as a page may, from anywhere on."""
+        return {"toMs": random.choice(self.known["times"])} | random.choice((
             {"currency": "gold"}, {"kinds": ["spend"]},
             {"opId": random.choice(self.known["ops"])},
-            {"fromMs": str(random.choice(self.known["times"])), "ascending": True},
+            {"fromMs": min(self.known["times"]), "ascending": True},
             {"itemUid": random.choice(self.known["items"])}))
 
     def bodies(self, what):
@@ -60,5 +66,6 @@ class Pages:
             if what == "trace":
                 yield json.dumps({"itemUid": random.choice(self.known["items"])}) + "\n"
                 continue
-            body = {"playerId": self.PLAYER, "cursor": str(random.randint(1, self.entries))}
-            yield json.dumps(body | (self.filters() if what == "filter" else {})) + "\n"
+            where = self.filters() if what == "filter" else {
+                "cursor": random.choice(self.known["cursors"])}
+            yield json.dumps({"playerId": self.PLAYER} | where) + "\n"

@@ -61,7 +61,7 @@ class OneOutcome(ClusterTest):
             answer = self.post("LedgerService/Grant", request, idempotency_key="order-17")
             self.assertEqual(answer["write"].get("duplicate", False), duplicate)
         self.assertEqual(self.client.balance(self.player), 5)
-        self.assertEqual(self.operation("key:order-17")["state"], "OPERATION_STATE_COMMITTED")
+        self.assertEqual(self.operation("key:order-17")["state"], "committed")
         self.assertTrue(self.client.grant(self.player, 5, "key:order-17")["write"]["duplicate"])
         self.assertTrue(self.post("LedgerService/Grant", request | {"opId": "key:order-17"},
                                   idempotency_key="order-17")["write"]["duplicate"])
@@ -78,7 +78,7 @@ class OneOutcome(ClusterTest):
         self.post("LedgerService/GetBalances", {"playerId": self.player}, idempotency_key="order-17")
         self.post("LedgerService/Grant", request, idempotency_key="receipt:" + self.player)
         self.assertEqual(self.operation("receipt:" + self.player)["state"],
-                         "OPERATION_STATE_COMMITTED")
+                         "committed")
 
     def test_the_order_of_currencies_and_the_encoding_make_no_other_operation(self):
         request = grant_of(self.player, 5, "season:3")

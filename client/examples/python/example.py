@@ -18,8 +18,8 @@ import grpc
 from grpc_status import rpc_status
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "gen"))
-from holdfast.v1 import error_pb2, ledger_pb2, ledger_pb2_grpc  # noqa: E402
-from holdfast.v1 import profile_pb2, session_pb2, session_pb2_grpc  # noqa: E402
+from holdfast.v1 import currency_pb2, error_pb2, ledger_pb2  # noqa: E402
+from holdfast.v1 import ledger_pb2_grpc, profile_pb2, session_pb2, session_pb2_grpc  # noqa: E402
 from holdfast.v1.error_pb2 import ErrorDetail  # noqa: E402
 
 TRY_S = 5.0  # Deadline of one try.
@@ -119,7 +119,7 @@ def play(sessions, ledger, player):
     # Grant. Sent twice under one op_id, as after a lost answer: carried out once.
     grant = ledger_pb2.GrantRequest(
         player_id=player, op_id=op_id(), authority=authority, reason="match_reward",
-        currencies=[profile_pb2.CurrencyAmount(currency="gold", amount=100)])
+        currencies=[currency_pb2.CurrencyAmount(currency="gold", amount=100)])
     granted = carry_out(ledger.Grant, grant)
     again = carry_out(ledger.Grant, grant)
     print(f"granted: balance {granted.balances[0].amount}, on "
