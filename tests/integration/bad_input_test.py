@@ -84,7 +84,7 @@ class BadInput(ClusterTest):
         self.invalid(text[:-1] + ',"player_id":"other"}', ("playerId", "player_id"))
 
     def test_an_authority_that_is_none(self):
-        for authority in ("", {}, "unheld", "system:payments", 1, "system", "system:",
+        for authority in ("", {}, {"unheld": {}}, {"system": {"scope": "payments"}}, 1, "system", "system:",
                           "system:root", "system:game", "system:" + "x" * 300, "unheld ", "Unheld",
                           "\x1a", "\x12\x0a\x0a\x08payments"):
             with self.subTest(authority=authority):
