@@ -164,7 +164,8 @@ static bool put_sweep(struct load_work *work, struct load_slot *slot)
         if (work->op == LOAD_FILL)
             put_profile(first + i, &slot->body);
         else
-            buf_printf(&slot->body, "{\"playerId\":\"%s%u\",\"include\":[\"sections.none\"]}",
+            buf_printf(&slot->body,
+                       "{\"playerId\":\"%s%u\",\"include\":[\"sections.none\",\"balances\"]}",
                        work->options->prefix, first + i);
     }
     buf_printf(&slot->body, "]}");

@@ -54,10 +54,11 @@ class Pages:
 
     def filters(self):
         """Each finds something, or looks at as many entries as a page may, from anywhere on."""
-        return {"toMs": random.choice(self.known["times"])} | random.choice((
-            {"currency": "gold"}, {"kinds": ["spend"]},
+        when = random.choice(self.known["times"])
+        return random.choice((
+            {"currency": "gold", "toMs": when}, {"kinds": ["LEDGER_KIND_SPEND"], "toMs": when},
             {"opId": random.choice(self.known["ops"])},
-            {"fromMs": min(self.known["times"]), "ascending": True},
+            {"fromMs": when, "ascending": True},
             {"itemUid": random.choice(self.known["items"])}))
 
     def bodies(self, what):
