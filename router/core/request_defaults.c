@@ -10,6 +10,8 @@
 #include "runtime/cluster/authority_text.h"
 
 #define KEY_BYTES_MAX 150u
+#define AUTHORITY_BYTES_MAX                                                                        \
+    128u /* A token has 64, and a prefix. In a batch each element gets it. */
 
 struct filling {
     struct request_defaults *defaults;
@@ -67,7 +69,8 @@ static err authority_default(struct filling *filling, char **ret_text)
     *ret_text = scope != NULL ? arena_printf(filling->arena, "system:%s", scope) : NULL;
     if (defaults->authority.size == 0)
         return ERR_OK;
-    if (authority_text_read(defaults->authority, &rest) == AUTHORITY_TEXT_NONE)
+    if (defaults->authority.size > AUTHORITY_BYTES_MAX ||
+        authority_text_read(defaults->authority, &rest) == AUTHORITY_TEXT_NONE)
         return refuse(filling, "a header is malformed", "holdfast-authority", AUTHORITY_TEXT_LIMIT,
                       slice_from_text(arena_printf(filling->arena, "%zu other bytes",
                                                    defaults->authority.size)));

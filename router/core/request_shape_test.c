@@ -10,6 +10,7 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/operation_service.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
+#include "idl/error_code.h"
 #include "router/core/admission.h"
 #include "router/core/renew.h"
 #include "router/core/route.h"
@@ -262,6 +263,26 @@ static void a_shared_authority_is_one_of_three(void **state)
         assert_string_equal(detail.field, "authority");
         assert_string_equal(detail.value, cases[i].value);
     }
+}
+
+/* A thousand elements, and each would go to its node with all of it. */
+static void what_a_batch_shares_has_a_limit(void **state)
+{
+    static char reason[SCATTER_SHARED_BYTES_MAX + 1];
+    Holdfast__V1__ErrorDetail detail;
+    struct shared_batch b;
+    (void)state;
+
+    shared_batch_init(&b);
+    memset(reason, 'r', sizeof reason - 1);
+    b.batch.reason = reason;
+    assert_int_equal(share_grants(&b, &detail), ERR_INVALID);
+    assert_int_equal(detail.code, CODE(INVALID_ARGUMENT));
+    assert_string_equal(detail.limit, "at most 8192 bytes");
+    assert_string_equal(b.grants[0].reason, "");
+    reason[SCATTER_SHARED_BYTES_MAX / 2] = 0;
+    assert_int_equal(share_grants(&b, &detail), ERR_OK);
+    assert_ptr_equal(b.grants[0].reason, reason);
 }
 
 static err check_distinct(struct shared_batch *b, Holdfast__V1__ErrorDetail *detail)
@@ -592,6 +613,7 @@ int main(void)
         cmocka_unit_test_setup(every_shared_field_of_a_batch_is_a_field_of_its_elements, reset),
         cmocka_unit_test_setup(elements_take_what_they_leave_empty_and_keep_their_own, reset),
         cmocka_unit_test_setup(a_shared_authority_is_one_of_three, reset),
+        cmocka_unit_test_setup(what_a_batch_shares_has_a_limit, reset),
         cmocka_unit_test_setup(one_operation_may_not_stand_twice_in_a_batch, reset),
         cmocka_unit_test_setup(a_repetition_is_found_among_a_thousand, reset),
         cmocka_unit_test_setup(a_batch_over_its_limit_is_refused, reset),

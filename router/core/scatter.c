@@ -133,6 +133,26 @@ static err authority_check(const struct shared *shared, struct arena *arena,
     return ERR_INVALID;
 }
 
+/* Without its elements the batch is what each of them may get. */
+static err shared_check_size(const struct method_info *method, const ProtobufCMessage *message,
+                             struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const ProtobufCFieldDescriptor *elements = &method->request->fields[0];
+    ProtobufCMessage *shared = arena_alloc(arena, method->request->sizeof_message);
+
+    memcpy(shared, message, method->request->sizeof_message);
+    memset((char *)shared + elements->quantifier_offset, 0, sizeof(size_t));
+    size_t size = protobuf_c_message_get_packed_size(shared);
+    if (size <= SCATTER_SHARED_BYTES_MAX)
+        return ERR_OK;
+    refusal_make_field(arena, ret_detail,
+                       &(struct refusal_field){
+                           "", arena_printf(arena, "at most %u bytes", SCATTER_SHARED_BYTES_MAX),
+                           slice_from_text(arena_printf(arena, "%zu bytes", size)) },
+                       "the fields beside `requests` are too large together");
+    return ERR_INVALID;
+}
+
 err scatter_share(const struct method_info *method, const ProtobufCMessage *message,
                   struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail)
 {
@@ -140,6 +160,8 @@ err scatter_share(const struct method_info *method, const ProtobufCMessage *mess
     struct scatter_elements elements;
     err e = scatter_split(method, message, arena, &elements, ret_detail);
 
+    if (e == ERR_OK)
+        e = shared_check_size(method, message, arena, ret_detail);
     for (unsigned i = 1; e == ERR_OK && i < method->request->n_fields; i++) {
         const ProtobufCFieldDescriptor *from = &method->request->fields[i];
         struct shared shared = {

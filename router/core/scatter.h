@@ -14,6 +14,9 @@
 #include "runtime/base/arena.h"
 
 #define SCATTER_ELEMENTS_MAX 1000u /* Of any method; its row says of each. */
+/* What a batch says once goes to the nodes with each element. The longest of use is an `include` of
+ * 64 sections, below 5 KiB. */
+#define SCATTER_SHARED_BYTES_MAX (8u * 1024u)
 
 struct scatter_elements {
     ProtobufCMessage *const *messages; /* Borrowed from the batch. */
@@ -32,7 +35,8 @@ NODISCARD err scatter_split(const struct method_info *method, const ProtobufCMes
  * Gives each element the batch's shared fields that it leaves empty: "", 0, no message, an empty
  * list. Elements are changed in place; they may share memory with the batch.
  *
- * ERR_INVALID: the shared authority is no authority; *ret_detail says so, and no element was
+ * ERR_INVALID: the shared authority is no authority, or the shared fields are larger together than
+ * SCATTER_SHARED_BYTES_MAX; *ret_detail says so, and no element was
  * changed.
  */
 NODISCARD err scatter_share(const struct method_info *method, const ProtobufCMessage *message,
