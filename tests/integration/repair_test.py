@@ -13,6 +13,8 @@ from cluster import BIN, Cluster, wait_for
 from containment_test import can_inject
 from transactions_test import FREE, Trades, gold
 
+REPAIRS = 2  # The first apply version that knows repairs: REPAIR_APPLY_VERSION of row_repair.c.
+
 
 @unittest.skipUnless(can_inject(), "this build cannot spoil rows")
 class Repair(Trades):
@@ -30,13 +32,14 @@ class Repair(Trades):
         """Every shard gets another owner, and with it goes by the version of this build."""
         super().setUp()
         for node in self.cluster.nodes:
-            if all(shard.get("applyVersion", 0) >= 2 for shard in self.client.shards()):
+            if all(shard.get("applyVersion", 0) >= REPAIRS for shard in self.client.shards()):
                 return
             node.stop()
             node.start()
             wait_for(f"{node.name} to be ready", node.ready)
             wait_for("all shards to serve", self.cluster.all_serving)
-        self.assertEqual({shard.get("applyVersion") for shard in self.client.shards()}, {2})
+        self.assertGreaterEqual(min(shard.get("applyVersion", 0) for shard in self.client.shards()),
+                                REPAIRS)
 
     def spoil(self, player, table):
         self.holdfast("debug", "inject", player, f"spoil={table}")
