@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Copies .proto files in a form that protoc-c 1.4 takes: proto_for_c.py ROOT OUT FILE..
+
+Two things go that C has no use for or protoc-c no notion of. The options of google.api.http go, with
+the import that declares them: the router's table of routes is made from the image of buf. An
+`optional` scalar becomes the oneof of one member that it is on the wire and in descriptors.
+"""
+
+import pathlib
+import re
+import sys
+
+HTTP_IMPORT = re.compile(r'^import "google/api/annotations\.proto";\n', re.MULTILINE)
+# The value of an option is a message in braces, which holds others of one level at most.
+HTTP_OPTION = re.compile(
+    r"^ *option \(google\.api\.http\) = \{(?:[^{}]|\{[^{}]*\})*\};\n", re.MULTILINE)
+OPTIONAL = re.compile(r"^( *)optional (\w+) (\w+) = (\d+)([^;]*);", re.MULTILINE)
+
+
+def for_c(text):
+    text = HTTP_OPTION.sub("", HTTP_IMPORT.sub("", text))
+    return OPTIONAL.sub(r"\1oneof _\3 { \2 \3 = \4\5; }", text)
+
+
+def main():
+    root, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    for name in sys.argv[3:]:
+        text = for_c((root / name).read_text(encoding="utf-8"))
+        target = out / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists() or target.read_text(encoding="utf-8") != text:
+            target.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
