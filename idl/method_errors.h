@@ -52,6 +52,7 @@
     X(OPERATION_EXPIRED, OPEN, "the op_id is a UUIDv7 older than the outcomes that are kept", "") \
     X(OPERATION_EXPIRED, FINAL, "the outcome was lost with a damaged record", "never applied from now on; look in the ledger whether it was") \
     X(OPERATION_ABORTED, FINAL, "the op_id was sealed before it was carried out", "") \
+    X(VERSION_CONFLICT, FINAL, "`if_version` is not the player's version; `about.version` is", "read again, decide again under a new op_id") \
     X(QUARANTINED, OPEN, "the player is held back for review, or what is stored of it cannot be read", "")
 /* ... which waits for it. */
 #define OF_OPERATION(X) \

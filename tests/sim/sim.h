@@ -84,7 +84,7 @@ enum sim_kind {
 /* clang-format off */
 #define SIM_REACH(X)                                                                               \
     X(promotions) X(truncated_entries) X(seals) X(aborted_answers) X(steals) X(waits_granted)      \
-    X(expiries) X(expired_refused) X(duplicates) X(mismatches) X(pruned_ops) X(ops_expired)        \
+    X(expiries) X(expired_refused) X(duplicates) X(mismatches) X(versions_held) X(versions_refused) X(pruned_ops) X(ops_expired)        \
     X(checkpoints) X(checkpoints_failed) X(db_flushes) X(log_cuts) X(evictions) X(need_rounds)     \
     X(stale_rows) X(log_reads) X(unknown_txns) X(late_txns) X(stale_writes_refused)                \
     X(grants_freed) X(read_rounds) X(refused_funds) X(refused_locked) X(refused_session_lost)      \
@@ -381,6 +381,8 @@ struct sim_op {
     char id[48];
     char entity[32];
     uint32_t attempt;
+    bool has_if_version;
+    uint64_t if_version;
     enum sim_authority authority;
     char token[64];
     char incarnation[INCARNATION_TEXT_SIZE];
