@@ -128,6 +128,27 @@ static void a_steal_is_compared_when_it_is_asked_for(void **state)
     assert_non_null(stolen);
 }
 
+/* It was compared before it waited: the holder's last save does not turn it away. */
+static void a_steal_whose_holder_is_gone_is_not_compared_again(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__StartSessionRequest request = HOLDFAST__V1__START_SESSION_REQUEST__INIT;
+    char *held = fixture_start(f, "ann", SERVER_A, MODE(FAIL), fixture_op_id(f));
+
+    assert_non_null(held);
+    request.player_id = (char *)"ann";
+    request.op_id = fixture_op_id(f);
+    request.incarnation = (char *)SERVER_B;
+    request.mode = MODE(STEAL);
+    SET(START_SESSION, &request, 1);
+    assert_null(fixture_mutate(f, METHOD_START_SESSION, &request.base));
+    assert_int_equal(f->outcome.kind, OUTCOME_PENDING);
+    assert_non_null(fixture_grant(f, "ann", held, 5));
+    fixture_expire(f, SERVER_A, "");
+    assert_non_null(fixture_mutate(f, METHOD_START_SESSION, &request.base));
+    assert_false(f->outcome.duplicate);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +157,7 @@ int main(void)
         FIXTURE_TEST(a_repetition_is_a_duplicate_and_is_not_compared_again),
         FIXTURE_TEST(a_raised_attempt_is_compared_again),
         FIXTURE_TEST(a_steal_is_compared_when_it_is_asked_for),
+        FIXTURE_TEST(a_steal_whose_holder_is_gone_is_not_compared_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,8 @@ static void check_version_refused(const struct change *c, const struct op_model 
     c->sim->counts.versions_refused++;
     if (!condition_of(c, &wanted) || wanted == c->player->now.version)
         model_fail_op(c, op, "is refused for its version, and that stands");
+    if (c->was == OP_PENDING && !receipt_is_id(c->op.id.text))
+        model_fail_op(c, op, "is compared again after it waited");
 }
 
 void model_check_reason(const struct change *c, const struct op_model *op, int code)
