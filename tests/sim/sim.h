@@ -103,7 +103,7 @@ enum sim_kind {
     X(seals_too_late) X(conservation_checks) X(in_flight_checks)                                   \
     X(consumed) X(reversals) X(refused_items) X(refused_reversed) X(traces)                        \
     X(reservations) X(posted) X(voided) X(reservations_expired) X(refused_closed)                  \
-    X(refused_expired)                                                                             \
+    X(refused_expired) X(closed_just_before) X(refused_before_due)                                 \
     X(txns_local) X(txns_opened) X(txns_committed) X(txns_refused) X(txns_conflicted)              \
     X(txns_sealed) X(txns_seals_late) X(txn_late_votes) X(txn_poisoned) X(txns_across_owners)      \
     X(txn_conflicts_told) X(txn_escrow_checks)                                                     \
@@ -706,7 +706,10 @@ void restore_status(struct sim *sim, const struct sim_node *node, struct buf *ou
 bool restore_is_doubted(const struct sim *sim);
 
 /* ---- oracle.c ---- */
-/* The record that an accepted etcd begins with: all that is committed must be found again. */
+/* An owner begins to serve. */
+void oracle_served(struct sim *sim, uint32_t shard, uint64_t epoch);
+/* The record that an accepted etcd begins with: all that is committed must be found again, and its
+ * epoch is above all under which an owner served. */
 void oracle_accepted(struct sim *sim, uint32_t shard, const struct shard_record *record);
 /* Whether the node is a member by the last START that is committed. */
 bool oracle_names(const struct sim *sim, uint32_t shard, const struct sim_node *node);
