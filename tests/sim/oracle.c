@@ -363,6 +363,18 @@ uint64_t oracle_committed(const struct sim *sim, uint32_t shard)
     return sim->oracle->shards[shard].count;
 }
 
+/* The repair is over, or another member came in the replica's place. */
+static bool needs_no_repair(const struct sim *sim, uint32_t shard, const struct shard_wish *wish)
+{
+    struct cluster_key key = cluster_key_shard(SIM_CLUSTER, shard);
+    const struct etcd_kv *kv = etcd_find(sim, cluster_key_slice(&key));
+    struct shard_record record;
+
+    return kv != NULL && shard_record_decode(buf_slice(&kv->value), &record, NULL) == ERR_OK &&
+           (shard_record_has_member(&record, wish->repair) ||
+            record.member_count >= wish->member_count);
+}
+
 /* A repair whose replica has left is given up only when that does not come for a while, or is not
  * wanted any more. */
 static void look_at_wish(struct sim *sim, uint32_t shard, bool remove)
@@ -381,7 +393,7 @@ static void look_at_wish(struct sim *sim, uint32_t shard, bool remove)
     }
     sim->wish_gone_ms[shard] = sim->now_ms;
     if (kv == NULL || shard_wish_decode(buf_slice(&kv->value), &wish, NULL) != ERR_OK ||
-        wish.repair == 0 || members_hold(sim, shard, &sim->nodes[wish.repair - PROC_NODE]))
+        wish.repair == 0 || needs_no_repair(sim, shard, &wish))
         return;
     if (sim->now_ms - sim->repair_ms[shard] < REPAIR_MS_MIN &&
         !sim->nodes[wish.repair - PROC_NODE].removed)

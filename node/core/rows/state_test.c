@@ -597,7 +597,8 @@ static void a_long_run_of_rows_is_checkpointed_whole_and_leaves_nothing(void **c
     check_free(state);
 }
 
-/* As when a doubled item takes the same step twice: no rule of the product writes such a row again. */
+/* As when a doubled item takes the same step twice: no rule of the product writes such a row again.
+ */
 static void of_a_row_put_twice_in_one_run_the_later_write_holds(void **context)
 {
     struct state *state = state_new(1);
