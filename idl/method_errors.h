@@ -206,6 +206,7 @@
     X(PERMISSION_DENIED, FINAL, "the authority's scope is not admin", "") \
     X(NOT_FOUND, FINAL, "the player is not quarantined", "") \
     X(INVALID_ARGUMENT, FINAL, "a named row can be read, is not there, or is not repaired in this way", "")
+#define ERRORS_GET_CHANNEL(X) OF_READER(X) OF_SCOPE(X)
 #define ERRORS_REPAIR_ROW(X) OF_WRITER(X)
 #define ERRORS_SET_POLICY(X) OF_WRITER(X) OF_CONFLICT(X)
 #define ERRORS_MOVE_SHARD(X) OF_WRITER(X) OF_CONFLICT(X)
