@@ -80,7 +80,7 @@ static err check_allowed(struct apply_context *context, const Holdfast__V1__Ledg
     if (direction == NEITHER) {
         err e = refuse(context->arena, context->refusal, CODE(NOT_REVERSIBLE), "target_op_id",
                        "entry %" PRIu64 " is of a kind that is not reversed", entry->seq);
-        context->refusal->limit = "GRANT, MINT, SPEND, CONSUME or POST";
+        context->refusal->limit = "GRANT, SPEND or POST";
         context->refusal->value = kind != NULL ? kind->name + sizeof "LEDGER_KIND" : "";
         return e;
     }

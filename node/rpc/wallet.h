@@ -1,4 +1,4 @@
-/* wallet: currencies and items of a request, for Grant, Spend and Mint. */
+/* wallet: currencies and items of a request, for Grant, Spend and what else moves them. */
 #ifndef NODE_RPC_WALLET_H
 #define NODE_RPC_WALLET_H
 

@@ -105,7 +105,7 @@ void model_session_decided(struct change *c);
 /* ---- model_ledger.c ---- */
 /* The change's player holds the item. */
 bool model_item_is_held(const struct change *c, uint32_t item);
-/* An item is gone, and comes back: consumed, or undone. */
+/* An item is gone, and comes back: spent, or undone. */
 void model_item_goes(const struct change *c, const struct op_model *op, uint32_t item);
 void model_item_comes_back(const struct change *c, const struct op_model *op, uint32_t item);
 /* The operation of the change's player that a request names. */
