@@ -5,20 +5,6 @@
 #include "node/rpc/methods.h"
 #include "node/rpc/wallet.h"
 
-#define ITEMS_APPLY_VERSION 4u /* Replicas of an earlier one take the currencies alone. */
-
-static err check_items(struct check_context *context, const Holdfast__V1__SpendRequest *request)
-{
-    if (request->n_item_uids == 0)
-        return ERR_OK;
-    if (context->meta->apply_version < ITEMS_APPLY_VERSION)
-        return refuse(context->arena, context->refusal, CODE(UNIMPLEMENTED), "item_uids",
-                      "shard %u goes by apply version %u, and to spend items needs %u: run this "
-                      "build on all its nodes, then let another node own it",
-                      context->shard, context->meta->apply_version, ITEMS_APPLY_VERSION);
-    return item_uids_check(context, request->n_item_uids, request->item_uids);
-}
-
 static err ledger_spend_check(struct check_context *context, ProtobufCMessage *message)
 {
     Holdfast__V1__SpendRequest *request = (Holdfast__V1__SpendRequest *)message;
@@ -26,7 +12,7 @@ static err ledger_spend_check(struct check_context *context, ProtobufCMessage *m
     if (request->n_currencies + request->n_item_uids == 0)
         return refuse_invalid(context->arena, context->refusal, "currencies",
                               "at least one currency or item", "");
-    err e = check_items(context, request);
+    err e = item_uids_check(context, request->n_item_uids, request->item_uids);
     if (e == ERR_OK)
         e = wallet_amounts_check(context, request->n_currencies, request->currencies);
     if (e == ERR_OK)
@@ -34,12 +20,19 @@ static err ledger_spend_check(struct check_context *context, ProtobufCMessage *m
     return e;
 }
 
+/* An owner of an earlier version knew no such field, and logged whatever bytes a caller had there.
+ * It took none. */
+static size_t items_of(const Holdfast__V1__SpendRequest *request)
+{
+    return item_uids_are_sound(request->n_item_uids, request->item_uids) ? request->n_item_uids : 0;
+}
+
 static void ledger_spend_footprint(const struct op *op, const ProtobufCMessage *message,
                                    struct need *keys)
 {
     const Holdfast__V1__SpendRequest *request = (const Holdfast__V1__SpendRequest *)message;
 
-    item_uids_footprint(op, request->n_item_uids, request->item_uids, keys);
+    item_uids_footprint(op, items_of(request), request->item_uids, keys);
 }
 
 static err ledger_spend_handle(struct apply_context *context, const ProtobufCMessage *message,
@@ -49,8 +42,7 @@ static err ledger_spend_handle(struct apply_context *context, const ProtobufCMes
     Holdfast__V1__SpendResponse *response = (Holdfast__V1__SpendResponse *)reply;
     struct ledger_change changes[LEDGER_CHANGES_MAX];
     struct item_row items[LEDGER_ITEMS_MAX];
-    /* Under an earlier version they are bytes that its owner neither knew nor checked. */
-    size_t item_count = context->version >= ITEMS_APPLY_VERSION ? request->n_item_uids : 0;
+    size_t item_count = items_of(request);
 
     err e = goods_take_items(context, item_count, request->item_uids, items);
     if (e == ERR_OK)

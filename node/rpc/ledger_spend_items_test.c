@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "node/core/codec/arena_proto.h"
 #include "node/core/goods/ledger.h"
 #include "runtime/base/check.h"
 
@@ -120,38 +121,42 @@ static void funds_that_lack_leave_the_items_where_they_are(void **state)
     assert_int_equal(fixture_items(f, "ann")->total, 1);
 }
 
-/* Replicas of the version before would take the currencies alone. */
-static void items_wait_for_the_version_that_takes_them(void **state)
+/* An owner of an earlier version logged the field as it came, without a look. */
+static void items_that_no_owner_checked_are_left_alone(void **state)
 {
     struct fixture *f = *state;
-    struct meta *meta = (struct meta *)(uintptr_t)applier_meta(f->applier);
-    struct buf body = { 0 };
     Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
-    char *uids[] = { mint(f, "ann") };
+    char *uid = mint(f, "ann"), *twice[] = { uid, uid }, *wrong[] = { (char *)"x" };
+    char *many[LEDGER_ITEMS_MAX + 1];
+    const struct {
+        size_t count;
+        char **uids;
+    } cases[] = { { 2, twice }, { 1, wrong }, { ARRAY_SIZE(many), many } };
 
+    for (size_t i = 0; i < ARRAY_SIZE(many); i++)
+        many[i] = uid;
     assert_non_null(fixture_grant(f, "ann", "unheld", 10));
-    Holdfast__V1__SpendRequest request = spend_of(f, 1, uids);
     gold.currency = (char *)"gold";
-    gold.amount = 4;
-    request.currencies = amounts;
-    request.n_currencies = 1;
-    assert_true(fixture_prepare(f, METHOD_SPEND, &request.base, &body));
-    meta->apply_version = 3;
-    /* An owner of that version logs a field that it does not know. */
-    fixture_commit(f, buf_slice(&body));
-    assert_int_equal(f->outcome.kind, OUTCOME_COMMITTED);
-    assert_int_equal(fixture_items(f, "ann")->total, 1);
-    assert_int_equal(fixture_balance(f, "ann", "gold"), 6);
-    request = spend_of(f, 1, uids);
-    assert_null(fixture_mutate(f, METHOD_SPEND, &request.base));
-    assert_int_equal(f->error->code, ERROR(UNIMPLEMENTED));
-    assert_string_equal(f->error->field, "item_uids");
-    assert_false(f->recorded);
-    meta->apply_version = APPLY_VERSION;
-    assert_non_null(fixture_mutate(f, METHOD_SPEND, &request.base));
-    assert_int_equal(fixture_items(f, "ann")->total, 0);
-    buf_deinit(&body);
+    gold.amount = 2;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        Holdfast__V1__SpendRequest request = spend_of(f, cases[i].count, cases[i].uids);
+        struct op op = { .method = METHOD_SPEND, .entity = SLICE_LITERAL("player:ann") };
+        struct buf body = { 0 };
+        const char *why;
+        request.currencies = amounts;
+        request.n_currencies = 1;
+        request.authority = (char *)"";
+        op.authority.kind = AUTHORITY_UNHELD;
+        op.request = arena_pack(&f->arena, &request.base);
+        assert_int_equal(op_id_parse(slice_from_text(request.op_id), &op.id, &why), ERR_OK);
+        op_encode(&op, &body);
+        fixture_commit(f, buf_slice(&body));
+        assert_int_equal(f->outcome.kind, OUTCOME_COMMITTED);
+        assert_int_equal(fixture_balance(f, "ann", "gold"), 8 - 2 * (int)i);
+        assert_int_equal(fixture_items(f, "ann")->total, 1);
+        buf_deinit(&body);
+    }
 }
 
 static void wrong_requests_are_refused_before_the_log(void **state)
@@ -197,7 +202,7 @@ int main(void)
         FIXTURE_TEST(items_and_currencies_leave_in_one_entry_and_the_ledger_says_so),
         FIXTURE_TEST(an_item_that_is_not_held_stops_all_of_it),
         FIXTURE_TEST(funds_that_lack_leave_the_items_where_they_are),
-        FIXTURE_TEST(items_wait_for_the_version_that_takes_them),
+        FIXTURE_TEST(items_that_no_owner_checked_are_left_alone),
         FIXTURE_TEST(wrong_requests_are_refused_before_the_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

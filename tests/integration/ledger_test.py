@@ -94,7 +94,7 @@ class Ledger(ClusterTest):
 
     def test_bad_requests_name_what_is_wrong(self):
         uid, = self.make()
-        for uids, field in (([], "item_uids"), (["x"], "item_uids[0]"), ([uid, uid],
+        for uids, field in (([], "currencies"), (["x"], "item_uids[0]"), ([uid, uid],
                             "item_uids[1]"), ([uid.upper() + "0"], "item_uids[0]"),
                             ([f"{n:032x}" for n in range(65)], "item_uids")):
             with self.subTest(uids=uids):
