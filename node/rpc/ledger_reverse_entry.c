@@ -169,8 +169,7 @@ static err ledger_reverse_handle(struct apply_context *context, const ProtobufCM
     entry_target_mark(context, target->seq);
     response->ledger_seq = context->player->ledger_seq;
     response->reversed_seq = target->seq;
-    response->n_balances = change_count;
-    response->balances = wallet_balances(context->arena, change_count, changes);
+    WALLET_TELL(context, change_count, changes, response);
     return ERR_OK;
 }
 

@@ -60,8 +60,7 @@ static err ledger_spend_handle(struct apply_context *context, const ProtobufCMes
     };
     ledger_append(context, &entry);
     response->ledger_seq = context->player->ledger_seq;
-    response->n_balances = request->n_currencies;
-    response->balances = wallet_balances(context->arena, request->n_currencies, changes);
+    WALLET_TELL(context, request->n_currencies, changes, response);
     response->n_items = item_count;
     response->items = goods_item_messages(context->arena, item_count, items);
     return ERR_OK;

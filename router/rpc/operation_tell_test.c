@@ -110,7 +110,8 @@ static void an_earlier_answer_is_told_as_that_of_the_method_of_today(void **stat
         HOLDFAST__INTERNAL__V1__CONSUME_RESPONSE__INIT;
     Holdfast__V1__WriteInfo write = HOLDFAST__V1__WRITE_INFO__INIT;
     Holdfast__V1__Item item = HOLDFAST__V1__ITEM__INIT, *items[] = { &item };
-    Holdfast__V1__Balance gold = HOLDFAST__V1__BALANCE__INIT, *balances[] = { &gold };
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT,
+                                 *balances[] = { &gold };
     Record record = HOLDFAST__INTERNAL__V1__OPERATION_RECORD__INIT;
     struct arena arena = { 0 };
     (void)state;

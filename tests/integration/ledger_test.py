@@ -121,8 +121,7 @@ class Ledger(ClusterTest):
 
     def reserved(self):
         balances = self.client.call("LedgerService/GetBalances", {"playerId": self.player})
-        gold = balances["balances"]["gold"]
-        return gold.get("reserved", 0) if isinstance(gold, dict) else 0
+        return balances.get("reserved", {}).get("gold", 0)
 
     def test_a_reservation_is_posted_once_to_a_player_of_any_shard(self):
         self.client.grant(self.player, 100)
@@ -142,7 +141,10 @@ class Ledger(ClusterTest):
     def test_a_reservation_that_is_not_posted_comes_back_by_itself(self):
         self.client.grant(self.player, 100)
         self.reserve(70, "claim:bid", ms=1000)
-        self.assertEqual(self.client.balance(self.player), 30)
+        told = self.client.call("LedgerService/GetBalances", {"playerId": self.player})
+        self.assertEqual((told["balances"], told["reserved"]), ({"gold": 30}, {"gold": 70}))
+        read = self.client.call("ProfileService/GetProfile", {"playerId": self.player})["profile"]
+        self.assertEqual((read["balances"], read["reserved"]), ({"gold": 30}, {"gold": 70}))
         wait_for("the reservation comes back",
                  lambda: self.client.balance(self.player) == 100)
         self.refused("RESERVATION_EXPIRED", self.write, "LedgerService/VoidReservation",

@@ -80,7 +80,7 @@ uint32_t model_currency(const char *name);
 void model_remember(struct player_model *player, uint64_t index);
 /* Currency, for good: it is nowhere else less. `sign` -1: it is taken. */
 void model_change_balance(struct change *c, const Holdfast__V1__CurrencyAmount *amount, int sign);
-void model_check_balance(const struct change *c, const Holdfast__V1__Balance *told);
+void model_check_balance(const struct change *c, const Holdfast__V1__CurrencyAmount *told);
 void model_edit(struct change *c, size_t count, Holdfast__V1__SectionEdit *const *edits);
 
 /* ---- model_op.c ---- */

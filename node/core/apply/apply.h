@@ -17,8 +17,9 @@
  * 2: outcomes of transactions, and ledger entries of mail from the system, tell what is reserved.
  * 3: refusals for want of funds or of room have their facts; SESSION_LOST names the field
  * `authority`.
+ * 4: answers tell what is reserved in a list beside the balances, not within each.
  */
-#define APPLY_VERSION 3u
+#define APPLY_VERSION 4u
 /* With HOLDFAST_DEBUG_INJECT alone, for tests of upgrades: it dates the outcomes that it keeps a
  * millisecond later. */
 #define APPLY_VERSION_TEST (APPLY_VERSION + 1u)
