@@ -6,8 +6,10 @@
 #include "holdfast/debug/v1/debug.pb-c.h"
 #endif
 #include "holdfast/internal/v1/channel.pb-c.h"
+#include "holdfast/internal/v1/mailbox.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/internal/v1/operation.pb-c.h"
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/backup.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
@@ -53,6 +55,12 @@
 #define WRITES_OWNER       true
 #define WRITES_COORDINATOR false
 
+/* The methods that carry a public one out answer as its callers are answered. */
+#define holdfast__internal__v1__swap_goods_response__descriptor                                    \
+    holdfast__v1__swap_response__descriptor
+#define holdfast__internal__v1__deliver_to_player_response__descriptor                             \
+    holdfast__v1__mail_delivery__descriptor
+
 static const struct method_info methods[] = {
 #define METHOD_ROW(number, enumerator, package, service, method, snake, r, sc, pr, kind, e, m)     \
     { .id = METHOD_##enumerator,                                                                   \
@@ -89,6 +97,18 @@ const struct method_info *method_find(uint32_t id)
     if (id > METHOD_ID_MAX || method_places[id] == 0)
         return NULL;
     return &methods[method_places[id] - 1];
+}
+
+const struct method_info *method_told(const struct method_info *method)
+{
+    switch ((uint32_t)method->id) {
+    case METHOD_SWAP_GOODS:
+        return method_find(METHOD_SWAP);
+    case METHOD_DELIVER_TO_PLAYER:
+        return method_find(METHOD_DELIVER_MAIL);
+    default:
+        return method;
+    }
 }
 
 const ProtobufCMessageDescriptor *method_answer(const struct method_info *method)

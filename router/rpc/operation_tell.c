@@ -23,10 +23,9 @@ const ProtobufCFieldDescriptor *operation_result_field(const struct method_info 
     return NULL;
 }
 
-static void tell_result(const char *name, ProtobufCBinaryData bytes, struct arena *arena,
-                        Status *status)
+static void tell_result(const struct method_info *method, ProtobufCBinaryData bytes,
+                        struct arena *arena, Status *status)
 {
-    const struct method_info *method = method_find_name(slice_from_text(name));
     const ProtobufCFieldDescriptor *field = method != NULL ? operation_result_field(method) : NULL;
     struct codec_scope scope = { .arena = arena };
     ProtobufCMessage *result;
@@ -42,17 +41,19 @@ static void tell_result(const char *name, ProtobufCBinaryData bytes, struct aren
 static Status *tell_status(const Holdfast__Internal__V1__OperationRecord *record,
                            const ProtobufCMessage *request, struct arena *arena)
 {
+    const struct method_info *method = method_find_name(slice_from_text(record->method));
     Status *status = arena_alloc(arena, sizeof *status);
 
     holdfast__v1__operation_status__init(status);
     status->state = record->state;
     status->attempt = record->attempt;
-    status->method = record->method;
+    status->method =
+        method != NULL ? arena_printf(arena, "%s", method_told(method)->name) : record->method;
     status->dot = record->dot;
     status->decided_at_ms = record->decided_at_ms;
     status->bound_player_id = record->bound_player_id;
     if (record->state == HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED)
-        tell_result(record->method, record->result, arena, status);
+        tell_result(method, record->result, arena, status);
     if (record->refusal != NULL) {
         status->refusal = arena_alloc(arena, sizeof *status->refusal);
         *status->refusal = error_tell(record->refusal, arena);

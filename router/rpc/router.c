@@ -1,6 +1,7 @@
 #include "router/rpc/router.h"
 
 #include "router/core/access.h"
+#include "router/core/node_form.h"
 #include "router/core/scatter.h"
 #include "router/rpc/handlers.h"
 #include "runtime/base/check.h"
@@ -121,6 +122,22 @@ static err complete(struct request *request, Holdfast__V1__ErrorDetail *ret_deta
 }
 
 /* False: answered. */
+static bool put_in_form(struct request *request)
+{
+    const ProtobufCMessage *given = request->message;
+    Holdfast__V1__ErrorDetail detail;
+
+    if (node_form_make(request->method, given, request->arena, &request->message, &detail) !=
+        ERR_OK) {
+        request_fail(request, &detail);
+        return false;
+    }
+    if (request->message != given)
+        request->encoded = (struct slice){ 0 };
+    return true;
+}
+
+/* False: answered. */
 static bool allow(struct request *request)
 {
     Holdfast__V1__ErrorDetail detail;
@@ -168,7 +185,7 @@ void router_dispatch(struct router *router, struct request *request)
                           "the router is stopping; nothing was done");
         return;
     }
-    if (allow(request) && admit(router, request))
+    if (put_in_form(request) && allow(request) && admit(router, request))
         handle(request);
 }
 

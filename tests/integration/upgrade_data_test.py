@@ -78,6 +78,23 @@ def method_today(known):
     return RENAMED.get(known["method"], known["method"])
 
 
+def in_form_of_today(method, request):
+    """(method, request): the same content where today's request has other places for it."""
+    request = today(request)
+    if method == "TransactionService/Swap":
+        sides = {}
+        for side, names in (("a", ("playerId", "authority", "currencies", "itemUids")),
+                            ("b", ("otherPlayerId", "otherAuthority", "otherCurrencies", "otherItemUids"))):
+            player, authority, currencies, uids = (request.pop(name, None) for name in names)
+            sides[side] = {"playerId": player, "authority": authority,
+                           "gives": {"currencies": currencies or [], "itemUids": uids or []}}
+        return method, request | sides
+    if method == "MailboxService/SendMail" and "toPlayerId" not in request:
+        request |= {"toPlayerIds": [request.pop("playerId")], "items": request.pop("mint")}
+        return "MailboxService/DeliverMail", request
+    return method, request
+
+
 def content(answer):
     """Without what differs from one telling of an outcome to the next."""
     write = {name: value for name, value in answer["write"].items() if name in ("version", "dot")}
@@ -204,11 +221,15 @@ class Reads(Upgraded):
 class Writes(Upgraded):
     def retry(self, known):
         """What the request of then, in today's form, is answered today."""
-        method = method_today(known)
+        method, request = in_form_of_today(method_today(known), known["request"])
         try:
-            return self.canonical(method, today(known["request"]))
+            answer = self.canonical(method, request)
         except RpcError as error:
             return error
+        if "results" not in answer:
+            return answer
+        result, = answer["results"]
+        return result.get("response") or RpcError(200, {"error": result["error"]})
 
     def test_1_what_was_asked_before_is_not_done_again(self):
         outcomes = decided(self.of_players())
@@ -218,7 +239,7 @@ class Writes(Upgraded):
                 continue
             with self.subTest(request=known):
                 answer = self.retry(known)
-                if not in_order(known["request"]):
+                if not in_order(known["request"]) or known["request"].get("mint"):
                     self.assertEqual(answer.code, "OPERATION_ID_MISMATCH")
                 elif outcome is not known:  # Another request of this id was decided, or a later attempt.
                     self.assertIsInstance(answer, (dict, RpcError))
