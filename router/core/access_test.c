@@ -117,6 +117,7 @@ static void parts_of_batches_and_other_participants_are_asked_too(void **state)
     holdfast__internal__v1__swap_goods_request__init(&swap);
     swap.other_authority = admin;
     assert_int_equal(ask(&asked, &swap.base, SCOPE_GAME), ERR_PERMISSION);
+    assert_string_equal(asked.detail.field, "other_authority");
     holdfast__v1__execute_transaction_request__init(&execute);
     holdfast__v1__transaction_player__init(&other);
     other.authority = admin;

@@ -137,6 +137,7 @@ static const struct {
 } names[] = {
     { METHOD_SWAP, "player_id", "a.player_id" },
     { METHOD_SWAP, "authority", "a.authority" },
+    { METHOD_SWAP, "other_authority", "b.authority" },
     { METHOD_DELIVER_MAIL, "player_id", "to_player_ids" },
 };
 

@@ -104,12 +104,18 @@ static bool admit(struct router *router, struct request *request)
     return true;
 }
 
-/* What the message leaves out, and else its batch, a header or the key says. Whether the key admits
- * what they ask for, is asked of the whole. */
+/* The form that nodes know, with what the message leaves out, and else its batch, a header or the
+ * key says. Whether the key admits what they ask for, is asked of the whole. */
 static err complete(struct request *request, Holdfast__V1__ErrorDetail *ret_detail)
 {
+    const ProtobufCMessage *given = request->message;
+    err e = node_form_make(request->method, given, request->arena, &request->message, ret_detail);
     ProtobufCMessage *message = (ProtobufCMessage *)(uintptr_t)request->message;
-    err e = ERR_OK;
+
+    if (e != ERR_OK)
+        return e;
+    if (message != given)
+        request->encoded = (struct slice){ 0 };
 
     if (scatter_limit(request->method) > 0)
         e = scatter_share(request->method, message, request->arena, ret_detail);
@@ -119,22 +125,6 @@ static err complete(struct request *request, Holdfast__V1__ErrorDetail *ret_deta
     if (e == ERR_OK && request->defaults.used)
         request->encoded = (struct slice){ 0 };
     return e;
-}
-
-/* False: answered. */
-static bool put_in_form(struct request *request)
-{
-    const ProtobufCMessage *given = request->message;
-    Holdfast__V1__ErrorDetail detail;
-
-    if (node_form_make(request->method, given, request->arena, &request->message, &detail) !=
-        ERR_OK) {
-        request_fail(request, &detail);
-        return false;
-    }
-    if (request->message != given)
-        request->encoded = (struct slice){ 0 };
-    return true;
 }
 
 /* False: answered. */
@@ -185,7 +175,7 @@ void router_dispatch(struct router *router, struct request *request)
                           "the router is stopping; nothing was done");
         return;
     }
-    if (put_in_form(request) && allow(request) && admit(router, request))
+    if (allow(request) && admit(router, request))
         handle(request);
 }
 

@@ -125,6 +125,15 @@ class Transfers(Goods):
             self.assertEqual((operation["state"], operation["method"]),
                              ("committed", "holdfast.v1.MailboxService/DeliverMail"))
             self.assertEqual(operation["deliverMail"]["items"], one["response"]["items"])
+        done = subprocess.run(
+            [BIN / "holdfast", "mailbox", "deliver", "gems=2,crate", players[0], players[1], "--op-id",
+             request["opId"], "--endpoint", self.cluster.endpoint], capture_output=True, text=True,
+            check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout.count("the op_id was used before for another request"), 2)
+        subprocess.run([BIN / "holdfast", "mailbox", "deliver", "gems=2,crate,hat", players[2], "--endpoint",
+                        self.cluster.endpoint], capture_output=True, text=True, check=True)
+        self.assertEqual([len(m["items"]) for m in self.mails(players[2])], [1, 2])
         mail, = self.mails(players[0])
         self.assertEqual((mail["text"], mail["currencies"], len(mail["items"])), ("gl", {"gems": 1}, 1))
         self.assertEqual(self.client.balance(players[0], "gems"), 0)
