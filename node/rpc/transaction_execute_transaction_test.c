@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "holdfast/v1/transaction.pb-c.h"
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/rpc/fixture_shards.h"
 
@@ -330,7 +330,8 @@ static void the_system_may_only_give(void **state)
 static void a_swap_with_oneself_is_refused_and_so_is_one_of_nothing(void **state)
 {
     struct world *w = *state;
-    Holdfast__V1__SwapRequest request = HOLDFAST__V1__SWAP_REQUEST__INIT;
+    Holdfast__Internal__V1__SwapGoodsRequest request =
+        HOLDFAST__INTERNAL__V1__SWAP_GOODS_REQUEST__INIT;
 
     request.player_id = w->ann;
     request.op_id = (char *)"claim:a";
@@ -339,14 +340,14 @@ static void a_swap_with_oneself_is_refused_and_so_is_one_of_nothing(void **state
     request.other_authority = fixture_authority(w->f, "unheld");
     request.currencies = gold(w, 1);
     request.n_currencies = 1;
-    assert_null(fixture_mutate(w->f, METHOD_SWAP, &request.base));
-    assert_string_equal(w->f->error->field, "other_player_id");
+    assert_null(fixture_mutate(w->f, METHOD_SWAP_GOODS, &request.base));
+    assert_string_equal(w->f->error->field, "b.player_id");
     request.other_player_id = w->amy;
     request.n_currencies = 0;
-    assert_null(fixture_mutate(w->f, METHOD_SWAP, &request.base));
-    assert_string_equal(w->f->error->field, "currencies");
+    assert_null(fixture_mutate(w->f, METHOD_SWAP_GOODS, &request.base));
+    assert_string_equal(w->f->error->field, "a.gives");
     request.n_currencies = 1;
-    assert_non_null(fixture_mutate(w->f, METHOD_SWAP, &request.base));
+    assert_non_null(fixture_mutate(w->f, METHOD_SWAP_GOODS, &request.base));
     assert_int_equal(gold_of(w, w->amy), 1);
 }
 

@@ -444,16 +444,19 @@ static err plan_execute(struct planner *p, Holdfast__V1__ExecuteTransactionReque
     return e == ERR_OK ? whole_check(p, &request->base) : e;
 }
 
-static err plan_goods(struct planner *p, Holdfast__V1__SwapRequest *r)
+/* Names of fields are those of holdfast.v1.SwapRequest: callers know no other. */
+static err plan_goods(struct planner *p, Holdfast__Internal__V1__SwapGoodsRequest *r)
 {
     txn_part *home = p->plan.parts[0];
     txn_part *other = p->plan.parts[1];
-    err e = take_amounts(p, home, r->n_currencies, r->currencies);
 
+    p->field = "a.gives";
+    err e = take_amounts(p, home, r->n_currencies, r->currencies);
     if (e == ERR_OK)
         e = give_amounts(p, other, r->n_currencies, r->currencies);
     if (e == ERR_OK)
         e = take_uids(p, home, other, r->n_item_uids, r->item_uids);
+    p->field = "b.gives";
     if (e == ERR_OK)
         e = take_amounts(p, other, r->n_other_currencies, r->other_currencies);
     if (e == ERR_OK)
@@ -463,24 +466,21 @@ static err plan_goods(struct planner *p, Holdfast__V1__SwapRequest *r)
     return e;
 }
 
-static err plan_swap(struct planner *p, Holdfast__V1__SwapRequest *request)
+static err plan_swap(struct planner *p, Holdfast__Internal__V1__SwapGoodsRequest *request)
 {
     size_t goods = request->n_currencies + request->n_item_uids + request->n_other_currencies +
                    request->n_other_item_uids;
 
-    p->field = "swap";
+    p->field = "b";
     p->plan.reason = request->reason;
     if (strcmp(request->player_id, request->other_player_id) == 0)
-        return refuse_invalid(
-            p->context->arena, p->context->refusal, "other_player_id",
-            "another player than player_id",
-            text_shorten(p->context->arena, slice_from_text(request->other_player_id)));
+        return wrong(p, "player_id", "another player than a.player_id", request->other_player_id);
     if (goods == 0)
-        return refuse_invalid(p->context->arena, p->context->refusal, "currencies",
-                              "at least one currency or item", "");
+        return refuse_invalid(p->context->arena, p->context->refusal, "a.gives",
+                              "at least one currency or item in a.gives or b.gives", "");
     begin(p, request->player_id, 1);
-    err e = add_player(p, request->other_player_id, request->other_authority, "other_player_id",
-                       "other_authority");
+    err e =
+        add_player(p, request->other_player_id, request->other_authority, "player_id", "authority");
     if (e == ERR_OK)
         e = plan_goods(p, request);
     return e == ERR_OK ? whole_check(p, &request->base) : e;
@@ -497,7 +497,8 @@ err transaction_plan_execute(struct check_context *context,
     return e;
 }
 
-err transaction_plan_swap(struct check_context *context, Holdfast__V1__SwapRequest *request,
+err transaction_plan_swap(struct check_context *context,
+                          Holdfast__Internal__V1__SwapGoodsRequest *request,
                           struct txn_plan *ret_plan)
 {
     struct planner p = { .context = context };
@@ -515,7 +516,7 @@ struct txn_plan transaction_plan_logged(struct arena *arena, const struct meta *
     struct planner p = { .context = &context, .logged = true };
     void *message = (void *)(uintptr_t)request;
 
-    if (request->descriptor == &holdfast__v1__swap_request__descriptor)
+    if (request->descriptor == &holdfast__internal__v1__swap_goods_request__descriptor)
         CHECK(plan_swap(&p, message) == ERR_OK);
     else
         CHECK(plan_execute(&p, message) == ERR_OK);
