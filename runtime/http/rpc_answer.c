@@ -8,7 +8,9 @@
 #include "runtime/http/rpc_call.h"
 #include "runtime/http/rpc_header.h"
 #include "runtime/http/rpc_message.h"
+#include "runtime/http/rpc_rest.h"
 #include "runtime/http/rpc_status.h"
+#include "runtime/rest/rest_request.h"
 
 #define FIELDS_MAX     14u
 #define PACK_BYTES_MIN 1024u    /* A shorter message is not worth the work.            */
@@ -19,6 +21,7 @@ struct fields {
     struct http_field list[FIELDS_MAX];
     size_t count;
     char retry_after[12];
+    char etag[24];
     struct error_words words;
 };
 
@@ -190,8 +193,20 @@ static void add_packed(struct fields *fields, const struct rpc_call *call)
     add_text(fields, rpc_message_encoding_header(call->request.protocol), "gzip");
 }
 
-/* The message is in the scratch buffer. */
-static void send_unary(struct rpc_call *call)
+/* The version for If-Match, of those who do not look into bodies. */
+static void add_etag(struct fields *fields, const struct rpc_call *call,
+                     const ProtobufCMessage *message)
+{
+    uint64_t version;
+
+    if (!call->is_rest || message == NULL || !rest_answer_version(message, &version))
+        return;
+    snprintf(fields->etag, sizeof fields->etag, "\"%llu\"", (unsigned long long)version);
+    add_text(fields, "etag", fields->etag);
+}
+
+/* The message is in the scratch buffer; NULL: it is there in bytes alone. */
+static void send_unary(struct rpc_call *call, const ProtobufCMessage *message)
 {
     static const struct http_field ok = { .name = { (const uint8_t *)"grpc-status", 11 },
                                           .value = { (const uint8_t *)"0", 1 } };
@@ -200,6 +215,7 @@ static void send_unary(struct rpc_call *call)
     struct http_answer answer = { .status = 200 };
 
     add_head(&fields, call);
+    add_etag(&fields, call, message);
     if (payload_finish(call, scratch,
                        is_worth_packing(call, scratch) && rpc_message_may_pack(call)))
         add_packed(&fields, call);
@@ -220,7 +236,7 @@ static void send_unary(struct rpc_call *call)
 void rpc_answer_message(struct rpc_call *call, const ProtobufCMessage *message)
 {
     payload_put(call, message, payload_start(call));
-    send_unary(call);
+    send_unary(call, message);
 }
 
 void rpc_answer_bytes(struct rpc_call *call, struct slice bytes)
@@ -228,17 +244,17 @@ void rpc_answer_bytes(struct rpc_call *call, struct slice bytes)
     struct buf *scratch = payload_start(call);
 
     buf_append(scratch, bytes.data, bytes.size);
-    send_unary(call);
+    send_unary(call, NULL);
 }
 
 /* ---- errors ---- */
 
-static void add_retry_after(struct fields *fields, const Holdfast__V1__ErrorDetail *detail)
+static void add_retry_after(struct fields *fields, uint32_t after_ms)
 {
-    if (detail->retry_after_ms == 0)
+    if (after_ms == 0)
         return;
     snprintf(fields->retry_after, sizeof fields->retry_after, "%u",
-             detail->retry_after_ms / 1000 + (detail->retry_after_ms % 1000 != 0));
+             after_ms / 1000 + (after_ms % 1000 != 0));
     add_text(fields, "retry-after", fields->retry_after);
 }
 
@@ -251,11 +267,13 @@ static void add_accepted(struct fields *fields, const struct rpc_call *call)
 
 /* What HTTP's own statuses say, they say alone: any code would read as ours. Clients infer
  * "unknown" from them (Connect, "HTTP to Error Code"). */
-static void add_allowed(struct fields *fields, unsigned status)
+static void add_allowed(struct fields *fields, const struct rpc_call *call, unsigned status)
 {
     if (status == 405)
-        add_text(fields, "allow", "POST");
-    if (status == 415)
+        add_text(fields, "allow", call->allow != NULL ? call->allow : "POST");
+    if (status == 415 && call->is_rest)
+        add_text(fields, "accept", "application/json");
+    else if (status == 415)
         add_text(fields, "accept-post", RPC_CONTENT_TYPES);
 }
 
@@ -267,6 +285,16 @@ static void add_words(struct fields *fields, const Holdfast__V1__ErrorDetail *de
     add_text(fields, "holdfast-action", fields->words.action);
 }
 
+/* REST promises one with each of these two. */
+static uint32_t retry_after_ms(const struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail,
+                               unsigned status)
+{
+    bool is_needed = call->is_rest && (status == 429 || status == 503);
+
+    return is_needed && detail->retry_after_ms == 0 ? RPC_THROTTLE_RETRY_MS
+                                                    : detail->retry_after_ms;
+}
+
 static void fail_connect(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail,
                          unsigned http_status)
 {
@@ -275,16 +303,17 @@ static void fail_connect(struct rpc_call *call, const Holdfast__V1__ErrorDetail 
     struct http_answer answer = { .status = http_status };
 
     if (http_status == 0)
-        answer.status = rpc_status_get(detail->code)->http;
-    const char *code = answer.status == 405 || answer.status == 415
+        answer.status = call->is_rest ? rpc_rest_status(call, detail->code)
+                                      : rpc_status_get(detail->code)->http;
+    const char *code = !call->is_rest && (answer.status == 405 || answer.status == 415)
                            ? "unknown"
                            : rpc_status_get(detail->code)->connect;
     buf_clear(scratch);
     rpc_error_json(call, code, detail, scratch);
     add_text(&fields, "content-type", "application/json");
-    add_retry_after(&fields, detail);
+    add_retry_after(&fields, retry_after_ms(call, detail, answer.status));
     add_words(&fields, detail);
-    add_allowed(&fields, answer.status);
+    add_allowed(&fields, call, answer.status);
     add_accepted(&fields, call);
     add_cors(&fields, call);
     answer.headers = fields.list;
@@ -341,7 +370,7 @@ void rpc_answer_bare(struct rpc_call *call, unsigned status,
         fail_grpc(call, &whole, status);
         return;
     }
-    add_allowed(&fields, status);
+    add_allowed(&fields, call, status);
     add_cors(&fields, call);
     struct http_answer answer = { .status = status,
                                   .headers = fields.list,
@@ -457,7 +486,7 @@ void rpc_answer_plain(struct rpc_call *call, unsigned status, const char *conten
     struct fields fields = { .count = 0 };
 
     add_text(&fields, "content-type", content_type);
-    add_allowed(&fields, status);
+    add_allowed(&fields, call, status);
     add_cors(&fields, call);
     struct http_answer answer = { .status = status,
                                   .headers = fields.list,

@@ -1,7 +1,7 @@
 /*
  * rpc_call: the inside of rpc_server, shared by the files that read calls (rpc_server.c,
- * rpc_message.c), that refuse them (rpc_refusal.c) and that write answers (rpc_answer.c). Private
- * to runtime/http.
+ * rpc_message.c), that refuse them (rpc_refusal.c), that read REST (rpc_rest.c) and that write
+ * answers (rpc_answer.c). Private to runtime/http.
  */
 #ifndef RUNTIME_HTTP_RPC_CALL_H
 #define RUNTIME_HTTP_RPC_CALL_H
@@ -10,6 +10,7 @@
 #include "runtime/codec/json_codec.h"
 #include "runtime/http/http_server.h"
 #include "runtime/http/rpc_server.h"
+#include "runtime/rest/rest_route.h"
 
 #define RPC_METHOD_SLOTS      256u
 #define RPC_THROTTLE_RETRY_MS 1000u
@@ -33,6 +34,12 @@ struct rpc_call {
     bool packed_whole;     /* gRPC-Web: its body is, as a whole.                   */
     bool packs;            /* The stream's messages may be compressed.             */
     bool unknown_encoding; /* Refused for it: the answer says which ones there are. */
+
+    /* REST (rpc_rest.h). */
+    bool is_rest;
+    const struct rest_found *found; /* In the arena; NULL: no method was found yet. */
+    struct slice if_match;          /* The header; empty without one.               */
+    const char *allow;              /* 405: the verbs of the path.                  */
 };
 
 struct rpc_server {

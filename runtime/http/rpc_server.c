@@ -15,6 +15,7 @@
 #include "runtime/http/rpc_header.h"
 #include "runtime/http/rpc_message.h"
 #include "runtime/http/rpc_refusal.h"
+#include "runtime/http/rpc_rest.h"
 
 #define FREE_CALLS_MAX   1024u
 #define HEALTH_BYTES_MAX 4096u        /* Unpacked: anybody may ask. */
@@ -271,7 +272,9 @@ static void admit(struct rpc_call *call)
     struct http_stats *stats = &server->http.stats;
 
     read_identity(call);
-    if (!may_enter(call) || !read_timeout(call) || !read_intent(call) || !rpc_message_decode(call))
+    if (!may_enter(call) || !read_timeout(call) || !read_intent(call))
+        return;
+    if (!(call->is_rest ? rpc_rest_decode(call) : rpc_message_decode(call)))
         return;
     stats->requests_active++;
     call->admitted = true;
@@ -321,6 +324,11 @@ static void on_http_request(void *user, struct http_exchange *exchange)
     struct slice type = http_header_find(exchange, "content-type");
     bool known = rpc_call_read_form(call);
 
+    if (rpc_rest_is(exchange->path)) {
+        if (rpc_rest_open(call) && rpc_message_check_encoding(call))
+            admit(call);
+        return;
+    }
     name = name.size > 0 ? (struct slice){ name.data + 1, name.size - 1 } : name;
     if (known && is_method(exchange, "POST")) {
         call_method(call, name);
