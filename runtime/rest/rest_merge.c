@@ -126,20 +126,26 @@ static const ProtobufCMessage *message_in(const ProtobufCMessage *message, const
     return *(ProtobufCMessage *const *)member_of(message, field->offset);
 }
 
+/* False: the message has no version. */
+static bool version_of(const ProtobufCMessage *message, uint64_t *ret_version)
+{
+    const ProtobufCFieldDescriptor *version =
+        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, "version");
+
+    if (version == NULL || version->type != PROTOBUF_C_TYPE_UINT64)
+        return false;
+    memcpy(ret_version, member_of(message, version->offset), sizeof *ret_version);
+    return true;
+}
+
 bool rest_answer_version(const ProtobufCMessage *answer, uint64_t *ret_version)
 {
     static const char *const holders[] = { "write", "profile" };
 
     for (size_t i = 0; i < ARRAY_SIZE(holders); i++) {
         const ProtobufCMessage *holder = message_in(answer, holders[i]);
-        if (holder == NULL)
-            continue;
-        const ProtobufCFieldDescriptor *version =
-            protobuf_c_message_descriptor_get_field_by_name(holder->descriptor, "version");
-        if (version == NULL || version->type != PROTOBUF_C_TYPE_UINT64)
-            continue;
-        memcpy(ret_version, member_of(holder, version->offset), sizeof *ret_version);
-        return true;
+        if (holder != NULL && version_of(holder, ret_version))
+            return true;
     }
-    return false;
+    return version_of(answer, ret_version);
 }

@@ -45,8 +45,8 @@ NODISCARD err rest_request_head(const struct rest_head *head, struct arena *aren
 NODISCARD err rest_request_merge(ProtobufCMessage *body, const ProtobufCMessage *head,
                                  struct rest_named named, struct rest_flaw *ret_flaw);
 
-/* The version that an answer tells, for ETag: `write.version`, or `profile.version`. False: it
- * tells none. */
+/* The version that an answer tells, for ETag: `write.version`, `profile.version` or its own
+ * `version`. False: it tells none. */
 bool rest_answer_version(const ProtobufCMessage *answer, uint64_t *ret_version);
 
 #endif

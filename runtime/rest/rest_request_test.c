@@ -194,6 +194,7 @@ static void an_answer_tells_its_version(void **state)
 {
     Holdfast__V1__GrantResponse grant = HOLDFAST__V1__GRANT_RESPONSE__INIT;
     Holdfast__V1__GetProfileResponse read = HOLDFAST__V1__GET_PROFILE_RESPONSE__INIT;
+    Holdfast__V1__GetBalancesResponse balances = HOLDFAST__V1__GET_BALANCES_RESPONSE__INIT;
     Holdfast__V1__ListItemsResponse list = HOLDFAST__V1__LIST_ITEMS_RESPONSE__INIT;
     Holdfast__V1__WriteInfo write = HOLDFAST__V1__WRITE_INFO__INIT;
     Holdfast__V1__Profile profile = HOLDFAST__V1__PROFILE__INIT;
@@ -210,6 +211,9 @@ static void an_answer_tells_its_version(void **state)
     assert_int_equal(version, 7);
     assert_true(rest_answer_version(&read.base, &version));
     assert_int_equal(version, 9);
+    balances.version = 11;
+    assert_true(rest_answer_version(&balances.base, &version));
+    assert_int_equal(version, 11);
 }
 
 int main(void)
