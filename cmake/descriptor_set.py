@@ -135,21 +135,25 @@ class DescriptorSet:
     def _file(self, data):
         package = _text(data, 2)
         comments = {}
-        counts = {4: 0, 5: 0, 6: 0}
         for number, value in _fields(data):
             if number == 9:
                 comments = _comments(value)
-        for number, value in _fields(data):
-            if number not in counts:
-                continue
-            path = (number, counts[number])
-            counts[number] += 1
-            name = f"{package}.{_text(value, 1)}"
-            if number == 4:
-                self.messages[name] = Message(name, value, comments, path)
-            elif number == 5:
-                self.enums[name] = Enum(name, value, comments, path)
-            else:
-                self.services[name] = comments.get(path, "")
-                rpcs = [rpc for part, rpc in _fields(value) if part == 2]
-                self.methods += [Method(name, rpc, comments.get((*path, 2, i), "")) for i, rpc in enumerate(rpcs)]
+        self._types(data, package, comments, ((4, "message"), (5, "enum")))
+        services = [value for number, value in _fields(data) if number == 6]
+        for place, service in enumerate(services):
+            name = f"{package}.{_text(service, 1)}"
+            self.services[name] = comments.get((6, place), "")
+            rpcs = [rpc for part, rpc in _fields(service) if part == 2]
+            self.methods += [Method(name, rpc, comments.get((6, place, 2, i), "")) for i, rpc in enumerate(rpcs)]
+
+    def _types(self, data, scope, comments, kinds, path=()):
+        """Of a file, or those that are declared within a message."""
+        for wanted, kind in kinds:
+            found = [value for number, value in _fields(data) if number == wanted]
+            for place, value in enumerate(found):
+                name, here = f"{scope}.{_text(value, 1)}", (*path, wanted, place)
+                if kind == "enum":
+                    self.enums[name] = Enum(name, value, comments, here)
+                    continue
+                self.messages[name] = Message(name, value, comments, here)
+                self._types(value, name, comments, ((3, "message"), (4, "enum")), here)

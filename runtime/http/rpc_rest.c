@@ -6,6 +6,7 @@
 #include "runtime/http/rpc_message.h"
 #include "runtime/http/rpc_refusal.h"
 #include "runtime/http/rpc_status.h"
+#include "runtime/rest/rest_openapi.h"
 #include "runtime/rest/rest_request.h"
 
 #define GRPC_FAILED_PRECONDITION 9u
@@ -49,7 +50,7 @@ static void refuse_path(struct rpc_call *call, const struct rest_found *found)
     char hint[NEAREST_HINT_BYTES];
     struct rest_flaw flaw = { .field = ":path", .value = call->exchange->path };
 
-    flaw.limit = "a path of /openapi.json";
+    flaw.limit = "a path of " REST_OPENAPI_PATH;
     flaw.message = arena_printf(&call->arena, "no such path%s",
                                 nearest_hint(slice_from_text(found->meant), hint));
     refuse(call, CODE(UNIMPLEMENTED), &flaw, 404);
@@ -102,7 +103,7 @@ static bool check_body(struct rpc_call *call, const struct rest_route *route)
 
 bool rpc_rest_is(struct slice path)
 {
-    return rest_path_is_rest(path);
+    return rest_path_is_rest(path) || slice_equal(path, SLICE_LITERAL(REST_OPENAPI_PATH));
 }
 
 void rpc_rest_claim(struct rpc_call *call)
@@ -143,11 +144,24 @@ static bool read_if_match(struct rpc_call *call)
     return false;
 }
 
+/* Without a key: it says no more than the sources do. */
+static void answer_document(struct rpc_call *call)
+{
+    if (slice_equal(call->exchange->method, SLICE_LITERAL("GET")))
+        rpc_answer_bytes(call, rest_openapi());
+    else
+        refuse_verb(call, "GET");
+}
+
 bool rpc_rest_open(struct rpc_call *call)
 {
     struct rest_found *found = arena_alloc(&call->arena, sizeof *found);
 
     rpc_rest_claim(call);
+    if (slice_equal(call->exchange->path, SLICE_LITERAL(REST_OPENAPI_PATH))) {
+        answer_document(call);
+        return false;
+    }
     if (!find_route(call, found))
         return false;
     call->found = found;

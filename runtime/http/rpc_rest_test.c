@@ -241,6 +241,28 @@ static void if_match_belongs_to_a_version(void **state)
     assert_refused(&told, 400, "\r\n", "\"field\":\"if-match\"");
 }
 
+static void the_document_needs_no_key(void **state)
+{
+    struct fixture *f = *state;
+    struct asked asked = { .verb = "GET", .path = "/openapi.json" };
+
+    fixture_start(f);
+    struct told told = fixture_ask(f, &asked);
+    assert_int_equal(told.status, 200);
+    assert_true(told_has(&told, "content-type: application/json\r\n"));
+    assert_true(told_body_has(&told, "{\"openapi\":\"3.1.0\""));
+    assert_true(told_body_has(&told, "\"/v1/players/{player_id}:grant\""));
+    size_t plain = told.body.size;
+    told_deinit(&told);
+    asked.headers = "Accept-Encoding: gzip\r\n";
+    told = fixture_ask(f, &asked);
+    assert_true(told_has(&told, "content-encoding: gzip\r\n"));
+    assert_true(told.body.size < plain / 4);
+    told_deinit(&told);
+    told = ask(f, "POST", "/openapi.json", "{}");
+    assert_refused(&told, 405, "allow: GET\r\n", "\"field\":\":method\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +275,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(an_error_has_the_status_of_rest, set_up, tear_down),
         cmocka_unit_test_setup_teardown(if_match_belongs_to_a_version, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_document_needs_no_key, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
