@@ -3,7 +3,7 @@
 
 Two things go that C has no use for or protoc-c no notion of. The options of google.api.http go, with
 the import that declares them: cmake/rest_tables.py makes the table of routes out of them. An
-`optional` scalar becomes the oneof of one member that it is on the wire and in descriptors.
+`optional` scalar of proto3 becomes the oneof of one member that it is on the wire and in descriptors.
 """
 
 import pathlib
@@ -19,6 +19,8 @@ OPTIONAL = re.compile(r"^( *)optional (\w+) (\w+) = (\d+)([^;]*);", re.MULTILINE
 
 def for_c(text):
     text = HTTP_OPTION.sub("", HTTP_IMPORT.sub("", text))
+    if 'syntax = "proto3"' not in text:
+        return text
     return OPTIONAL.sub(r"\1oneof _\3 { \2 \3 = \4\5; }", text)
 
 

@@ -137,8 +137,8 @@ enum method_trait {
     X( 92, READ_PLAYERS,           v1,           transaction,  ReadPlayers,           read_players,           ROUTER,       ANY,   URGENT,    PLAIN,   93,  0) \
     X( 93, READ_SETTLED,           internal__v1, node,         ReadSettled,           read_settled,           READ,         NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(110, LIST_PLAYERS,           v1,           admin,        ListPlayers,           list_players,           SHARD,        ANY,   ORDINARY,  PLAIN,   0,   0) \
-    X(111, LIST_EVENTS,            v1,           admin,        ListEvents,            list_events,            ROUTER,       ANY,   URGENT,    PLAIN,   112, 0) \
-    X(112, LIST_NODE_EVENTS,       internal__v1, node,         ListNodeEvents,        list_node_events,       NODE,         NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(111, LIST_INCIDENTS,            v1,           admin,        ListIncidents,            list_incidents,            ROUTER,       ANY,   URGENT,    PLAIN,   112, 0) \
+    X(112, LIST_NODE_INCIDENTS,       internal__v1, node,         ListNodeIncidents,        list_node_incidents,       NODE,         NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(113, CONTAIN_PLAYER,         internal__v1, node,         ContainPlayer,         contain_player,         SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(114, LIST_QUARANTINED,       v1,           admin,        ListQuarantined,       list_quarantined,       SHARD,        ANY,   ORDINARY,  PLAIN,   0,   0) \
     X(115, GET_QUARANTINE,         v1,           admin,        GetQuarantine,         get_quarantine,         READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
@@ -146,7 +146,7 @@ enum method_trait {
     X(117, TAKE_CUT,               internal__v1, node,         TakeCut,               take_cut,               SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(118, AUDIT_SEARCH,           internal__v1, node,         AuditSearch,           audit_search,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     METHOD_TABLE_DEBUG(X) \
-    X(120, WATCH_EVENTS,           v1,           admin,        WatchEvents,           watch_events,           STREAM,       ANY,   ORDINARY,  PLAIN,   112, 0) \
+    X(120, WATCH_INCIDENTS,           v1,           admin,        WatchIncidents,           watch_incidents,           STREAM,       ANY,   ORDINARY,  PLAIN,   112, 0) \
     X(121, LIST_RESERVATIONS,      v1,           ledger,       ListReservations,      list_reservations,      READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
     X(126, MEMBER_STATE,           internal__v1, node,         MemberState,           member_state,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(127, MOVE_SHARD,             v1,           admin,        MoveShard,             move_shard,             ROUTER,       ADMIN, URGENT,    PLAIN,   0,   0) \

@@ -11,11 +11,11 @@
 #include "client/cli/arguments.h"
 #include "client/cli/scrub.h"
 
-#define BUNDLE_BYTES_MAX   268435456u /* 256 MiB of all parts, before compression. */
-#define BUNDLE_EVENTS_MAX  5000u
-#define BUNDLE_LOG_BYTES   1048576u /* The end of each log. */
-#define BUNDLE_FETCH_BYTES 4194304u /* Of one process's metrics. */
-#define BUNDLE_FILES_MAX   64u      /* Of --metrics, and of --log. */
+#define BUNDLE_BYTES_MAX     268435456u /* 256 MiB of all parts, before compression. */
+#define BUNDLE_INCIDENTS_MAX 5000u
+#define BUNDLE_LOG_BYTES     1048576u /* The end of each log. */
+#define BUNDLE_FETCH_BYTES   4194304u /* Of one process's metrics. */
+#define BUNDLE_FILES_MAX     64u      /* Of --metrics, and of --log. */
 
 struct bundle {
     const struct arguments *arguments;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define EVENT_PAGES_MAX 64u
-#define EVENT_PAGE      1000
+#define INCIDENT_PAGE   1000
 #define FAILED_MAX      3u /* Calls of one list that took their whole deadline, maybe. */
 
 static json_t *ask(struct bundle *bundle, struct admin_client *client, const char *method,
@@ -113,30 +113,30 @@ static void take_shards(struct bundle *bundle, struct admin_client *client)
 }
 
 /* Nodes tell the oldest first: all are read, the newest are kept. */
-static void take_events(struct bundle *bundle, struct admin_client *client)
+static void take_incidents(struct bundle *bundle, struct admin_client *client)
 {
-    json_t *events = json_array();
+    json_t *incidents = json_array();
     json_t *cursor = json_string("");
     bool more = true;
 
     for (uint32_t i = 0; more && i < EVENT_PAGES_MAX; i++) {
         json_t *page =
-            admin_call(client, "AdminService/ListEvents",
-                       json_pack("{s:O, s:i}", "cursor", cursor, "pageSize", EVENT_PAGE));
+            admin_call(client, "AdminService/ListIncidents",
+                       json_pack("{s:O, s:i}", "cursor", cursor, "pageSize", INCIDENT_PAGE));
         if (page == NULL)
-            bundle_miss(bundle, "events.json", "%s", admin_client_why(client));
+            bundle_miss(bundle, "incidents.json", "%s", admin_client_why(client));
         for (size_t k = 0; k < json_array_size(json_object_get(page, "unreachable")); k++)
-            bundle_miss(bundle, "events.json", "a node did not answer");
-        json_array_extend(events, json_object_get(page, "events"));
-        while (json_array_size(events) > BUNDLE_EVENTS_MAX)
-            json_array_remove(events, 0);
+            bundle_miss(bundle, "incidents.json", "a node did not answer");
+        json_array_extend(incidents, json_object_get(page, "incidents"));
+        while (json_array_size(incidents) > BUNDLE_INCIDENTS_MAX)
+            json_array_remove(incidents, 0);
         more = json_is_true(json_object_get(page, "more"));
         json_decref(cursor);
         cursor = json_string(answer_text(page, "nextCursor"));
         json_decref(page);
     }
     json_decref(cursor);
-    bundle_add_json(bundle, "events.json", events);
+    bundle_add_json(bundle, "incidents.json", incidents);
 }
 
 /* The first router that answers; NULL: none does. */
@@ -175,6 +175,6 @@ void bundle_take_cluster(struct bundle *bundle)
     take(bundle, client, "AdminService/GetLoad", "load.json");
     take_servers(bundle, client);
     take_shards(bundle, client);
-    take_events(bundle, client);
+    take_incidents(bundle, client);
     admin_client_free(client);
 }

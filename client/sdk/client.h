@@ -41,7 +41,7 @@ enum client_result client_call(struct client *client, const char *method, const 
                                struct buf *body);
 
 struct client_stream {
-    const char *method; /* One that answers with a stream: "AdminService/WatchEvents". */
+    const char *method; /* One that answers with a stream: "AdminService/WatchIncidents". */
     const char *json;   /* The request. */
     /* Called for each message, which is borrowed. False ends the stream. */
     bool (*message)(void *user, struct slice json);

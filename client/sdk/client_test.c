@@ -251,7 +251,7 @@ static enum client_result stream(const char *bytes, size_t size, struct heard *h
                                  struct buf *body)
 {
     struct script script = { .answers = { bytes }, .answer_bytes = size };
-    const struct client_stream wanted = { .method = "AdminService/WatchEvents",
+    const struct client_stream wanted = { .method = "AdminService/WatchIncidents",
                                           .json = "{}",
                                           .message = on_message,
                                           .user = heard,

@@ -216,14 +216,14 @@ static void a_key_opens_its_scope_from_its_issue_to_its_revocation(void **state)
     await_good(f, text);
     assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_OK);
     assert_int_equal(f->guest.scopes, SCOPE_PAYMENTS);
-    assert_true(is_welcome(f, METHOD_WATCH_EVENTS, text));
+    assert_true(is_welcome(f, METHOD_WATCH_INCIDENTS, text));
     assert_false(is_welcome(f, METHOD_SET_POLICY, text));
     assert_int_equal(ask(f, METHOD_SET_POLICY, text, "10.0.0.1:1"), ERR_PERMISSION);
     assert_int_equal(f->detail.code, CODE(PERMISSION_DENIED));
     assert_string_equal(f->detail.limit, "scope admin");
     take_back(f, &record);
     assert_true(loop_run_until(f->loop, is_bad, f, WAIT_MS));
-    assert_false(is_welcome(f, METHOD_WATCH_EVENTS, text));
+    assert_false(is_welcome(f, METHOD_WATCH_INCIDENTS, text));
     assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_PERMISSION);
     assert_int_equal(f->detail.code, CODE(UNAUTHENTICATED));
     assert_int_equal(gatekeeper_refused(f->gatekeeper, GATEKEEPER_UNKNOWN_KEY), 2);

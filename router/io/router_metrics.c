@@ -171,7 +171,7 @@ static double read_refused(void *context)
 #define FIGURES(X)                                                                                 \
     X(gauge,   in_flight,                   router_in_flight(metrics->options.router),             \
       "Calls admitted and not answered yet.")                                                      \
-    X(gauge,   event_watches,               metrics->options.router->watch_count,                  \
+    X(gauge,   incident_watches,               metrics->options.router->watch_count,                  \
       "Streams of events that are open.")                                                          \
     X(gauge,   links_ready,                 metrics->links ? node_links_ready(metrics->links) : 0, \
       "Nodes with a working link.")                                                                \

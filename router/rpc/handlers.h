@@ -36,6 +36,6 @@ METHOD_TABLE(HANDLER_EXTERN)
 #undef HANDLER_EXTERN
 
 /* Ends every stream of events as UNAVAILABLE: the router stops. */
-void admin_watch_events_end_all(struct router *router);
+void admin_watch_incidents_end_all(struct router *router);
 
 #endif

@@ -187,5 +187,5 @@ void router_writable(struct router *router, struct request *request)
 void router_end_streams(struct router *router)
 {
     router->streams_ended = true;
-    admin_watch_events_end_all(router);
+    admin_watch_incidents_end_all(router);
 }

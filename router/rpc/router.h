@@ -6,8 +6,8 @@
  *   request -> router_dispatch -> forward.c (mutations and reads: caller -> node)
  *                              -> batch.c (Batch methods: an element each as above)
  *                              -> inventory_trace_item.c (one call after another, shard by shard)
- *                              -> session_*.c, admin_*.c (the router itself; admin_watch_events.c a
- *                                 stream)
+ *                              -> session_*.c, admin_*.c (the router itself;
+ * admin_watch_incidents.c a stream)
  */
 #ifndef ROUTER_RPC_ROUTER_H
 #define ROUTER_RPC_ROUTER_H

@@ -58,9 +58,9 @@ struct router_options {
 struct router {
     struct router_options options;
     struct admission admission;
-    uint64_t random;             /* For traces. */
-    struct buf scratch;          /* For one encoding at a time, within one callback. */
-    struct event_watch *watches; /* Streams of events: admin_watch_events.c. */
+    uint64_t random;                /* For traces. */
+    struct buf scratch;             /* For one encoding at a time, within one callback. */
+    struct incident_watch *watches; /* Streams of events: admin_watch_incidents.c. */
     uint32_t watch_count;
     bool streams_ended;
     bool draining; /* New requests are refused as UNAVAILABLE. */

@@ -5,7 +5,7 @@
  *   http_bench_server [port [tls-cert tls-key]]
  *
  * A player_id "fail:<n>" is answered with error code n; "silent" is never answered; everything
- * else is answered with a message shaped like a real one. WatchEvents streams three messages and
+ * else is answered with a message shaped like a real one. WatchIncidents streams three messages and
  * ends; with a cursor "fail:<n>" it ends in that error after them, with "silent" not at all.
  */
 #include <stdio.h>
@@ -159,18 +159,18 @@ static void keep_silent(struct bench *bench, struct rpc_request *request)
     bench->silent[bench->silent_count++] = request;
 }
 
-static void stream_events(struct bench *bench, struct rpc_request *request, const char *cursor)
+static void stream_incidents(struct bench *bench, struct rpc_request *request, const char *cursor)
 {
-    Holdfast__V1__WatchEventsResponse message = HOLDFAST__V1__WATCH_EVENTS_RESPONSE__INIT;
-    Holdfast__V1__Event event = HOLDFAST__V1__EVENT__INIT;
-    Holdfast__V1__Event *events[] = { &event };
+    Holdfast__V1__WatchIncidentsResponse message = HOLDFAST__V1__WATCH_INCIDENTS_RESPONSE__INIT;
+    Holdfast__V1__Incident incident = HOLDFAST__V1__INCIDENT__INIT;
+    Holdfast__V1__Incident *incidents[] = { &incident };
 
-    message.events = events;
-    message.n_events = 1;
+    message.incidents = incidents;
+    message.n_incidents = 1;
     message.next_cursor = text("1.2.3");
-    event.kind = HOLDFAST__V1__EVENT_KIND__EVENT_KIND_CONTAINED;
-    event.op_id = text("admin:\xE2\x9C\x93");
-    for (event.number = 1; event.number <= STREAM_MESSAGES; event.number++)
+    incident.kind = HOLDFAST__V1__INCIDENT_KIND__INCIDENT_KIND_CONTAINED;
+    incident.op_id = text("admin:\xE2\x9C\x93");
+    for (incident.number = 1; incident.number <= STREAM_MESSAGES; incident.number++)
         (void)rpc_stream_send(request, &message.base);
     if (strncmp(cursor, "fail:", 5) == 0)
         fail_as_asked(request, cursor + 5);
@@ -191,8 +191,8 @@ static void on_request(void *user, struct rpc_request *request)
     struct bench *bench = user;
     const char *entity = entity_of(request);
 
-    if (request->method->id == METHOD_WATCH_EVENTS) {
-        stream_events(bench, request, entity);
+    if (request->method->id == METHOD_WATCH_INCIDENTS) {
+        stream_incidents(bench, request, entity);
         return;
     }
     if (strncmp(entity, "fail:", 5) == 0) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { AdminService, EventKind } from "./gen/holdfast/v1/admin_pb.js";
+import { AdminService, IncidentKind } from "./gen/holdfast/v1/admin_pb.js";
 import { LedgerService } from "./gen/holdfast/v1/ledger_pb.js";
 import { OperationService } from "./gen/holdfast/v1/operation_service_pb.js";
 import { ProfileService } from "./gen/holdfast/v1/profile_pb.js";
@@ -64,17 +64,17 @@ const codes = new Map([
 ]);
 
 // What a stream tells of that operation. Leaving the loop alone would not end the call.
-async function eventOf(admin, wanted) {
+async function incidentOf(admin, wanted) {
   const abort = new AbortController();
   try {
-    for await (const message of admin.watchEvents({}, { signal: abort.signal })) {
-      const told = message.events.find((event) => event.opId === wanted);
+    for await (const message of admin.watchIncidents({}, { signal: abort.signal })) {
+      const told = message.incidents.find((incident) => incident.opId === wanted);
       if (told) return told;
     }
   } finally {
     abort.abort();
   }
-  assert.fail("the stream ended before it told the event");
+  assert.fail("the stream ended before it told the incident");
 }
 
 for (const [name, transport] of Object.entries(transports)) {
@@ -157,29 +157,29 @@ for (const [name, transport] of Object.entries(transports)) {
     assert.equal((await call).code, Code.Canceled);
   });
 
-  if (!isStub) test(`${name}: a stream of events from a router`, async () => {
+  if (!isStub) test(`${name}: a stream of incidents from a router`, async () => {
     const twice = grant(`c-twice-${opId()}`);
-    const told = eventOf(admin, twice.opId);
+    const told = incidentOf(admin, twice.opId);
     await ledger.grant(twice);
     await ledger.grant(twice);
-    const event = await told;
-    assert.equal(event.kind, EventKind.DUPLICATE_ATTEMPT);
-    assert.equal(event.playerId, twice.playerId);
+    const incident = await told;
+    assert.equal(incident.kind, IncidentKind.DUPLICATE_ATTEMPT);
+    assert.equal(incident.playerId, twice.playerId);
     const failed = await failure((async () => {
-      for await (const _ of admin.watchEvents({ cursor: "not one" })) assert.fail("a message");
+      for await (const _ of admin.watchIncidents({ cursor: "not one" })) assert.fail("a message");
     })());
     assert.equal(failed.code, Code.InvalidArgument);
   });
   else test(`${name}: a stream ends well, in an error, or when its reader goes`, async () => {
     const numbers = [];
-    for await (const message of admin.watchEvents({})) {
-      assert.equal(message.events[0].opId, "admin:\u2713");
-      numbers.push(message.events[0].number);
+    for await (const message of admin.watchIncidents({})) {
+      assert.equal(message.incidents[0].opId, "admin:\u2713");
+      numbers.push(message.incidents[0].number);
     }
     assert.deepEqual(numbers, [1n, 2n, 3n]);
     const heard = [];
     const error = await failure((async () => {
-      for await (const message of admin.watchEvents({ cursor: `fail:${ErrorCode.THROTTLED}` }))
+      for await (const message of admin.watchIncidents({ cursor: `fail:${ErrorCode.THROTTLED}` }))
         heard.push(message);
     })());
     assert.equal(heard.length, 3);
@@ -187,8 +187,8 @@ for (const [name, transport] of Object.entries(transports)) {
     assert.equal(error.findDetails(ErrorDetailSchema)[0].retryAfterMs, 1500);
     const abort = new AbortController();
     const cancelled = await failure((async () => {
-      for await (const { events } of admin.watchEvents({ cursor: "silent" }, { signal: abort.signal }))
-        if (events[0].number === 3n) abort.abort();
+      for await (const { incidents } of admin.watchIncidents({ cursor: "silent" }, { signal: abort.signal }))
+        if (incidents[0].number === 3n) abort.abort();
     })());
     assert.equal(cancelled.code, Code.Canceled);
   });

@@ -69,19 +69,19 @@ test("grpc-js: deadlines", async () => {
     { code: grpc.status.DEADLINE_EXCEEDED });
 });
 
-test("grpc-js: a stream of events, its deadline and its cancellation", async () => {
-  const watch = (cursor, options = {}) => admin.WatchEvents({ cursor }, options);
+test("grpc-js: a stream of incidents, its deadline and its cancellation", async () => {
+  const watch = (cursor, options = {}) => admin.WatchIncidents({ cursor }, options);
   const twice = grant(`g-${opId()}`);
   const stream = watch(isStub ? "silent" : "");
   const told = new Promise((resolve, reject) => {
     stream.on("error", reject);
-    stream.on("data", ({ events }) => {
-      for (const event of events) if (isStub || event.opId === twice.opId) resolve(event);
+    stream.on("data", ({ incidents }) => {
+      for (const incident of incidents) if (isStub || incident.opId === twice.opId) resolve(incident);
     });
   });
   if (!isStub) for (const _ of [1, 2]) await call(ledger, "Grant", twice);
-  const event = await told;
-  assert.equal(event.kind, isStub ? "EVENT_KIND_CONTAINED" : "EVENT_KIND_DUPLICATE_ATTEMPT");
+  const incident = await told;
+  assert.equal(incident.kind, isStub ? "INCIDENT_KIND_CONTAINED" : "INCIDENT_KIND_DUPLICATE_ATTEMPT");
   const ended = new Promise((resolve) => stream.removeAllListeners("error").on("error", resolve));
   stream.cancel();
   assert.equal((await ended).code, grpc.status.CANCELLED);

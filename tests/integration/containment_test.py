@@ -71,12 +71,12 @@ class Containment(Trades):
         wait_for("a cut that comes to zero",
                  lambda: self.metrics()["holdfast_audit_imbalance"] == 0)
 
-    def events(self, player):
+    def incidents(self, player):
         found, cursor, more = [], "", True
         while more:
-            page = self.client.call("AdminService/ListEvents", {"cursor": cursor})
+            page = self.client.call("AdminService/ListIncidents", {"cursor": cursor})
             cursor, more = page["nextCursor"], page.get("more", False)
-            found += page.get("events", [])
+            found += page.get("incidents", [])
         return [e for e in found if e["kind"] == "contained"
                 and e.get("playerId") == player]
 
@@ -96,8 +96,8 @@ class Containment(Trades):
             self.refused("QUARANTINED", self.client.call, "InventoryService/TransferItems", {
                 "playerId": player, "toPlayerId": other, "opId": uuid7(),
                 "itemUids": [sword]} | FREE)
-            wait_for("its event", lambda p=player: self.events(p))
-            self.assertEqual(self.events(player)[0]["what"], f"audit: item {sword} held 2 times")
+            wait_for("its incident", lambda p=player: self.incidents(p))
+            self.assertEqual(self.incidents(player)[0]["what"], f"audit: item {sword} held 2 times")
         self.client.grant(other, 5)  # Others go on.
         wait_for("it to be counted", lambda: self.metrics()["holdfast_audit_contained_total"]
                  == before["holdfast_audit_contained_total"] + 2)
@@ -127,10 +127,10 @@ class Containment(Trades):
         self.holdfast("debug", "inject", player, "gold=7")
         self.wait_held(player)
         self.assertIsNone(self.held(other))
-        wait_for("its event", lambda: self.events(player))
-        event = self.events(player)[0]
-        self.assertEqual(event["what"], "audit: +7 gold beside the ledger")
-        self.assertEqual(event["opId"], granted)
+        wait_for("its incident", lambda: self.incidents(player))
+        incident = self.incidents(player)[0]
+        self.assertEqual(incident["what"], "audit: +7 gold beside the ledger")
+        self.assertEqual(incident["opId"], granted)
         self.assertEqual(self.holdfast("quarantine", "release", player, "--reason", "a gift",
                                        "--made", "gold=7").strip(),
                          f"{player} is released; it was quarantined for: "

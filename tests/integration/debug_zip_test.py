@@ -13,7 +13,7 @@ from cluster import BIN, Cluster, ClusterTest, free_port, wait_for
 
 KEY = "hf_" + "5e" * 32
 PARTS = {"about.json", "cluster.json", "processes.json", "load.json", "servers.json", "shards.json",
-         "transfers.json", "quarantine.json", "events.json", "doctor.txt", "doctor.json", "errors.txt"}
+         "transfers.json", "quarantine.json", "incidents.json", "doctor.txt", "doctor.json", "errors.txt"}
 
 
 class DebugZipTest(ClusterTest):
@@ -27,7 +27,7 @@ class DebugZipTest(ClusterTest):
         wait_for("all shards to be served", cls.cluster.all_serving)
         for number in range(5):
             grant = grant_of(f"zoe-{number}", 7, uuid7())
-            for _ in range(2):  # The second is a duplicate, and so an event.
+            for _ in range(2):  # The second is a duplicate, and so an incident.
                 cls.cluster.client.call("LedgerService/Grant", grant)
 
     def take(self, name, *words, code=0, endpoint=None):
@@ -64,8 +64,8 @@ class DebugZipTest(ClusterTest):
         self.assertIn("holdfast_node_shards_owned", "".join(parts.values()))
         self.assertEqual(len(json.loads(parts["shards.json"])), 4)
         self.assertEqual(len(json.loads(parts["processes.json"])["processes"]), 5)
-        self.assertEqual({e["playerId"] for e in json.loads(parts["events.json"])
-                          if e["kind"] == "EVENT_KIND_DUPLICATE_ATTEMPT"}, {f"zoe-{n}" for n in range(5)})
+        self.assertEqual({e["playerId"] for e in json.loads(parts["incidents.json"])
+                          if e["kind"] == "INCIDENT_KIND_DUPLICATE_ATTEMPT"}, {f"zoe-{n}" for n in range(5)})
         self.assertEqual(sorted(json.loads(parts["about.json"])["players"]),
                          [f"zoe-{n}" for n in range(5)])
         self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)

@@ -1,7 +1,7 @@
 /*
  * incident: something that seldom happens in a shard and that an operator may ask about later:
  * a duplicate, a fenced writer, what a crash left half done and how it ended. Plain data that a
- * shard hands to its shell; nothing depends on it. docs/events.md.
+ * shard hands to its shell; nothing depends on it. docs/incidents.md.
  */
 #ifndef NODE_CORE_SHARD_INCIDENT_H
 #define NODE_CORE_SHARD_INCIDENT_H
@@ -14,7 +14,7 @@
 /* Of one step; more are not told. */
 #define INCIDENTS_STEP_MAX 1024u
 
-/* As EventKind in idl/holdfast/v1/admin.proto. */
+/* As IncidentKind in idl/holdfast/v1/admin.proto. */
 enum incident_kind {
     INCIDENT_DUPLICATE_ATTEMPT = 1,
     INCIDENT_RECONCILED,

@@ -198,7 +198,7 @@ static void on_load(void *user, struct buf *out)
                      out);
 }
 
-static bool on_events(void *user, struct slice request, struct buf *out)
+static bool on_incidents(void *user, struct slice request, struct buf *out)
 {
     struct node *node = user;
 
@@ -334,7 +334,7 @@ static err open_links(struct node *node, const struct cluster_record *cluster)
                                                    .bulk_max = node->config->bulk_calls_max,
                                                    .status = on_status,
                                                    .load = on_load,
-                                                   .events = on_events,
+                                                   .incidents = on_incidents,
                                                    .user = node },
                         &node->service);
     if (e == ERR_OK)
@@ -426,7 +426,7 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
     node->views = shard_views_new(cluster->shard_count);
     options.views = node->views;
     node->incidents = incidents_new(loop_wall_ms(), options.self);
-    incidents_set_listener(node->incidents, service_events_added, node->service);
+    incidents_set_listener(node->incidents, service_incidents_added, node->service);
     options.incidents = node->incidents;
     node->space = space_new(&(struct space_options){ .loop = node->loop,
                                                      .log = node->log,

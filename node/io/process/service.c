@@ -6,7 +6,7 @@
 #include "idl/method.h"
 #include "node/core/shard/request_shard.h"
 #include "node/io/process/bulk.h"
-#include "node/io/process/event_waits.h"
+#include "node/io/process/incident_waits.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 
@@ -44,7 +44,7 @@ struct service {
     uint32_t open_count;
     uint32_t places_used; /* No place above has ever been taken. */
     uint64_t generation;
-    struct event_waits *event_waits;
+    struct incident_waits *incident_waits;
     struct bulk bulk;
     struct loop_hook bulk_hook;   /* Some may pass. */
     struct loop_timer bulk_timer; /* While some wait. */
@@ -315,23 +315,24 @@ static void shard_call(struct service *service, const struct frame *frame,
         call_begin(service, open, &call, frame->body);
 }
 
-static bool list_events(void *user, struct slice request, struct buf *out)
+static bool list_incidents(void *user, struct slice request, struct buf *out)
 {
     struct service *service = user;
 
-    return service->options.events(service->options.user, request, out);
+    return service->options.incidents(service->options.user, request, out);
 }
 
-static void answer_events(void *user, const struct call_reply *reply, bool known, struct slice body)
+static void answer_incidents(void *user, const struct call_reply *reply, bool known,
+                             struct slice body)
 {
     answer(user, reply, known ? WIRE_OK : WIRE_UNKNOWN, body);
 }
 
-void service_events_added(void *user)
+void service_incidents_added(void *user)
 {
     struct service *service = user;
 
-    event_waits_added(service->event_waits);
+    incident_waits_added(service->incident_waits);
 }
 
 static void on_request(void *user, struct link *link, const struct frame *frame,
@@ -350,8 +351,8 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
         shard_call(service, frame, reply);
         break;
     case METHOD_NODE:
-        if (frame->method == METHOD_LIST_NODE_EVENTS) {
-            event_waits_ask(service->event_waits, reply, frame->body);
+        if (frame->method == METHOD_LIST_NODE_INCIDENTS) {
+            incident_waits_ask(service->incident_waits, reply, frame->body);
             break;
         }
         buf_clear(&service->scratch);
@@ -376,7 +377,7 @@ static void on_cancel(void *user, const struct call_reply *reply)
 {
     struct service *service = user;
 
-    if (event_waits_cancel(service->event_waits, reply))
+    if (incident_waits_cancel(service->incident_waits, reply))
         return;
     for (uint32_t i = 0; i < service->places_used; i++) {
         struct open_call *open = &service->open[i];
@@ -426,7 +427,7 @@ static void on_closed(void *user, struct link *link, enum link_close_reason reas
     struct service *service = user;
     (void)reason;
     (void)text;
-    event_waits_cancel_link(service->event_waits, link_ref(link).generation);
+    incident_waits_cancel_link(service->incident_waits, link_ref(link).generation);
     if (service->workers != NULL)
         cancel_all_of(service, link);
     calls_closed(service->calls, link);
@@ -451,8 +452,11 @@ err service_new(const struct service_options *options, struct service **ret_serv
     };
 
     service->options = *options;
-    service->event_waits = event_waits_new(&(struct event_waits_options){
-        .loop = options->loop, .list = list_events, .answer = answer_events, .user = service });
+    service->incident_waits =
+        incident_waits_new(&(struct incident_waits_options){ .loop = options->loop,
+                                                             .list = list_incidents,
+                                                             .answer = answer_incidents,
+                                                             .user = service });
     bulk_init(&service->bulk, options->bulk_max);
     loop_hook_init(&service->bulk_hook, options->loop, on_bulk, service);
     loop_timer_init(&service->bulk_timer, options->loop, on_bulk, service);
@@ -480,7 +484,7 @@ void service_free(struct service *service)
         link_listener_close(service->listener);
     link_hub_close_links(service->options.hub, service);
     calls_free(service->calls);
-    event_waits_free(service->event_waits);
+    incident_waits_free(service->incident_waits);
     loop_timer_stop(&service->bulk_timer);
     loop_hook_disarm(&service->bulk_hook);
     bulk_deinit(&service->bulk);

@@ -26,9 +26,9 @@ struct service_options {
     void (*status)(void *user, struct slice request, struct buf *out);
     /* GetNodeLoad: the same. */
     void (*load)(void *user, struct buf *out);
-    /* ListNodeEvents: the same. False: there is nothing to tell yet, and service_events_added will
-     * be called when there is. */
-    bool (*events)(void *user, struct slice request, struct buf *out);
+    /* ListNodeIncidents: the same. False: there is nothing to tell yet, and service_incidents_added
+     * will be called when there is. */
+    bool (*incidents)(void *user, struct slice request, struct buf *out);
     void *user;
 };
 
@@ -41,8 +41,8 @@ void service_set_workers(struct service *service, struct workers *workers);
 /* worker_ops.answer, with the service as `user`. */
 void service_answer(void *service, uint64_t call, const struct shard_reply *reply,
                     struct slice body);
-/* Any thread: `events` may have something to tell. The service is `user`. */
-void service_events_added(void *service);
+/* Any thread: `incidents` may have something to tell. The service is `user`. */
+void service_incidents_added(void *service);
 /* For calls of this node's own to others (early claims): the same call object. */
 struct calls *service_calls(struct service *service);
 

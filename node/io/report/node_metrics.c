@@ -352,7 +352,7 @@ void node_metrics_set_scrub(struct node_metrics *m, const struct scrub *scrub)
 /* clang-format on */
 
 #define INCIDENT_FUNCTION(name, kind)                                                              \
-    static double read_event_##name(void *context)                                                 \
+    static double read_incident_##name(void *context)                                              \
     {                                                                                              \
         const struct node_metrics *m = context;                                                    \
         return m->incidents == NULL ? 0 : (double)incidents_count(m->incidents, kind);             \
@@ -367,9 +367,9 @@ void node_metrics_set_incidents(struct node_metrics *m, struct incidents *incide
     metrics_counter_callback(                                                                      \
         m->metrics,                                                                                \
         &(struct metric_info){                                                                     \
-            "holdfast_node_events_total", "What is out of the ordinary, by kind.",                 \
+            "holdfast_node_incidents_total", "What is out of the ordinary, by kind.",              \
             (const struct metric_label[]){ { "kind", #name }, { NULL, NULL } } },                  \
-        read_event_##name, m);
+        read_incident_##name, m);
     INCIDENT_FIGURES(INCIDENT_REGISTER)
 #undef INCIDENT_REGISTER
 }

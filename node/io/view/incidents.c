@@ -75,27 +75,27 @@ uint64_t incidents_count(struct incidents *incidents, enum incident_kind kind)
     return count;
 }
 
-static Holdfast__V1__Event *message_of(struct arena *arena, const struct incident *incident)
+static Holdfast__V1__Incident *message_of(struct arena *arena, const struct incident *incident)
 {
-    Holdfast__V1__Event *event =
-        (Holdfast__V1__Event *)arena_message(arena, &holdfast__v1__event__descriptor);
+    Holdfast__V1__Incident *told =
+        (Holdfast__V1__Incident *)arena_message(arena, &holdfast__v1__incident__descriptor);
     const struct method_info *method = method_find(incident->method);
 
-    event->kind = (Holdfast__V1__EventKind)incident->kind;
-    event->at_ms = (int64_t)incident->unix_ms;
-    event->shard = incident->shard;
-    event->player_id = arena_text(arena, slice_from_text(incident->player));
-    event->op_id = arena_text(arena, slice_from_text(incident->op_id));
-    event->what = arena_text(arena, slice_from_text(incident->what));
+    told->kind = (Holdfast__V1__IncidentKind)incident->kind;
+    told->at_ms = (int64_t)incident->unix_ms;
+    told->shard = incident->shard;
+    told->player_id = arena_text(arena, slice_from_text(incident->player));
+    told->op_id = arena_text(arena, slice_from_text(incident->op_id));
+    told->what = arena_text(arena, slice_from_text(incident->what));
     if (method != NULL)
-        event->method = arena_text(arena, slice_from_text(method->name));
-    event->count = incident->count;
-    return event;
+        told->method = arena_text(arena, slice_from_text(method->name));
+    told->count = incident->count;
+    return told;
 }
 
 /* Under the lock. */
 static void fill(struct incidents *incidents, uint64_t after, uint32_t page_size,
-                 struct arena *arena, Holdfast__Internal__V1__ListNodeEventsResponse *response)
+                 struct arena *arena, Holdfast__Internal__V1__ListNodeIncidentsResponse *response)
 {
     uint64_t oldest = incidents->last < INCIDENTS_MAX ? 1 : incidents->last - INCIDENTS_MAX + 1;
 
@@ -103,12 +103,13 @@ static void fill(struct incidents *incidents, uint64_t after, uint32_t page_size
         response->lost = oldest - 1 - after;
         after = oldest - 1;
     }
-    response->events = arena_alloc(arena, sizeof(void *) * (page_size + 1u));
-    while (after < incidents->last && response->n_events < page_size) {
-        Holdfast__V1__Event *event = message_of(arena, &incidents->ring[++after % INCIDENTS_MAX]);
-        event->replica_id = incidents->replica_id;
-        event->number = after;
-        response->events[response->n_events++] = event;
+    response->incidents = arena_alloc(arena, sizeof(void *) * (page_size + 1u));
+    while (after < incidents->last && response->n_incidents < page_size) {
+        Holdfast__V1__Incident *incident =
+            message_of(arena, &incidents->ring[++after % INCIDENTS_MAX]);
+        incident->replica_id = incidents->replica_id;
+        incident->number = after;
+        response->incidents[response->n_incidents++] = incident;
     }
     response->life = incidents->life;
     response->last = after;
@@ -117,11 +118,11 @@ static void fill(struct incidents *incidents, uint64_t after, uint32_t page_size
 
 bool incidents_append(struct incidents *incidents, struct slice request, struct buf *out)
 {
-    Holdfast__Internal__V1__ListNodeEventsResponse response =
-        HOLDFAST__INTERNAL__V1__LIST_NODE_EVENTS_RESPONSE__INIT;
+    Holdfast__Internal__V1__ListNodeIncidentsResponse response =
+        HOLDFAST__INTERNAL__V1__LIST_NODE_INCIDENTS_RESPONSE__INIT;
     struct arena arena = { 0 };
-    const Holdfast__Internal__V1__ListNodeEventsRequest *asked = (const void *)arena_unpack(
-        &arena, &holdfast__internal__v1__list_node_events_request__descriptor, request);
+    const Holdfast__Internal__V1__ListNodeIncidentsRequest *asked = (const void *)arena_unpack(
+        &arena, &holdfast__internal__v1__list_node_incidents_request__descriptor, request);
     uint32_t page_size = asked != NULL ? asked->page_size : 0;
     uint64_t after = 0;
 
@@ -135,7 +136,7 @@ bool incidents_append(struct incidents *incidents, struct slice request, struct 
     pthread_mutex_unlock(&incidents->lock);
     struct slice bytes = arena_pack(&arena, &response.base);
     buf_append(out, bytes.data, bytes.size);
-    bool news = response.n_events > 0 || response.lost > 0 || asked == NULL ||
+    bool news = response.n_incidents > 0 || response.lost > 0 || asked == NULL ||
                 asked->life != incidents->life;
     arena_deinit(&arena);
     return news;

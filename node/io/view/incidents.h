@@ -1,7 +1,7 @@
 /*
  * incidents: the newest incidents of a node's shards, in a ring of fixed size, with a count of each
  * kind. Any worker's thread adds; the main thread lists. The lock is taken for one copy, and only
- * when something out of the ordinary happened. docs/events.md.
+ * when something out of the ordinary happened. docs/incidents.md.
  */
 #ifndef NODE_IO_VIEW_INCIDENTS_H
 #define NODE_IO_VIEW_INCIDENTS_H
@@ -24,8 +24,8 @@ void incidents_free(struct incidents *incidents);
 void incidents_add(struct incidents *incidents, const struct incident *incident);
 /* Any thread: since the start. */
 uint64_t incidents_count(struct incidents *incidents, enum incident_kind kind);
-/* ListNodeEvents: appends the response's bytes. A malformed request lists from the oldest. False:
- * it tells nothing that the request does not know. */
+/* ListNodeIncidents: appends the response's bytes. A malformed request lists from the oldest.
+ * False: it tells nothing that the request does not know. */
 bool incidents_append(struct incidents *incidents, struct slice request, struct buf *out);
 
 /* `added` is called once for each incidents_arm, on the thread that adds. Set it before any adds.

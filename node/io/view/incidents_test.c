@@ -10,7 +10,7 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 
-typedef Holdfast__Internal__V1__ListNodeEventsResponse page_t;
+typedef Holdfast__Internal__V1__ListNodeIncidentsResponse page_t;
 
 static void add(struct incidents *incidents, uint64_t count)
 {
@@ -22,8 +22,8 @@ static void add(struct incidents *incidents, uint64_t count)
 
 static page_t *list(struct incidents *incidents, uint64_t life, uint64_t after, uint32_t page_size)
 {
-    Holdfast__Internal__V1__ListNodeEventsRequest request =
-        HOLDFAST__INTERNAL__V1__LIST_NODE_EVENTS_REQUEST__INIT;
+    Holdfast__Internal__V1__ListNodeIncidentsRequest request =
+        HOLDFAST__INTERNAL__V1__LIST_NODE_INCIDENTS_REQUEST__INIT;
     uint8_t bytes[64];
     struct buf out = { 0 };
 
@@ -33,7 +33,7 @@ static page_t *list(struct incidents *incidents, uint64_t life, uint64_t after, 
     size_t size = protobuf_c_message_pack(&request.base, bytes);
     incidents_append(incidents, (struct slice){ bytes, size }, &out);
     page_t *page =
-        holdfast__internal__v1__list_node_events_response__unpack(NULL, out.size, out.data);
+        holdfast__internal__v1__list_node_incidents_response__unpack(NULL, out.size, out.data);
     buf_deinit(&out);
     assert_non_null(page);
     return page;
@@ -41,7 +41,7 @@ static page_t *list(struct incidents *incidents, uint64_t life, uint64_t after, 
 
 static void done(page_t *page)
 {
-    holdfast__internal__v1__list_node_events_response__free_unpacked(page, NULL);
+    holdfast__internal__v1__list_node_incidents_response__free_unpacked(page, NULL);
 }
 
 static void pages_follow_each_other(void **state)
@@ -50,18 +50,18 @@ static void pages_follow_each_other(void **state)
     (void)state;
 
     page_t *page = list(incidents, 0, 0, 10);
-    assert_int_equal(page->n_events, 0);
+    assert_int_equal(page->n_incidents, 0);
     assert_int_equal(page->life, 9);
     done(page);
     add(incidents, 25);
     uint64_t after = 0;
     for (int i = 0; i < 3; i++) {
         page = list(incidents, 9, after, 10);
-        assert_int_equal(page->n_events, i < 2 ? 10 : 5);
+        assert_int_equal(page->n_incidents, i < 2 ? 10 : 5);
         assert_int_equal(page->more, i < 2);
         assert_int_equal(page->lost, 0);
-        assert_int_equal(page->events[0]->number, after + 1);
-        assert_int_equal(page->events[0]->replica_id, 7);
+        assert_int_equal(page->incidents[0]->number, after + 1);
+        assert_int_equal(page->incidents[0]->replica_id, 7);
         after = page->last;
         done(page);
     }
@@ -79,11 +79,11 @@ static void what_was_overwritten_is_told_as_lost(void **state)
     add(incidents, INCIDENTS_MAX + 100);
     page_t *page = list(incidents, 9, 40, 10);
     assert_int_equal(page->lost, 60);
-    assert_int_equal(page->events[0]->number, 101);
+    assert_int_equal(page->incidents[0]->number, 101);
     assert_int_equal(page->last, 110);
     done(page);
     page = list(incidents, 9, INCIDENTS_MAX + 100, 10);
-    assert_int_equal(page->n_events, 0);
+    assert_int_equal(page->n_incidents, 0);
     assert_int_equal(page->last, INCIDENTS_MAX + 100);
     done(page);
     incidents_free(incidents);
@@ -97,10 +97,10 @@ static void another_life_begins_at_its_oldest(void **state)
     add(incidents, 3);
     page_t *page = list(incidents, 8, 1000, 10);
     assert_int_equal(page->life, 9);
-    assert_int_equal(page->n_events, 3);
+    assert_int_equal(page->n_incidents, 3);
     done(page);
     page = list(incidents, 9, 1000, 10); /* Never told by this ring. */
-    assert_int_equal(page->n_events, 3);
+    assert_int_equal(page->n_incidents, 3);
     done(page);
     incidents_free(incidents);
 }

@@ -1,4 +1,4 @@
-#include "node/io/process/event_waits.h"
+#include "node/io/process/incident_waits.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,16 +11,16 @@
 #define REQUEST_BYTES_MAX 64u /* Four numbers with their tags take 44. */
 #define FIELD_WAIT_MS     4u
 
-struct event_wait {
+struct incident_wait {
     struct call_reply reply;
     uint64_t until_ms;
     uint8_t request[REQUEST_BYTES_MAX];
     size_t request_size;
 };
 
-struct event_waits {
-    struct event_waits_options options;
-    struct event_wait list[EVENT_WAITS_MAX];
+struct incident_waits {
+    struct incident_waits_options options;
+    struct incident_wait list[INCIDENT_WAITS_MAX];
     uint32_t count;
     struct loop_timer timer; /* While some wait. */
     struct mailbox mailbox;
@@ -29,7 +29,7 @@ struct event_waits {
     struct buf scratch;
 };
 
-static void end(struct event_waits *waits, uint32_t place, bool known)
+static void end(struct incident_waits *waits, uint32_t place, bool known)
 {
     struct call_reply reply = waits->list[place].reply;
     struct slice body = known ? buf_slice(&waits->scratch) : (struct slice){ 0 };
@@ -40,19 +40,19 @@ static void end(struct event_waits *waits, uint32_t place, bool known)
     waits->options.answer(waits->options.user, &reply, known, body);
 }
 
-static bool list(struct event_waits *waits, struct slice request)
+static bool list(struct incident_waits *waits, struct slice request)
 {
     buf_clear(&waits->scratch);
     return waits->options.list(waits->options.user, request, &waits->scratch);
 }
 
 /* Answers whatever has waited long enough, or has something to tell. */
-static void look(struct event_waits *waits, bool news)
+static void look(struct incident_waits *waits, bool news)
 {
     uint64_t now_ms = loop_now_ms(waits->options.loop);
 
     for (uint32_t i = waits->count; i > 0; i--) {
-        const struct event_wait *wait = &waits->list[i - 1];
+        const struct incident_wait *wait = &waits->list[i - 1];
         bool due = now_ms >= wait->until_ms;
         if ((news || due) &&
             (list(waits, (struct slice){ wait->request, wait->request_size }) || due))
@@ -67,16 +67,16 @@ static void on_tick(void *user)
 
 static void on_news(void *user, struct mailbox_node *node)
 {
-    struct event_waits *waits = user;
+    struct incident_waits *waits = user;
 
     (void)node;
     (void)atomic_exchange(&waits->queued, false);
     look(waits, true);
 }
 
-struct event_waits *event_waits_new(const struct event_waits_options *options)
+struct incident_waits *incident_waits_new(const struct incident_waits_options *options)
 {
-    struct event_waits *waits = mem_zalloc(sizeof *waits);
+    struct incident_waits *waits = mem_zalloc(sizeof *waits);
 
     waits->options = *options;
     loop_timer_init(&waits->timer, options->loop, on_tick, waits);
@@ -84,7 +84,7 @@ struct event_waits *event_waits_new(const struct event_waits_options *options)
     return waits;
 }
 
-void event_waits_free(struct event_waits *waits)
+void incident_waits_free(struct incident_waits *waits)
 {
     if (waits == NULL)
         return;
@@ -94,35 +94,35 @@ void event_waits_free(struct event_waits *waits)
     free(waits);
 }
 
-void event_waits_ask(struct event_waits *waits, const struct call_reply *reply,
-                     struct slice request)
+void incident_waits_ask(struct incident_waits *waits, const struct call_reply *reply,
+                        struct slice request)
 {
     uint64_t wait_ms = 0;
 
     (void)proto_scan_varint(request, FIELD_WAIT_MS, &wait_ms);
     if (list(waits, request) || wait_ms == 0 || request.size > REQUEST_BYTES_MAX ||
-        waits->count == EVENT_WAITS_MAX) {
+        waits->count == INCIDENT_WAITS_MAX) {
         waits->options.answer(waits->options.user, reply, true, buf_slice(&waits->scratch));
         return;
     }
-    if (wait_ms > EVENT_WAIT_MS_MAX)
-        wait_ms = EVENT_WAIT_MS_MAX;
-    struct event_wait *wait = &waits->list[waits->count++];
+    if (wait_ms > INCIDENT_WAIT_MS_MAX)
+        wait_ms = INCIDENT_WAIT_MS_MAX;
+    struct incident_wait *wait = &waits->list[waits->count++];
     wait->reply = *reply;
     wait->until_ms = loop_now_ms(waits->options.loop) + wait_ms;
     memcpy(wait->request, request.data, request.size);
     wait->request_size = request.size;
     if (!loop_timer_is_running(&waits->timer))
-        loop_timer_start_repeating(&waits->timer, EVENT_WAIT_TICK_MS);
+        loop_timer_start_repeating(&waits->timer, INCIDENT_WAIT_TICK_MS);
 }
 
-void event_waits_added(struct event_waits *waits)
+void incident_waits_added(struct incident_waits *waits)
 {
     if (!atomic_exchange(&waits->queued, true))
         mailbox_push(&waits->mailbox, &waits->news);
 }
 
-bool event_waits_cancel(struct event_waits *waits, const struct call_reply *reply)
+bool incident_waits_cancel(struct incident_waits *waits, const struct call_reply *reply)
 {
     for (uint32_t i = 0; i < waits->count; i++) {
         if (waits->list[i].reply.request_id == reply->request_id &&
@@ -134,7 +134,7 @@ bool event_waits_cancel(struct event_waits *waits, const struct call_reply *repl
     return false;
 }
 
-void event_waits_cancel_link(struct event_waits *waits, uint64_t generation)
+void incident_waits_cancel_link(struct incident_waits *waits, uint64_t generation)
 {
     for (uint32_t i = waits->count; i > 0; i--) {
         if (waits->list[i - 1].reply.link.generation == generation)

@@ -1,4 +1,4 @@
-"""Events as a stream: as they happen, through nodes that die, slow readers and a stopping router."""
+"""Incidents as a stream: as they happen, through nodes that die, slow readers and a stopping router."""
 
 import http.client
 import json
@@ -19,7 +19,7 @@ END_OF_STREAM = 2
 
 
 class Stream:
-    """WatchEvents as Connect streams it over HTTP/1.1, read by a thread of its own."""
+    """WatchIncidents as Connect streams it over HTTP/1.1, read by a thread of its own."""
 
     def __init__(self, cluster, cursor="", reads=True, buffer_bytes=0):
         self.conn = http.client.HTTPConnection("127.0.0.1", cluster.port, timeout=120)
@@ -29,7 +29,7 @@ class Stream:
             self.conn.sock.settimeout(120)
             self.conn.sock.connect(("127.0.0.1", cluster.port))
         message = json.dumps({"cursor": cursor, "heartbeatMs": 1000}).encode()
-        self.conn.request("POST", "/holdfast.v1.AdminService/WatchEvents",
+        self.conn.request("POST", "/holdfast.v1.AdminService/WatchIncidents",
                           struct.pack(">BI", 0, len(message)) + message,
                           {"content-type": "application/connect+json"})
         self.answer = self.conn.getresponse()
@@ -57,8 +57,8 @@ class Stream:
             raise EOFError
         return data
 
-    def events(self):
-        return [event for _, message in self.messages for event in message.get("events", [])]
+    def incidents(self):
+        return [incident for _, message in self.messages for incident in message.get("incidents", [])]
 
     def cursor(self):
         return self.messages[-1][1]["nextCursor"]
@@ -69,7 +69,7 @@ class Stream:
         self.conn.close()
 
 
-class EventsStream(ClusterTest):
+class IncidentsStream(ClusterTest):
     def watch(self, **options):
         stream = Stream(self.cluster, **options)
         self.addCleanup(lambda: stream.thread.is_alive() and stream.close())
@@ -84,12 +84,12 @@ class EventsStream(ClusterTest):
         return op_id, made
 
     def arrival(self, stream, op_id):
-        return wait_for(f"the event of {op_id}", lambda: next(
-            (at for at, message in list(stream.messages) for event in message.get("events", [])
-             if event["opId"] == op_id and event["kind"] == "EVENT_KIND_DUPLICATE_ATTEMPT"), None),
+        return wait_for(f"the incident of {op_id}", lambda: next(
+            (at for at, message in list(stream.messages) for incident in message.get("incidents", [])
+             if incident["opId"] == op_id and incident["kind"] == "INCIDENT_KIND_DUPLICATE_ATTEMPT"), None),
             every_s=0.002)
 
-    def test_events_arrive_as_they_happen_and_heartbeats_between(self):
+    def test_incidents_arrive_as_they_happen_and_heartbeats_between(self):
         stream = self.watch()
         wait_for("a first message", lambda: stream.messages)
         took_ms = []
@@ -103,10 +103,10 @@ class EventsStream(ClusterTest):
             self.assertLess(statistics.median(took_ms), 100)
         before = len(stream.messages)
         wait_for("a heartbeat", lambda: len(stream.messages) > before)
-        self.assertEqual(self.cluster.router.metrics()["holdfast_router_event_watches"], 1)
+        self.assertEqual(self.cluster.router.metrics()["holdfast_router_incident_watches"], 1)
         stream.close()
         wait_for("the router to notice", lambda:
-                 self.cluster.router.metrics()["holdfast_router_event_watches"] == 0)
+                 self.cluster.router.metrics()["holdfast_router_incident_watches"] == 0)
 
     def test_a_cursor_goes_on_where_a_stream_ended(self):
         first = self.watch()
@@ -117,12 +117,12 @@ class EventsStream(ClusterTest):
         second = self.watch(cursor=first.cursor())
         for op_id in missed:
             self.arrival(second, op_id)
-        told = [(e["replicaId"], e["number"]) for e in first.events() + second.events()]
-        self.assertEqual(len(told), len(set(told)), "an event was told twice")
-        page = self.client.call("AdminService/ListEvents", {"cursor": second.cursor()})
-        self.assertEqual(page.get("events", []), [], "the cursors of both methods are the same")
+        told = [(e["replicaId"], e["number"]) for e in first.incidents() + second.incidents()]
+        self.assertEqual(len(told), len(set(told)), "an incident was told twice")
+        page = self.client.call("AdminService/ListIncidents", {"cursor": second.cursor()})
+        self.assertEqual(page.get("incidents", []), [], "the cursors of both methods are the same")
 
-    def test_a_node_that_dies_is_named_and_its_events_come_again_when_it_is_back(self):
+    def test_a_node_that_dies_is_named_and_its_incidents_come_again_when_it_is_back(self):
         stream = self.watch()
         op_id, _ = self.duplicate()
         self.arrival(stream, op_id)
@@ -132,20 +132,20 @@ class EventsStream(ClusterTest):
         wait_for("it to be named", lambda: any(
             replica in message.get("unreachable", []) for _, message in list(stream.messages)))
         # The others are heard meanwhile.
-        wait_for("another's event", lambda: self.arrival(stream, self.duplicate()[0]))
+        wait_for("another's incident", lambda: self.arrival(stream, self.duplicate()[0]))
         node.start()
 
         def from_node():
             self.duplicate()
             return any(e["replicaId"] == replica and e["number"] == "1"
-                       for e in stream.events()[before:])
-        before = len(stream.events())
-        wait_for("its shards to have come back to it, and an event", from_node, every_s=0.2)
+                       for e in stream.incidents()[before:])
+        before = len(stream.incidents())
+        wait_for("its shards to have come back to it, and an incident", from_node, every_s=0.2)
         gaps = [gap for _, message in stream.messages for gap in message.get("gaps", [])]
         self.assertNotIn(replica, stream.messages[-1][1].get("unreachable", []))
         self.assertIsNone(stream.end)
         # Its first life told something, unless it owned nothing that was hit.
-        told = any(e["replicaId"] == replica for e in stream.events()[:before])
+        told = any(e["replicaId"] == replica for e in stream.incidents()[:before])
         self.assertTrue(not told or any(gap["replicaId"] == replica for gap in gaps))
 
     def test_a_slow_reader_learns_how_much_it_missed(self):
@@ -161,7 +161,7 @@ class EventsStream(ClusterTest):
         def heard():
             if stream.end is not None:
                 return "it was closed"
-            return any(e["opId"] == op_id for e in stream.events())
+            return any(e["opId"] == op_id for e in stream.incidents())
         wait_for("the reader to have caught up", heard)
         reached, missed = {}, 0
         if stream.end is not None:  # Closed for reading too slowly: it goes on with its cursor.
@@ -170,10 +170,10 @@ class EventsStream(ClusterTest):
             for gap in message.get("gaps", []):
                 missed += int(gap["lost"])
                 reached[gap["replicaId"]] = reached.get(gap["replicaId"], 0) + int(gap["lost"])
-            for event in message.get("events", []):
-                node = event["replicaId"]
-                reached[node] = reached.get(node, int(event["number"]) - 1) + 1
-                self.assertEqual(int(event["number"]), reached[node], "left out without a word")
+            for incident in message.get("incidents", []):
+                node = incident["replicaId"]
+                reached[node] = reached.get(node, int(incident["number"]) - 1) + 1
+                self.assertEqual(int(incident["number"]), reached[node], "left out without a word")
         self.assertGreater(missed, 0)
 
     def caught_up(self, cursor, op_id):
@@ -184,7 +184,7 @@ class EventsStream(ClusterTest):
 
     def test_the_command_line_follows(self):
         follower = subprocess.Popen(
-            [BIN / "holdfast", "events", "--follow", "--endpoint", self.cluster.endpoint],
+            [BIN / "holdfast", "incidents", "--follow", "--endpoint", self.cluster.endpoint],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(follower.wait)
         self.addCleanup(follower.stdout.close)
@@ -218,12 +218,12 @@ class EventsStream(ClusterTest):
         for request in ({"cursor": "1.2"}, {"heartbeatMs": 10}):
             message = json.dumps(request).encode()
             status, _, data = self.client.post(
-                "/holdfast.v1.AdminService/WatchEvents", struct.pack(">BI", 0, len(message)) + message,
+                "/holdfast.v1.AdminService/WatchIncidents", struct.pack(">BI", 0, len(message)) + message,
                 {"content-type": "application/connect+json"})
             self.assertEqual(status, 200)  # As the protocol has it: the end tells.
             self.assertIn(b'"invalid_argument"', data)
         with self.assertRaises(RpcError) as caught:  # Not a unary method.
-            self.client.call("AdminService/WatchEvents", {})
+            self.client.call("AdminService/WatchIncidents", {})
         self.assertEqual(caught.exception.status, 415)
 
 

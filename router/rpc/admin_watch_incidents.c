@@ -1,7 +1,7 @@
 /*
- * AdminService/WatchEvents: a stream of what happens on all nodes.
+ * AdminService/WatchIncidents: a stream of what happens on all nodes.
  *
- *   every node: ListNodeEvents, which the node answers when there is something -> one message
+ *   every node: ListNodeIncidents, which the node answers when there is something -> one message
  *
  * The nodes' rings are the only buffer: a node is asked for more when its page has been sent, and
  * none is asked while the reader is behind. The ring reports what the reader missed as lost.
@@ -11,7 +11,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
 #include "idl/error_code.h"
-#include "router/core/event_cursor.h"
+#include "router/core/incident_cursor.h"
 #include "router/core/refusal.h"
 #include "router/rpc/handlers.h"
 #include "runtime/base/check.h"
@@ -27,12 +27,12 @@
 /* How long a node holds its answer back, and how much longer one may take that does not come. */
 #define WAIT_MS   3000u
 #define MARGIN_MS ROUTER_STATUS_MS_MAX
-/* Under a storm of events a node is asked so often: each answer has many then. */
+/* Under a storm of incidents a node is asked so often: each answer has many then. */
 #define PACE_MS  20u
 #define RETRY_MS 250u /* A node that did not answer; also how often new nodes are looked for. */
 
 struct watched_node {
-    struct event_watch *watch;
+    struct incident_watch *watch;
     uint64_t replica_id;
     uint64_t call;      /* 0: none open. */
     uint64_t ask_at_ms; /* When none is open. */
@@ -41,10 +41,10 @@ struct watched_node {
 };
 
 /* In the request's arena. */
-struct event_watch {
+struct incident_watch {
     struct request *request;
-    struct event_watch *next, *previous;
-    struct event_cursor cursor;
+    struct incident_watch *next, *previous;
+    struct incident_cursor cursor;
     struct watched_node *nodes[CLUSTER_NODES_MAX];
     uint32_t node_count;
     uint32_t heartbeat_ms;
@@ -54,14 +54,14 @@ struct event_watch {
     bool blocked;       /* The reader is behind. */
 };
 
-static uint64_t now_ms(const struct event_watch *watch)
+static uint64_t now_ms(const struct incident_watch *watch)
 {
     return loop_now_ms(watch->request->router->options.loop);
 }
 
 /* ---- the end ---- */
 
-static void node_forget(struct event_watch *watch, uint32_t place)
+static void node_forget(struct incident_watch *watch, uint32_t place)
 {
     const struct node_port *port = &watch->request->router->options.port;
     struct watched_node *node = watch->nodes[place];
@@ -72,7 +72,8 @@ static void node_forget(struct event_watch *watch, uint32_t place)
     free(node);
 }
 
-static void watch_end(struct event_watch *watch, Holdfast__V1__ErrorCode code, const char *message)
+static void watch_end(struct incident_watch *watch, Holdfast__V1__ErrorCode code,
+                      const char *message)
 {
     struct request *request = watch->request;
     struct router *router = request->router;
@@ -96,7 +97,7 @@ static void watch_cancel(struct request *request)
     watch_end(request->state, CODE(CANCELED), "the caller has gone");
 }
 
-void admin_watch_events_end_all(struct router *router)
+void admin_watch_incidents_end_all(struct router *router)
 {
     while (router->watches != NULL)
         watch_end(router->watches, CODE(UNAVAILABLE),
@@ -105,7 +106,7 @@ void admin_watch_events_end_all(struct router *router)
 
 /* ---- messages ---- */
 
-static void schedule(struct event_watch *watch, uint64_t at_ms)
+static void schedule(struct incident_watch *watch, uint64_t at_ms)
 {
     uint64_t now = now_ms(watch);
 
@@ -113,7 +114,8 @@ static void schedule(struct event_watch *watch, uint64_t at_ms)
 }
 
 /* Adds who is silent and where the reader is now. */
-static void send_message(struct event_watch *watch, Holdfast__V1__WatchEventsResponse *message)
+static void send_message(struct incident_watch *watch,
+                         Holdfast__V1__WatchIncidentsResponse *message)
 {
     message->unreachable =
         arena_alloc(&watch->arena, sizeof *message->unreachable * (watch->node_count + 1u));
@@ -121,37 +123,37 @@ static void send_message(struct event_watch *watch, Holdfast__V1__WatchEventsRes
         if (watch->nodes[i]->silent)
             message->unreachable[message->n_unreachable++] = watch->nodes[i]->replica_id;
     }
-    message->next_cursor = event_cursor_print(&watch->cursor, &watch->arena);
+    message->next_cursor = incident_cursor_print(&watch->cursor, &watch->arena);
     watch->blocked = !request_stream_send(watch->request, &message->base);
     watch->heartbeat_at_ms = now_ms(watch) + watch->heartbeat_ms;
     arena_reset(&watch->arena);
 }
 
-static void send_heartbeat(struct event_watch *watch)
+static void send_heartbeat(struct incident_watch *watch)
 {
-    Holdfast__V1__WatchEventsResponse message = HOLDFAST__V1__WATCH_EVENTS_RESPONSE__INIT;
+    Holdfast__V1__WatchIncidentsResponse message = HOLDFAST__V1__WATCH_INCIDENTS_RESPONSE__INIT;
 
     send_message(watch, &message);
 }
 
 /* `news`: it was silent before. */
 static void send_page(struct watched_node *node,
-                      const Holdfast__Internal__V1__ListNodeEventsResponse *page, bool news)
+                      const Holdfast__Internal__V1__ListNodeIncidentsResponse *page, bool news)
 {
-    struct event_watch *watch = node->watch;
-    Holdfast__V1__WatchEventsResponse message = HOLDFAST__V1__WATCH_EVENTS_RESPONSE__INIT;
-    Holdfast__V1__EventGap gap = HOLDFAST__V1__EVENT_GAP__INIT;
-    Holdfast__V1__EventGap *gaps[] = { &gap };
-    bool forgotten = event_cursor_advance(
-        &watch->cursor, &(struct event_place){ node->replica_id, page->life, page->last });
+    struct incident_watch *watch = node->watch;
+    Holdfast__V1__WatchIncidentsResponse message = HOLDFAST__V1__WATCH_INCIDENTS_RESPONSE__INIT;
+    Holdfast__V1__IncidentGap gap = HOLDFAST__V1__INCIDENT_GAP__INIT;
+    Holdfast__V1__IncidentGap *gaps[] = { &gap };
+    bool forgotten = incident_cursor_advance(
+        &watch->cursor, &(struct incident_place){ node->replica_id, page->life, page->last });
 
-    message.events = page->events;
-    message.n_events = page->n_events;
+    message.incidents = page->incidents;
+    message.n_incidents = page->n_incidents;
     gap.replica_id = node->replica_id;
     gap.lost = page->lost;
     message.gaps = gaps;
     message.n_gaps = page->lost > 0 || forgotten;
-    if (message.n_events > 0 || message.n_gaps > 0 || news)
+    if (message.n_incidents > 0 || message.n_gaps > 0 || news)
         send_message(watch, &message);
 }
 
@@ -170,16 +172,16 @@ static void node_fell_silent(struct watched_node *node)
 static void node_answered(void *user, err result, const struct frame *response)
 {
     struct watched_node *node = user;
-    struct event_watch *watch = node->watch;
+    struct incident_watch *watch = node->watch;
     struct codec_scope scope = { .arena = &watch->arena };
     ProtobufCMessage *message = NULL;
 
     node->call = 0;
     if (result == ERR_OK && response->status == WIRE_OK &&
-        proto_decode(&holdfast__internal__v1__list_node_events_response__descriptor, response->body,
-                     &scope, &message) != ERR_OK)
+        proto_decode(&holdfast__internal__v1__list_node_incidents_response__descriptor,
+                     response->body, &scope, &message) != ERR_OK)
         message = NULL;
-    const Holdfast__Internal__V1__ListNodeEventsResponse *page = (const void *)message;
+    const Holdfast__Internal__V1__ListNodeIncidentsResponse *page = (const void *)message;
     /* A node that is still starting has no ring yet. */
     if (page == NULL || page->life == 0) {
         node_fell_silent(node);
@@ -197,12 +199,12 @@ static void node_answered(void *user, err result, const struct frame *response)
 
 static void node_ask(struct watched_node *node)
 {
-    struct event_watch *watch = node->watch;
+    struct incident_watch *watch = node->watch;
     struct request *request = watch->request;
     const struct node_port *port = &request->router->options.port;
-    const struct event_place *place = event_cursor_find(&watch->cursor, node->replica_id);
-    Holdfast__Internal__V1__ListNodeEventsRequest message =
-        HOLDFAST__INTERNAL__V1__LIST_NODE_EVENTS_REQUEST__INIT;
+    const struct incident_place *place = incident_cursor_find(&watch->cursor, node->replica_id);
+    Holdfast__Internal__V1__ListNodeIncidentsRequest message =
+        HOLDFAST__INTERNAL__V1__LIST_NODE_INCIDENTS_REQUEST__INIT;
     uint8_t body[64];
 
     message.page_size = PAGE_SIZE;
@@ -213,7 +215,7 @@ static void node_ask(struct watched_node *node)
     }
     CHECK(protobuf_c_message_get_packed_size(&message.base) <= sizeof body);
     const struct call_request call = {
-        .method = METHOD_LIST_NODE_EVENTS,
+        .method = METHOD_LIST_NODE_INCIDENTS,
         .priority = (uint8_t)request->priority,
         .deadline_ms = WAIT_MS + MARGIN_MS,
         .trace = request->trace.trace_id,
@@ -228,7 +230,7 @@ static void node_ask(struct watched_node *node)
 }
 
 /* Follows the map: who is there now. */
-static void nodes_update(struct event_watch *watch)
+static void nodes_update(struct incident_watch *watch)
 {
     uint32_t count;
     const struct node_record *records =
@@ -263,7 +265,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 
 static void on_timer(void *user)
 {
-    struct event_watch *watch = user;
+    struct incident_watch *watch = user;
     uint64_t now = now_ms(watch);
     uint64_t next_ms = now + RETRY_MS;
 
@@ -293,13 +295,13 @@ static void on_timer(void *user)
 
 static void watch_writable(struct request *request)
 {
-    struct event_watch *watch = request->state;
+    struct incident_watch *watch = request->state;
 
     watch->blocked = false;
     schedule(watch, 0);
 }
 
-static bool refused(struct request *request, const Holdfast__V1__WatchEventsRequest *message)
+static bool refused(struct request *request, const Holdfast__V1__WatchIncidentsRequest *message)
 {
     Holdfast__V1__ErrorDetail detail;
 
@@ -312,7 +314,7 @@ static bool refused(struct request *request, const Holdfast__V1__WatchEventsRequ
                            "heartbeats come too often or too seldom");
     } else if (request->router->watch_count >= WATCHES_MAX) {
         refusal_make(request->arena, &detail, CODE(THROTTLED),
-                     "%u streams of events are open already", WATCHES_MAX);
+                     "%u streams of incidents are open already", WATCHES_MAX);
         detail.retry_after_ms = RETRY_AFTER_MS;
     } else if (request->router->streams_ended) {
         refusal_make(request->arena, &detail, CODE(UNAVAILABLE), "the router is stopping");
@@ -323,17 +325,17 @@ static bool refused(struct request *request, const Holdfast__V1__WatchEventsRequ
     return true;
 }
 
-void admin_watch_events_handle(struct request *request)
+void admin_watch_incidents_handle(struct request *request)
 {
-    const Holdfast__V1__WatchEventsRequest *message = (const void *)request->message;
+    const Holdfast__V1__WatchIncidentsRequest *message = (const void *)request->message;
     struct router *router = request->router;
     Holdfast__V1__ErrorDetail detail;
 
     if (refused(request, message))
         return;
-    struct event_watch *watch = arena_zalloc(request->arena, sizeof *watch);
-    if (event_cursor_parse(slice_from_text(message->cursor), request->arena, &watch->cursor,
-                           &detail) != ERR_OK) {
+    struct incident_watch *watch = arena_zalloc(request->arena, sizeof *watch);
+    if (incident_cursor_parse(slice_from_text(message->cursor), request->arena, &watch->cursor,
+                              &detail) != ERR_OK) {
         request_fail(request, &detail);
         return;
     }

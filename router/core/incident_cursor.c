@@ -1,4 +1,4 @@
-#include "router/core/event_cursor.h"
+#include "router/core/incident_cursor.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,21 +23,21 @@ static bool number_take(struct slice *text, char end, uint64_t *ret_number)
     return true;
 }
 
-static bool places_parse(struct slice text, struct event_cursor *cursor)
+static bool places_parse(struct slice text, struct incident_cursor *cursor)
 {
     while (text.size > 0) {
-        struct event_place place;
+        struct incident_place place;
         if (cursor->count == CLUSTER_NODES_MAX || !number_take(&text, '.', &place.replica_id) ||
             !number_take(&text, '.', &place.life) || !number_take(&text, ',', &place.after) ||
-            event_cursor_find(cursor, place.replica_id) != NULL)
+            incident_cursor_find(cursor, place.replica_id) != NULL)
             return false;
         cursor->places[cursor->count++] = place;
     }
     return true;
 }
 
-err event_cursor_parse(struct slice text, struct arena *arena, struct event_cursor *ret_cursor,
-                       Holdfast__V1__ErrorDetail *ret_detail)
+err incident_cursor_parse(struct slice text, struct arena *arena,
+                          struct incident_cursor *ret_cursor, Holdfast__V1__ErrorDetail *ret_detail)
 {
     ret_cursor->count = 0;
     if (places_parse(text, ret_cursor))
@@ -49,7 +49,7 @@ err event_cursor_parse(struct slice text, struct arena *arena, struct event_curs
     return ERR_INVALID;
 }
 
-char *event_cursor_print(const struct event_cursor *cursor, struct arena *arena)
+char *incident_cursor_print(const struct incident_cursor *cursor, struct arena *arena)
 {
     size_t size = (size_t)PLACE_BYTES_MAX * cursor->count + 1;
     char *text = arena_alloc(arena, size);
@@ -57,7 +57,7 @@ char *event_cursor_print(const struct event_cursor *cursor, struct arena *arena)
 
     text[0] = 0;
     for (uint32_t i = 0; i < cursor->count; i++) {
-        const struct event_place *place = &cursor->places[i];
+        const struct incident_place *place = &cursor->places[i];
         int more = snprintf(text + used, size - used, "%s%" PRIu64 ".%" PRIu64 ".%" PRIu64,
                             i > 0 ? "," : "", place->replica_id, place->life, place->after);
         CHECK(more > 0 && (size_t)more < size - used);
@@ -66,23 +66,24 @@ char *event_cursor_print(const struct event_cursor *cursor, struct arena *arena)
     return text;
 }
 
-static struct event_place *place_find(const struct event_cursor *cursor, uint64_t replica_id)
+static struct incident_place *place_find(const struct incident_cursor *cursor, uint64_t replica_id)
 {
     for (uint32_t i = 0; i < cursor->count; i++) {
         if (cursor->places[i].replica_id == replica_id)
-            return (struct event_place *)(uintptr_t)&cursor->places[i];
+            return (struct incident_place *)(uintptr_t)&cursor->places[i];
     }
     return NULL;
 }
 
-const struct event_place *event_cursor_find(const struct event_cursor *cursor, uint64_t replica_id)
+const struct incident_place *incident_cursor_find(const struct incident_cursor *cursor,
+                                                  uint64_t replica_id)
 {
     return place_find(cursor, replica_id);
 }
 
-bool event_cursor_advance(struct event_cursor *cursor, const struct event_place *place)
+bool incident_cursor_advance(struct incident_cursor *cursor, const struct incident_place *place)
 {
-    struct event_place *known = place_find(cursor, place->replica_id);
+    struct incident_place *known = place_find(cursor, place->replica_id);
     bool forgotten = known != NULL && known->life != place->life;
 
     if (known == NULL) {

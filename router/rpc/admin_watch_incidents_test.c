@@ -1,4 +1,4 @@
-/* A stream of events, with nodes that answer when the test says so. */
+/* A stream of incidents, with nodes that answer when the test says so. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static const struct log silent = { .level_min = LOG_ERROR };
 struct watcher {
     struct request request;
     struct arena arena;
-    uint32_t messages, events, gaps;
+    uint32_t messages, incidents, gaps;
     uint64_t lost;
     size_t unreachable; /* In the last message. */
     char cursor[256];   /* Of the last message. */
@@ -63,14 +63,14 @@ static void fail_request(struct request *request, const Holdfast__V1__ErrorDetai
 static bool stream_send(struct request *request, const ProtobufCMessage *message)
 {
     struct watcher *reader = request->origin;
-    const Holdfast__V1__WatchEventsResponse *said = (const void *)message;
+    const Holdfast__V1__WatchIncidentsResponse *said = (const void *)message;
 
     assert_false(reader->ended);
     reader->messages++;
-    for (size_t i = 0; i < said->n_events; i++)
-        reader->numbers[(reader->events + i) % ARRAY_SIZE(reader->numbers)] =
-            said->events[i]->number;
-    reader->events += (uint32_t)said->n_events;
+    for (size_t i = 0; i < said->n_incidents; i++)
+        reader->numbers[(reader->incidents + i) % ARRAY_SIZE(reader->numbers)] =
+            said->incidents[i]->number;
+    reader->incidents += (uint32_t)said->n_incidents;
     for (size_t i = 0; i < said->n_gaps; i++)
         reader->lost += said->gaps[i]->lost;
     reader->gaps += (uint32_t)said->n_gaps;
@@ -123,17 +123,17 @@ static int teardown(void **state)
 static void watch(struct fixture *f, struct watcher *reader, const char *cursor,
                   uint32_t heartbeat_ms)
 {
-    Holdfast__V1__WatchEventsRequest *message;
+    Holdfast__V1__WatchIncidentsRequest *message;
 
     *reader = (struct watcher){ .arena = { 0 } };
     message = arena_alloc(&reader->arena, sizeof *message);
-    holdfast__v1__watch_events_request__init(message);
+    holdfast__v1__watch_incidents_request__init(message);
     message->cursor = (char *)(uintptr_t)cursor;
     message->heartbeat_ms = heartbeat_ms;
     reader->request = (struct request){
         .door = &door,
         .origin = reader,
-        .method = method_find(METHOD_WATCH_EVENTS),
+        .method = method_find(METHOD_WATCH_INCIDENTS),
         .message = &message->base,
         .arena = &reader->arena,
         .deadline_ms = UINT64_MAX,
@@ -168,48 +168,48 @@ static void await_messages(struct fixture *f, uint32_t count)
     assert_true(loop_run_until(f->loop, has_messages, f, PATIENCE));
 }
 
-/* The node's answer: `count` events up to `last`. */
+/* The node's answer: `count` incidents up to `last`. */
 static void answer(struct fixture *f, uint32_t place, uint64_t life, uint64_t last, uint32_t count)
 {
-    Holdfast__Internal__V1__ListNodeEventsResponse page =
-        HOLDFAST__INTERNAL__V1__LIST_NODE_EVENTS_RESPONSE__INIT;
-    Holdfast__V1__Event list[8], *pointers[8];
+    Holdfast__Internal__V1__ListNodeIncidentsResponse page =
+        HOLDFAST__INTERNAL__V1__LIST_NODE_INCIDENTS_RESPONSE__INIT;
+    Holdfast__V1__Incident list[8], *pointers[8];
     uint8_t bytes[512];
 
     CHECK(count <= ARRAY_SIZE(list));
     for (uint32_t i = 0; i < count; i++) {
-        holdfast__v1__event__init(&list[i]);
+        holdfast__v1__incident__init(&list[i]);
         list[i].number = last - count + i + 1;
         pointers[i] = &list[i];
     }
     page.life = life;
     page.last = last;
-    page.events = pointers;
-    page.n_events = count;
-    size_t size = holdfast__internal__v1__list_node_events_response__pack(&page, bytes);
+    page.incidents = pointers;
+    page.n_incidents = count;
+    size_t size = holdfast__internal__v1__list_node_incidents_response__pack(&page, bytes);
     fake_cluster_answer(f->fake, place, WIRE_OK, (struct slice){ bytes, size });
 }
 
-static Holdfast__Internal__V1__ListNodeEventsRequest *question(const struct fixture *f,
-                                                               uint32_t place)
+static Holdfast__Internal__V1__ListNodeIncidentsRequest *question(const struct fixture *f,
+                                                                  uint32_t place)
 {
     const struct fake_call *call = &f->fake->calls[place];
-    Holdfast__Internal__V1__ListNodeEventsRequest *asked =
-        holdfast__internal__v1__list_node_events_request__unpack(NULL, call->body.size,
-                                                                 call->body.data);
+    Holdfast__Internal__V1__ListNodeIncidentsRequest *asked =
+        holdfast__internal__v1__list_node_incidents_request__unpack(NULL, call->body.size,
+                                                                    call->body.data);
 
-    assert_int_equal(call->method, METHOD_LIST_NODE_EVENTS);
+    assert_int_equal(call->method, METHOD_LIST_NODE_INCIDENTS);
     assert_non_null(asked);
     return asked;
 }
 
 static void check_asked_after(const struct fixture *f, uint32_t place, uint64_t after)
 {
-    Holdfast__Internal__V1__ListNodeEventsRequest *asked = question(f, place);
+    Holdfast__Internal__V1__ListNodeIncidentsRequest *asked = question(f, place);
 
     assert_int_equal(asked->after, after);
     assert_true(asked->wait_ms > 0 && asked->wait_ms < f->fake->calls[place].deadline_ms);
-    holdfast__internal__v1__list_node_events_request__free_unpacked(asked, NULL);
+    holdfast__internal__v1__list_node_incidents_request__free_unpacked(asked, NULL);
 }
 
 static void what_a_node_tells_is_sent_on_at_once(void **state)
@@ -221,7 +221,7 @@ static void what_a_node_tells_is_sent_on_at_once(void **state)
     await_calls(f, NODES);
     answer(f, 1, LIFE, 2, 2);
     assert_int_equal(f->reader.messages, 2);
-    assert_int_equal(f->reader.events, 2);
+    assert_int_equal(f->reader.incidents, 2);
     assert_int_equal(f->reader.numbers[1], 2);
     assert_string_equal(f->reader.cursor, "2.9.2");
     await_calls(f, NODES + 1);
@@ -241,7 +241,7 @@ static void a_cursor_goes_on_where_a_stream_ended(void **state)
     check_asked_after(f, 1, 0);
     check_asked_after(f, 2, 7);
     answer(f, 2, LIFE + 1, 4, 1); /* Restarted since. */
-    assert_int_equal(f->reader.events, 1);
+    assert_int_equal(f->reader.incidents, 1);
     assert_int_equal(f->reader.gaps, 1);
     assert_int_equal(f->reader.lost, 0);
     assert_string_equal(f->reader.cursor, "1.9.5,3.10.4");
@@ -256,7 +256,7 @@ static void a_reader_who_is_behind_makes_nobody_ask(void **state)
     f->reader.full = true;
     answer(f, 0, LIFE, 1, 1);
     answer(f, 1, LIFE, 1, 1); /* There is no room for it: let go. */
-    assert_int_equal(f->reader.events, 1);
+    assert_int_equal(f->reader.incidents, 1);
     f->reader.full = false;
     uint32_t messages = f->reader.messages;
     (void)loop_run_until(f->loop, has_calls, (f->calls_wanted = NODES + 1, f), 1500);
@@ -293,7 +293,7 @@ static void heartbeats_come_when_nothing_happens(void **state)
 
     watch(f, &f->reader, "1.9.5", 1000);
     await_messages(f, 3);
-    assert_int_equal(f->reader.events, 0);
+    assert_int_equal(f->reader.incidents, 0);
     assert_string_equal(f->reader.cursor, "1.9.5");
 }
 
@@ -370,11 +370,11 @@ static void a_door_without_streams_refuses(void **state)
 {
     static const struct request_door unary = { .reply = refuse_reply, .fail = fail_request };
     struct fixture *f = *state;
-    Holdfast__V1__WatchEventsRequest message = HOLDFAST__V1__WATCH_EVENTS_REQUEST__INIT;
+    Holdfast__V1__WatchIncidentsRequest message = HOLDFAST__V1__WATCH_INCIDENTS_REQUEST__INIT;
 
     f->reader.request = (struct request){ .door = &unary,
                                           .origin = &f->reader,
-                                          .method = method_find(METHOD_WATCH_EVENTS),
+                                          .method = method_find(METHOD_WATCH_INCIDENTS),
                                           .message = &message.base,
                                           .arena = &f->reader.arena };
     router_dispatch(&f->router, &f->reader.request);

@@ -16,33 +16,33 @@ static const struct command_option option_follow = {
     .meaning = "go on with what happens",
 };
 
-static const char kind_prefix[] = "EVENT_KIND_";
+static const char kind_prefix[] = "INCIDENT_KIND_";
 
-static const char *kind_of(const json_t *event)
+static const char *kind_of(const json_t *incident)
 {
-    const char *kind = answer_text(event, "kind");
+    const char *kind = answer_text(incident, "kind");
 
     return strncmp(kind, kind_prefix, sizeof kind_prefix - 1) == 0 ? kind + sizeof kind_prefix - 1
                                                                    : kind;
 }
 
-static void print_event(const json_t *event)
+static void print_incident(const json_t *incident)
 {
     char when[UTC_TEXT_BYTES];
 
-    printf("%s %s", utc_text(answer_number(event, "atMs"), when), kind_of(event));
-    if (answer_text(event, "what")[0] != 0)
-        printf(" %s", answer_text(event, "what"));
-    if (answer_text(event, "count")[0] != 0)
-        printf(" count=%s", answer_text(event, "count"));
-    if (answer_text(event, "playerId")[0] != 0)
-        printf(" player=%s", answer_text(event, "playerId"));
-    if (answer_text(event, "opId")[0] != 0)
-        printf(" id=%s", answer_text(event, "opId"));
-    if (answer_text(event, "method")[0] != 0)
-        printf(" method=%s", answer_text(event, "method"));
-    printf(" shard=%d node=%s\n", (int)json_integer_value(json_object_get(event, "shard")),
-           answer_text(event, "replicaId"));
+    printf("%s %s", utc_text(answer_number(incident, "atMs"), when), kind_of(incident));
+    if (answer_text(incident, "what")[0] != 0)
+        printf(" %s", answer_text(incident, "what"));
+    if (answer_text(incident, "count")[0] != 0)
+        printf(" count=%s", answer_text(incident, "count"));
+    if (answer_text(incident, "playerId")[0] != 0)
+        printf(" player=%s", answer_text(incident, "playerId"));
+    if (answer_text(incident, "opId")[0] != 0)
+        printf(" id=%s", answer_text(incident, "opId"));
+    if (answer_text(incident, "method")[0] != 0)
+        printf(" method=%s", answer_text(incident, "method"));
+    printf(" shard=%d node=%s\n", (int)json_integer_value(json_object_get(incident, "shard")),
+           answer_text(incident, "replicaId"));
 }
 
 static void print_gaps(const json_t *page)
@@ -53,24 +53,24 @@ static void print_gaps(const json_t *page)
     json_array_foreach(json_object_get(page, "gaps"), i, gap)
     {
         const char *lost = answer_text(gap, "lost");
-        fprintf(stderr, "holdfast: node %s: %s events have been forgotten\n",
+        fprintf(stderr, "holdfast: node %s: %s incidents have been forgotten\n",
                 answer_text(gap, "replicaId"), lost[0] != 0 ? lost : "some");
     }
 }
 
 static void print_page(const struct arguments *arguments, const json_t *page, const char *kind)
 {
-    const json_t *event;
+    const json_t *incident;
     size_t i;
 
-    json_array_foreach(json_object_get(page, "events"), i, event)
+    json_array_foreach(json_object_get(page, "incidents"), i, incident)
     {
-        if (kind != NULL && strcmp(kind_of(event), kind) != 0)
+        if (kind != NULL && strcmp(kind_of(incident), kind) != 0)
             continue;
         if (wants_json(arguments))
-            print_json(event);
+            print_json(incident);
         else
-            print_event(event);
+            print_incident(incident);
     }
     print_gaps(page);
     (void)fflush(stdout);
@@ -86,7 +86,7 @@ static int list(const struct arguments *arguments, const char *kind)
     while (more) {
         const char *cursor = page != NULL ? answer_text(page, "nextCursor") : "";
         json_t *next =
-            call_json(arguments, "AdminService/ListEvents",
+            call_json(arguments, "AdminService/ListIncidents",
                       json_pack("{s:s, s:i}", "cursor", cursor, "pageSize", 1000), &code);
         if (next == NULL)
             break;
@@ -129,7 +129,7 @@ static void on_message(void *user, const json_t *message)
 static int follow(const struct arguments *arguments, const char *kind)
 {
     struct follower follower = { .arguments = arguments, .kind = kind };
-    struct json_stream stream = { .method = "AdminService/WatchEvents",
+    struct json_stream stream = { .method = "AdminService/WatchIncidents",
                                   .message = on_message,
                                   .user = &follower,
                                   .silence_ms = SILENCE_MS };
@@ -154,7 +154,7 @@ static int run(const struct arguments *arguments, const char *kind)
                                                     : list(arguments, kind);
 }
 
-static int events(const struct arguments *arguments)
+static int incidents(const struct arguments *arguments)
 {
     return run(arguments, NULL);
 }
@@ -164,14 +164,14 @@ static int reconcile(const struct arguments *arguments)
     return run(arguments, "RECONCILED");
 }
 
-const struct verb verb_events[] = {
+const struct verb verb_incidents[] = {
     {
-        .words = "events",
+        .words = "incidents",
         .topic = VERB_TOPIC_LOOK,
         .arguments = "",
         .summary = "what is out of the ordinary, on all nodes",
         .options = VERB_OPTIONS(&option_follow, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
-        .run = events,
+        .run = incidents,
     },
     {
         .words = "reconcile",

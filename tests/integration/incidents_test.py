@@ -8,27 +8,27 @@ from client import UNHELD, RpcError, Unanswered, uuid7
 from cluster import BIN, ClusterTest, wait_for
 
 
-class Events(ClusterTest):
+class Incidents(ClusterTest):
     def setUp(self):
         self.cursor = ""
-        self.events()
+        self.incidents()
 
-    def events(self):
+    def incidents(self):
         """All since the last time."""
         found = []
         more = True
         while more:
-            page = self.client.call("AdminService/ListEvents", {"cursor": self.cursor})
+            page = self.client.call("AdminService/ListIncidents", {"cursor": self.cursor})
             self.cursor = page["nextCursor"]
-            found += page.get("events", [])
+            found += page.get("incidents", [])
             more = page.get("more", False)
         return found
 
-    def wait_event(self, kind, **wanted):
+    def wait_incident(self, kind, **wanted):
         seen = []
 
         def found():
-            seen.extend(self.events())
+            seen.extend(self.incidents())
             return [e for e in seen if e["kind"] == kind.lower()
                     and all(e.get(k) == v for k, v in wanted.items())]
         return wait_for(f"{kind} {wanted}", found)
@@ -37,7 +37,7 @@ class Events(ClusterTest):
         player, op_id = f"player-{uuid7()}", uuid7()
         for _ in range(2):
             self.client.grant(player, 5, op_id)
-        told = self.wait_event("DUPLICATE_ATTEMPT", playerId=player, opId=op_id)
+        told = self.wait_incident("DUPLICATE_ATTEMPT", playerId=player, opId=op_id)
         self.assertEqual(len(told), 1)
         self.assertEqual(told[0]["method"], "holdfast.v1.LedgerService/Grant")
         one, two = self.client.register("one"), self.client.register("two")
@@ -46,11 +46,11 @@ class Events(ClusterTest):
         self.client.start(player, two, "STEAL", graceMs=100)
         self.refused("SESSION_LOST", self.client.update, player, token,
                      {"name": "a", "replace": "{}"})
-        self.wait_event("STALE_WRITE_REFUSED", playerId=player)
-        counted = sum(node.metrics().get('holdfast_node_events_total{kind="stale_write_refused"}', 0)
+        self.wait_incident("STALE_WRITE_REFUSED", playerId=player)
+        counted = sum(node.metrics().get('holdfast_node_incidents_total{kind="stale_write_refused"}', 0)
                       for node in self.cluster.nodes)
         self.assertGreaterEqual(counted, 1)
-        shown = subprocess.run([BIN / "holdfast", "events", "--endpoint", self.cluster.endpoint],
+        shown = subprocess.run([BIN / "holdfast", "incidents", "--endpoint", self.cluster.endpoint],
                                capture_output=True, text=True, timeout=60, check=True).stdout
         self.assertIn(f"DUPLICATE_ATTEMPT player={player} id={op_id} method=", shown)
 
@@ -73,14 +73,14 @@ class Events(ClusterTest):
             source.kill()
             goal.signal(signal.SIGCONT)
         source.start()
-        self.wait_event("RECONCILED", what="transfer_settled", playerId=giver, opId=op_id)
+        self.wait_incident("RECONCILED", what="transfer_settled", playerId=giver, opId=op_id)
         shown = subprocess.run([BIN / "holdfast", "reconcile", "-o", "json", "--endpoint",
                                 self.cluster.endpoint], capture_output=True, text=True, timeout=60,
                                check=True).stdout
         self.assertIn(op_id, shown)
 
     def test_a_cursor_of_something_else_is_refused(self):
-        self.refused("INVALID_ARGUMENT", self.client.call, "AdminService/ListEvents",
+        self.refused("INVALID_ARGUMENT", self.client.call, "AdminService/ListIncidents",
                      {"cursor": "1.2"})
 
 
