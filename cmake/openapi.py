@@ -5,6 +5,7 @@ Of the same descriptors as the router's table, and of the same table of shapes a
 plain JSON and the messages of idl stands in runtime/codec/json_shape.h alone.
 """
 
+import gzip
 import json
 import os
 import pathlib
@@ -230,11 +231,16 @@ class Document:
         }
 
 
-def source(data):
+def constant(name, data):
     rows = [",".join(str(byte) for byte in data[at:at + 64]) for at in range(0, len(data), 64)]
-    return ("/* Made of idl by cmake/openapi.py. */\n#include \"runtime/rest/rest_openapi.h\"\n\n"
-            "static const uint8_t document[] = {\n" + ",\n".join(rows) + "\n};\n\n"
-            "struct slice rest_openapi(void)\n{\n    return (struct slice){ document, sizeof document };\n}\n")
+    return (f"static const uint8_t {name}_bytes[] = {{\n" + ",\n".join(rows) + "\n};\n\n"
+            f"struct slice {name}(void)\n{{\n    return (struct slice){{ {name}_bytes, sizeof {name}_bytes }};\n}}\n")
+
+
+def source(data):
+    packed = gzip.compress(data, 9, mtime=0)  # Once: any stranger may ask for it.
+    return ("/* Made of idl by cmake/openapi.py. */\n#include \"runtime/rest/rest_openapi.h\"\n\n" +
+            constant("rest_openapi", data) + "\n" + constant("rest_openapi_packed", packed))
 
 
 def main():

@@ -495,6 +495,21 @@ void rpc_answer_plain(struct rpc_call *call, unsigned status, const char *conten
     end(call, &answer);
 }
 
+void rpc_answer_document(struct rpc_call *call, struct slice plain, struct slice packed)
+{
+    struct fields fields = { .count = 0 };
+    bool packs = rpc_message_may_pack(call);
+
+    add_head(&fields, call);
+    if (packs)
+        add_packed(&fields, call);
+    struct http_answer answer = { .status = 200,
+                                  .headers = fields.list,
+                                  .header_count = fields.count,
+                                  .body = packs ? packed : plain };
+    end(call, &answer);
+}
+
 void rpc_answer_preflight(struct rpc_call *call)
 {
     struct fields fields = { .count = 0 };

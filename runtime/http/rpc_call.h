@@ -73,6 +73,8 @@ void rpc_answer_bare(struct rpc_call *call, unsigned status,
 /* A plain HTTP answer. */
 void rpc_answer_plain(struct rpc_call *call, unsigned status, const char *content_type,
                       const char *body);
+/* JSON that never changes; `packed` is the same by gzip, for callers who take it. */
+void rpc_answer_document(struct rpc_call *call, struct slice plain, struct slice packed);
 /* The answer to an OPTIONS request. */
 void rpc_answer_preflight(struct rpc_call *call);
 

@@ -148,7 +148,7 @@ static bool read_if_match(struct rpc_call *call)
 static void answer_document(struct rpc_call *call)
 {
     if (slice_equal(call->exchange->method, SLICE_LITERAL("GET")))
-        rpc_answer_bytes(call, rest_openapi());
+        rpc_answer_document(call, rest_openapi(), rest_openapi_packed());
     else
         refuse_verb(call, "GET");
 }

@@ -11,5 +11,7 @@
 
 /* JSON; static. */
 struct slice rest_openapi(void);
+/* The same, by gzip. */
+struct slice rest_openapi_packed(void);
 
 #endif

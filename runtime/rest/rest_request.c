@@ -200,9 +200,9 @@ static err put_members(struct making *making, const ProtobufCMessageDescriptor *
 {
     for (size_t i = 0; i < making->count; i++) {
         struct parameter *each = &making->parameters[i];
-        if (each->done || (leader != NULL && !is_same(each, leader, depth)))
-            continue;
-        CHECK(depth < each->part_count);
+        if (each->done || each->part_count <= depth ||
+            (leader != NULL && !is_same(each, leader, depth)))
+            continue; /* What ends at the message itself is refused a level above. */
         struct slice name = each->parts[depth];
         const ProtobufCFieldDescriptor *field = find_field(type, name);
         if (field == NULL)

@@ -78,6 +78,8 @@ static void what_no_query_may_say_is_named(void **state)
         { "pageSize=1", "pageSize" },
         { "read.consistancy=stale", "consistancy" },
         { "read=stale", "read" },
+        { "read.consistency=stale&read=1", "read" },
+        { "read=1&read.consistency=stale", "read" },
         { "kind.x=1", "kind" },
         { "kind=a&kind=b", "kind" },
         { "limit=1&page_size=1", "page_size" },

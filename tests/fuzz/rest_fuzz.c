@@ -143,6 +143,7 @@ void fuzz_seed(struct fuzz_seeds *seeds)
     seed(seeds, "page", "GET /v1/users/ada/entries?limit=3&kinds=grant&kinds=spend&from_ms=1\n\n");
     seed(seeds, "nested",
          "GET /v1/players/a/items?read.consistency=stale&read.at_least.owner=1\n\n");
+    seed(seeds, "above", "GET /v1/players/a/items?read.consistency=stale&read=1\n\n");
     seed(seeds, "grant", "POST /v1/players/a:b:grant?attempt=1\n\"7\"\n{\"playerId\":\"a:b\"}");
     seed(seeds, "edit", "PATCH /v1/players/ada\n7\n{\"edits\":{\"a\":{\"merge\":{}}}}");
     seed(seeds, "both", "POST /v1/shards/0:move?from=a\n\n{\"shard\":3,\"from\":\"b\"}");
