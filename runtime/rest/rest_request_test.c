@@ -131,6 +131,41 @@ static void a_read_takes_no_if_match(void **state)
     assert_string_equal(flaw.field, "if-match");
 }
 
+static err if_match_of(const struct rest_route *route, const char *if_match)
+{
+    struct rest_head head = { &found, { 0 }, slice_from_text(if_match) };
+
+    found = (struct rest_found){ .route = route };
+    buf_clear(&out);
+    return rest_request_head(&head, &arena, &out, &named, &flaw);
+}
+
+static void if_match_is_the_version_of_those_requests_that_have_one(void **state)
+{
+    static const char *const malformed[] = {
+        "*", "W/\"7\"", "\"7\", \"8\"", "\"\"", "seven", "-1"
+    };
+    size_t count;
+    const struct rest_route *all = rest_route_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        const ProtobufCMessageDescriptor *type = method_find(all[i].method)->request;
+        if (protobuf_c_message_descriptor_get_field_by_name(type, "if_version") == NULL) {
+            assert_int_equal(if_match_of(&all[i], "\"7\""), ERR_INVALID);
+            assert_string_equal(flaw.field, "if-match");
+            continue;
+        }
+        assert_int_equal(if_match_of(&all[i], "\"7\""), ERR_OK);
+        assert_true(slice_equal(buf_slice(&out), SLICE_LITERAL("{\"if_version\":\"7\"}")));
+        assert_int_equal(if_match_of(&all[i], "0"), ERR_OK);
+        for (size_t j = 0; j < ARRAY_SIZE(malformed); j++) {
+            assert_int_equal(if_match_of(&all[i], malformed[j]), ERR_INVALID);
+            assert_string_equal(flaw.field, "if-match");
+        }
+    }
+}
+
 /* ---- with the request of the body ---- */
 
 static struct json_codec codec;
@@ -225,6 +260,8 @@ int main(void)
         cmocka_unit_test_teardown(what_no_query_may_say_is_named, tear_down),
         cmocka_unit_test_teardown(a_query_is_bounded, tear_down),
         cmocka_unit_test_teardown(a_read_takes_no_if_match, tear_down),
+        cmocka_unit_test_teardown(if_match_is_the_version_of_those_requests_that_have_one,
+                                  tear_down),
         cmocka_unit_test_teardown(what_the_head_says_joins_what_the_body_says, tear_down),
         cmocka_unit_test_teardown(what_the_body_says_otherwise_is_refused, tear_down),
         cmocka_unit_test(an_answer_tells_its_version),

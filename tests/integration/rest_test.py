@@ -283,6 +283,24 @@ class Rest(ClusterTest):
         self.bad(400, "if-match", self.ask("POST", "/v1/players:batchGrant", {}, {"if-match": '"1"'}))
         self.bad(400, "idempotency-key", self.ask("POST", "/v1/players:batchGrant", {}, {"idempotency-key": "k"}))
 
+    def test_if_match(self):
+        """Of a request that has an if_version; of any other it is refused."""
+        ada, grant = self.player(5), {"currencies": {"gold": 5}, "reason": "test"}
+        operation = self.document["paths"]["/v1/players/{player_id}:grant"]["post"]
+        taken = {"$ref": "#/components/parameters/IfMatch"} in operation["parameters"]
+        stale = self.route("Grant", {"player_id": ada}, grant, headers=self.as_system() | {"if-match": '"999"'})
+        if not taken:
+            self.bad(400, "if-match", stale)
+            return
+        self.assertEqual((stale[0], stale[2]["error"]["code"]), (412, "version_conflict"))
+        body = self.route("Grant", {"player_id": ada}, grant | {"ifVersion": 999}, headers=self.as_system())
+        self.assertEqual((body[0], body[2]["error"]["code"]), (409, "version_conflict"))
+        etag = self.route("GetProfile", {"player_id": ada})[1]["etag"]
+        fresh = self.route("Grant", {"player_id": ada}, grant, headers=self.as_system() | {"if-match": etag})
+        self.assertEqual(fresh[0], 200, fresh)
+        self.bad(400, "if_version", self.route("Grant", {"player_id": ada}, grant | {"ifVersion": 1},
+                                               headers=self.as_system() | {"if-match": '"2"'}))
+
     def test_what_a_caller_decides_by(self):
         ada = self.player(5)
         poor = self.route("Spend", {"player_id": ada}, {"currencies": {"gold": 50}}, headers=self.unheld())
