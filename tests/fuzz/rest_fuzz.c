@@ -52,6 +52,66 @@ static void check_not_found(enum rest_result result, const struct rest_found *fo
     CHECK(result != REST_MALFORMED || (flaw->message != NULL && flaw->field != NULL));
 }
 
+/* ---- what stands there is one object, whatever the bytes of its texts ---- */
+
+static bool scan_byte(struct reader *json, uint8_t wanted)
+{
+    if (json->at == json->end || *json->at != wanted)
+        return false;
+    json->at++;
+    return true;
+}
+
+static void scan_string(struct reader *json)
+{
+    CHECK(scan_byte(json, '"'));
+    while (!scan_byte(json, '"')) {
+        CHECK(read_u8(json) >= 0x20);
+        if (json->at[-1] == '\\')
+            CHECK(strchr("\"\\u", read_u8(json)) != NULL);
+        CHECK(!json->bad);
+    }
+}
+
+/* Objects nest as deep as a name in the query has parts; a list has texts and words alone. */
+static void scan_value(struct reader *json, unsigned depth)
+{
+    uint8_t end = 0;
+
+    CHECK(depth <= REST_DEPTH_MAX + 1 && json->at < json->end);
+    if (*json->at == '"') {
+        scan_string(json);
+        return;
+    }
+    if (*json->at == 't' || *json->at == 'f') {
+        bool is_true = *json->at == 't';
+        CHECK(slice_equal(read_raw(json, is_true ? 4 : 5),
+                          is_true ? SLICE_LITERAL("true") : SLICE_LITERAL("false")));
+        return;
+    }
+    CHECK(*json->at == '{' || *json->at == '[');
+    end = read_u8(json) == '{' ? '}' : ']';
+    if (scan_byte(json, end))
+        return;
+    do {
+        if (end == '}') {
+            scan_string(json);
+            CHECK(scan_byte(json, ':'));
+        }
+        scan_value(json, depth + 1);
+    } while (scan_byte(json, ','));
+    CHECK(scan_byte(json, end));
+}
+
+static void check_is_object(struct slice text)
+{
+    struct reader json = reader_from(text);
+
+    CHECK(text.size > 0 && text.data[0] == '{');
+    scan_value(&json, 0);
+    CHECK(json.at == json.end && !json.bad);
+}
+
 /* Texts of the path have come through as they were decoded. */
 static void check_path(const struct rest_found *found, const ProtobufCMessage *message)
 {
@@ -97,6 +157,8 @@ static void check_request(struct json_codec *codec, const struct rest_head *head
 
     err e = rest_request_head(head, arena, &json, &named, &flaw);
     CHECK(e == ERR_OK || (flaw.message != NULL && flaw.field != NULL));
+    if (e == ERR_OK)
+        check_is_object(buf_slice(&json));
     if (e == ERR_OK && json_decode(codec, type, buf_slice(&json), &scope, &message) == ERR_OK) {
         check_path(head->found, message);
         check_named(message, named);

@@ -271,6 +271,20 @@ class Rest(ClusterTest):
         self.assertEqual(form[1]["accept"], "application/json")
         self.bad(413, "body", self.ask("POST", "/v1/players/ada:grant", b" " * (5 << 20)))
 
+    def test_forms(self):
+        """Canonical JSON is understood, and contradicts nothing; the answer stays plain."""
+        ada = self.player()
+        whole = {"currencies": [{"currency": "gold", "amount": "5"}], "reason": "test", "player_id": ada}
+        for headers in ({}, {"connect-protocol-version": "1"}):
+            granted = self.good("Grant", {"player_id": ada}, whole, headers=self.as_system() | headers)
+            self.assertIn("gold", granted["balances"])
+        target = f"/v1/players/{encoded(ada)}:grant"
+        for body, field in ((b'{"op_id": "claim:1", "opId": "claim:1"}', "opId"),
+                            (b'{"currencies": {"gold": 1, "gold": 2}}', "currencies.gold"),
+                            (b'{"currencies": {"gold": 9007199254740993}}', "currencies.gold")):
+            self.bad(400, field, self.ask("POST", target, body))
+        self.assertEqual(self.good("GetBalances", {"player_id": ada})["balances"], {"gold": 10})
+
     def test_headers(self):
         grant = {"currencies": {"gold": 5}, "reason": "test"}
         target = "/v1/players/ada:grant"
