@@ -8,7 +8,6 @@
 #include "runtime/http/rpc_call.h"
 #include "runtime/http/rpc_header.h"
 #include "runtime/http/rpc_message.h"
-#include "runtime/http/rpc_rest.h"
 #include "runtime/http/rpc_status.h"
 #include "runtime/rest/rest_request.h"
 
@@ -303,7 +302,7 @@ static void fail_connect(struct rpc_call *call, const Holdfast__V1__ErrorDetail 
     struct http_answer answer = { .status = http_status };
 
     if (http_status == 0)
-        answer.status = call->is_rest ? rpc_rest_status(call, detail->code)
+        answer.status = call->is_rest ? rpc_status_rest(detail->code, call->if_match.size > 0)
                                       : rpc_status_get(detail->code)->http;
     const char *code = !call->is_rest && (answer.status == 405 || answer.status == 415)
                            ? "unknown"

@@ -9,7 +9,7 @@
 #include "runtime/codec/gzip.h"
 #include "runtime/codec/json_codec.h"
 #include "runtime/http/http_server.h"
-#include "runtime/http/rpc_server.h"
+#include "runtime/http/rpc_request.h"
 #include "runtime/rest/rest_route.h"
 
 #define RPC_METHOD_SLOTS      256u
@@ -86,6 +86,7 @@ void rpc_error_json(struct rpc_call *call, const char *code,
 /* google.rpc.Status */
 void rpc_error_status(const Holdfast__V1__ErrorDetail *detail, struct buf *out);
 
+/* ---- rpc_call.c ---- */
 /* The protocol and the form of the request, by its head. False: its Content-Type is none of ours,
  * and what is set then is no more than a guess. */
 bool rpc_call_read_form(struct rpc_call *call);

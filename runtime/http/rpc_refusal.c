@@ -4,7 +4,6 @@
 
 #include "idl/error_code.h"
 #include "runtime/http/rpc_header.h"
-#include "runtime/http/rpc_rest.h"
 
 #define VALUE_SHOWN_MAX 64u
 
@@ -158,8 +157,6 @@ void rpc_refuse_http(void *user, struct http_exchange *exchange, const struct ht
 
     if (!rpc_call_read_form(call))
         call->request.protocol = rpc_content_type_family(type);
-    if (rpc_rest_is(exchange->path))
-        rpc_rest_claim(call);
     snprintf(limit, sizeof limit, "%u", refusal->limit);
     detail.field = text(refusal->field);
     if (refusal->limit > 0)

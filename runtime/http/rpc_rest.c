@@ -5,11 +5,8 @@
 #include "runtime/http/rpc_header.h"
 #include "runtime/http/rpc_message.h"
 #include "runtime/http/rpc_refusal.h"
-#include "runtime/http/rpc_status.h"
 #include "runtime/rest/rest_openapi.h"
 #include "runtime/rest/rest_request.h"
-
-#define GRPC_FAILED_PRECONDITION 9u
 
 static char *text(const char *literal)
 {
@@ -101,18 +98,6 @@ static bool check_body(struct rpc_call *call, const struct rest_route *route)
 
 /* ---- the way of a call ---- */
 
-bool rpc_rest_is(struct slice path)
-{
-    return rest_path_is_rest(path) || slice_equal(path, SLICE_LITERAL(REST_OPENAPI_PATH));
-}
-
-void rpc_rest_claim(struct rpc_call *call)
-{
-    call->is_rest = true;
-    call->request.protocol = RPC_CONNECT;
-    call->request.form = RPC_FORM_PLAIN_JSON;
-}
-
 static bool find_route(struct rpc_call *call, struct rest_found *found)
 {
     const struct http_exchange *exchange = call->exchange;
@@ -157,7 +142,6 @@ bool rpc_rest_open(struct rpc_call *call)
 {
     struct rest_found *found = arena_alloc(&call->arena, sizeof *found);
 
-    rpc_rest_claim(call);
     if (slice_equal(call->exchange->path, SLICE_LITERAL(REST_OPENAPI_PATH))) {
         answer_document(call);
         return false;
@@ -209,15 +193,4 @@ bool rpc_rest_decode(struct rpc_call *call)
         return true;
     refuse_field(call, flaw);
     return false;
-}
-
-/* ---- errors ---- */
-
-unsigned rpc_rest_status(const struct rpc_call *call, Holdfast__V1__ErrorCode code)
-{
-    const struct rpc_status *status = rpc_status_get(code);
-
-    if (code == CODE(VERSION_CONFLICT) && call->if_match.size > 0)
-        return 412;
-    return status->grpc == GRPC_FAILED_PRECONDITION ? 409 : status->http;
 }

@@ -11,16 +11,10 @@
 
 #include "runtime/http/rpc_call.h"
 
-/* Whether the path is one of REST, found or not. */
-bool rpc_rest_is(struct slice path);
-/* The call is one of REST: so it is answered, whatever is wrong with it. */
-void rpc_rest_claim(struct rpc_call *call);
 /* Finds the method that verb and path mean. False: the call was answered, with the document or with
  * an error. */
 bool rpc_rest_open(struct rpc_call *call);
 /* Makes the message of path, query, If-Match and body. False: answered with an error. */
 bool rpc_rest_decode(struct rpc_call *call);
-/* The status of an error. */
-unsigned rpc_rest_status(const struct rpc_call *call, Holdfast__V1__ErrorCode code);
 
 #endif

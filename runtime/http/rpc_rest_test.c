@@ -13,6 +13,7 @@
 #include "idl/error_code.h"
 #include "runtime/base/check.h"
 #include "runtime/http/http_fixture.h"
+#include "runtime/http/rpc_status.h"
 
 static int set_up(void **state)
 {
@@ -226,6 +227,16 @@ static void an_error_has_the_status_of_rest(void **state)
     }
 }
 
+static void a_stale_if_match_is_412(void **state)
+{
+    (void)state;
+
+    assert_int_equal(rpc_status_rest(CODE(VERSION_CONFLICT), true), 412);
+    assert_int_equal(rpc_status_rest(CODE(VERSION_CONFLICT), false), 409);
+    assert_int_equal(rpc_status_rest(CODE(SESSION_LOST), true), 409);
+    assert_int_equal(rpc_status_rest(CODE(NOT_FOUND), true), 404);
+}
+
 static void if_match_belongs_to_a_version(void **state)
 {
     struct fixture *f = *state;
@@ -274,6 +285,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(path_query_and_headers_reach_the_handler, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(an_error_has_the_status_of_rest, set_up, tear_down),
+        cmocka_unit_test(a_stale_if_match_is_412),
         cmocka_unit_test_setup_teardown(if_match_belongs_to_a_version, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_document_needs_no_key, set_up, tear_down),
     };

@@ -6,6 +6,7 @@
 #include "rest/rest_tables.h"
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"
+#include "runtime/rest/rest_openapi.h"
 #include "runtime/rest/rest_text.h"
 
 static const struct rest_route routes[] = {
@@ -46,6 +47,7 @@ void rest_route_show(const struct rest_route *route, char ret_text[REST_SHOWN_BY
 bool rest_path_is_rest(struct slice path)
 {
     return slice_equal(path, SLICE_LITERAL("/v1")) ||
+           slice_equal(path, SLICE_LITERAL(REST_OPENAPI_PATH)) ||
            (path.size >= 4 && memcmp(path.data, "/v1/", 4) == 0);
 }
 

@@ -66,7 +66,7 @@ const struct rest_route *rest_route_all(size_t *ret_count);
 const char *rest_verb_name(enum rest_verb verb);
 /* "/v1/players/{player_id}:grant" */
 void rest_route_show(const struct rest_route *route, char ret_text[REST_SHOWN_BYTES]);
-/* Whether a path belongs to REST at all, found or not. */
+/* Whether a path belongs to REST at all, found or not; that of the document does. */
 bool rest_path_is_rest(struct slice path);
 
 /* `verb` as HTTP has it; `path` begins with a slash and has no query. *ret_found is filled as the

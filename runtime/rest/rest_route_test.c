@@ -197,6 +197,7 @@ static void only_paths_under_v1_are_rest(void **state)
 
     assert_true(rest_path_is_rest(SLICE_LITERAL("/v1/players")));
     assert_true(rest_path_is_rest(SLICE_LITERAL("/v1")));
+    assert_true(rest_path_is_rest(SLICE_LITERAL("/openapi.json")));
     assert_false(rest_path_is_rest(SLICE_LITERAL("/v12/players")));
     assert_false(rest_path_is_rest(SLICE_LITERAL("/holdfast.v1.LedgerService/Grant")));
     assert_false(rest_path_is_rest(SLICE_LITERAL("")));
