@@ -52,6 +52,14 @@ static void add_cors(struct fields *fields, const struct rpc_call *call)
              "grpc-encoding, connect-content-encoding, holdfast-error, holdfast-action");
 }
 
+/* A GET may be answered by any cache on the way, unless the answer forbids it: a read would be as
+ * old as that cache. */
+static void add_no_store(struct fields *fields, const struct rpc_call *call)
+{
+    if (call->is_rest)
+        add_text(fields, "cache-control", "no-store");
+}
+
 static bool has_envelopes(const struct rpc_call *call)
 {
     return call->request.protocol != RPC_CONNECT;
@@ -184,6 +192,7 @@ static void put_connect_end(struct rpc_call *call, struct buf *scratch,
 static void add_head(struct fields *fields, const struct rpc_call *call)
 {
     add_text(fields, "content-type", rpc_content_type(call->request.protocol, call->request.form));
+    add_no_store(fields, call);
     add_cors(fields, call);
 }
 
@@ -310,6 +319,7 @@ static void fail_connect(struct rpc_call *call, const Holdfast__V1__ErrorDetail 
     buf_clear(scratch);
     rpc_error_json(call, code, detail, scratch);
     add_text(&fields, "content-type", "application/json");
+    add_no_store(&fields, call);
     add_retry_after(&fields, retry_after_ms(call, detail, answer.status));
     add_words(&fields, detail);
     add_allowed(&fields, call, answer.status);

@@ -43,6 +43,7 @@ static struct told ask(struct fixture *f, const char *verb, const char *path, co
 static void assert_refused(struct told *told, unsigned status, const char *line, const char *text)
 {
     bool good = told->status == status && told_has(told, "content-type: application/json\r\n") &&
+                told_has(told, "cache-control: no-store\r\n") &&
                 told_has(told, "holdfast-error: ") && told_has(told, "holdfast-action: ") &&
                 told_has(told, line) && told_body_has(told, "\"error\":{") &&
                 told_body_has(told, text);
@@ -190,6 +191,7 @@ static void path_query_and_headers_reach_the_handler(void **state)
     rpc_reply(request, &response.base);
     f->kept_count = 0;
     assert_true(client_await(f, &client, "etag: \"12\"\r\n", 1));
+    assert_true(client_await(f, &client, "cache-control: no-store\r\n", 2));
     client_close(&client);
 }
 
