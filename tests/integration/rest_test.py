@@ -7,7 +7,7 @@ import json
 import unittest
 import urllib.parse
 
-from client import Unanswered, uuid7
+from client import Unanswered, grant_of, uuid7
 from cluster import ClusterTest
 
 JSON = {"content-type": "application/json"}
@@ -270,6 +270,26 @@ class Rest(ClusterTest):
         self.bad(415, "content-type", form)
         self.assertEqual(form[1]["accept"], "application/json")
         self.bad(413, "body", self.ask("POST", "/v1/players/ada:grant", b" " * (5 << 20)))
+
+    def test_rest_and_rpc_are_one_operation(self):
+        """Equal payload hashes: what one has done, the other repeats."""
+        ada, op_id = self.player(), uuid7()
+        grant = grant_of(ada, 5, op_id, items=[{"kind": "hat", "attributes": {"b": 1, "a": [True, None]}}])
+        self.client.call("LedgerService/Grant", grant)
+        sorted_otherwise = {"items": [{"attributes": {"a": [True, None], "b": 1}, "kind": "hat"}],
+                            "currencies": grant["currencies"]}
+        headers = {"idempotency-key": op_id, "holdfast-authority": grant["authority"]}
+        again = self.good("Grant", {"player_id": ada}, sorted_otherwise, headers=headers)
+        self.assertTrue(again["write"]["duplicate"])
+        status, _, other = self.route("Grant", {"player_id": ada}, {"currencies": {"gold": 6}}, headers=headers)
+        self.assertEqual((status, other["error"]["code"], other["error"]["action"]),
+                         (409, "operation_id_mismatch", "never"))
+        edits = {"a": {"patch": [{"path": "/x", "increment": 2}]}}
+        edited = self.unheld()
+        self.good("UpdateProfile", {"player_id": ada}, {"edits": edits}, headers=edited)
+        self.assertTrue(self.client.call("ProfileService/UpdateProfile", {
+            "playerId": ada, "opId": edited["idempotency-key"], "authority": "unheld",
+            "edits": edits})["write"]["duplicate"])
 
     def test_forms(self):
         """Canonical JSON is understood, and contradicts nothing; the answer stays plain."""
