@@ -167,7 +167,8 @@ enum method_trait {
     X(160, CHECK_PLAYER,           v1,           admin,        CheckPlayer,           check_player,           READ,         STAFF, ORDINARY,  PLAIN,   0,   0) \
     X(161, REPAIR_PLAYER,          v1,           admin,        RepairPlayer,          repair_player,          MUTATION,     ADMIN, AUTHORITY, REPAIR,  0,   0) \
     X(162, REPAIR_ROW,             v1,           admin,        RepairRow,             repair_row,             SHARD_WRITE,  ADMIN, ORDINARY,  UPKEEP,  0,   0) \
-    X(163, GET_SERVICE_INFO,       v1,           admin,        GetServiceInfo,        get_service_info,       ROUTER,       ANY,   URGENT,    PLAIN,   0,   0)
+    X(163, GET_SERVICE_INFO,       v1,           admin,        GetServiceInfo,        get_service_info,       ROUTER,       ANY,   URGENT,    PLAIN,   0,   0) \
+    X(170, GET_CHANNEL,            v1,           admin,        GetChannel,            get_channel,            SHARD,        STAFF, ORDINARY,  PLAIN,   0,   0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)

@@ -52,6 +52,7 @@
     X(OPERATION_EXPIRED, OPEN, "the op_id is a UUIDv7 older than the outcomes that are kept", "") \
     X(OPERATION_EXPIRED, FINAL, "the outcome was lost with a damaged record", "never applied from now on; look in the ledger whether it was") \
     X(OPERATION_ABORTED, FINAL, "the op_id was sealed before it was carried out", "") \
+    X(VERSION_CONFLICT, FINAL, "`if_version` is not the player's version; `about.version` is", "read again, decide again under a new op_id") \
     X(QUARANTINED, OPEN, "the player is held back for review, or what is stored of it cannot be read", "")
 /* ... which waits for it. */
 #define OF_OPERATION(X) \
@@ -205,6 +206,7 @@
     X(PERMISSION_DENIED, FINAL, "the authority's scope is not admin", "") \
     X(NOT_FOUND, FINAL, "the player is not quarantined", "") \
     X(INVALID_ARGUMENT, FINAL, "a named row can be read, is not there, or is not repaired in this way", "")
+#define ERRORS_GET_CHANNEL(X) OF_READER(X) OF_SCOPE(X)
 #define ERRORS_REPAIR_ROW(X) OF_WRITER(X)
 #define ERRORS_SET_POLICY(X) OF_WRITER(X) OF_CONFLICT(X)
 #define ERRORS_MOVE_SHARD(X) OF_WRITER(X) OF_CONFLICT(X)

@@ -82,6 +82,27 @@ static void mutations_share_the_envelope(void **state)
     }
 }
 
+/* Every operation that a caller asks for may depend on its player's version: with presence, since 0
+ * means something. A seal depends on nothing. */
+static void mutations_take_an_if_version(void **state)
+{
+    size_t count;
+    const struct method_info *all = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].route != METHOD_MUTATION || all[i].id == METHOD_RESOLVE_OPERATION ||
+            strncmp(all[i].name, "holdfast.v1.", 12) != 0)
+            continue;
+        const ProtobufCFieldDescriptor *field =
+            protobuf_c_message_descriptor_get_field(all[i].request, 5);
+        assert_non_null(field);
+        assert_string_equal(field->name, "if_version");
+        assert_true((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0);
+        assert_int_equal(field->type, PROTOBUF_C_TYPE_UINT64);
+    }
+}
+
 static void unknown_methods_are_not_found(void **state)
 {
     (void)state;
@@ -162,6 +183,7 @@ int main(void)
         cmocka_unit_test(split_methods_name_an_existing_part),
         cmocka_unit_test(mutations_share_the_envelope),
         cmocka_unit_test(rows_do_not_contradict_themselves),
+        cmocka_unit_test(mutations_take_an_if_version),
         cmocka_unit_test(unknown_methods_are_not_found),
         cmocka_unit_test(a_misspelt_method_finds_the_one_that_was_meant),
         cmocka_unit_test(every_public_method_wants_a_scope_and_no_mutation_is_open_to_readers),

@@ -89,9 +89,7 @@ char *page_cursor_print(const ProtobufCMessage *request, const char *place, stru
     CHECK(size > 0);
     bind(request, arena, bytes);
     memcpy(bytes + BIND_BYTES, place, size);
-    base64_encode((struct slice){ bytes, BIND_BYTES + size }, false, &text);
-    for (size_t i = 0; i < text.size; i++) /* The alphabet for URLs: base64_decode takes both. */
-        text.data[i] = text.data[i] == '+' ? '-' : text.data[i] == '/' ? '_' : text.data[i];
+    base64_encode_url((struct slice){ bytes, BIND_BYTES + size }, &text);
     char *printed = (char *)(uintptr_t)arena_copy(arena, buf_slice(&text)).data;
     buf_deinit(&text);
     return printed;

@@ -7,13 +7,17 @@
 #include "client/cli/verb.h"
 #include "client/sdk/client.h"
 
-/* "gold=5", "spoil=p", or an item's UID. */
+/* "gold=5", "spoil=p", "spoil-key=636f0001", or an item's UID. */
 static void add_damage(json_t *request, const char *what)
 {
     const char *equals = strchr(what, '=');
 
     if (equals == NULL) {
         json_object_set_new(request, "itemUid", json_string(what));
+        return;
+    }
+    if (strncmp(what, "spoil-key=", 10) == 0) {
+        json_object_set_new(request, "spoilKey", json_string(equals + 1));
         return;
     }
     if (strncmp(what, "spoil=", 6) == 0) {
@@ -44,7 +48,7 @@ const struct verb verb_debug_inject[] = {
     {
         .words = "debug inject",
         .topic = VERB_TOPIC_LOOK,
-        .arguments = "PLAYER UID|CURRENCY=AMOUNT|spoil=TABLE",
+        .arguments = "PLAYER UID|CURRENCY=AMOUNT|spoil=TABLE|spoil-key=KEY",
         .summary = "damage a record on purpose, for tests",
         .options = VERB_OPTIONS(OPTIONS_OF_CALLS),
         .run = inject,

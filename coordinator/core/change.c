@@ -54,12 +54,26 @@ static uint64_t newcomer(struct coord *coord, uint32_t number, uint64_t removing
     return placement_next(number, nodes, coord->node_count, kept, kept_count);
 }
 
-/* False: the wish is fulfilled, or cannot be. */
-static bool follow_wish(struct coord *coord, const struct shard *shard, struct change *change)
+/* A damaged replica does not vote, and is not repaired while a wish stands: with too few others the
+ * members of the wish would never be a majority. */
+static bool wish_can_vote(struct coord *coord, uint32_t number)
 {
-    const struct shard_record *record = &shard->record;
-    const struct shard_wish *wish = &shard->wish;
+    const struct shard_wish *wish = &coord->shards[number].wish;
+    uint32_t damaged = 0;
 
+    for (uint32_t i = 0; i < wish->member_count; i++)
+        damaged += replica_is_damaged(coord, number, wish->members[i]);
+    return wish->member_count - damaged > wish->member_count / 2;
+}
+
+/* False: the wish is fulfilled, or cannot be. */
+static bool follow_wish(struct coord *coord, uint32_t number, struct change *change)
+{
+    const struct shard_record *record = &coord->shards[number].record;
+    const struct shard_wish *wish = &coord->shards[number].wish;
+
+    if (!wish_can_vote(coord, number))
+        return false;
     for (uint32_t i = 0; i < wish->member_count; i++) {
         if (node_is_removed(coord, wish->members[i]))
             return false; /* Wished before it was: with it there may never be a majority. */
@@ -87,7 +101,7 @@ static void wanted_change(struct coord *coord, uint32_t number, struct change *c
     *change = (struct change){ 0 };
     if (shard->wish_revision > 0 && !shard->wish_in_txn) {
         if (shard->wish.repair != 0 ? repair_follow(coord, number, change, out)
-                                    : follow_wish(coord, shard, change))
+                                    : follow_wish(coord, number, change))
             return;
         *change = (struct change){ 0 };
         shard->wish_in_txn = flight_remove_shard_wish(coord, number);

@@ -386,6 +386,36 @@ static void a_server_that_came_back_is_held_again(void **state)
     world_free(world);
 }
 
+/* A range tells once more what was live before the hold began, and then that it is gone. */
+static void a_live_record_of_before_does_not_begin_a_hold_again(void **state)
+{
+    static const char value[] =
+        "{\"name\":\"server\",\"ttl_ms\":6000,\"state\":\"live\",\"lease_id\":\"77\"}";
+    struct world *world = ready_world(10);
+
+    (void)state;
+    vanish(world, 1000, 5);
+    world_run(world, 30000);
+    assert_int_equal(world_stats(world).server_hold, 1);
+    for (uint64_t i = 0; i < 5; i++) {
+        struct cluster_key key =
+            cluster_key_server_live("test", (struct incarnation){ 1, 1000 + i });
+        world_step(world, (struct coord_event){ .type = COORD_PUT,
+                                                .key = cluster_key_slice(&key),
+                                                .value = slice_from_text(value),
+                                                .mod_revision = 1 });
+        world_step(world, (struct coord_event){ .type = COORD_DELETED,
+                                                .key = cluster_key_slice(&key),
+                                                .mod_revision = world->revision });
+    }
+    world_run(world, 85000);
+    assert_int_equal(known(world, 1000, 5), 5);
+    world_run(world, 10000);
+    assert_int_equal(known(world, 1000, 5), 0);
+    assert_int_equal(world_stats(world).server_holds, 1);
+    world_free(world);
+}
+
 /* A takeover by a clock that is ahead ends a hold early, but not before one TTL; by one that is
  * behind, or after one that was ahead, it never lasts longer than one more. */
 static void clocks_that_differ_bound_a_hold_both_ways(void **state)
@@ -512,6 +542,7 @@ int main(void)
         cmocka_unit_test(a_server_that_vanishes_during_a_hold_does_not_prolong_it),
         cmocka_unit_test(a_second_loss_during_a_hold_is_held_for_as_long),
         cmocka_unit_test(a_server_that_came_back_is_held_again),
+        cmocka_unit_test(a_live_record_of_before_does_not_begin_a_hold_again),
         cmocka_unit_test(clocks_that_differ_bound_a_hold_both_ways),
         cmocka_unit_test(a_mark_that_cannot_be_read_is_written_again),
         cmocka_unit_test(a_hold_that_was_half_written_is_completed),

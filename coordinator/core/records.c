@@ -372,7 +372,10 @@ static void put_server(struct coord *coord, const struct coord_event *event,
         server->known_revision = event->mod_revision;
         server->held_since_ms = record.held_since_ms;
     }
-    if (server != NULL && server->live) /* The write that brought it back takes the mark away. */
+    /* The write that brings it back takes the mark away. An older one, which a range told once
+     * more, brings nothing back: its deletion is on its way, too. */
+    if (server != NULL && parts->kind == CLUSTER_KEY_SERVER_LIVE &&
+        event->mod_revision >= server->known_revision)
         server->held_since_ms = server->record.held_since_ms = 0;
 }
 

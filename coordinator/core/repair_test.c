@@ -166,6 +166,25 @@ static void two_members_cannot_be_repaired(void **state)
     world_free(world);
 }
 
+/* An operator may wish it who sees an etcd from a backup, where the shard has fewer members. */
+static void a_wish_for_two_of_which_one_is_damaged_does_not_stop_its_repair(void **state)
+{
+    static const struct shard_wish two = { .member_count = 2, .members = { 1, 3 } };
+    struct world *world = world_damaged();
+    struct shard_wish wish;
+
+    (void)state;
+    world_wish_shard(world, 5, &two);
+    world_run(world, WAIT);
+    assert_true(names(world, 5, 2));
+    assert_true(world_shard_wish(world, 5, &wish) && wish.repair == 3);
+    world_node_damaged(world, 3, 2, UINT32_MAX);
+    world_run(world, 3000);
+    assert_int_equal(members(world, 5), 3);
+    assert_int_equal(world_stats(world).repairs_done, 1);
+    world_free(world);
+}
+
 static void another_coordinator_knows_which_half_is_done(void **state)
 {
     struct world *world = world_damaged();
@@ -300,6 +319,7 @@ int main(void)
         cmocka_unit_test(two_damaged_ones_are_left_alone),
         cmocka_unit_test(nobody_leaves_while_another_is_behind),
         cmocka_unit_test(two_members_cannot_be_repaired),
+        cmocka_unit_test(a_wish_for_two_of_which_one_is_damaged_does_not_stop_its_repair),
         cmocka_unit_test(another_coordinator_knows_which_half_is_done),
         cmocka_unit_test(another_takes_the_place_of_one_who_does_not_come_back),
         cmocka_unit_test(nobody_comes_back_whose_place_is_taken),

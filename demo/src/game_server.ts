@@ -21,8 +21,6 @@ export class GameServer {
   incarnation = "";
   // Player -> token, as this server believes.
   readonly sessions = new Map<string, string>();
-  // Player -> replica that owns the player's shard, as the last answer named it.
-  readonly owners: Map<string, bigint>;
   // Players whose release this server is asked for, but which it goes on writing.
   readonly stubborn = new Set<string>();
   releasedOnRequest = 0;
@@ -31,10 +29,7 @@ export class GameServer {
   private playing = true;
   private readonly loops: Promise<void>[] = [];
 
-  constructor(readonly name: string, readonly clients: Clients, readonly journal: Journal,
-    owners: Map<string, bigint>) {
-    this.owners = owners;
-  }
+  constructor(readonly name: string, readonly clients: Clients, readonly journal: Journal) {}
 
   async register(): Promise<void> {
     const answer = await this.clients.session.registerServer({ name: this.name });
@@ -52,7 +47,6 @@ export class GameServer {
       results.forEach(({ outcome }, at) => {
         if (outcome.case !== "response") throw new Error(`join: ${outcome.value?.message}`);
         this.sessions.set(requests[at]!.playerId, outcome.value.token);
-        this.owners.set(requests[at]!.playerId, outcome.value.write!.dot!.owner);
         joined++;
       });
     }
@@ -164,7 +158,6 @@ export class GameServer {
 
   private async takeOutcome(entry: Entry, outcome: Outcome): Promise<boolean> {
     if (outcome.case === "response") {
-      this.owners.set(entry.player, outcome.value.write!.dot!.owner);
       this.journal.acknowledge(entry, outcome.value.write!.duplicate);
       return false;
     }

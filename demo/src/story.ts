@@ -50,17 +50,21 @@ async function stealSessions(east: GameServer, west: GameServer, journal: Journa
 }
 
 // The node that owns most of the joined players.
-async function chooseVictim(clients: GameServer["clients"], owners: Map<string, bigint>) {
+async function chooseVictim(clients: GameServer["clients"], players: string[]) {
   const { nodes } = await clients.admin.getCluster({});
+  const { shards } = await clients.admin.listShards({});
+  const ownerOf = new Map(shards.map(({ shard, owner }) => [shard, owner]));
+  const sessions = await Promise.all(
+    players.map((playerId) => clients.admin.getSession({ playerId })));
   const playersOf = (replica: bigint) =>
-    [...owners].filter(([, owner]) => owner === replica).map(([player]) => player);
+    players.filter((_, i) => ownerOf.get(sessions[i]!.shard) === replica);
   return nodes.map((node) => ({ name: node.name, players: playersOf(node.replicaId) }))
     .sort((a, b) => b.players.length - a.players.length)[0]!;
 }
 
 async function killAndMeasure(cluster: Cluster, server: GameServer, players: string[],
   journal: Journal) {
-  const victim = await chooseVictim(server.clients, server.owners);
+  const victim = await chooseVictim(server.clients, players);
   const affected = victim.players.slice(0, PROBES_AFFECTED);
   const others = players.filter((player) => !victim.players.includes(player))
     .slice(0, PROBES_OTHER);
@@ -89,13 +93,10 @@ async function main(clusterFile: string, feedFile: string): Promise<boolean> {
   const cluster = new Cluster(clusterFile);
   const { endpoint } = cluster.read();
   const journal = new Journal();
-  const owners = new Map<string, bigint>();
   const players = names(0, PLAYERS);
   const feed = readFeed(feedFile);
-  const east = new GameServer("plaza-east", connect("Connect, binary, HTTP/2", endpoint), journal,
-    owners);
-  const west = new GameServer("plaza-west", connect("Connect, JSON, HTTP/1.1", endpoint), journal,
-    owners);
+  const east = new GameServer("plaza-east", connect("Connect, binary, HTTP/2", endpoint), journal);
+  const west = new GameServer("plaza-west", connect("Connect, JSON, HTTP/1.1", endpoint), journal);
   const payments = new Payments(connect("Connect, JSON, HTTP/1.1", endpoint), journal);
 
   await Promise.all([east.register(), west.register()]);

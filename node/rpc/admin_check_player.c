@@ -307,7 +307,7 @@ static err admin_check_player_read(struct read_context *context, const ProtobufC
     /* The rows that keys name are told at once, whatever their number. */
     response->rows =
         arena_alloc(context->arena, sizeof(void *) * (PAGE_SIZE_MAX + SECTIONS_MAX + 8u));
-    response->as_of = dot_message(context->arena, context->as_of);
+    response->as_of = as_of_text(context);
     return look_stage(&c, slice_from_text(request->cursor));
 }
 

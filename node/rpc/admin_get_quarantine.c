@@ -15,7 +15,7 @@ static err admin_get_quarantine_read(struct read_context *context, const Protobu
 
     if (held != NULL)
         response->quarantined = quarantined_message(context->arena, held);
-    response->as_of = dot_message(context->arena, context->as_of);
+    response->as_of = as_of_text(context);
     return ERR_OK;
 }
 

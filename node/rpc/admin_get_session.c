@@ -32,7 +32,8 @@ static err admin_get_session_read(struct read_context *context, const ProtobufCM
     if (session_has_claim(session) && !meta_is_expired(context->meta, session->claim.incarnation))
         response->claimant =
             (char *)(uintptr_t)incarnation_text(context->arena, session->claim.incarnation);
-    response->as_of = dot_message(context->arena, context->as_of);
+    response->shard = context->shard;
+    response->as_of = as_of_text(context);
     return ERR_OK;
 }
 

@@ -18,7 +18,7 @@ static void the_holder_and_the_claimant_are_told(void **state)
     assert_string_equal(session->incarnation, SERVER_A);
     assert_string_equal(session->claimant, SERVER_B);
     assert_int_equal(session->acquired_at_ms, (int64_t)FIXTURE_START_MS);
-    assert_int_equal(session->as_of->counter, f->counter);
+    assert_int_equal(fixture_as_of(f, session->as_of).counter, f->counter);
     fixture_expire(f, SERVER_B, "");
     fixture_expire(f, SERVER_A, "");
     session = fixture_session(f, "ann");

@@ -75,7 +75,7 @@ static err admin_list_players_read(struct read_context *context, const ProtobufC
         return e;
     if (page.more)
         response->next_cursor = response->players[size - 1]->player_id;
-    response->as_of = dot_message(context->arena, context->as_of);
+    response->as_of = as_of_text(context);
     return ERR_OK;
 }
 

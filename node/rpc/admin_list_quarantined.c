@@ -32,7 +32,7 @@ static err admin_list_quarantined_read(struct read_context *context,
         }
         response->players[response->n_players++] = quarantined_message(context->arena, held);
     }
-    response->as_of = dot_message(context->arena, context->as_of);
+    response->as_of = as_of_text(context);
     return ERR_OK;
 }
 

@@ -193,7 +193,10 @@ static Holdfast__V1__SectionEdit *some_edit(struct world *w)
 
     holdfast__v1__section_edit__init(edit);
     edit->name = (char *)(uintptr_t)names[draw(w, 3)];
-    edit->if_version = draw(w, 4) == 0 ? draw(w, 6) : 0;
+    if (draw(w, 4) == 0) {
+        edit->_if_version_case = HOLDFAST__V1__SECTION_EDIT___IF_VERSION_IF_VERSION;
+        edit->if_version = draw(w, 6);
+    }
     switch (draw(w, 5)) {
     case 0:
         edit->edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_DELETE;

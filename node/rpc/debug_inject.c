@@ -5,6 +5,7 @@
 #include "node/core/codec/text_rule.h"
 #include "node/core/goods/goods.h"
 #include "node/core/handler/refusal.h"
+#include "node/core/repair/row_repair.h"
 #include "node/rpc/methods.h"
 #include "runtime/base/check.h"
 
@@ -20,6 +21,7 @@ static err debug_inject_check(struct check_context *context, ProtobufCMessage *m
     struct slice uid = slice_from_text(request->item_uid);
     struct slice currency = slice_from_text(request->currency);
     uint8_t bytes[ITEM_UID_BYTES];
+    struct row_key key;
 
     if (uid.size > 0 && item_uid_parse(uid, bytes) != ERR_OK)
         return refuse_invalid(context->arena, context->refusal, "item_uid",
@@ -31,6 +33,10 @@ static err debug_inject_check(struct check_context *context, ProtobufCMessage *m
         (strchr(SPOILT_TABLES, request->spoil_table[0]) == NULL || request->spoil_table[1] != 0))
         return refuse_invalid(context->arena, context->refusal, "spoil_table", "p, h or l",
                               text_shorten(context->arena, slice_from_text(request->spoil_table)));
+    if (request->spoil_key[0] != 0 &&
+        row_key_parse(slice_from_text(request->spoil_key), &key) != ERR_OK)
+        return refuse_invalid(context->arena, context->refusal, "spoil_key", "a key in hex digits",
+                              text_shorten(context->arena, slice_from_text(request->spoil_key)));
     if (request->amount < 0 || request->amount > AMOUNT_MAX / 2)
         return refuse_invalid(context->arena, context->refusal, "amount", "0 to 4503599627370495",
                               "");
@@ -51,6 +57,15 @@ static void put_item(struct apply_context *context, const char *uid)
     (void)!item_uid_parse(slice_from_text(uid), item.uid); /* It was checked. */
     message = goods_item_message(context->arena, &item);
     (void)!goods_put_items(context, 1, &message, UINT64_MAX, &row);
+}
+
+/* Any row of the shard, as a hand in the database could. */
+static void spoil_key(struct apply_context *context, const char *text)
+{
+    struct row_key key;
+
+    if (row_key_parse(slice_from_text(text), &key) == ERR_OK)
+        state_put(context->state, row_key_slice(&key), SLICE_LITERAL("\xff spoilt"));
 }
 
 static void spoil(struct apply_context *context, char table)
@@ -90,6 +105,8 @@ static err debug_inject_handle(struct apply_context *context, const ProtobufCMes
     }
     if (request->spoil_table[0] != 0)
         spoil(context, request->spoil_table[0]);
+    if (request->spoil_key[0] != 0)
+        spoil_key(context, request->spoil_key);
     return ERR_OK;
 }
 

@@ -39,14 +39,14 @@ static void a_retry_gets_the_stored_result_under_any_attempt(void **state)
     spend_init(f, &spend, fixture_op_id(f), 30);
     Holdfast__V1__SpendResponse *first = spend_send(f, &spend);
     assert_non_null(first);
-    uint64_t counter = first->write->dot->counter;
+    const char *as_of = first->write->as_of;
     for (uint32_t attempt = 0; attempt < 3; attempt++) {
         f->now_ms += 1000;
         spend.request.attempt = attempt;
         Holdfast__V1__SpendResponse *again = spend_send(f, &spend);
         assert_non_null(again);
         assert_true(again->write->duplicate);
-        assert_int_equal(again->write->dot->counter, counter);
+        assert_string_equal(again->write->as_of, as_of);
         assert_int_equal(again->write->version, 2);
         assert_int_equal(again->balances[0]->amount, 70);
     }

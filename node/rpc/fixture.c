@@ -347,7 +347,7 @@ void *fixture_mutate(struct fixture *f, uint32_t method, const ProtobufCMessage 
     }
     if (f->recorded && f->outcome.kind == OUTCOME_COMMITTED) {
         buf_clear(&f->reply);
-        const struct answer answer = outcome_answer(&f->outcome, 2);
+        const struct answer answer = outcome_answer(f->shard, &f->outcome, 2);
         answer_encode(&answer, &f->reply);
         if (method == METHOD_START_SESSION)
             append_profile(f, buf_slice(&body));
@@ -451,4 +451,13 @@ struct hash128 fixture_digest(struct fixture *f)
     for (uint32_t i = 0; i < f->row_count; i++)
         digest = hash_chain(digest, buf_slice(&f->rows[i].key), buf_slice(&f->rows[i].value));
     return hash_chain(digest, buf_slice(&f->meta_row), (struct slice){ 0 });
+}
+
+struct as_of fixture_as_of(const struct fixture *f, const char *text)
+{
+    struct as_of as_of;
+
+    assert_int_equal(as_of_parse(slice_from_text(text), &as_of), ERR_OK);
+    assert_int_equal(as_of.shard, f->shard);
+    return as_of;
 }

@@ -20,6 +20,7 @@
 #include "holdfast/v1/operation_service.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
+#include "idl/as_of.h"
 #include "idl/method.h"
 #include "node/core/apply/apply.h"
 
@@ -146,5 +147,8 @@ bool fixture_is_quarantined(struct fixture *f, const char *player);
 
 /* The authority of a token, in the fixture's arena; "system:<scope>" and "unheld" as they are. */
 char *fixture_authority(struct fixture *f, const char *text);
+
+/* What a token of this shard names; fails the test when it is none. */
+struct as_of fixture_as_of(const struct fixture *f, const char *text);
 
 #endif

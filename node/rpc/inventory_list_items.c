@@ -43,7 +43,7 @@ static err inventory_list_items_read(struct read_context *context, const Protobu
     if (e == ERR_OK)
         e = item_page_read(context, &player, &page, response);
     if (e == ERR_OK)
-        response->as_of = dot_message(context->arena, context->as_of);
+        response->as_of = as_of_text(context);
     return e;
 }
 

@@ -16,7 +16,7 @@ static err ledger_get_balances_read(struct read_context *context, const Protobuf
     response->n_balances = player.balance_count;
     response->balances = balances_read(context->arena, &player);
     response->version = player.version;
-    response->as_of = dot_message(context->arena, context->as_of);
+    response->as_of = as_of_text(context);
     return ERR_OK;
 }
 

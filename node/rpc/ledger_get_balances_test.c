@@ -27,7 +27,7 @@ static void balances_are_sorted_and_only_those_ever_held(void **state)
     assert_string_equal(response->balances[0]->currency, "gems");
     assert_int_equal(response->balances[1]->amount, 3);
     assert_int_equal(response->version, 1);
-    assert_int_equal(response->as_of->counter, f->counter);
+    assert_int_equal(fixture_as_of(f, response->as_of).counter, f->counter);
 }
 
 int main(void)

@@ -49,7 +49,7 @@ static void a_grant_adds_currencies_and_mints_items_in_one_entry(void **state)
     assert_int_equal(response->write->version, 1);
     assert_int_equal(response->write->replicas_fsynced, 2);
     assert_false(response->write->duplicate);
-    assert_int_equal(response->write->dot->epoch, 1);
+    assert_int_equal(fixture_as_of(f, response->write->as_of).epoch, 1);
 }
 
 static void wrong_requests_are_refused_before_the_log_naming_field_limit_and_value(void **state)

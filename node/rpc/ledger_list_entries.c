@@ -178,7 +178,7 @@ static err ledger_list_entries_read(struct read_context *context, const Protobuf
             context->arena, (struct slice){ player.ledger_hash, sizeof player.ledger_hash });
         response->head_hash = (ProtobufCBinaryData){ head.size, (uint8_t *)(uintptr_t)head.data };
     }
-    response->as_of = dot_message(context->arena, context->as_of);
+    response->as_of = as_of_text(context);
     return result;
 }
 

@@ -136,7 +136,7 @@ static err ledger_list_reservations_read(struct read_context *context,
     if (page.more)
         response->next_cursor =
             arena_printf(context->arena, "%" PRIu64, page.found[page.count - 1].seq);
-    response->as_of = dot_message(context->arena, context->as_of);
+    response->as_of = as_of_text(context);
     return result;
 }
 

@@ -40,7 +40,7 @@ static err mailbox_list_read(struct read_context *context, const ProtobufCMessag
     if (e == ERR_OK)
         e = mail_page_read(context, &page, response);
     if (e == ERR_OK)
-        response->as_of = dot_message(context->arena, context->as_of);
+        response->as_of = as_of_text(context);
     return e;
 }
 

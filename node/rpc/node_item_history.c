@@ -123,7 +123,7 @@ static err node_item_history_read(struct read_context *context, const ProtobufCM
             result = e; /* Go on, so that every missing row is noted. */
     }
     response->n_steps = page->count;
-    response->as_of = dot_message(context->arena, context->as_of);
+    response->as_of = as_of_text(context);
     return result;
 }
 

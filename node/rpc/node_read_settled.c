@@ -32,7 +32,7 @@ static err node_read_settled_read(struct read_context *context, const ProtobufCM
     else
         e = profile_read(context, &player, &include, &response->profile);
     if (e == ERR_OK)
-        response->as_of = dot_message(context->arena, context->as_of);
+        response->as_of = as_of_text(context);
     return e;
 }
 

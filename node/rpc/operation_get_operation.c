@@ -45,7 +45,9 @@ static err operation_get_operation_read(struct read_context *context,
         }
         if (!outcome_row_body_is_sound(&row, context->arena))
             return read_damaged(context, OUTCOME_DAMAGE);
-        response->operation = outcome_row_status(&row, context->meta, context->arena);
+        response->operation = outcome_row_status(
+            &row, &(struct outcome_teller){ context->meta, context->shard, AS_OF_APPLY_VERSION },
+            context->arena);
         break;
     }
     return ERR_OK;

@@ -146,7 +146,9 @@ static err operation_resolve_operation_handle(struct apply_context *context,
         return channel_cancel(context, row.body);
     if (request->seal)
         seal(context, &id, found == STATE_ABSENT, &row);
-    response->operation = outcome_row_status(&row, context->meta, context->arena);
+    response->operation = outcome_row_status(
+        &row, &(struct outcome_teller){ context->meta, context->shard, context->version },
+        context->arena);
     return ERR_OK;
 }
 

@@ -22,7 +22,7 @@ static err profile_get_profile_read(struct read_context *context, const Protobuf
     if (e == ERR_OK)
         e = profile_read(context, &player, &include, &response->profile);
     if (e == ERR_OK)
-        response->as_of = dot_message(context->arena, context->as_of);
+        response->as_of = as_of_text(context);
     return e;
 }
 

@@ -34,7 +34,7 @@ static void an_unknown_player_has_version_zero(void **state)
     assert_non_null(response);
     assert_int_equal(response->profile->version, 0);
     assert_string_equal(response->profile->player_id, "stranger");
-    assert_int_equal(response->as_of->counter, 2);
+    assert_int_equal(fixture_as_of(f, response->as_of).counter, 2);
 }
 
 static void a_profile_is_read_whole_or_by_section_also_from_the_database(void **state)

@@ -161,13 +161,25 @@ static void versions_and_schemas_guard_a_section(void **state)
     update.edit.replace = (char *)"{}";
     update.edit.schema_version = 3;
     assert_non_null(send(f, &update));
+    update.edit._if_version_case = HOLDFAST__V1__SECTION_EDIT___IF_VERSION_IF_VERSION;
     update.edit.if_version = 2;
     assert_null(send(f, &update));
     assert_int_equal(f->error->code, ERROR(VERSION_CONFLICT));
     assert_string_equal(f->error->value, "1");
     update.edit.if_version = 1;
     assert_non_null(send(f, &update));
-    update.edit.if_version = 0;
+    update.edit.if_version = 0; /* There must be no such section. */
+    assert_null(send(f, &update));
+    assert_int_equal(f->error->code, ERROR(VERSION_CONFLICT));
+    assert_string_equal(f->error->value, "2");
+    update_init(&update, "absent");
+    update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
+    update.edit.replace = (char *)"{}";
+    update.edit._if_version_case = HOLDFAST__V1__SECTION_EDIT___IF_VERSION_IF_VERSION;
+    assert_non_null(send(f, &update));
+    update_init(&update, "quests");
+    update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
+    update.edit.replace = (char *)"{}";
     update.edit.schema_version = 2;
     assert_null(send(f, &update));
     assert_int_equal(f->error->code, ERROR(SCHEMA_TOO_NEW));

@@ -43,6 +43,7 @@ static void a_save_that_is_refused_keeps_the_session(void **state)
     char *token = fixture_start(f, "ann", SERVER_A, MODE(FAIL), fixture_op_id(f));
 
     edit.name = (char *)"quests";
+    edit._if_version_case = HOLDFAST__V1__SECTION_EDIT___IF_VERSION_IF_VERSION;
     edit.if_version = 9;
     edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
     edit.replace = (char *)"{}";

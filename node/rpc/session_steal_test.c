@@ -70,7 +70,7 @@ static void a_silent_holder_is_displaced_when_the_grace_period_ends(void **state
         holdfast__v1__start_session_response__unpack(NULL, status->result.len, status->result.data);
     assert_true(response->stolen);
     assert_string_equal(response->token, SERVER_B "-2");
-    assert_int_equal(response->write->dot->counter, f->outcome.dot.counter);
+    assert_int_equal(fixture_as_of(f, response->write->as_of).counter, f->outcome.dot.counter);
     holdfast__v1__start_session_response__free_unpacked(response, NULL);
     assert_null(fixture_grant(f, "ann", held, 1));
     assert_refused(f, ERROR(SESSION_LOST));

@@ -12,6 +12,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
+#include "idl/as_of.h"
 #include "idl/method.h"
 #include "node/core/rows/rows.h"
 #include "node/core/shard/shard_internal.h"
@@ -402,34 +403,41 @@ static Holdfast__Internal__V1__Refusal *read_with(struct fixture *f,
     return holdfast__internal__v1__refusal__unpack(NULL, f->last_body.size, f->last_body.data);
 }
 
-static void at_least_needs_a_whole_dot_and_is_not_silently_strict(void **state)
+static void refused_read(struct fixture *f, char *at_least, bool stale, const char *field)
+{
+    Holdfast__V1__ReadOptions options = HOLDFAST__V1__READ_OPTIONS__INIT;
+
+    options.at_least = at_least;
+    options.stale = stale;
+    Holdfast__Internal__V1__Refusal *why = read_with(f, &options);
+    assert_non_null(why);
+    assert_int_equal(why->code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT);
+    assert_string_equal(why->field, field);
+    holdfast__internal__v1__refusal__free_unpacked(why, NULL);
+}
+
+static void at_least_needs_a_token_of_this_shard_and_is_not_silently_strict(void **state)
 {
     struct fixture *f = *state;
     Holdfast__V1__ReadOptions options = HOLDFAST__V1__READ_OPTIONS__INIT;
-    Holdfast__V1__Dot dots[] = { HOLDFAST__V1__DOT__INIT, HOLDFAST__V1__DOT__INIT,
-                                 HOLDFAST__V1__DOT__INIT, HOLDFAST__V1__DOT__INIT };
+    struct as_of as_of = { .shard = 3, .epoch = 1, .owner = 7, .counter = 1 };
+    char text[AS_OF_TEXT_SIZE], other[AS_OF_TEXT_SIZE], mistyped[AS_OF_TEXT_SIZE];
 
-    dots[1].owner = dots[1].counter = 1;
-    dots[2].epoch = dots[2].counter = 1;
-    dots[3].epoch = dots[3].owner = 1;
-    options.consistency = HOLDFAST__V1__READ_CONSISTENCY__READ_CONSISTENCY_AT_LEAST;
-    for (size_t i = 0; i < 5; i++) {
-        options.at_least = i < 4 ? &dots[i] : NULL;
-        Holdfast__Internal__V1__Refusal *why = read_with(f, &options);
-        assert_non_null(why);
-        assert_int_equal(why->code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT);
-        assert_string_equal(why->field, "read.at_least");
-        holdfast__internal__v1__refusal__free_unpacked(why, NULL);
-    }
-    dots[0] = dots[1];
-    dots[0].epoch = 1;
-    dots[0].owner = 7;
-    options.at_least = &dots[0];
+    as_of_print(&as_of, text);
+    as_of.shard++;
+    as_of_print(&as_of, other);
+    memcpy(mistyped, text, sizeof mistyped);
+    mistyped[5] = mistyped[5] == 'A' ? 'B' : 'A';
+    refused_read(f, (char *)"1.7.1", false, "read.at_least");
+    refused_read(f, (char *)"c1.", false, "read.at_least");
+    refused_read(f, other, false, "read.at_least");
+    refused_read(f, mistyped, false, "read.at_least");
+    refused_read(f, text, true, "read.stale");
+    options.at_least = text;
     assert_null(read_with(f, &options));
-    options.consistency = (Holdfast__V1__ReadConsistency)9;
-    Holdfast__Internal__V1__Refusal *why = read_with(f, &options);
-    assert_string_equal(why->field, "read.consistency");
-    holdfast__internal__v1__refusal__free_unpacked(why, NULL);
+    options.at_least = (char *)"";
+    options.stale = true;
+    assert_null(read_with(f, &options));
 }
 
 static void an_armed_shard_stops_before_the_entry_that_takes_the_cut(void **state)
@@ -528,7 +536,7 @@ int main(void)
         SHARD_TEST(waiter_that_asks_twice_under_one_id_is_answered_twice),
         SHARD_TEST(a_ledger_that_does_not_chain_is_contained_by_a_logged_entry),
         SHARD_TEST(reads_see_what_was_acknowledged),
-        SHARD_TEST(at_least_needs_a_whole_dot_and_is_not_silently_strict),
+        SHARD_TEST(at_least_needs_a_token_of_this_shard_and_is_not_silently_strict),
         SHARD_TEST(an_armed_shard_stops_before_the_entry_that_takes_the_cut),
         SHARD_TEST(a_cut_that_comes_with_goods_stops_an_armed_shard_too),
         SHARD_TEST(deposed_owner_says_where_to_go),

@@ -49,7 +49,8 @@ NODISCARD err db_open(const struct db_config *config, struct db **ret_db,
 void db_close(struct db *db);
 
 /* Writes a shard's dirty rows and its meta row as one batch: after a crash either all or none of
- * them are there, and never without the batches before. Not durable until db_flush. */
+ * them are there, and never without the batches before. Not durable until db_flush. Of two writes
+ * of one key the later one holds. */
 struct db_checkpoint {
     uint32_t shard;
     const struct state_write *writes;

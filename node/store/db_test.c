@@ -176,6 +176,25 @@ static void rows_deletions_and_meta_survive_a_restart(void **state)
     buf_deinit(&meta);
 }
 
+static void of_two_writes_of_one_key_the_later_one_holds(void **state)
+{
+    struct test *test = *state;
+    struct slice key = slice_from_text("k-item-3");
+    struct db_rows rows = { 0 };
+    struct draft draft;
+
+    must_open(test);
+    draft_init(&draft, 4);
+    draft_add(&draft, "k-item-3", "held");
+    draft_add(&draft, "k-item-4", "other");
+    draft_add(&draft, "k-item-3", "gone");
+    draft_add(&draft, "k-item-2", "other");
+    draft_write(&draft, test->db, 3, "meta");
+    assert_int_equal(db_get_many(test->db, 3, &key, 1, &rows), ERR_OK);
+    expect_row(&rows.rows[0], "k-item-3", "gone");
+    db_rows_deinit(&rows);
+}
+
 static void what_memory_lacks_is_not_taken_for_absent(void **state)
 {
     struct test *test = *state;
@@ -698,6 +717,7 @@ int main(void)
         /* First: it forks, and no thread of RocksDB must have been started by then. */
         TEST(a_checkpoint_is_there_whole_or_not_at_all_after_sigkill),
         TEST(rows_deletions_and_meta_survive_a_restart),
+        TEST(of_two_writes_of_one_key_the_later_one_holds),
         TEST(what_memory_lacks_is_not_taken_for_absent),
         TEST(what_a_closed_table_has_is_not_taken_for_empty),
         TEST(pages_are_in_order_and_within_their_prefix),

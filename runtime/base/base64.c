@@ -30,6 +30,19 @@ void base64_encode(struct slice bytes, bool padded, struct buf *out)
     out->size += (size_t)(to - from);
 }
 
+void base64_encode_url(struct slice bytes, struct buf *out)
+{
+    size_t begin = out->size;
+
+    base64_encode(bytes, false, out);
+    for (size_t i = begin; i < out->size; i++) {
+        if (out->data[i] == '+')
+            out->data[i] = '-';
+        else if (out->data[i] == '/')
+            out->data[i] = '_';
+    }
+}
+
 size_t base64_size_max(size_t size)
 {
     return (size + 3) / 4 * 3;

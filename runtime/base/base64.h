@@ -6,6 +6,8 @@
 
 /* Appends the standard alphabet's form of `bytes`, with or without '=' at the end. */
 void base64_encode(struct slice bytes, bool padded, struct buf *out);
+/* The same in the alphabet for URLs, without '='. */
+void base64_encode_url(struct slice bytes, struct buf *out);
 /* Most bytes that `size` characters can hold. */
 size_t base64_size_max(size_t size);
 /* Takes both alphabets, padded or not. `ret_bytes` has room for base64_size_max. False when a

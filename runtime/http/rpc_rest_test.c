@@ -157,17 +157,16 @@ static void path_query_and_headers_reach_the_handler(void **state)
     f->keep = true;
     fixture_start(f);
     struct client client = client_connect(f);
-    struct rpc_request *request = kept_after(
-        f, &client,
-        "GET /v1/users/a%2Fb/items?kind=sw%20ord&limit=20&read.consistency=stale HTTP/1.1\r\n"
-        "Host: x\r\nAuthorization: Bearer k\r\nConnect-Timeout-Ms: 1000\r\n\r\n");
+    struct rpc_request *request =
+        kept_after(f, &client,
+                   "GET /v1/users/a%2Fb/items?kind=sw%20ord&limit=20&read.stale=true HTTP/1.1\r\n"
+                   "Host: x\r\nAuthorization: Bearer k\r\nConnect-Timeout-Ms: 1000\r\n\r\n");
     const Holdfast__V1__ListItemsRequest *list = (const void *)request->message;
     assert_int_equal(request->method->id, METHOD_LIST_ITEMS);
     assert_string_equal(list->player_id, "a/b");
     assert_string_equal(list->kind, "sw ord");
     assert_int_equal(list->page_size, 20);
-    assert_int_equal(list->read->consistency,
-                     HOLDFAST__V1__READ_CONSISTENCY__READ_CONSISTENCY_STALE);
+    assert_true(list->read->stale);
     assert_true(slice_equal(request->api_key, SLICE_LITERAL("k")));
     assert_true(request->deadline_ms <= loop_now_ms(f->config.loop) + 1000);
     rpc_fail_text(request, CODE(NOT_FOUND), "x");

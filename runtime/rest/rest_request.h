@@ -12,7 +12,7 @@
 #include "runtime/rest/rest_route.h"
 
 #define REST_PARAMETERS_MAX 64u /* Of a query. */
-#define REST_DEPTH_MAX      4u  /* Names of a nested field: read.consistency. */
+#define REST_DEPTH_MAX      4u  /* Names of a nested field: read.at_least.  */
 
 /* The fields of the request that its head names, also those at their defaults: a bit for each, by
  * its place in the descriptor. */

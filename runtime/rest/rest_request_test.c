@@ -62,9 +62,8 @@ static void path_and_query_become_one_object(void **state)
     assert_head("/v1/players/ada", "include=sections&settled=true&include=items",
                 "{\"player_id\":\"ada\",\"include\":[\"sections\",\"items\"],\"settled\":true}");
     assert_head("/v1/players/ada", "settled=yes", "{\"player_id\":\"ada\",\"settled\":\"yes\"}");
-    assert_head(
-        "/v1/players/ada", "read.consistency=stale&read.generation=0",
-        "{\"player_id\":\"ada\",\"read\":{\"consistency\":\"stale\",\"generation\":\"0\"}}");
+    assert_head("/v1/players/ada", "read.stale=true&read.at_least=c1.",
+                "{\"player_id\":\"ada\",\"read\":{\"stale\":true,\"at_least\":\"c1.\"}}");
     assert_head("/v1/players:read", "player_ids=a&player_ids=b", "{\"player_ids\":[\"a\",\"b\"]}");
 }
 
@@ -76,10 +75,10 @@ static void what_no_query_may_say_is_named(void **state)
     } cases[] = {
         { "page=1", "page" },
         { "pageSize=1", "pageSize" },
-        { "read.consistancy=stale", "consistancy" },
+        { "read.stael=true", "stael" },
         { "read=stale", "read" },
-        { "read.consistency=stale&read=1", "read" },
-        { "read=1&read.consistency=stale", "read" },
+        { "read.stale=true&read=1", "read" },
+        { "read=1&read.stale=true", "read" },
         { "kind.x=1", "kind" },
         { "kind=a&kind=b", "kind" },
         { "limit=1&page_size=1", "page_size" },

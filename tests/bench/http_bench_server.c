@@ -16,6 +16,7 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
+#include "idl/as_of.h"
 #include "runtime/base/check.h"
 #include "runtime/codec/proto_codec.h"
 #include "runtime/http/rpc_server.h"
@@ -47,19 +48,16 @@ static void reply(struct bench *bench, struct rpc_request *request, const Protob
 }
 
 struct written {
-    Holdfast__V1__Dot dot;
+    char as_of[AS_OF_TEXT_SIZE];
     Holdfast__V1__WriteInfo info;
 };
 
 static void written_init(struct bench *bench, struct written *written)
 {
-    holdfast__v1__dot__init(&written->dot);
     holdfast__v1__write_info__init(&written->info);
-    written->dot.epoch = 7;
-    written->dot.owner = 3;
-    written->dot.counter = ++bench->counter;
+    as_of_print(&(struct as_of){ 5, 7, 3, ++bench->counter }, written->as_of);
     written->info.version = bench->counter;
-    written->info.dot = &written->dot;
+    written->info.as_of = written->as_of;
     written->info.replicas_fsynced = 2;
 }
 
@@ -116,7 +114,7 @@ static void answer_balances(struct bench *bench, struct rpc_request *request)
     response.balances = balances;
     response.n_balances = 1;
     response.version = 1;
-    response.as_of = &written.dot;
+    response.as_of = written.as_of;
     reply(bench, request, &response.base);
 }
 

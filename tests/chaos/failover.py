@@ -18,6 +18,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
 
+from as_of import dot_of
 from client import RpcError, Unanswered, grant_of, uuid7  # noqa: E402
 from cluster import Cluster, wait_for  # noqa: E402  (found beside this folder)
 from report import judged, main, parser_for  # noqa: E402
@@ -52,7 +53,7 @@ class Probe(threading.Thread):
             sent = time.monotonic()
             try:
                 answer = self.client.call("LedgerService/Grant", request, 15000)
-                self.owner[player] = answer["write"]["dot"]["owner"]
+                self.owner[player] = dot_of(answer)["owner"]
                 self.last[player] = (sent, time.monotonic())
                 took = time.monotonic() - begun
                 self.slowest[player] = max(took, self.slowest.get(player, 0))

@@ -15,7 +15,7 @@ import { Action, ErrorDetailSchema } from "../conformance/gen/holdfast/v1/error_
 import { InventoryService } from "../conformance/gen/holdfast/v1/inventory_pb.js";
 import { LedgerService } from "../conformance/gen/holdfast/v1/ledger_pb.js";
 import { MailboxService } from "../conformance/gen/holdfast/v1/mailbox_pb.js";
-import { OperationState, ReadConsistency } from "../conformance/gen/holdfast/v1/operation_pb.js";
+import { OperationState } from "../conformance/gen/holdfast/v1/operation_pb.js";
 import { OperationService } from "../conformance/gen/holdfast/v1/operation_service_pb.js";
 import { TransactionService } from "../conformance/gen/holdfast/v1/transaction_pb.js";
 
@@ -23,7 +23,7 @@ const PATIENCE_MS = 180_000;
 const WAITS_MAX = 20; // In one operation: short ones, which cost no patience.
 const SHORT_MS = 200;
 const unheld = "unheld";
-const stale = { consistency: ReadConsistency.STALE };
+const stale = { stale: true };
 
 const [line] = await once(createInterface({ input: process.stdin }), "line");
 const plan = JSON.parse(line);

@@ -85,10 +85,10 @@ for (const [name, transport] of Object.entries(transports)) {
   test(`${name}: unary calls`, async () => {
     const granted = await ledger.grant(grant(`c-${opId()}`));
     assert.ok(granted.write.replicasFsynced >= 1);
-    assert.ok(granted.write.dot.epoch >= 1n);
+    assert.match(granted.write.asOf, /^c1\.[\w-]+$/);
     assert.equal(granted.balances[0].currency, "gold");
     const read = await ledger.getBalances({ playerId: "c-stranger" });
-    assert.ok(read.asOf !== undefined);
+    assert.match(read.asOf, /^c1\./);
     const registered = await session.registerServer({ name: "conformance" });
     assert.match(registered.incarnation, /^\d+-\d+$/);
   });

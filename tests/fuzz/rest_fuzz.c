@@ -203,9 +203,8 @@ void fuzz_seed(struct fuzz_seeds *seeds)
     seed(seeds, "read", "GET /v1/players/ada?include=items&settled=true\n\n");
     seed(seeds, "encoded", "GET /v1/players/a%2F%22%5C%00%ff/items?kind=%22+%2B%7D\n\n");
     seed(seeds, "page", "GET /v1/users/ada/entries?limit=3&kinds=grant&kinds=spend&from_ms=1\n\n");
-    seed(seeds, "nested",
-         "GET /v1/players/a/items?read.consistency=stale&read.at_least.owner=1\n\n");
-    seed(seeds, "above", "GET /v1/players/a/items?read.consistency=stale&read=1\n\n");
+    seed(seeds, "nested", "GET /v1/players/a/items?read.stale=true&read.at_least=c1.\n\n");
+    seed(seeds, "above", "GET /v1/players/a/items?read.stale=true&read=1\n\n");
     seed(seeds, "grant", "POST /v1/players/a:b:grant?attempt=1\n\"7\"\n{\"playerId\":\"a:b\"}");
     seed(seeds, "edit", "PATCH /v1/players/ada\n7\n{\"edits\":{\"a\":{\"merge\":{}}}}");
     seed(seeds, "both", "POST /v1/shards/0:move?from=a\n\n{\"shard\":3,\"from\":\"b\"}");

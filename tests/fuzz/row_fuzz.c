@@ -97,7 +97,8 @@ static void check_outcome(struct slice row, struct arena *arena)
     CHECK(slice_equal(buf_slice(&encoded), row));
     buf_deinit(&encoded);
     meta_init(&meta);
-    CHECK(outcome_row_status(&outcome, &meta, arena) != NULL);
+    CHECK(outcome_row_status(&outcome, &(struct outcome_teller){ &meta, 0, AS_OF_APPLY_VERSION },
+                             arena) != NULL);
     meta_deinit(&meta);
 }
 

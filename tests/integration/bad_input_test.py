@@ -8,6 +8,7 @@ import json
 import socket
 import unittest
 
+from as_of import parse, token
 from client import PAYMENTS, Unanswered, grant_of, uuid7
 from cluster import ClusterTest, wait_for
 
@@ -392,13 +393,15 @@ class BadInput(ClusterTest):
 
     def test_reads_with_impossible_options(self):
         request = {"playerId": self.player}
-        self.invalid(request | {"read": {"consistency": "psychic"}},
-                     "read.consistency", "/holdfast.v1.ProfileService/GetProfile", limit=False)
-        dot = self.client.grant("dot-probe", 1)["write"]["dot"]
-        read = {"consistency": "at_least", "generation": "1",
-                "atLeast": dot | {"owner": "1"}}
+        shard, dot = parse(self.client.grant("token-probe", 1)["write"]["asOf"])
+        request = {"playerId": "token-probe"}
+        path = "/holdfast.v1.ProfileService/GetProfile"
+        for wrong in ("psychic", "c1.", "c2.AAAA", token(shard + 1, dot), token(shard, dot)[:-1]):
+            self.invalid(request | {"read": {"atLeast": wrong}}, "read.at_least", path)
+        self.invalid(request | {"read": {"atLeast": token(shard, dot), "stale": True}},
+                     "read.stale", path)
         error = self.refused("VERSION_LOST", self.client.call, "ProfileService/GetProfile",
-                             {"playerId": "dot-probe", "read": read}, 2000)
+                             request | {"read": {"atLeast": token(shard, dot | {"owner": 1})}}, 2000)
         self.assertEqual(error.connect_code, "data_loss")
 
 

@@ -4,6 +4,7 @@ import collections
 import threading
 import unittest
 
+from as_of import dot_of
 from client import Client, grant_of, uuid7
 from cluster import Cluster, ClusterTest, wait_for
 
@@ -21,7 +22,7 @@ class Balance(ClusterTest):
         return sorted(collections.Counter(shard["owner"] for shard in self.client.shards()).values())
 
     def owner(self, player):
-        return self.client.grant(player, 1)["write"]["dot"]["owner"]
+        return dot_of(self.client.grant(player, 1))["owner"]
 
     def play(self, player):
         client = Client(self.client.endpoint)

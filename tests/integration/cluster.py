@@ -18,6 +18,7 @@ import tempfile
 import time
 import unittest
 
+from as_of import dot_of
 from client import Client, RpcError, Unanswered
 from ports import free_port
 
@@ -262,7 +263,7 @@ class Cluster:
 
     def owner_of(self, player):
         """(node process, dot) that owns the player, by a write of 1 gold."""
-        dot = self.client.grant(player, 1)["write"]["dot"]
+        dot = dot_of(self.client.grant(player, 1))
         return self.node_of(dot["owner"]), dot
 
     def wait_converged(self, patience_s=PATIENCE_S, nodes=None):

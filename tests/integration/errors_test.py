@@ -13,6 +13,7 @@ import time
 import unittest
 
 import client as api
+from as_of import dot_of, parse, token
 from client import PAYMENTS, UNHELD, Client, RpcError, Unanswered, session, uuid7
 from cluster import BIN, ROOT, Cluster, ClusterTest, wait_for
 
@@ -423,8 +424,8 @@ class Errors(ClusterTest):
             ["invalid_argument", nothing, "fix", "", requests[3]["opId"]]])
 
     def test_d_reads(self):
-        dot = self.client.grant("probe", 1)["write"]["dot"] | {"owner": 1}
-        read = {"consistency": "at_least", "atLeast": dot}
+        shard, dot = parse(self.client.grant("probe", 1)["write"]["asOf"])
+        read = {"atLeast": token(shard, dot | {"owner": 1})}
         for method, codes in api.PROMISED.items():
             if ("VERSION_LOST", False) in codes:
                 self.gives("VERSION_LOST", method, {"playerId": "probe", "read": read})
@@ -481,10 +482,10 @@ class Errors(ClusterTest):
     def pair_of_owners(self):
         """Two players whose shards have different owners, each with 100 gold."""
         home = "holder"
-        owner = self.client.grant(home, 100)["write"]["dot"]["owner"]
+        owner = dot_of(self.client.grant(home, 100))["owner"]
         for number in range(100):
             other = f"other-{number}"
-            if self.client.grant(other, 100)["write"]["dot"]["owner"] != owner:
+            if dot_of(self.client.grant(other, 100))["owner"] != owner:
                 return home, other
         raise AssertionError("one node owns all shards")
 

@@ -5,6 +5,7 @@ import threading
 import time
 import unittest
 
+from as_of import dot_of
 from client import Heartbeat, grant_of, uuid7
 from cluster import ClusterTest, wait_for
 from load import Load
@@ -76,7 +77,7 @@ class EtcdOutage(ClusterTest):
         victim, dot = self.cluster.owner_of("probe")
         victim.kill()
         answer = self.client.settle("LedgerService/Grant", grant_of("probe", 1))
-        self.assertGreater(int(answer["write"]["dot"]["epoch"]), int(dot["epoch"]))
+        self.assertGreater(dot_of(answer)["epoch"], dot["epoch"])
         victim.start()
         self.cluster.wait_converged()
 

@@ -5,6 +5,7 @@ import threading
 import time
 import unittest
 
+from as_of import dot_of
 from client import Heartbeat, RpcError, Unanswered, grant_of, session, uuid7
 from cluster import Cluster, ClusterTest, wait_for
 from load import Load
@@ -32,8 +33,8 @@ class NodeFailure(ClusterTest):
             victim.kill()
             answer = self.client.settle("LedgerService/Grant", grant_of("kill-probe", 1))
             taken_s = time.monotonic() - begun
-            self.assertGreater(int(answer["write"]["dot"]["epoch"]), int(dot["epoch"]))
-            self.assertNotEqual(answer["write"]["dot"]["owner"], dot["owner"])
+            self.assertGreater(dot_of(answer)["epoch"], dot["epoch"])
+            self.assertNotEqual(dot_of(answer)["owner"], dot["owner"])
             progress(load)
             wait_for("every shard to be served", self.cluster.all_serving)
             progress(load)
@@ -83,7 +84,7 @@ class NodeFailure(ClusterTest):
             self.assertIn(getattr(held[0], "code", held[0]),
                           ("OUTCOME_UNKNOWN", "UNAVAILABLE", "DEADLINE_EXCEEDED"))
             settled = self.client.settle("LedgerService/Grant", grant_of(player, 100))
-            self.assertNotEqual(settled["write"]["dot"]["owner"], dot["owner"])
+            self.assertNotEqual(dot_of(settled)["owner"], dot["owner"])
             sealed = self.client.call("OperationService/ResolveOperation", {
                 "entity": f"player:{player}", "opId": late["opId"], "seal": True})["operation"]
             expected = {"aborted": 111, "committed": 1111}
@@ -179,7 +180,7 @@ class CoordinatorFailure(ClusterTest):
             victim, dot = self.cluster.owner_of("probe")
             victim.kill()
             answer = self.client.settle("LedgerService/Grant", grant_of("probe", 1))
-            self.assertGreater(int(answer["write"]["dot"]["epoch"]), int(dot["epoch"]))
+            self.assertGreater(dot_of(answer)["epoch"], dot["epoch"])
             progress(load)
             elected.start()
             victim.start()
@@ -215,7 +216,7 @@ class EverythingKilled(ClusterTest):
         victim, dot = self.cluster.owner_of("probe")
         self.restart([victim])
         answer = self.client.settle("LedgerService/Grant", grant_of("probe", 1))
-        self.assertGreater(int(answer["write"]["dot"]["epoch"]), int(dot["epoch"]))
+        self.assertGreater(dot_of(answer)["epoch"], dot["epoch"])
         self.cluster.wait_converged()
 
     def test_all_processes_and_etcd_killed_at_once_lose_nothing_acknowledged(self):

@@ -4,6 +4,7 @@ import json
 import threading
 import unittest
 
+from as_of import dot_of
 from client import PAYMENTS, Heartbeat, RpcError, grant_of, uuid7
 from cluster import ClusterTest
 
@@ -151,7 +152,7 @@ class OneOutcome(ClusterTest):
         found = self.operation(op_id)
         self.assertEqual(found["state"], "committed")
         self.assertEqual(found["method"], "holdfast.v1.LedgerService/Grant")
-        self.assertEqual(found["dot"], answer["write"]["dot"])
+        self.assertEqual(found["dot"], dot_of(answer))
         self.assertEqual(found["grant"]["ledgerSeq"], answer["ledgerSeq"])
         self.assertEqual(found["grant"]["balances"], answer["balances"])
         self.assertTrue(found["grant"]["write"]["duplicate"])
@@ -196,7 +197,7 @@ class OneOutcome(ClusterTest):
         answer = self.client.grant(self.player, 5, op_id)
         sealed = self.seal(op_id)
         self.assertEqual(sealed["state"], "committed")
-        self.assertEqual(sealed["dot"], answer["write"]["dot"])
+        self.assertEqual(sealed["dot"], dot_of(answer))
         self.assertTrue(self.client.grant(self.player, 5, op_id)["write"]["duplicate"])
         self.assertEqual(self.client.balance(self.player), 5)
 

@@ -8,12 +8,12 @@ import json
 import subprocess
 import unittest
 
-from client import uuid7
+from client import RpcError, uuid7
 from cluster import BIN, Cluster, wait_for
 from containment_test import can_inject
 from transactions_test import FREE, Trades, gold
 
-REPAIRS = 2  # The first apply version that knows repairs: REPAIR_APPLY_VERSION of row_repair.c.
+REPAIRS = 4  # The first apply version that knows all repairs: CHANNEL_REPAIR_VERSION.
 
 
 @unittest.skipUnless(can_inject(), "this build cannot spoil rows")
@@ -121,6 +121,73 @@ class Repair(Trades):
         self.assertEqual(self.balance(player), {"gold": 59})
         self.assertIsNone(self.held(player))
         self.cluster.wait_converged()
+
+    def shard_of(self, player):
+        return next(shard for shard in range(len(self.client.shards())) if any(
+            head["playerId"] == player for head in self.client.call(
+                "AdminService/ListPlayers", {"shard": shard, "pageSize": 1000}).get("players", [])))
+
+    def two_players(self):
+        """On two shards, each with money, one of them with a transfer behind it."""
+        sender = f"sender-{uuid7()}"
+        self.client.grant(sender, 50)
+        home = self.shard_of(sender)
+        while True:
+            receiver = f"receiver-{uuid7()}"
+            self.client.grant(receiver, 50)
+            if self.shard_of(receiver) != home:
+                break
+        self.send(sender, receiver, 1)
+        return sender, home, receiver, self.shard_of(receiver)
+
+    def send(self, sender, receiver, amount):
+        return self.client.call("LedgerService/TransferCurrencies", {
+            "playerId": sender, "toPlayerId": receiver, "opId": uuid7(),
+            "currencies": gold(amount)} | FREE)
+
+    def mails(self, player):
+        return sorted(mail["currencies"]["gold"] for mail in self.client.call(
+            "MailboxService/ListMail", {"playerId": player})["mails"])
+
+    def nothing_on_its_way(self):
+        wait_for("nothing to be on its way", lambda: all(
+            "transfersOpen" not in shard for shard in self.client.shards()))
+
+    def test_a_channels_row_at_its_sender_is_made_again(self):
+        sender, home, receiver, away = self.two_players()
+        self.holdfast("debug", "inject", sender, f"spoil-key=636f{away:04x}")
+        self.refused("QUARANTINED", self.send, sender, receiver, 2)
+        self.assertIn(f"shard {home} cannot read its row of the channel to shard {away}",
+                      self.holdfast("channel", "check", str(home), str(away)))
+        self.assertIn("made again: channel to", self.holdfast(
+            "channel", "repair", str(home), str(away), "--reason", "ticket 120"))
+        self.assertNotIn("cannot read", self.holdfast("channel", "check", str(home), str(away)))
+        self.send(sender, receiver, 4)
+        self.nothing_on_its_way()
+        self.assertEqual(self.mails(receiver), [1, 4])
+        self.assertEqual(self.balance(sender)["gold"], 45)
+        self.cluster.wait_converged()
+
+    def test_a_channels_row_at_its_receiver_is_made_again_and_what_waited_arrives_once(self):
+        sender, home, receiver, away = self.two_players()
+        self.nothing_on_its_way()
+        self.holdfast("debug", "inject", receiver, f"spoil-key=6369{home:04x}")
+        with self.assertRaises(RpcError):  # It is on its way, and no one can say when it arrives.
+            self.client.call("LedgerService/TransferCurrencies", {
+                "playerId": sender, "toPlayerId": receiver, "opId": "claim:waits",
+                "currencies": gold(2)} | FREE, deadline_ms=2000)
+        self.assertIn("made again: channel from", self.holdfast(
+            "channel", "repair", str(away), str(home), "--reason", "ticket 121"))
+        self.nothing_on_its_way()
+        self.send(sender, receiver, 4)
+        self.nothing_on_its_way()
+        self.assertEqual(self.mails(receiver), [1, 2, 4])
+        self.assertEqual(self.balance(sender)["gold"], 43)
+        self.assertIn("can read its rows", self.holdfast(
+            "channel", "repair", str(away), str(home), "--reason", "ticket 121"))
+        self.cluster.wait_converged()
+        self.assertEqual(sum(n.metrics()["holdfast_node_replica_divergence_total"]
+                             for n in self.cluster.nodes), 0)
 
     def test_rows_that_can_be_read_are_never_touched(self):
         player = f"sound-{uuid7()}"

@@ -98,7 +98,7 @@ class Rest(ClusterTest):
         self.assertEqual(read["profile"]["sections"]["a"]["json"], {"x": [1, None]})
         self.assertEqual(read["profile"]["balances"], {"gold": 99})
         self.assertEqual(self.good("GetBalances", {"player_id": ada},
-                                   query={"read.consistency": "strict"})["balances"], {"gold": 99})
+                                   query={"read.at_least": read["asOf"]})["balances"], {"gold": 99})
         minted = self.good("Mint", {"player_id": ada}, {"items": [{"kind": "hat"}] * 3}, headers=self.as_system())
         uids = [item["uid"] for item in minted["items"]]
         page = self.good("ListItems", {"player_id": ada}, query={"limit": 2})
@@ -197,6 +197,7 @@ class Rest(ClusterTest):
         self.assertIn(stale[0], (400, 409), stale)
         self.good("ListPlayers", {"shard": 0}, query={"limit": 5})
         self.good("ListQuarantined", {"shard": 0})
+        self.good("GetChannel", {"shard": 0, "other_shard": 1})
         self.assertNotIn("quarantined", self.good("GetQuarantine", {"player_id": ada}))
         self.good("CheckPlayer", {"player_id": ada})
         for operation, path, body in (
@@ -244,7 +245,7 @@ class Rest(ClusterTest):
                              ("page_size=501", "page_size"), ("page_size=1&page_size=2", "page_size"),
                              ("limit=1&page_size=1", "page_size"), ("pageSize=1", "pageSize"), ("kind", "kind"),
                              ("kind=%zz", "kind"), ("kind=%00", "kind"), ("kind=%ff", "kind"), ("read=strict", "read"),
-                             ("read.consistency=lax", "read.consistency"), ("player_id=bob", "player_id"),
+                             ("read.stale=maybe", "read.stale"), ("read.at_least=x", "read.at_least"), ("player_id=bob", "player_id"),
                              ("cursor=nonsense", "cursor"), ("&".join(["kind=a"] * 65), "query")):
             with self.subTest(query=query):
                 self.bad(400, field, self.ask("GET", f"/v1/players/ada/items?{query}"))
@@ -318,20 +319,21 @@ class Rest(ClusterTest):
         self.bad(400, "idempotency-key", self.ask("POST", "/v1/players:batchGrant", {}, {"idempotency-key": "k"}))
 
     def test_if_match(self):
-        """Of a request that has an if_version; of any other it is refused."""
+        """The version of every mutation, as an ETag tells it."""
         ada, grant = self.player(5), {"currencies": {"gold": 5}, "reason": "test"}
-        operation = self.document["paths"]["/v1/players/{player_id}:grant"]["post"]
-        taken = {"$ref": "#/components/parameters/IfMatch"} in operation["parameters"]
         stale = self.route("Grant", {"player_id": ada}, grant, headers=self.as_system() | {"if-match": '"999"'})
-        if not taken:
-            self.bad(400, "if-match", stale)
-            return
         self.assertEqual((stale[0], stale[2]["error"]["code"]), (412, "version_conflict"))
         body = self.route("Grant", {"player_id": ada}, grant | {"ifVersion": 999}, headers=self.as_system())
         self.assertEqual((body[0], body[2]["error"]["code"]), (409, "version_conflict"))
         etag = self.route("GetProfile", {"player_id": ada})[1]["etag"]
         fresh = self.route("Grant", {"player_id": ada}, grant, headers=self.as_system() | {"if-match": etag})
         self.assertEqual(fresh[0], 200, fresh)
+        self.assertEqual(fresh[1]["etag"], f'"{int(etag[1:-1]) + 1}"')
+        gone = self.route("Grant", {"player_id": ada}, grant, headers=self.as_system() | {"if-match": '"0"'})
+        self.assertEqual((gone[0], gone[2]["error"]["about"]["version"]["current"]), (412, int(etag[1:-1]) + 1))
+        for malformed in ("*", 'W/"1"', '"1", "2"', "one"):
+            self.bad(400, "if-match", self.route("Grant", {"player_id": ada}, grant,
+                                                 headers=self.as_system() | {"if-match": malformed}))
         self.bad(400, "if_version", self.route("Grant", {"player_id": ada}, grant | {"ifVersion": 1},
                                                headers=self.as_system() | {"if-match": '"2"'}))
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "idl/as_of.h"
 #include "idl/error_code.h"
 #include "idl/method.h"
 #include "idl/method_errors.h"
@@ -31,6 +32,16 @@ static struct dot dot_of(const Holdfast__V1__Dot *dot)
 {
     CHECK(dot != NULL);
     return (struct dot){ dot->epoch, dot->owner, dot->counter };
+}
+
+/* 0: it names nothing that was committed there. */
+static uint64_t token_index(const struct told *t, const char *text)
+{
+    struct as_of as_of;
+
+    if (as_of_parse(slice_from_text(text), &as_of) != ERR_OK || as_of.shard != t->call->shard)
+        return 0;
+    return oracle_index_of(t->shard, (struct dot){ as_of.epoch, as_of.owner, as_of.counter });
 }
 
 struct op_model *told_op(const struct told *t)
@@ -108,7 +119,7 @@ void told_write(const struct told *t)
     t->sim->counts.told_at_decision += op->state == OP_PENDING;
     if (op->told_ms == 0)
         op->told_ms = t->sim->now_ms;
-    uint64_t index = oracle_index_of(t->shard, dot_of((*write)->dot));
+    uint64_t index = token_index(t, (*write)->as_of);
     if (index != op->index)
         told_fail(t, "the dot", index, op->index);
     if ((*write)->version != op->version)
@@ -166,13 +177,13 @@ void told_status(const struct told *t, const Holdfast__Internal__V1__OperationRe
 
 uint64_t told_index(const struct told *t)
 {
-    const Holdfast__V1__Dot *const *as_of = field(t->response, "as_of");
+    const char *const *as_of = field(t->response, "as_of");
 
-    CHECK(as_of != NULL && *as_of != NULL);
-    uint64_t index = oracle_index_of(t->shard, dot_of(*as_of));
+    CHECK(as_of != NULL);
+    uint64_t index = token_index(t, *as_of);
     t->sim->counts.reads_checked++;
     if (index == 0)
-        told_fail(t, "the dot was never committed", (*as_of)->counter, 0);
+        told_fail(t, "what as_of names was never committed", 0, 0);
     else if (index < t->call->must_see)
         told_fail(t, "the read is stale", index, t->call->must_see);
     else

@@ -298,6 +298,13 @@ bool members_settled(const struct sim *sim, uint32_t shard)
     return true;
 }
 
+uint32_t members_learner(const struct sim *sim, uint32_t shard)
+{
+    struct shard_record record;
+
+    return find_record(sim, shard, &record) ? (uint32_t)record.learner : 0;
+}
+
 bool members_hold(const struct sim *sim, uint32_t shard, const struct sim_node *node)
 {
     struct shard_record record;

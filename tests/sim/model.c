@@ -93,6 +93,7 @@ static void on_its_way(struct change *c, struct op_model *op)
     if (op->state == OP_PENDING)
         model_fail_op(c, op, "is debited a second time");
     model_asked(c, op);
+    model_check_version(c, op);
     if (!receipt_is_id(c->op.id.text))
         model_version_rises(c, op);
     op->state = OP_PENDING;
@@ -136,6 +137,8 @@ static void identified(struct change *c)
     } else if (c->rule->claims != NULL) {
         if (!outcome->duplicate) {
             model_check_free(c, op);
+            if (c->was != OP_PENDING)
+                model_check_version(c, op);
             c->rule->claims(c, op);
         }
     } else {

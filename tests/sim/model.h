@@ -91,6 +91,8 @@ void model_asked(struct change *c, struct op_model *op);
 void model_version_rises(struct change *c, const struct op_model *op);
 /* No one else may change what a transaction is promised. */
 void model_check_free(const struct change *c, const struct op_model *op);
+/* What the request wants the version to be, before it rises. */
+void model_check_version(const struct change *c, const struct op_model *op);
 /* Whether the log gives the reason that a refusal gives. */
 void model_check_reason(const struct change *c, const struct op_model *op, int code);
 

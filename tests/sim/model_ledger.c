@@ -6,6 +6,8 @@
 #include "runtime/base/check.h"
 #include "tests/sim/model.h"
 
+#define CLOSE_MS 50u /* Just before its end. */
+
 bool model_item_is_held(const struct change *c, uint32_t item)
 {
     const struct goods_book *book = &c->sim->oracle->book;
@@ -60,6 +62,8 @@ void model_close_reservation(const struct change *c, const struct op_model *op,
     const struct goods *goods = &target->set_aside;
 
     CHECK(op != target && posted >= 0);
+    c->sim->counts.closed_just_before +=
+        target->open && target->expires_ms < c->entry->owner_ms + CLOSE_MS;
     if (target->state != OP_COMMITTED || target->method != METHOD_RESERVE_CURRENCIES)
         model_fail_op(c, op, "closes a reservation that never was");
     else if (!target->open)
@@ -83,6 +87,7 @@ void model_reservation_refused(const struct change *c, const struct op_model *op
     }
     if (code == (int)CODE(RESERVATION_EXPIRED)) {
         c->sim->counts.refused_expired++;
+        c->sim->counts.refused_before_due += target->open;
         if (!target->expired && (!target->open || target->expires_ms > c->entry->owner_ms))
             model_fail_op(c, op, "is refused as expired before its time");
     }

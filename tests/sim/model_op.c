@@ -4,8 +4,11 @@
 
 #include "idl/error_code.h"
 #include "node/core/codec/arena_proto.h"
+#include "node/core/codec/proto_scan.h"
 #include "runtime/base/check.h"
 #include "tests/sim/model.h"
+
+#define IF_VERSION 5u
 
 static void op_committed(struct change *c, struct op_model *op)
 {
@@ -30,6 +33,34 @@ static void op_committed(struct change *c, struct op_model *op)
     c->sim->counts.waits_granted += op->waited;
 }
 
+/* Of the request, with presence. */
+static bool condition_of(const struct change *c, uint64_t *ret_version)
+{
+    return proto_scan_varint(c->op.request, IF_VERSION, ret_version);
+}
+
+void model_check_version(const struct change *c, const struct op_model *op)
+{
+    uint64_t wanted;
+
+    if (!condition_of(c, &wanted))
+        return;
+    c->sim->counts.versions_held++;
+    if (wanted != c->player->now.version)
+        model_fail_op(c, op, "is carried out at another version than it wants");
+}
+
+static void check_version_refused(const struct change *c, const struct op_model *op)
+{
+    uint64_t wanted;
+
+    c->sim->counts.versions_refused++;
+    if (!condition_of(c, &wanted) || wanted == c->player->now.version)
+        model_fail_op(c, op, "is refused for its version, and that stands");
+    if (c->was == OP_PENDING && !receipt_is_id(c->op.id.text))
+        model_fail_op(c, op, "is compared again after it waited");
+}
+
 void model_check_reason(const struct change *c, const struct op_model *op, int code)
 {
     const struct authority *authority = &c->op.authority;
@@ -40,6 +71,8 @@ void model_check_reason(const struct change *c, const struct op_model *op, int c
     c->sim->counts.txn_conflicts_told += code == (int)CODE(TXN_CONFLICT);
     if (c->rule->plans != NULL)
         return;
+    if (code == (int)CODE(VERSION_CONFLICT))
+        check_version_refused(c, op);
     if (code == (int)CODE(SESSION_LOST) && model_is_held(c, c->player) &&
         authority->fence == player->fence &&
         incarnation_compare(authority->incarnation, player->incarnation) == 0)
@@ -121,6 +154,8 @@ void model_version_rises(struct change *c, const struct op_model *op)
 void model_carried_out(struct change *c, struct op_model *op)
 {
     model_asked(c, op);
+    if (c->was != OP_PENDING || receipt_is_id(c->op.id.text))
+        model_check_version(c, op); /* Else it was compared before it waited. */
     model_version_rises(c, op);
     take_effect(c, op);
 }

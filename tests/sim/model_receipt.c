@@ -112,7 +112,7 @@ void receipt_refused(struct change *c, const Holdfast__Internal__V1__Refusal *de
     struct receipt_model *receipt = at(c, get(c, c->op.id.text));
 
     if (detail->code == CODE(SESSION_LOST) || detail->code == CODE(SESSION_LOCKED) ||
-        detail->code == CODE(PERMISSION_DENIED))
+        detail->code == CODE(PERMISSION_DENIED) || detail->code == CODE(VERSION_CONFLICT))
         return;
     if (!is_here(c))
         fail(c, receipt, "is refused before it was asked for");

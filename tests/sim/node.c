@@ -256,6 +256,7 @@ static void carry_out(struct sim *sim, struct sim_node *node, uint32_t shard)
         sim->counts.joint_promotions += membership->new_count > 0;
         if (membership->config > sim->served_config[shard])
             sim->served_config[shard] = membership->config;
+        oracle_served(sim, shard, rep_epoch(shard_rep(slot->shard)));
         program_look(sim, slot);
     }
     /* Nothing here writes what cannot be read: what meets such a row has lost something before. */

@@ -189,6 +189,7 @@ void node_install(struct sim *sim, struct sim_node *node, uint32_t shard,
             program_stop(sim, node);
         if (slot->shard != NULL)
             etcd_mirror_reset(sim, node->id); /* It reads the record again. */
+        rot_learner(sim, node, shard);
         return;
     }
     later(sim, node, shard, next);

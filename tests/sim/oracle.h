@@ -84,6 +84,7 @@ struct shard_oracle {
     struct hash128 *outcomes;
     uint64_t count, capacity;
     uint64_t acknowledged; /* Greatest index whose effect was told to anybody. */
+    uint64_t epoch_served; /* The greatest under which an owner ever served. */
     uint64_t floor_ms;
     struct incarnation lowest_live;
     struct incarnation expired[MODEL_EXPIRED];

@@ -9,6 +9,7 @@
 #include "holdfast/v1/transaction.pb-c.h"
 #include "tests/sim/sim.h"
 
+#define REQUEST_IF_VERSION 5   /* The field's number, of every mutation. */
 #define SIM_AUTHORITY_SIZE 80u /* "session:" and a token, with its NUL. */
 
 /* Made of an op; they point at each other. */
@@ -43,6 +44,8 @@ struct request_txn_parts {
         (request).op_id = request_text((op)->id);                                                  \
         (request).attempt = (op)->attempt;                                                         \
         (request).authority = (parts)->authority;                                                  \
+        (request)._if_version_case = (op)->has_if_version ? REQUEST_IF_VERSION : 0;                \
+        (request).if_version = (op)->if_version;                                                   \
     } while (false)
 
 void request_parts_fill(const struct sim_op *op, struct request_parts *ret_parts);

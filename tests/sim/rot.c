@@ -2,7 +2,9 @@
 #include "runtime/base/check.h"
 #include "tests/sim/sim.h"
 
-#define ROT_RUNS 80u /* Of 256, in which more flip than elsewhere. */
+#define ROT_RUNS    80u  /* Of 256, in which more flip than elsewhere. */
+#define LEARNERS    160u /* Of 256 that have just got their rows. */
+#define LEARNING_MS 40u
 
 /* ---- what a start finds ---- */
 /* Reads the rotten entry as a start does, with one bit flipped: its checksum must tell. */
@@ -142,12 +144,38 @@ void rot_choose(struct sim *sim)
     sim_later(sim, sim->rot_ms, &(struct sim_event){ .kind = EV_ROT });
 }
 
-void rot_event(struct sim *sim)
+void rot_learner(struct sim *sim, const struct sim_node *node, uint32_t shard)
+{
+    uint64_t drawn = (sim->seed ^ ++sim->snapshots_learned) * 0xd1342543de82ef95u;
+
+    if (drawn >> 56 < LEARNERS && !sim_without(sim, WITHOUT_rot) &&
+        members_learner(sim, shard) == node->id)
+        sim_later(sim, 1 + (drawn >> 32) % LEARNING_MS,
+                  &(struct sim_event){ .kind = EV_ROT, .from = node->id, .number = shard });
+}
+
+/* While it learns, it is in no majority; its damage must not keep the shard waiting. */
+static void flip_learner(struct sim *sim, struct sim_node *node, uint32_t shard)
+{
+    if (!node->up || members_learner(sim, shard) != node->id ||
+        (!flip(sim, node, shard, true) && !flip(sim, node, shard, false)))
+        return;
+    sim->counts.bits_flipped++;
+    sim->counts.learners_rotten++;
+    if (!sim_without(sim, WITHOUT_crashes))
+        trouble_crash(sim, node);
+}
+
+void rot_event(struct sim *sim, const struct sim_event *event)
 {
     struct sim_random kept = sim->random;
 
     if (sim->healing)
         return;
+    if (event->from != 0) {
+        flip_learner(sim, node_get(sim, (uint32_t)event->from), (uint32_t)event->number);
+        return;
+    }
     sim->random.state =
         (sim->seed * 0x9e3779b97f4a7c15u) ^ (sim->rots_made++ * 0xd1342543de82ef95u);
     sim_later(sim, sim_between(sim, 1, sim->rot_ms), &(struct sim_event){ .kind = EV_ROT });

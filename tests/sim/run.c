@@ -156,7 +156,7 @@ static void etcd_side(struct sim *sim, struct sim_event *event)
         members_event(sim);
         break;
     case EV_ROT:
-        rot_event(sim);
+        rot_event(sim, event);
         break;
     case EV_TROUBLE:
         trouble_event(sim, event);

@@ -232,6 +232,8 @@ static void act(struct sim *sim, uint32_t server)
         server_webhook(sim, server);
     else if (dice < 380)
         server_move_goods(sim, server, (uint32_t)sim_between(sim, 0, sim->player_count - 1));
+    else if (dice < 460)
+        server_reserve(sim, server);
     else
         act_on_player(sim, server, (uint32_t)sim_between(sim, 0, sim->player_count - 1));
 }
@@ -239,7 +241,13 @@ static void act(struct sim *sim, uint32_t server)
 static void on_act(struct sim *sim, uint32_t server, const struct sim_event *event)
 {
     if (event->number > 0) {
-        op_call(sim, &sim->ops[event->number - 1]);
+        struct sim_op *op = &sim->ops[event->number - 1];
+        bool planned = op->calls == 0; /* By server_reservation.c. */
+        if (planned && sim->quiet)
+            return;
+        if (planned)
+            server_sign(sim, op);
+        op_call(sim, op);
         return;
     }
     act(sim, server);

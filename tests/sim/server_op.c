@@ -15,6 +15,18 @@ void server_later(struct sim *sim, uint32_t place, uint64_t delay_ms, struct sim
     sim_later(sim, delay_ms, &event);
 }
 
+/* Some servers write on condition: mostly on what stands now, as far as the log goes, and seldom on
+ * what came before or after it. */
+static void choose_if_version(struct sim *sim, struct sim_op *op)
+{
+    if (op->id[0] == '\0' || !sim_chance(sim, 60))
+        return;
+    const struct player_model *player = model_player(sim, slice_from_text(op->entity));
+    uint64_t near = player->now.version + sim_between(sim, 0, 2);
+    op->has_if_version = true;
+    op->if_version = sim_chance(sim, 500) || near == 0 ? player->now.version : near - 1;
+}
+
 struct sim_op *op_new(struct sim *sim, uint32_t server, uint32_t player, uint32_t method)
 {
     CHECK(sim->op_count < OPS_MAX);
@@ -34,6 +46,7 @@ struct sim_op *op_new(struct sim *sim, uint32_t server, uint32_t player, uint32_
         !workload_get(sim, method)->rule.about_another)
         sim_op_id(sim, op->id);
     player_entity(player, op->entity);
+    choose_if_version(sim, op);
     incarnation_print(sim->servers[server].incarnation, op->incarnation);
     return op;
 }

@@ -60,36 +60,3 @@ void server_trace(struct sim *sim, uint32_t server)
     snprintf(op->uid, sizeof op->uid, "%s", uid);
     op_call(sim, op);
 }
-
-/* ---- reservations ---- */
-static bool is_reservation(const struct sim *sim, uint32_t method)
-{
-    (void)sim;
-    return method == METHOD_RESERVE_CURRENCIES;
-}
-
-static bool may_pass_for_one(const struct sim *sim, uint32_t method)
-{
-    return is_reservation(sim, method) || method == METHOD_GRANT;
-}
-
-bool server_choose_reservation(struct sim *sim, struct workload_choice *choice)
-{
-    bool strict = sim_chance(sim, 950);
-    const struct sim_op *earlier =
-        server_earlier_op(sim, choice->player, strict ? is_reservation : may_pass_for_one);
-
-    if (earlier == NULL || sim->player_count < 2)
-        return false;
-    choice->target = (uint32_t)(earlier - sim->ops);
-    return true;
-}
-
-bool server_fill_reservation(const struct sim *sim, struct sim_op *op,
-                             const struct workload_choice *choice)
-{
-    CHECK(choice->target < sim->op_count && sim->player_count > 1);
-    op->target = choice->target;
-    op->to = (op->player + 1 + op->amount % (sim->player_count - 1)) % sim->player_count;
-    return true;
-}

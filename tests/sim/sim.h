@@ -84,7 +84,7 @@ enum sim_kind {
 /* clang-format off */
 #define SIM_REACH(X)                                                                               \
     X(promotions) X(truncated_entries) X(seals) X(aborted_answers) X(steals) X(waits_granted)      \
-    X(expiries) X(expired_refused) X(duplicates) X(mismatches) X(pruned_ops) X(ops_expired)        \
+    X(expiries) X(expired_refused) X(duplicates) X(mismatches) X(versions_held) X(versions_refused) X(pruned_ops) X(ops_expired)        \
     X(checkpoints) X(checkpoints_failed) X(db_flushes) X(log_cuts) X(evictions) X(need_rounds)     \
     X(stale_rows) X(log_reads) X(unknown_txns) X(late_txns) X(stale_writes_refused)                \
     X(grants_freed) X(read_rounds) X(refused_funds) X(refused_locked) X(refused_session_lost)      \
@@ -95,7 +95,7 @@ enum sim_kind {
     X(installs_cut) X(promotions_resumed) X(changes_begun) X(changes_done) X(changes_aborted)      \
     X(drained) X(exchanges) X(replicas_dropped) X(joint_promotions)                                \
     X(repairs_begun) X(repairs_done) X(repairs_resumed) X(damaged_dropped) X(promises_rotten)      \
-    X(salvages)                                                                                    \
+    X(salvages) X(learners_rotten)                                                                 \
     X(transfers_local) X(transfers_opened) X(transfers_settled) X(transfers_refunded)              \
     X(transfers_cancelled) X(transfers_across_owners) X(credits_repeated)                          \
     X(told_at_decision) X(settles_of_several)                                                      \
@@ -103,7 +103,7 @@ enum sim_kind {
     X(seals_too_late) X(conservation_checks) X(in_flight_checks)                                   \
     X(consumed) X(reversals) X(refused_items) X(refused_reversed) X(traces)                        \
     X(reservations) X(posted) X(voided) X(reservations_expired) X(refused_closed)                  \
-    X(refused_expired)                                                                             \
+    X(refused_expired) X(closed_just_before) X(refused_before_due)                                 \
     X(txns_local) X(txns_opened) X(txns_committed) X(txns_refused) X(txns_conflicted)              \
     X(txns_sealed) X(txns_seals_late) X(txn_late_votes) X(txn_poisoned) X(txns_across_owners)      \
     X(txn_conflicts_told) X(txn_escrow_checks)                                                     \
@@ -381,6 +381,8 @@ struct sim_op {
     char id[48];
     char entity[32];
     uint32_t attempt;
+    bool has_if_version;
+    uint64_t if_version;
     enum sim_authority authority;
     char token[64];
     char incarnation[INCARNATION_TEXT_SIZE];
@@ -451,7 +453,7 @@ struct sim {
     uint32_t restores_made;
     bool restored;   /* And not accepted yet. */
     uint32_t rot_ms; /* Bits flip about so often, more than otherwise; 0: they do not. */
-    uint64_t rots_made;
+    uint64_t rots_made, snapshots_learned;
     uint32_t repaired_node,
         repaired_shard;                 /* The last one that dropped a damaged replica; 0: none. */
     uint64_t repair_ms[SIM_SHARDS_MAX]; /* When a coordinator last wished a repair, */
@@ -583,7 +585,9 @@ void node_install(struct sim *sim, struct sim_node *node, uint32_t shard,
 void node_log_reset(struct slot *slot);
 /* ---- rot.c ---- */
 void rot_choose(struct sim *sim);
-void rot_event(struct sim *sim);
+void rot_event(struct sim *sim, const struct sim_event *event);
+/* The node has just installed a snapshot: if it learns the shard, a bit of it may flip at once. */
+void rot_learner(struct sim *sim, const struct sim_node *node, uint32_t shard);
 /* Flips a bit of the node's log or database, if any may be, and perhaps lets it start again. */
 void rot_flip(struct sim *sim, struct sim_node *node);
 /* The replica has a flipped bit, found or not; some has. */
@@ -692,6 +696,8 @@ void members_again(struct sim *sim);
 bool members_settled(const struct sim *sim, uint32_t shard);
 /* A bit of the replica there may be flipped: a majority of the others stays. */
 bool members_spare(const struct sim *sim, uint32_t shard, const struct sim_node *node);
+/* Who learns the shard, by its record; 0: no one. */
+uint32_t members_learner(const struct sim *sim, uint32_t shard);
 /* The record names it. */
 bool members_hold(const struct sim *sim, uint32_t shard, const struct sim_node *node);
 
@@ -706,7 +712,10 @@ void restore_status(struct sim *sim, const struct sim_node *node, struct buf *ou
 bool restore_is_doubted(const struct sim *sim);
 
 /* ---- oracle.c ---- */
-/* The record that an accepted etcd begins with: all that is committed must be found again. */
+/* An owner begins to serve. */
+void oracle_served(struct sim *sim, uint32_t shard, uint64_t epoch);
+/* The record that an accepted etcd begins with: all that is committed must be found again, and its
+ * epoch is above all under which an owner served. */
 void oracle_accepted(struct sim *sim, uint32_t shard, const struct shard_record *record);
 /* Whether the node is a member by the last START that is committed. */
 bool oracle_names(const struct sim *sim, uint32_t shard, const struct sim_node *node);

@@ -88,10 +88,19 @@ uint32_t workload_part(const struct sim *sim, enum workload_wish wish, uint64_t 
 /* Throws the die. */
 uint32_t workload_draw(struct sim *sim, enum workload_wish wish);
 
-/* ---- server_wish.c ---- */
-/* `choose` and `fill` of what closes a reservation: seldom of what is none. */
+/* ---- server_reservation.c ---- */
+/* `choose` and `fill` of what closes a reservation: seldom of another operation. */
 bool server_choose_reservation(struct sim *sim, struct workload_choice *choice);
 bool server_fill_reservation(const struct sim *sim, struct sim_op *op,
                              const struct workload_choice *choice);
+/* What a reservation sets aside: little, so that players have it. */
+int64_t server_reserved_amount(const struct sim_op *reserve);
+/* Reserves something of a player whose session the server has, or closes what was reserved. */
+void server_reserve(struct sim *sim, uint32_t server);
+/* By the session, if the server has it; else the game voids, and a post is tried without one. */
+void server_sign(const struct sim *sim, struct sim_op *op);
+/* Once `reserve` is told to be done: it is to be posted or voided, some of it when its time is just
+ * about over. `reserve` may move. */
+void server_plan_closings(struct sim *sim, const struct sim_op *reserve, uint64_t expires_ms);
 
 #endif

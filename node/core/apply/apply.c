@@ -155,6 +155,7 @@ struct step {
     struct decided decided;
     uint32_t freed;
     bool is_new;          /* Nothing is stored under the op_id yet. */
+    bool goes_on;         /* It was evaluated before, and has waited since (a steal). */
     bool bound;           /* Its receipt was bound by this very entry. */
     bool asks;            /* It waits for its receipt's shard; nothing is done yet. */
     bool unreadable;      /* The player's row cannot be read: it is never written. */
@@ -319,8 +320,10 @@ static err deduplicate(struct step *step, bool *ret_done)
     if (row.state == OUTCOME_ROW_REFUSED && step->op.attempt > row.attempt)
         return ERR_OK;
     if (row.state == OUTCOME_ROW_PENDING && row.method == METHOD_START_SESSION &&
-        session_has_claim(&step->player.session) && pending_may_go_on(step))
+        session_has_claim(&step->player.session) && pending_may_go_on(step)) {
+        step->goes_on = true;
         return ERR_OK;
+    }
     if (!outcome_row_body_is_sound(&row, &step->applier->arena)) {
         refuse_unreadable_outcome(step);
         *ret_done = true;
@@ -488,6 +491,8 @@ static err evaluate(struct step *step)
         e = apply_damaged(&step->context, step->op.entity, PLAYER_DAMAGE);
     if (e == ERR_OK && step->context.player != NULL)
         e = authority_apply(&step->context, step->handler);
+    if (e == ERR_OK && step->op.id.text.size > 0 && !step->goes_on)
+        e = version_check(&step->context, step->request, step->player.version - 1);
     if (e == ERR_OK)
         e = handle(step);
     if (e == ERR_OK) {

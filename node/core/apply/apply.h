@@ -17,8 +17,13 @@
  * 2: outcomes of transactions, and ledger entries of mail from the system, tell what is reserved.
  * 3: refusals for want of funds or of room have their facts; SESSION_LOST names the field
  * `authority`.
+ * 4: `if_version`; a settled operation tells `as_of` in place of a dot;
+ * RepairRow makes a channel's row again.
  */
-#define APPLY_VERSION 3u
+#define APPLY_VERSION 4u
+/* Programs of an earlier one cannot be members beside this program: their requests had other forms
+ * (UPGRADING.md). Every START of this program says at least this. */
+#define APPLY_VERSION_FLOOR 4u
 /* With HOLDFAST_DEBUG_INJECT alone, for tests of upgrades: it dates the outcomes that it keeps a
  * millisecond later. */
 #define APPLY_VERSION_TEST (APPLY_VERSION + 1u)
@@ -97,7 +102,8 @@ uint64_t applier_applied_index(const struct applier *applier);
 struct hash128 applier_outcome_hash(const struct applier *applier);
 
 /* The answer to who asked for it. COMMITTED alone. */
-struct answer outcome_answer(const struct outcome *outcome, uint32_t replicas_fsynced);
+struct answer outcome_answer(uint32_t shard, const struct outcome *outcome,
+                             uint32_t replicas_fsynced);
 /* Notes that a record of this entity cannot be read, as apply does: applier_take_damage tells. */
 void applier_note_damage(struct applier *applier, struct slice entity, const char *reason);
 

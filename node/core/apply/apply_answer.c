@@ -11,11 +11,13 @@
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 
-struct answer outcome_answer(const struct outcome *outcome, uint32_t replicas_fsynced)
+struct answer outcome_answer(uint32_t shard, const struct outcome *outcome,
+                             uint32_t replicas_fsynced)
 {
     CHECK(outcome->kind == OUTCOME_COMMITTED);
     return (struct answer){
         .method = outcome->method,
+        .shard = shard,
         .duplicate = outcome->duplicate,
         .version = outcome->version,
         .dot = outcome->dot,
@@ -36,6 +38,7 @@ static struct read_context scratch_context(struct applier *applier, struct need 
         .state = applier->state,
         .meta = &applier->meta,
         .need = need,
+        .shard = applier->shard,
         .as_of = applier->meta.applied_dot,
         .now_unix_ms = applier->meta.owner_ms,
     };

@@ -15,11 +15,13 @@
 
 struct answer {
     uint32_t method;
+    uint32_t shard;
     bool duplicate;            /* The operation had been carried out before. */
     uint64_t version;          /* The entity's, after the first commit. */
     struct dot dot;            /* Of the first commit. */
     struct slice body;         /* The response, without its WriteInfo. Borrowed. */
     uint32_t replicas_fsynced; /* How many hold it on their disks, as far as the owner knows. */
+    bool tells_dot;            /* As up to apply version 3: with the dot in place of `as_of`. */
 };
 
 void answer_encode(const struct answer *answer, struct buf *out);

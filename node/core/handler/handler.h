@@ -18,6 +18,14 @@
 
 struct handler_table;
 
+/*
+ * Since which apply version the state that an operation leaves, and its outcome, are as they are
+ * told here. Entries of before it are replayed as they were applied first: replicas that have
+ * applied them already must agree.
+ */
+#define FACTS_APPLY_VERSION 3u /* Refusals store their facts (refusal_tell_funds). */
+#define AS_OF_APPLY_VERSION 4u /* A settled operation tells `as_of`, and no dot. */
+
 /* Why a request is refused. Texts live in an arena or are static. */
 struct refusal {
     Holdfast__V1__ErrorCode code;
@@ -157,7 +165,8 @@ struct read_context {
     const struct meta *meta;
     struct need *need;
     struct slice entity;
-    struct dot as_of;
+    uint32_t shard;
+    struct dot as_of; /* What the state includes: as_of_text. */
     struct member_state members;
     uint64_t now_unix_ms;
     struct refusal *refusal;
@@ -203,10 +212,16 @@ struct handler_table {
     uint32_t count;
 };
 
+/* VERSION_CONFLICT, ERR_CONFLICT: the request has an `if_version`, and the entity's version, before
+ * this operation, is another one. */
+NODISCARD err version_check(struct apply_context *context, const ProtobufCMessage *request,
+                            uint64_t version);
 const struct handler *handler_find(const struct handler_table *table, uint32_t method);
 /* Fills context->refusal; printf-style message. Returns `e`, so that it can be returned. */
 err refuse(struct arena *arena, struct refusal *refusal, Holdfast__V1__ErrorCode code,
            const char *field, const char *format, ...) __attribute__((format(printf, 5, 6)));
 void refusal_encode(const struct refusal *refusal, struct buf *out); /* As refusal.proto has it. */
+/* The token of what a read's answer includes (idl/as_of.h), in the arena. */
+char *as_of_text(const struct read_context *context);
 
 #endif

@@ -156,17 +156,19 @@ static Holdfast__V1__OperationState status_state(enum outcome_state state)
     return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNSPECIFIED;
 }
 
-static void set_result(const struct outcome_row *row, const struct meta *meta, struct arena *arena,
-                       Holdfast__Internal__V1__OperationRecord *status)
+static void set_result(const struct outcome_row *row, const struct outcome_teller *teller,
+                       struct arena *arena, Holdfast__Internal__V1__OperationRecord *status)
 {
     struct buf bytes = { 0 };
     const struct answer answer = {
         .method = row->method,
+        .shard = teller->shard,
+        .tells_dot = teller->version < AS_OF_APPLY_VERSION,
         .duplicate = true,
         .version = row->version,
         .dot = row->dot,
         .body = row->body,
-        .replicas_fsynced = meta->membership.count / 2 + 1,
+        .replicas_fsynced = teller->meta->membership.count / 2 + 1,
     };
 
     answer_encode(&answer, &bytes);
@@ -179,8 +181,9 @@ static void set_result(const struct outcome_row *row, const struct meta *meta, s
     status->dot->counter = row->dot.counter;
 }
 
-Holdfast__Internal__V1__OperationRecord *
-outcome_row_status(const struct outcome_row *row, const struct meta *meta, struct arena *arena)
+Holdfast__Internal__V1__OperationRecord *outcome_row_status(const struct outcome_row *row,
+                                                            const struct outcome_teller *teller,
+                                                            struct arena *arena)
 {
     Holdfast__Internal__V1__OperationRecord *status =
         (Holdfast__Internal__V1__OperationRecord *)arena_message(
@@ -193,7 +196,7 @@ outcome_row_status(const struct outcome_row *row, const struct meta *meta, struc
     if (method != NULL)
         status->method = (char *)(uintptr_t)method->name;
     if (row->state == OUTCOME_ROW_COMMITTED)
-        set_result(row, meta, arena, status);
+        set_result(row, teller, arena, status);
     if (row->state == OUTCOME_ROW_REFUSED)
         status->refusal = (Holdfast__Internal__V1__Refusal *)arena_unpack(
             arena, &holdfast__internal__v1__refusal__descriptor, row->body);

@@ -48,9 +48,16 @@ void outcome_row_store(struct apply_context *context, const struct op_id *id, bo
 uint64_t outcome_row_ledger_seq(const struct outcome_row *row, struct arena *arena);
 /* Forgets the row of an operation whose attempt ends without an outcome. */
 void outcome_row_delete(struct apply_context *context, const struct op_id *id);
+/* Who tells it. */
+struct outcome_teller {
+    const struct meta *meta;
+    uint32_t shard;
+    uint32_t version; /* What an entry of an earlier apply version told, it tells when replayed. */
+};
 /* The status as GetOperation and ResolveOperation tell it; a COMMITTED result has its WriteInfo.
  * Texts and bytes live in the arena. */
-Holdfast__Internal__V1__OperationRecord *
-outcome_row_status(const struct outcome_row *row, const struct meta *meta, struct arena *arena);
+Holdfast__Internal__V1__OperationRecord *outcome_row_status(const struct outcome_row *row,
+                                                            const struct outcome_teller *teller,
+                                                            struct arena *arena);
 
 #endif

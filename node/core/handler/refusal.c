@@ -7,8 +7,8 @@
 #include "node/core/handler/refusal.h"
 #include "runtime/base/check.h"
 
-#define PLAYER_PREFIX       "player:"
-#define FACTS_APPLY_VERSION 3u /* Replicas of an earlier one store no facts. */
+#define PLAYER_PREFIX    "player:"
+#define FIELD_IF_VERSION 5u
 
 const struct handler *handler_find(const struct handler_table *table, uint32_t method)
 {
@@ -154,6 +154,43 @@ err read_damaged(struct read_context *context, const char *reason)
 {
     return refuse_damaged(context->arena, context->refusal, context->damage, context->entity,
                           reason);
+}
+
+/* Where a request has it, it is field 5 of that name, with presence. */
+static bool if_version_of(const ProtobufCMessage *request, uint64_t *ret_version)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(request->descriptor, FIELD_IF_VERSION);
+    uint32_t present;
+
+    if (field == NULL || strcmp(field->name, "if_version") != 0)
+        return false;
+    memcpy(&present, (const char *)request + field->quantifier_offset, sizeof present);
+    memcpy(ret_version, (const char *)request + field->offset, sizeof *ret_version);
+    return present == FIELD_IF_VERSION;
+}
+
+err refuse_version(struct apply_context *context, const char *field, const char *what,
+                   const struct version_pair *versions)
+{
+    err e = refuse(context->arena, context->refusal, CODE(VERSION_CONFLICT), field,
+                   "%s has version %llu, not %llu", what, (unsigned long long)versions->current,
+                   (unsigned long long)versions->expected);
+
+    context->refusal->limit =
+        arena_printf(context->arena, "%llu", (unsigned long long)versions->expected);
+    context->refusal->value =
+        arena_printf(context->arena, "%llu", (unsigned long long)versions->current);
+    return e;
+}
+
+err version_check(struct apply_context *context, const ProtobufCMessage *request, uint64_t version)
+{
+    struct version_pair versions = { .current = version };
+
+    if (!if_version_of(request, &versions.expected) || versions.expected == version)
+        return ERR_OK;
+    return refuse_version(context, "if_version", "the player", &versions);
 }
 
 err quarantine_check(struct arena *arena, struct refusal *refusal, const struct meta *meta,

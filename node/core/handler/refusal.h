@@ -13,6 +13,12 @@ err refuse_invalid(struct arena *arena, struct refusal *refusal, const char *fie
                    const char *limit, const char *value);
 err refuse_number(struct arena *arena, struct refusal *refusal, const char *field,
                   const char *limit, int64_t value);
+struct version_pair {
+    uint64_t current, expected;
+};
+/* VERSION_CONFLICT: `what` stands in the message. Returns ERR_CONFLICT. */
+err refuse_version(struct apply_context *context, const char *field, const char *what,
+                   const struct version_pair *versions);
 /* QUARANTINED, not stored as the operation's outcome, if the player is held back: ERR_CONFLICT. */
 NODISCARD err quarantine_check(struct arena *arena, struct refusal *refusal,
                                const struct meta *meta, struct slice player);

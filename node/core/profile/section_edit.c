@@ -201,16 +201,11 @@ static err check_versions(struct edit_step *step)
         context->refusal->value = arena_printf(context->arena, "%u", edit->schema_version);
         return ERR_CONFLICT;
     }
-    if (edit->if_version != 0 && edit->if_version != version) {
-        (void)refuse(context->arena, context->refusal, CODE(VERSION_CONFLICT),
-                     edit_field(context->arena, step->place, "if_version"),
-                     "section %s has version %llu, not %llu", edit->name,
-                     (unsigned long long)version, (unsigned long long)edit->if_version);
-        context->refusal->limit =
-            arena_printf(context->arena, "%llu", (unsigned long long)edit->if_version);
-        context->refusal->value = arena_printf(context->arena, "%llu", (unsigned long long)version);
-        return ERR_CONFLICT;
-    }
+    if (edit->_if_version_case == HOLDFAST__V1__SECTION_EDIT___IF_VERSION_IF_VERSION &&
+        edit->if_version != version)
+        return refuse_version(context, edit_field(context->arena, step->place, "if_version"),
+                              arena_printf(context->arena, "section %s", edit->name),
+                              &(struct version_pair){ version, edit->if_version });
     return ERR_OK;
 }
 

@@ -46,6 +46,8 @@ static err handle(struct settlement *s, ProtobufCMessage *response)
     if (e == ERR_OK)
         e = authority_apply(context, handler);
     if (e == ERR_OK)
+        e = version_check(context, request, s->player.version - 1);
+    if (e == ERR_OK)
         e = handler->handle(context, request, response);
     if (e == ERR_OK &&
         context->pending) /* What a receipt pays for never waits for another shard. */

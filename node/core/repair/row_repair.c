@@ -67,15 +67,23 @@ struct step {
     struct slice key, value, entity;
 };
 
+err row_repair_check_version(struct check_context *context, uint32_t needed)
+{
+    if (context->meta->apply_version >= needed)
+        return ERR_OK;
+    return refuse(context->arena, context->refusal, CODE(UNIMPLEMENTED), "",
+                  "shard %u goes by apply version %u, and repairs need %u: run this build on all "
+                  "its nodes, then let another node own it",
+                  context->shard, context->meta->apply_version, needed);
+}
+
 err row_repair_check(struct check_context *context, const char *reason)
 {
     struct slice text = slice_from_text(reason);
 
-    if (context->meta->apply_version < REPAIR_APPLY_VERSION)
-        return refuse(context->arena, context->refusal, CODE(UNIMPLEMENTED), "",
-                      "shard %u goes by apply version %u, and repairs need %u: run this build on "
-                      "all its nodes, then let another node own it",
-                      context->shard, context->meta->apply_version, REPAIR_APPLY_VERSION);
+    err e = row_repair_check_version(context, REPAIR_APPLY_VERSION);
+    if (e != ERR_OK)
+        return e;
     if (text.size == 0 || text.size > REPAIR_REASON_MAX || !text_is_clean(text))
         return refuse_invalid(context->arena, context->refusal, "reason",
                               "1 to 64 bytes of UTF-8 without control characters",

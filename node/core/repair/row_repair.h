@@ -21,6 +21,8 @@ char *bytes_hex(struct arena *arena, struct slice bytes, size_t bytes_max);
 /* Before the log, of any repair: replicas of an earlier build do not know it. ERR_INVALID or
  * ERR_CONFLICT: refused. */
 NODISCARD err row_repair_check(struct check_context *context, const char *reason);
+/* The same of a repair that came with a later apply version. */
+NODISCARD err row_repair_check_version(struct check_context *context, uint32_t needed);
 
 struct row_repair {
     struct slice key; /* Of context->op's entity. */

@@ -37,6 +37,7 @@ struct rep *rep_new(uint32_t shard, uint64_t self, const struct rep_limits *limi
     rep->membership = image->membership;
     rep->generation = image->generation;
     rep->apply_version_max = image->apply_version_max;
+    rep->apply_version_floor = image->apply_version_floor;
     rep_log_init(rep, image);
     rep->known = rep->promise;
     return rep;

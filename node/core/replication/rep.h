@@ -76,7 +76,10 @@ struct rep_image {
     uint64_t generation;          /* Of the START in force at applied_index; 0: none. */
     uint32_t apply_version;       /* Likewise; at least 1. */
     uint32_t apply_version_max;   /* The greatest that this program can apply. */
-    struct entry **entries;       /* Borrowed; rep takes references. */
+    /* A START of this program says at least this, whatever members told: those whose program
+     * applies less take no entries from then on. 0: there are no such programs. */
+    uint32_t apply_version_floor;
+    struct entry **entries; /* Borrowed; rep takes references. */
     uint32_t entry_count;
 };
 

@@ -31,7 +31,9 @@ static uint32_t start_version(const struct rep *rep)
 {
     uint32_t version = rep_apply_version_min(rep);
 
-    return version > rep->apply_version ? version : rep->apply_version;
+    if (version < rep->apply_version)
+        version = rep->apply_version;
+    return version > rep->apply_version_floor ? version : rep->apply_version_floor;
 }
 
 static struct entry *append_own(struct rep *rep, enum entry_kind kind, struct slice body)

@@ -120,8 +120,9 @@ struct rep {
     struct membership membership;
     uint32_t apply_version;     /* In force: the greatest of any START in the log. */
     uint32_t apply_version_max; /* Of this program. */
-    uint32_t members_version;   /* Least of all members', as the last owner told; 0: unknown. */
-    uint64_t members_config;    /* Who they were. */
+    uint32_t apply_version_floor;
+    uint32_t members_version; /* Least of all members', as the last owner told; 0: unknown. */
+    uint64_t members_config;  /* Who they were. */
     uint64_t owner_heard_ms;
 
     struct rep_window window;

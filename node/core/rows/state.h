@@ -125,7 +125,8 @@ struct state_write {
 };
 
 /* Freezes every dirty row as it stands. False when a checkpoint is open. *ret_writes lives until
- * state_checkpoint_end. */
+ * state_checkpoint_end. A key may be among them twice, if its table joins runs: the later write
+ * holds. */
 bool state_checkpoint_begin(struct state *state, const struct state_write **ret_writes,
                             uint32_t *ret_count);
 /* `written`: the rows are in the database; those unchanged since are clean now. */

@@ -597,6 +597,32 @@ static void a_long_run_of_rows_is_checkpointed_whole_and_leaves_nothing(void **c
     check_free(state);
 }
 
+/* As when a doubled item takes the same step twice: no rule of the product writes such a row again.
+ */
+static void of_a_row_put_twice_in_one_run_the_later_write_holds(void **context)
+{
+    struct state *state = state_new(1);
+    const struct state_write *writes;
+    uint32_t count;
+    (void)context;
+
+    put(state, "k-item-3", "held");
+    put(state, "k-item-4", "other");
+    put(state, "k-item-3", "gone");
+    assert_true(state_checkpoint_begin(state, &writes, &count));
+    const struct blob *last = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        if (slice_equal(writes[i].key, S("k-item-3")))
+            last = writes[i].value;
+    }
+    assert_non_null(last);
+    assert_true(slice_equal((struct slice){ last->bytes, last->size }, S("gone")));
+    assert_row(state, "k-item-3", "gone"); /* It is looked at while the checkpoint is written. */
+    state_checkpoint_end(state, false);
+    assert_row(state, "k-item-3", "gone");
+    check_free(state);
+}
+
 static void operation_key(struct row_key *key, uint64_t ms)
 {
     uint8_t random[10] = { 0 };
@@ -708,6 +734,7 @@ int main(void)
         cmocka_unit_test(a_rollback_takes_ledger_rows_back_looked_at_or_not),
         cmocka_unit_test(written_histories_are_asked_for_again),
         cmocka_unit_test(a_long_run_of_rows_is_checkpointed_whole_and_leaves_nothing),
+        cmocka_unit_test(of_a_row_put_twice_in_one_run_the_later_write_holds),
         cmocka_unit_test(operations_leave_oldest_first_and_younger_ones_need_no_database),
         cmocka_unit_test(timers_are_never_dropped_and_their_deletions_leave_nothing),
         cmocka_unit_test(every_row_is_found_while_the_table_grows_and_shrinks),

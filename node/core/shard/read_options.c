@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "holdfast/v1/operation.pb-c.h"
+#include "idl/as_of.h"
 #include "idl/method.h"
 #include "node/core/codec/proto_scan.h"
 
-#define FIELD_READ        2u
-#define CONSISTENCY(name) HOLDFAST__V1__READ_CONSISTENCY__READ_CONSISTENCY_##name
+#define FIELD_READ 2u
 
 static bool has_read_options(uint32_t method)
 {
@@ -20,20 +20,21 @@ static bool has_read_options(uint32_t method)
     return field != NULL && strcmp(field->name, "read") == 0;
 }
 
-/* Without a whole dot the caller would be told something older, or wait for more, than it thinks.
- */
-static void take_dot(const Holdfast__V1__Dot *dot, struct read_options *options)
+static void take_token(const char *text, uint32_t shard, struct read_options *options)
 {
-    if (dot == NULL || dot->epoch == 0 || dot->owner == 0 || dot->counter == 0) {
+    struct as_of as_of;
+
+    if (as_of_parse(slice_from_text(text), &as_of) != ERR_OK || as_of.shard != shard) {
         options->wrong_field = "read.at_least";
-        options->wrong_limit = "with AT_LEAST: epoch, owner and counter of an earlier answer's dot";
+        options->wrong_limit = AS_OF_LIMIT;
         return;
     }
     options->kind = READ_AT_LEAST;
-    options->at_least = (struct dot){ dot->epoch, dot->owner, dot->counter };
+    options->at_least = (struct dot){ as_of.epoch, as_of.owner, as_of.counter };
 }
 
-void read_options_scan(uint32_t method, struct slice request, struct read_options *ret_options)
+void read_options_scan(uint32_t method, struct slice request, uint32_t shard,
+                       struct read_options *ret_options)
 {
     struct slice bytes;
 
@@ -45,20 +46,13 @@ void read_options_scan(uint32_t method, struct slice request, struct read_option
         holdfast__v1__read_options__unpack(NULL, bytes.size, bytes.data);
     if (options == NULL)
         return;
-    switch (options->consistency) {
-    case CONSISTENCY(UNSPECIFIED):
-    case CONSISTENCY(STRICT):
-        break;
-    case CONSISTENCY(STALE):
+    if (options->stale && options->at_least[0] != 0) {
+        ret_options->wrong_field = "read.stale";
+        ret_options->wrong_limit = "at_least or stale, not both";
+    } else if (options->stale) {
         ret_options->kind = READ_STALE;
-        break;
-    case CONSISTENCY(AT_LEAST):
-        take_dot(options->at_least, ret_options);
-        break;
-    default:
-        ret_options->wrong_field = "read.consistency";
-        ret_options->wrong_limit = "STRICT, AT_LEAST or STALE";
-        break;
+    } else if (options->at_least[0] != 0) {
+        take_token(options->at_least, shard, ret_options);
     }
     holdfast__v1__read_options__free_unpacked(options, NULL);
 }

@@ -18,7 +18,9 @@ struct read_options {
     const char *wrong_limit; /* and what can. Static texts. */
 };
 
-/* Missing options are strict; so are malformed ones: the read itself reports what is malformed. */
-void read_options_scan(uint32_t method, struct slice request, struct read_options *ret_options);
+/* Missing options are strict; so are malformed ones: the read itself reports what is malformed.
+ * `shard`: whose token `at_least` must be. */
+void read_options_scan(uint32_t method, struct slice request, uint32_t shard,
+                       struct read_options *ret_options);
 
 #endif

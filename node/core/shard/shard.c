@@ -60,6 +60,7 @@ err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
     rep.generation = applier_meta(shard->applier)->generation;
     rep.apply_version = applier_meta(shard->applier)->apply_version;
     rep.apply_version_max = limits->apply_version_max;
+    rep.apply_version_floor = APPLY_VERSION_FLOOR;
     shard->rep = rep_new(number, self, &limits->rep, &rep);
     if (rep_apply_version(shard->rep) > limits->apply_version_max) {
         shard_free(shard);

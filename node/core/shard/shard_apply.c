@@ -43,7 +43,7 @@ static void answer_committed(struct shard *shard, struct call *call, const struc
     }
     buf_clear(&shard->scratch);
     const struct answer answer =
-        outcome_answer(outcome, fsynced_count(shard, outcome, call->index));
+        outcome_answer(shard->number, outcome, fsynced_count(shard, outcome, call->index));
     answer_encode(&answer, &shard->scratch);
     if (call->method != METHOD_START_SESSION) {
         reply_bytes(shard, call, REPLY_OK, buf_slice(&shard->scratch), out);

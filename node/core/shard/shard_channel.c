@@ -476,6 +476,7 @@ static void answer_settled(struct shard *shard, struct call *call, const struct 
 {
     const struct answer answer = {
         .method = settled->method,
+        .shard = shard->number,
         .duplicate = !call->claimed,
         .version = settled->version,
         .dot = settled->dot,

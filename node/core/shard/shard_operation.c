@@ -65,10 +65,11 @@ static void tell_committed(struct shard *shard, const get_response *told, const 
 {
     get_response response = *told;
     struct outcome_row row = asked->row;
+    const struct outcome_teller teller = { shard_meta(shard), shard->number, AS_OF_APPLY_VERSION };
 
     row.state = OUTCOME_ROW_COMMITTED;
     row.body = answer->body;
-    response.operation = outcome_row_status(&row, shard_meta(shard), &shard->arena);
+    response.operation = outcome_row_status(&row, &teller, &shard->arena);
     struct slice body = arena_pack(&shard->arena, &response.base);
     buf_clear(&shard->scratch);
     buf_append(&shard->scratch, body.data, body.size);

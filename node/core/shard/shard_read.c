@@ -71,7 +71,7 @@ void shard_read_begin(struct shard *shard, const struct shard_event *event, stru
 
     shard->stats.reads++;
     buf_append(&call->request, event->request.data, event->request.size);
-    read_options_scan(event->method, event->request, &options);
+    read_options_scan(event->method, event->request, shard->number, &options);
     if (options.wrong_field != NULL) {
         refuse_options(shard, call, &options, out);
         return;

@@ -100,6 +100,7 @@ bool shard_settles_answer(struct shard *shard, uint32_t destination, const settl
         .dot = stored.dot,
         .body = channel_answer_body(&shard->arena, row, item->result->mail_id),
         .method = stored.method,
+        .shard = shard->number,
         .replicas_fsynced = rep_membership(shard->rep)->count / 2 + 1,
     };
     return true;

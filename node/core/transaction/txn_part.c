@@ -198,17 +198,6 @@ static err check_item(struct txn_player *p, const char *text)
     return e;
 }
 
-static err refuse_version(struct txn_player *p, const char *what, uint64_t stands, uint64_t wanted)
-{
-    struct arena *arena = p->context.arena;
-    err e = refuse(arena, p->context.refusal, CODE(VERSION_CONFLICT), "checks",
-                   "%s has version %" PRIu64 ", not %" PRIu64, what, stands, wanted);
-
-    p->context.refusal->limit = arena_printf(arena, "%" PRIu64, wanted);
-    p->context.refusal->value = arena_printf(arena, "%" PRIu64, stands);
-    return e;
-}
-
 static err check_section(struct txn_player *p, const Holdfast__V1__SectionCheck *check)
 {
     struct player *player = p->context.player;
@@ -219,8 +208,9 @@ static err check_section(struct txn_player *p, const Holdfast__V1__SectionCheck 
     uint64_t stands = section != NULL ? section->version : 0;
     if (stands == check->version)
         return ERR_OK;
-    return refuse_version(p, arena_printf(p->context.arena, "section %s", check->name), stands,
-                          check->version);
+    return refuse_version(&p->context, "checks",
+                          arena_printf(p->context.arena, "section %s", check->name),
+                          &(struct version_pair){ stands, check->version });
 }
 
 static err check_holds(struct txn_player *p, const Holdfast__V1__TransactionCheck *check)
@@ -237,7 +227,8 @@ static err check_holds(struct txn_player *p, const Holdfast__V1__TransactionChec
     case HOLDFAST__V1__TRANSACTION_CHECK__CHECK_PLAYER_VERSION:
         if (version == check->player_version)
             return ERR_OK;
-        return refuse_version(p, "the player", version, check->player_version);
+        return refuse_version(&p->context, "checks", "the player",
+                              &(struct version_pair){ version, check->player_version });
     default:
         CHECK(false); /* Not sound: never logged. */
         return ERR_INVALID;

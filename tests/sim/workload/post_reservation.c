@@ -1,6 +1,17 @@
 /* Post: what a reservation has set aside is spent, or sent to another player. */
 #include "tests/sim/workload.h"
 
+/* Part of what was reserved, or one too much. */
+static void choose_part(const struct sim_op *target, const struct sim_op *op,
+                        struct request_parts *parts)
+{
+    struct request_parts reserved;
+
+    request_parts_fill(target, &reserved);
+    parts->amount.currency = reserved.amount.currency;
+    parts->amount.amount = 1 + op->amount / 3 % (server_reserved_amount(target) + 1);
+}
+
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
 {
@@ -10,6 +21,8 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     request.reserve_op_id = request_text(sim->ops[op->target].id);
     request.n_currencies = op->amount % 3 == 0;
     request.currencies = parts->amounts;
+    if (op->amount % 15 > 0) /* Else of any currency, as it comes. */
+        choose_part(&sim->ops[op->target], op, parts);
     if (op->amount % 4 < 2)
         request.to_player_id = parts->to;
     request_pack(&request.base, out);

@@ -1,4 +1,5 @@
 /* Reserve: currency is set aside for some time. */
+#include "runtime/base/check.h"
 #include "tests/sim/workload.h"
 
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
@@ -9,9 +10,20 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     (void)sim;
     REQUEST_HEAD(request, op, parts);
     request.n_currencies = 1;
+    parts->amount.amount = server_reserved_amount(op);
     request.currencies = parts->amounts;
-    request.expires_in_ms = 1000 + op->amount % 4000;
+    request.expires_in_ms = 1000 + op->amount % (op->amount % 4 > 0 ? 600 : 4000);
     request_pack(&request.base, out);
+}
+
+static void taken(struct sim *sim, const struct sim_op *op, struct slice body)
+{
+    Holdfast__V1__ReserveCurrenciesResponse *response =
+        holdfast__v1__reserve_currencies_response__unpack(NULL, body.size, body.data);
+
+    CHECK(response != NULL);
+    server_plan_closings(sim, op, (uint64_t)response->expires_at_ms);
+    holdfast__v1__reserve_currencies_response__free_unpacked(response, NULL);
 }
 
 static void effect(struct change *c, struct op_model *op, const ProtobufCMessage *response)
@@ -40,5 +52,6 @@ const struct workload_row workload_reserve_currencies = {
     .shares = { [WISH_LEDGER] = { .place = 2, .weight = 20 } },
     .reverse_tried = true, /* In vain. */
     .encode = encode,
+    .taken = taken,
     .rule = { .effect = effect },
 };
