@@ -6,6 +6,7 @@
 #include "holdfast/debug/v1/debug.pb-c.h"
 #endif
 #include "holdfast/internal/v1/channel.pb-c.h"
+#include "holdfast/internal/v1/earlier.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/internal/v1/operation.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
@@ -32,6 +33,7 @@
 #define SERVICE_channel     "ChannelService/"
 #define SERVICE_coordinator "CoordinatorService/"
 #define SERVICE_debug       "DebugService/"
+#define SERVICE_earlier     "EarlierService/"
 #define SERVICE_inventory   "InventoryService/"
 #define SERVICE_ledger      "LedgerService/"
 #define SERVICE_mailbox     "MailboxService/"
@@ -84,6 +86,16 @@ static const uint8_t method_places[METHOD_ID_MAX + 1] = {
 #undef METHOD_PLACE
 };
 
+/* Public methods of earlier versions, and what does their deeds. */
+static const struct earlier {
+    enum method_id id;
+    const char *name;
+    enum method_id successor;
+} earlier[] = {
+    { METHOD_MINT, PACKAGE_v1 SERVICE_inventory "Mint", METHOD_GRANT },
+    { METHOD_CONSUME, PACKAGE_v1 SERVICE_inventory "Consume", METHOD_SPEND },
+};
+
 const struct method_info *method_find(uint32_t id)
 {
     if (id > METHOD_ID_MAX || method_places[id] == 0)
@@ -105,6 +117,24 @@ const struct method_info *method_find_name(struct slice name)
             return &methods[i];
     }
     return NULL;
+}
+
+const char *method_told_name(const struct method_info *method)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(earlier); i++) {
+        if (earlier[i].id == method->id)
+            return earlier[i].name;
+    }
+    return method->name;
+}
+
+const struct method_info *method_find_told(struct slice name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(earlier); i++) {
+        if (slice_equal(name, slice_from_text(earlier[i].name)))
+            return method_find(earlier[i].id);
+    }
+    return method_find_name(name);
 }
 
 /* What follows the last `mark` in `text`; all of it where there is none. */
@@ -150,13 +180,27 @@ static struct slice without_service(struct slice name)
     return behind_last(without_package(name), '/');
 }
 
+/* The method that does what one of an earlier version did, in whatever service it is looked for. */
+static const struct method_info *find_successor(struct slice name)
+{
+    struct slice asked = without_service(name);
+
+    for (size_t i = 0; i < ARRAY_SIZE(earlier); i++) {
+        if (slice_equal(asked, without_service(slice_from_text(earlier[i].name))))
+            return method_find(earlier[i].successor);
+    }
+    return NULL;
+}
+
 const char *method_suggest(struct slice name)
 {
     const size_t package = strlen(PACKAGE_v1);
     bool packaged = name.size > package && memcmp(name.data, PACKAGE_v1, package) == 0 &&
                     without_package(name).size == name.size - package;
-    const struct method_info *meant = find_near(without_package(name), without_package);
+    const struct method_info *meant = find_successor(name);
 
+    if (meant == NULL)
+        meant = find_near(without_package(name), without_package);
     if (meant == NULL)
         meant = find_near(without_package(name), without_service);
     if (meant == NULL)

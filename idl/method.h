@@ -54,7 +54,8 @@ enum method_trait {
     METHOD_PASSES_REVIEW = 1 << 1,  /* Not held back by the player's quarantine. */
     METHOD_PASSES_READS = 1 << 2,   /* Does not wait while a settled read holds the player. */
     METHOD_PASSES_INTENTS = 1 << 3, /* Not held back by a transaction across shards. */
-    METHOD_PASSES_RESTORE = 1 << 4  /* Not held back while the shard's backup is put back. */
+    METHOD_PASSES_RESTORE = 1 << 4, /* Not held back while the shard's backup is put back. */
+    METHOD_ONLY_IN_LOGS = 1 << 5    /* Of an earlier version: applied, and refused as a request. */
 };
 
 /* The kinds of methods by these traits. Most are PLAIN. */
@@ -64,6 +65,7 @@ enum method_trait {
 #define METHOD_TRAITS_RELEASE (METHOD_PASSES_REVIEW | METHOD_PASSES_READS)
 #define METHOD_TRAITS_REPAIR  (METHOD_PASSES_REVIEW | METHOD_PASSES_INTENTS)
 #define METHOD_TRAITS_UPKEEP  METHOD_PASSES_RESTORE /* Of the shard itself. */
+#define METHOD_TRAITS_EARLIER METHOD_ONLY_IN_LOGS
 
 /*
  * The columns of a row:
@@ -103,10 +105,10 @@ enum method_trait {
     X( 27, POST_RESERVATION,       v1,           ledger,       PostReservation,       post_reservation,       MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X( 28, VOID_RESERVATION,       v1,           ledger,       VoidReservation,       void_reservation,       MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X( 29, REVERSE_ENTRY,          v1,           ledger,       ReverseEntry,          reverse_entry,          MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
-    X( 30, MINT,                   v1,           inventory,    Mint,                  mint,                   MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 30, MINT,                   internal__v1, earlier,      Mint,                  mint,                   MUTATION,     NONE,  AUTHORITY, EARLIER, 0,   0) \
     X( 31, LIST_ITEMS,             v1,           inventory,    ListItems,             list_items,             READ,         ANY,   ORDINARY,  PLAIN,   0,   500) \
     X( 32, TRANSFER_ITEMS,         v1,           inventory,    TransferItems,         transfer_items,         MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
-    X( 33, CONSUME,                v1,           inventory,    Consume,               consume,                MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 33, CONSUME,                internal__v1, earlier,      Consume,               consume,                MUTATION,     NONE,  AUTHORITY, EARLIER, 0,   0) \
     X( 34, TRACE_ITEM,             v1,           inventory,    TraceItem,             trace_item,             ROUTER,       ANY,   URGENT,    PLAIN,   74,  0) \
     X( 35, SEND_MAIL,              v1,           mailbox,      SendMail,              send_mail,              MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X( 36, LIST_MAIL,              v1,           mailbox,      ListMail,              list_mail,              READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
@@ -203,8 +205,14 @@ const struct method_info *method_find(uint32_t id);
 const ProtobufCMessageDescriptor *method_answer(const struct method_info *method);
 /* `name` as in an URL path without the leading slash. NULL when there is none. */
 const struct method_info *method_find_name(struct slice name);
+/* As the API tells it: a method of an earlier version by its public name of then,
+ * "holdfast.v1.InventoryService/Mint". Static text. */
+const char *method_told_name(const struct method_info *method);
+/* The method that is told by that name; it may be METHOD_ONLY_IN_LOGS. NULL when there is none. */
+const struct method_info *method_find_told(struct slice name);
 /* The public method that was probably meant by a name that there is not: "LedgerService/Grant", or
- * with its package where `name` has none or another. Static text; NULL: none is near (nearest.h).
+ * with its package where `name` has none or another; what does the deed of a method of an earlier
+ * version. Static text; NULL: none is near (nearest.h).
  */
 const char *method_suggest(struct slice name);
 /* All methods in table order, for listings; *ret_count of them. */

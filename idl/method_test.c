@@ -143,6 +143,10 @@ static void a_misspelt_method_finds_the_one_that_was_meant(void **state)
         { "holdfast.v1.ThiefService/Grant", "LedgerService/Grant" },
         { "holdfast.v1.LedgerService/", NULL },
         { "holdfast.v1.LedgerService/Teleport", NULL },
+        { "holdfast.v1.InventoryService/Mint", "LedgerService/Grant" },
+        { "holdfast.v1.InventoryService/Consume", "LedgerService/Spend" },
+        { "holdfast.v1.LedgerService/Mint", "LedgerService/Grant" },
+        { "LedgerService/Consume", "holdfast.v1.LedgerService/Spend" },
         { "favicon.ico", NULL },
         { "", NULL },
         { "/", NULL },
@@ -176,6 +180,29 @@ static void a_misspelt_method_finds_the_one_that_was_meant(void **state)
     }
 }
 
+/* What stands in logs of an earlier version is told by its name of then, and never asked for. */
+static void an_earlier_method_keeps_its_number_and_the_name_that_it_had(void **state)
+{
+    const struct method_info *mint = method_find(30);
+    const struct method_info *consume = method_find(33);
+    (void)state;
+
+    assert_int_equal(mint->id, METHOD_MINT);
+    assert_int_equal(consume->id, METHOD_CONSUME);
+    assert_true(mint->internal && consume->internal);
+    assert_int_equal(mint->traits, METHOD_ONLY_IN_LOGS);
+    assert_int_equal(consume->traits, METHOD_ONLY_IN_LOGS);
+    assert_string_equal(method_told_name(mint), "holdfast.v1.InventoryService/Mint");
+    assert_string_equal(method_told_name(consume), "holdfast.v1.InventoryService/Consume");
+    assert_ptr_equal(method_find_told(SLICE_LITERAL("holdfast.v1.InventoryService/Mint")), mint);
+    assert_null(method_find_name(SLICE_LITERAL("holdfast.v1.InventoryService/Mint")));
+    assert_ptr_equal(method_find_told(SLICE_LITERAL("holdfast.v1.LedgerService/Grant")),
+                     method_find(METHOD_GRANT));
+    assert_string_equal(method_told_name(method_find(METHOD_GRANT)),
+                        "holdfast.v1.LedgerService/Grant");
+    assert_null(method_find_told(SLICE_LITERAL("holdfast.v1.LedgerService/Steal")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +212,7 @@ int main(void)
         cmocka_unit_test(rows_do_not_contradict_themselves),
         cmocka_unit_test(mutations_take_an_if_version),
         cmocka_unit_test(unknown_methods_are_not_found),
+        cmocka_unit_test(an_earlier_method_keeps_its_number_and_the_name_that_it_had),
         cmocka_unit_test(a_misspelt_method_finds_the_one_that_was_meant),
         cmocka_unit_test(every_public_method_wants_a_scope_and_no_mutation_is_open_to_readers),
     };

@@ -15,6 +15,45 @@ static const struct column balance_columns[] = {
     { .title = NULL },
 };
 
+static const json_t *find_currency(const json_t *amounts, const char *currency)
+{
+    const json_t *amount;
+    size_t i;
+
+    json_array_foreach(amounts, i, amount)
+    {
+        const char *name = json_string_value(json_object_get(amount, "currency"));
+        if (name != NULL && currency != NULL && strcmp(name, currency) == 0)
+            return amount;
+    }
+    return NULL;
+}
+
+json_t *goods_balance_rows(const json_t *answer)
+{
+    const json_t *reserved = json_object_get(answer, "reserved");
+    json_t *rows = json_deep_copy(json_object_get(answer, "balances"));
+    json_t *row;
+    size_t i;
+
+    json_array_foreach(rows, i, row)
+    {
+        const json_t *held =
+            find_currency(reserved, json_string_value(json_object_get(row, "currency")));
+        if (held != NULL)
+            json_object_set(row, "reserved", json_object_get(held, "amount"));
+    }
+    return rows;
+}
+
+void goods_print_balances(const json_t *answer)
+{
+    json_t *rows = goods_balance_rows(answer);
+
+    print_table(NULL, rows, balance_columns);
+    json_decref(rows);
+}
+
 json_t *goods_request(const struct arguments *arguments, const char *player)
 {
     char fresh[37];
@@ -90,7 +129,7 @@ int goods_call(const struct arguments *arguments, const char *method, json_t *re
         const char *mail = json_string_value(json_object_get(answer, "mailId"));
         printf("operation %s, entry %s%s%s\n", op_id, seq != NULL ? seq : "0",
                mail != NULL ? ", mail " : "", mail != NULL ? mail : "");
-        print_table(NULL, json_object_get(answer, "balances"), balance_columns);
+        goods_print_balances(answer);
     } else if (code == EXIT_UNKNOWN) {
         fprintf(stderr, "repeat it with --op-id %s\n", op_id);
     }

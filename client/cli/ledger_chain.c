@@ -185,7 +185,10 @@ static err put_entry(const json_t *entry, struct buf *out, const char **ret_why)
     bool known = read_kind(entry, &kind);
     uint64_t refers_to = 0;
     bool refers = read_integer(entry, "refersTo", &refers_to) && refers_to > 0;
-    bool extended = kind >= HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME || refers;
+    bool spends_items = kind == HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_SPEND &&
+                        json_array_size(json_object_get(entry, "items")) > 0;
+    bool extended =
+        kind >= HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME || refers || spends_items;
 
     buf_put_u8(out, extended ? ENTRY_VERSION_EXTENDED : ENTRY_VERSION);
     if (!put_integer(entry, "seq", out))

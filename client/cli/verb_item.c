@@ -23,7 +23,7 @@ static const struct page_method trace_page = {
     .columns = step_columns,
 };
 
-static int consume(const struct arguments *arguments)
+static int spend(const struct arguments *arguments)
 {
     json_t *request = goods_request(arguments, arguments->words[0]);
     json_t *uids = json_array();
@@ -31,7 +31,7 @@ static int consume(const struct arguments *arguments)
     for (uint32_t i = 1; i < arguments->word_count; i++)
         json_array_append_new(uids, json_string(arguments->words[i]));
     json_object_set_new(request, "itemUids", uids);
-    return goods_call(arguments, "InventoryService/Consume", request);
+    return goods_call(arguments, "LedgerService/Spend", request);
 }
 
 static int trace(const struct arguments *arguments)
@@ -49,13 +49,13 @@ const struct verb verb_item[] = {
         .run = trace,
     },
     {
-        .words = "item consume",
+        .words = "item spend",
         .topic = VERB_TOPIC_GOODS,
         .arguments = "PLAYER UID..",
         .summary = "take items out of the game",
         .details = GOODS_DETAILS,
         .options = VERB_OPTIONS(OPTIONS_OF_CHANGES, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
-        .run = consume,
+        .run = spend,
     },
     { .words = NULL },
 };

@@ -58,7 +58,7 @@ static err admin_get_channel_read(struct read_context *context, const ProtobufCM
     enum state_found incoming = incoming_tell(context, request->other_shard, response->incoming);
     if (outgoing == STATE_MISSING || incoming == STATE_MISSING)
         return ERR_NEED;
-    response->as_of = dot_message(context->arena, context->as_of);
+    response->as_of = as_of_text(context);
     return ERR_OK;
 }
 

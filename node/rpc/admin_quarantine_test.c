@@ -180,30 +180,30 @@ static void spoil(struct fixture *f, const struct row_key *key, size_t at)
 static void an_item_that_cannot_be_read_is_damage_and_stops_nothing_else(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__MintRequest mint = HOLDFAST__V1__MINT_REQUEST__INIT;
-    Holdfast__V1__ConsumeRequest consume = HOLDFAST__V1__CONSUME_REQUEST__INIT;
+    Holdfast__V1__GrantRequest grant = HOLDFAST__V1__GRANT_REQUEST__INIT;
+    Holdfast__V1__SpendRequest spend = HOLDFAST__V1__SPEND_REQUEST__INIT;
     Holdfast__V1__ItemSpec sword = HOLDFAST__V1__ITEM_SPEC__INIT;
     Holdfast__V1__ItemSpec *items[] = { &sword };
     uint8_t uid[ITEM_UID_BYTES];
     struct row_key key;
 
     sword.kind = (char *)"sword";
-    mint.player_id = (char *)"ann";
-    mint.op_id = fixture_op_id(f);
-    mint.authority = fixture_authority(f, "unheld");
-    mint.items = items;
-    mint.n_items = 1;
-    Holdfast__V1__MintResponse *minted = fixture_mutate(f, METHOD_MINT, &mint.base);
-    char *uids[] = { strdup(minted->items[0]->uid) };
+    grant.player_id = (char *)"ann";
+    grant.op_id = fixture_op_id(f);
+    grant.authority = fixture_authority(f, "unheld");
+    grant.items = items;
+    grant.n_items = 1;
+    Holdfast__V1__GrantResponse *minted = fixture_mutate(f, METHOD_GRANT, &grant.base);
+    char *uids[] = { strdup(minted->item_uids[0]) };
     assert_int_equal(item_uid_parse(slice_from_text(uids[0]), uid), ERR_OK);
     row_key_item(&key, SLICE_LITERAL("player:ann"), uid);
     spoil(f, &key, 0);
-    consume.player_id = (char *)"ann";
-    consume.item_uids = uids;
-    consume.n_item_uids = 1;
-    consume.op_id = fixture_op_id(f);
-    consume.authority = fixture_authority(f, "unheld");
-    assert_null(fixture_mutate(f, METHOD_CONSUME, &consume.base));
+    spend.player_id = (char *)"ann";
+    spend.item_uids = uids;
+    spend.n_item_uids = 1;
+    spend.op_id = fixture_op_id(f);
+    spend.authority = fixture_authority(f, "unheld");
+    assert_null(fixture_mutate(f, METHOD_SPEND, &spend.base));
     assert_int_equal(f->error->code, ERROR(QUARANTINED));
     /* No one has asked what was found: it is still no other player's. */
     assert_non_null(fixture_grant(f, "bob", "unheld", 5));

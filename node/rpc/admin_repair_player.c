@@ -184,8 +184,8 @@ static void tell(struct repairing *r)
     response->dry_run = r->request->dry_run;
     if (r->context->unreadable)
         return;
-    response->n_balances = player->balance_count;
-    response->balances = balances_read(r->context->arena, player);
+    struct balance_list list = balances_read(r->context->arena, player, r->context->version);
+    BALANCE_LIST_TELL(&list, response);
     response->item_count = player->item_count;
     response->ledger_seq = player->ledger_seq;
     response->reservation_count = player->reservation_count;

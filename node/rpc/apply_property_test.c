@@ -43,7 +43,7 @@ enum reach {
     REACH_PRUNED,
     REACH_SEALED,
     REACH_ITEMS,
-    REACH_CONSUMED,
+    REACH_ITEMS_SPENT,
     REACH_REVERSED,
     REACH_COUNT
 };
@@ -139,9 +139,9 @@ static void do_spend(struct world *w)
     fixture_mutate(&w->busy, METHOD_SPEND, &request.base);
 }
 
-static void do_consume(struct world *w)
+static void do_spend_items(struct world *w)
 {
-    Holdfast__V1__ConsumeRequest request = HOLDFAST__V1__CONSUME_REQUEST__INIT;
+    Holdfast__V1__SpendRequest request = HOLDFAST__V1__SPEND_REQUEST__INIT;
     Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
 
@@ -162,8 +162,8 @@ static void do_consume(struct world *w)
     request.n_item_uids = first + 1 < held->n_items ? 2 : 1;
     request.currencies = amounts;
     request.n_currencies = draw(w, 2);
-    if (fixture_mutate(&w->busy, METHOD_CONSUME, &request.base) != NULL)
-        w->reach[REACH_CONSUMED]++;
+    if (fixture_mutate(&w->busy, METHOD_SPEND, &request.base) != NULL)
+        w->reach[REACH_ITEMS_SPENT]++;
 }
 
 static void do_reverse(struct world *w)
@@ -266,7 +266,7 @@ static void do_expire(struct world *w)
 static void do_something(struct world *w)
 {
     static void (*const actions[])(struct world *) = {
-        do_start, do_start,  do_start,  do_grant, do_grant, do_grant,   do_consume,
+        do_start, do_start,  do_start,  do_grant, do_grant, do_grant,   do_spend_items,
         do_spend, do_update, do_update, do_end,   do_end,   do_resolve, do_reverse,
     };
 

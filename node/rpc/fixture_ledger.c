@@ -29,10 +29,16 @@ static void put_items(struct buf *out, const Holdfast__V1__LedgerEntry *entry, b
     }
 }
 
+static bool is_extended(const Holdfast__V1__LedgerEntry *entry)
+{
+    return entry->kind >= KIND(CONSUME) || entry->refers_to > 0 ||
+           (entry->kind == KIND(SPEND) && entry->n_items > 0);
+}
+
 /* The bytes of docs/ledger.md, made from what the API tells. */
 static void put_entry(struct buf *out, const Holdfast__V1__LedgerEntry *entry)
 {
-    bool extended = entry->kind >= KIND(CONSUME) || entry->refers_to > 0;
+    bool extended = is_extended(entry);
 
     buf_put_u8(out, extended ? 2 : 1);
     buf_put_u64(out, entry->seq);
@@ -90,7 +96,7 @@ static void add_entry(struct fixture_sums *sums, const char *currency,
         sums->available += change->amount;
         sums->reserved += change->reserved;
         assert_int_equal(change->balance_after, sums->available);
-        if (entry->kind >= KIND(CONSUME) || entry->refers_to > 0)
+        if (is_extended(entry))
             assert_int_equal(change->reserved_after, sums->reserved);
     }
 }

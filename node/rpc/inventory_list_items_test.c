@@ -4,9 +4,9 @@
 
 #include "runtime/base/check.h"
 
-static Holdfast__V1__MintResponse *mint(struct fixture *f, const char *kind, size_t count)
+static Holdfast__V1__GrantResponse *mint(struct fixture *f, const char *kind, size_t count)
 {
-    Holdfast__V1__MintRequest request = HOLDFAST__V1__MINT_REQUEST__INIT;
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
     Holdfast__V1__ItemSpec item = HOLDFAST__V1__ITEM_SPEC__INIT;
     Holdfast__V1__ItemSpec *items[64];
 
@@ -18,7 +18,7 @@ static Holdfast__V1__MintResponse *mint(struct fixture *f, const char *kind, siz
     request.authority = fixture_authority(f, "system:match");
     request.items = items;
     request.n_items = count;
-    return fixture_mutate(f, METHOD_MINT, &request.base);
+    return fixture_mutate(f, METHOD_GRANT, &request.base);
 }
 
 static Holdfast__V1__ListItemsResponse *list(struct fixture *f, uint32_t size, const char *cursor,

@@ -7,6 +7,8 @@
 
 /* At most 64 well-formed UIDs, each once. ERR_INVALID. */
 NODISCARD err item_uids_check(struct check_context *context, size_t count, char *const *uids);
+/* The same of what stands in a log. */
+bool item_uids_are_sound(size_t count, char *const *uids);
 /* Their rows. The UIDs have been checked. */
 void item_uids_footprint(const struct op *op, size_t count, char *const *uids, struct need *keys);
 

@@ -13,8 +13,8 @@ static err ledger_get_balances_read(struct read_context *context, const Protobuf
     err e = player_row_read(context, &player);
     if (e != ERR_OK)
         return e;
-    response->n_balances = player.balance_count;
-    response->balances = balances_read(context->arena, &player);
+    struct balance_list list = balances_read(context->arena, &player, BALANCE_LIST_READ);
+    BALANCE_LIST_TELL(&list, response);
     response->version = player.version;
     response->as_of = as_of_text(context);
     return ERR_OK;

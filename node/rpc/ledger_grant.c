@@ -42,8 +42,7 @@ static err ledger_grant_handle(struct apply_context *context, const ProtobufCMes
     };
     ledger_append(context, &entry);
     response->ledger_seq = context->player->ledger_seq;
-    response->n_balances = request->n_currencies;
-    response->balances = wallet_balances(context->arena, request->n_currencies, changes);
+    WALLET_TELL(context, request->n_currencies, changes, response);
     response->n_item_uids = request->n_items;
     response->item_uids = arena_alloc(context->arena, sizeof(char *) * (request->n_items + 1));
     for (size_t i = 0; i < request->n_items; i++) {

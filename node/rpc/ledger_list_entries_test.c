@@ -75,7 +75,7 @@ static void cursors_and_sizes_are_checked(void **state)
 static void anyone_can_verify_the_chain_from_the_answers_alone(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__MintRequest mint = HOLDFAST__V1__MINT_REQUEST__INIT;
+    Holdfast__V1__GrantRequest mint = HOLDFAST__V1__GRANT_REQUEST__INIT;
     Holdfast__V1__ItemSpec item = HOLDFAST__V1__ITEM_SPEC__INIT;
     Holdfast__V1__ItemSpec *items[] = { &item, &item };
     struct fixture_sums sums;
@@ -89,7 +89,7 @@ static void anyone_can_verify_the_chain_from_the_answers_alone(void **state)
     mint.items = items;
     mint.n_items = 2;
     assert_non_null(fixture_grant(f, "ann", "unheld", 10));
-    assert_non_null(fixture_mutate(f, METHOD_MINT, &mint.base));
+    assert_non_null(fixture_mutate(f, METHOD_GRANT, &mint.base));
     assert_non_null(fixture_grant(f, "ann", "system:payments", 20));
     Holdfast__V1__ListEntriesResponse *page = list(f, 0, "", true);
     assert_int_equal(page->n_entries, 3);
@@ -135,7 +135,7 @@ static uint32_t collect(struct fixture *f, Holdfast__V1__ListEntriesRequest requ
 
 static char *mint_one(struct fixture *f, const char *op_id)
 {
-    Holdfast__V1__MintRequest mint = HOLDFAST__V1__MINT_REQUEST__INIT;
+    Holdfast__V1__GrantRequest mint = HOLDFAST__V1__GRANT_REQUEST__INIT;
     Holdfast__V1__ItemSpec item = HOLDFAST__V1__ITEM_SPEC__INIT;
     Holdfast__V1__ItemSpec *items[] = { &item };
 
@@ -145,25 +145,25 @@ static char *mint_one(struct fixture *f, const char *op_id)
     mint.authority = fixture_authority(f, "unheld");
     mint.items = items;
     mint.n_items = 1;
-    Holdfast__V1__MintResponse *response = fixture_mutate(f, METHOD_MINT, &mint.base);
+    Holdfast__V1__GrantResponse *response = fixture_mutate(f, METHOD_GRANT, &mint.base);
     assert_non_null(response);
-    return response->items[0]->uid;
+    return response->item_uids[0];
 }
 
-static void consume_one(struct fixture *f, char *uid)
+static void spend_one(struct fixture *f, char *uid)
 {
-    Holdfast__V1__ConsumeRequest consume = HOLDFAST__V1__CONSUME_REQUEST__INIT;
+    Holdfast__V1__SpendRequest spend = HOLDFAST__V1__SPEND_REQUEST__INIT;
 
-    consume.player_id = (char *)"ann";
-    consume.op_id = fixture_op_id(f);
-    consume.authority = fixture_authority(f, "unheld");
-    consume.item_uids = &uid;
-    consume.n_item_uids = 1;
-    assert_non_null(fixture_mutate(f, METHOD_CONSUME, &consume.base));
+    spend.player_id = (char *)"ann";
+    spend.op_id = fixture_op_id(f);
+    spend.authority = fixture_authority(f, "unheld");
+    spend.item_uids = &uid;
+    spend.n_item_uids = 1;
+    assert_non_null(fixture_mutate(f, METHOD_SPEND, &spend.base));
 }
 
-/* Entries 1 to 6: grant, mint (claim:a), grant, mint, consume of the first, grant; a second
- * apart. Returns the first item's UID. */
+/* Entries 1 to 6: gold, an item (claim:a), gold, an item (claim:b), the first item spent, gold; a
+ * second apart. Returns the first item's UID. */
 static char *write_six(struct fixture *f, char ret_uid[33])
 {
     assert_non_null(fixture_grant(f, "ann", "unheld", 1));
@@ -174,7 +174,7 @@ static char *write_six(struct fixture *f, char ret_uid[33])
     fixture_pass(f, 1000);
     (void)mint_one(f, "claim:b");
     fixture_pass(f, 1000);
-    consume_one(f, ret_uid);
+    spend_one(f, ret_uid);
     fixture_pass(f, 1000);
     assert_non_null(fixture_grant(f, "ann", "unheld", 1));
     fixture_restart(f);
@@ -184,8 +184,9 @@ static char *write_six(struct fixture *f, char ret_uid[33])
 static void filters_leave_what_matches_in_both_directions(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__LedgerKind kinds[] = { HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_MINT,
+    Holdfast__V1__LedgerKind kinds[] = { HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_GRANT,
                                          HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME };
+    Holdfast__V1__LedgerKind spends = HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_SPEND;
     uint64_t seqs[16];
     uint32_t pages;
     char uid[33];
@@ -194,14 +195,18 @@ static void filters_leave_what_matches_in_both_directions(void **state)
     Holdfast__V1__ListEntriesRequest request = all();
     request.kinds = kinds;
     request.n_kinds = 2;
-    assert_int_equal(collect(f, request, seqs, &pages), 3);
-    assert_int_equal(seqs[0], 2);
-    assert_int_equal(seqs[2], 5);
+    assert_int_equal(collect(f, request, seqs, &pages), 5);
+    assert_int_equal(seqs[0], 1);
+    assert_int_equal(seqs[4], 6);
     request.ascending = false;
     request.page_size = 1;
-    assert_int_equal(collect(f, request, seqs, &pages), 3);
+    assert_int_equal(collect(f, request, seqs, &pages), 5);
+    assert_int_equal(seqs[0], 6);
+    assert_int_equal(seqs[1], 4);
+    request.kinds = &spends;
+    request.n_kinds = 1;
+    assert_int_equal(collect(f, request, seqs, &pages), 1);
     assert_int_equal(seqs[0], 5);
-    assert_int_equal(seqs[2], 2);
     request = all();
     request.item_uid = uid;
     fixture_restart(f);
@@ -292,7 +297,7 @@ static void refuse_filter(struct fixture *f, Holdfast__V1__ListEntriesRequest re
 static void filters_that_mean_nothing_are_refused(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__LedgerKind kinds[17] = { HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_MINT,
+    Holdfast__V1__LedgerKind kinds[17] = { HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_GRANT,
                                            (Holdfast__V1__LedgerKind)0 };
 
     Holdfast__V1__ListEntriesRequest request = all();

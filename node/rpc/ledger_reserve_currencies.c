@@ -85,8 +85,7 @@ static err ledger_reserve_handle(struct apply_context *context, const ProtobufCM
     reservation_open(context, context->owner_ms + request->expires_in_ms);
     response->ledger_seq = context->player->ledger_seq;
     response->expires_at_ms = (int64_t)(context->owner_ms + request->expires_in_ms);
-    response->n_balances = count;
-    response->balances = wallet_balances(context->arena, count, changes);
+    WALLET_TELL(context, count, changes, response);
     return ERR_OK;
 }
 

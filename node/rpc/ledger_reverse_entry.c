@@ -80,7 +80,7 @@ static err check_allowed(struct apply_context *context, const Holdfast__V1__Ledg
     if (direction == NEITHER) {
         err e = refuse(context->arena, context->refusal, CODE(NOT_REVERSIBLE), "target_op_id",
                        "entry %" PRIu64 " is of a kind that is not reversed", entry->seq);
-        context->refusal->limit = "GRANT, MINT, SPEND, CONSUME or POST";
+        context->refusal->limit = "GRANT, SPEND or POST";
         context->refusal->value = kind != NULL ? kind->name + sizeof "LEDGER_KIND" : "";
         return e;
     }
@@ -169,8 +169,7 @@ static err ledger_reverse_handle(struct apply_context *context, const ProtobufCM
     entry_target_mark(context, target->seq);
     response->ledger_seq = context->player->ledger_seq;
     response->reversed_seq = target->seq;
-    response->n_balances = change_count;
-    response->balances = wallet_balances(context->arena, change_count, changes);
+    WALLET_TELL(context, change_count, changes, response);
     return ERR_OK;
 }
 

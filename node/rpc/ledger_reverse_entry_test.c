@@ -63,9 +63,9 @@ static char *spend(struct fixture *f, int64_t gold)
     return request.op_id;
 }
 
-static char *consume(struct fixture *f, char *uid)
+static char *spend_item(struct fixture *f, char *uid)
 {
-    Holdfast__V1__ConsumeRequest request = HOLDFAST__V1__CONSUME_REQUEST__INIT;
+    Holdfast__V1__SpendRequest request = HOLDFAST__V1__SPEND_REQUEST__INIT;
     char *uids[] = { uid };
 
     request.player_id = (char *)"ann";
@@ -73,7 +73,7 @@ static char *consume(struct fixture *f, char *uid)
     request.authority = fixture_authority(f, "unheld");
     request.item_uids = uids;
     request.n_item_uids = 1;
-    assert_non_null(fixture_mutate(f, METHOD_CONSUME, &request.base));
+    assert_non_null(fixture_mutate(f, METHOD_SPEND, &request.base));
     return request.op_id;
 }
 
@@ -114,27 +114,27 @@ static void a_grant_is_taken_back_once_and_both_entries_stand(void **state)
     assert_int_equal(fixture_balance(f, "ann", "gold"), 5);
 }
 
-static void what_was_spent_or_consumed_comes_back_as_it_was(void **state)
+static void what_was_spent_comes_back_as_it_was(void **state)
 {
     struct fixture *f = *state;
     char *uid = grant(f, "claim:1", "unheld", 30, 1)->item_uids[0];
 
     fixture_pass(f, 5000);
     char *spent = spend(f, 12);
-    char *consumed = consume(f, uid);
+    char *item = spend_item(f, uid);
     fixture_pass(f, 5000);
     assert_non_null(reverse(f, spent));
     assert_int_equal(fixture_balance(f, "ann", "gold"), 30);
     assert_int_equal(fixture_items(f, "ann")->total, 0);
-    assert_non_null(reverse(f, consumed));
+    assert_non_null(reverse(f, item));
     assert_false(newest_entry(f)->items_taken);
     Holdfast__V1__ListItemsResponse *page = fixture_items(f, "ann");
     assert_int_equal(page->total, 1);
     assert_string_equal(page->items[0]->uid, uid);
     assert_int_equal(page->items[0]->minted_at_ms, FIXTURE_START_MS);
     /* The same item can go the same way again. */
-    consumed = consume(f, uid);
-    assert_non_null(reverse(f, consumed));
+    item = spend_item(f, uid);
+    assert_non_null(reverse(f, item));
     assert_int_equal(fixture_items(f, "ann")->total, 1);
 }
 
@@ -151,7 +151,7 @@ static void a_reversal_never_overdraws_unless_debts_are_declared(void **state)
     assert_int_equal(f->error->code, ERROR(INSUFFICIENT_FUNDS));
     assert_int_equal(fixture_items(f, "ann")->total, 1);
     grant(f, "claim:2", "unheld", 1, 0);
-    consume(f, uid);
+    spend_item(f, uid);
     assert_null(reverse(f, "claim:1"));
     assert_int_equal(f->error->code, ERROR(ITEM_NOT_HELD));
     assert_int_equal(fixture_balance(f, "ann", "gold"), 30);
@@ -270,7 +270,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FIXTURE_TEST(a_grant_is_taken_back_once_and_both_entries_stand),
-        FIXTURE_TEST(what_was_spent_or_consumed_comes_back_as_it_was),
+        FIXTURE_TEST(what_was_spent_comes_back_as_it_was),
         FIXTURE_TEST(a_reversal_never_overdraws_unless_debts_are_declared),
         FIXTURE_TEST(what_cannot_be_reversed_is_said_precisely),
         FIXTURE_TEST(bad_requests_are_refused_before_the_log),

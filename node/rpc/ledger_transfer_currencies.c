@@ -49,8 +49,7 @@ static err ledger_transfer_handle(struct apply_context *context, const ProtobufC
     if (e != ERR_OK)
         return e;
     response->ledger_seq = taken.ledger_seq;
-    response->n_balances = transfer.currency_count;
-    response->balances = wallet_balances(context->arena, transfer.currency_count, taken.changes);
+    WALLET_TELL(context, transfer.currency_count, taken.changes, response);
     return transfer_send(context, &transfer, &taken, &response->base, &response->mail_id);
 }
 

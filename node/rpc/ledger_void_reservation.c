@@ -50,8 +50,7 @@ static err ledger_void_handle(struct apply_context *context, const ProtobufCMess
     reservation_close(context, &reservation, &end, changes);
     response->ledger_seq = context->player->ledger_seq;
     response->reserve_seq = reservation.entry->seq;
-    response->n_balances = reservation.entry->n_changes;
-    response->balances = wallet_balances(context->arena, response->n_balances, changes);
+    WALLET_TELL(context, reservation.entry->n_changes, changes, response);
     return ERR_OK;
 }
 

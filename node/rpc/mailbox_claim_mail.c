@@ -57,24 +57,9 @@ static void mailbox_claim_footprint(const struct op *op, const ProtobufCMessage 
     }
 }
 
-static void note_balances(struct arena *arena, const struct ledger_change *changes, size_t count,
-                          claim_response *response)
-{
-    Holdfast__V1__Balance **balances = wallet_balances(arena, count, changes);
-
-    for (size_t i = 0; i < count; i++) {
-        size_t at = 0;
-        while (at < response->n_balances &&
-               strcmp(response->balances[at]->currency, balances[i]->currency) != 0)
-            at++;
-        response->balances[at] = balances[i];
-        response->n_balances += at == response->n_balances;
-    }
-}
-
 /* One piece of mail's goods, into wallet and inventory. */
 static err grant(struct apply_context *context, const Holdfast__V1__Mail *mail,
-                 claim_response *response)
+                 struct balance_list *list, claim_response *response)
 {
     struct ledger_change changes[LEDGER_CHANGES_MAX];
     struct item_row items[LEDGER_ITEMS_MAX];
@@ -97,7 +82,7 @@ static err grant(struct apply_context *context, const Holdfast__V1__Mail *mail,
     };
     ledger_append(context, &entry);
     response->ledger_seq = context->player->ledger_seq;
-    note_balances(context->arena, changes, mail->n_currencies, response);
+    balance_list_note(list, mail->n_currencies, changes);
     for (size_t i = 0; i < mail->n_items; i++)
         response->items[response->n_items++] = mail->items[i];
     return ERR_OK;
@@ -109,6 +94,7 @@ static err mailbox_claim_handle(struct apply_context *context, const ProtobufCMe
     const claim_request *request = (const claim_request *)message;
     claim_response *response = (claim_response *)reply;
     Holdfast__V1__Mail *mails[MAILS_MAX];
+    struct balance_list list;
     err e = ERR_OK;
 
     CHECK(request->n_mail_ids <= MAILS_MAX);
@@ -117,12 +103,12 @@ static err mailbox_claim_handle(struct apply_context *context, const ProtobufCMe
         if (taken == ERR_NEED || e == ERR_OK)
             e = taken; /* Go on, so that every missing row is noted. */
     }
-    response->balances =
-        arena_alloc(context->arena, sizeof *response->balances * MAILS_MAX * LEDGER_CHANGES_MAX);
+    balance_list_init(&list, context->arena, MAILS_MAX * LEDGER_CHANGES_MAX, context->version);
     response->items =
         arena_alloc(context->arena, sizeof *response->items * MAILS_MAX * LEDGER_ITEMS_MAX);
     for (size_t i = 0; i < request->n_mail_ids && e == ERR_OK; i++)
-        e = grant(context, mails[i], response);
+        e = grant(context, mails[i], &list, response);
+    BALANCE_LIST_TELL(&list, response);
     return e;
 }
 

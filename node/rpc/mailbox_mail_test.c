@@ -24,7 +24,7 @@ static int setup_one_shard(void **state)
 
 static char *mint(struct fixture *f, const char *player)
 {
-    Holdfast__V1__MintRequest request = HOLDFAST__V1__MINT_REQUEST__INIT;
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
     Holdfast__V1__ItemSpec spec = HOLDFAST__V1__ITEM_SPEC__INIT;
     Holdfast__V1__ItemSpec *specs[] = { &spec };
 
@@ -35,9 +35,9 @@ static char *mint(struct fixture *f, const char *player)
     request.authority = fixture_authority(f, "unheld");
     request.items = specs;
     request.n_items = 1;
-    Holdfast__V1__MintResponse *response = fixture_mutate(f, METHOD_MINT, &request.base);
+    Holdfast__V1__GrantResponse *response = fixture_mutate(f, METHOD_GRANT, &request.base);
     assert_non_null(response);
-    return response->items[0]->uid;
+    return response->item_uids[0];
 }
 
 struct sending {

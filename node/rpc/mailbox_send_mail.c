@@ -146,8 +146,7 @@ static err player_send(struct apply_context *context, const send_request *reques
     if (e != ERR_OK)
         return e;
     response->ledger_seq = taken.ledger_seq;
-    response->n_balances = transfer.currency_count;
-    response->balances = wallet_balances(context->arena, transfer.currency_count, taken.changes);
+    WALLET_TELL(context, transfer.currency_count, taken.changes, response);
     response->n_items = transfer.uid_count;
     response->items = taken.items;
     return transfer_send(context, &transfer, &taken, &response->base, &response->mail_id);

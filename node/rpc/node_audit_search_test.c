@@ -14,7 +14,7 @@ typedef Holdfast__Internal__V1__AuditSearchResponse search_response;
 
 static void mint(struct fixture *f, const char *player, uint8_t ret_uid[ITEM_UID_BYTES])
 {
-    Holdfast__V1__MintRequest request = HOLDFAST__V1__MINT_REQUEST__INIT;
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
     Holdfast__V1__ItemSpec sword = HOLDFAST__V1__ITEM_SPEC__INIT;
     Holdfast__V1__ItemSpec *items[] = { &sword };
 
@@ -24,9 +24,9 @@ static void mint(struct fixture *f, const char *player, uint8_t ret_uid[ITEM_UID
     request.authority = fixture_authority(f, "unheld");
     request.items = items;
     request.n_items = 1;
-    const Holdfast__V1__MintResponse *minted = fixture_mutate(f, METHOD_MINT, &request.base);
+    const Holdfast__V1__GrantResponse *minted = fixture_mutate(f, METHOD_GRANT, &request.base);
     assert_non_null(minted);
-    assert_int_equal(item_uid_parse(slice_from_text(minted->items[0]->uid), ret_uid), ERR_OK);
+    assert_int_equal(item_uid_parse(slice_from_text(minted->item_uids[0]), ret_uid), ERR_OK);
 }
 
 /* What no operation can do: changes ann's row, and gives it another player's item. */

@@ -23,7 +23,7 @@ static history_response *history(struct fixture *f, char *uid, uint32_t after, u
 
 static char *mint(struct fixture *f, const char *op_id)
 {
-    Holdfast__V1__MintRequest request = HOLDFAST__V1__MINT_REQUEST__INIT;
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
     Holdfast__V1__ItemSpec item = HOLDFAST__V1__ITEM_SPEC__INIT;
     Holdfast__V1__ItemSpec *items[] = { &item };
 
@@ -34,10 +34,9 @@ static char *mint(struct fixture *f, const char *op_id)
     request.reason = (char *)"prize";
     request.items = items;
     request.n_items = 1;
-    Holdfast__V1__MintResponse *response = fixture_mutate(f, METHOD_MINT, &request.base);
+    Holdfast__V1__GrantResponse *response = fixture_mutate(f, METHOD_GRANT, &request.base);
     assert_non_null(response);
-    assert_int_equal(response->items[0]->step, 1);
-    return response->items[0]->uid;
+    return response->item_uids[0];
 }
 
 /* Returns the mail's id. */
@@ -69,16 +68,16 @@ static void claim(struct fixture *f, const char *player, char *mail_id, const ch
     assert_non_null(fixture_mutate(f, METHOD_CLAIM_MAIL, &request.base));
 }
 
-static void consume(struct fixture *f, const char *player, char *uid, const char *op_id)
+static void spend(struct fixture *f, const char *player, char *uid, const char *op_id)
 {
-    Holdfast__V1__ConsumeRequest request = HOLDFAST__V1__CONSUME_REQUEST__INIT;
+    Holdfast__V1__SpendRequest request = HOLDFAST__V1__SPEND_REQUEST__INIT;
 
     request.player_id = (char *)(uintptr_t)player;
     request.op_id = (char *)(uintptr_t)op_id;
     request.authority = fixture_authority(f, "unheld");
     request.item_uids = &uid;
     request.n_item_uids = 1;
-    assert_non_null(fixture_mutate(f, METHOD_CONSUME, &request.base));
+    assert_non_null(fixture_mutate(f, METHOD_SPEND, &request.base));
 }
 
 static void reverse(struct fixture *f, const char *player, const char *target, const char *op_id)
@@ -115,10 +114,10 @@ static void every_holder_is_told_with_its_operation_in_order(void **state)
         int kind;
         bool held;
     } wanted[] = {
-        { "ann", "claim:mint", "", KIND(MINT), true },
+        { "ann", "claim:mint", "", KIND(GRANT), true },
         { "ann", "claim:send", "bob", KIND(TRANSFER), false },
         { "bob", "claim:take", "", KIND(CLAIM), true },
-        { "bob", "claim:eat", "", KIND(CONSUME), false },
+        { "bob", "claim:eat", "", KIND(SPEND), false },
         { "bob", "claim:undo", "", KIND(REVERSAL), true },
     };
     struct fixture *f = *state;
@@ -127,7 +126,7 @@ static void every_holder_is_told_with_its_operation_in_order(void **state)
     text_keep(uid, mint(f, "claim:mint"));
     text_keep(mail, give(f, "ann", "bob", uid, "claim:send"));
     claim(f, "bob", mail, "claim:take");
-    consume(f, "bob", uid, "claim:eat");
+    spend(f, "bob", uid, "claim:eat");
     reverse(f, "bob", "claim:eat", "claim:undo");
     fixture_pass(f, 1000);
     fixture_restart(f);
@@ -156,9 +155,9 @@ static void pages_end_where_another_goes_on(void **state)
     char uid[33];
 
     text_keep(uid, mint(f, "claim:mint"));
-    consume(f, "ann", uid, "claim:eat");
+    spend(f, "ann", uid, "claim:eat");
     reverse(f, "ann", "claim:eat", "claim:undo");
-    consume(f, "ann", uid, "claim:eat-2");
+    spend(f, "ann", uid, "claim:eat-2");
     history_response *page = history(f, uid, 0, 3);
     assert_int_equal(page->n_steps, 3);
     page = history(f, uid, 3, 3);

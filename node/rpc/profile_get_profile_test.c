@@ -64,7 +64,7 @@ static void a_profile_is_read_whole_or_by_section_also_from_the_database(void **
 
 static void mint(struct fixture *f, size_t count)
 {
-    Holdfast__V1__MintRequest request = HOLDFAST__V1__MINT_REQUEST__INIT;
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
     Holdfast__V1__ItemSpec item = HOLDFAST__V1__ITEM_SPEC__INIT;
     Holdfast__V1__ItemSpec *items[64];
 
@@ -76,7 +76,7 @@ static void mint(struct fixture *f, size_t count)
     request.authority = fixture_authority(f, "system:match");
     request.items = items;
     request.n_items = count;
-    assert_non_null(fixture_mutate(f, METHOD_MINT, &request.base));
+    assert_non_null(fixture_mutate(f, METHOD_GRANT, &request.base));
 }
 
 static void send_text(struct fixture *f)
@@ -123,7 +123,7 @@ static void send_hats(struct fixture *f)
 
 static void mint_large(struct fixture *f)
 {
-    Holdfast__V1__MintRequest request = HOLDFAST__V1__MINT_REQUEST__INIT;
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
     Holdfast__V1__ItemSpec *items[64];
 
     for (int i = 0; i < 64; i++)
@@ -134,7 +134,7 @@ static void mint_large(struct fixture *f)
     request.n_items = 64;
     for (int i = 0; i < 2; i++) {
         request.op_id = fixture_op_id(f);
-        assert_non_null(fixture_mutate(f, METHOD_MINT, &request.base));
+        assert_non_null(fixture_mutate(f, METHOD_GRANT, &request.base));
     }
 }
 

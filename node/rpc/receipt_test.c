@@ -429,11 +429,11 @@ static void items_of_one_entry_have_each_a_uid_of_their_own(void **state)
     assert_int_equal(gold(w, 0, w->ann), 200);
 }
 
-static void mail_from_the_system_and_mint_go_by_receipts_too(void **state)
+static void mail_from_the_system_goes_by_receipts_too(void **state)
 {
     struct world *w = *state;
     Holdfast__V1__SendMailRequest mail = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
-    Holdfast__V1__MintRequest mint = HOLDFAST__V1__MINT_REQUEST__INIT;
+    Holdfast__V1__GrantRequest grant = HOLDFAST__V1__GRANT_REQUEST__INIT;
     Holdfast__V1__ListMailRequest list = HOLDFAST__V1__LIST_MAIL_REQUEST__INIT;
 
     mail.player_id = w->ann;
@@ -443,13 +443,13 @@ static void mail_from_the_system_and_mint_go_by_receipts_too(void **state)
     mail.n_mint = ITEMS;
     assert_null(fixture_mutate(HOME(w), METHOD_SEND_MAIL, &mail.base));
     assert_int_equal(HOME(w)->outcome.kind, OUTCOME_PENDING);
-    mint.player_id = w->bob;
-    mint.op_id = w->receipt;
-    mint.authority = fixture_authority(&w->s.shards[1], "unheld");
-    mint.items = hats(w, ITEMS);
-    mint.n_items = ITEMS;
+    grant.player_id = w->bob;
+    grant.op_id = w->receipt;
+    grant.authority = fixture_authority(&w->s.shards[1], "unheld");
+    grant.items = hats(w, ITEMS);
+    grant.n_items = ITEMS;
     fixture_carry_all(&w->s);
-    assert_null(fixture_mutate(&w->s.shards[1], METHOD_MINT, &mint.base));
+    assert_null(fixture_mutate(&w->s.shards[1], METHOD_GRANT, &grant.base));
     fixture_carry_all(&w->s);
     list.player_id = w->ann;
     Holdfast__V1__ListMailResponse *mails = fixture_read(HOME(w), METHOD_LIST_MAIL, &list.base);
@@ -502,7 +502,7 @@ int main(void)
         TEST(a_receipt_sealed_by_itself_pays_nobody),
         TEST(one_that_is_bound_is_not_sealed_by_itself),
         TEST(items_of_one_entry_have_each_a_uid_of_their_own),
-        TEST(mail_from_the_system_and_mint_go_by_receipts_too),
+        TEST(mail_from_the_system_goes_by_receipts_too),
         TEST(what_pays_nothing_new_goes_by_other_ids),
     };
 

@@ -38,7 +38,7 @@ static void the_answer_carries_the_profile_as_it_stands(void **state)
 
 static void mint_three(struct fixture *f)
 {
-    Holdfast__V1__MintRequest request = HOLDFAST__V1__MINT_REQUEST__INIT;
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
     Holdfast__V1__ItemSpec item = HOLDFAST__V1__ITEM_SPEC__INIT;
     Holdfast__V1__ItemSpec *items[] = { &item, &item, &item };
 
@@ -48,7 +48,7 @@ static void mint_three(struct fixture *f)
     request.authority = fixture_authority(f, "unheld");
     request.items = items;
     request.n_items = 3;
-    assert_non_null(fixture_mutate(f, METHOD_MINT, &request.base));
+    assert_non_null(fixture_mutate(f, METHOD_GRANT, &request.base));
 }
 
 static void the_answer_carries_what_is_asked_for_also_when_it_is_asked_again(void **state)

@@ -458,7 +458,7 @@ static void one_that_refuses_undoes_the_others(void **state)
 
 static char *mint(struct world *w, uint32_t shard, const char *player, const char *kind)
 {
-    Holdfast__V1__MintRequest request = HOLDFAST__V1__MINT_REQUEST__INIT;
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
     Holdfast__V1__ItemSpec item = HOLDFAST__V1__ITEM_SPEC__INIT;
     Holdfast__V1__ItemSpec *items[] = { &item };
 
@@ -469,10 +469,10 @@ static char *mint(struct world *w, uint32_t shard, const char *player, const cha
     request.authority = fixture_authority(&w->s.shards[shard], "unheld");
     request.items = items;
     request.n_items = 1;
-    Holdfast__V1__MintResponse *response =
-        fixture_mutate(&w->s.shards[shard], METHOD_MINT, &request.base);
+    Holdfast__V1__GrantResponse *response =
+        fixture_mutate(&w->s.shards[shard], METHOD_GRANT, &request.base);
     assert_non_null(response);
-    return response->items[0]->uid;
+    return response->item_uids[0];
 }
 
 static Holdfast__V1__ListItemsResponse *items_of(struct world *w, uint32_t shard,

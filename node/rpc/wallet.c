@@ -169,17 +169,12 @@ err wallet_mint(struct apply_context *context, size_t count, Holdfast__V1__ItemS
     return ERR_OK;
 }
 
-Holdfast__V1__Balance **wallet_balances(struct arena *arena, size_t count,
-                                        const struct ledger_change *changes)
+struct balance_list wallet_balances(const struct apply_context *context, size_t count,
+                                    const struct ledger_change *changes)
 {
-    Holdfast__V1__Balance **balances =
-        arena_messages(arena, &holdfast__v1__balance__descriptor, count);
+    struct balance_list list;
 
-    for (size_t i = 0; i < count; i++) {
-        /* The name is the request's own text, so it ends with a NUL. */
-        balances[i]->currency = (char *)(uintptr_t)changes[i].currency.data;
-        balances[i]->amount = changes[i].balance_after;
-        balances[i]->reserved = changes[i].reserved_after;
-    }
-    return balances;
+    balance_list_init(&list, context->arena, count, context->version);
+    balance_list_note(&list, count, changes);
+    return list;
 }

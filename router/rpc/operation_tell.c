@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "holdfast/internal/v1/earlier.pb-c.h"
 #include "holdfast/internal/v1/operation.pb-c.h"
 #include "idl/error_tell.h"
 #include "router/core/route.h"
@@ -23,17 +24,70 @@ const ProtobufCFieldDescriptor *operation_result_field(const struct method_info 
     return NULL;
 }
 
+/* A Mint of an earlier version, as the Grant that does its deed today. */
+static ProtobufCMessage *grant_of_mint(const ProtobufCMessage *message, struct arena *arena)
+{
+    const Holdfast__Internal__V1__MintResponse *mint = (const void *)message;
+    Holdfast__V1__GrantResponse *grant = arena_alloc(arena, sizeof *grant);
+
+    holdfast__v1__grant_response__init(grant);
+    grant->write = mint->write;
+    grant->ledger_seq = mint->ledger_seq;
+    grant->n_item_uids = mint->n_items;
+    grant->item_uids = arena_alloc(arena, sizeof *grant->item_uids * (mint->n_items + 1));
+    for (size_t i = 0; i < mint->n_items; i++)
+        grant->item_uids[i] = mint->items[i]->uid;
+    return &grant->base;
+}
+
+/* A Consume of an earlier version, as the Spend that does its deed today. */
+static ProtobufCMessage *spend_of_consume(const ProtobufCMessage *message, struct arena *arena)
+{
+    const Holdfast__Internal__V1__ConsumeResponse *consume = (const void *)message;
+    Holdfast__V1__SpendResponse *spend = arena_alloc(arena, sizeof *spend);
+
+    holdfast__v1__spend_response__init(spend);
+    spend->write = consume->write;
+    spend->ledger_seq = consume->ledger_seq;
+    spend->n_items = consume->n_items;
+    spend->items = consume->items;
+    spend->n_balances = consume->n_balances;
+    spend->balances = consume->balances;
+    return &spend->base;
+}
+
+static const struct method_info *successor_of(const struct method_info *method)
+{
+    if (method->id == METHOD_MINT)
+        return method_find(METHOD_GRANT);
+    if (method->id == METHOD_CONSUME)
+        return method_find(METHOD_SPEND);
+    return method;
+}
+
+static ProtobufCMessage *result_of_today(const struct method_info *method, ProtobufCMessage *result,
+                                         struct arena *arena)
+{
+    if (method->id == METHOD_MINT)
+        return grant_of_mint(result, arena);
+    if (method->id == METHOD_CONSUME)
+        return spend_of_consume(result, arena);
+    return result;
+}
+
 static void tell_result(const char *name, ProtobufCBinaryData bytes, struct arena *arena,
                         Status *status)
 {
-    const struct method_info *method = method_find_name(slice_from_text(name));
-    const ProtobufCFieldDescriptor *field = method != NULL ? operation_result_field(method) : NULL;
+    const struct method_info *method = method_find_told(slice_from_text(name));
+    const ProtobufCFieldDescriptor *field =
+        method != NULL ? operation_result_field(successor_of(method)) : NULL;
     struct codec_scope scope = { .arena = arena };
     ProtobufCMessage *result;
 
     if (field == NULL || proto_decode(method->response, (struct slice){ bytes.data, bytes.len },
                                       &scope, &result) != ERR_OK)
         return;
+    result = result_of_today(method, result, arena);
     CHECK(field->quantifier_offset == offsetof(Status, result_case));
     memcpy((uint8_t *)status + field->offset, &result, sizeof result);
     status->result_case = (Holdfast__V1__OperationStatus__ResultCase)field->id;

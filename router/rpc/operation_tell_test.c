@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "holdfast/internal/v1/earlier.pb-c.h"
 #include "holdfast/internal/v1/operation.pb-c.h"
 #include "idl/error_code.h"
 #include "router/rpc/operation_tell.h"
@@ -91,6 +92,64 @@ static void a_stored_answer_is_told_as_its_message(void **state)
     arena_deinit(&arena);
 }
 
+static void tell_committed(Record *record, const char *method, const ProtobufCMessage *answer,
+                           struct arena *arena)
+{
+    struct slice bytes = pack(arena, answer);
+
+    record->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED;
+    record->method = text(method);
+    record->result = (ProtobufCBinaryData){ bytes.size, (uint8_t *)(uintptr_t)bytes.data };
+}
+
+/* Outcomes of Mint and Consume stand in rows of earlier versions. */
+static void an_earlier_answer_is_told_as_that_of_the_method_of_today(void **state)
+{
+    Holdfast__Internal__V1__MintResponse mint = HOLDFAST__INTERNAL__V1__MINT_RESPONSE__INIT;
+    Holdfast__Internal__V1__ConsumeResponse consume =
+        HOLDFAST__INTERNAL__V1__CONSUME_RESPONSE__INIT;
+    Holdfast__V1__WriteInfo write = HOLDFAST__V1__WRITE_INFO__INIT;
+    Holdfast__V1__Item item = HOLDFAST__V1__ITEM__INIT, *items[] = { &item };
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT,
+                                 *balances[] = { &gold };
+    Record record = HOLDFAST__INTERNAL__V1__OPERATION_RECORD__INIT;
+    struct arena arena = { 0 };
+    (void)state;
+
+    write.version = 7;
+    item.uid = text("00010000000000010000000000050000");
+    item.kind = text("orb");
+    mint.write = &write;
+    mint.ledger_seq = 3;
+    mint.items = items;
+    mint.n_items = 1;
+    tell_committed(&record, "holdfast.v1.InventoryService/Mint", &mint.base, &arena);
+    const Holdfast__V1__OperationStatus *status = tell(&record, METHOD_GET_OPERATION, &arena);
+    assert_string_equal(status->method, "holdfast.v1.InventoryService/Mint");
+    assert_int_equal(status->result_case, HOLDFAST__V1__OPERATION_STATUS__RESULT_GRANT);
+    assert_int_equal(status->grant->write->version, 7);
+    assert_int_equal(status->grant->ledger_seq, 3);
+    assert_int_equal(status->grant->n_item_uids, 1);
+    assert_string_equal(status->grant->item_uids[0], item.uid);
+
+    gold.currency = text("gold");
+    gold.amount = 6;
+    consume.write = &write;
+    consume.ledger_seq = 4;
+    consume.items = items;
+    consume.n_items = 1;
+    consume.balances = balances;
+    consume.n_balances = 1;
+    tell_committed(&record, "holdfast.v1.InventoryService/Consume", &consume.base, &arena);
+    status = tell(&record, METHOD_RESOLVE_OPERATION, &arena);
+    assert_string_equal(status->method, "holdfast.v1.InventoryService/Consume");
+    assert_int_equal(status->result_case, HOLDFAST__V1__OPERATION_STATUS__RESULT_SPEND);
+    assert_int_equal(status->spend->ledger_seq, 4);
+    assert_string_equal(status->spend->items[0]->kind, "orb");
+    assert_int_equal(status->spend->balances[0]->amount, 6);
+    arena_deinit(&arena);
+}
+
 static void a_stored_refusal_is_told_with_what_to_do(void **state)
 {
     Holdfast__Internal__V1__Refusal refusal = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
@@ -129,6 +188,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_mutation_has_its_result),
         cmocka_unit_test(a_stored_answer_is_told_as_its_message),
+        cmocka_unit_test(an_earlier_answer_is_told_as_that_of_the_method_of_today),
         cmocka_unit_test(a_stored_refusal_is_told_with_what_to_do),
         cmocka_unit_test(what_cannot_be_read_is_not_told),
     };

@@ -174,12 +174,12 @@ static void integers_are_exact(void **state)
         ProtobufCMessage *message;
         snprintf(json, sizeof json, "{\"amount\":%s}", cases[i].text);
         if (cases[i].expected == NULL) {
-            if (decode(f, &holdfast__v1__balance__descriptor, json, &message) == ERR_OK)
+            if (decode(f, &holdfast__v1__currency_amount__descriptor, json, &message) == ERR_OK)
                 fail_msg("accepted: %s", json);
             continue;
         }
         snprintf(expected, sizeof expected, "{\"amount\":\"%s\"}", cases[i].expected);
-        assert_becomes(f, &holdfast__v1__balance__descriptor, json, expected);
+        assert_becomes(f, &holdfast__v1__currency_amount__descriptor, json, expected);
     }
 }
 

@@ -30,8 +30,6 @@ enum json_shape {
 #define JSON_SHAPES(X)                               \
     X("holdfast.v1.CurrencyAmount", "currency",   KEY)      \
     X("holdfast.v1.CurrencyAmount", "amount",     VALUE)    \
-    X("holdfast.v1.Balance",        "currency",   KEY)      \
-    X("holdfast.v1.Balance",        "amount",     VALUE)    \
     X("holdfast.v1.Section",        "name",       KEY)      \
     X("holdfast.v1.Section",        "json",       DOCUMENT) \
     X("holdfast.v1.SectionVersion", "name",       KEY)      \

@@ -54,8 +54,8 @@ static void on_request(void *user, struct rpc_request *request)
 {
     struct bench *bench = user;
     Holdfast__V1__GetBalancesResponse balances = HOLDFAST__V1__GET_BALANCES_RESPONSE__INIT;
-    Holdfast__V1__Balance balance = HOLDFAST__V1__BALANCE__INIT;
-    Holdfast__V1__Balance *list[1] = { &balance };
+    Holdfast__V1__CurrencyAmount balance = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *list[1] = { &balance };
     Holdfast__V1__ListEntriesResponse entries = HOLDFAST__V1__LIST_ENTRIES_RESPONSE__INIT;
     char *text = arena_zalloc(request->arena, bench->answer_size + 1);
 

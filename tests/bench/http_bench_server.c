@@ -65,8 +65,8 @@ static void answer_grant(struct bench *bench, struct rpc_request *request)
 {
     const Holdfast__V1__GrantRequest *grant = (const Holdfast__V1__GrantRequest *)request->message;
     Holdfast__V1__GrantResponse response = HOLDFAST__V1__GRANT_RESPONSE__INIT;
-    Holdfast__V1__Balance balance = HOLDFAST__V1__BALANCE__INIT;
-    Holdfast__V1__Balance *balances[1] = { &balance };
+    Holdfast__V1__CurrencyAmount balance = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *balances[1] = { &balance };
     struct written written;
 
     written_init(bench, &written);
@@ -104,8 +104,8 @@ static void answer_batch(struct bench *bench, struct rpc_request *request)
 static void answer_balances(struct bench *bench, struct rpc_request *request)
 {
     Holdfast__V1__GetBalancesResponse response = HOLDFAST__V1__GET_BALANCES_RESPONSE__INIT;
-    Holdfast__V1__Balance gold = HOLDFAST__V1__BALANCE__INIT;
-    Holdfast__V1__Balance *balances[1] = { &gold };
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *balances[1] = { &gold };
     struct written written;
 
     written_init(bench, &written);

@@ -24,22 +24,27 @@ static const char *put_mint(unsigned player, unsigned count, struct buf *out)
     for (unsigned i = 0; i < count; i++)
         buf_printf(out, "%s{\"kind\":\"sword_of_dawn\"}", i == 0 ? "\"items\":[" : ",");
     buf_printf(out, "]}");
-    return "InventoryService/Mint";
+    return "LedgerService/Grant";
 }
 
-/* Hands on every UID of an answer; how many. */
+/* Hands on every UID of a Grant's answer; how many. */
 static unsigned take_uids(struct load_stock *stock, const char *body)
 {
-    static const char before[] = "\"uid\":\"";
+    static const char before[] = "\"itemUids\":[";
+    const char *at = strstr(body, before);
     char id[LOAD_ITEM_SIZE];
     unsigned count = 0;
 
-    for (const char *at = strstr(body, before); at != NULL; at = strstr(at, before)) {
-        at += sizeof before - 1;
-        CHECK(strlen(at) >= sizeof id);
+    if (at == NULL)
+        return 0;
+    for (at += sizeof before - 1; *at == '"' || *at == ','; at++) {
+        if (*at == ',')
+            continue;
+        CHECK(strlen(++at) > sizeof id);
         memcpy(id, at, sizeof id - 1);
         id[sizeof id - 1] = 0;
         load_stock_add(stock, id);
+        at += sizeof id - 1; /* On the quote behind it. */
         count++;
     }
     return count;

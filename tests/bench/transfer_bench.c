@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "holdfast/internal/v1/node.pb-c.h"
-#include "holdfast/v1/inventory.pb-c.h"
+#include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
@@ -256,7 +256,7 @@ static uint32_t home_of(const struct bench *bench, const char *player)
 
 static void mint(struct bench *bench, const char *player, char ret_uid[ITEM_UID_TEXT_SIZE])
 {
-    Holdfast__V1__MintRequest request = HOLDFAST__V1__MINT_REQUEST__INIT;
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
     Holdfast__V1__ItemSpec item = HOLDFAST__V1__ITEM_SPEC__INIT;
     Holdfast__V1__ItemSpec *items[] = { &item };
 
@@ -266,12 +266,12 @@ static void mint(struct bench *bench, const char *player, char ret_uid[ITEM_UID_
     request.items = items;
     request.n_items = 1;
     item.kind = (char *)"sword_of_dawn";
-    call(bench, home_of(bench, player), METHOD_MINT, CALLER,
+    call(bench, home_of(bench, player), METHOD_GRANT, CALLER,
          arena_pack(&bench->arena, &request.base));
-    const Holdfast__V1__MintResponse *minted = (const void *)arena_unpack(
-        &bench->arena, &holdfast__v1__mint_response__descriptor, buf_slice(&bench->answer));
-    CHECK(minted != NULL && minted->n_items == 1);
-    (void)snprintf(ret_uid, ITEM_UID_TEXT_SIZE, "%s", minted->items[0]->uid);
+    const Holdfast__V1__GrantResponse *granted = (const void *)arena_unpack(
+        &bench->arena, &holdfast__v1__grant_response__descriptor, buf_slice(&bench->answer));
+    CHECK(granted != NULL && granted->n_item_uids == 1);
+    (void)snprintf(ret_uid, ITEM_UID_TEXT_SIZE, "%s", granted->item_uids[0]);
     arena_reset(&bench->arena);
 }
 

@@ -8,9 +8,9 @@ import collections
 import concurrent.futures
 
 # What an entry does to its player's own goods: amounts carry their sign, items do not.
-ITEMS = {"GRANT": 1, "MINT": 1, "TRANSFER": -1, "REFUND": 1, "CLAIM": 1, "MAIL": 0, "SPEND": 0,
+ITEMS = {"GRANT": 1, "TRANSFER": -1, "REFUND": 1, "CLAIM": 1, "MAIL": 0, "SPEND": -1,
          "TXN_TAKE": -1, "TXN_GIVE": 1}
-MADE = ("GRANT", "MINT", "MAIL")  # Goods that did not exist before.
+MADE = ("GRANT", "MAIL")  # Goods that did not exist before.
 TRADED = ("TXN_TAKE", "TXN_GIVE", "REFUND")
 
 
@@ -104,13 +104,15 @@ class Books:
             for entry in player.entries:
                 if kind_of(entry) in MADE:
                     made.update(uids(entry))
+                elif kind_of(entry) == "SPEND":
+                    made.subtract(uids(entry))
             for uid, count in player.items.items():
                 places[uid] += [f"inventory of {player.name}"] * count
             for mail in player.mails:
                 for uid in uids(mail):
                     places[uid].append(f"mailbox of {player.name}")
         for uid in made.keys() | places.keys():
-            if made[uid] != 1 or len(places[uid]) != 1:
+            if made[uid] not in (0, 1) or len(places[uid]) != made[uid]:
                 yield f"item {uid}: made {made[uid]} times, in {places[uid] or 'no place'}"
 
     def wrong_sums(self):

@@ -229,7 +229,8 @@ static const struct example examples[] = {
     { "spend", METHOD_SPEND, "{" OP UNHELD CURRENCY "}" },
     { "balances", METHOD_GET_BALANCES, "{\"playerId\":\"42\"}" },
     { "entries", METHOD_LIST_ENTRIES, "{\"playerId\":\"42\",\"pageSize\":2}" },
-    { "mint", METHOD_MINT, "{" OP SYSTEM "\"items\":[{\"kind\":\"s\",\"attributes\":\"{}\"}]}" },
+    { "grant-items", METHOD_GRANT,
+      "{" OP SYSTEM "\"items\":[{\"kind\":\"s\",\"attributes\":\"{}\"}]}" },
     { "items", METHOD_LIST_ITEMS, "{\"playerId\":\"42\",\"pageSize\":2}" },
     { "operation", METHOD_GET_OPERATION,
       "{\"entity\":\"player:42\",\"opId\":\"01976e00-0000-7000-8000-000000000001\"}" },
@@ -244,7 +245,7 @@ static const struct example examples[] = {
       "{\"shard\":7,\"incarnation\":\"1-100\",\"lowestLive\":\"1-50\"}" },
     { "pay", METHOD_TRANSFER_CURRENCIES, "{" OP UNHELD CURRENCY ",\"toPlayerId\":\"43\"}" },
     { "pay-away", METHOD_TRANSFER_CURRENCIES, "{" OP UNHELD CURRENCY ",\"toPlayerId\":\"44\"}" },
-    { "consume", METHOD_CONSUME,
+    { "spend-items", METHOD_SPEND,
       "{" OP UNHELD CURRENCY ",\"itemUids\":[\"" UID "\"],\"reason\":\"decay\"}" },
     { "reverse", METHOD_REVERSE_ENTRY,
       "{" OP SYSTEM "\"targetOpId\":\"claim:t\",\"targetSeq\":\"1\",\"reason\":\"r\"}" },
@@ -254,7 +255,7 @@ static const struct example examples[] = {
       "\"43\"}" },
     { "void", METHOD_VOID_RESERVATION, "{" OP SYSTEM "\"reserveOpId\":\"claim:t\"}" },
     { "entries", METHOD_LIST_ENTRIES,
-      "{\"playerId\":\"42\",\"kinds\":[\"LEDGER_KIND_MINT\"],\"itemUid\":\"" UID
+      "{\"playerId\":\"42\",\"kinds\":[\"LEDGER_KIND_GRANT\"],\"itemUid\":\"" UID
       "\",\"opId\":\"claim:t\",\"fromMs\":\"1\",\"toMs\":\"9\"}" },
     { "history", METHOD_ITEM_HISTORY,
       "{\"shard\":7,\"itemUid\":\"" UID "\",\"afterStep\":1,\"limit\":9}" },

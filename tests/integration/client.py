@@ -165,8 +165,7 @@ class Client:
 
     def balance(self, player, currency="gold", **more):
         answer = self.call("LedgerService/GetBalances", {"playerId": player} | more)
-        amount = answer.get("balances", {}).get(currency, 0)
-        return amount.get("amount", 0) if isinstance(amount, dict) else amount  # {}: some is reserved.
+        return answer.get("balances", {}).get(currency, 0)
 
     def entries(self, player):
         """The player's whole ledger, oldest first."""

@@ -77,9 +77,7 @@ PLAYER_WRITES = {
     "LedgerService/PostReservation": {"reserveOpId": "claim:none"},
     "LedgerService/VoidReservation": {"reserveOpId": "claim:none"},
     "LedgerService/ReverseEntry": {"targetOpId": "claim:none", "reason": "test"},
-    "InventoryService/Mint": {"items": [{"kind": "sword"}]},
     "InventoryService/TransferItems": {"toPlayerId": "receiver", "itemUids": NO_ITEM},
-    "InventoryService/Consume": {"itemUids": NO_ITEM},
     "MailboxService/SendMail": {"toPlayerId": "receiver", "currencies": gold(1)},
     "MailboxService/ClaimMail": {"mailIds": NO_ITEM},
     "MailboxService/ReturnExpiredMail": {},
@@ -220,8 +218,7 @@ class Errors(ClusterTest):
                 self.gives("OPERATION_ABORTED", method, request | {"opId": sealed})
 
     def test_b_receipts(self):
-        for method, more in (("LedgerService/Grant", {}), ("InventoryService/Mint", {}),
-                             ("MailboxService/SendMail", {"toPlayerId": ""})):
+        for method, more in (("LedgerService/Grant", {}), ("MailboxService/SendMail", {"toPlayerId": ""})):
             with self.subTest(method=method):
                 op = f"receipt:{method.split('/')[1]}"
                 one = self.write(method, f"buyer-{op[8:]}", opId=op, authority=PAYMENTS, **more)
@@ -265,16 +262,16 @@ class Errors(ClusterTest):
                        self.write(f"LedgerService/{method}", none))
         self.gives("INSUFFICIENT_FUNDS", "MailboxService/SendMail",
                    self.write("MailboxService/SendMail", none))
-        self.gives("INSUFFICIENT_FUNDS", "InventoryService/Consume", self.write(
-            "InventoryService/Consume", none, itemUids=[], currencies=gold(1)))
-        for method in ("InventoryService/TransferItems", "InventoryService/Consume"):
-            self.gives("ITEM_NOT_HELD", method, self.write(method, none))
+        self.gives("ITEM_NOT_HELD", "LedgerService/Spend", self.write(
+            "LedgerService/Spend", none, currencies={}, itemUids=NO_ITEM))
+        self.gives("ITEM_NOT_HELD", "InventoryService/TransferItems", self.write(
+            "InventoryService/TransferItems", none))
         self.gives("ITEM_NOT_HELD", "MailboxService/SendMail", self.write(
             "MailboxService/SendMail", none, currencies=[], itemUids=NO_ITEM))
         self.gives("CAPACITY_FULL", "LedgerService/Grant",
                    self.write("LedgerService/Grant", "rich") | full)
-        self.gives("CAPACITY_FULL", "InventoryService/Mint",
-                   self.write("InventoryService/Mint", none) | lots)
+        self.gives("CAPACITY_FULL", "LedgerService/Grant",
+                   self.write("LedgerService/Grant", none, currencies={}) | lots)
         self.mailbox(player)
         execute, swap = "TransactionService/ExecuteTransaction", "TransactionService/Swap"
         self.gives("INSUFFICIENT_FUNDS", execute, self.write(execute, none))
@@ -291,8 +288,8 @@ class Errors(ClusterTest):
     def mailbox(self, player):
         """A mailbox holds one piece of mail (the policy), and these come too late."""
         self.client.grant(player, 100)
-        uid = self.client.call("InventoryService/Mint", self.write("InventoryService/Mint"))[
-            "items"][0]["uid"]
+        uid = self.client.call("LedgerService/Grant", self.write(
+            "LedgerService/Grant", currencies={}, items=[{"kind": "sword"}]))["itemUids"][0]
         self.client.call("LedgerService/TransferCurrencies", self.write(
             "LedgerService/TransferCurrencies", toPlayerId="full"))
         for method, more in (("LedgerService/TransferCurrencies", {}), ("MailboxService/SendMail", {}),
@@ -357,13 +354,14 @@ class Errors(ClusterTest):
         spend = done("LedgerService/Spend")
         self.gives("INSUFFICIENT_FUNDS", reverse, undo(grant))
         self.assertTrue(spend)
-        mint = self.write("InventoryService/Mint", player)
-        uid = self.client.call("InventoryService/Mint", mint)["items"][0]["uid"]
-        consumed = done("InventoryService/Consume", itemUids=[uid])
-        self.gives("ITEM_NOT_HELD", reverse, undo(mint["opId"]))
+        sword = {"currencies": {}, "items": [{"kind": "sword"}]}
+        item = self.write("LedgerService/Grant", player, **sword)
+        uid = self.client.call("LedgerService/Grant", item)["itemUids"][0]
+        spent = done("LedgerService/Spend", currencies={}, itemUids=[uid])
+        self.gives("ITEM_NOT_HELD", reverse, undo(item["opId"]))
         for _ in range(3):
-            done("InventoryService/Mint")
-        self.gives("CAPACITY_FULL", reverse, undo(consumed))
+            done("LedgerService/Grant", **sword)
+        self.gives("CAPACITY_FULL", reverse, undo(spent))
 
     def test_d_sections(self):
         player = "edited"

@@ -29,7 +29,7 @@ class LedgerExport(ClusterTest):
         uids = [i["uid"] for i in self.client.settle(
             "InventoryService/ListItems", {"playerId": player})["items"]]
         eaten = uuid7()
-        self.client.settle("InventoryService/Consume", {
+        self.client.settle("LedgerService/Spend", {
             "playerId": player, "opId": eaten, "itemUids": uids[:2]} | UNHELD)
         self.client.settle("LedgerService/ReverseEntry", {
             "playerId": player, "opId": uuid7(), "targetOpId": eaten, "reason": "support"} | UNHELD)

@@ -1,4 +1,4 @@
-"""The ledger's own operations on a real cluster: items consumed, operations reversed."""
+"""The ledger's own operations on a real cluster: items spent, operations reversed."""
 
 import subprocess
 import tempfile
@@ -16,14 +16,12 @@ class Ledger(ClusterTest):
         return self.client.call(method, {"playerId": self.player, "opId": op_id or uuid7(),
                                          "authority": authority} | more)
 
-    def mint(self, count=1):
-        answer = self.write("InventoryService/Mint", items=[{"kind": "orb"}] * count)
-        return [item["uid"] for item in answer["items"]]
+    def make(self, count=1):
+        return self.write("LedgerService/Grant", items=[{"kind": "orb"}] * count)["itemUids"]
 
-    def consume(self, *uids, gold=0, **more):
+    def spend(self, *uids, gold=0, **more):
         currencies = {"gold": gold} if gold else {}
-        return self.write("InventoryService/Consume", itemUids=list(uids), currencies=currencies,
-                          **more)
+        return self.write("LedgerService/Spend", itemUids=list(uids), currencies=currencies, **more)
 
     def reverse(self, target, **more):
         return self.write("LedgerService/ReverseEntry", targetOpId=target,
@@ -33,32 +31,32 @@ class Ledger(ClusterTest):
         page = self.client.call("InventoryService/ListItems", {"playerId": self.player})
         return [item["uid"] for item in page.get("items", [])]
 
-    def test_consumed_items_are_gone_once_and_recorded(self):
-        first, second = self.mint(2)
+    def test_spent_items_are_gone_once_and_recorded(self):
+        first, second = self.make(2)
         self.client.grant(self.player, 10)
         op_id = uuid7()
-        answer = self.consume(first, gold=4, op_id=op_id, reason="crafting")
+        answer = self.spend(first, gold=4, op_id=op_id, reason="crafting")
         self.assertEqual(answer["ledgerSeq"], 3)
         self.assertEqual(answer["items"][0]["uid"], first)
-        self.assertTrue(self.consume(first, gold=4, op_id=op_id,
+        self.assertTrue(self.spend(first, gold=4, op_id=op_id,
                                      reason="crafting")["write"]["duplicate"])
         self.assertEqual(self.held(), [second])
         self.assertEqual(self.client.balance(self.player), 6)
         entry = self.client.entries(self.player)[-1]
         self.assertEqual((entry["kind"], entry["itemsTaken"], entry["reason"]),
-                         ("consume", True, "crafting"))
-        error = self.refused("ITEM_NOT_HELD", self.consume, first, second)
+                         ("spend", True, "crafting"))
+        error = self.refused("ITEM_NOT_HELD", self.spend, first, second)
         self.assertEqual((error.connect_code, error.value), ("failed_precondition", first))
         self.assertEqual(self.held(), [second])
 
-    def test_only_the_holder_of_the_session_consumes(self):
-        uid, = self.mint()
+    def test_only_the_holder_of_the_session_spends(self):
+        uid, = self.make()
         server = self.client.register("server")
         token = self.client.start(self.player, server)["token"]
-        self.refused("SESSION_LOCKED", self.consume, uid)
-        self.refused("PERMISSION_DENIED", self.consume, uid, authority=PAYMENTS)
-        self.refused("SESSION_LOST", self.consume, uid, authority=session(f"{server}-77"))
-        self.consume(uid, authority=session(token))
+        self.refused("SESSION_LOCKED", self.spend, uid)
+        self.refused("PERMISSION_DENIED", self.spend, uid, authority=PAYMENTS)
+        self.refused("SESSION_LOST", self.spend, uid, authority=session(f"{server}-77"))
+        self.spend(uid, authority=session(token))
         self.assertEqual(self.held(), [])
 
     def test_a_reversal_undoes_a_purchase_once(self):
@@ -79,10 +77,10 @@ class Ledger(ClusterTest):
         self.assertEqual(entries[1]["refersTo"], 1)
         self.refused("NOT_REVERSIBLE", self.reverse, undo)
 
-    def test_what_was_consumed_comes_back(self):
-        uid, = self.mint()
+    def test_what_was_spent_comes_back(self):
+        uid, = self.make()
         op_id = uuid7()
-        self.consume(uid, op_id=op_id)
+        self.spend(uid, op_id=op_id)
         self.reverse(op_id)
         self.assertEqual(self.held(), [uid])
 
@@ -95,20 +93,20 @@ class Ledger(ClusterTest):
         self.assertEqual(self.client.balance(self.player), 29)
 
     def test_bad_requests_name_what_is_wrong(self):
-        uid, = self.mint()
-        for uids, field in (([], "item_uids"), (["x"], "item_uids[0]"), ([uid, uid],
+        uid, = self.make()
+        for uids, field in (([], "currencies"), (["x"], "item_uids[0]"), ([uid, uid],
                             "item_uids[1]"), ([uid.upper() + "0"], "item_uids[0]"),
                             ([f"{n:032x}" for n in range(65)], "item_uids")):
             with self.subTest(uids=uids):
-                error = self.refused("INVALID_ARGUMENT", self.consume, *uids)
+                error = self.refused("INVALID_ARGUMENT", self.spend, *uids)
                 self.assertEqual(error.field, field)
                 self.assertFalse(error.final)
         for amount in ("0", "-1", str(2**53), str(-2**63)):
             with self.subTest(amount=amount):
-                error = self.refused("INVALID_ARGUMENT", self.write, "InventoryService/Consume",
+                error = self.refused("INVALID_ARGUMENT", self.write, "LedgerService/Spend",
                                      currencies={"gold": amount})
                 self.assertEqual(error.field, "currencies[0].amount")
-        self.assertEqual(self.refused("INVALID_ARGUMENT", self.write, "InventoryService/Consume",
+        self.assertEqual(self.refused("INVALID_ARGUMENT", self.write, "LedgerService/Spend",
                                       currencies={"doubloons": 1}).field,
                          "currencies[0].currency")
         self.assertEqual(self.refused("INVALID_ARGUMENT", self.reverse, "x").field, "target_op_id")
@@ -123,8 +121,7 @@ class Ledger(ClusterTest):
 
     def reserved(self):
         balances = self.client.call("LedgerService/GetBalances", {"playerId": self.player})
-        gold = balances["balances"]["gold"]
-        return gold.get("reserved", 0) if isinstance(gold, dict) else 0
+        return balances.get("reserved", {}).get("gold", 0)
 
     def test_a_reservation_is_posted_once_to_a_player_of_any_shard(self):
         self.client.grant(self.player, 100)
@@ -144,7 +141,10 @@ class Ledger(ClusterTest):
     def test_a_reservation_that_is_not_posted_comes_back_by_itself(self):
         self.client.grant(self.player, 100)
         self.reserve(70, "claim:bid", ms=1000)
-        self.assertEqual(self.client.balance(self.player), 30)
+        told = self.client.call("LedgerService/GetBalances", {"playerId": self.player})
+        self.assertEqual((told["balances"], told["reserved"]), ({"gold": 30}, {"gold": 70}))
+        read = self.client.call("ProfileService/GetProfile", {"playerId": self.player})["profile"]
+        self.assertEqual((read["balances"], read["reserved"]), ({"gold": 30}, {"gold": 70}))
         wait_for("the reservation comes back",
                  lambda: self.client.balance(self.player) == 100)
         self.refused("RESERVATION_EXPIRED", self.write, "LedgerService/VoidReservation",
@@ -158,7 +158,7 @@ class Ledger(ClusterTest):
         return ran.stdout
 
     def test_people_trace_items_and_change_ledgers(self):
-        uid, = self.mint()
+        uid, = self.make()
         takers = [f"taker-{n}-{uuid7()}" for n in range(5)]
         holder = self.player
         for taker in takers:
@@ -169,7 +169,7 @@ class Ledger(ClusterTest):
                 "playerId": taker, "opId": uuid7(), "authority": UNHELD,
                 "mailIds": [sent["mailId"]]})
             holder = taker
-        self.holdfast("item", "consume", holder, uid, "--reason", "decay", "--op-id", "claim:eat")
+        self.holdfast("item", "spend", holder, uid, "--reason", "decay", "--op-id", "claim:eat")
         steps, cursor = [], ""
         while True:
             page = self.client.call("InventoryService/TraceItem",

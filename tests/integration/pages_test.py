@@ -48,12 +48,12 @@ class Pages(ClusterTest):
                 client.call("LedgerService/ReserveCurrencies", {
                     "playerId": player, "opId": uuid7(), "authority": UNHELD, "expiresInMs": 600000,
                     "currencies": {"gold": 1}})
-        minted = client.call("InventoryService/Mint", {
+        granted = client.call("LedgerService/Grant", {
             "playerId": "ann", "opId": uuid7(), "authority": PAYMENTS, "items": [{"kind": "hat"}] * 3})
-        cls.uid = minted["items"][0]["uid"]
-        client.call("InventoryService/Mint", {
+        cls.uid = granted["itemUids"][0]
+        client.call("LedgerService/Grant", {
             "playerId": "bob", "opId": uuid7(), "authority": PAYMENTS, "items": [{"kind": "hat"}] * 3})
-        cls.other_uid = minted["items"][1]["uid"]
+        cls.other_uid = granted["itemUids"][1]
         client.call("InventoryService/TransferItems", {
             "playerId": "ann", "opId": uuid7(), "authority": UNHELD, "toPlayerId": "bob",
             "itemUids": [cls.uid]})
@@ -154,11 +154,11 @@ class Pages(ClusterTest):
             "playerId": player, "pageSize": 2, "cursor": page["nextCursor"]})
         self.assertEqual([e["seq"] for e in page["entries"] + rest["entries"]], [4, 3, 2, 1])
         self.assertNotIn("nextCursor", rest)
-        self.client.call("InventoryService/Mint", {
+        self.client.call("LedgerService/Grant", {
             "playerId": player, "opId": uuid7(), "authority": PAYMENTS, "items": [{"kind": "hat"}] * 3})
         page = self.client.call("InventoryService/ListItems", {"playerId": player, "pageSize": 1})
         time.sleep(0.002)
-        self.client.call("InventoryService/Mint", {
+        self.client.call("LedgerService/Grant", {
             "playerId": player, "opId": uuid7(), "authority": PAYMENTS, "items": [{"kind": "hat"}] * 2})
         rest = self.client.call("InventoryService/ListItems", {
             "playerId": player, "cursor": page["nextCursor"]})

@@ -99,15 +99,14 @@ class Rest(ClusterTest):
         self.assertEqual(read["profile"]["balances"], {"gold": 99})
         self.assertEqual(self.good("GetBalances", {"player_id": ada},
                                    query={"read.at_least": read["asOf"]})["balances"], {"gold": 99})
-        minted = self.good("Mint", {"player_id": ada}, {"items": [{"kind": "hat"}] * 3}, headers=self.as_system())
-        uids = [item["uid"] for item in minted["items"]]
+        uids = self.good("Grant", {"player_id": ada}, {"items": [{"kind": "hat"}] * 3}, headers=self.as_system())["itemUids"]
         page = self.good("ListItems", {"player_id": ada}, query={"limit": 2})
         rest = self.good("ListItems", {"player_id": ada}, query={"page_size": 2, "cursor": page["nextCursor"]})
         self.assertEqual({item["uid"] for item in page["items"] + rest["items"]}, set(uids))
         self.good("TransferItems", {"player_id": ada}, {"toPlayerId": bob, "itemUids": uids[:1]}, headers=self.unheld())
-        self.good("Consume", {"player_id": ada}, {"itemUids": uids[1:2]}, headers=self.unheld())
+        self.good("Spend", {"player_id": ada}, {"itemUids": uids[1:2]}, headers=self.unheld())
         steps = self.good("TraceItem", {"item_uid": uids[0]})["steps"]
-        self.assertEqual(steps[0]["kind"], "mint")
+        self.assertEqual(steps[0]["kind"], "grant")
         self.good("TransferCurrencies", {"player_id": ada}, {"toPlayerId": bob, "currencies": {"gold": 5}},
                   headers=self.unheld())
         self.good("SendMail", {"player_id": ada}, {"toPlayerId": bob, "text": "gl"}, headers=self.unheld())
@@ -119,7 +118,7 @@ class Rest(ClusterTest):
         kinds = [entry["kind"] for entry in
                  self.good("ListEntries", {"player_id": ada}, query={"kinds": ["grant", "spend"],
                                                                      "ascending": "true"})["entries"]]
-        self.assertEqual(kinds, ["grant", "spend"])
+        self.assertEqual(kinds, ["grant", "spend", "grant", "spend"])
         for player in (ada, bob):
             self.good("GetBalances", {"player_id": player})
         both = self.good("ReadPlayers", query={"player_ids": [ada, bob], "include": "balances"})["profiles"]

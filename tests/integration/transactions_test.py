@@ -21,9 +21,9 @@ def gold(amount):
 class Trades(ClusterTest):
     def mint(self, player):
         """A sword's UID; its first four digits say the player's shard."""
-        return self.client.call("InventoryService/Mint", {
+        return self.client.call("LedgerService/Grant", {
             "playerId": player, "opId": uuid7(), "items": [{"kind": "sword"}]} | FREE
-        )["items"][0]["uid"]
+        )["itemUids"][0]
 
     def pair(self):
         """Two new players on different shards, each with a sword and 100 gold."""

@@ -17,9 +17,9 @@ UNHELD = {"authority": "unheld"}
 class Goods(ClusterTest):
     def mint(self, player):
         """A sword's UID; its first four digits say the player's shard."""
-        return self.client.call("InventoryService/Mint", {
+        return self.client.call("LedgerService/Grant", {
             "playerId": player, "opId": uuid7(), "items": [{"kind": "sword"}]} | UNHELD
-        )["items"][0]["uid"]
+        )["itemUids"][0]
 
     def pair(self):
         """Two new players on different shards, the first with a sword: (giver, taker, uid)."""
@@ -80,7 +80,7 @@ class Transfers(Goods):
         claim["opId"] = uuid7()
         self.refused("NOT_FOUND", self.client.call, "MailboxService/ClaimMail", claim)
         kinds = [e["kind"] for e in self.client.entries(giver)]
-        self.assertEqual(kinds, ["mint", "transfer"])
+        self.assertEqual(kinds, ["grant", "transfer"])
 
     def test_currencies_and_mail(self):
         giver, taker, _ = self.pair()

@@ -76,6 +76,19 @@ void told_fail(const struct told *t, const char *what, uint64_t got, uint64_t wa
              strchr(method_find(t->call->method)->name, '/') + 1, what, got, wanted);
 }
 
+void told_reserved(const struct told *t, size_t count,
+                   Holdfast__V1__CurrencyAmount *const *reserved, const struct moment *moment)
+{
+    int64_t told[SIM_CURRENCIES] = { 0 };
+
+    for (size_t i = 0; i < count; i++)
+        told[model_currency(reserved[i]->currency)] += reserved[i]->amount;
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
+        if (told[i] != moment->reserved[i])
+            told_fail(t, "what is reserved", (uint64_t)told[i], (uint64_t)moment->reserved[i]);
+    }
+}
+
 /* ---- writes ---- */
 void told_profile(const struct told *t, const Holdfast__V1__Profile *profile,
                   const struct moment *moment)
@@ -88,6 +101,8 @@ void told_profile(const struct told *t, const Holdfast__V1__Profile *profile,
             told_fail(t, "a balance", (uint64_t)profile->balances[i]->amount,
                       (uint64_t)moment->balances[currency]);
     }
+    if (profile->n_balances > 0) /* They were asked for. */
+        told_reserved(t, profile->n_reserved, profile->reserved, moment);
     for (size_t i = 0; i < profile->n_sections; i++) {
         uint32_t section = strcmp(profile->sections[i]->name, "quests") == 0;
         uint32_t number = model_section(profile->sections[i]->json);

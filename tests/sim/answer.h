@@ -30,6 +30,9 @@ void told_status(const struct told *t, const Holdfast__Internal__V1__OperationRe
 uint64_t told_index(const struct told *t);
 /* The request's player then; all zero if there was none. */
 const struct moment *told_moment(const struct told *t, uint64_t index);
+/* What is reserved: all of it, and nothing else. */
+void told_reserved(const struct told *t, size_t count,
+                   Holdfast__V1__CurrencyAmount *const *reserved, const struct moment *moment);
 void told_profile(const struct told *t, const Holdfast__V1__Profile *profile,
                   const struct moment *moment);
 /* Nothing in it can be checked. */

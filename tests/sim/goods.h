@@ -124,7 +124,7 @@ struct goods_book {
     struct receipt_model *receipts;
     uint32_t receipt_count, receipt_capacity;
     uint32_t item_count, item_capacity;
-    uint32_t items_gone; /* Consumed, or minted by an operation that was reversed. */
+    uint32_t items_gone; /* Spent, or granted by an operation that was reversed. */
     uint32_t mail_count, mail_capacity;
     uint32_t transfer_count, transfer_capacity;
     uint32_t open;

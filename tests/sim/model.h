@@ -80,7 +80,7 @@ uint32_t model_currency(const char *name);
 void model_remember(struct player_model *player, uint64_t index);
 /* Currency, for good: it is nowhere else less. `sign` -1: it is taken. */
 void model_change_balance(struct change *c, const Holdfast__V1__CurrencyAmount *amount, int sign);
-void model_check_balance(const struct change *c, const Holdfast__V1__Balance *told);
+void model_check_balance(const struct change *c, const Holdfast__V1__CurrencyAmount *told);
 void model_edit(struct change *c, size_t count, Holdfast__V1__SectionEdit *const *edits);
 
 /* ---- model_op.c ---- */
@@ -107,7 +107,7 @@ void model_session_decided(struct change *c);
 /* ---- model_ledger.c ---- */
 /* The change's player holds the item. */
 bool model_item_is_held(const struct change *c, uint32_t item);
-/* An item is gone, and comes back: consumed, or undone. */
+/* An item is gone, and comes back: spent, or undone. */
 void model_item_goes(const struct change *c, const struct op_model *op, uint32_t item);
 void model_item_comes_back(const struct change *c, const struct op_model *op, uint32_t item);
 /* The operation of the change's player that a request names. */

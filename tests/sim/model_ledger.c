@@ -1,4 +1,4 @@
-/* What Consume, Reverse and the methods of reservations share: an item that is gone may come back;
+/* What Spend, Reverse and the methods of reservations share: an item that is gone may come back;
  * a reservation is closed once, in time. */
 
 #include "idl/error_code.h"

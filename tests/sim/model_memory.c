@@ -132,7 +132,7 @@ void model_change_balance(struct change *c, const Holdfast__V1__CurrencyAmount *
         sim_fail(c->sim, c->number, "entry %" PRIu64 " spends what is not there", c->entry->index);
 }
 
-void model_check_balance(const struct change *c, const Holdfast__V1__Balance *told)
+void model_check_balance(const struct change *c, const Holdfast__V1__CurrencyAmount *told)
 {
     uint32_t currency = model_currency(told->currency);
     int64_t balance = c->player->now.balances[currency];

@@ -64,7 +64,7 @@ struct op_model {
     struct hash128 payload;
     uint32_t packets;            /* Sent to nodes; copies that come late count too. */
     int64_t net[SIM_CURRENCIES]; /* What it did to the balances. */
-    uint32_t item;               /* That it minted or consumed: place in the book plus one. */
+    uint32_t item;               /* That it granted or spent: place in the book plus one. */
     bool reversed, by_system;
     /* Reserve: what, until when; whether nothing has closed it. */
     struct goods set_aside;

@@ -28,7 +28,7 @@ static struct sim_op *wish(struct sim *sim, uint32_t server, uint32_t player,
 {
     uint32_t method = workload_draw(sim, what);
     const struct workload_row *row = workload_get(sim, method);
-    struct workload_choice choice = { .player = player };
+    struct workload_choice choice = { .wish = what, .player = player };
 
     if (row->choose != NULL && !row->choose(sim, &choice))
         return NULL;

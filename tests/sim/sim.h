@@ -101,7 +101,7 @@ enum sim_kind {
     X(told_at_decision) X(settles_of_several)                                                      \
     X(credits_below_watermark) X(watermarks) X(inbox_drops) X(mails_claimed) X(mails_returned)     \
     X(seals_too_late) X(conservation_checks) X(in_flight_checks)                                   \
-    X(consumed) X(reversals) X(refused_items) X(refused_reversed) X(traces)                        \
+    X(items_spent) X(reversals) X(refused_items) X(refused_reversed) X(traces)                        \
     X(reservations) X(posted) X(voided) X(reservations_expired) X(refused_closed)                  \
     X(refused_expired) X(closed_just_before) X(refused_before_due)                                 \
     X(txns_local) X(txns_opened) X(txns_committed) X(txns_refused) X(txns_conflicted)              \
@@ -391,7 +391,7 @@ struct sim_op {
     bool seal;       /* ResolveOperation. */
     bool of_receipt; /* GetOperation: of the receipt itself. */
     uint32_t to;     /* Transfer, Send: the recipient. */
-    char uid[33];    /* Transfer, Send, Consume: an item; empty: none. */
+    char uid[33];    /* Transfer, Send, Spend: an item; empty: none. */
     char mail[33];   /* Claim. */
     /* Swap, Execute: everybody else, and an item of the first of them. */
     uint32_t others[2], other_count;

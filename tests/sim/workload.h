@@ -30,6 +30,7 @@ struct workload_share {
 
 /* What a request could be about. */
 struct workload_choice {
+    enum workload_wish wish; /* For which the die was thrown. */
     uint32_t player;
     uint32_t to;      /* Somebody else. */
     uint32_t target;  /* An earlier op. */

@@ -195,7 +195,8 @@ err applier_prepare(struct applier *applier, uint32_t method, struct slice reque
     };
 
     *ret_refusal = (struct refusal){ 0 };
-    if (p.handler == NULL || p.handler->handle == NULL || info->route == METHOD_OWNER) {
+    if (p.handler == NULL || p.handler->handle == NULL || info->route == METHOD_OWNER ||
+        (info->traits & METHOD_ONLY_IN_LOGS) != 0) {
         (void)refuse(arena, ret_refusal, CODE(UNIMPLEMENTED), "",
                      "method %" PRIu32 " is not a mutation that may be asked for", method);
         return ERR_INVALID;

@@ -23,6 +23,16 @@ Holdfast__V1__Item *goods_item_message(struct arena *arena, const struct item_ro
     return message;
 }
 
+Holdfast__V1__Item **goods_item_messages(struct arena *arena, size_t count,
+                                         const struct item_row *items)
+{
+    Holdfast__V1__Item **messages = arena_alloc(arena, sizeof *messages * (count + 1));
+
+    for (size_t i = 0; i < count; i++)
+        messages[i] = goods_item_message(arena, &items[i]);
+    return messages;
+}
+
 struct item_row goods_item_row(const Holdfast__V1__Item *item)
 {
     struct item_row row = {

@@ -14,6 +14,9 @@
 
 /* A row as the API tells it, and back. Texts live in the arena, or in the message. */
 Holdfast__V1__Item *goods_item_message(struct arena *arena, const struct item_row *item);
+/* As a repeated field; room for at least one. */
+Holdfast__V1__Item **goods_item_messages(struct arena *arena, size_t count,
+                                         const struct item_row *items);
 /* The message was made by goods_item_message. */
 struct item_row goods_item_row(const Holdfast__V1__Item *item);
 

@@ -30,10 +30,14 @@ static void put_short(struct buf *out, struct slice bytes)
     buf_append(out, bytes.data, bytes.size);
 }
 
-/* Kinds that say more than the first three did have bytes of their own form (docs/ledger.md). */
+/* What says more than the first kinds did has bytes of its own form (docs/ledger.md). */
 static bool is_extended(const struct ledger_entry *entry)
 {
-    return entry->kind >= HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME || entry->refers_to > 0;
+    bool spends_items =
+        entry->kind == HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_SPEND && entry->item_count > 0;
+
+    return spends_items || entry->refers_to > 0 ||
+           entry->kind >= HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME;
 }
 
 static void put_changes(const struct ledger_entry *entry, struct buf *out)

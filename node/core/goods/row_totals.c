@@ -204,9 +204,8 @@ static void made_amount(void *context, struct slice currency, int64_t amount, in
 static void made_item(void *context, const uint8_t uid[ITEM_UID_BYTES], bool taken)
 {
     const struct made *made = context;
-    bool gone = made->kind == KIND(CONSUME) || (made->kind == KIND(REVERSAL) && taken);
 
-    totals_add_uid(made->totals, uid, gone ? made->sign : -made->sign);
+    totals_add_uid(made->totals, uid, taken ? made->sign : -made->sign);
 }
 
 /* What was made counts against what is held. */

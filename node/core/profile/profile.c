@@ -21,17 +21,16 @@ Holdfast__V1__Dot *dot_message(struct arena *arena, struct dot dot)
     return message;
 }
 
-Holdfast__V1__Balance **balances_read(struct arena *arena, const struct player *player)
+struct balance_list balances_read(struct arena *arena, const struct player *player,
+                                  uint32_t version)
 {
-    Holdfast__V1__Balance **balances =
-        arena_messages(arena, &holdfast__v1__balance__descriptor, player->balance_count);
+    struct balance_list list;
 
-    for (uint32_t i = 0; i < player->balance_count; i++) {
-        balances[i]->currency = arena_text(arena, player->balances[i].currency);
-        balances[i]->amount = player->balances[i].amount;
-        balances[i]->reserved = player->balances[i].reserved;
-    }
-    return balances;
+    balance_list_init(&list, arena, player->balance_count, version);
+    for (uint32_t i = 0; i < player->balance_count; i++)
+        balance_list_add(&list, arena_text(arena, player->balances[i].currency),
+                         player->balances[i].amount, player->balances[i].reserved);
+    return list;
 }
 
 static err section_read(struct read_context *context, const struct player *player,
@@ -132,8 +131,8 @@ err profile_read(struct read_context *context, struct player *player, const stru
     profile->created_at_ms = (int64_t)player->created_at_ms;
     profile->item_count = player->item_count;
     if (include->balances) {
-        profile->n_balances = player->balance_count;
-        profile->balances = balances_read(arena, player);
+        struct balance_list list = balances_read(arena, player, BALANCE_LIST_READ);
+        BALANCE_LIST_TELL(&list, profile);
     }
     /* All of it, so that every missing row is noted at once. */
     err e = sections_read(context, player, include, profile);

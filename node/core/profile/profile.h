@@ -3,6 +3,7 @@
 #define NODE_CORE_PROFILE_PROFILE_H
 
 #include "holdfast/v1/profile.pb-c.h"
+#include "node/core/goods/balance_list.h"
 #include "node/core/handler/player_row.h"
 #include "node/core/profile/include.h"
 
@@ -15,8 +16,9 @@
 NODISCARD err profile_read(struct read_context *context, struct player *player,
                            const struct include *include, Holdfast__V1__Profile **ret_profile);
 
-/* Balances as a repeated field, sorted by currency. */
-Holdfast__V1__Balance **balances_read(struct arena *arena, const struct player *player);
+/* The player's balances, sorted by currency; `version` as in balance_list_init. */
+struct balance_list balances_read(struct arena *arena, const struct player *player,
+                                  uint32_t version);
 /* The dot that an answer includes. */
 Holdfast__V1__Dot *dot_message(struct arena *arena, struct dot dot);
 

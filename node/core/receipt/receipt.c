@@ -37,8 +37,8 @@ err receipt_check(struct arena *arena, struct refusal *refusal, const struct han
     if (!op->id.typed || !receipt_is(op->id.text) || receipt_concerns(handler, op))
         return ERR_OK;
     return refuse_invalid(arena, refusal, "op_id",
-                          "another kind of id: receipts are for LedgerService/Grant, "
-                          "InventoryService/Mint and mail from the system",
+                          "another kind of id: receipts are for LedgerService/Grant and mail from "
+                          "the system",
                           text_shorten(arena, op->id.text));
 }
 

@@ -115,6 +115,8 @@ static txn_outcome **outcomes_of(struct arena *arena, const txn_row *row)
         outcomes[i]->player_id = row->parts[i]->player_id;
         outcomes[i]->n_balances = taken->n_balances;
         outcomes[i]->balances = taken->balances;
+        outcomes[i]->n_reserved = taken->n_reserved;
+        outcomes[i]->reserved = taken->reserved;
         outcomes[i]->n_items = give->n_items;
         outcomes[i]->items = give->items;
         outcomes[i]->n_item_uids = taken->n_mint_uids;

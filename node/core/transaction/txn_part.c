@@ -8,6 +8,7 @@
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/goods/balance_list.h"
 #include "node/core/goods/goods.h"
 #include "node/core/goods/wallet_change.h"
 #include "node/core/handler/refusal.h"
@@ -327,21 +328,18 @@ static err check_item_room(struct txn_player *p, const txn_part *part)
     return e;
 }
 
-static void add_balance(txn_taken *taken, const struct apply_context *context,
-                        const struct player *player, char *currency)
+static void add_balances(struct balance_list *list, const struct apply_context *context,
+                         size_t count, Holdfast__V1__CurrencyAmount *const *amounts)
 {
-    for (size_t i = 0; i < taken->n_balances; i++) {
-        if (strcmp(taken->balances[i]->currency, currency) == 0)
-            return;
+    for (size_t i = 0; i < count; i++) {
+        char *currency = amounts[i]->currency;
+        if (balance_list_has(list, currency))
+            continue;
+        const struct balance *held =
+            player_find_balance(context->player, slice_from_text(currency));
+        CHECK(held != NULL);
+        balance_list_add(list, currency, held->amount, context->version >= 2 ? held->reserved : 0);
     }
-    const struct balance *held = player_find_balance(player, slice_from_text(currency));
-    Holdfast__V1__Balance *balance =
-        (Holdfast__V1__Balance *)arena_message(context->arena, &holdfast__v1__balance__descriptor);
-    CHECK(held != NULL);
-    balance->currency = currency;
-    balance->amount = held->amount;
-    balance->reserved = context->version >= 2 ? held->reserved : 0;
-    taken->balances[taken->n_balances++] = balance;
 }
 
 /* Whether what would come fits, so that FINISH always can be carried out. */
@@ -351,6 +349,7 @@ static err try_give(struct txn_player *p, const txn_part *part, txn_taken *taken
     Holdfast__V1__SectionVersion **versions;
     struct player trial = trial_of(p);
     struct apply_context context = p->context;
+    struct balance_list list;
 
     context.player = &trial;
     err e = check_item_room(p, part);
@@ -363,12 +362,10 @@ static err try_give(struct txn_player *p, const txn_part *part, txn_taken *taken
     }
     if (e != ERR_OK)
         return e;
-    taken->balances =
-        arena_alloc(context.arena, sizeof *taken->balances * (part->n_take + part->n_give + 1));
-    for (size_t i = 0; i < part->n_take; i++)
-        add_balance(taken, &context, &trial, part->take[i]->currency);
-    for (size_t i = 0; i < part->n_give; i++)
-        add_balance(taken, &context, &trial, part->give[i]->currency);
+    balance_list_init(&list, context.arena, part->n_take + part->n_give, context.version);
+    add_balances(&list, &context, part->n_take, part->take);
+    add_balances(&list, &context, part->n_give, part->give);
+    BALANCE_LIST_TELL(&list, taken);
     return ERR_OK;
 }
 

@@ -188,8 +188,7 @@ def goods_are_conserved(case):
         request, result = op.request, op.result
         given = list(request.get("currencies", ())) if op.method == "LedgerService/Grant" or (
             op.method == "MailboxService/SendMail" and request["authority"].startswith("system:")) else []
-        used = request.get("currencies", ()) if op.method in (
-            "LedgerService/Spend", "InventoryService/Consume") else ()
+        used = request.get("currencies", ()) if op.method == "LedgerService/Spend" else ()
         given += [amount for change in request.get("changes", ()) if "grant" in change
                   for amount in change["grant"]["currencies"]]
         for amount in given:
@@ -197,9 +196,9 @@ def goods_are_conserved(case):
         for amount in used:
             made[amount["currency"]] -= int(amount["amount"])
         made.update(result.get("item_uids", ()) if op.method == "LedgerService/Grant" else ())
-        if op.method == "InventoryService/Mint" or request.get("mint"):
+        if request.get("mint"):
             made.update(item["uid"] for item in result["items"])
-        if op.method == "InventoryService/Consume":
+        if op.method == "LedgerService/Spend":
             made.subtract(request.get("item_uids", ()))
     for final in case.finals.values():
         there.update(item["uid"] for item in final["items"])

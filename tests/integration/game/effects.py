@@ -41,12 +41,8 @@ def grant(op, effects, _mails):
     effects.at(op.home, op).add(op.request.get("currencies", ()), came=op.result.get("item_uids", ()))
 
 
-def mint(op, effects, _mails):
-    effects.at(op.home, op).add(came=uids(op.result["items"]))
-
-
 def take(op, effects, _mails):
-    """Spend, Consume, and both kinds of Transfer, which put into a mailbox what they take."""
+    """Spend, and both kinds of Transfer, which put into a mailbox what they take."""
     effects.at(op.home, op).add(op.request.get("currencies", ()), -1, went=op.request.get("item_uids", ()))
 
 
@@ -87,8 +83,8 @@ def nothing(_op, _effects, _mails):
 
 
 DOES = {
-    "LedgerService/Grant": grant, "InventoryService/Mint": mint, "LedgerService/Spend": take,
-    "InventoryService/Consume": take, "LedgerService/TransferCurrencies": take, "InventoryService/TransferItems": take,
+    "LedgerService/Grant": grant, "LedgerService/Spend": take,
+    "LedgerService/TransferCurrencies": take, "InventoryService/TransferItems": take,
     "MailboxService/SendMail": send, "MailboxService/ClaimMail": claim, "TransactionService/Swap": swap,
     "TransactionService/ExecuteTransaction": execute, "SessionService/StartSession": nothing,
     "SessionService/EndSession": nothing, "ProfileService/UpdateProfile": nothing,
@@ -129,7 +125,7 @@ def shown(finals):
                 continue  # It lies in the mailbox: no player has it before the CLAIM.
             moved = uids(entry.get("items", ()))
             taken = entry.get("items_taken") or entry["kind"] in (
-                "LEDGER_KIND_TRANSFER", "LEDGER_KIND_CONSUME", "LEDGER_KIND_TXN_TAKE")
+                "LEDGER_KIND_TRANSFER", "LEDGER_KIND_TXN_TAKE")
             found[player, entry["op_id"]].add(
                 [{"currency": c["currency"], "amount": c.get("amount", 0)} for c in entry.get("changes", ())],
                 came=() if taken else moved, went=moved if taken else ())

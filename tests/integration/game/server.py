@@ -218,10 +218,10 @@ class Hand:
                 return
 
     def loot(self, session):
-        answer = self.write("InventoryService/Mint", session, reason="loot", items=[
+        answer = self.write("LedgerService/Grant", session, reason="loot", items=[
             {"kind": self.dice.choice(("sword", "hat", "ring"))} for _ in range(self.dice.choice((1, 1, 3)))])
         if answer:
-            session.items += [item.uid for item in answer.items]
+            session.items += answer.item_uids
 
     def spend(self, session):
         self.write("LedgerService/Spend", session, currencies=self.amounts(), reason="shop")
@@ -257,7 +257,7 @@ class Hand:
     def craft(self, session):
         item = self.take_item(session)
         if item:
-            self.write("InventoryService/Consume", session, item_uids=[item], reason="crafting",
+            self.write("LedgerService/Spend", session, item_uids=[item], reason="crafting",
                        currencies=self.amounts(3) if self.dice.random() < 0.5 else [])
 
     def swap(self, session):
