@@ -2,7 +2,7 @@
 """Copies .proto files in a form that protoc-c 1.4 takes: proto_for_c.py ROOT OUT FILE..
 
 Two things go that C has no use for or protoc-c no notion of. The options of google.api.http go, with
-the import that declares them: the router's table of routes is made from the image of buf. An
+the import that declares them: cmake/rest_tables.py makes the table of routes out of them. An
 `optional` scalar of proto3 becomes the oneof of one member that it is on the wire and in descriptors.
 """
 

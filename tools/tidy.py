@@ -212,7 +212,7 @@ for at in PARAMETERS.problems:
 
 problems.extend(f"{json_shapes.TABLE}: {what}" for what in json_shapes.differences(ROOT))
 
-for maker in ("error_tables", "proof_tables"):
+for maker in ("error_tables", "proof_tables", "rest_table"):
     tables = subprocess.run([sys.executable, ROOT / f"tools/{maker}.py", "--check"],
                             capture_output=True, text=True, check=False)
     if tables.returncode != 0:

@@ -9,6 +9,7 @@
 #include "runtime/http/rpc_header.h"
 #include "runtime/http/rpc_message.h"
 #include "runtime/http/rpc_status.h"
+#include "runtime/rest/rest_request.h"
 
 #define FIELDS_MAX     14u
 #define PACK_BYTES_MIN 1024u    /* A shorter message is not worth the work.            */
@@ -19,6 +20,7 @@ struct fields {
     struct http_field list[FIELDS_MAX];
     size_t count;
     char retry_after[12];
+    char etag[24];
     struct error_words words;
 };
 
@@ -48,6 +50,14 @@ static void add_cors(struct fields *fields, const struct rpc_call *call)
     add_text(fields, "access-control-expose-headers",
              "grpc-status, grpc-message, grpc-status-details-bin, retry-after, content-encoding, "
              "grpc-encoding, connect-content-encoding, holdfast-error, holdfast-action");
+}
+
+/* A GET may be answered by any cache on the way, unless the answer forbids it: a read would be as
+ * old as that cache. */
+static void add_no_store(struct fields *fields, const struct rpc_call *call)
+{
+    if (call->is_rest)
+        add_text(fields, "cache-control", "no-store");
 }
 
 static bool has_envelopes(const struct rpc_call *call)
@@ -182,6 +192,7 @@ static void put_connect_end(struct rpc_call *call, struct buf *scratch,
 static void add_head(struct fields *fields, const struct rpc_call *call)
 {
     add_text(fields, "content-type", rpc_content_type(call->request.protocol, call->request.form));
+    add_no_store(fields, call);
     add_cors(fields, call);
 }
 
@@ -190,8 +201,20 @@ static void add_packed(struct fields *fields, const struct rpc_call *call)
     add_text(fields, rpc_message_encoding_header(call->request.protocol), "gzip");
 }
 
-/* The message is in the scratch buffer. */
-static void send_unary(struct rpc_call *call)
+/* The version for If-Match, of those who do not look into bodies. */
+static void add_etag(struct fields *fields, const struct rpc_call *call,
+                     const ProtobufCMessage *message)
+{
+    uint64_t version;
+
+    if (!call->is_rest || message == NULL || !rest_answer_version(message, &version))
+        return;
+    snprintf(fields->etag, sizeof fields->etag, "\"%llu\"", (unsigned long long)version);
+    add_text(fields, "etag", fields->etag);
+}
+
+/* The message is in the scratch buffer; NULL: it is there in bytes alone. */
+static void send_unary(struct rpc_call *call, const ProtobufCMessage *message)
 {
     static const struct http_field ok = { .name = { (const uint8_t *)"grpc-status", 11 },
                                           .value = { (const uint8_t *)"0", 1 } };
@@ -200,6 +223,7 @@ static void send_unary(struct rpc_call *call)
     struct http_answer answer = { .status = 200 };
 
     add_head(&fields, call);
+    add_etag(&fields, call, message);
     if (payload_finish(call, scratch,
                        is_worth_packing(call, scratch) && rpc_message_may_pack(call)))
         add_packed(&fields, call);
@@ -220,7 +244,7 @@ static void send_unary(struct rpc_call *call)
 void rpc_answer_message(struct rpc_call *call, const ProtobufCMessage *message)
 {
     payload_put(call, message, payload_start(call));
-    send_unary(call);
+    send_unary(call, message);
 }
 
 void rpc_answer_bytes(struct rpc_call *call, struct slice bytes)
@@ -228,17 +252,17 @@ void rpc_answer_bytes(struct rpc_call *call, struct slice bytes)
     struct buf *scratch = payload_start(call);
 
     buf_append(scratch, bytes.data, bytes.size);
-    send_unary(call);
+    send_unary(call, NULL);
 }
 
 /* ---- errors ---- */
 
-static void add_retry_after(struct fields *fields, const Holdfast__V1__ErrorDetail *detail)
+static void add_retry_after(struct fields *fields, uint32_t after_ms)
 {
-    if (detail->retry_after_ms == 0)
+    if (after_ms == 0)
         return;
     snprintf(fields->retry_after, sizeof fields->retry_after, "%u",
-             detail->retry_after_ms / 1000 + (detail->retry_after_ms % 1000 != 0));
+             after_ms / 1000 + (after_ms % 1000 != 0));
     add_text(fields, "retry-after", fields->retry_after);
 }
 
@@ -251,11 +275,13 @@ static void add_accepted(struct fields *fields, const struct rpc_call *call)
 
 /* What HTTP's own statuses say, they say alone: any code would read as ours. Clients infer
  * "unknown" from them (Connect, "HTTP to Error Code"). */
-static void add_allowed(struct fields *fields, unsigned status)
+static void add_allowed(struct fields *fields, const struct rpc_call *call, unsigned status)
 {
     if (status == 405)
-        add_text(fields, "allow", "POST");
-    if (status == 415)
+        add_text(fields, "allow", call->allow != NULL ? call->allow : "POST");
+    if (status == 415 && call->is_rest)
+        add_text(fields, "accept", "application/json");
+    else if (status == 415)
         add_text(fields, "accept-post", RPC_CONTENT_TYPES);
 }
 
@@ -267,6 +293,16 @@ static void add_words(struct fields *fields, const Holdfast__V1__ErrorDetail *de
     add_text(fields, "holdfast-action", fields->words.action);
 }
 
+/* REST promises one with each of these two. */
+static uint32_t retry_after_ms(const struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail,
+                               unsigned status)
+{
+    bool is_needed = call->is_rest && (status == 429 || status == 503);
+
+    return is_needed && detail->retry_after_ms == 0 ? RPC_THROTTLE_RETRY_MS
+                                                    : detail->retry_after_ms;
+}
+
 static void fail_connect(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail,
                          unsigned http_status)
 {
@@ -275,16 +311,18 @@ static void fail_connect(struct rpc_call *call, const Holdfast__V1__ErrorDetail 
     struct http_answer answer = { .status = http_status };
 
     if (http_status == 0)
-        answer.status = rpc_status_get(detail->code)->http;
-    const char *code = answer.status == 405 || answer.status == 415
+        answer.status = call->is_rest ? rpc_status_rest(detail->code, call->if_match.size > 0)
+                                      : rpc_status_get(detail->code)->http;
+    const char *code = !call->is_rest && (answer.status == 405 || answer.status == 415)
                            ? "unknown"
                            : rpc_status_get(detail->code)->connect;
     buf_clear(scratch);
     rpc_error_json(call, code, detail, scratch);
     add_text(&fields, "content-type", "application/json");
-    add_retry_after(&fields, detail);
+    add_no_store(&fields, call);
+    add_retry_after(&fields, retry_after_ms(call, detail, answer.status));
     add_words(&fields, detail);
-    add_allowed(&fields, answer.status);
+    add_allowed(&fields, call, answer.status);
     add_accepted(&fields, call);
     add_cors(&fields, call);
     answer.headers = fields.list;
@@ -341,7 +379,7 @@ void rpc_answer_bare(struct rpc_call *call, unsigned status,
         fail_grpc(call, &whole, status);
         return;
     }
-    add_allowed(&fields, status);
+    add_allowed(&fields, call, status);
     add_cors(&fields, call);
     struct http_answer answer = { .status = status,
                                   .headers = fields.list,
@@ -457,12 +495,27 @@ void rpc_answer_plain(struct rpc_call *call, unsigned status, const char *conten
     struct fields fields = { .count = 0 };
 
     add_text(&fields, "content-type", content_type);
-    add_allowed(&fields, status);
+    add_allowed(&fields, call, status);
     add_cors(&fields, call);
     struct http_answer answer = { .status = status,
                                   .headers = fields.list,
                                   .header_count = fields.count,
                                   .body = slice_from_text(body) };
+    end(call, &answer);
+}
+
+void rpc_answer_document(struct rpc_call *call, struct slice plain, struct slice packed)
+{
+    struct fields fields = { .count = 0 };
+    bool packs = rpc_message_may_pack(call);
+
+    add_head(&fields, call);
+    if (packs)
+        add_packed(&fields, call);
+    struct http_answer answer = { .status = 200,
+                                  .headers = fields.list,
+                                  .header_count = fields.count,
+                                  .body = packs ? packed : plain };
     end(call, &answer);
 }
 

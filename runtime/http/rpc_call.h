@@ -1,7 +1,7 @@
 /*
  * rpc_call: the inside of rpc_server, shared by the files that read calls (rpc_server.c,
- * rpc_message.c), that refuse them (rpc_refusal.c) and that write answers (rpc_answer.c). Private
- * to runtime/http.
+ * rpc_message.c), that refuse them (rpc_refusal.c), that read REST (rpc_rest.c) and that write
+ * answers (rpc_answer.c). Private to runtime/http.
  */
 #ifndef RUNTIME_HTTP_RPC_CALL_H
 #define RUNTIME_HTTP_RPC_CALL_H
@@ -9,7 +9,8 @@
 #include "runtime/codec/gzip.h"
 #include "runtime/codec/json_codec.h"
 #include "runtime/http/http_server.h"
-#include "runtime/http/rpc_server.h"
+#include "runtime/http/rpc_request.h"
+#include "runtime/rest/rest_route.h"
 
 #define RPC_METHOD_SLOTS      256u
 #define RPC_THROTTLE_RETRY_MS 1000u
@@ -33,6 +34,12 @@ struct rpc_call {
     bool packed_whole;     /* gRPC-Web: its body is, as a whole.                   */
     bool packs;            /* The stream's messages may be compressed.             */
     bool unknown_encoding; /* Refused for it: the answer says which ones there are. */
+
+    /* REST (rpc_rest.h). */
+    bool is_rest;
+    const struct rest_found *found; /* In the arena; NULL: no method was found yet. */
+    struct slice if_match;          /* The header; empty without one.               */
+    const char *allow;              /* 405: the verbs of the path.                  */
 };
 
 struct rpc_server {
@@ -66,6 +73,8 @@ void rpc_answer_bare(struct rpc_call *call, unsigned status,
 /* A plain HTTP answer. */
 void rpc_answer_plain(struct rpc_call *call, unsigned status, const char *content_type,
                       const char *body);
+/* JSON that never changes; `packed` is the same by gzip, for callers who take it. */
+void rpc_answer_document(struct rpc_call *call, struct slice plain, struct slice packed);
 /* The answer to an OPTIONS request. */
 void rpc_answer_preflight(struct rpc_call *call);
 
@@ -77,6 +86,7 @@ void rpc_error_json(struct rpc_call *call, const char *code,
 /* google.rpc.Status */
 void rpc_error_status(const Holdfast__V1__ErrorDetail *detail, struct buf *out);
 
+/* ---- rpc_call.c ---- */
 /* The protocol and the form of the request, by its head. False: its Content-Type is none of ours,
  * and what is set then is no more than a guess. */
 bool rpc_call_read_form(struct rpc_call *call);

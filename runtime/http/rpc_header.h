@@ -3,7 +3,7 @@
 #ifndef RUNTIME_HTTP_RPC_HEADER_H
 #define RUNTIME_HTTP_RPC_HEADER_H
 
-#include "runtime/http/rpc_server.h"
+#include "runtime/http/rpc_request.h"
 
 /* What we take, for answers that refuse something else. */
 #define RPC_CONTENT_TYPES                                                                          \

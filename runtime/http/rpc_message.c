@@ -224,7 +224,7 @@ bool rpc_message_open(struct rpc_call *call, size_t unpacked_max, struct slice *
 
 /* ---- decoding ---- */
 
-static void fail_codec(struct rpc_call *call, const struct codec_error *error, err e)
+void rpc_message_fail(struct rpc_call *call, const struct codec_error *error, err e)
 {
     Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
     char message[sizeof *error + 16];
@@ -259,7 +259,7 @@ bool rpc_message_decode(struct rpc_call *call)
     else
         e = proto_decode(request->method->request, bytes, &scope, &request->message);
     if (e != ERR_OK) {
-        fail_codec(call, &scope.error, e);
+        rpc_message_fail(call, &scope.error, e);
         return false;
     }
     if (request->form == RPC_FORM_PROTO)

@@ -24,6 +24,8 @@ bool rpc_message_check_encoding(struct rpc_call *call);
  * INVALID_ARGUMENT: cut short, or not gzip. TOO_LARGE, THROTTLED: past one of the limits.
  */
 bool rpc_message_open(struct rpc_call *call, size_t unpacked_max, struct slice *ret_message);
+/* Answers with what a codec found wrong; `e` is its error. */
+void rpc_message_fail(struct rpc_call *call, const struct codec_error *error, err e);
 /* Opens and decodes it into call->request. */
 bool rpc_message_decode(struct rpc_call *call);
 /* Whether the caller takes gzip: it says so, or says nothing and sends gzip itself. */

@@ -15,64 +15,11 @@
 #include "runtime/http/rpc_header.h"
 #include "runtime/http/rpc_message.h"
 #include "runtime/http/rpc_refusal.h"
+#include "runtime/http/rpc_rest.h"
 
-#define FREE_CALLS_MAX   1024u
 #define HEALTH_BYTES_MAX 4096u        /* Unpacked: anybody may ask. */
 #define REPLY_MEMORY_MAX (256u << 20) /* A node's answer is trusted more than a request. */
 #define HEALTH_CHECK     "grpc.health.v1.Health/Check"
-
-/* ---- calls ---- */
-
-struct rpc_call *rpc_call_new(struct rpc_server *server, struct http_exchange *exchange)
-{
-    struct rpc_call *call = server->free_calls;
-
-    if (call != NULL) {
-        server->free_calls = call->next_free;
-        server->free_count--;
-    } else {
-        call = mem_zalloc(sizeof *call);
-    }
-    call->server = server;
-    call->exchange = exchange;
-    call->request.arena = &call->arena;
-    exchange->user = call;
-    return call;
-}
-
-void rpc_call_release(struct rpc_call *call)
-{
-    struct rpc_server *server = call->server;
-    struct arena arena;
-
-    if (call->admitted)
-        server->http.stats.requests_active--;
-    call->exchange->user = NULL;
-    arena_reset(&call->arena);
-    arena = call->arena;
-    if (server->free_count >= FREE_CALLS_MAX) {
-        arena_deinit(&arena);
-        free(call);
-        return;
-    }
-    *call = (struct rpc_call){ .arena = arena, .next_free = server->free_calls };
-    server->free_calls = call;
-    server->free_count++;
-}
-
-bool rpc_call_read_form(struct rpc_call *call)
-{
-    const struct http_exchange *exchange = call->exchange;
-    struct rpc_request *request = &call->request;
-
-    bool known = rpc_content_type_parse(http_header_find(exchange, "content-type"),
-                                        &request->protocol, &request->form);
-    if (request->form == RPC_FORM_PLAIN_JSON &&
-        (http_header_find(exchange, "connect-protocol-version").size > 0 ||
-         rpc_query_has(exchange->query, "connect=v1")))
-        request->form = RPC_FORM_JSON;
-    return known;
-}
 
 static void fail(struct rpc_call *call, Holdfast__V1__ErrorCode code, const char *message,
                  unsigned http_status)
@@ -271,7 +218,9 @@ static void admit(struct rpc_call *call)
     struct http_stats *stats = &server->http.stats;
 
     read_identity(call);
-    if (!may_enter(call) || !read_timeout(call) || !read_intent(call) || !rpc_message_decode(call))
+    if (!may_enter(call) || !read_timeout(call) || !read_intent(call))
+        return;
+    if (!(call->is_rest ? rpc_rest_decode(call) : rpc_message_decode(call)))
         return;
     stats->requests_active++;
     call->admitted = true;
@@ -321,6 +270,11 @@ static void on_http_request(void *user, struct http_exchange *exchange)
     struct slice type = http_header_find(exchange, "content-type");
     bool known = rpc_call_read_form(call);
 
+    if (call->is_rest) {
+        if (rpc_rest_open(call) && rpc_message_check_encoding(call))
+            admit(call);
+        return;
+    }
     name = name.size > 0 ? (struct slice){ name.data + 1, name.size - 1 } : name;
     if (known && is_method(exchange, "POST")) {
         call_method(call, name);

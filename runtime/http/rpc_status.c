@@ -1,6 +1,9 @@
 #include "runtime/http/rpc_status.h"
 
+#include "idl/error_code.h"
 #include "runtime/base/check.h"
+
+#define GRPC_FAILED_PRECONDITION 9u
 
 /* clang-format off */
 /*    ErrorCode               HTTP gRPC Connect                                               */
@@ -51,4 +54,13 @@ const struct rpc_status *rpc_status_get(Holdfast__V1__ErrorCode code)
     if ((unsigned)code >= ARRAY_SIZE(statuses) || statuses[code].connect == NULL)
         return &statuses[HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNSPECIFIED];
     return &statuses[code];
+}
+
+unsigned rpc_status_rest(Holdfast__V1__ErrorCode code, bool has_if_match)
+{
+    const struct rpc_status *status = rpc_status_get(code);
+
+    if (code == CODE(VERSION_CONFLICT) && has_if_match)
+        return 412;
+    return status->grpc == GRPC_FAILED_PRECONDITION ? 409 : status->http;
 }

@@ -7,6 +7,7 @@
 #ifndef RUNTIME_HTTP_RPC_STATUS_H
 #define RUNTIME_HTTP_RPC_STATUS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "holdfast/v1/error.pb-c.h"
@@ -19,5 +20,8 @@ struct rpc_status {
 
 /* Codes outside the table, as of newer nodes, are UNSPECIFIED: unknown. */
 const struct rpc_status *rpc_status_get(Holdfast__V1__ErrorCode code);
+/* Of a REST answer: as above, but 409 where the state of things refused the request, and 412 where
+ * the version did that it named by If-Match. */
+unsigned rpc_status_rest(Holdfast__V1__ErrorCode code, bool has_if_match);
 
 #endif

@@ -46,6 +46,15 @@ for version in "${versions[@]}"; do
     expect field 400 '"field":"currencies\[0\].amount"' "$grant" "${json[@]}" -d '{"currencies":[{"amount":"x"}]}'
     expect internal 404 '"code":"unimplemented"' "$url/holdfast.internal.v1.NodeService/RenewTokens" "${json[@]}" -d '{}'
     expect large 413 '"code":"resource_exhausted".*"limit":"' "$grant" "${json[@]}" --data-binary @<(head -c 5000000 /dev/zero)
+    expect rest-path 404 'did you mean /v1/cluster?' "$url/v1/clutser"
+    expect rest-query 400 '"field":"pagesize"' "$url/v1/players/ada/items?pagesize=1"
+    expect rest-verb 405 '^allow: GET' -X PUT "$url/v1/cluster"
+    expect rest-head 405 '^allow: GET' --head "$url/v1/cluster"
+    expect rest-body 400 '"field":"body"' -X GET "${json[@]}" -d '{}' "$url/v1/players/ada"
+    expect rest-type 415 '^accept: application/json' -d gold=5 "$url/v1/players/ada:grant"
+    expect rest-large 413 '"field":"body"' "$url/v1/players/ada:grant" "${json[@]}" --data-binary @<(head -c 5000000 /dev/zero)
+    expect rest-document 200 '"openapi":"3.1.0"' "$url/openapi.json"
+    expect rest-document-packed 200 '^content-encoding: gzip' --compressed "$url/openapi.json"
     expect upgrade 200 '^ok' "$url/healthz" -H 'connection: upgrade, http2-settings' -H 'upgrade: h2c' -H 'http2-settings: AAMAAABkAAQAAP__'
 done
 [ "$failures" -eq 0 ] || exit 1

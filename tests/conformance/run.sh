@@ -44,4 +44,7 @@ if [ -z "$url" ]; then
     ./http_curl.sh "https://127.0.0.1:$port" "$work/cert"
 fi
 ./http_curl.sh "$url"
-HOLDFAST_URL=$url node --test --test-reporter=spec connect.test.mjs grpc.test.mjs
+HOLDFAST_URL=$url node --test --test-reporter=spec connect.test.mjs grpc.test.mjs rest.test.mjs
+curl -sS "$url/openapi.json" >"$work/openapi.json"
+REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx redocly lint --config redocly.yaml \
+    --max-problems 20 "$work/openapi.json"

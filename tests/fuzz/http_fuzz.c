@@ -58,6 +58,9 @@ void fuzz_seed(struct fuzz_seeds *seeds)
     fuzz_seed_add_kind(seeds, "health", 0,
                        SLICE_LITERAL("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
                                      "HEAD /healthz?a=b HTTP/1.0\r\nConnection: close\r\n\r\n"));
+    fuzz_seed_add_kind(seeds, "rest", 0,
+                       SLICE_LITERAL("GET /v1/players/ada/items?limit=1 HTTP/1.1\r\nHost: x\r\n\r\n"
+                                     "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"));
     fuzz_seed_add_kind(seeds, "smuggle", 0,
                        SLICE_LITERAL("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
                                      "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"));

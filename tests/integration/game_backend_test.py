@@ -43,7 +43,8 @@ class Game:
                                      stdout=subprocess.PIPE).stdout.strip()
         self.stubs = cluster.dir / "stubs"
         self.stubs.mkdir()
-        protos = sorted((ROOT / "idl/holdfast/v1").glob("*.proto"))
+        protos = [path for folder in ("google/api", "holdfast/v1")
+                  for path in sorted((ROOT / "idl" / folder).glob("*.proto"))]
         subprocess.run([self.python, "-m", "grpc_tools.protoc", "-I", ROOT / "idl", "-I", GAME,
                         f"--python_out={self.stubs}", *protos, GAME / "status.proto"], check=True)
         self.plan = {"directory": str(journals), "routers": routers,

@@ -5,6 +5,8 @@ import os
 import subprocess
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 from client import Client, RpcError, uuid7
 from cluster import BIN, SANITIZED, Cluster, ClusterTest, wait_for
@@ -47,6 +49,31 @@ class KeysTest(ClusterTest):
         except RpcError as error:
             return error.code != "UNAUTHENTICATED"
         return True
+
+    def rest(self, verb, path, key=None, body=None):
+        """(status, headers, answer) of a REST call."""
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        request = urllib.request.Request(self.cluster.endpoint + path, method=verb, headers=headers | {
+            "content-type": "application/json", "idempotency-key": uuid7()}, data=body and json.dumps(body).encode())
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return answer.status, answer.headers, json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.headers, json.load(error)
+
+    def test_rest_asks_for_the_same_keys(self):
+        key, _ = self.issue("rest-payments", "payments")
+        grant = {"currencies": {"gold": 5}, "reason": "test", "authority": "system:payments"}
+        for verb, path, body in (("GET", "/v1/players/ada", None), ("POST", "/v1/players/ada:grant", grant)):
+            self.assertEqual(self.rest(verb, path, key, body)[0], 200)
+            status, headers, answer = self.rest(verb, path, None, body)
+            self.assertEqual((status, answer["error"]["code"]), (401, "unauthenticated"))
+            self.assertEqual(headers["holdfast-error"], "unauthenticated")
+        status, headers, answer = self.rest("POST", "/v1/players/ada:grant", key, grant | {"authority": "system:match"})
+        self.assertEqual((status, answer["error"]["code"]), (403, "permission_denied"))
+        self.assertEqual(self.rest("POST", "/v1/shards:rebalance", key, {"dryRun": True})[0], 403)
+        self.assertEqual(self.rest("GET", "/openapi.json")[0], 200)
 
     def refused(self, client, method, request):
         with self.assertRaises(RpcError) as caught:

@@ -24,7 +24,8 @@ def example_python():
     """The interpreter of client/examples/python, with the stubs that it imports made from idl/."""
     python, generated = python_of(EXAMPLE), EXAMPLE / "gen"
     generated.mkdir(exist_ok=True)
-    protos = sorted(str(path) for path in (ROOT / "idl/holdfast/v1").glob("*.proto"))
+    protos = sorted(str(path) for folder in ("google/api", "holdfast/v1")
+                    for path in (ROOT / "idl" / folder).glob("*.proto"))
     subprocess.run([python, "-m", "grpc_tools.protoc", f"-I{ROOT / 'idl'}",
                     f"--python_out={generated}", f"--grpc_python_out={generated}", *protos],
                    check=True)

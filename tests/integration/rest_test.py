@@ -1,0 +1,349 @@
+"""
+REST against a real cluster: every route of /openapi.json is driven here, and every kind of bad input has its status,
+its field and its headers.
+"""
+
+import json
+import unittest
+import urllib.parse
+
+from client import Unanswered, grant_of, uuid7
+from cluster import ClusterTest
+
+JSON = {"content-type": "application/json"}
+
+
+def encoded(text):
+    return urllib.parse.quote(str(text), safe="")
+
+
+class Rest(ClusterTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.document = cls.ask("GET", "/openapi.json")[2]
+        cls.routes = {operation["operationId"]: (verb.upper(), path)
+                      for path, item in cls.document["paths"].items() for verb, operation in item.items()}
+        cls.driven = set()
+
+    @classmethod
+    def ask(cls, verb, target, body=None, headers=None):
+        """(status, headers, answer). The target goes out as it stands."""
+        connection = cls.client.connection(30)
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        try:
+            connection.request(verb, target, data, (JSON if data is not None else {}) | (headers or {}))
+            answer = connection.getresponse()
+            said = answer.read()
+        except OSError as error:
+            cls.client.drop()
+            raise Unanswered(target) from error
+        return answer.status, answer.headers, json.loads(said) if said else None
+
+    def route(self, operation, path=None, body=None, query=None, headers=None):
+        verb, target = self.routes[operation]
+        self.driven.add(operation)
+        for name, value in (path or {}).items():
+            self.assertIn(f"{{{name}}}", target)
+            target = target.replace(f"{{{name}}}", encoded(value))
+        self.assertNotIn("{", target)
+        if query:
+            target += "?" + urllib.parse.urlencode(query, doseq=True)
+        if verb in ("POST", "PUT", "PATCH") and body is None:
+            body = {}
+        return self.ask(verb, target, body, headers)
+
+    def good(self, operation, path=None, body=None, query=None, headers=None):
+        status, said, answer = self.route(operation, path, body, query, headers)
+        self.assertEqual(status, 200, (operation, answer))
+        self.assertEqual(said["content-type"], "application/json")
+        return answer
+
+    def bad(self, status, field, asked, action="fix"):
+        """What is wrong is named in body and headers."""
+        said, headers, answer = asked
+        self.assertEqual(said, status, answer)
+        self.assertEqual(set(answer), {"code", "message", "error"})
+        error = answer["error"]
+        self.assertEqual((error["outcome"], error["action"]), ("not_applied", action), answer)
+        self.assertEqual((headers["holdfast-error"], headers["holdfast-action"]), (error["code"], action))
+        if field:
+            self.assertEqual(error["field"], field, answer)
+            self.assertTrue(error.get("limit") or "U+0000" in error["message"], answer)
+        return error
+
+    def player(self, gold=0):
+        player = f"rest/{uuid7()} é"
+        if gold:
+            self.good("Grant", {"player_id": player}, {"currencies": {"gold": gold}, "reason": "test"},
+                      headers=self.as_system())
+        return player
+
+    @staticmethod
+    def as_system(scope="payments"):
+        return {"idempotency-key": uuid7(), "holdfast-authority": f"system:{scope}"}
+
+    @staticmethod
+    def unheld():
+        return {"idempotency-key": uuid7(), "holdfast-authority": "unheld"}
+
+    # ---- every route ----
+
+    def test_1_players_and_their_goods(self):
+        ada, bob = self.player(100), self.player(10)
+        self.good("Spend", {"player_id": ada}, {"currencies": {"gold": 1}}, headers=self.unheld())
+        self.good("UpdateProfile", {"player_id": ada}, {"edits": {"a": {"replace": {"x": [1, None]}}}},
+                  headers=self.unheld())
+        read = self.good("GetProfile", {"player_id": ada}, query={"include": ["sections.a", "balances"]})
+        self.assertEqual(read["profile"]["sections"]["a"]["json"], {"x": [1, None]})
+        self.assertEqual(read["profile"]["balances"], {"gold": 99})
+        self.assertEqual(self.good("GetBalances", {"player_id": ada},
+                                   query={"read.at_least": read["asOf"]})["balances"], {"gold": 99})
+        uids = self.good("Grant", {"player_id": ada}, {"items": [{"kind": "hat"}] * 3}, headers=self.as_system())["itemUids"]
+        page = self.good("ListItems", {"player_id": ada}, query={"limit": 2})
+        rest = self.good("ListItems", {"player_id": ada}, query={"page_size": 2, "cursor": page["nextCursor"]})
+        self.assertEqual({item["uid"] for item in page["items"] + rest["items"]}, set(uids))
+        self.good("TransferItems", {"player_id": ada}, {"toPlayerId": bob, "itemUids": uids[:1]}, headers=self.unheld())
+        self.good("Spend", {"player_id": ada}, {"itemUids": uids[1:2]}, headers=self.unheld())
+        steps = self.good("TraceItem", {"item_uid": uids[0]})["steps"]
+        self.assertEqual(steps[0]["kind"], "grant")
+        self.good("TransferCurrencies", {"player_id": ada}, {"toPlayerId": bob, "currencies": {"gold": 5}},
+                  headers=self.unheld())
+        self.good("SendMail", {"player_id": ada}, {"toPlayerId": bob, "text": "gl"}, headers=self.unheld())
+        mails = self.good("ListMail", {"player_id": bob})["mails"]
+        self.assertEqual(len(mails), 3)
+        self.good("ClaimMail", {"player_id": bob}, {"mailIds": [mail["mailId"] for mail in mails]},
+                  headers=self.unheld())
+        self.good("ReturnExpiredMail", {"player_id": bob}, query={"max": 8}, headers=self.as_system("mail"))
+        kinds = [entry["kind"] for entry in
+                 self.good("ListEntries", {"player_id": ada}, query={"kinds": ["grant", "spend"],
+                                                                     "ascending": "true"})["entries"]]
+        self.assertEqual(kinds, ["grant", "spend", "grant", "spend"])
+        for player in (ada, bob):
+            self.good("GetBalances", {"player_id": player})
+        both = self.good("ReadPlayers", query={"player_ids": [ada, bob], "include": "balances"})["profiles"]
+        self.assertEqual([profile["balances"]["gold"] for profile in both], [94, 15])
+        self.good("ExecuteTransaction", None, {"playerId": ada, "others": [{"playerId": bob, "authority": "unheld"}],
+                                               "changes": [{"debit": {"playerId": ada, "currencies": {"gold": 1}}}]},
+                  headers=self.unheld())
+        self.assertEqual(self.swap(ada, bob), 200)
+
+    def swap(self, ada, bob):
+        return self.route("Swap", None, {"playerId": ada, "otherPlayerId": bob, "otherAuthority": "unheld",
+                                         "currencies": {"gold": 1}, "otherCurrencies": {"gold": 2}},
+                          headers=self.unheld())[0]
+
+    def test_1_reservations_and_reversals(self):
+        ada = self.player(100)
+        ids = [uuid7(), uuid7()]
+        for op_id in ids:
+            self.good("ReserveCurrencies", {"player_id": ada}, {"currencies": {"gold": 10}, "expiresInMs": 60000},
+                      headers=self.unheld() | {"idempotency-key": op_id})
+        self.assertEqual(len(self.good("ListReservations", {"player_id": ada})["reservations"]), 2)
+        post = self.unheld()
+        self.good("PostReservation", {"player_id": ada, "reserve_op_id": ids[0]}, headers=post)
+        self.good("VoidReservation", {"player_id": ada, "reserve_op_id": ids[1]}, headers=self.unheld())
+        closed = self.route("VoidReservation", {"player_id": ada, "reserve_op_id": ids[1]}, headers=self.unheld())
+        self.assertEqual((closed[0], closed[2]["error"]["code"]), (409, "reservation_closed"))
+        self.good("ReverseEntry", {"player_id": ada}, {"targetOpId": post["idempotency-key"], "reason": "support"},
+                  headers=self.as_system())
+
+    def test_1_operations(self):
+        ada, op_id = self.player(), f"receipt:{uuid7()}"
+        grant = {"currencies": {"gold": 5}, "reason": "purchase"}
+        headers = self.as_system() | {"idempotency-key": op_id}
+        self.good("Grant", {"player_id": ada}, grant, headers=headers)
+        self.assertTrue(self.good("Grant", {"player_id": ada}, grant, headers=headers)["write"]["duplicate"])
+        place = {"entity": f"player:{ada}", "op_id": op_id}
+        told = self.good("GetOperation", place)["operation"]
+        self.assertEqual((told["state"], told["grant"]["balances"]), ("committed", {"gold": 5}))
+        sealed = self.good("ResolveOperation", place | {"op_id": uuid7()}, {"seal": True})["operation"]
+        self.assertEqual(sealed["state"], "aborted")
+
+    def test_1_sessions_and_batches(self):
+        incarnation = self.good("RegisterServer", None, {"name": "rest"})["incarnation"]
+        ada, bob, eve = self.player(10), self.player(10), self.player(10)
+        started = self.good("StartSession", {"player_id": ada}, {"incarnation": incarnation, "mode": "fail"},
+                            headers={"idempotency-key": uuid7()})
+        self.assertEqual(self.good("GetSession", {"player_id": ada})["state"], "granted")
+        renewed = self.good("RenewSessions", {"incarnation": incarnation},
+                            {"sessions": [{"playerId": ada, "token": started["token"]}]})
+        self.assertEqual(renewed, {})
+        self.good("EndSession", {"player_id": ada}, {"edits": {"a": {"merge": {"x": 1}}}},
+                  headers={"idempotency-key": uuid7(), "holdfast-authority": f"session:{started['token']}"})
+        both = self.good("BatchStartSession", None, {"opId": uuid7(), "incarnation": incarnation, "mode": "fail",
+                                                     "requests": [{"playerId": bob}, {"playerId": eve}]})["results"]
+        self.good("BatchEndSession", None, {"opId": uuid7(), "requests": [
+            {"playerId": player, "authority": f"session:{result['response']['token']}"}
+            for player, result in zip((bob, eve), both)]})
+        granted = self.good("BatchGrant", None, {
+            "opId": f"match:{uuid7()}:1", "authority": "system:match", "reason": "win",
+            "requests": [{"playerId": player, "currencies": {"gold": 5}} for player in (ada, bob)]})
+        self.assertEqual([result["response"]["balances"] for result in granted["results"]], [{"gold": 15}] * 2)
+        self.good("BatchUpdateProfile", None, {"opId": uuid7(), "authority": "unheld", "requests": [
+            {"playerId": ada, "edits": {"b": {"replace": 5}}}]})
+        read = self.good("BatchGetProfile", None, {"include": ["balances"], "requests": [{"playerId": ada}]})
+        self.assertEqual(read["results"][0]["response"]["profile"]["balances"], {"gold": 15})
+        self.good("UnregisterServer", {"incarnation": incarnation})
+
+    def test_1_what_operators_call(self):
+        ada = self.player(1)
+        for operation in ("GetServiceInfo", "ListProcesses", "ListShards", "ListServers", "ListIncidents", "GetLoad"):
+            self.good(operation)
+        policy = self.good("GetCluster")["policy"]
+        self.good("SetPolicy", None, {"policy": policy | {"version": policy["version"] + 1}})
+        stale = self.route("SetPolicy", None, {"policy": policy})
+        self.assertIn(stale[0], (400, 409), stale)
+        self.good("ListPlayers", {"shard": 0}, query={"limit": 5})
+        self.good("ListQuarantined", {"shard": 0})
+        self.good("GetChannel", {"shard": 0, "other_shard": 1})
+        self.assertNotIn("quarantined", self.good("GetQuarantine", {"player_id": ada}))
+        self.good("CheckPlayer", {"player_id": ada})
+        for operation, path, body in (
+                ("ReleaseQuarantine", {"player_id": ada}, {"reason": "test"}),
+                ("RepairPlayer", {"player_id": ada}, {"reason": "test", "rows": ["70"]}),
+                ("RepairRow", {"shard": 0, "key": "70"}, {"reason": "test"}),
+                ("MoveShard", {"shard": 0}, {"from": "nowhere", "to": "elsewhere"}),
+                ("ChangeNode", {"node": "nowhere"}, {"want": "drain"})):
+            status, _, answer = self.route(operation, path, body, headers=self.as_system("admin"))
+            self.assertIn(status, (400, 404, 409), (operation, answer))
+        self.good("RebalanceShards", None, {"dryRun": True})
+        status, _, answer = self.route("AcceptEtcdRestore", None, {"dryRun": True})
+        self.assertIn(status, (200, 409), answer)
+
+    def test_2_every_route_was_driven(self):
+        self.assertEqual(set(self.routes) - self.driven, set())
+
+    # ---- bad input ----
+
+    def test_paths_that_there_are_not(self):
+        for target, meant in (("/v1/player/ada/items", "/v1/players/{player_id}/items"), ("/v1/clutser", "/v1/cluster"),
+                              ("/v1/players", ""), ("/v1/players//items", ""), ("/v1/players/ada/items/1", ""),
+                              ("/v1/", ""), ("/v1", ""), ("/v1/players/ada/items/", "")):
+            verb = "GET"
+            error = self.bad(404, ":path", self.ask(verb, target))
+            self.assertEqual(f"did you mean {meant}?" in error["message"], bool(meant), error)
+        error = self.bad(404, ":path", self.ask("POST", "/v1/players/ada:grnat", {}))
+        self.assertIn("did you mean /v1/players/{player_id}:grant?", error["message"])
+
+    def test_verbs_that_a_path_does_not_have(self):
+        for verb, target, allowed in (("DELETE", "/v1/players/ada", "GET, PATCH"), ("PUT", "/v1/cluster", "GET"),
+                                      ("GET", "/v1/players/ada:grant", "POST"), ("OPTIONS", "/v1/policy", "PUT"),
+                                      ("POST", "/openapi.json", "GET"), ("BREW", "/v1/cluster", "GET")):
+            asked = self.ask(verb, target, {} if verb == "POST" else None)
+            if verb != "BREW":
+                self.bad(405, ":method", asked)
+                self.assertEqual(asked[1]["allow"], allowed)
+            else:
+                self.assertIn(asked[0], (400, 405), asked)
+        status, headers, answer = self.ask("HEAD", "/v1/cluster")
+        self.assertEqual((status, headers["allow"], answer), (405, "GET", None))
+
+    def test_queries(self):
+        for query, field in (("pagesize=1", "pagesize"), ("page_size=x", "page_size"), ("page_size=-1", "page_size"),
+                             ("page_size=501", "page_size"), ("page_size=1&page_size=2", "page_size"),
+                             ("limit=1&page_size=1", "page_size"), ("pageSize=1", "pageSize"), ("kind", "kind"),
+                             ("kind=%zz", "kind"), ("kind=%00", "kind"), ("kind=%ff", "kind"), ("read=strict", "read"),
+                             ("read.stale=maybe", "read.stale"), ("read.at_least=x", "read.at_least"), ("player_id=bob", "player_id"),
+                             ("cursor=nonsense", "cursor"), ("&".join(["kind=a"] * 65), "query")):
+            with self.subTest(query=query):
+                self.bad(400, field, self.ask("GET", f"/v1/players/ada/items?{query}"))
+
+    def test_ids(self):
+        for raw in ("%zz", "a%2", ".", "..", "%2e%2e", "a%00", "a%ff", "a" * 101):
+            with self.subTest(raw=raw):
+                self.bad(400, "player_id", self.ask("GET", f"/v1/players/{raw}/items"))
+        plain, twice = self.player(1), "a%252Fb"
+        self.assertEqual(self.ask("GET", f"/v1/users/{encoded(plain)}")[2]["profile"]["playerId"], plain)
+        self.assertEqual(self.ask("GET", f"/v1/players/{twice}")[2]["profile"]["playerId"], "a%2Fb")
+
+    def test_bodies(self):
+        self.bad(400, "body", self.ask("GET", "/v1/players/ada", {}))
+        self.bad(400, "body", self.ask("DELETE", "/v1/servers/1-1", {}))
+        self.bad(400, None, self.ask("POST", "/v1/players/ada:grant", b"{"))
+        self.bad(400, "curencies", self.ask("POST", "/v1/players/ada:grant", {"curencies": {}}))
+        self.bad(400, "player_id", self.ask("POST", "/v1/players/ada:grant", {"playerId": "bob"}))
+        self.bad(400, "attempt", self.ask("POST", "/v1/players/ada:grant?attempt=1", {"attempt": 2}))
+        self.bad(400, "shard", self.ask("POST", "/v1/shards/0:move", {"shard": 3, "from": "a", "to": "b"}))
+        form = self.ask("POST", "/v1/players/ada:grant", b"gold=5",
+                        {"content-type": "application/x-www-form-urlencoded"})
+        self.bad(415, "content-type", form)
+        self.assertEqual(form[1]["accept"], "application/json")
+        self.bad(413, "body", self.ask("POST", "/v1/players/ada:grant", b" " * (5 << 20)))
+
+    def test_rest_and_rpc_are_one_operation(self):
+        """Equal payload hashes: what one has done, the other repeats."""
+        ada, op_id = self.player(), uuid7()
+        grant = grant_of(ada, 5, op_id, items=[{"kind": "hat", "attributes": {"b": 1, "a": [True, None]}}])
+        self.client.call("LedgerService/Grant", grant)
+        sorted_otherwise = {"items": [{"attributes": {"a": [True, None], "b": 1}, "kind": "hat"}],
+                            "currencies": grant["currencies"]}
+        headers = {"idempotency-key": op_id, "holdfast-authority": grant["authority"]}
+        again = self.good("Grant", {"player_id": ada}, sorted_otherwise, headers=headers)
+        self.assertTrue(again["write"]["duplicate"])
+        status, _, other = self.route("Grant", {"player_id": ada}, {"currencies": {"gold": 6}}, headers=headers)
+        self.assertEqual((status, other["error"]["code"], other["error"]["action"]),
+                         (409, "operation_id_mismatch", "never"))
+        edits = {"a": {"patch": [{"path": "/x", "increment": 2}]}}
+        edited = self.unheld()
+        self.good("UpdateProfile", {"player_id": ada}, {"edits": edits}, headers=edited)
+        self.assertTrue(self.client.call("ProfileService/UpdateProfile", {
+            "playerId": ada, "opId": edited["idempotency-key"], "authority": "unheld",
+            "edits": edits})["write"]["duplicate"])
+
+    def test_forms(self):
+        """Canonical JSON is understood, and contradicts nothing; the answer stays plain."""
+        ada = self.player()
+        whole = {"currencies": [{"currency": "gold", "amount": "5"}], "reason": "test", "player_id": ada}
+        for headers in ({}, {"connect-protocol-version": "1"}):
+            granted = self.good("Grant", {"player_id": ada}, whole, headers=self.as_system() | headers)
+            self.assertIn("gold", granted["balances"])
+        target = f"/v1/players/{encoded(ada)}:grant"
+        for body, field in ((b'{"op_id": "claim:1", "opId": "claim:1"}', "opId"),
+                            (b'{"currencies": {"gold": 1, "gold": 2}}', "currencies.gold"),
+                            (b'{"currencies": {"gold": 9007199254740993}}', "currencies.gold")):
+            self.bad(400, field, self.ask("POST", target, body))
+        self.assertEqual(self.good("GetBalances", {"player_id": ada})["balances"], {"gold": 10})
+
+    def test_headers(self):
+        grant = {"currencies": {"gold": 5}, "reason": "test"}
+        target = "/v1/players/ada:grant"
+        self.bad(400, "op_id", self.ask("POST", target, grant | {"opId": uuid7()}, self.as_system()))
+        self.bad(400, "holdfast-authority", self.ask("POST", target, grant, self.unheld() |
+                                                     {"holdfast-authority": "root"}))
+        self.bad(400, "connect-timeout-ms", self.ask("GET", "/v1/players/ada", None, {"connect-timeout-ms": "soon"}))
+        self.bad(504, None, self.ask("GET", "/v1/players/ada", None, {"connect-timeout-ms": "0"}), "retry_same")
+        self.bad(400, "if-match", self.ask("GET", "/v1/players/ada", None, {"if-match": '"1"'}))
+        self.bad(400, "if-match", self.ask("POST", "/v1/players:batchGrant", {}, {"if-match": '"1"'}))
+        self.bad(400, "idempotency-key", self.ask("POST", "/v1/players:batchGrant", {}, {"idempotency-key": "k"}))
+
+    def test_if_match(self):
+        """The version of every mutation, as an ETag tells it."""
+        ada, grant = self.player(5), {"currencies": {"gold": 5}, "reason": "test"}
+        stale = self.route("Grant", {"player_id": ada}, grant, headers=self.as_system() | {"if-match": '"999"'})
+        self.assertEqual((stale[0], stale[2]["error"]["code"]), (412, "version_conflict"))
+        body = self.route("Grant", {"player_id": ada}, grant | {"ifVersion": 999}, headers=self.as_system())
+        self.assertEqual((body[0], body[2]["error"]["code"]), (409, "version_conflict"))
+        etag = self.route("GetProfile", {"player_id": ada})[1]["etag"]
+        fresh = self.route("Grant", {"player_id": ada}, grant, headers=self.as_system() | {"if-match": etag})
+        self.assertEqual(fresh[0], 200, fresh)
+        self.assertEqual(fresh[1]["etag"], f'"{int(etag[1:-1]) + 1}"')
+        gone = self.route("Grant", {"player_id": ada}, grant, headers=self.as_system() | {"if-match": '"0"'})
+        self.assertEqual((gone[0], gone[2]["error"]["about"]["version"]["current"]), (412, int(etag[1:-1]) + 1))
+        for malformed in ("*", 'W/"1"', '"1", "2"', "one"):
+            self.bad(400, "if-match", self.route("Grant", {"player_id": ada}, grant,
+                                                 headers=self.as_system() | {"if-match": malformed}))
+        self.bad(400, "if_version", self.route("Grant", {"player_id": ada}, grant | {"ifVersion": 1},
+                                               headers=self.as_system() | {"if-match": '"2"'}))
+
+    def test_what_a_caller_decides_by(self):
+        ada = self.player(5)
+        poor = self.route("Spend", {"player_id": ada}, {"currencies": {"gold": 50}}, headers=self.unheld())
+        self.assertEqual((poor[0], poor[2]["error"]["outcome"]), (409, "refused"))
+        self.assertEqual(poor[2]["error"]["about"]["funds"], {"currency": "gold", "balance": 5, "needed": 50})
+        read = self.route("GetProfile", {"player_id": ada})
+        self.assertEqual(read[1]["etag"], f'"{read[2]["profile"]["version"]}"')
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
