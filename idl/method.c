@@ -94,8 +94,8 @@ static const uint8_t method_places[METHOD_ID_MAX + 1] = {
 #undef METHOD_PLACE
 };
 
-/* Methods that are told by other names: those that carry a public one out, and public ones of earlier
- * versions, with what does their deeds today. */
+/* Methods that are told by other names: those that carry a public one out, and public ones of
+ * earlier versions, with what does their deeds today. */
 static const struct told {
     enum method_id id;
     const char *name;

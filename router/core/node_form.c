@@ -24,8 +24,7 @@ static const ProtobufCMessage *swap_form(const Holdfast__V1__SwapRequest *reques
     flat->op_id = request->op_id;
     flat->attempt = request->attempt;
     if (request->_if_version_case == HOLDFAST__V1__SWAP_REQUEST___IF_VERSION_IF_VERSION) {
-        flat->_if_version_case =
-            HOLDFAST__INTERNAL__V1__SWAP_GOODS_REQUEST___IF_VERSION_IF_VERSION;
+        flat->_if_version_case = HOLDFAST__INTERNAL__V1__SWAP_GOODS_REQUEST___IF_VERSION_IF_VERSION;
         flat->if_version = request->if_version;
     }
     flat->reason = request->reason;
