@@ -80,7 +80,7 @@ PLAYER_WRITES = {
     "MailboxService/SendMail": {"toPlayerId": "receiver", "currencies": gold(1)},
     "MailboxService/ClaimMail": {"mailIds": NO_ITEM},
     "MailboxService/ReturnExpiredMail": {},
-    "TransactionService/ExecuteTransaction": {"changes": [{"debit": {"currencies": gold(1)}}]},
+    "TransactionService/ExecuteTransaction": {"changes": [{"spend": {"currencies": gold(1)}}]},
     "TransactionService/Swap": {"otherPlayerId": "other", "otherAuthority": UNHELD,
                                 "currencies": gold(1)},
 }
@@ -280,7 +280,7 @@ class Errors(ClusterTest):
         self.gives("CAPACITY_FULL", swap, self.write(swap, "rich", **full) | {
             "otherPlayerId": "rich too"})
         for code, changes in (
-                ("ITEM_NOT_HELD", {"consume": {"playerId": none, "itemUids": NO_ITEM}}),
+                ("ITEM_NOT_HELD", {"spend": {"playerId": none, "itemUids": NO_ITEM}}),
                 ("CAPACITY_FULL", {"grant": {"playerId": none} | lots})):
             self.gives(code, execute, self.write(execute, none, changes=[changes]))
 
