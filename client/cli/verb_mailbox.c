@@ -1,6 +1,5 @@
 #include <stdio.h>
 
-#include "client/cli/goods_call.h"
 #include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
@@ -12,6 +11,11 @@ static const struct column mail_columns[] = {
     { .title = "ITEMS", .path = "items" },
     { .title = "TEXT", .path = "text" },
     { .title = "RETURNED", .path = "returned", .otherwise = "false" },
+    { .title = NULL },
+};
+static const struct column balance_columns[] = {
+    { .title = "CURRENCY", .path = "currency" },
+    { .title = "AMOUNT", .path = "amount", .otherwise = "0" },
     { .title = NULL },
 };
 static const struct column item_columns[] = {
@@ -43,7 +47,7 @@ static int claim(const struct arguments *arguments)
     if (answer != NULL && wants_json(arguments)) {
         print_json(answer);
     } else if (answer != NULL) {
-        goods_print_balances(answer);
+        print_table(NULL, json_object_get(answer, "balances"), balance_columns);
         print_table(NULL, json_object_get(answer, "items"), item_columns);
     }
     json_decref(answer);

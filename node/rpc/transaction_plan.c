@@ -9,6 +9,7 @@
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/section_edit.h"
 #include "node/core/session/authority.h"
+#include "node/rpc/item_uids.h"
 #include "node/rpc/wallet.h"
 #include "runtime/base/check.h"
 
@@ -182,7 +183,7 @@ static void part_makes_room(struct arena *arena, txn_part *part)
     part->take_to = arena_alloc(arena, sizeof(char *) * TXN_ITEMS_MAX);
 }
 
-/* `to` NULL: they are consumed. */
+/* `to` NULL: they are spent. */
 static err take_uids(struct planner *p, txn_part *part, txn_part *to, size_t count, char **uids)
 {
     static char no_player[] = "";
@@ -270,14 +271,39 @@ static err plan_grant(struct planner *p, Holdfast__V1__TransactionGrant *grant)
     return ERR_OK;
 }
 
-static err plan_debit(struct planner *p, Holdfast__V1__TransactionDebit *debit)
+static err plan_spend(struct planner *p, Holdfast__V1__TransactionSpend *spend)
 {
     txn_part *part;
-    err e = part_get(p, "debit.player_id", debit->player_id, &part);
+    err e = part_get(p, "spend.player_id", spend->player_id, &part);
 
-    if (e == ERR_OK && debit->n_currencies == 0)
-        e = wrong(p, "debit.currencies", "1 to 16 currencies", "");
-    return e == ERR_OK ? take_amounts(p, part, debit->n_currencies, debit->currencies) : e;
+    if (e == ERR_OK && spend->n_currencies + spend->n_item_uids == 0)
+        e = wrong(p, "spend", "at least one currency or item", "");
+    return e == ERR_OK ? take_amounts(p, part, spend->n_currencies, spend->currencies) : e;
+}
+
+static bool uids_fit(const struct planner *p, size_t count, char *const *uids)
+{
+    if (p->items + count > TXN_ITEMS_MAX || !item_uids_are_sound(count, uids))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < p->uid_count; j++) {
+            if (strcmp(p->uids[j], uids[i]) == 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Behind all else: an owner of an earlier version knew no items here, and logged whatever bytes a
+ * caller had there. It took none, so those that do not fit are left alone. */
+static err plan_spent_items(struct planner *p, const Holdfast__V1__TransactionSpend *spend)
+{
+    txn_part *part;
+    err e = part_get(p, "spend.player_id", spend->player_id, &part);
+
+    if (e != ERR_OK || (p->logged && !uids_fit(p, spend->n_item_uids, spend->item_uids)))
+        return e;
+    return take_uids(p, part, NULL, spend->n_item_uids, spend->item_uids);
 }
 
 static err plan_move(struct planner *p, Holdfast__V1__TransactionMove *move)
@@ -298,13 +324,14 @@ static err plan_move(struct planner *p, Holdfast__V1__TransactionMove *move)
     return e == ERR_OK ? take_uids(p, from, to, move->n_item_uids, move->item_uids) : e;
 }
 
+/* Of a log of an earlier version. */
 static err plan_consume(struct planner *p, Holdfast__V1__TransactionConsume *consume)
 {
     txn_part *part;
-    err e = part_get(p, "consume.player_id", consume->player_id, &part);
 
-    if (e == ERR_OK && consume->n_item_uids == 0)
-        e = wrong(p, "consume.item_uids", "1 to 64 items", "");
+    if (!p->logged)
+        return wrong(p, "consume", "`spend`, which takes items, too", "consume");
+    err e = part_get(p, "consume.player_id", consume->player_id, &part);
     return e == ERR_OK ? take_uids(p, part, NULL, consume->n_item_uids, consume->item_uids) : e;
 }
 
@@ -328,8 +355,8 @@ static err plan_change(struct planner *p, Holdfast__V1__TransactionChange *chang
     switch (change->change_case) {
     case HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_GRANT:
         return plan_grant(p, change->grant);
-    case HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_DEBIT:
-        return plan_debit(p, change->debit);
+    case HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_SPEND:
+        return plan_spend(p, change->spend);
     case HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_MOVE:
         return plan_move(p, change->move);
     case HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_CONSUME:
@@ -337,7 +364,7 @@ static err plan_change(struct planner *p, Holdfast__V1__TransactionChange *chang
     case HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_PATCH:
         return plan_patch(p, change->patch);
     default:
-        return wrong(p, "", "one of grant, debit, move, consume, patch", "");
+        return wrong(p, "", "one of grant, spend, move, patch", "");
     }
 }
 
@@ -439,6 +466,11 @@ static err plan_execute(struct planner *p, Holdfast__V1__ExecuteTransactionReque
     for (size_t i = 0; e == ERR_OK && i < request->n_changes; i++) {
         p->field = arena_printf(arena, "changes[%zu]", i);
         e = plan_change(p, request->changes[i]);
+    }
+    for (size_t i = 0; e == ERR_OK && i < request->n_changes; i++) {
+        p->field = arena_printf(arena, "changes[%zu]", i);
+        if (request->changes[i]->change_case == HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_SPEND)
+            e = plan_spent_items(p, request->changes[i]->spend);
     }
     p->plan.reason = request->reason;
     return e == ERR_OK ? whole_check(p, &request->base) : e;

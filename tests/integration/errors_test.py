@@ -81,7 +81,7 @@ PLAYER_WRITES = {
     "MailboxService/SendMail": {"toPlayerId": "receiver", "currencies": gold(1)},
     "MailboxService/ClaimMail": {"mailIds": NO_ITEM},
     "MailboxService/ReturnExpiredMail": {},
-    "TransactionService/ExecuteTransaction": {"changes": [{"debit": {"currencies": gold(1)}}]},
+    "TransactionService/ExecuteTransaction": {"changes": [{"spend": {"currencies": gold(1)}}]},
     "TransactionService/Swap": {"b": {"playerId": "other", "authority": UNHELD}, "currencies": gold(1)},
     "MailboxService/DeliverMail": {"text": "hello"},
 }
@@ -96,7 +96,7 @@ def formed(method, request):
     if method == "TransactionService/Swap" and "playerId" in request:
         a = {name: request[name] for name in ("playerId", "authority")}
         a["gives"] = {name: request[name] for name in ("currencies", "itemUids") if name in request}
-        return {name: request[name] for name in ("opId", "b", "attempt") if name in request} | {"a": a}
+        return {name: request[name] for name in ("opId", "b", "attempt", "ifVersion") if name in request} | {"a": a}
     return request
 
 
@@ -307,7 +307,7 @@ class Errors(ClusterTest):
         self.gives("CAPACITY_FULL", swap, self.write(
             swap, "rich", **full, b={"playerId": "rich too", "authority": UNHELD}))
         for code, changes in (
-                ("ITEM_NOT_HELD", {"consume": {"playerId": none, "itemUids": NO_ITEM}}),
+                ("ITEM_NOT_HELD", {"spend": {"playerId": none, "itemUids": NO_ITEM}}),
                 ("CAPACITY_FULL", {"grant": {"playerId": none} | lots})):
             self.gives(code, execute, self.write(execute, none, changes=[changes]))
 

@@ -100,7 +100,7 @@ class Transactions(Trades):
         nine = [{"playerId": f"x{i}"} | FREE for i in range(8)]
         bad = self.refused("INVALID_ARGUMENT", self.client.call, "TransactionService/ExecuteTransaction", {
             "playerId": players[0], "opId": uuid7(), "others": nine,
-            "changes": [{"debit": {"playerId": players[0], "currencies": gold(1)}}]} | FREE)
+            "changes": [{"spend": {"playerId": players[0], "currencies": gold(1)}}]} | FREE)
         self.assertEqual(bad.field, "others")
 
     def test_checks_grants_patches_and_a_read_of_one_moment(self):
@@ -111,7 +111,7 @@ class Transactions(Trades):
             "checks": [{"playerId": one, "playerVersion": version},
                        {"playerId": two, "balance": {"currency": "gold", "amount": 100}}],
             "changes": [
-                {"consume": {"playerId": one, "itemUids": [sword]}},
+                {"spend": {"playerId": one, "itemUids": [sword]}},
                 {"grant": {"playerId": two, "items": [{"kind": "ring"}]}},
                 {"patch": {"playerId": two, "edit": {"name": "quests", "replace": {"n": 1}}}}]
         } | FREE)
@@ -125,7 +125,7 @@ class Transactions(Trades):
         self.refused("VERSION_CONFLICT", self.client.call, "TransactionService/ExecuteTransaction", {
             "playerId": one, "opId": uuid7(),
             "checks": [{"playerId": one, "playerVersion": version}],
-            "changes": [{"debit": {"playerId": one, "currencies": gold(1)}}]} | FREE)
+            "changes": [{"spend": {"playerId": one, "currencies": gold(1)}}]} | FREE)
         self.assertEqual(self.client.balance(one), 100)
 
     def test_bad_swaps_move_nothing(self):
