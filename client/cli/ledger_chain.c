@@ -13,7 +13,7 @@
 #include "runtime/base/base64.h"
 
 #define ENTRY_VERSION          1u
-#define ENTRY_VERSION_EXTENDED 2u /* Of kinds from CONSUME on, and of what refers to an entry. */
+#define ENTRY_VERSION_EXTENDED 2u /* docs/ledger.md says of which entries. */
 #define GENESIS_TEXT           "holdfast.ledger.1:player:"
 #define UID_BYTES              16u
 #define FAULT_SIZE             512u
