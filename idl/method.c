@@ -7,8 +7,10 @@
 #endif
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/internal/v1/earlier.pb-c.h"
+#include "holdfast/internal/v1/mailbox.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/internal/v1/operation.pb-c.h"
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/backup.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
@@ -55,6 +57,12 @@
 #define WRITES_OWNER       true
 #define WRITES_COORDINATOR false
 
+/* The methods that carry a public one out answer as its callers are answered. */
+#define holdfast__internal__v1__swap_goods_response__descriptor                                    \
+    holdfast__v1__swap_response__descriptor
+#define holdfast__internal__v1__deliver_to_player_response__descriptor                             \
+    holdfast__v1__mail_delivery__descriptor
+
 static const struct method_info methods[] = {
 #define METHOD_ROW(number, enumerator, package, service, method, snake, r, sc, pr, kind, e, m)     \
     { .id = METHOD_##enumerator,                                                                   \
@@ -86,14 +94,17 @@ static const uint8_t method_places[METHOD_ID_MAX + 1] = {
 #undef METHOD_PLACE
 };
 
-/* Public methods of earlier versions, and what does their deeds. */
-static const struct earlier {
+/* Methods that are told by other names: those that carry a public one out, and public ones of
+ * earlier versions, with what does their deeds today. */
+static const struct told {
     enum method_id id;
     const char *name;
     enum method_id successor;
-} earlier[] = {
+} told[] = {
     { METHOD_MINT, PACKAGE_v1 SERVICE_inventory "Mint", METHOD_GRANT },
     { METHOD_CONSUME, PACKAGE_v1 SERVICE_inventory "Consume", METHOD_SPEND },
+    { METHOD_SWAP_GOODS, PACKAGE_v1 SERVICE_transaction "Swap", METHOD_SWAP },
+    { METHOD_DELIVER_TO_PLAYER, PACKAGE_v1 SERVICE_mailbox "DeliverMail", METHOD_DELIVER_MAIL },
 };
 
 const struct method_info *method_find(uint32_t id)
@@ -101,6 +112,15 @@ const struct method_info *method_find(uint32_t id)
     if (id > METHOD_ID_MAX || method_places[id] == 0)
         return NULL;
     return &methods[method_places[id] - 1];
+}
+
+const struct method_info *method_told(const struct method_info *method)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(told); i++) {
+        if (told[i].id == method->id)
+            return method_find(told[i].successor);
+    }
+    return method;
 }
 
 const ProtobufCMessageDescriptor *method_answer(const struct method_info *method)
@@ -121,18 +141,18 @@ const struct method_info *method_find_name(struct slice name)
 
 const char *method_told_name(const struct method_info *method)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(earlier); i++) {
-        if (earlier[i].id == method->id)
-            return earlier[i].name;
+    for (size_t i = 0; i < ARRAY_SIZE(told); i++) {
+        if (told[i].id == method->id)
+            return told[i].name;
     }
     return method->name;
 }
 
 const struct method_info *method_find_told(struct slice name)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(earlier); i++) {
-        if (slice_equal(name, slice_from_text(earlier[i].name)))
-            return method_find(earlier[i].id);
+    for (size_t i = 0; i < ARRAY_SIZE(told); i++) {
+        if (slice_equal(name, slice_from_text(told[i].name)))
+            return method_find(told[i].id);
     }
     return method_find_name(name);
 }
@@ -185,9 +205,9 @@ static const struct method_info *find_successor(struct slice name)
 {
     struct slice asked = without_service(name);
 
-    for (size_t i = 0; i < ARRAY_SIZE(earlier); i++) {
-        if (slice_equal(asked, without_service(slice_from_text(earlier[i].name))))
-            return method_find(earlier[i].successor);
+    for (size_t i = 0; i < ARRAY_SIZE(told); i++) {
+        if (slice_equal(asked, without_service(slice_from_text(told[i].name))))
+            return method_find(told[i].successor);
     }
     return NULL;
 }

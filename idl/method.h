@@ -135,7 +135,7 @@ enum method_trait {
     X( 80, REPORT_OWNER,           internal__v1, coordinator,  ReportOwner,           report_owner,           COORDINATOR,  NONE,  ORDINARY,  PLAIN,   0,   0) \
     X( 81, GET_COORDINATOR_STATUS, internal__v1, coordinator,  GetCoordinatorStatus,  get_coordinator_status, COORDINATOR,  NONE,  ORDINARY,  PLAIN,   0,   0) \
     X( 90, EXECUTE_TRANSACTION,    v1,           transaction,  ExecuteTransaction,    execute_transaction,    MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
-    X( 91, SWAP,                   v1,           transaction,  Swap,                  swap,                   MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X( 91, SWAP_GOODS,             internal__v1, transaction,  SwapGoods,             swap_goods,             MUTATION,     NONE,  AUTHORITY, PLAIN,   0,   0) \
     X( 92, READ_PLAYERS,           v1,           transaction,  ReadPlayers,           read_players,           ROUTER,       ANY,   URGENT,    PLAIN,   93,  0) \
     X( 93, READ_SETTLED,           internal__v1, node,         ReadSettled,           read_settled,           READ,         NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(110, LIST_PLAYERS,           v1,           admin,        ListPlayers,           list_players,           SHARD,        ANY,   ORDINARY,  PLAIN,   0,   0) \
@@ -170,6 +170,9 @@ enum method_trait {
     X(161, REPAIR_PLAYER,          v1,           admin,        RepairPlayer,          repair_player,          MUTATION,     ADMIN, AUTHORITY, REPAIR,  0,   0) \
     X(162, REPAIR_ROW,             v1,           admin,        RepairRow,             repair_row,             SHARD_WRITE,  ADMIN, ORDINARY,  UPKEEP,  0,   0) \
     X(163, GET_SERVICE_INFO,       v1,           admin,        GetServiceInfo,        get_service_info,       ROUTER,       ANY,   URGENT,    PLAIN,   0,   0) \
+    X(164, SWAP,                   v1,           transaction,  Swap,                  swap,                   ROUTER,       WRITE, AUTHORITY, PLAIN,   91,  0) \
+    X(165, DELIVER_TO_PLAYER,      internal__v1, mailbox,      DeliverToPlayer,       deliver_to_player,      MUTATION,     NONE,  AUTHORITY, PLAIN,   0,   0) \
+    X(166, DELIVER_MAIL,           v1,           mailbox,      DeliverMail,           deliver_mail,           SCATTER,      WRITE, BULK,      PLAIN,   165, 1000) \
     X(170, GET_CHANNEL,            v1,           admin,        GetChannel,            get_channel,            SHARD,        STAFF, ORDINARY,  PLAIN,   0,   0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
@@ -201,6 +204,9 @@ struct method_info {
 
 /* NULL when there is no such method. */
 const struct method_info *method_find(uint32_t id);
+/* Under which method callers know what it does: an internal one that carries a public one out is
+ * told as that, each other one as itself. */
+const struct method_info *method_told(const struct method_info *method);
 /* What a node answers it with: `response`, but for what the router tells in other words. */
 const ProtobufCMessageDescriptor *method_answer(const struct method_info *method);
 /* `name` as in an URL path without the leading slash. NULL when there is none. */

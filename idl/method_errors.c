@@ -33,7 +33,11 @@ static const struct given given[METHOD_ID_MAX + 1] = {
 
 bool error_is_given(uint32_t method, Holdfast__V1__ErrorCode code, bool final)
 {
+    const struct method_info *info = method_find(method);
+
     if (method > METHOD_ID_MAX || (unsigned)code >= 32)
         return false;
+    if (info != NULL)
+        method = method_told(info)->id;
     return ((final ? given[method].final : given[method].open) & 1u << code) != 0;
 }

@@ -155,7 +155,8 @@
 
 /* ---- mail ---- */
 #define ERRORS_SEND_MAIL(X) \
-    OF_HOLDER(X) OF_RECEIPT(X) OF_TAKING(X) OF_ITEMS(X) OF_SENDING(X)
+    OF_HOLDER(X) OF_TAKING(X) OF_ITEMS(X) OF_SENDING(X)
+#define ERRORS_DELIVER_MAIL(X) OF_OPERATION(X) OF_KIND(X) OF_RECEIPT(X) OF_MAIL(X)
 #define ERRORS_LIST_MAIL(X) OF_PLAYER_READ(X) OF_FRESH(X)
 #define ERRORS_CLAIM_MAIL(X) \
     OF_HOLDER(X) OF_GIVING(X) \
@@ -234,8 +235,8 @@
 #define ERRORS_FINISH_RESTORE(X) OF_RESTORE(X)
 /* clang-format on */
 
-/* Whether the table has such an error for that method; methods that are not public promise
- * nothing, so: yes. */
+/* Whether the table has such an error for that method, or for the public one that it carries out
+ * (method_told); other methods that are not public promise nothing, so: yes. */
 bool error_is_given(uint32_t method, Holdfast__V1__ErrorCode code, bool final);
 
 #endif

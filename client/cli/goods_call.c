@@ -46,7 +46,7 @@ json_t *goods_balance_rows(const json_t *answer)
     return rows;
 }
 
-void goods_print_balances(const json_t *answer)
+static void print_balances(const json_t *answer)
 {
     json_t *rows = goods_balance_rows(answer);
 
@@ -129,7 +129,7 @@ int goods_call(const struct arguments *arguments, const char *method, json_t *re
         const char *mail = json_string_value(json_object_get(answer, "mailId"));
         printf("operation %s, entry %s%s%s\n", op_id, seq != NULL ? seq : "0",
                mail != NULL ? ", mail " : "", mail != NULL ? mail : "");
-        goods_print_balances(answer);
+        print_balances(answer);
     } else if (code == EXIT_UNKNOWN) {
         fprintf(stderr, "repeat it with --op-id %s\n", op_id);
     }

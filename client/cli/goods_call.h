@@ -18,9 +18,7 @@ bool goods_add_amount(json_t *request, const char *text);
 /* "UID,gold=5" as two arrays of the request. False: an element is of neither form. */
 bool goods_add_list(json_t *request, const char *list, const char *items_key,
                     const char *amounts_key);
-/* The table of `balances` of an answer or a profile, with what is reserved of them. */
-void goods_print_balances(const json_t *answer);
-/* The rows of that table; the caller's to decref. */
+/* The balances of an answer as rows, each with what is reserved of it; the caller's to decref. */
 json_t *goods_balance_rows(const json_t *answer);
 /* Takes over `request`. Prints the operation's id, the entry and the balances; returns the exit
  * code. With an unknown outcome the id is printed too: repeat the call under it. */

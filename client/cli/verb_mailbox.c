@@ -1,6 +1,5 @@
 #include <stdio.h>
 
-#include "client/cli/goods_call.h"
 #include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
@@ -12,6 +11,11 @@ static const struct column mail_columns[] = {
     { .title = "ITEMS", .path = "items" },
     { .title = "TEXT", .path = "text" },
     { .title = "RETURNED", .path = "returned", .otherwise = "false" },
+    { .title = NULL },
+};
+static const struct column balance_columns[] = {
+    { .title = "CURRENCY", .path = "currency" },
+    { .title = "AMOUNT", .path = "amount", .otherwise = "0" },
     { .title = NULL },
 };
 static const struct column item_columns[] = {
@@ -43,9 +47,86 @@ static int claim(const struct arguments *arguments)
     if (answer != NULL && wants_json(arguments)) {
         print_json(answer);
     } else if (answer != NULL) {
-        goods_print_balances(answer);
+        print_table(NULL, json_object_get(answer, "balances"), balance_columns);
         print_table(NULL, json_object_get(answer, "items"), item_columns);
     }
+    json_decref(answer);
+    return code;
+}
+
+static const struct column delivery_columns[] = {
+    { .title = "PLAYER", .path = "player" },
+    { .title = "MAIL", .path = "mailId" },
+    { .title = "ERROR", .path = "error" },
+    { .title = NULL },
+};
+
+/* "gold=30,crate": amounts of new currencies, and kinds of new items. */
+static json_t *delivery_make(const struct arguments *arguments)
+{
+    json_t *request = goods_request(arguments, ""), *kinds, *kind;
+    json_t *players = json_array(), *items = json_array();
+    size_t place;
+
+    json_object_del(request, "playerId");
+    json_object_set_new(request, "authority", json_string("system:mail"));
+    json_object_set_new(request, "toPlayerIds", players);
+    for (uint32_t i = 1; i < arguments->word_count; i++)
+        json_array_append_new(players, json_string(arguments->words[i]));
+    bool good = goods_add_list(request, arguments->words[0], "kinds", "currencies");
+    kinds = json_object_get(request, "kinds");
+    json_array_foreach(kinds, place, kind)
+        json_array_append_new(items, json_pack("{s:O}", "kind", kind));
+    json_object_set_new(request, "items", items);
+    json_object_del(request, "kinds");
+    if (good)
+        return request;
+    fprintf(stderr,
+            "holdfast: GOODS are KIND of an item and CURRENCY=AMOUNT, with commas between\n");
+    json_decref(request);
+    return NULL;
+}
+
+static void print_delivery(const struct arguments *arguments, const char *op_id,
+                           const json_t *results)
+{
+    json_t *rows = json_array(), *result;
+    size_t place;
+
+    json_array_foreach(results, place, result)
+    {
+        json_t *response = json_object_get(result, "response");
+        json_t *error = json_object_get(result, "error");
+        json_t *row = json_pack("{s:s}", "player", arguments->words[place + 1]);
+
+        if (response != NULL)
+            json_object_set(row, "mailId", json_object_get(response, "mailId"));
+        if (error != NULL)
+            json_object_set(row, "error", json_object_get(error, "message"));
+        json_array_append_new(rows, row);
+    }
+    printf("operation %s\n", op_id);
+    print_table(NULL, rows, delivery_columns);
+    json_decref(rows);
+}
+
+static int deliver(const struct arguments *arguments)
+{
+    json_t *request = delivery_make(arguments);
+    char op_id[200];
+    int code;
+
+    if (request == NULL)
+        return 2;
+    (void)snprintf(op_id, sizeof op_id, "%.160s",
+                   json_string_value(json_object_get(request, "opId")));
+    json_t *answer = call_json(arguments, "MailboxService/DeliverMail", request, &code);
+    if (answer != NULL && wants_json(arguments))
+        print_json(answer);
+    else if (answer != NULL)
+        print_delivery(arguments, op_id, json_object_get(answer, "results"));
+    if (answer != NULL && json_object_get(answer, "failed") != NULL)
+        code = 1;
     json_decref(answer);
     return code;
 }
@@ -71,6 +152,15 @@ const struct verb verb_mailbox[] = {
         .summary = "take mail out; only while no server holds the player",
         .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
         .run = claim,
+    },
+    {
+        .words = "mailbox deliver",
+        .topic = VERB_TOPIC_GOODS,
+        .arguments = "GOODS PLAYER..",
+        .summary = "new goods for each player; gold=30,<kind of item>",
+        .details = "GOODS: gold=30,<kind of a new item>,.. for each PLAYER, once for each --op-id.",
+        .options = VERB_OPTIONS(OPTIONS_OF_CHANGES, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = deliver,
     },
     { .words = NULL },
 };

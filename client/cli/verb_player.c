@@ -1,10 +1,14 @@
 #include <stdio.h>
 
-#include "client/cli/goods_call.h"
 #include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
 
+static const struct column balance_columns[] = {
+    { .title = "CURRENCY", .path = "currency" },
+    { .title = "AMOUNT", .path = "amount", .otherwise = "0" },
+    { .title = NULL },
+};
 static const struct column item_columns[] = {
     { .title = "ITEM", .path = "uid" },
     { .title = "KIND", .path = "kind" },
@@ -46,7 +50,7 @@ static int show(const struct arguments *arguments)
         printf("player %s   version %s   session %s %s\n\n", player,
                text_or(profile, "version", "0"), text_or(session, "state", "free"),
                text_or(session, "incarnation", ""));
-        goods_print_balances(profile);
+        print_table(NULL, json_object_get(profile, "balances"), balance_columns);
         putchar('\n');
         print_table(NULL, json_object_get(items, "items"), item_columns);
         putchar('\n');

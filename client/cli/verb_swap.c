@@ -13,27 +13,33 @@ static const struct column player_columns[] = {
     { .title = NULL },
 };
 
-/* "gold=30,0123..ef": amounts of currencies and UIDs of items; "-": nothing. */
-static bool add_goods(json_t *request, const char *goods, const char *currencies_key,
-                      const char *items_key)
+/* Goods are "gold=30,0123..ef": amounts of currencies and UIDs of items; "-": nothing. NULL: they
+ * are not. */
+static json_t *side_make(const char *player, const char *goods)
 {
-    return goods_add_list(request, strcmp(goods, "-") == 0 ? "" : goods, items_key, currencies_key);
+    json_t *gives = json_object();
+
+    if (!goods_add_list(gives, strcmp(goods, "-") == 0 ? "" : goods, "itemUids", "currencies")) {
+        json_decref(gives);
+        return NULL;
+    }
+    return json_pack("{s:s, s:s, s:o}", "playerId", player, "authority", "unheld", "gives", gives);
 }
 
 static int swap(const struct arguments *arguments)
 {
     int code;
-    json_t *request = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s}", "opId", arguments->words[0], "playerId", arguments->words[1],
-        "otherPlayerId", arguments->words[3], "authority", "unheld", "otherAuthority", "unheld");
+    json_t *a = side_make(arguments->words[1], arguments->words[2]);
+    json_t *b = side_make(arguments->words[3], arguments->words[4]);
 
-    if (!add_goods(request, arguments->words[2], "currencies", "itemUids") ||
-        !add_goods(request, arguments->words[4], "otherCurrencies", "otherItemUids")) {
+    if (a == NULL || b == NULL) {
         fprintf(stderr,
                 "holdfast: GOODS are UIDs and CURRENCY=AMOUNT, with commas between, or -\n");
-        json_decref(request);
+        json_decref(a);
+        json_decref(b);
         return 2;
     }
+    json_t *request = json_pack("{s:s, s:o, s:o}", "opId", arguments->words[0], "a", a, "b", b);
     json_t *answer = call_json(arguments, "TransactionService/Swap", request, &code);
     if (answer != NULL && wants_json(arguments))
         print_json(answer);

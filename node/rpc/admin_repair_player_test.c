@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "holdfast/internal/v1/mailbox.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
@@ -555,7 +556,8 @@ static void balances_that_are_lost_are_asked_for(void **state)
 static void mail_is_counted_again(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__SendMailRequest request = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
+    Holdfast__Internal__V1__DeliverToPlayerRequest request =
+        HOLDFAST__INTERNAL__V1__DELIVER_TO_PLAYER_REQUEST__INIT;
     struct row_key key;
     uint32_t count = 0;
     struct need need = { 0 };
@@ -566,7 +568,7 @@ static void mail_is_counted_again(void **state)
         request.op_id = arena_printf(&f->arena, "admin:mail%d", i);
         request.authority = fixture_authority(f, "system:mail");
         request.text = (char *)"hello";
-        assert_non_null(fixture_mutate(f, METHOD_SEND_MAIL, &request.base));
+        assert_non_null(fixture_mutate(f, METHOD_DELIVER_TO_PLAYER, &request.base));
     }
     row_key_mailbox(&key, ENTITY);
     spoil(f, &key);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "holdfast/internal/v1/mailbox.pb-c.h"
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
 #include "node/core/channel/channel_out.h"
@@ -346,14 +347,15 @@ static void the_watermark_never_passes_an_open_record(void **state)
 static void what_is_rejected_is_refunded(void **state)
 {
     struct pair *p = *state;
-    Holdfast__V1__SendMailRequest mail = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
+    Holdfast__Internal__V1__DeliverToPlayerRequest mail =
+        HOLDFAST__INTERNAL__V1__DELIVER_TO_PLAYER_REQUEST__INIT;
 
     mail.player_id = p->bob;
     mail.authority = fixture_authority(&p->second, "system:mail");
     mail.text = (char *)"hi";
     for (uint32_t i = 0; i < 300; i++) {
         mail.op_id = fixture_op_id(&p->second);
-        assert_non_null(fixture_mutate(&p->second, METHOD_SEND_MAIL, &mail.base));
+        assert_non_null(fixture_mutate(&p->second, METHOD_DELIVER_TO_PLAYER, &mail.base));
     }
     pay(p, 30, "claim:a");
     deliver_response *response = deliver(p, batch(p));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "holdfast/internal/v1/mailbox.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
 #include "node/core/goods/mailbox.h"
 #include "runtime/base/check.h"
@@ -165,7 +166,8 @@ static void bad_sendings_move_nothing(void **state)
     assert_string_equal(f->error->field, "expires_in_ms");
     assert_null(send(
         f, &(struct sending){ .from = "ann", .to = "bob", .gold = 1, .authority = "system:mail" }));
-    assert_string_equal(f->error->field, "to_player_id");
+    assert_string_equal(f->error->field, "authority");
+    assert_non_null(strstr(f->error->limit, "MailboxService.DeliverMail"));
     assert_int_equal(fixture_balance(f, "ann", "gold"), 10);
     assert_int_equal(list(f, "bob")->total, 0);
 }
@@ -186,20 +188,145 @@ static void a_retry_moves_nothing_more(void **state)
     assert_int_equal(list(f, "bob")->total, 1);
 }
 
-static void mail_from_the_game_is_new_and_disturbs_no_session(void **state)
+struct delivering {
+    const char *to, *text, *authority, *op_id;
+    int64_t gold;
+    size_t hats;
+};
+
+static Holdfast__V1__MailDelivery *deliver(struct fixture *f, const struct delivering *d)
+{
+    Holdfast__Internal__V1__DeliverToPlayerRequest request =
+        HOLDFAST__INTERNAL__V1__DELIVER_TO_PLAYER_REQUEST__INIT;
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
+    Holdfast__V1__ItemSpec hat = HOLDFAST__V1__ITEM_SPEC__INIT, *items[] = { &hat, &hat };
+
+    gold.currency = (char *)"gold";
+    gold.amount = d->gold;
+    hat.kind = (char *)"hat";
+    request.player_id = (char *)(uintptr_t)d->to;
+    request.op_id = d->op_id != NULL ? (char *)(uintptr_t)d->op_id : fixture_op_id(f);
+    request.authority = fixture_authority(f, d->authority != NULL ? d->authority : "system:mail");
+    request.currencies = amounts;
+    request.n_currencies = d->gold != 0;
+    request.items = items;
+    request.n_items = d->hats;
+    request.text = (char *)(uintptr_t)(d->text != NULL ? d->text : "");
+    return fixture_mutate(f, METHOD_DELIVER_TO_PLAYER, &request.base);
+}
+
+static void what_is_delivered_is_new_and_disturbs_no_session(void **state)
 {
     struct fixture *f = *state;
     char *token = fixture_start(f, "ann", SERVER_A, HOLDFAST__V1__START_MODE__START_MODE_FAIL,
                                 fixture_op_id(f));
 
-    send_response *sent =
-        send(f, &(struct sending){ .from = "ann", .gold = 7, .authority = "system:mail" });
-    assert_non_null(sent);
+    Holdfast__V1__MailDelivery *made =
+        deliver(f, &(struct delivering){ .to = "ann", .gold = 7, .hats = 2, .text = "gl" });
+    assert_non_null(made);
+    assert_int_equal(made->ledger_seq, 1);
+    assert_int_equal(made->n_items, 2);
+    assert_string_equal(made->items[0]->kind, "hat");
+    char *uid = strdup(made->items[1]->uid), *mail_id = strdup(made->mail_id);
     assert_int_equal(fixture_balance(f, "ann", "gold"), 0);
-    assert_int_equal(list(f, "ann")->total, 1);
-    assert_null(claim(f, "ann", sent->mail_id)); /* Held: not without the session. */
+    assert_null(claim(f, "ann", mail_id)); /* Held: not without the session. */
     assert_int_equal(f->error->code, ERROR(SESSION_LOCKED));
     assert_non_null(fixture_grant(f, "ann", token, 1));
+    assert_non_null(fixture_end(f, "ann", token));
+    list_response *mail = list(f, "ann");
+    assert_int_equal(mail->total, 1);
+    assert_string_equal(mail->mails[0]->mail_id, mail_id);
+    assert_string_equal(mail->mails[0]->from_player_id, "");
+    assert_string_equal(mail->mails[0]->text, "gl");
+    assert_int_equal(mail->mails[0]->expires_at_ms, 0);
+    claim_response *claimed = claim(f, "ann", mail_id);
+    assert_non_null(claimed);
+    assert_int_equal(claimed->balances[0]->amount, 8);
+    assert_string_equal(claimed->items[1]->uid, uid);
+    free(uid);
+    free(mail_id);
+}
+
+static void a_delivery_is_made_once_for_each_player(void **state)
+{
+    struct delivering d = { .to = "ann", .gold = 3, .hats = 1, .op_id = "season:3" };
+    struct fixture *f = *state;
+
+    Holdfast__V1__MailDelivery *first = deliver(f, &d);
+    assert_non_null(first);
+    char *mail_id = strdup(first->mail_id);
+    Holdfast__V1__MailDelivery *again = deliver(f, &d);
+    assert_non_null(again);
+    assert_true(again->write->duplicate);
+    assert_string_equal(again->mail_id, mail_id);
+    d.gold = 4;
+    assert_null(deliver(f, &d));
+    assert_int_equal(f->error->code, ERROR(OPERATION_ID_MISMATCH));
+    d.to = "bob"; /* Another entity: another operation. */
+    assert_non_null(deliver(f, &d));
+    assert_int_equal(list(f, "ann")->total, 1);
+    assert_int_equal(list(f, "bob")->total, 1);
+    assert_string_equal(fixture_operation(f, "ann", "season:3")->method,
+                        "holdfast.internal.v1.MailboxService/DeliverToPlayer");
+    free(mail_id);
+}
+
+static void only_the_system_delivers_and_something(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_null(deliver(f, &(struct delivering){ .to = "ann", .gold = 1, .authority = "unheld" }));
+    assert_int_equal(f->error->code, ERROR(PERMISSION_DENIED));
+    assert_null(deliver(f, &(struct delivering){ .to = "ann" }));
+    assert_string_equal(f->error->field, "text");
+    assert_null(deliver(f, &(struct delivering){ .to = "ann", .gold = -1 }));
+    assert_string_equal(f->error->field, "currencies[0].amount");
+    assert_int_equal(list(f, "ann")->total, 0);
+}
+
+/* Which callers may no longer ask for; what stands in a log keeps its effect. */
+static void an_earlier_log_has_new_goods_in_send_mail(void **state)
+{
+    Holdfast__V1__SendMailRequest request = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
+    Holdfast__V1__ItemSpec hat = HOLDFAST__V1__ITEM_SPEC__INIT, *items[] = { &hat };
+    struct op op = { .method = METHOD_SEND_MAIL };
+    struct fixture *f = *state;
+    struct buf packed = { 0 }, body = { 0 };
+    const char *why;
+
+    gold.currency = (char *)"gold";
+    gold.amount = 7;
+    hat.kind = (char *)"hat";
+    hat.attributes = (char *)"{}";
+    request.player_id = (char *)"ann";
+    request.op_id = (char *)"claim:season-2";
+    request.currencies = amounts;
+    request.n_currencies = 1;
+    request.mint = items;
+    request.n_mint = 1;
+    size_t size = protobuf_c_message_get_packed_size(&request.base);
+    protobuf_c_message_pack(&request.base, buf_reserve(&packed, size));
+    packed.size = size;
+    op.entity = SLICE_LITERAL("player:ann");
+    op.authority = (struct authority){ .kind = AUTHORITY_SYSTEM, .scope = SLICE_LITERAL("mail") };
+    op.request = buf_slice(&packed);
+    assert_int_equal(op_id_parse(SLICE_LITERAL("claim:season-2"), &op.id, &why), ERR_OK);
+    op_encode(&op, &body);
+    fixture_commit(f, buf_slice(&body));
+    assert_int_equal(f->outcome.kind, OUTCOME_COMMITTED);
+    list_response *mail = list(f, "ann");
+    assert_int_equal(mail->total, 1);
+    assert_int_equal(mail->mails[0]->currencies[0]->amount, 7);
+    assert_string_equal(mail->mails[0]->items[0]->kind, "hat");
+    request.authority = fixture_authority(f, "unheld");
+    request.to_player_id = (char *)"bob";
+    assert_null(fixture_mutate(f, METHOD_SEND_MAIL, &request.base));
+    assert_string_equal(f->error->field, "mint");
+    buf_deinit(&packed);
+    buf_deinit(&body);
 }
 
 static Holdfast__V1__ReturnExpiredMailResponse *return_expired(struct fixture *f,
@@ -308,7 +435,10 @@ int main(void)
         ONE_SHARD(an_item_moves_with_what_is_written_on_it_and_only_once),
         ONE_SHARD(bad_sendings_move_nothing),
         ONE_SHARD(a_retry_moves_nothing_more),
-        ONE_SHARD(mail_from_the_game_is_new_and_disturbs_no_session),
+        ONE_SHARD(what_is_delivered_is_new_and_disturbs_no_session),
+        ONE_SHARD(a_delivery_is_made_once_for_each_player),
+        ONE_SHARD(only_the_system_delivers_and_something),
+        ONE_SHARD(an_earlier_log_has_new_goods_in_send_mail),
         ONE_SHARD(expired_mail_comes_back_to_its_sender_and_then_stays),
         ONE_SHARD(a_full_mailbox_takes_no_more),
         ONE_SHARD(mail_that_cannot_be_read_holds_its_player_back),

@@ -131,7 +131,8 @@ static err operation_resolve_operation_handle(struct apply_context *context,
     if (found == STATE_PRESENT && !outcome_row_body_is_sound(&row, context->arena))
         return apply_damaged(context, context->op->entity, OUTCOME_DAMAGE);
     row.body = arena_copy(context->arena, row.body);
-    bool is_transaction = row.method == METHOD_EXECUTE_TRANSACTION || row.method == METHOD_SWAP;
+    bool is_transaction =
+        row.method == METHOD_EXECUTE_TRANSACTION || row.method == METHOD_SWAP_GOODS;
     /* A transfer on its way is decided where it goes: the answer waits for that. */
     bool elsewhere = row.method != METHOD_START_SESSION;
     if (request->seal && row.state == OUTCOME_ROW_PENDING && is_transaction) {

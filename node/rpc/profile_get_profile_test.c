@@ -1,4 +1,5 @@
 #include "node/rpc/fixture.h"
+#include "holdfast/internal/v1/mailbox.pb-c.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,13 +82,14 @@ static void mint(struct fixture *f, size_t count)
 
 static void send_text(struct fixture *f)
 {
-    Holdfast__V1__SendMailRequest request = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
+    Holdfast__Internal__V1__DeliverToPlayerRequest request =
+        HOLDFAST__INTERNAL__V1__DELIVER_TO_PLAYER_REQUEST__INIT;
 
     request.player_id = (char *)"ann";
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, "system:mail");
     request.text = (char *)"hello";
-    assert_non_null(fixture_mutate(f, METHOD_SEND_MAIL, &request.base));
+    assert_non_null(fixture_mutate(f, METHOD_DELIVER_TO_PLAYER, &request.base));
 }
 
 /* The attributes of an item may have 1 KiB. */
@@ -107,7 +109,8 @@ static Holdfast__V1__ItemSpec *large_item(void)
 /* 64 items a piece. */
 static void send_hats(struct fixture *f)
 {
-    Holdfast__V1__SendMailRequest request = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
+    Holdfast__Internal__V1__DeliverToPlayerRequest request =
+        HOLDFAST__INTERNAL__V1__DELIVER_TO_PLAYER_REQUEST__INIT;
     Holdfast__V1__ItemSpec *items[64];
 
     for (int i = 0; i < 64; i++)
@@ -115,9 +118,9 @@ static void send_hats(struct fixture *f)
     request.player_id = (char *)"ann";
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, "system:mail");
-    request.mint = items;
-    request.n_mint = 64;
-    if (fixture_mutate(f, METHOD_SEND_MAIL, &request.base) == NULL)
+    request.items = items;
+    request.n_items = 64;
+    if (fixture_mutate(f, METHOD_DELIVER_TO_PLAYER, &request.base) == NULL)
         fail_msg("%s", f->error->message);
 }
 

@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "holdfast/internal/v1/mailbox.pb-c.h"
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
-#include "holdfast/v1/transaction.pb-c.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/rpc/fixture_shards.h"
 #include "runtime/base/check.h"
@@ -432,16 +433,17 @@ static void items_of_one_entry_have_each_a_uid_of_their_own(void **state)
 static void mail_from_the_system_goes_by_receipts_too(void **state)
 {
     struct world *w = *state;
-    Holdfast__V1__SendMailRequest mail = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
+    Holdfast__Internal__V1__DeliverToPlayerRequest mail =
+        HOLDFAST__INTERNAL__V1__DELIVER_TO_PLAYER_REQUEST__INIT;
     Holdfast__V1__GrantRequest grant = HOLDFAST__V1__GRANT_REQUEST__INIT;
     Holdfast__V1__ListMailRequest list = HOLDFAST__V1__LIST_MAIL_REQUEST__INIT;
 
     mail.player_id = w->ann;
     mail.op_id = w->receipt;
     mail.authority = fixture_authority(HOME(w), "system:payments");
-    mail.mint = hats(w, ITEMS);
-    mail.n_mint = ITEMS;
-    assert_null(fixture_mutate(HOME(w), METHOD_SEND_MAIL, &mail.base));
+    mail.items = hats(w, ITEMS);
+    mail.n_items = ITEMS;
+    assert_null(fixture_mutate(HOME(w), METHOD_DELIVER_TO_PLAYER, &mail.base));
     assert_int_equal(HOME(w)->outcome.kind, OUTCOME_PENDING);
     grant.player_id = w->bob;
     grant.op_id = w->receipt;
@@ -462,7 +464,8 @@ static void what_pays_nothing_new_goes_by_other_ids(void **state)
     struct world *w = *state;
     struct fixture *f = HOME(w);
     Holdfast__V1__SpendRequest spend = HOLDFAST__V1__SPEND_REQUEST__INIT;
-    Holdfast__V1__SwapRequest swap = HOLDFAST__V1__SWAP_REQUEST__INIT;
+    Holdfast__Internal__V1__SwapGoodsRequest swap =
+        HOLDFAST__INTERNAL__V1__SWAP_GOODS_REQUEST__INIT;
     Holdfast__V1__SendMailRequest mail = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
 
     spend.player_id = swap.player_id = mail.player_id = w->ann;
@@ -472,7 +475,7 @@ static void what_pays_nothing_new_goes_by_other_ids(void **state)
         uint32_t method;
         const ProtobufCMessage *request;
     } calls[] = { { METHOD_SPEND, &spend.base },
-                  { METHOD_SWAP, &swap.base },
+                  { METHOD_SWAP_GOODS, &swap.base },
                   { METHOD_SEND_MAIL, &mail.base } };
     for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
         assert_null(fixture_mutate(f, calls[i].method, calls[i].request));

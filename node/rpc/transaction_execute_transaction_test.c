@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "holdfast/v1/transaction.pb-c.h"
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/rpc/fixture_shards.h"
 
@@ -178,13 +178,13 @@ static void a_change_that_does_not_fit_undoes_all_before_it(void **state)
 {
     struct world *w = *state;
     execute_request *request = execute_make(w, "claim:a");
-    Holdfast__V1__TransactionDebit *debit = make(w, &holdfast__v1__transaction_debit__descriptor);
+    Holdfast__V1__TransactionSpend *spend = make(w, &holdfast__v1__transaction_spend__descriptor);
 
     add_move(w, request, 30);
-    debit->player_id = w->amy;
-    debit->currencies = gold(w, 1);
-    debit->n_currencies = 1;
-    change_add(w, request, CHANGE(DEBIT))->debit = debit;
+    spend->player_id = w->amy;
+    spend->currencies = gold(w, 1);
+    spend->n_currencies = 1;
+    change_add(w, request, CHANGE(SPEND))->spend = spend;
     /* What she receives cannot be spent in the same transaction. */
     assert_null(execute(w, request));
     assert_int_equal(w->f->error->code, ERROR(INSUFFICIENT_FUNDS));
@@ -292,22 +292,126 @@ static void an_item_is_named_once_and_items_are_at_most_64(void **state)
 {
     struct world *w = *state;
     execute_request *request = execute_make(w, "claim:a");
+    Holdfast__V1__TransactionSpend *spend = make(w, &holdfast__v1__transaction_spend__descriptor);
     Holdfast__V1__TransactionConsume *consume =
         make(w, &holdfast__v1__transaction_consume__descriptor);
     char *uids[65];
 
     for (int i = 0; i < 65; i++)
         uids[i] = arena_printf(&w->s.arena, "%032x", i);
-    consume->player_id = w->ann;
-    consume->item_uids = uids;
-    consume->n_item_uids = 65;
-    change_add(w, request, CHANGE(CONSUME))->consume = consume;
+    spend->player_id = w->ann;
+    spend->item_uids = uids;
+    spend->n_item_uids = 65;
+    change_add(w, request, CHANGE(SPEND))->spend = spend;
     assert_invalid(w, request, "changes[0].item_uids");
     uids[1] = uids[0];
-    consume->n_item_uids = 2;
+    spend->n_item_uids = 2;
     assert_invalid(w, request, "changes[0].item_uids");
     uids[0] = (char *)"x";
     assert_invalid(w, request, "changes[0].item_uids");
+    spend->n_item_uids = 0;
+    assert_invalid(w, request, "changes[0].spend");
+    /* What earlier versions had in its place. */
+    consume->player_id = w->ann;
+    uids[0] = arena_printf(&w->s.arena, "%032x", 1);
+    consume->item_uids = uids;
+    consume->n_item_uids = 1;
+    request = execute_make(w, "claim:b");
+    change_add(w, request, CHANGE(CONSUME))->consume = consume;
+    assert_invalid(w, request, "changes[0].consume");
+    assert_null(execute(w, request));
+    assert_string_equal(w->f->error->limit, "`spend`, which takes items, too");
+}
+
+static char *sword_of(struct world *w, const char *player)
+{
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
+    Holdfast__V1__ItemSpec sword = HOLDFAST__V1__ITEM_SPEC__INIT;
+    Holdfast__V1__ItemSpec *items[] = { &sword };
+
+    sword.kind = (char *)"sword";
+    request.player_id = (char *)(uintptr_t)player;
+    request.op_id = fixture_op_id(w->f);
+    request.authority = fixture_authority(w->f, "unheld");
+    request.items = items;
+    request.n_items = 1;
+    Holdfast__V1__GrantResponse *granted = fixture_mutate(w->f, METHOD_GRANT, &request.base);
+    assert_non_null(granted);
+    return granted->item_uids[0];
+}
+
+static void a_spend_takes_currencies_and_items_for_good(void **state)
+{
+    struct world *w = *state;
+    char *uid = sword_of(w, w->ann);
+    execute_request *request = execute_make(w, "claim:a");
+    Holdfast__V1__TransactionSpend *spend = make(w, &holdfast__v1__transaction_spend__descriptor);
+
+    spend->player_id = w->ann;
+    spend->currencies = gold(w, 40);
+    spend->n_currencies = 1;
+    spend->item_uids = &uid;
+    spend->n_item_uids = 1;
+    change_add(w, request, CHANGE(SPEND))->spend = spend;
+    assert_non_null(execute(w, request));
+    assert_int_equal(gold_of(w, w->ann), 60);
+    assert_int_equal(fixture_items(w->f, w->ann)->total, 0);
+    request = execute_make(w, "claim:b");
+    change_add(w, request, CHANGE(SPEND))->spend = spend;
+    assert_null(execute(w, request));
+    assert_int_equal(w->f->error->code, ERROR(ITEM_NOT_HELD));
+    assert_int_equal(gold_of(w, w->ann), 60);
+}
+
+/* As an owner of an earlier version logged it, without a look at what it did not know. */
+static void commit_earlier(struct world *w, const execute_request *request)
+{
+    struct op op = { .method = METHOD_EXECUTE_TRANSACTION };
+    struct buf body = { 0 };
+    execute_request logged = *request;
+    const char *why;
+
+    logged.authority = (char *)"";
+    op.entity = slice_from_text(arena_printf(&w->s.arena, "player:%s", w->ann));
+    op.authority.kind = AUTHORITY_UNHELD;
+    op.request = arena_pack(&w->s.arena, &logged.base);
+    assert_int_equal(op_id_parse(slice_from_text(request->op_id), &op.id, &why), ERR_OK);
+    op_encode(&op, &body);
+    fixture_commit(w->f, buf_slice(&body));
+    assert_int_equal(w->f->outcome.kind, OUTCOME_COMMITTED);
+    buf_deinit(&body);
+}
+
+static void logs_of_earlier_versions_are_applied_as_they_were(void **state)
+{
+    struct world *w = *state;
+    char *uid = arena_printf(&w->s.arena, "%s", sword_of(w, w->ann));
+    char *twice[] = { uid, uid };
+    execute_request *request = execute_make(w, "claim:a");
+    Holdfast__V1__TransactionConsume *consume =
+        make(w, &holdfast__v1__transaction_consume__descriptor);
+    Holdfast__V1__TransactionSpend *debit = make(w, &holdfast__v1__transaction_spend__descriptor);
+
+    /* Bytes that stood where items do now took none. */
+    debit->player_id = w->ann;
+    debit->currencies = gold(w, 10);
+    debit->n_currencies = 1;
+    debit->item_uids = twice;
+    debit->n_item_uids = 2;
+    change_add(w, request, CHANGE(SPEND))->spend = debit;
+    commit_earlier(w, request);
+    assert_int_equal(gold_of(w, w->ann), 90);
+    assert_int_equal(fixture_items(w->f, w->ann)->total, 1);
+    request = execute_make(w, "claim:b");
+    debit->n_item_uids = 1;
+    consume->player_id = w->ann;
+    consume->item_uids = &uid;
+    consume->n_item_uids = 1;
+    change_add(w, request, CHANGE(SPEND))->spend = debit;
+    change_add(w, request, CHANGE(CONSUME))->consume = consume;
+    commit_earlier(w, request);
+    assert_int_equal(gold_of(w, w->ann), 80);
+    assert_int_equal(fixture_items(w->f, w->ann)->total, 0);
 }
 
 static void the_system_may_only_give(void **state)
@@ -330,7 +434,8 @@ static void the_system_may_only_give(void **state)
 static void a_swap_with_oneself_is_refused_and_so_is_one_of_nothing(void **state)
 {
     struct world *w = *state;
-    Holdfast__V1__SwapRequest request = HOLDFAST__V1__SWAP_REQUEST__INIT;
+    Holdfast__Internal__V1__SwapGoodsRequest request =
+        HOLDFAST__INTERNAL__V1__SWAP_GOODS_REQUEST__INIT;
 
     request.player_id = w->ann;
     request.op_id = (char *)"claim:a";
@@ -339,14 +444,14 @@ static void a_swap_with_oneself_is_refused_and_so_is_one_of_nothing(void **state
     request.other_authority = fixture_authority(w->f, "unheld");
     request.currencies = gold(w, 1);
     request.n_currencies = 1;
-    assert_null(fixture_mutate(w->f, METHOD_SWAP, &request.base));
-    assert_string_equal(w->f->error->field, "other_player_id");
+    assert_null(fixture_mutate(w->f, METHOD_SWAP_GOODS, &request.base));
+    assert_string_equal(w->f->error->field, "b.player_id");
     request.other_player_id = w->amy;
     request.n_currencies = 0;
-    assert_null(fixture_mutate(w->f, METHOD_SWAP, &request.base));
-    assert_string_equal(w->f->error->field, "currencies");
+    assert_null(fixture_mutate(w->f, METHOD_SWAP_GOODS, &request.base));
+    assert_string_equal(w->f->error->field, "a.gives");
     request.n_currencies = 1;
-    assert_non_null(fixture_mutate(w->f, METHOD_SWAP, &request.base));
+    assert_non_null(fixture_mutate(w->f, METHOD_SWAP_GOODS, &request.base));
     assert_int_equal(gold_of(w, w->amy), 1);
 }
 
@@ -471,6 +576,8 @@ int main(void)
         WORLD_TEST(bad_players_are_refused_before_the_log),
         WORLD_TEST(bad_changes_are_refused_before_the_log),
         WORLD_TEST(an_item_is_named_once_and_items_are_at_most_64),
+        WORLD_TEST(a_spend_takes_currencies_and_items_for_good),
+        WORLD_TEST(logs_of_earlier_versions_are_applied_as_they_were),
         WORLD_TEST(the_system_may_only_give),
         WORLD_TEST(a_swap_with_oneself_is_refused_and_so_is_one_of_nothing),
         WORLD_TEST(ledgers_tell_what_went_and_what_came),

@@ -9,6 +9,7 @@
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/section_edit.h"
 #include "node/core/session/authority.h"
+#include "node/rpc/item_uids.h"
 #include "node/rpc/wallet.h"
 #include "runtime/base/check.h"
 
@@ -182,7 +183,7 @@ static void part_makes_room(struct arena *arena, txn_part *part)
     part->take_to = arena_alloc(arena, sizeof(char *) * TXN_ITEMS_MAX);
 }
 
-/* `to` NULL: they are consumed. */
+/* `to` NULL: they are spent. */
 static err take_uids(struct planner *p, txn_part *part, txn_part *to, size_t count, char **uids)
 {
     static char no_player[] = "";
@@ -270,14 +271,39 @@ static err plan_grant(struct planner *p, Holdfast__V1__TransactionGrant *grant)
     return ERR_OK;
 }
 
-static err plan_debit(struct planner *p, Holdfast__V1__TransactionDebit *debit)
+static err plan_spend(struct planner *p, Holdfast__V1__TransactionSpend *spend)
 {
     txn_part *part;
-    err e = part_get(p, "debit.player_id", debit->player_id, &part);
+    err e = part_get(p, "spend.player_id", spend->player_id, &part);
 
-    if (e == ERR_OK && debit->n_currencies == 0)
-        e = wrong(p, "debit.currencies", "1 to 16 currencies", "");
-    return e == ERR_OK ? take_amounts(p, part, debit->n_currencies, debit->currencies) : e;
+    if (e == ERR_OK && spend->n_currencies + spend->n_item_uids == 0)
+        e = wrong(p, "spend", "at least one currency or item", "");
+    return e == ERR_OK ? take_amounts(p, part, spend->n_currencies, spend->currencies) : e;
+}
+
+static bool uids_fit(const struct planner *p, size_t count, char *const *uids)
+{
+    if (p->items + count > TXN_ITEMS_MAX || !item_uids_are_sound(count, uids))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < p->uid_count; j++) {
+            if (strcmp(p->uids[j], uids[i]) == 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Behind all else: an owner of an earlier version knew no items here, and logged whatever bytes a
+ * caller had there. It took none, so those that do not fit are left alone. */
+static err plan_spent_items(struct planner *p, const Holdfast__V1__TransactionSpend *spend)
+{
+    txn_part *part;
+    err e = part_get(p, "spend.player_id", spend->player_id, &part);
+
+    if (e != ERR_OK || (p->logged && !uids_fit(p, spend->n_item_uids, spend->item_uids)))
+        return e;
+    return take_uids(p, part, NULL, spend->n_item_uids, spend->item_uids);
 }
 
 static err plan_move(struct planner *p, Holdfast__V1__TransactionMove *move)
@@ -298,13 +324,14 @@ static err plan_move(struct planner *p, Holdfast__V1__TransactionMove *move)
     return e == ERR_OK ? take_uids(p, from, to, move->n_item_uids, move->item_uids) : e;
 }
 
+/* Of a log of an earlier version. */
 static err plan_consume(struct planner *p, Holdfast__V1__TransactionConsume *consume)
 {
     txn_part *part;
-    err e = part_get(p, "consume.player_id", consume->player_id, &part);
 
-    if (e == ERR_OK && consume->n_item_uids == 0)
-        e = wrong(p, "consume.item_uids", "1 to 64 items", "");
+    if (!p->logged)
+        return wrong(p, "consume", "`spend`, which takes items, too", "consume");
+    err e = part_get(p, "consume.player_id", consume->player_id, &part);
     return e == ERR_OK ? take_uids(p, part, NULL, consume->n_item_uids, consume->item_uids) : e;
 }
 
@@ -328,8 +355,8 @@ static err plan_change(struct planner *p, Holdfast__V1__TransactionChange *chang
     switch (change->change_case) {
     case HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_GRANT:
         return plan_grant(p, change->grant);
-    case HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_DEBIT:
-        return plan_debit(p, change->debit);
+    case HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_SPEND:
+        return plan_spend(p, change->spend);
     case HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_MOVE:
         return plan_move(p, change->move);
     case HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_CONSUME:
@@ -337,7 +364,7 @@ static err plan_change(struct planner *p, Holdfast__V1__TransactionChange *chang
     case HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_PATCH:
         return plan_patch(p, change->patch);
     default:
-        return wrong(p, "", "one of grant, debit, move, consume, patch", "");
+        return wrong(p, "", "one of grant, spend, move, patch", "");
     }
 }
 
@@ -440,20 +467,28 @@ static err plan_execute(struct planner *p, Holdfast__V1__ExecuteTransactionReque
         p->field = arena_printf(arena, "changes[%zu]", i);
         e = plan_change(p, request->changes[i]);
     }
+    for (size_t i = 0; e == ERR_OK && i < request->n_changes; i++) {
+        p->field = arena_printf(arena, "changes[%zu]", i);
+        if (request->changes[i]->change_case == HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_SPEND)
+            e = plan_spent_items(p, request->changes[i]->spend);
+    }
     p->plan.reason = request->reason;
     return e == ERR_OK ? whole_check(p, &request->base) : e;
 }
 
-static err plan_goods(struct planner *p, Holdfast__V1__SwapRequest *r)
+/* Names of fields are those of holdfast.v1.SwapRequest: callers know no other. */
+static err plan_goods(struct planner *p, Holdfast__Internal__V1__SwapGoodsRequest *r)
 {
     txn_part *home = p->plan.parts[0];
     txn_part *other = p->plan.parts[1];
-    err e = take_amounts(p, home, r->n_currencies, r->currencies);
 
+    p->field = "a.gives";
+    err e = take_amounts(p, home, r->n_currencies, r->currencies);
     if (e == ERR_OK)
         e = give_amounts(p, other, r->n_currencies, r->currencies);
     if (e == ERR_OK)
         e = take_uids(p, home, other, r->n_item_uids, r->item_uids);
+    p->field = "b.gives";
     if (e == ERR_OK)
         e = take_amounts(p, other, r->n_other_currencies, r->other_currencies);
     if (e == ERR_OK)
@@ -463,24 +498,21 @@ static err plan_goods(struct planner *p, Holdfast__V1__SwapRequest *r)
     return e;
 }
 
-static err plan_swap(struct planner *p, Holdfast__V1__SwapRequest *request)
+static err plan_swap(struct planner *p, Holdfast__Internal__V1__SwapGoodsRequest *request)
 {
     size_t goods = request->n_currencies + request->n_item_uids + request->n_other_currencies +
                    request->n_other_item_uids;
 
-    p->field = "swap";
+    p->field = "b";
     p->plan.reason = request->reason;
     if (strcmp(request->player_id, request->other_player_id) == 0)
-        return refuse_invalid(
-            p->context->arena, p->context->refusal, "other_player_id",
-            "another player than player_id",
-            text_shorten(p->context->arena, slice_from_text(request->other_player_id)));
+        return wrong(p, "player_id", "another player than a.player_id", request->other_player_id);
     if (goods == 0)
-        return refuse_invalid(p->context->arena, p->context->refusal, "currencies",
-                              "at least one currency or item", "");
+        return refuse_invalid(p->context->arena, p->context->refusal, "a.gives",
+                              "at least one currency or item in a.gives or b.gives", "");
     begin(p, request->player_id, 1);
-    err e = add_player(p, request->other_player_id, request->other_authority, "other_player_id",
-                       "other_authority");
+    err e =
+        add_player(p, request->other_player_id, request->other_authority, "player_id", "authority");
     if (e == ERR_OK)
         e = plan_goods(p, request);
     return e == ERR_OK ? whole_check(p, &request->base) : e;
@@ -497,7 +529,8 @@ err transaction_plan_execute(struct check_context *context,
     return e;
 }
 
-err transaction_plan_swap(struct check_context *context, Holdfast__V1__SwapRequest *request,
+err transaction_plan_swap(struct check_context *context,
+                          Holdfast__Internal__V1__SwapGoodsRequest *request,
                           struct txn_plan *ret_plan)
 {
     struct planner p = { .context = context };
@@ -515,7 +548,7 @@ struct txn_plan transaction_plan_logged(struct arena *arena, const struct meta *
     struct planner p = { .context = &context, .logged = true };
     void *message = (void *)(uintptr_t)request;
 
-    if (request->descriptor == &holdfast__v1__swap_request__descriptor)
+    if (request->descriptor == &holdfast__internal__v1__swap_goods_request__descriptor)
         CHECK(plan_swap(&p, message) == ERR_OK);
     else
         CHECK(plan_execute(&p, message) == ERR_OK);

@@ -5,7 +5,7 @@
 #ifndef NODE_RPC_TRANSACTION_PLAN_H
 #define NODE_RPC_TRANSACTION_PLAN_H
 
-#include "holdfast/v1/transaction.pb-c.h"
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "node/core/transaction/txn_home.h"
 
 /* Borrows from the request, which may be made canonical. ERR_INVALID or ERR_CONFLICT with
@@ -14,7 +14,8 @@ NODISCARD err transaction_plan_execute(struct check_context *context,
                                        Holdfast__V1__ExecuteTransactionRequest *request,
                                        struct txn_plan *ret_plan);
 NODISCARD err transaction_plan_swap(struct check_context *context,
-                                    Holdfast__V1__SwapRequest *request, struct txn_plan *ret_plan);
+                                    Holdfast__Internal__V1__SwapGoodsRequest *request,
+                                    struct txn_plan *ret_plan);
 /* Of a request that stands in the log. */
 struct txn_plan transaction_plan_logged(struct arena *arena, const struct meta *meta,
                                         const ProtobufCMessage *request);

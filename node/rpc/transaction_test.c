@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "holdfast/v1/transaction.pb-c.h"
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/rpc/fixture_shards.h"
 #include "runtime/base/check.h"
 
-typedef Holdfast__V1__SwapRequest swap_request;
+typedef Holdfast__Internal__V1__SwapGoodsRequest swap_request;
 typedef Holdfast__V1__SwapResponse swap_response;
 typedef Holdfast__V1__CurrencyAmount amount_message;
 
@@ -74,8 +74,8 @@ static amount_message **amount_of(struct world *w, const char *currency, int64_t
 
 static swap_request *swap_make(struct world *w, const char *other, const char *op_id)
 {
-    swap_request *request =
-        (swap_request *)arena_message(&w->s.arena, &holdfast__v1__swap_request__descriptor);
+    swap_request *request = (swap_request *)arena_message(
+        &w->s.arena, &holdfast__internal__v1__swap_goods_request__descriptor);
 
     request->player_id = w->ann;
     request->op_id = (char *)(uintptr_t)op_id;
@@ -92,7 +92,7 @@ static swap_request *swap_make(struct world *w, const char *other, const char *o
 /* 30 gold of ann's for 10 gems. NULL: pending or refused. */
 static swap_response *swap(struct world *w, const char *other, const char *op_id)
 {
-    return fixture_mutate(HOME(w), METHOD_SWAP, &swap_make(w, other, op_id)->base);
+    return fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &swap_make(w, other, op_id)->base);
 }
 
 static void swap_pending(struct world *w, const char *other, const char *op_id)
@@ -187,7 +187,7 @@ static void what_is_refused_there_moves_nothing_here(void **state)
     swap_request *request = swap_make(w, w->bob, "claim:a");
 
     request->other_currencies = amount_of(w, "gems", 101);
-    assert_null(fixture_mutate(HOME(w), METHOD_SWAP, &request->base));
+    assert_null(fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &request->base));
     fixture_carry_all(&w->s);
     Holdfast__Internal__V1__OperationRecord *status = fixture_operation(HOME(w), w->ann, "claim:a");
     assert_int_equal(status->state, OPERATION(REFUSED));
@@ -281,7 +281,7 @@ static void two_that_meet_both_end_and_one_may_try_again(void **state)
     back->player_id = w->bob;
     back->currencies = amount_of(w, "gems", 1);
     back->other_currencies = amount_of(w, "gold", 1);
-    assert_null(fixture_mutate(there, METHOD_SWAP, &back->base));
+    assert_null(fixture_mutate(there, METHOD_SWAP_GOODS, &back->base));
     deliver_response *of_a = fixture_deliver(&w->s, 1, fixture_batch(&w->s, 0, 1));
     deliver_response *of_b = fixture_deliver(&w->s, 0, fixture_batch(&w->s, 1, 0));
     assert_int_equal(of_a->results[0]->refusal->code, ERROR(TXN_CONFLICT));
@@ -356,7 +356,7 @@ static void fences_are_checked_where_the_player_is_prepared(void **state)
     request->other_authority = fixture_authority(there, old);
     assert_non_null(fixture_end(there, w->bob, old));
     assert_non_null(fixture_start(there, w->bob, SERVER_B, 0, fixture_op_id(there)));
-    assert_null(fixture_mutate(HOME(w), METHOD_SWAP, &request->base));
+    assert_null(fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &request->base));
     fixture_carry_all(&w->s);
     assert_int_equal(fixture_operation(HOME(w), w->ann, "claim:a")->refusal->code,
                      ERROR(SESSION_LOST));
@@ -375,7 +375,7 @@ static void a_steal_waits_until_the_transaction_is_through(void **state)
     assert_null(fixture_start(there, w->bob, SERVER_B, HOLDFAST__V1__START_MODE__START_MODE_STEAL,
                               "claim:steal"));
     request->other_authority = fixture_authority(there, token);
-    assert_null(fixture_mutate(HOME(w), METHOD_SWAP, &request->base));
+    assert_null(fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &request->base));
     (void)fixture_deliver(&w->s, 1, fixture_batch(&w->s, 0, 1));
     (void)fixture_pass(there, 20000);
     assert_string_equal(fixture_session(there, w->bob)->incarnation, SERVER_A);
@@ -495,7 +495,7 @@ static void items_keep_their_uids_and_attributes_across_shards(void **state)
     request->n_item_uids = 1;
     request->other_item_uids = &hat;
     request->n_other_item_uids = 1;
-    assert_null(fixture_mutate(HOME(w), METHOD_SWAP, &request->base));
+    assert_null(fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &request->base));
     assert_int_equal(items_of(w, 0, w->ann)->n_items, 0);
     fixture_carry_all(&w->s);
     Holdfast__V1__ListItemsResponse *mine = items_of(w, 0, w->ann);
@@ -519,11 +519,11 @@ static void what_is_in_escrow_is_not_there_to_be_sent(void **state)
     request->n_item_uids = 1;
     again->item_uids = &sword;
     again->n_item_uids = 1;
-    assert_null(fixture_mutate(HOME(w), METHOD_SWAP, &request->base));
-    assert_null(fixture_mutate(HOME(w), METHOD_SWAP, &again->base));
+    assert_null(fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &request->base));
+    assert_null(fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &again->base));
     assert_int_equal(HOME(w)->error->code, ERROR(TXN_CONFLICT));
     fixture_carry_all(&w->s);
-    assert_null(fixture_mutate(HOME(w), METHOD_SWAP, &again->base));
+    assert_null(fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &again->base));
     assert_int_equal(HOME(w)->error->code, ERROR(ITEM_NOT_HELD));
     assert_int_equal(gold(w, 0, w->ann), 70);
 }
@@ -536,11 +536,11 @@ static void a_retry_with_a_new_session_is_the_same_operation(void **state)
     swap_pending(w, w->bob, "claim:a");
     fixture_carry_all(&w->s);
     request->other_authority = fixture_authority(HOME(w), "1-2-3");
-    swap_response *told = fixture_mutate(HOME(w), METHOD_SWAP, &request->base);
+    swap_response *told = fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &request->base);
     assert_non_null(told);
     assert_true(told->write->duplicate);
     request->currencies = amount_of(w, "gold", 31);
-    assert_null(fixture_mutate(HOME(w), METHOD_SWAP, &request->base));
+    assert_null(fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &request->base));
     assert_int_equal(HOME(w)->error->code, ERROR(OPERATION_ID_MISMATCH));
     assert_swapped(w);
 }

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
-#include "holdfast/v1/transaction.pb-c.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/rows/rows.h"
@@ -159,7 +159,8 @@ static void give_item(struct fixture *f, const char *from, const char *to, char 
 
 static void execute(struct world *w, struct fixture *f, const char *from, const char *to)
 {
-    Holdfast__V1__SwapRequest request = HOLDFAST__V1__SWAP_REQUEST__INIT;
+    Holdfast__Internal__V1__SwapGoodsRequest request =
+        HOLDFAST__INTERNAL__V1__SWAP_GOODS_REQUEST__INIT;
 
     request.player_id = (char *)(uintptr_t)from;
     request.authority = fixture_authority(f, "unheld");
@@ -170,7 +171,7 @@ static void execute(struct world *w, struct fixture *f, const char *from, const 
     request.other_currencies = gold(w, 1);
     request.n_other_currencies = 1;
     request.op_id = fixture_op_id(f);
-    (void)fixture_mutate(f, METHOD_SWAP, &request.base);
+    (void)fixture_mutate(f, METHOD_SWAP_GOODS, &request.base);
 }
 
 static void claim_mail(struct fixture *f, const char *player)

@@ -58,7 +58,7 @@ static err check_system(const struct walk *walk, struct slice authority, struct 
                 wanted);
 }
 
-static err check_authority(const struct walk *walk, const char *text)
+static err check_authority(const struct walk *walk, const char *name, const char *text)
 {
     const uint32_t unheld = SCOPE_GAME | SCOPE_ADMIN;
     struct slice authority = slice_from_text(text);
@@ -81,7 +81,7 @@ static err check_authority(const struct walk *walk, const char *text)
         break;
     }
     if (e == ERR_PERMISSION)
-        walk->detail->field = arena_printf(walk->arena, "authority");
+        walk->detail->field = arena_printf(walk->arena, "%s", name);
     return e;
 }
 
@@ -137,7 +137,7 @@ static err check_messages(const struct walk *walk, const ProtobufCMessage *messa
         if (is_authority(field)) {
             const char *text;
             memcpy(&text, (const char *)message + field->offset, sizeof text);
-            err e = check_authority(walk, text);
+            err e = check_authority(walk, field->name, text);
             if (e != ERR_OK)
                 return e;
         }

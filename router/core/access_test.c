@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
-#include "holdfast/v1/transaction.pb-c.h"
 #include "router/core/access.h"
 
 struct asked {
@@ -98,7 +98,7 @@ static void parts_of_batches_and_other_participants_are_asked_too(void **state)
     Holdfast__V1__GrantRequest parts[2];
     Holdfast__V1__GrantRequest *list[2] = { &parts[0], &parts[1] };
     Holdfast__V1__BatchGrantRequest batch;
-    Holdfast__V1__SwapRequest swap;
+    Holdfast__Internal__V1__SwapGoodsRequest swap;
     Holdfast__V1__TransactionPlayer other;
     Holdfast__V1__TransactionPlayer *others[1] = { &other };
     Holdfast__V1__ExecuteTransactionRequest execute;
@@ -114,9 +114,10 @@ static void parts_of_batches_and_other_participants_are_asked_too(void **state)
     batch.n_requests = 2;
     assert_int_equal(ask(&asked, &batch.base, SCOPE_GAME), ERR_PERMISSION);
     assert_int_equal(ask(&asked, &batch.base, SCOPE_PAYMENTS), ERR_OK);
-    holdfast__v1__swap_request__init(&swap);
+    holdfast__internal__v1__swap_goods_request__init(&swap);
     swap.other_authority = admin;
     assert_int_equal(ask(&asked, &swap.base, SCOPE_GAME), ERR_PERMISSION);
+    assert_string_equal(asked.detail.field, "other_authority");
     holdfast__v1__execute_transaction_request__init(&execute);
     holdfast__v1__transaction_player__init(&other);
     other.authority = admin;

@@ -174,6 +174,17 @@ static err fill_op_id(struct filling *filling, ProtobufCMessage *message)
                   slice_from_text(*field));
 }
 
+/* Of a batch that is many operations under one id: each recipient's. */
+static err fill_op_ids(struct filling *filling, ProtobufCMessage *batch)
+{
+    struct scatter_elements elements;
+    err e = scatter_split(filling->method, batch, filling->arena, &elements, filling->detail);
+
+    for (uint32_t i = 0; e == ERR_OK && i < elements.count; i++)
+        e = fill_op_id(filling, (ProtobufCMessage *)(uintptr_t)elements.messages[i]);
+    return e;
+}
+
 err request_defaults_apply(struct request_defaults *defaults, const struct method_info *method,
                            ProtobufCMessage *message, struct arena *arena,
                            Holdfast__V1__ErrorDetail *ret_detail)
@@ -184,14 +195,14 @@ err request_defaults_apply(struct request_defaults *defaults, const struct metho
         .arena = arena,
         .detail = ret_detail,
     };
+    const struct method_info *part = method->element != 0 ? method_find(method->element) : method;
     bool is_batch = method->route == METHOD_SCATTER;
     char *authority;
 
     defaults->used = false;
-    if (method->route != METHOD_MUTATION &&
-        !(is_batch && method_find(method->element)->route == METHOD_MUTATION))
+    if (part->route != METHOD_MUTATION)
         return ERR_OK;
-    if (is_batch && defaults->idempotency_key.size > 0)
+    if (is_batch && method->id != METHOD_DELIVER_MAIL && defaults->idempotency_key.size > 0)
         return refuse(&filling, "a batch is many operations", "idempotency-key",
                       "none: each element has an op_id", defaults->idempotency_key);
     err e = authority_default(&filling, &authority);
@@ -199,7 +210,7 @@ err request_defaults_apply(struct request_defaults *defaults, const struct metho
         e = fill_batch(&filling, message, authority);
     else if (e == ERR_OK)
         fill(&filling, message, authority);
-    if (e == ERR_OK && defaults->idempotency_key.size > 0)
-        e = fill_op_id(&filling, message);
-    return e;
+    if (e != ERR_OK || defaults->idempotency_key.size == 0)
+        return e;
+    return is_batch ? fill_op_ids(&filling, message) : fill_op_id(&filling, message);
 }

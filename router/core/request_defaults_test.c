@@ -6,9 +6,10 @@
 
 #include <cmocka.h>
 
+#include "holdfast/internal/v1/mailbox.pb-c.h"
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/operation_service.pb-c.h"
-#include "holdfast/v1/transaction.pb-c.h"
 #include "idl/scope.h"
 #include "router/core/request_defaults.h"
 
@@ -88,12 +89,36 @@ static void a_header_that_is_no_authority_is_refused_and_not_repeated(void **sta
 static void the_other_players_of_a_swap_name_their_own(void **state)
 {
     struct fixture *f = *state;
-    Holdfast__V1__SwapRequest swap = HOLDFAST__V1__SWAP_REQUEST__INIT;
+    Holdfast__Internal__V1__SwapGoodsRequest swap =
+        HOLDFAST__INTERNAL__V1__SWAP_GOODS_REQUEST__INIT;
 
     f->defaults.authority = SLICE_LITERAL("unheld");
     assert_int_equal(apply(f, METHOD_SWAP, &swap.base), ERR_OK);
     assert_string_equal(swap.authority, "unheld");
     assert_string_equal(swap.other_authority, "");
+}
+
+static void a_delivery_is_one_operation_of_each_recipient(void **state)
+{
+    Holdfast__Internal__V1__DeliverToPlayersRequest all =
+        HOLDFAST__INTERNAL__V1__DELIVER_TO_PLAYERS_REQUEST__INIT;
+    Holdfast__Internal__V1__DeliverToPlayerRequest one =
+        HOLDFAST__INTERNAL__V1__DELIVER_TO_PLAYER_REQUEST__INIT;
+    Holdfast__Internal__V1__DeliverToPlayerRequest two = one, *list[] = { &one, &two };
+    struct fixture *f = *state;
+
+    all.requests = list;
+    all.n_requests = 2;
+    f->defaults.key_scope = SCOPE_MAIL;
+    f->defaults.idempotency_key = SLICE_LITERAL("season-3");
+    assert_int_equal(apply(f, METHOD_DELIVER_MAIL, &all.base), ERR_OK);
+    for (size_t i = 0; i < 2; i++) {
+        assert_string_equal(list[i]->op_id, "key:season-3");
+        assert_string_equal(list[i]->authority, "system:mail");
+    }
+    f->defaults.idempotency_key = SLICE_LITERAL("season-4");
+    assert_int_equal(apply(f, METHOD_DELIVER_MAIL, &all.base), ERR_INVALID);
+    assert_string_equal(f->detail.field, "op_id");
 }
 
 static void each_element_of_a_batch_is_completed(void **state)
@@ -198,6 +223,7 @@ int main(void)
         TEST(a_body_goes_before_a_header_and_a_header_before_the_key),
         TEST(a_header_that_is_no_authority_is_refused_and_not_repeated),
         TEST(the_other_players_of_a_swap_name_their_own),
+        TEST(a_delivery_is_one_operation_of_each_recipient),
         TEST(each_element_of_a_batch_is_completed),
         TEST(the_header_fills_in_an_op_id),
         TEST(two_ids_for_one_operation_are_refused_and_both_named),

@@ -26,12 +26,12 @@ err scatter_split(const struct method_info *method, const ProtobufCMessage *mess
                   struct arena *arena, struct scatter_elements *ret_elements,
                   Holdfast__V1__ErrorDetail *ret_detail)
 {
-    const ProtobufCFieldDescriptor *field = &method->request->fields[0];
+    const ProtobufCFieldDescriptor *field = &message->descriptor->fields[0];
     uint32_t limit = scatter_limit(method);
     struct scatter_elements elements;
     size_t count;
 
-    CHECK(limit > 0 && message->descriptor == method->request);
+    CHECK(limit > 0 && field->descriptor == method_find(method->element)->request);
     CHECK(field->id == 1 && field->label == PROTOBUF_C_LABEL_REPEATED);
     memcpy(&count, (const char *)message + field->quantifier_offset, sizeof count);
     memcpy(&elements.messages, (const char *)message + field->offset, sizeof elements.messages);
@@ -134,13 +134,13 @@ static err authority_check(const struct shared *shared, struct arena *arena,
 }
 
 /* Without its elements the batch is what each of them may get. */
-static err shared_check_size(const struct method_info *method, const ProtobufCMessage *message,
-                             struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail)
+static err shared_check_size(const ProtobufCMessage *message, struct arena *arena,
+                             Holdfast__V1__ErrorDetail *ret_detail)
 {
-    const ProtobufCFieldDescriptor *elements = &method->request->fields[0];
-    ProtobufCMessage *shared = arena_alloc(arena, method->request->sizeof_message);
+    const ProtobufCFieldDescriptor *elements = &message->descriptor->fields[0];
+    ProtobufCMessage *shared = arena_alloc(arena, message->descriptor->sizeof_message);
 
-    memcpy(shared, message, method->request->sizeof_message);
+    memcpy(shared, message, message->descriptor->sizeof_message);
     memset((char *)shared + elements->quantifier_offset, 0, sizeof(size_t));
     size_t size = protobuf_c_message_get_packed_size(shared);
     if (size <= SCATTER_SHARED_BYTES_MAX)
@@ -161,9 +161,9 @@ err scatter_share(const struct method_info *method, const ProtobufCMessage *mess
     err e = scatter_split(method, message, arena, &elements, ret_detail);
 
     if (e == ERR_OK)
-        e = shared_check_size(method, message, arena, ret_detail);
-    for (unsigned i = 1; e == ERR_OK && i < method->request->n_fields; i++) {
-        const ProtobufCFieldDescriptor *from = &method->request->fields[i];
+        e = shared_check_size(message, arena, ret_detail);
+    for (unsigned i = 1; e == ERR_OK && i < message->descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *from = &message->descriptor->fields[i];
         struct shared shared = {
             .from = from,
             .to = protobuf_c_message_descriptor_get_field_by_name(element, from->name),
@@ -208,15 +208,22 @@ static bool operation_add(struct operation *table, size_t size, const struct ope
     return true;
 }
 
-static err refuse_repeated(struct arena *arena, uint32_t place, const struct operation *operation,
-                           Holdfast__V1__ErrorDetail *ret_detail)
+static err refuse_repeated(const struct method_info *method, struct arena *arena, uint32_t place,
+                           const struct operation *operation, Holdfast__V1__ErrorDetail *ret_detail)
 {
-    const struct refusal_field field = { arena_printf(arena, "requests[%u].op_id", place),
-                                         "one request for each player and op_id",
-                                         slice_from_text(operation->op_id) };
+    struct refusal_field field = { arena_printf(arena, "requests[%u].op_id", place),
+                                   "one request for each player and op_id",
+                                   slice_from_text(operation->op_id) };
+
+    if (method->id == METHOD_DELIVER_MAIL)
+        field =
+            (struct refusal_field){ arena_printf(arena, "to_player_ids[%u]", place),
+                                    "each recipient once", slice_from_text(operation->player_id) };
 
     refusal_make_field(arena, ret_detail, &field,
-                       "an earlier request of the batch is the same player's operation");
+                       method->id == METHOD_DELIVER_MAIL ? "an earlier recipient is the same player"
+                                                         : "an earlier request of the batch is "
+                                                           "the same player's operation");
     return ERR_INVALID;
 }
 
@@ -245,7 +252,7 @@ err scatter_check_distinct(const struct method_info *method,
         if (operation.player_id[0] == 0 || operation.op_id[0] == 0)
             continue;
         if (!operation_add(table, size, &operation))
-            return refuse_repeated(arena, i, &operation, ret_detail);
+            return refuse_repeated(method, arena, i, &operation, ret_detail);
     }
     return ERR_OK;
 }

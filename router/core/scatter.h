@@ -5,6 +5,8 @@
  *   request  { repeated <Element>Request requests = 1; shared fields of the element's names }
  *   response { repeated Result results = 1; uint32 failed = 2; }
  *   Result   { response = 1 or error = 2 }
+ *
+ * DeliverMail comes in that shape, too (node_form.h): its elements differ in the player alone.
  */
 #ifndef ROUTER_CORE_SCATTER_H
 #define ROUTER_CORE_SCATTER_H

@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 
+#include "holdfast/internal/v1/mailbox.pb-c.h"
 #include "holdfast/internal/v1/refusal.pb-c.h"
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
 #include "idl/error_code.h"
@@ -264,6 +266,70 @@ static void an_empty_batch_is_answered_at_once(void **state)
     assert_int_equal(f->response.size, 0);
 }
 
+static void mail_for_many_is_an_operation_of_each(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__DeliverMailRequest mail = HOLDFAST__V1__DELIVER_MAIL_REQUEST__INIT;
+    Holdfast__V1__MailDelivery made = HOLDFAST__V1__MAIL_DELIVERY__INIT;
+    char *players[] = { (char *)"ann", (char *)"", (char *)"bob" };
+    uint8_t ok[16];
+
+    mail.to_player_ids = players;
+    mail.n_to_player_ids = ARRAY_SIZE(players);
+    mail.op_id = (char *)"season:3";
+    mail.text = (char *)"gl";
+    dispatch(f, METHOD_DELIVER_MAIL, &mail.base);
+    assert_int_equal(f->fake.call_count, 2);
+    assert_int_equal(f->fake.calls[1].method, METHOD_DELIVER_TO_PLAYER);
+    Holdfast__Internal__V1__DeliverToPlayerRequest *sent =
+        holdfast__internal__v1__deliver_to_player_request__unpack(NULL, f->fake.calls[1].body.size,
+                                                                  f->fake.calls[1].body.data);
+    assert_string_equal(sent->player_id, "bob");
+    assert_string_equal(sent->op_id, "season:3");
+    assert_string_equal(sent->text, "gl");
+    holdfast__internal__v1__deliver_to_player_request__free_unpacked(sent, NULL);
+    made.ledger_seq = 4;
+    size_t size = holdfast__v1__mail_delivery__pack(&made, ok);
+    fake_cluster_answer(&f->fake, 1, WIRE_OK, (struct slice){ ok, size });
+    fake_cluster_answer(&f->fake, 0, WIRE_OK, (struct slice){ ok, size });
+    Holdfast__V1__DeliverMailResponse *answer =
+        holdfast__v1__deliver_mail_response__unpack(NULL, f->response.size, f->response.data);
+    assert_int_equal(answer->n_results, 3);
+    assert_int_equal(answer->failed, 1);
+    assert_int_equal(answer->results[0]->response->ledger_seq, 4);
+    assert_string_equal(answer->results[1]->error->field, "to_player_ids");
+    assert_int_equal(answer->results[2]->response->ledger_seq, 4);
+    holdfast__v1__deliver_mail_response__free_unpacked(answer, NULL);
+}
+
+static void both_sides_of_a_swap_go_to_the_player_of_the_first(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__SwapRequest swap = HOLDFAST__V1__SWAP_REQUEST__INIT;
+    Holdfast__V1__SwapSide a = HOLDFAST__V1__SWAP_SIDE__INIT, b = HOLDFAST__V1__SWAP_SIDE__INIT;
+
+    swap.op_id = (char *)"claim:deal";
+    swap.a = &a;
+    swap.b = &b;
+    b.player_id = (char *)"bob";
+    dispatch(f, METHOD_SWAP, &swap.base);
+    assert_int_equal(f->fake.call_count, 0);
+    assert_string_equal(f->field, "a.player_id");
+    a.player_id = (char *)"ann";
+    dispatch(f, METHOD_SWAP, &swap.base);
+    assert_int_equal(f->fake.call_count, 1);
+    assert_int_equal(f->fake.calls[0].method, METHOD_SWAP_GOODS);
+    Holdfast__Internal__V1__SwapGoodsRequest *sent =
+        holdfast__internal__v1__swap_goods_request__unpack(NULL, f->fake.calls[0].body.size,
+                                                           f->fake.calls[0].body.data);
+    assert_string_equal(sent->player_id, "ann");
+    assert_string_equal(sent->other_player_id, "bob");
+    holdfast__internal__v1__swap_goods_request__free_unpacked(sent, NULL);
+    fake_cluster_answer(&f->fake, 0, WIRE_OK, (struct slice){ 0 });
+    assert_int_equal(f->answers, 2);
+    assert_int_equal(f->code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNSPECIFIED);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -274,6 +340,8 @@ int main(void)
         TEST(a_batch_with_one_operation_twice_is_refused_as_a_whole),
         TEST(answers_beyond_the_limit_of_a_batch_are_told_apart_and_none_is_cut),
         TEST(an_empty_batch_is_answered_at_once),
+        TEST(mail_for_many_is_an_operation_of_each),
+        TEST(both_sides_of_a_swap_go_to_the_player_of_the_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,9 +100,9 @@ static void forward_start(struct request *request, struct caller_call *call)
     caller_start(request->router->options.caller, call);
 }
 
-void forward_handle(struct request *request)
+void forward_as(struct request *request, const struct method_info *method)
 {
-    const struct forward_message message = { request->method, request->message, request->encoded };
+    const struct forward_message message = { method, request->message, request->encoded };
     struct caller_call *call = arena_alloc(request->arena, sizeof *call);
     Holdfast__V1__ErrorDetail detail;
 
@@ -110,6 +110,11 @@ void forward_handle(struct request *request)
         forward_start(request, call);
     else
         request_fail(request, &detail);
+}
+
+void forward_handle(struct request *request)
+{
+    forward_as(request, request->method);
 }
 
 /* Field 1 of its request is `shard`. */

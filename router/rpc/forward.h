@@ -24,6 +24,10 @@ struct forward_message {
 NODISCARD err forward_prepare(struct request *request, const struct forward_message *message,
                               struct caller_call *call, Holdfast__V1__ErrorDetail *ret_detail);
 
+/* The request's message, which is of that method, to the owner of its entity's shard; ends the
+ * request. */
+void forward_as(struct request *request, const struct method_info *method);
+
 /* From `done`, or before caller_cancel: what the request's slow line tells of that call. */
 void forward_count(struct request *request, const struct caller_call *call);
 

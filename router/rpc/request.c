@@ -1,6 +1,7 @@
 #include "router/rpc/request.h"
 
 #include "idl/error_rule.h"
+#include "router/core/node_form.h"
 #include "router/core/route.h"
 #include "router/rpc/router_state.h"
 
@@ -48,6 +49,7 @@ Holdfast__V1__ErrorDetail request_error(const struct request *request,
         whole.trace_id = arena_alloc(request->arena, TRACE_TEXT_SIZE);
         trace_print(request->trace.trace_id, whole.trace_id);
     }
+    node_form_tell(request->method, request->arena, &whole);
     route_name(message, request->arena, &whole);
     return whole;
 }

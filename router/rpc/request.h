@@ -39,8 +39,8 @@ struct request {
     const struct request_door *door;
     void *origin; /* The door's own. */
     const struct method_info *method;
-    /* Of method->request, in `arena`. The elements of a batch are completed in place (scatter.h).
-     */
+    /* Of method->request, in `arena`; from router_dispatch on in the form that nodes know
+     * (node_form.h). The elements of a batch are completed in place (scatter.h). */
     const ProtobufCMessage *message;
     struct slice encoded; /* The same in protobuf, if it came so; else empty. */
     struct arena *arena;

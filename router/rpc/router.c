@@ -1,6 +1,7 @@
 #include "router/rpc/router.h"
 
 #include "router/core/access.h"
+#include "router/core/node_form.h"
 #include "router/core/scatter.h"
 #include "router/rpc/handlers.h"
 #include "runtime/base/check.h"
@@ -103,12 +104,18 @@ static bool admit(struct router *router, struct request *request)
     return true;
 }
 
-/* What the message leaves out, and else its batch, a header or the key says. Whether the key admits
- * what they ask for, is asked of the whole. */
+/* The form that nodes know, with what the message leaves out, and else its batch, a header or the
+ * key says. Whether the key admits what they ask for, is asked of the whole. */
 static err complete(struct request *request, Holdfast__V1__ErrorDetail *ret_detail)
 {
+    const ProtobufCMessage *given = request->message;
+    err e = node_form_make(request->method, given, request->arena, &request->message, ret_detail);
     ProtobufCMessage *message = (ProtobufCMessage *)(uintptr_t)request->message;
-    err e = ERR_OK;
+
+    if (e != ERR_OK)
+        return e;
+    if (message != given)
+        request->encoded = (struct slice){ 0 };
 
     if (scatter_limit(request->method) > 0)
         e = scatter_share(request->method, message, request->arena, ret_detail);

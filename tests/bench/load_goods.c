@@ -18,6 +18,14 @@ static void put_head(struct buf *out, unsigned player)
                op_id);
 }
 
+/* Of a swap: an item goes. */
+static void put_side(struct buf *out, const struct load_item *side)
+{
+    buf_printf(out,
+               "{\"playerId\":\"t%u\",\"authority\":" UNHELD ",\"gives\":{\"itemUids\":[\"%s\"]}}",
+               side->player, side->id);
+}
+
 static const char *put_mint(unsigned player, unsigned count, struct buf *out)
 {
     put_head(out, player);
@@ -101,11 +109,14 @@ const char *load_swap_put(const struct load_options *options, struct load_goods 
     goods->stock.minting = false;
     goods->pair = (goods->pair + 1) % LOAD_PAIRS;
     const struct load_item *sides = goods->pairs[goods->pair].sides;
-    put_head(out, sides[0].player);
-    buf_printf(out,
-               "\"otherPlayerId\":\"t%u\",\"otherAuthority\":" UNHELD ",\"itemUids\":[\"%s\"],"
-               "\"otherItemUids\":[\"%s\"],\"reason\":\"bench\"}",
-               sides[1].player, sides[0].id, sides[1].id);
+    char op_id[UUID_TEXT_SIZE];
+
+    load_op_id(op_id);
+    buf_printf(out, "{\"opId\":\"%s\",\"a\":", op_id);
+    put_side(out, &sides[0]);
+    buf_printf(out, ",\"b\":");
+    put_side(out, &sides[1]);
+    buf_printf(out, ",\"reason\":\"bench\"}");
     return "TransactionService/Swap";
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
@@ -308,7 +309,8 @@ static void transfer(struct bench *bench, const struct deal *deal)
 
 static void swap(struct bench *bench, struct deal *deal)
 {
-    Holdfast__V1__SwapRequest request = HOLDFAST__V1__SWAP_REQUEST__INIT;
+    Holdfast__Internal__V1__SwapGoodsRequest request =
+        HOLDFAST__INTERNAL__V1__SWAP_GOODS_REQUEST__INIT;
     char given[2][ITEM_UID_TEXT_SIZE];
     char *uids[] = { given[0], given[1] };
 
@@ -323,7 +325,7 @@ static void swap(struct bench *bench, struct deal *deal)
     request.other_item_uids = &uids[1];
     request.n_other_item_uids = 1;
     request.reason = (char *)"bench";
-    call(bench, deal->home, METHOD_SWAP, CALLER, arena_pack(&bench->arena, &request.base));
+    call(bench, deal->home, METHOD_SWAP_GOODS, CALLER, arena_pack(&bench->arena, &request.base));
     memcpy(deal->uids[0], given[1], sizeof given[1]);
     memcpy(deal->uids[1], given[0], sizeof given[0]);
     arena_reset(&bench->arena);

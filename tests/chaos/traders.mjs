@@ -190,9 +190,9 @@ class Hand {
     const [mine, theirs] = await Promise.all([this.player, this.target()].map(
       (player) => this.offer(player)));
     const record = { player: this.player, kind: "swap", sides: [mine, theirs] };
-    return settle(record, { playerId: this.player, otherPlayerId: theirs.player,
-      otherAuthority: unheld, currencies: coins(mine), itemUids: mine.uids,
-      otherCurrencies: coins(theirs), otherItemUids: theirs.uids },
+    const [a, b] = [mine, theirs].map((side) => ({ playerId: side.player, authority: unheld,
+      gives: { currencies: coins(side), itemUids: side.uids } }));
+    return settle(record, { a, b },
     (request, options) => transaction.swap(request, options));
   }
 

@@ -7,9 +7,11 @@
 
 #include "node/core/codec/json_canon.h"
 #include "node/rpc/fixture.h"
+#include "router/core/node_form.h"
 #include "router/core/admission.h"
 #include "router/core/route.h"
 #include "router/core/scatter.h"
+#include "runtime/cluster/placement.h"
 #include "runtime/base/check.h"
 #include "runtime/codec/json_codec.h"
 #include "runtime/codec/proto_codec.h"
@@ -33,7 +35,21 @@ struct target {
 
 /* ---- the router's part ---- */
 
-static bool route(struct target *t, const struct method_info *method, ProtobufCMessage *message)
+/* A node gives a request to the shard of its entity (request_shard.h); transactions rely on it. */
+static bool is_here(const struct route_entity *entity)
+{
+    struct slice text = { (const uint8_t *)entity->text, entity->size };
+
+    return shard_of_entity(text, SHARDS) == SHARD;
+}
+
+static bool is_transaction(const struct method_info *method)
+{
+    return method->id == METHOD_SWAP_GOODS || method->id == METHOD_EXECUTE_TRANSACTION;
+}
+
+static bool route(struct target *t, const struct method_info *method,
+                  const ProtobufCMessage *message)
 {
     Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
     struct route_entity entity;
@@ -50,7 +66,7 @@ static bool route(struct target *t, const struct method_info *method, ProtobufCM
     if (method->route != METHOD_MUTATION && method->route != METHOD_READ)
         return method->route == METHOD_SHARD || method->route == METHOD_SHARD_WRITE;
     if (route_find_entity(method, message, &t->arena, &entity, &detail) == ERR_OK)
-        return true;
+        return !is_transaction(method) || is_here(&entity);
     CHECK(detail.message != NULL && detail.message[0] != 0);
     return false;
 }
@@ -138,6 +154,23 @@ static void check_forms(struct target *t, const ProtobufCMessage *message)
     buf_deinit(&requests[1]);
 }
 
+/* The router's form of it goes to the node. */
+static void in_node_form(struct target *t, const struct method_info *method,
+                         const ProtobufCMessage *given)
+{
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    const ProtobufCMessage *message;
+
+    if (node_form_make(method, given, &t->arena, &message, &detail) != ERR_OK) {
+        CHECK(detail.message != NULL && detail.message[0] != 0);
+        return;
+    }
+    if (method->id == METHOD_SWAP)
+        method = method_find(method->element);
+    if (route(t, method, message))
+        carry_out(t, method, message);
+}
+
 static void one_request(struct target *t, const struct method_info *method, unsigned form,
                         struct slice bytes)
 {
@@ -151,8 +184,8 @@ static void one_request(struct target *t, const struct method_info *method, unsi
         check_forms(t, message);
     else
         CHECK(scope.error.message[0] != 0);
-    if (e == ERR_OK && route(t, method, message))
-        carry_out(t, method, message);
+    if (e == ERR_OK)
+        in_node_form(t, method, message);
     arena_reset(&t->arena);
 }
 
@@ -261,8 +294,14 @@ static const struct example examples[] = {
       "{\"shard\":7,\"itemUid\":\"" UID "\",\"afterStep\":1,\"limit\":9}" },
     { "give", METHOD_TRANSFER_ITEMS,
       "{" OP UNHELD "\"toPlayerId\":\"43\",\"itemUids\":[\"" UID "\"]}" },
-    { "send", METHOD_SEND_MAIL,
-      "{" OP SYSTEM CURRENCY ",\"text\":\"t\",\"mint\":[{\"kind\":\"hat\"}]}" },
+    { "send", METHOD_SEND_MAIL, "{" OP UNHELD CURRENCY ",\"text\":\"t\",\"toPlayerId\":\"43\"}" },
+    { "deliver-mail", METHOD_DELIVER_TO_PLAYER,
+      "{" OP SYSTEM CURRENCY ",\"text\":\"t\",\"items\":[{\"kind\":\"hat\"}]}" },
+    { "deliver-all", METHOD_DELIVER_MAIL,
+      "{\"toPlayerIds\":[\"42\",\"43\"],\"opId\":\"season:3\"," SYSTEM CURRENCY "}" },
+    { "swap", METHOD_SWAP,
+      "{\"opId\":\"claim:s\",\"a\":{\"playerId\":\"43\"," UNHELD "\"gives\":{" CURRENCY
+      "}},\"b\":{\"playerId\":\"42\"," UNHELD "\"gives\":{\"itemUids\":[\"" UID "\"]}}}" },
     { "mails", METHOD_LIST_MAIL, "{\"playerId\":\"42\",\"pageSize\":2}" },
     { "claim", METHOD_CLAIM_MAIL, "{" OP UNHELD "\"mailIds\":[\"" UID "\"]}" },
     { "return", METHOD_RETURN_EXPIRED_MAIL, "{" OP SYSTEM "\"max\":3}" },

@@ -40,7 +40,7 @@ class Traders:
         one, two, sword, hat = pair
         while not self.over.is_set():
             self.attempt("TransactionService/Swap", self.test.swap(
-                one, two, currencies=gold(3), itemUids=[sword], otherItemUids=[hat]))
+                one, two, {"currencies": gold(3), "itemUids": [sword]}, {"itemUids": [hat]}))
             self.attempt("LedgerService/TransferCurrencies", {
                 "playerId": two, "toPlayerId": one, "opId": uuid7(),
                 "currencies": gold(2)} | FREE)

@@ -75,9 +75,9 @@ class RpcError(Exception):
 
     def hold_against_the_request(self, method, request):
         """Whose request it was, and which: of each one that a router has read."""
-        if ROUTES.get(method) not in ("MUTATION", "READ"):
+        if ROUTES.get(method) not in ("MUTATION", "READ") and method != "TransactionService/Swap":
             return
-        player = request.get("playerId", "")
+        player = request.get("a", request).get("playerId", "")
         entity = f"player:{player}" if well_formed(player, 100) else ""
         if "entity" in request:
             entity = request["entity"] if well_formed(request["entity"], 128) else ""

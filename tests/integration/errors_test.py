@@ -81,10 +81,25 @@ PLAYER_WRITES = {
     "MailboxService/SendMail": {"toPlayerId": "receiver", "currencies": gold(1)},
     "MailboxService/ClaimMail": {"mailIds": NO_ITEM},
     "MailboxService/ReturnExpiredMail": {},
-    "TransactionService/ExecuteTransaction": {"changes": [{"debit": {"currencies": gold(1)}}]},
-    "TransactionService/Swap": {"otherPlayerId": "other", "otherAuthority": UNHELD,
-                                "currencies": gold(1)},
+    "TransactionService/ExecuteTransaction": {"changes": [{"spend": {"currencies": gold(1)}}]},
+    "TransactionService/Swap": {"b": {"playerId": "other", "authority": UNHELD}, "currencies": gold(1)},
+    "MailboxService/DeliverMail": {"text": "hello"},
 }
+ONLY_SYSTEM = {"MailboxService/DeliverMail"}
+
+
+def formed(method, request):
+    """Tests name a home player and its authority; where the form of the method has other places for them."""
+    if method == "MailboxService/DeliverMail" and "playerId" in request:
+        rest = {name: value for name, value in request.items() if name != "playerId"}
+        return rest | {"toPlayerIds": [request["playerId"]]}
+    if method == "TransactionService/Swap" and "playerId" in request:
+        a = {name: request[name] for name in ("playerId", "authority")}
+        a["gives"] = {name: request[name] for name in ("currencies", "itemUids") if name in request}
+        return {name: request[name] for name in ("opId", "b", "attempt", "ifVersion") if name in request} | {"a": a}
+    return request
+
+
 NOT_UNHELD = {"SessionService/EndSession"}
 
 
@@ -139,17 +154,25 @@ class Errors(ClusterTest):
     def outcome(self, method, request, deadline_ms=30000):
         """The code of the error, or None."""
         try:
-            self.client.call(method, request, deadline_ms)
+            answer = self.client.call(method, formed(method, request), deadline_ms)
         except RpcError as error:
             return error.code
+        if method == "MailboxService/DeliverMail":  # A batch of one.
+            return self.of_element(method, answer["results"][0])
         return None
+
+    def of_element(self, method, result):
+        if "error" not in result:
+            return None
+        return RpcError(200, {"error": result["error"], "message": result["error"]["message"]}, method).code
 
     def gives(self, code, method, request, deadline_ms=30000):
         got = self.outcome(method, request, deadline_ms)
         self.assertEqual(got, code, f"{method} {request}")
 
     def write(self, method, player=None, **more):
-        return {"playerId": player or self.player, "opId": uuid7(), "authority": UNHELD,
+        return {"playerId": player or self.player, "opId": uuid7(),
+                "authority": PAYMENTS if method in ONLY_SYSTEM else UNHELD,
                 } | filled(PLAYER_WRITES[method], player or self.player) | more
 
     def key(self, *words):
@@ -218,11 +241,11 @@ class Errors(ClusterTest):
                 self.gives("OPERATION_ABORTED", method, request | {"opId": sealed})
 
     def test_b_receipts(self):
-        for method, more in (("LedgerService/Grant", {}), ("MailboxService/SendMail", {"toPlayerId": ""})):
+        for method, more in (("LedgerService/Grant", {}), ("MailboxService/DeliverMail", {})):
             with self.subTest(method=method):
                 op = f"receipt:{method.split('/')[1]}"
                 one = self.write(method, f"buyer-{op[8:]}", opId=op, authority=PAYMENTS, **more)
-                self.client.settle(method, one)
+                self.client.settle(method, formed(method, one))
                 self.gives("OPERATION_ID_MISMATCH", method, one | {"playerId": "another buyer"})
 
     # -- sessions --
@@ -234,6 +257,9 @@ class Errors(ClusterTest):
         with api.Heartbeat(self.client, server, ("held", held["token"])):
             for method in PLAYER_WRITES:
                 with self.subTest(method=method):
+                    if method in ONLY_SYSTEM:
+                        self.gives("PERMISSION_DENIED", method, self.write(method, authority=UNHELD))
+                        continue
                     stale = session(f"{server}-999999")
                     self.gives("SESSION_LOST", method, self.write(method, "held", authority=stale))
                     if method not in NOT_UNHELD:
@@ -278,10 +304,10 @@ class Errors(ClusterTest):
         self.gives("INSUFFICIENT_FUNDS", swap, self.write(swap, none))
         self.gives("ITEM_NOT_HELD", swap, self.write(swap, none, currencies=[], itemUids=NO_ITEM))
         self.client.grant("rich too", 10, currency="gems")
-        self.gives("CAPACITY_FULL", swap, self.write(swap, "rich", **full) | {
-            "otherPlayerId": "rich too"})
+        self.gives("CAPACITY_FULL", swap, self.write(
+            swap, "rich", **full, b={"playerId": "rich too", "authority": UNHELD}))
         for code, changes in (
-                ("ITEM_NOT_HELD", {"consume": {"playerId": none, "itemUids": NO_ITEM}}),
+                ("ITEM_NOT_HELD", {"spend": {"playerId": none, "itemUids": NO_ITEM}}),
                 ("CAPACITY_FULL", {"grant": {"playerId": none} | lots})):
             self.gives(code, execute, self.write(execute, none, changes=[changes]))
 
@@ -292,6 +318,8 @@ class Errors(ClusterTest):
             "LedgerService/Grant", currencies={}, items=[{"kind": "sword"}]))["itemUids"][0]
         self.client.call("LedgerService/TransferCurrencies", self.write(
             "LedgerService/TransferCurrencies", toPlayerId="full"))
+        self.gives("CAPACITY_FULL", "MailboxService/DeliverMail",
+                   self.write("MailboxService/DeliverMail", "full"))
         for method, more in (("LedgerService/TransferCurrencies", {}), ("MailboxService/SendMail", {}),
                              ("InventoryService/TransferItems", {"itemUids": [uid]})):
             self.gives("CAPACITY_FULL", method, self.write(method, toPlayerId="full", **more))
@@ -461,7 +489,7 @@ class Errors(ClusterTest):
             frozen.signal(signal.SIGSTOP)
             try:
                 pool.submit(self.quietly, "TransactionService/Swap", self.write(
-                    "TransactionService/Swap", home, otherPlayerId=other))
+                    "TransactionService/Swap", home, b={"playerId": other, "authority": UNHELD}))
                 wait_for("the home player to be held", lambda: self.outcome(
                     "ProfileService/GetProfile", calls["ProfileService/GetProfile"], 500)
                     == "TXN_CONFLICT", every_s=0.005)

@@ -42,8 +42,8 @@ class Pages(ClusterTest):
         for player in ("ann", "bob"):
             for _ in range(3):
                 client.grant(player, 5)
-                client.call("MailboxService/SendMail", {
-                    "playerId": player, "opId": uuid7(), "authority": "system:mail",
+                client.call("MailboxService/DeliverMail", {
+                    "toPlayerIds": [player], "opId": uuid7(), "authority": "system:mail",
                     "text": "hello"})
                 client.call("LedgerService/ReserveCurrencies", {
                     "playerId": player, "opId": uuid7(), "authority": UNHELD, "expiresInMs": 600000,

@@ -62,9 +62,10 @@ class OnePlayer(Receipts):
                                      "LedgerService/Grant",
                                      purchase(theirs, op_id) | {"attempt": attempt})
                 self.assertTrue(error.final)
-            self.refused("OPERATION_ID_MISMATCH", self.client.call, "MailboxService/SendMail", {
-                "playerId": theirs, "opId": op_id, "authority": PAYMENTS,
-                "mint": [{"kind": "hat"}]} | {"attempt": 5})
+            mail, = self.client.call("MailboxService/DeliverMail", {
+                "toPlayerIds": [theirs], "opId": op_id, "authority": PAYMENTS,
+                "items": [{"kind": "hat"}], "attempt": 5})["results"]
+            self.assertEqual(mail["error"]["code"], "operation_id_mismatch")
             self.assertEqual(self.paid(op_id, mine, theirs), [mine])
             self.assertEqual(self.bound_to(op_id), mine)
         shown = subprocess.run([BIN / "holdfast", "op", "get", op_id, op_id, "--endpoint",

@@ -66,10 +66,8 @@ class JoinAndLeave(ClusterTest):
             "opId": uuid7(), "authority": "unheld", "requests": [
                 {"playerId": p, "edits": [replace("progress", "{\"xp\":1}")]} for p in players]})
         self.assertFalse({"failed"} & (granted.keys() | saved.keys()))
-        for player in players[::7]:
-            self.client.call("MailboxService/SendMail", {
-                "playerId": player, "opId": uuid7(), "authority": "system:mail",
-                "text": "welcome"})
+        self.client.call("MailboxService/DeliverMail", {
+            "toPlayerIds": players[::7], "opId": uuid7(), "authority": "system:mail", "text": "welcome"})
         join = {"opId": uuid7(), "incarnation": self.server, "mode": "steal",
                 "include": ["sections", "balances", "items", "mail"],
                 "requests": [{"playerId": p} for p in players]}

@@ -57,8 +57,8 @@ class Writer(Counter):
         free = {"authority": UNHELD}
         if self.random.random() < 0.5:
             self.client.call("TransactionService/Swap", {
-                "playerId": one, "opId": uuid7(), "otherPlayerId": two, "otherAuthority": UNHELD,
-                "currencies": gold, "otherCurrencies": {}} | free, 5000)
+                "opId": uuid7(), "a": {"playerId": one, "gives": {"currencies": gold}} | free,
+                "b": {"playerId": two} | free}, 5000)
             return
         move = lambda a, b: {"move": {"fromPlayerId": a, "toPlayerId": b, "currencies": gold}}
         self.client.call("TransactionService/ExecuteTransaction", {

@@ -38,9 +38,9 @@ class Trades(ClusterTest):
         self.client.grant(two, 100)
         return one, two, sword, hat
 
-    def swap(self, one, two, **goods):
-        return {"playerId": one, "otherPlayerId": two, "opId": uuid7(),
-                "otherAuthority": UNHELD} | FREE | goods
+    def swap(self, one, two, gives=None, gets=None):
+        return {"opId": uuid7(), "a": {"playerId": one, "gives": gives or {}} | FREE,
+                "b": {"playerId": two, "gives": gets or {}} | FREE}
 
     def items(self, player):
         return {i["uid"] for i in self.client.settle(
@@ -67,7 +67,7 @@ class Trades(ClusterTest):
 class Transactions(Trades):
     def test_a_swap_across_shards_is_done_once(self):
         one, two, sword, hat = self.pair()
-        request = self.swap(one, two, currencies=gold(30), itemUids=[sword], otherItemUids=[hat])
+        request = self.swap(one, two, {"currencies": gold(30), "itemUids": [sword]}, {"itemUids": [hat]})
         answer = self.client.call("TransactionService/Swap", request)
         self.assertEqual([p["playerId"] for p in answer["players"]], [one, two])
         self.assertEqual(answer["players"][0]["balances"]["gold"], 70)
@@ -100,7 +100,7 @@ class Transactions(Trades):
         nine = [{"playerId": f"x{i}"} | FREE for i in range(8)]
         bad = self.refused("INVALID_ARGUMENT", self.client.call, "TransactionService/ExecuteTransaction", {
             "playerId": players[0], "opId": uuid7(), "others": nine,
-            "changes": [{"debit": {"playerId": players[0], "currencies": gold(1)}}]} | FREE)
+            "changes": [{"spend": {"playerId": players[0], "currencies": gold(1)}}]} | FREE)
         self.assertEqual(bad.field, "others")
 
     def test_checks_grants_patches_and_a_read_of_one_moment(self):
@@ -111,7 +111,7 @@ class Transactions(Trades):
             "checks": [{"playerId": one, "playerVersion": version},
                        {"playerId": two, "balance": {"currency": "gold", "amount": 100}}],
             "changes": [
-                {"consume": {"playerId": one, "itemUids": [sword]}},
+                {"spend": {"playerId": one, "itemUids": [sword]}},
                 {"grant": {"playerId": two, "items": [{"kind": "ring"}]}},
                 {"patch": {"playerId": two, "edit": {"name": "quests", "replace": {"n": 1}}}}]
         } | FREE)
@@ -125,30 +125,36 @@ class Transactions(Trades):
         self.refused("VERSION_CONFLICT", self.client.call, "TransactionService/ExecuteTransaction", {
             "playerId": one, "opId": uuid7(),
             "checks": [{"playerId": one, "playerVersion": version}],
-            "changes": [{"debit": {"playerId": one, "currencies": gold(1)}}]} | FREE)
+            "changes": [{"spend": {"playerId": one, "currencies": gold(1)}}]} | FREE)
         self.assertEqual(self.client.balance(one), 100)
 
     def test_bad_swaps_move_nothing(self):
         one, two, sword, hat = self.pair()
-        swap = lambda **more: self.client.call("TransactionService/Swap", self.swap(one, two) | more)
-        self.assertEqual(self.refused("INVALID_ARGUMENT", swap, otherPlayerId=one,
-                                      itemUids=[sword]).field, "other_player_id")
-        self.refused("INVALID_ARGUMENT", swap)
-        self.refused("ITEM_NOT_HELD", swap, itemUids=[hat])
-        self.refused("ITEM_NOT_HELD", swap, otherItemUids=[sword])
-        self.refused("INSUFFICIENT_FUNDS", swap, otherCurrencies=gold(101))
-        self.refused("PERMISSION_DENIED", swap, itemUids=[sword], otherItemUids=[hat],
-                     otherAuthority=PAYMENTS)
+        swap = lambda *goods, op_id=None, b=(), two=two: self.client.call("TransactionService/Swap", {
+            **(form := self.swap(one, two, *goods)), "opId": op_id or uuid7(), "b": form["b"] | dict(b)})
+        mine, theirs = {"itemUids": [sword]}, {"itemUids": [hat]}
+        self.assertEqual(self.refused("INVALID_ARGUMENT", swap, mine, two=one).field, "b.player_id")
+        self.assertEqual(self.refused("INVALID_ARGUMENT", swap).field, "a.gives")
+        self.assertEqual(self.refused("INVALID_ARGUMENT", swap, mine, b={"authority": ""}).field,
+                         "b.authority")
+        self.refused("ITEM_NOT_HELD", swap, theirs)
+        self.refused("ITEM_NOT_HELD", swap, {}, mine)
+        self.refused("INSUFFICIENT_FUNDS", swap, {}, {"currencies": gold(101)})
+        self.refused("PERMISSION_DENIED", swap, mine, theirs, b={"authority": PAYMENTS})
+        for a, field in (({}, "a.player_id"), ({"playerId": one}, "a.authority")):
+            error = self.refused("INVALID_ARGUMENT", self.client.call, "TransactionService/Swap",
+                                 self.swap(one, two, mine) | {"a": a})
+            self.assertEqual(error.field, field)
         op_id = uuid7()
-        swap(itemUids=[sword], opId=op_id)
-        self.refused("OPERATION_ID_MISMATCH", swap, currencies=gold(1), opId=op_id)
+        swap(mine, op_id=op_id)
+        self.refused("OPERATION_ID_MISMATCH", swap, {"currencies": gold(1)}, op_id=op_id)
         self.at_rest(one, two)
         self.assertEqual(self.items(two), {sword, hat})
         self.assertEqual((self.client.balance(one), self.client.balance(two)), (100, 100))
 
     def test_a_sealed_swap_never_happens(self):
         one, two, sword, _ = self.pair()
-        request = self.swap(one, two, itemUids=[sword])
+        request = self.swap(one, two, {"itemUids": [sword]})
         self.assertEqual(self.operation(one, request["opId"], seal=True)["state"],
                          "aborted")
         self.refused("OPERATION_ABORTED", self.client.call, "TransactionService/Swap", request)
@@ -239,7 +245,7 @@ class Trader(Stepper):
 
     def step(self):
         one, two = self.random.sample(self.players, 2)
-        request = self.test.swap(one, two, currencies=gold(self.random.randint(1, 3)))
+        request = self.test.swap(one, two, {"currencies": gold(self.random.randint(1, 3))})
         try:
             self.client.call("TransactionService/Swap", request, deadline_ms=1500)
             self.done += 1

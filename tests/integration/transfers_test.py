@@ -92,9 +92,9 @@ class Transfers(Goods):
         sent = self.client.call("MailboxService/SendMail", {
             "playerId": giver, "toPlayerId": taker, "opId": uuid7(), "text": "with love",
             "currencies": {"gold": 5}} | UNHELD)
-        self.client.call("MailboxService/SendMail", {
-            "playerId": taker, "opId": uuid7(), "authority": "system:mail",
-            "currencies": {"gems": 1}, "mint": [{"kind": "hat"}]})
+        self.client.call("MailboxService/DeliverMail", {
+            "toPlayerIds": [taker], "opId": uuid7(), "authority": "system:mail",
+            "currencies": {"gems": 1}, "items": [{"kind": "hat"}]})
         mails = self.mails(taker)
         self.assertEqual([m.get("fromPlayerId", "") for m in mails], [giver, giver, ""])
         self.assertEqual(mails[1]["text"], "with love")
@@ -109,6 +109,71 @@ class Transfers(Goods):
         self.assertEqual(self.client.balance(taker), 35)
         self.assertEqual(self.client.balance(taker, "gems"), 1)
         self.assertEqual(self.mails(taker), [])
+
+    def test_new_goods_are_delivered_to_many_players_once_each(self):
+        players = [f"reader-{n}-{uuid7()}" for n in range(60)]  # Of every shard.
+        request = {"toPlayerIds": players, "opId": uuid7(), "authority": "system:mail",
+                   "currencies": {"gems": 1}, "items": [{"kind": "crate", "attributes": {"tier": 2}}],
+                   "text": "gl", "reason": "season"}
+        first = self.client.call("MailboxService/DeliverMail", request)
+        self.assertNotIn("failed", first)
+        again = self.client.call("MailboxService/DeliverMail", request)
+        for player, one, two in zip(players, first["results"], again["results"], strict=True):
+            self.assertTrue(two["response"]["write"].pop("duplicate"))
+            self.assertEqual(two["response"]["mailId"], one["response"]["mailId"])
+            operation = self.operation(player, request["opId"])
+            self.assertEqual((operation["state"], operation["method"]),
+                             ("committed", "holdfast.v1.MailboxService/DeliverMail"))
+            self.assertEqual(operation["deliverMail"]["items"], one["response"]["items"])
+        done = subprocess.run(
+            [BIN / "holdfast", "mailbox", "deliver", "gems=2,crate", players[0], players[1], "--op-id",
+             request["opId"], "--endpoint", self.cluster.endpoint], capture_output=True, text=True,
+            check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout.count("the op_id was used before for another request"), 2)
+        subprocess.run([BIN / "holdfast", "mailbox", "deliver", "gems=2,crate,hat", players[2], "--endpoint",
+                        self.cluster.endpoint], capture_output=True, text=True, check=True)
+        self.assertEqual([len(m["items"]) for m in self.mails(players[2])], [1, 2])
+        mail, = self.mails(players[0])
+        self.assertEqual((mail["text"], mail["currencies"], len(mail["items"])), ("gl", {"gems": 1}, 1))
+        self.assertEqual(self.client.balance(players[0], "gems"), 0)
+        new = f"reader-new-{uuid7()}"
+        mixed = self.client.call("MailboxService/DeliverMail", request | {
+            "toPlayerIds": [players[0], new], "text": "another text"})
+        self.assertEqual(mixed["failed"], 1)
+        error = mixed["results"][0]["error"]
+        self.assertEqual((error["code"], error["entity"], error["opId"]),
+                         ("operation_id_mismatch", f"player:{players[0]}", request["opId"]))
+        self.assertIn("response", mixed["results"][1])
+        self.assertEqual(len(self.mails(players[0])), 1)
+
+    def test_bad_deliveries_deliver_nothing(self):
+        _, taker, uid = self.pair()
+        deliver = lambda **more: self.client.call("MailboxService/DeliverMail", {
+            "toPlayerIds": [taker], "opId": uuid7(), "authority": "system:mail", "text": "x"} | more)
+        for wrong, field, limit in (({"toPlayerIds": []}, "to_player_ids", "1 to 1000"),
+                                    ({"toPlayerIds": [taker] * 2}, "to_player_ids[1]", "each recipient once"),
+                                    ({"toPlayerIds": [f"{n}" for n in range(1001)]}, "to_player_ids",
+                                     "1 to 1000"),
+                                    ({"text": "x" * 9000}, "", "at most 8192 bytes")):
+            error = self.refused("INVALID_ARGUMENT", deliver, **wrong)
+            self.assertEqual((error.field, error.limit), (field, limit))
+        for wrong, field in (({"authority": ""}, "authority"), ({"opId": ""}, "op_id"),
+                             ({"text": ""}, "text"), ({"items": [{"kind": ""}]}, "items[0].kind"),
+                             ({"toPlayerIds": [""]}, "to_player_ids")):
+            answer = deliver(**wrong)
+            self.assertEqual((answer["failed"], answer["results"][0]["error"]["field"]), (1, field))
+        answer = deliver(authority="unheld")
+        self.assertEqual(answer["results"][0]["error"]["code"], "permission_denied")
+        self.assertEqual(self.mails(taker), [])
+        send = {"playerId": taker, "opId": uuid7(), "text": "x", "itemUids": [uid]}
+        error = self.refused("INVALID_ARGUMENT", self.client.call, "MailboxService/SendMail",
+                             send | {"authority": "system:mail"})
+        self.assertEqual(error.field, "authority")
+        self.assertIn("MailboxService.DeliverMail", error.limit)
+        error = self.refused("INVALID_ARGUMENT", self.client.call, "MailboxService/SendMail",
+                             send | {"toPlayerId": "b", "mint": [{"kind": "hat"}]} | UNHELD)
+        self.assertIn("MailboxService.DeliverMail", error.limit)
 
     def test_bad_transfers_move_nothing(self):
         giver, taker, uid = self.pair()

@@ -84,6 +84,7 @@ struct txn_part_model {
     int64_t take[SIM_CURRENCIES], give[SIM_CURRENCIES], at_least[SIM_CURRENCIES];
     uint32_t items_out[SIM_TXN_ITEMS], items_in[SIM_TXN_ITEMS], minted[SIM_TXN_ITEMS];
     uint32_t out_count, in_count, mint_count;
+    bool spent[SIM_TXN_ITEMS];    /* Of items_out: it leaves for good. */
     uint32_t edits[SIM_SECTIONS]; /* What is written plus one; 0: nothing. */
     bool own;                     /* Its authority stands here, not in the operation. */
     struct authority authority;

@@ -144,6 +144,7 @@ struct txn_part_model *plan_part(struct txn_model *txn, const char *player_id);
 struct txn_part_model *plan_other(struct txn_model *txn, const char *player_id, const char *given);
 void plan_move(struct txn_part_model *from, struct txn_part_model *to, size_t count,
                Holdfast__V1__CurrencyAmount *const *list);
+/* `to` NULL: they leave for good. */
 void plan_items(const struct change *c, struct txn_part_model *from, struct txn_part_model *to,
                 size_t count, char *const *uids);
 void plan_add(int64_t amounts[SIM_CURRENCIES], const Holdfast__V1__CurrencyAmount *amount);

@@ -85,9 +85,13 @@ void plan_items(const struct change *c, struct txn_part_model *from, struct txn_
     CHECK(from != to);
     for (size_t i = 0; i < count; i++) {
         uint32_t item = goods_item_find(book_of(c), uids[i]);
-        CHECK(from->out_count < SIM_TXN_ITEMS && to->in_count < SIM_TXN_ITEMS);
+        CHECK(from->out_count < SIM_TXN_ITEMS);
         from->strange |= item == 0;
+        from->spent[from->out_count] = to == NULL;
         from->items_out[from->out_count++] = item;
+        if (to == NULL)
+            continue;
+        CHECK(to->in_count < SIM_TXN_ITEMS);
         to->items_in[to->in_count++] = item;
     }
 }
@@ -239,7 +243,18 @@ static void finish_part(const struct change *c, const struct txn_model *txn,
 
 /* ---- decided ---- */
 
-/* From here on what was minted is, and what was debited is gone. */
+static void spend_items(const struct change *c, const struct txn_part_model *part)
+{
+    for (uint32_t i = 0; i < part->out_count; i++) {
+        if (!part->spent[i])
+            continue;
+        goods_item_move(c, part->items_out[i], ITEM_GONE, part->player);
+        book_of(c)->items_gone++;
+        c->sim->counts.txn_items_spent++;
+    }
+}
+
+/* From here on what was minted is, and what was spent is gone. */
 static void commit(const struct change *c, struct txn_model *txn, struct slice body)
 {
     const Holdfast__V1__ExecuteTransactionResponse *response = (const void *)arena_unpack(
@@ -257,6 +272,7 @@ static void commit(const struct change *c, struct txn_model *txn, struct slice b
         const Holdfast__V1__TransactionOutcome *told = response->players[i];
         for (uint32_t j = 0; j < SIM_CURRENCIES; j++)
             book_of(c)->made[j] += part->give[j] - part->take[j];
+        spend_items(c, part);
         if (model_player_of_id(told->player_id) != part->player ||
             told->n_item_uids != part->mint_count || told->n_items != part->in_count) {
             fail(c, "is answered with other goods", part->player);

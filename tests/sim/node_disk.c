@@ -416,7 +416,7 @@ static void check_cut_against_owner(struct sim *sim, const struct sim_node *node
 
 /* A replica that was heard lately, and is not behind already, finds what it lacks in the owner's
  * log; but not one that was removed since, and has dropped all: an owner that is cut off may not
- * know it yet. */
+ * know it yet. Nor one that promised a later owner: what it needs comes from there. */
 static void check_cut(struct sim *sim, const struct sim_node *node, uint32_t shard, uint64_t cut)
 {
     const struct rep *rep = shard_rep(node->slots[shard].shard);
@@ -427,6 +427,7 @@ static void check_cut(struct sim *sim, const struct sim_node *node, uint32_t sha
         const struct slot *slot = &other->slots[shard];
         if (other == node || slot->shard == NULL || slot->damaged ||
             rep_is_removed(shard_rep(slot->shard)) ||
+            rep_epoch(shard_rep(slot->shard)) > rep_epoch(rep) ||
             !rep_member_state(rep, other->id, &matched, &heard_ms) ||
             rep_member_needs_snapshot(rep, other->id) || heard_ms > sim->lag_ms_max / 2)
             continue;

@@ -101,7 +101,8 @@ enum sim_kind {
     X(told_at_decision) X(settles_of_several)                                                      \
     X(credits_below_watermark) X(watermarks) X(inbox_drops) X(mails_claimed) X(mails_returned)     \
     X(seals_too_late) X(conservation_checks) X(in_flight_checks)                                   \
-    X(items_spent) X(reversals) X(refused_items) X(refused_reversed) X(traces)                        \
+    X(items_spent) X(txn_items_spent) X(reversals) X(refused_items) X(refused_reversed)            \
+    X(traces)                                                                                      \
     X(reservations) X(posted) X(voided) X(reservations_expired) X(refused_closed)                  \
     X(refused_expired) X(closed_just_before) X(refused_before_due)                                 \
     X(txns_local) X(txns_opened) X(txns_committed) X(txns_refused) X(txns_conflicted)              \

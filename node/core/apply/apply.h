@@ -17,8 +17,8 @@
  * 2: outcomes of transactions, and ledger entries of mail from the system, tell what is reserved.
  * 3: refusals for want of funds or of room have their facts; SESSION_LOST names the field
  * `authority`.
- * 4: `if_version`; a settled operation tells `as_of` in place of a dot; answers tell what is reserved
- * in a list beside the balances, not within each; RepairRow makes a channel's row again.
+ * 4: `if_version`; a settled operation tells `as_of` in place of a dot; answers tell what is
+ * reserved in a list beside the balances, not within each; RepairRow makes a channel's row again.
  */
 #define APPLY_VERSION 4u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms

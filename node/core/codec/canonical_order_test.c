@@ -73,7 +73,7 @@ static void what_is_nested_is_sorted_and_changes_keep_their_order(void **state)
     Holdfast__V1__TransactionChange changes[2];
     Holdfast__V1__TransactionChange *list[] = { &changes[0], &changes[1] };
     Holdfast__V1__TransactionMove move = HOLDFAST__V1__TRANSACTION_MOVE__INIT;
-    Holdfast__V1__TransactionDebit debit = HOLDFAST__V1__TRANSACTION_DEBIT__INIT;
+    Holdfast__V1__TransactionSpend spend = HOLDFAST__V1__TRANSACTION_SPEND__INIT;
     Holdfast__V1__CurrencyAmount amounts[3];
     Holdfast__V1__CurrencyAmount *moved[] = { &amounts[0], &amounts[1] };
     Holdfast__V1__CurrencyAmount *taken[] = { &amounts[2] };
@@ -86,12 +86,12 @@ static void what_is_nested_is_sorted_and_changes_keep_their_order(void **state)
     amount_init(&amounts[2], debt, 3);
     move.currencies = moved;
     move.n_currencies = 2;
-    debit.currencies = taken;
-    debit.n_currencies = 1;
+    spend.currencies = taken;
+    spend.n_currencies = 1;
     changes[0].change_case = HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_MOVE;
     changes[0].move = &move;
-    changes[1].change_case = HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_DEBIT;
-    changes[1].debit = &debit;
+    changes[1].change_case = HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_SPEND;
+    changes[1].spend = &spend;
     execute.changes = list;
     execute.n_changes = 2;
     canonical_order(&execute.base);

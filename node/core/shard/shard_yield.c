@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "holdfast/v1/transaction.pb-c.h"
+#include "holdfast/internal/v1/transaction.pb-c.h"
 #include "idl/method.h"
 #include "node/core/apply/apply.h"
 #include "node/core/channel/channel_row.h"
@@ -32,9 +32,10 @@ static bool stops_others(struct shard *shard, const struct op *op, uint64_t now_
 {
     struct arena *arena = &shard->arena;
 
-    if (op->method == METHOD_SWAP) {
-        const Holdfast__V1__SwapRequest *swap = (const Holdfast__V1__SwapRequest *)arena_unpack(
-            arena, &holdfast__v1__swap_request__descriptor, op->request);
+    if (op->method == METHOD_SWAP_GOODS) {
+        const Holdfast__Internal__V1__SwapGoodsRequest *swap =
+            (const Holdfast__Internal__V1__SwapGoodsRequest *)arena_unpack(
+                arena, &holdfast__internal__v1__swap_goods_request__descriptor, op->request);
         CHECK(swap != NULL);
         return stops(shard, entity_of_player(arena, swap->other_player_id), now_ms);
     }

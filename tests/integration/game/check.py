@@ -186,8 +186,8 @@ def goods_are_conserved(case):
     made, there = collections.Counter(), collections.Counter()
     for op in case.committed:
         request, result = op.request, op.result
-        given = list(request.get("currencies", ())) if op.method == "LedgerService/Grant" or (
-            op.method == "MailboxService/SendMail" and request["authority"].startswith("system:")) else []
+        given = list(request.get("currencies", ())) if op.method in (
+            "LedgerService/Grant", "MailboxService/DeliverMail") else []
         used = request.get("currencies", ()) if op.method == "LedgerService/Spend" else ()
         given += [amount for change in request.get("changes", ()) if "grant" in change
                   for amount in change["grant"]["currencies"]]
@@ -196,8 +196,8 @@ def goods_are_conserved(case):
         for amount in used:
             made[amount["currency"]] -= int(amount["amount"])
         made.update(result.get("item_uids", ()) if op.method == "LedgerService/Grant" else ())
-        if request.get("mint"):
-            made.update(item["uid"] for item in result["items"])
+        if op.method == "MailboxService/DeliverMail":
+            made.update(item["uid"] for item in result.get("items", ()))
         if op.method == "LedgerService/Spend":
             made.subtract(request.get("item_uids", ()))
     for final in case.finals.values():

@@ -46,11 +46,6 @@ def take(op, effects, _mails):
     effects.at(op.home, op).add(op.request.get("currencies", ()), -1, went=op.request.get("item_uids", ()))
 
 
-def send(op, effects, _mails):
-    if not op.request["authority"].startswith("system:"):
-        take(op, effects, _mails)
-
-
 def claim(op, effects, mails):
     for mail_id in op.request["mail_ids"]:
         mail = mails[mail_id]
@@ -79,17 +74,18 @@ def execute(op, effects, _mails):
 
 
 def nothing(_op, _effects, _mails):
-    """Sessions and saves: nothing that a ledger has."""
+    """Sessions and saves, which no ledger has; mail, whose goods count once they are claimed."""
 
 
 DOES = {
     "LedgerService/Grant": grant, "LedgerService/Spend": take,
     "LedgerService/TransferCurrencies": take, "InventoryService/TransferItems": take,
-    "MailboxService/SendMail": send, "MailboxService/ClaimMail": claim, "TransactionService/Swap": swap,
-    "TransactionService/ExecuteTransaction": execute, "SessionService/StartSession": nothing,
+    "MailboxService/SendMail": take, "MailboxService/ClaimMail": claim, "TransactionService/Swap": swap,
+    "TransactionService/ExecuteTransaction": execute, "SessionService/StartSession": nothing, "MailboxService/DeliverMail": nothing,
     "SessionService/EndSession": nothing, "ProfileService/UpdateProfile": nothing,
 }
-MAILS = {"LedgerService/TransferCurrencies", "InventoryService/TransferItems", "MailboxService/SendMail"}
+MAILS = {"LedgerService/TransferCurrencies", "InventoryService/TransferItems", "MailboxService/SendMail",
+         "MailboxService/DeliverMail"}
 
 
 class Mail:
@@ -100,8 +96,8 @@ class Mail:
         self.currencies = op.request.get("currencies", ())
         self.items = list(op.request.get("item_uids", ()))
         self.to = op.request.get("to_player_id") or op.home
-        if op.request.get("mint"):
-            self.items += uids(op.result["items"])
+        if op.method == "MailboxService/DeliverMail":
+            self.items += uids(op.result.get("items", ()))
 
 
 def mails_of(committed):

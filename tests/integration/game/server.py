@@ -152,7 +152,8 @@ class Hand:
 
     def seal(self, request):
         with contextlib.suppress(Failure):  # Settled in the end.
-            self.wire.call("OperationService/ResolveOperation", entity=f"player:{request.player_id}",
+            home = request.a if hasattr(request, "a") else request  # A Swap is of its side a.
+            self.wire.call("OperationService/ResolveOperation", entity=f"player:{home.player_id}",
                            op_id=request.op_id, seal=True)
 
     # Sessions.

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from wire import Failure, Journal, Wire, uuid7
+from wire import Failure, Journal, Wire, as_dict, flat, uuid7
 
 PAYMENTS = "system:payments"
 DELIVERIES = 60
@@ -34,7 +34,8 @@ class Webhook:
     def work(self, dice):
         while not self.stopping.is_set():
             purchase = self.purchase(dice, f"receipt:{uuid7()}", dice.choice(self.players))
-            others = [name for name in self.players if name != purchase[1].player_id]
+            player = flat(purchase[0], as_dict(purchase[1]))["player_id"]
+            others = [name for name in self.players if name != player]
             forged = self.purchase(dice, purchase[1].op_id, dice.choice(others))
             both = [purchase] * dice.choice((1, 1, 1, 2)) + [forged] * (dice.random() < 0.1)
             threads = [threading.Thread(target=self.deliver, args=(*one, random.Random(dice.random())))
@@ -49,8 +50,8 @@ class Webhook:
         fields = {"player_id": player, "op_id": receipt, "authority": PAYMENTS, "reason": "purchase"}
         amount = [{"currency": "gems", "amount": dice.randint(5, 50)}]
         if dice.random() < 0.3:
-            return "MailboxService/SendMail", self.wire.message(
-                "MailboxService/SendMail", currencies=amount, mint=[{"kind": "crate"}], **fields)
+            return "MailboxService/DeliverMail", self.wire.message(
+                "MailboxService/DeliverMail", currencies=amount, items=[{"kind": "crate"}], **fields)
         return "LedgerService/Grant", self.wire.message(
             "LedgerService/Grant", currencies=amount,
             items=[{"kind": "skin"}] if dice.random() < 0.4 else [], **fields)

@@ -75,6 +75,38 @@ def failure_of_detail(detail):
     return Failure(kind, code, detail.retry_after_ms, detail.about.holder.incarnation), as_dict(detail)
 
 
+SIDES = ("a", ""), ("b", "other_")  # Of a Swap: the prefix of its fields in journals.
+
+
+def formed(method, fields):
+    """A request as it is sent. Journals, and players, know each one in one level: whose it is, and the rest."""
+    fields = dict(fields)
+    if method == "MailboxService/DeliverMail":
+        return fields | {"to_player_ids": [fields.pop("player_id")]}
+    if method != "TransactionService/Swap":
+        return fields
+    for side, prefix in SIDES:
+        gives = {name: fields.pop(prefix + name) for name in ("currencies", "item_uids")
+                 if prefix + name in fields}
+        fields[side] = {"player_id": fields.pop(prefix + "player_id"),
+                        "authority": fields.pop(prefix + "authority"), "gives": gives}
+    return fields
+
+
+def flat(method, fields):
+    """The same, back."""
+    fields = dict(fields)
+    if method == "MailboxService/DeliverMail":
+        return {"player_id": fields.pop("to_player_ids")[0]} | fields
+    if method != "TransactionService/Swap":
+        return fields
+    for side, prefix in SIDES:
+        of = fields.pop(side)
+        of |= of.pop("gives", {})
+        fields |= {prefix + name: value for name, value in of.items()}
+    return fields
+
+
 class Journal:
     """One file of one process; a line is one write, so that a killed process leaves whole lines."""
 
@@ -88,7 +120,7 @@ class Journal:
 
     def sent(self, method, request):
         call = f"{self.name}:{next(self.numbers)}"
-        self.write({"call": call, "at": time.monotonic_ns(), "method": method, "request": as_dict(request)})
+        self.write({"call": call, "at": time.monotonic_ns(), "method": method, "request": flat(method, as_dict(request))})
         return call
 
     def answered(self, call, kind, answer):
@@ -104,7 +136,7 @@ class Wire:
         self.turn = 0
 
     def message(self, method, **fields):
-        return json_format.ParseDict(fields, self.methods.found[method][0]())
+        return json_format.ParseDict(formed(method, fields), self.methods.found[method][0]())
 
     def send(self, method, request, timeout_s=5):
         """The answer; raises Failure. Journalled."""
@@ -121,6 +153,13 @@ class Wire:
             if failure.kind == "unknown" or failure.code == "UNAVAILABLE":
                 self.turn += 1
             raise failure from None
+        if method == "MailboxService/DeliverMail":  # A batch of one.
+            answer, = answer.results
+            if answer.WhichOneof("outcome") == "error":
+                failure, said = failure_of_detail(answer.error)
+                self.journal.answered(call, failure.kind, {"code": failure.code} | {"said": said})
+                raise failure
+            answer = answer.response
         self.journal.answered(call, "ok", self.readable(method, answer))
         return answer
 

@@ -1,4 +1,4 @@
-/* Execute: two or three players; moves, grants, debits, edits and a check, all of it or nothing. */
+/* Execute: two or three players; moves, grants, spends, edits and a check, all of it or nothing. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ struct changes {
     char json[48];
     Holdfast__V1__TransactionMove moves[2];
     Holdfast__V1__TransactionGrant grant;
-    Holdfast__V1__TransactionDebit debit;
+    Holdfast__V1__TransactionSpend spend;
     Holdfast__V1__TransactionPatch patch;
     Holdfast__V1__ItemSpec item;
     Holdfast__V1__ItemSpec *items[1];
@@ -48,6 +48,12 @@ static void add_moves(const struct sim_op *op, const struct request_parts *p, st
     }
 }
 
+/* That of the one other player, which no move takes. */
+static bool spends_item(const struct sim_op *op)
+{
+    return op->other_count == 1 && op->other_uid[0] != '\0' && op->amount % 2 == 0;
+}
+
 static void add_rest(const struct sim_op *op, const struct request_parts *p, struct changes *t)
 {
     char *last = t->shared.names[op->other_count - 1];
@@ -64,12 +70,14 @@ static void add_rest(const struct sim_op *op, const struct request_parts *p, str
         t->grant.n_items = op->amount % 4 < 2;
         change_add(t, HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_GRANT)->grant = &t->grant;
     }
-    if (op->amount % 5 == 0) {
-        holdfast__v1__transaction_debit__init(&t->debit);
-        t->debit.player_id = last;
-        t->debit.currencies = t->shared.amounts;
-        t->debit.n_currencies = 1;
-        change_add(t, HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_DEBIT)->debit = &t->debit;
+    if (op->amount % 5 == 0 || spends_item(op)) {
+        holdfast__v1__transaction_spend__init(&t->spend);
+        t->spend.player_id = last;
+        t->spend.currencies = t->shared.amounts;
+        t->spend.n_currencies = op->amount % 5 == 0;
+        t->spend.item_uids = t->shared.other_uids;
+        t->spend.n_item_uids = spends_item(op);
+        change_add(t, HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_SPEND)->spend = &t->spend;
     }
     if (op->amount % 7 < 3) {
         holdfast__v1__section_edit__init(&t->edit);
@@ -126,10 +134,11 @@ static void plan_change(const struct change *c, struct txn_model *txn,
         for (size_t i = 0; i < change->grant->n_currencies; i++)
             plan_add(part->give, change->grant->currencies[i]);
         part->mint_count += (uint32_t)change->grant->n_items;
-    } else if (change->change_case == HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_DEBIT) {
-        part = plan_part(txn, change->debit->player_id);
-        for (size_t i = 0; i < change->debit->n_currencies; i++)
-            plan_add(part->take, change->debit->currencies[i]);
+    } else if (change->change_case == HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_SPEND) {
+        part = plan_part(txn, change->spend->player_id);
+        for (size_t i = 0; i < change->spend->n_currencies; i++)
+            plan_add(part->take, change->spend->currencies[i]);
+        plan_items(c, part, NULL, change->spend->n_item_uids, change->spend->item_uids);
     } else {
         CHECK(change->change_case == HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_PATCH);
         part = plan_part(txn, change->patch->player_id);

@@ -4,7 +4,8 @@
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
 {
-    Holdfast__V1__SwapRequest request = HOLDFAST__V1__SWAP_REQUEST__INIT;
+    Holdfast__Internal__V1__SwapGoodsRequest request =
+        HOLDFAST__INTERNAL__V1__SWAP_GOODS_REQUEST__INIT;
     struct request_txn_parts t;
 
     (void)sim;
@@ -25,7 +26,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
 static void plans(const struct change *c, struct txn_model *txn)
 {
-    const Holdfast__V1__SwapRequest *r = (const void *)c->request;
+    const Holdfast__Internal__V1__SwapGoodsRequest *r = (const void *)c->request;
     struct txn_part_model *home = plan_part(txn, r->player_id);
     struct txn_part_model *other = plan_other(txn, r->other_player_id, r->other_authority);
 
@@ -35,8 +36,8 @@ static void plans(const struct change *c, struct txn_model *txn)
     plan_items(c, other, home, r->n_other_item_uids, r->other_item_uids);
 }
 
-const struct workload_row workload_swap = {
-    .method = METHOD_SWAP,
+const struct workload_row workload_swap_goods = {
+    .method = METHOD_SWAP_GOODS,
     .shares = { [WISH_TRADE] = { .place = 0, .weight = 500 } },
     .others_max = 1,
     .encode = encode,

@@ -3,9 +3,9 @@
 #include "node/rpc/methods.h"
 #include "node/rpc/transaction_plan.h"
 
-typedef Holdfast__V1__SwapRequest swap_request;
+typedef Holdfast__Internal__V1__SwapGoodsRequest swap_request;
 
-static err transaction_swap_check(struct check_context *context, ProtobufCMessage *message)
+static err transaction_swap_goods_check(struct check_context *context, ProtobufCMessage *message)
 {
     struct txn_plan plan;
 
@@ -13,8 +13,8 @@ static err transaction_swap_check(struct check_context *context, ProtobufCMessag
 }
 
 /* Authorities are not part of it: a retry may come with a new session. */
-static struct hash128 transaction_swap_payload(struct arena *arena, const struct op *op,
-                                               ProtobufCMessage *message)
+static struct hash128 transaction_swap_goods_payload(struct arena *arena, const struct op *op,
+                                                     ProtobufCMessage *message)
 {
     static char none[] = "";
 
@@ -22,8 +22,8 @@ static struct hash128 transaction_swap_payload(struct arena *arena, const struct
     return op_payload(op->method, arena_pack(arena, message));
 }
 
-static err transaction_swap_handle(struct apply_context *context, const ProtobufCMessage *message,
-                                   ProtobufCMessage *reply)
+static err transaction_swap_goods_handle(struct apply_context *context,
+                                         const ProtobufCMessage *message, ProtobufCMessage *reply)
 {
     Holdfast__V1__SwapResponse *response = (Holdfast__V1__SwapResponse *)reply;
     struct txn_plan plan = transaction_plan_logged(context->arena, context->meta, message);
@@ -31,11 +31,11 @@ static err transaction_swap_handle(struct apply_context *context, const Protobuf
     return txn_execute(context, &plan, &response->n_players, &response->players);
 }
 
-const struct handler transaction_swap_handler = {
-    .method = METHOD_SWAP,
+const struct handler transaction_swap_goods_handler = {
+    .method = METHOD_SWAP_GOODS,
     .admits = ADMITS_SESSION | ADMITS_UNHELD | ADMITS_SYSTEM,
-    .check = transaction_swap_check,
-    .payload = transaction_swap_payload,
+    .check = transaction_swap_goods_check,
+    .payload = transaction_swap_goods_payload,
     .footprint = transaction_footprint,
-    .handle = transaction_swap_handle,
+    .handle = transaction_swap_goods_handle,
 };
