@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "client/cli/goods_call.h"
 #include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
