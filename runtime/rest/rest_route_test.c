@@ -88,6 +88,31 @@ static void every_route_finds_its_method_and_its_fields(void **state)
     }
 }
 
+/* Those of backups are for a program, and of damage for tests. */
+static bool needs_route(const struct method_info *method)
+{
+    return !method->internal && method->route != METHOD_STREAM &&
+           strstr(method->name, ".BackupService/") == NULL &&
+           strstr(method->name, ".DebugService/") == NULL;
+}
+
+static void every_method_that_a_person_would_call_has_a_route(void **state)
+{
+    size_t count, route_count;
+    const struct method_info *all = method_all(&count);
+    const struct rest_route *routes = rest_route_all(&route_count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t place = 0;
+        while (place < route_count && routes[place].method != all[i].id)
+            place++;
+        if (needs_route(&all[i]) != (place < route_count))
+            fail_msg("%s: google.api.http %s", all[i].name,
+                     needs_route(&all[i]) ? "is missing" : "does not belong there");
+    }
+}
+
 static void a_path_under_another_verb_says_which_there_are(void **state)
 {
     (void)state;
@@ -260,6 +285,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(every_route_finds_its_method_and_its_fields, tear_down),
+        cmocka_unit_test(every_method_that_a_person_would_call_has_a_route),
         cmocka_unit_test_teardown(a_path_under_another_verb_says_which_there_are, tear_down),
         cmocka_unit_test_teardown(an_action_is_no_part_of_an_id, tear_down),
         cmocka_unit_test_teardown(ids_are_decoded_once, tear_down),

@@ -124,14 +124,14 @@ class Rest(ClusterTest):
         both = self.good("ReadPlayers", query={"player_ids": [ada, bob], "include": "balances"})["profiles"]
         self.assertEqual([profile["balances"]["gold"] for profile in both], [94, 15])
         self.good("ExecuteTransaction", None, {"playerId": ada, "others": [{"playerId": bob, "authority": "unheld"}],
-                                               "changes": [{"debit": {"playerId": ada, "currencies": {"gold": 1}}}]},
+                                               "changes": [{"spend": {"playerId": ada, "currencies": {"gold": 1}}}]},
                   headers=self.unheld())
-        self.assertEqual(self.swap(ada, bob), 200)
-
-    def swap(self, ada, bob):
-        return self.route("Swap", None, {"playerId": ada, "otherPlayerId": bob, "otherAuthority": "unheld",
-                                         "currencies": {"gold": 1}, "otherCurrencies": {"gold": 2}},
-                          headers=self.unheld())[0]
+        sides = {name: {"playerId": player, "authority": "unheld", "gives": {"currencies": {"gold": 1}}}
+                 for name, player in (("a", ada), ("b", bob))}
+        self.good("Swap", None, sides, headers={"idempotency-key": uuid7()})
+        delivered = self.good("DeliverMail", None, {"toPlayerIds": [ada, bob], "opId": f"claim:{uuid7()}", "text": "gl",
+                                                    "authority": "system:mail", "items": [{"kind": "crate"}]})
+        self.assertEqual((len(delivered["results"]), delivered.get("failed", 0)), (2, 0))
 
     def test_1_reservations_and_reversals(self):
         ada = self.player(100)
