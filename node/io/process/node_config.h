@@ -6,11 +6,7 @@
 
 /* For tests of upgrades alone: stands for a program that knows one apply version more. */
 #ifdef HOLDFAST_DEBUG_INJECT
-<<<<<<< HEAD
 #define NODE_DEBUG_CONFIG(X) X(apply_version_max, U32, "4", 4, 5, "", "greatest apply version")
-=======
-#define NODE_DEBUG_CONFIG(X) X(apply_version_max, U32, "4", 1, 5, "", "greatest apply version")
->>>>>>> h2
 #else
 #define NODE_DEBUG_CONFIG(X)
 #endif
