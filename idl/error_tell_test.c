@@ -18,7 +18,7 @@ static unsigned fact_of(const Holdfast__V1__ErrorDetail *told)
 
 static char *text(const char *literal)
 {
-    return (char *)(uintptr_t)literal; /* Read only. */
+    return text_lend(literal); /* Read only. */
 }
 
 /* The bytes of a refusal as version 1 of the program stored them: owner = 7, final = 8. */

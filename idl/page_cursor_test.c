@@ -53,7 +53,7 @@ static Holdfast__V1__ListEntriesRequest request_of(const char *player)
 {
     Holdfast__V1__ListEntriesRequest request = HOLDFAST__V1__LIST_ENTRIES_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     return request;
 }
 
@@ -99,7 +99,7 @@ static void a_cursor_is_refused_by_another_list_and_with_other_filters(void **st
     assert_int_equal(page_cursor_parse(&request.base, &arena, &place), ERR_INVALID);
     request = request_of("ann");
     for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
-        request.cursor = (char *)(uintptr_t)nonsense[i];
+        request.cursor = text_lend(nonsense[i]);
         assert_int_equal(page_cursor_parse(&request.base, &arena, &place), ERR_INVALID);
     }
 }

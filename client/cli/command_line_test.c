@@ -70,7 +70,7 @@ static void the_nearest_option_is_named_and_no_value_repeated(void **state)
     (void)state;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char *words[] = { "holdfast", (char *)(uintptr_t)cases[i].word, NULL };
+        char *words[] = { "holdfast", text_lend(cases[i].word), NULL };
         struct arguments arguments;
         char why[COMMAND_WHY_BYTES] = "";
 

@@ -208,7 +208,7 @@ static size_t search(struct world *world, const struct coord_call *call, uint8_t
         (void)snprintf(uid + i * 2, 3, "%02x", (unsigned)(uint8_t)WORLD_UID[i]);
     item.player_id = wallet.player_id = player;
     item.item_uid = uid;
-    wallet.currency = (char *)(uintptr_t) "gold";
+    wallet.currency = text_lend("gold");
     wallet.too_many = world->rich[call->shard];
     response.items = items;
     response.n_items = request->n_buckets > 0 && world->holds[call->shard];
@@ -216,7 +216,7 @@ static size_t search(struct world *world, const struct coord_call *call, uint8_t
     response.n_wallets = request->n_currencies > 0 && wallet.too_many != 0;
     if (request->cursor[0] == 0 && call->shard == 1) {
         response.n_items = response.n_wallets = 0; /* Of two pages the first is empty. */
-        response.next_cursor = (char *)(uintptr_t) "a";
+        response.next_cursor = text_lend("a");
     }
     holdfast__internal__v1__audit_search_request__free_unpacked(request, NULL);
     return holdfast__internal__v1__audit_search_response__pack(&response, bytes);
@@ -254,7 +254,7 @@ static size_t take_cut(struct world *world, const struct coord_call *call, uint8
     uint64_t *cuts = world->cuts[call->shard];
 
     CHECK(request != NULL && request->shard == call->shard && request->cut > 0);
-    gold.currency = (char *)(uintptr_t) "gold";
+    gold.currency = text_lend("gold");
     gold.amount = world->gold[call->shard];
     for (size_t i = 0; i < 2 && cuts[i] > 0; i++) {
         holdfast__internal__v1__cut_totals__init(&parts[i]);

@@ -74,9 +74,9 @@ static void on_status(void *user, struct buf *out)
 
     coord_stats_get(c->core, &stats);
     process.role = role;
-    process.name = (char *)(uintptr_t)c->config->name;
+    process.name = text_lend(c->config->name);
     process.answered = true;
-    process.version = (char *)(uintptr_t)c->version;
+    process.version = text_lend(c->version);
     process.clock_ms = (int64_t)loop_wall_ms();
     process.cluster_certificate_expires_ms = (int64_t)tls_watch_expires_ms(c->tls);
     process.halted = coord_is_halted(c->core);

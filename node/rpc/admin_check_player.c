@@ -55,7 +55,7 @@ static void add(struct check *c, struct slice key, struct slice value, const cha
         if (strcmp(c->response->rows[i]->key, row->key) == 0)
             return; /* Two entries of one operation name its outcome. */
     }
-    row->why = (char *)(uintptr_t)why;
+    row->why = text_lend(why);
     row->bytes = bytes_hex(arena, value, REPAIR_ROW_BYTES_TOLD);
     row->size_bytes = (uint32_t)value.size;
     c->response->rows[c->response->n_rows++] = row;

@@ -9,7 +9,7 @@ static Holdfast__V1__CheckPlayerResponse *check(struct fixture *f, uint32_t page
 
     request.player_id = (char *)"ann";
     request.page_size = page_size;
-    request.cursor = (char *)(uintptr_t)cursor;
+    request.cursor = text_lend(cursor);
     return fixture_read(f, METHOD_CHECK_PLAYER, &request.base);
 }
 

@@ -115,7 +115,7 @@ static Holdfast__V1__RepairRowResponse *repair(struct world *w, uint32_t shard, 
     Holdfast__V1__RepairRowRequest request = HOLDFAST__V1__REPAIR_ROW_REQUEST__INIT;
 
     request.shard = shard;
-    request.key = (char *)(uintptr_t)key;
+    request.key = text_lend(key);
     request.reason = (char *)"ticket 118";
     request.other_end = end;
     return fixture_mutate(on(w, shard), METHOD_REPAIR_ROW, &request.base);

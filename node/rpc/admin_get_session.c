@@ -25,13 +25,12 @@ static err admin_get_session_read(struct read_context *context, const ProtobufCM
     response->state = state_text(session, live);
     response->fence = session->fence;
     if (live) {
-        response->incarnation =
-            (char *)(uintptr_t)incarnation_text(context->arena, session->incarnation);
+        response->incarnation = text_lend(incarnation_text(context->arena, session->incarnation));
         response->acquired_at_ms = (int64_t)session->acquired_at_ms;
     }
     if (session_has_claim(session) && !meta_is_expired(context->meta, session->claim.incarnation))
         response->claimant =
-            (char *)(uintptr_t)incarnation_text(context->arena, session->claim.incarnation);
+            text_lend(incarnation_text(context->arena, session->claim.incarnation));
     response->shard = context->shard;
     response->as_of = as_of_text(context);
     return ERR_OK;

@@ -11,7 +11,7 @@ static Holdfast__V1__ListPlayersResponse *list(struct fixture *f, uint32_t size,
 
     request.shard = f->shard;
     request.page_size = size;
-    request.cursor = (char *)(uintptr_t)cursor;
+    request.cursor = text_lend(cursor);
     return fixture_read(f, METHOD_LIST_PLAYERS, &request.base);
 }
 

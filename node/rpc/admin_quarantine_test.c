@@ -13,7 +13,7 @@ static bool contain(struct fixture *f, const char *player)
         HOLDFAST__INTERNAL__V1__CONTAIN_PLAYER_REQUEST__INIT;
 
     request.shard = f->shard;
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.reason = (char *)"two holders";
     const Holdfast__Internal__V1__ContainPlayerResponse *response =
         fixture_mutate(f, METHOD_CONTAIN_PLAYER, &request.base);
@@ -26,10 +26,10 @@ static Holdfast__V1__ReleaseQuarantineResponse *release(struct fixture *f, const
 {
     Holdfast__V1__ReleaseQuarantineRequest request = HOLDFAST__V1__RELEASE_QUARANTINE_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, authority);
-    request.reason = (char *)(uintptr_t)reason;
+    request.reason = text_lend(reason);
     return fixture_mutate(f, METHOD_RELEASE_QUARANTINE, &request.base);
 }
 
@@ -37,7 +37,7 @@ static Holdfast__V1__Quarantined *held(struct fixture *f, const char *player)
 {
     Holdfast__V1__GetQuarantineRequest request = HOLDFAST__V1__GET_QUARANTINE_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     Holdfast__V1__GetQuarantineResponse *response =
         fixture_read(f, METHOD_GET_QUARANTINE, &request.base);
     assert_non_null(response);

@@ -32,7 +32,7 @@ static void reserve(struct fixture *f, const char *op_id)
     gold.currency = (char *)"gold";
     gold.amount = 5;
     request.player_id = (char *)ANN;
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     request.authority = fixture_authority(f, "unheld");
     request.currencies = amounts;
     request.n_currencies = 1;
@@ -46,7 +46,7 @@ static void void_reservation(struct fixture *f, const char *op_id)
 
     request.player_id = (char *)ANN;
     request.op_id = fixture_op_id(f);
-    request.reserve_op_id = (char *)(uintptr_t)op_id;
+    request.reserve_op_id = text_lend(op_id);
     request.authority = fixture_authority(f, "unheld");
     assert_non_null(fixture_mutate(f, METHOD_VOID_RESERVATION, &request.base));
 }
@@ -63,7 +63,7 @@ static void grant_with_item(struct fixture *f, const char *op_id)
     gems.amount = 3;
     sword.kind = (char *)"sword";
     request.player_id = (char *)ANN;
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     request.authority = fixture_authority(f, "system:payments");
     request.currencies = amounts;
     request.n_currencies = 1;

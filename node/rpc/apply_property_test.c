@@ -192,7 +192,7 @@ static Holdfast__V1__SectionEdit *some_edit(struct world *w)
         arena_alloc(&w->busy.arena, sizeof(Holdfast__V1__SectionEdit));
 
     holdfast__v1__section_edit__init(edit);
-    edit->name = (char *)(uintptr_t)names[draw(w, 3)];
+    edit->name = text_lend(names[draw(w, 3)]);
     if (draw(w, 4) == 0) {
         edit->_if_version_case = HOLDFAST__V1__SECTION_EDIT___IF_VERSION_IF_VERSION;
         edit->if_version = draw(w, 6);
@@ -205,11 +205,11 @@ static Holdfast__V1__SectionEdit *some_edit(struct world *w)
         break;
     case 1:
         edit->edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
-        edit->replace = (char *)(uintptr_t)texts[draw(w, 4)];
+        edit->replace = text_lend(texts[draw(w, 4)]);
         break;
     default:
         edit->edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_MERGE;
-        edit->merge = (char *)(uintptr_t)texts[draw(w, 4)];
+        edit->merge = text_lend(texts[draw(w, 4)]);
         break;
     }
     return edit;

@@ -74,7 +74,7 @@ static void *pay_attempt(struct pair *p, int64_t gold, const char *op_id, uint32
     amount.amount = gold;
     request.player_id = p->ann;
     request.to_player_id = p->bob;
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     request.attempt = attempt;
     request.authority = fixture_authority(&p->first, "unheld");
     request.currencies = amounts;
@@ -391,7 +391,7 @@ static void seal(struct pair *p, const char *op_id)
 
     snprintf(entity, sizeof entity, "player:%s", p->ann);
     request.entity = entity;
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     request.seal = true;
     (void)fixture_mutate(&p->first, METHOD_RESOLVE_OPERATION, &request.base);
 }
@@ -532,7 +532,7 @@ static void reserve(struct pair *p, int64_t gold, const char *op_id)
     amount.currency = (char *)"gold";
     amount.amount = gold;
     request.player_id = p->ann;
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     request.authority = fixture_authority(&p->first, "unheld");
     request.currencies = amounts;
     request.n_currencies = 1;
@@ -546,9 +546,9 @@ static void post(struct pair *p, const char *reserve_op_id, const char *op_id)
 
     request.player_id = p->ann;
     request.to_player_id = p->bob;
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     request.authority = fixture_authority(&p->first, "unheld");
-    request.reserve_op_id = (char *)(uintptr_t)reserve_op_id;
+    request.reserve_op_id = text_lend(reserve_op_id);
     assert_null(fixture_mutate(&p->first, METHOD_POST_RESERVATION, &request.base));
     assert_int_equal(p->first.outcome.kind, OUTCOME_PENDING);
 }

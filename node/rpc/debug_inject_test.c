@@ -9,7 +9,7 @@ static void *inject(struct fixture *f, const char *scope, const char *currency, 
     request.player_id = (char *)"ann";
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, scope);
-    request.currency = (char *)(uintptr_t)currency;
+    request.currency = text_lend(currency);
     request.amount = amount;
     return fixture_mutate(f, METHOD_DEBUG_INJECT, &request.base);
 }

@@ -18,7 +18,7 @@ static void spend_init(struct fixture *f, struct spend *spend, const char *op_id
     spend->gold.amount = amount;
     spend->amounts[0] = &spend->gold;
     spend->request.player_id = (char *)"ann";
-    spend->request.op_id = (char *)(uintptr_t)op_id;
+    spend->request.op_id = text_lend(op_id);
     spend->request.authority = fixture_authority(f, "unheld");
     spend->request.currencies = spend->amounts;
     spend->request.n_currencies = 1;
@@ -134,7 +134,7 @@ static void ids_missing_malformed_or_far_ahead_are_refused_before_the_log(void *
 
     spend_init(f, &spend, "", 30);
     for (size_t i = 0; i < 4; i++) {
-        spend.request.op_id = (char *)(uintptr_t)wrong[i];
+        spend.request.op_id = text_lend(wrong[i]);
         assert_null(spend_send(f, &spend));
         assert_false(f->recorded);
         assert_int_equal(f->error->code, ERROR(INVALID_ARGUMENT));

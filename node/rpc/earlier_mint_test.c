@@ -51,7 +51,7 @@ static char *mint(struct fixture *f, const char *op_id)
     item.kind = (char *)"orb";
     item.attributes = (char *)"{\"level\":2}";
     request.player_id = (char *)"ann";
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     request.items = items;
     request.n_items = 2;
     request.reason = (char *)"prize";
@@ -86,7 +86,7 @@ static Holdfast__V1__ReverseEntryResponse *reverse(struct fixture *f, const char
     request.player_id = (char *)"ann";
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, "unheld");
-    request.target_op_id = (char *)(uintptr_t)target;
+    request.target_op_id = text_lend(target);
     request.reason = (char *)"support";
     return fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base);
 }

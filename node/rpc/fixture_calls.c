@@ -6,7 +6,7 @@
 
 static char *text_of(const char *text)
 {
-    return (char *)(uintptr_t)text;
+    return text_lend(text);
 }
 
 char *fixture_authority(struct fixture *f, const char *text)

@@ -112,7 +112,7 @@ void fixture_audit(struct fixture *f, const char *player, const char *currency,
     const char *entity = arena_printf(&f->arena, "player:%s", player);
 
     ledger_genesis(slice_from_text(entity), hash);
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.ascending = true;
     request.page_size = 7;
     do {
@@ -140,7 +140,7 @@ Holdfast__V1__ListItemsResponse *fixture_items(struct fixture *f, const char *pl
 {
     Holdfast__V1__ListItemsRequest request = HOLDFAST__V1__LIST_ITEMS_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.page_size = 500;
     Holdfast__V1__ListItemsResponse *page = fixture_read(f, METHOD_LIST_ITEMS, &request.base);
     assert_non_null(page);

@@ -15,7 +15,7 @@ uint32_t fixture_check_player(struct fixture *f, const char *player,
 
     ret_rows->count = 0;
     ret_rows->player = false;
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.page_size = 5;
     do {
         request.cursor = cursor;

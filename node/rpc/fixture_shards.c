@@ -179,7 +179,7 @@ void fixture_contain(struct fixture *f, const char *player)
         HOLDFAST__INTERNAL__V1__CONTAIN_PLAYER_REQUEST__INIT;
 
     request.shard = f->shard;
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.reason = (char *)"two holders";
     CHECK(fixture_mutate(f, METHOD_CONTAIN_PLAYER, &request.base) != NULL);
 }
@@ -188,7 +188,7 @@ void fixture_release(struct fixture *f, const char *player)
 {
     Holdfast__V1__ReleaseQuarantineRequest request = HOLDFAST__V1__RELEASE_QUARANTINE_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, "system:admin");
     request.reason = (char *)"looked at";

@@ -24,8 +24,8 @@ static Holdfast__V1__GrantResponse *grant(struct fixture *f, const struct asked 
 
     amount.currency = (char *)"gold";
     amount.amount = 5;
-    request.player_id = (char *)(uintptr_t)asked->player;
-    request.op_id = (char *)(uintptr_t)asked->op_id;
+    request.player_id = text_lend(asked->player);
+    request.op_id = text_lend(asked->op_id);
     request.attempt = asked->attempt;
     request.authority = (char *)"unheld";
     request.currencies = amounts;
@@ -108,7 +108,7 @@ static void a_steal_is_compared_when_it_is_asked_for(void **state)
 
     assert_non_null(held);
     request.player_id = (char *)"ann";
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     request.incarnation = (char *)SERVER_B;
     request.mode = MODE(STEAL);
     SET(START_SESSION, &request, 7);
@@ -118,7 +118,7 @@ static void a_steal_is_compared_when_it_is_asked_for(void **state)
     request.if_version = 1;
     assert_null(fixture_mutate(f, METHOD_START_SESSION, &request.base));
     assert_int_equal(f->error->code, ERROR(OPERATION_ID_MISMATCH));
-    request.op_id = (char *)(uintptr_t)fixture_op_id(f);
+    request.op_id = text_lend(fixture_op_id(f));
     assert_null(fixture_mutate(f, METHOD_START_SESSION, &request.base));
     assert_int_equal(f->outcome.kind, OUTCOME_PENDING);
     assert_non_null(fixture_grant(f, "ann", held, 5));

@@ -10,7 +10,7 @@ static Holdfast__V1__GrantResponse *mint(struct fixture *f, const char *kind, si
     Holdfast__V1__ItemSpec item = HOLDFAST__V1__ITEM_SPEC__INIT;
     Holdfast__V1__ItemSpec *items[64];
 
-    item.kind = (char *)(uintptr_t)kind;
+    item.kind = text_lend(kind);
     for (size_t i = 0; i < count; i++)
         items[i] = &item;
     request.player_id = (char *)"ann";
@@ -28,8 +28,8 @@ static Holdfast__V1__ListItemsResponse *list(struct fixture *f, uint32_t size, c
 
     request.player_id = (char *)"ann";
     request.page_size = size;
-    request.cursor = (char *)(uintptr_t)cursor;
-    request.kind = (char *)(uintptr_t)kind;
+    request.cursor = text_lend(cursor);
+    request.kind = text_lend(kind);
     return fixture_read(f, METHOD_LIST_ITEMS, &request.base);
 }
 

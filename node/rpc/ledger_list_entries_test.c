@@ -14,7 +14,7 @@ static Holdfast__V1__ListEntriesResponse *list(struct fixture *f, uint32_t size,
 
     request.player_id = (char *)"ann";
     request.page_size = size;
-    request.cursor = (char *)(uintptr_t)cursor;
+    request.cursor = text_lend(cursor);
     request.ascending = ascending;
     return fixture_read(f, METHOD_LIST_ENTRIES, &request.base);
 }
@@ -141,7 +141,7 @@ static char *mint_one(struct fixture *f, const char *op_id)
 
     item.kind = (char *)"sword";
     mint.player_id = (char *)"ann";
-    mint.op_id = (char *)(uintptr_t)op_id;
+    mint.op_id = text_lend(op_id);
     mint.authority = fixture_authority(f, "unheld");
     mint.items = items;
     mint.n_items = 1;

@@ -36,7 +36,7 @@ static Holdfast__V1__ReserveCurrenciesResponse *reserve(struct fixture *f, int64
     Holdfast__V1__ReserveCurrenciesRequest request = HOLDFAST__V1__RESERVE_CURRENCIES_REQUEST__INIT;
 
     request.player_id = (char *)"ann";
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     request.authority = fixture_authority(f, "unheld");
     request.currencies = gold_of(f, gold);
     request.n_currencies = 1;
@@ -52,10 +52,10 @@ static Holdfast__V1__PostReservationResponse *post(struct fixture *f, const char
     Holdfast__V1__PostReservationRequest request = HOLDFAST__V1__POST_RESERVATION_REQUEST__INIT;
 
     request.player_id = (char *)"ann";
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     request.authority = fixture_authority(f, "unheld");
-    request.reserve_op_id = (char *)(uintptr_t)reserve_op_id;
-    request.to_player_id = (char *)(uintptr_t)to;
+    request.reserve_op_id = text_lend(reserve_op_id);
+    request.to_player_id = text_lend(to);
     request.currencies = gold_of(f, gold);
     request.n_currencies = gold > 0;
     return fixture_mutate(f, METHOD_POST_RESERVATION, &request.base);
@@ -67,9 +67,9 @@ give_back(struct fixture *f, const char *reserve_op_id, const char *authority, c
     Holdfast__V1__VoidReservationRequest request = HOLDFAST__V1__VOID_RESERVATION_REQUEST__INIT;
 
     request.player_id = (char *)"ann";
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     request.authority = fixture_authority(f, authority);
-    request.reserve_op_id = (char *)(uintptr_t)reserve_op_id;
+    request.reserve_op_id = text_lend(reserve_op_id);
     return fixture_mutate(f, METHOD_VOID_RESERVATION, &request.base);
 }
 
@@ -277,9 +277,9 @@ static Holdfast__V1__ListReservationsResponse *list(struct fixture *f, const cha
 {
     Holdfast__V1__ListReservationsRequest request = HOLDFAST__V1__LIST_RESERVATIONS_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.page_size = page_size;
-    request.cursor = (char *)(uintptr_t)cursor;
+    request.cursor = text_lend(cursor);
     return fixture_read(f, METHOD_LIST_RESERVATIONS, &request.base);
 }
 

@@ -17,7 +17,7 @@ static Holdfast__V1__GrantResponse *grant(struct fixture *f, const char *op_id, 
     amount.amount = gold;
     item.kind = (char *)"sword";
     request.player_id = (char *)"ann";
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     request.authority = fixture_authority(f, by);
     request.currencies = amounts;
     request.n_currencies = gold > 0;
@@ -35,7 +35,7 @@ static Holdfast__V1__ReverseEntryRequest reverse_of(struct fixture *f, const cha
     request.player_id = (char *)"ann";
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, "unheld");
-    request.target_op_id = (char *)(uintptr_t)target;
+    request.target_op_id = text_lend(target);
     request.reason = (char *)"chargeback";
     return request;
 }

@@ -14,7 +14,7 @@ static char *mint(struct fixture *f, const char *player)
 
     item.kind = (char *)"orb";
     item.attributes = (char *)"{\"level\":2}";
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, "unheld");
     request.items = items;
@@ -177,7 +177,7 @@ static void wrong_requests_are_refused_before_the_log(void **state)
     assert_string_equal(f->error->field, "item_uids[1]");
     assert_string_equal(f->error->limit, "each item once");
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
-        char *one[] = { (char *)(uintptr_t)wrong[i] };
+        char *one[] = { text_lend(wrong[i]) };
         request = spend_of(f, 1, one);
         assert_null(fixture_mutate(f, METHOD_SPEND, &request.base));
         assert_int_equal(f->error->code, ERROR(INVALID_ARGUMENT));

@@ -6,7 +6,7 @@ static void *spend_as(struct fixture *f, char *op_id, const char *currency, int6
     Holdfast__V1__CurrencyAmount taken = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *amounts[] = { &taken };
 
-    taken.currency = (char *)(uintptr_t)currency;
+    taken.currency = text_lend(currency);
     taken.amount = amount;
     request.player_id = (char *)"ann";
     request.op_id = op_id;

@@ -31,7 +31,7 @@ static char *mint(struct fixture *f, const char *player)
 
     spec.kind = (char *)"sword";
     spec.attributes = (char *)"{\"edge\":2}";
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, "unheld");
     request.items = specs;
@@ -52,19 +52,19 @@ static send_response *send(struct fixture *f, const struct sending *s)
     Holdfast__V1__SendMailRequest request = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
     Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
     Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
-    char *uids[] = { (char *)(uintptr_t)s->uid };
+    char *uids[] = { text_lend(s->uid) };
 
     gold.currency = (char *)"gold";
     gold.amount = s->gold;
-    request.player_id = (char *)(uintptr_t)s->from;
-    request.to_player_id = (char *)(uintptr_t)(s->to != NULL ? s->to : "");
-    request.op_id = s->op_id != NULL ? (char *)(uintptr_t)s->op_id : fixture_op_id(f);
+    request.player_id = text_lend(s->from);
+    request.to_player_id = text_lend(s->to != NULL ? s->to : "");
+    request.op_id = s->op_id != NULL ? text_lend(s->op_id) : fixture_op_id(f);
     request.authority = fixture_authority(f, s->authority != NULL ? s->authority : "unheld");
     request.currencies = amounts;
     request.n_currencies = s->gold != 0;
     request.item_uids = uids;
     request.n_item_uids = s->uid != NULL;
-    request.text = (char *)(uintptr_t)(s->text != NULL ? s->text : "");
+    request.text = text_lend(s->text != NULL ? s->text : "");
     request.expires_in_ms = s->expires_in_ms;
     return fixture_mutate(f, METHOD_SEND_MAIL, &request.base);
 }
@@ -73,16 +73,16 @@ static list_response *list(struct fixture *f, const char *player)
 {
     Holdfast__V1__ListMailRequest request = HOLDFAST__V1__LIST_MAIL_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     return fixture_read(f, METHOD_LIST_MAIL, &request.base);
 }
 
 static claim_response *claim(struct fixture *f, const char *player, const char *mail_id)
 {
     Holdfast__V1__ClaimMailRequest request = HOLDFAST__V1__CLAIM_MAIL_REQUEST__INIT;
-    char *ids[] = { (char *)(uintptr_t)mail_id };
+    char *ids[] = { text_lend(mail_id) };
 
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, "unheld");
     request.mail_ids = ids;
@@ -94,7 +94,7 @@ static uint32_t items_of(struct fixture *f, const char *player)
 {
     Holdfast__V1__ListItemsRequest request = HOLDFAST__V1__LIST_ITEMS_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     Holdfast__V1__ListItemsResponse *response = fixture_read(f, METHOD_LIST_ITEMS, &request.base);
     assert_non_null(response);
     return response->total;
@@ -205,14 +205,14 @@ static Holdfast__V1__MailDelivery *deliver(struct fixture *f, const struct deliv
     gold.currency = (char *)"gold";
     gold.amount = d->gold;
     hat.kind = (char *)"hat";
-    request.player_id = (char *)(uintptr_t)d->to;
-    request.op_id = d->op_id != NULL ? (char *)(uintptr_t)d->op_id : fixture_op_id(f);
+    request.player_id = text_lend(d->to);
+    request.op_id = d->op_id != NULL ? text_lend(d->op_id) : fixture_op_id(f);
     request.authority = fixture_authority(f, d->authority != NULL ? d->authority : "system:mail");
     request.currencies = amounts;
     request.n_currencies = d->gold != 0;
     request.items = items;
     request.n_items = d->hats;
-    request.text = (char *)(uintptr_t)(d->text != NULL ? d->text : "");
+    request.text = text_lend(d->text != NULL ? d->text : "");
     return fixture_mutate(f, METHOD_DELIVER_TO_PLAYER, &request.base);
 }
 
@@ -335,7 +335,7 @@ static Holdfast__V1__ReturnExpiredMailResponse *return_expired(struct fixture *f
     Holdfast__V1__ReturnExpiredMailRequest request =
         HOLDFAST__V1__RETURN_EXPIRED_MAIL_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, "system:mail");
     return fixture_mutate(f, METHOD_RETURN_EXPIRED_MAIL, &request.base);

@@ -19,7 +19,7 @@ static void mint(struct fixture *f, const char *player, uint8_t ret_uid[ITEM_UID
     Holdfast__V1__ItemSpec *items[] = { &sword };
 
     sword.kind = (char *)"sword";
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, "unheld");
     request.items = items;

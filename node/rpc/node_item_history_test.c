@@ -29,7 +29,7 @@ static char *mint(struct fixture *f, const char *op_id)
 
     item.kind = (char *)"orb";
     request.player_id = (char *)"ann";
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     request.authority = fixture_authority(f, "system:match");
     request.reason = (char *)"prize";
     request.items = items;
@@ -44,9 +44,9 @@ static char *give(struct fixture *f, const char *from, const char *to, char *uid
 {
     Holdfast__V1__TransferItemsRequest request = HOLDFAST__V1__TRANSFER_ITEMS_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)from;
-    request.to_player_id = (char *)(uintptr_t)to;
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.player_id = text_lend(from);
+    request.to_player_id = text_lend(to);
+    request.op_id = text_lend(op_id);
     request.authority = fixture_authority(f, "unheld");
     request.item_uids = &uid;
     request.n_item_uids = 1;
@@ -60,8 +60,8 @@ static void claim(struct fixture *f, const char *player, char *mail_id, const ch
 {
     Holdfast__V1__ClaimMailRequest request = HOLDFAST__V1__CLAIM_MAIL_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.player_id = text_lend(player);
+    request.op_id = text_lend(op_id);
     request.authority = fixture_authority(f, "unheld");
     request.mail_ids = &mail_id;
     request.n_mail_ids = 1;
@@ -72,8 +72,8 @@ static void spend(struct fixture *f, const char *player, char *uid, const char *
 {
     Holdfast__V1__SpendRequest request = HOLDFAST__V1__SPEND_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.player_id = text_lend(player);
+    request.op_id = text_lend(op_id);
     request.authority = fixture_authority(f, "unheld");
     request.item_uids = &uid;
     request.n_item_uids = 1;
@@ -84,10 +84,10 @@ static void reverse(struct fixture *f, const char *player, const char *target, c
 {
     Holdfast__V1__ReverseEntryRequest request = HOLDFAST__V1__REVERSE_ENTRY_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.player_id = text_lend(player);
+    request.op_id = text_lend(op_id);
     request.authority = fixture_authority(f, "unheld");
-    request.target_op_id = (char *)(uintptr_t)target;
+    request.target_op_id = text_lend(target);
     request.reason = (char *)"support";
     assert_non_null(fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base));
 }

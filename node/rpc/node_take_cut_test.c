@@ -81,7 +81,7 @@ static void pay(struct world *w, int64_t gold, const char *op_id)
     amount.amount = gold;
     request.player_id = w->ann;
     request.to_player_id = w->bob;
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     request.authority = fixture_authority(&w->s.shards[0], "unheld");
     request.currencies = amounts;
     request.n_currencies = 1;

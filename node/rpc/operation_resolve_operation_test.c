@@ -11,7 +11,7 @@ static void *spend(struct fixture *f, const char *op_id, uint32_t attempt)
     gold.currency = (char *)"gold";
     gold.amount = 10;
     request.player_id = (char *)"ann";
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     request.attempt = attempt;
     request.authority = fixture_authority(f, "unheld");
     request.currencies = amounts;

@@ -13,9 +13,9 @@ static void replace(struct fixture *f, const char *name, const char *json)
     Holdfast__V1__SectionEdit edit = HOLDFAST__V1__SECTION_EDIT__INIT;
     Holdfast__V1__SectionEdit *edits[] = { &edit };
 
-    edit.name = (char *)(uintptr_t)name;
+    edit.name = text_lend(name);
     edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
-    edit.replace = (char *)(uintptr_t)json;
+    edit.replace = text_lend(json);
     request.player_id = (char *)"ann";
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, "unheld");
@@ -228,7 +228,7 @@ static void a_word_that_is_none_is_refused_with_the_one_that_was_meant(void **st
     char *words[] = { (char *)"items", NULL };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        words[1] = (char *)(uintptr_t)cases[i].word;
+        words[1] = text_lend(cases[i].word);
         assert_null(get(f, 2, words));
         assert_string_equal(f->error->field, "include[1]");
         if (strstr(f->error->message, cases[i].said) == NULL)

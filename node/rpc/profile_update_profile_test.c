@@ -16,7 +16,7 @@ static void update_init(struct update *update, const char *name)
 {
     holdfast__v1__update_profile_request__init(&update->request);
     holdfast__v1__section_edit__init(&update->edit);
-    update->edit.name = (char *)(uintptr_t)name;
+    update->edit.name = text_lend(name);
     update->edits[0] = &update->edit;
     update->edits[1] = &update->edit;
     update->request.player_id = (char *)"ann";
@@ -38,7 +38,7 @@ static Holdfast__V1__UpdateProfileResponse *replace(struct fixture *f, const cha
 
     update_init(&update, name);
     update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
-    update.edit.replace = (char *)(uintptr_t)json;
+    update.edit.replace = text_lend(json);
     return send(f, &update);
 }
 
@@ -49,7 +49,7 @@ static Holdfast__V1__UpdateProfileResponse *merge(struct fixture *f, const char 
 
     update_init(&update, name);
     update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_MERGE;
-    update.edit.merge = (char *)(uintptr_t)json;
+    update.edit.merge = text_lend(json);
     return send(f, &update);
 }
 

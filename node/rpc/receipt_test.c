@@ -83,8 +83,8 @@ static Holdfast__V1__GrantResponse *buy(struct world *w, const struct purchase *
 
     amount.currency = (char *)"gold";
     amount.amount = p->gold > 0 ? p->gold : 50;
-    request.player_id = (char *)(uintptr_t)p->player;
-    request.op_id = (char *)(uintptr_t)(p->receipt != NULL ? p->receipt : w->receipt);
+    request.player_id = text_lend(p->player);
+    request.op_id = text_lend(p->receipt != NULL ? p->receipt : w->receipt);
     request.attempt = p->attempt;
     request.authority =
         fixture_authority(f, p->authority != NULL ? p->authority : "system:payments");
@@ -118,7 +118,7 @@ static Holdfast__Internal__V1__OperationRecord *binding(struct world *w, uint32_
 {
     Holdfast__V1__GetOperationRequest request = HOLDFAST__V1__GET_OPERATION_REQUEST__INIT;
 
-    request.entity = request.op_id = (char *)(uintptr_t)receipt;
+    request.entity = request.op_id = text_lend(receipt);
     Holdfast__Internal__V1__OperationAnswer *response =
         fixture_read(&w->s.shards[shard], METHOD_GET_OPERATION, &request.base);
     assert_non_null(response);
@@ -130,8 +130,8 @@ static Holdfast__Internal__V1__OperationRecord *resolve(struct world *w, uint32_
 {
     Holdfast__V1__ResolveOperationRequest request = HOLDFAST__V1__RESOLVE_OPERATION_REQUEST__INIT;
 
-    request.entity = (char *)(uintptr_t)entity;
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.entity = text_lend(entity);
+    request.op_id = text_lend(op_id);
     request.seal = true;
     Holdfast__Internal__V1__OperationAnswer *response =
         fixture_mutate(&w->s.shards[shard], METHOD_RESOLVE_OPERATION, &request.base);

@@ -12,7 +12,7 @@ static void *end_with(struct fixture *f, const char *token, const char *json)
 
     edit.name = (char *)"quests";
     edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
-    edit.replace = (char *)(uintptr_t)json;
+    edit.replace = text_lend(json);
     request.player_id = (char *)"ann";
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, token);

@@ -10,7 +10,7 @@ static Holdfast__V1__StartSessionRequest request_of(struct fixture *f, const cha
 
     request.player_id = (char *)"ann";
     request.op_id = fixture_op_id(f);
-    request.incarnation = (char *)(uintptr_t)server;
+    request.incarnation = text_lend(server);
     return request;
 }
 
@@ -78,7 +78,7 @@ static void edit(struct fixture *f, const char *name)
     Holdfast__V1__SectionEdit section = HOLDFAST__V1__SECTION_EDIT__INIT;
     Holdfast__V1__SectionEdit *edits[] = { &section };
 
-    section.name = (char *)(uintptr_t)name;
+    section.name = text_lend(name);
     section.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
     section.replace = (char *)"{}";
     request.player_id = (char *)"ann";

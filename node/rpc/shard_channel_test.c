@@ -277,7 +277,7 @@ static uint64_t pay(struct cluster *c, int64_t amount, const char *id)
 
     request.player_id = c->ann;
     request.to_player_id = c->bob;
-    request.op_id = (char *)(uintptr_t)id;
+    request.op_id = text_lend(id);
     request.authority = authority();
     request.currencies = amounts;
     request.n_currencies = 1;
@@ -573,7 +573,7 @@ static Holdfast__V1__OperationState state_told(struct cluster *c, const char *op
 
     snprintf(entity, sizeof entity, "player:%s", c->ann);
     request.entity = entity;
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.op_id = text_lend(op_id);
     uint64_t id = call(c, 0, METHOD_GET_OPERATION, &request.base);
     if (c->sides[0].last_call != id)
         return HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNSPECIFIED; /* It waits. */
@@ -644,7 +644,7 @@ static void buy(struct cluster *c, const char *receipt)
 
     hat.kind = (char *)"hat";
     request.player_id = c->ann;
-    request.op_id = (char *)(uintptr_t)receipt;
+    request.op_id = text_lend(receipt);
     request.authority = authority();
     request.items = items;
     request.n_items = 1;

@@ -263,7 +263,7 @@ static int prepare_of(struct fixture *f, uint64_t seq, const char *player)
     authority.unheld = &unheld;
     gold.currency = (char *)"gold";
     gold.amount = 3;
-    part.player_id = (char *)(uintptr_t)player;
+    part.player_id = text_lend(player);
     part.authority = &authority;
     part.give = golds;
     part.n_give = 1;
@@ -373,7 +373,7 @@ static uint64_t grant(struct fixture *f, const char *player)
     op_id(f, id);
     gold.currency = (char *)"gold";
     gold.amount = 1;
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.op_id = id;
     request.authority = (char *)"unheld";
     request.currencies = golds;

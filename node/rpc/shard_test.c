@@ -215,7 +215,7 @@ static uint64_t start_session_as(struct fixture *f, const char *incarnation, int
 
     request.player_id = "42";
     request.op_id = id;
-    request.incarnation = (char *)(uintptr_t)incarnation;
+    request.incarnation = text_lend(incarnation);
     request.mode = (Holdfast__V1__StartMode)mode;
     call(f, METHOD_START_SESSION, &request.base);
     return f->calls;

@@ -66,7 +66,7 @@ static execute_request *execute_make(struct world *w, const char *op_id)
     execute_request *request = make(w, &holdfast__v1__execute_transaction_request__descriptor);
 
     request->player_id = w->ann;
-    request->op_id = (char *)(uintptr_t)op_id;
+    request->op_id = text_lend(op_id);
     request->authority = fixture_authority(w->f, "unheld");
     request->others = arena_alloc(&w->s.arena, sizeof *request->others * 16);
     request->changes = arena_alloc(&w->s.arena, sizeof *request->changes * 64);
@@ -103,7 +103,7 @@ static void add_grant(struct world *w, execute_request *request, const char *kin
     Holdfast__V1__TransactionGrant *grant = make(w, &holdfast__v1__transaction_grant__descriptor);
     Holdfast__V1__ItemSpec *item = make(w, &holdfast__v1__item_spec__descriptor);
 
-    item->kind = (char *)(uintptr_t)kind;
+    item->kind = text_lend(kind);
     grant->player_id = w->amy;
     grant->items = arena_alloc(&w->s.arena, sizeof *grant->items);
     grant->items[0] = item;
@@ -119,7 +119,7 @@ static void add_patch(struct world *w, execute_request *request, const char *jso
     patch->edit = make(w, &holdfast__v1__section_edit__descriptor);
     patch->edit->name = (char *)"quests";
     patch->edit->edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
-    patch->edit->replace = (char *)(uintptr_t)json;
+    patch->edit->replace = text_lend(json);
     change_add(w, request, CHANGE(PATCH))->patch = patch;
 }
 
@@ -330,7 +330,7 @@ static char *sword_of(struct world *w, const char *player)
     Holdfast__V1__ItemSpec *items[] = { &sword };
 
     sword.kind = (char *)"sword";
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.op_id = fixture_op_id(w->f);
     request.authority = fixture_authority(w->f, "unheld");
     request.items = items;

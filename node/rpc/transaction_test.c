@@ -28,7 +28,7 @@ static void give_gems(struct world *w, uint32_t shard, const char *player, int64
 
     amount.currency = (char *)"gems";
     amount.amount = gems;
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.op_id = fixture_op_id(&w->s.shards[shard]);
     request.authority = fixture_authority(&w->s.shards[shard], "unheld");
     request.currencies = amounts;
@@ -67,7 +67,7 @@ static amount_message **amount_of(struct world *w, const char *currency, int64_t
     amount_message **list =
         arena_messages(&w->s.arena, &holdfast__v1__currency_amount__descriptor, 1);
 
-    list[0]->currency = (char *)(uintptr_t)currency;
+    list[0]->currency = text_lend(currency);
     list[0]->amount = amount;
     return list;
 }
@@ -78,9 +78,9 @@ static swap_request *swap_make(struct world *w, const char *other, const char *o
         &w->s.arena, &holdfast__internal__v1__swap_goods_request__descriptor);
 
     request->player_id = w->ann;
-    request->op_id = (char *)(uintptr_t)op_id;
+    request->op_id = text_lend(op_id);
     request->authority = fixture_authority(HOME(w), "unheld");
-    request->other_player_id = (char *)(uintptr_t)other;
+    request->other_player_id = text_lend(other);
     request->other_authority = fixture_authority(HOME(w), "unheld");
     request->currencies = amount_of(w, "gold", 30);
     request->n_currencies = 1;
@@ -233,7 +233,7 @@ static void a_writer_that_meets_an_intent_is_told_to_come_back(void **state)
 {
     struct world *w = *state;
     struct fixture *there = &w->s.shards[1];
-    char *op_id = (char *)(uintptr_t) "claim:later";
+    char *op_id = text_lend("claim:later");
     Holdfast__V1__GrantRequest grant = HOLDFAST__V1__GRANT_REQUEST__INIT;
 
     swap_pending(w, w->bob, "claim:a");
@@ -397,7 +397,7 @@ static Holdfast__V1__ExecuteTransactionRequest *three(struct world *w, const cha
     const char *currency[] = { "gold", "gems", "gems" };
 
     request->player_id = w->ann;
-    request->op_id = (char *)(uintptr_t)op_id;
+    request->op_id = text_lend(op_id);
     request->authority = fixture_authority(HOME(w), "unheld");
     request->n_others = 2;
     request->others = arena_messages(arena, &holdfast__v1__transaction_player__descriptor, 2);
@@ -406,15 +406,15 @@ static Holdfast__V1__ExecuteTransactionRequest *three(struct world *w, const cha
     for (size_t i = 0; i < 3; i++) {
         Holdfast__V1__TransactionMove *move = (Holdfast__V1__TransactionMove *)arena_message(
             arena, &holdfast__v1__transaction_move__descriptor);
-        move->from_player_id = (char *)(uintptr_t)from[i];
-        move->to_player_id = (char *)(uintptr_t)from[(i + 1) % 3];
+        move->from_player_id = text_lend(from[i]);
+        move->to_player_id = text_lend(from[(i + 1) % 3]);
         move->currencies = amount_of(w, currency[i], 7);
         move->n_currencies = 1;
         request->changes[i]->change_case = HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_MOVE;
         request->changes[i]->move = move;
     }
     for (size_t i = 0; i < 2; i++) {
-        request->others[i]->player_id = (char *)(uintptr_t)from[i + 1];
+        request->others[i]->player_id = text_lend(from[i + 1]);
         request->others[i]->authority = fixture_authority(HOME(w), "unheld");
     }
     return request;
@@ -462,9 +462,9 @@ static char *mint(struct world *w, uint32_t shard, const char *player, const cha
     Holdfast__V1__ItemSpec item = HOLDFAST__V1__ITEM_SPEC__INIT;
     Holdfast__V1__ItemSpec *items[] = { &item };
 
-    item.kind = (char *)(uintptr_t)kind;
+    item.kind = text_lend(kind);
     item.attributes = (char *)"{\"n\":1}";
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.op_id = fixture_op_id(&w->s.shards[shard]);
     request.authority = fixture_authority(&w->s.shards[shard], "unheld");
     request.items = items;
@@ -480,7 +480,7 @@ static Holdfast__V1__ListItemsResponse *items_of(struct world *w, uint32_t shard
 {
     Holdfast__V1__ListItemsRequest request = HOLDFAST__V1__LIST_ITEMS_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     return fixture_read(&w->s.shards[shard], METHOD_LIST_ITEMS, &request.base);
 }
 

@@ -114,13 +114,13 @@ err transfer_take(struct apply_context *context, const struct transfer *transfer
 static void mail_fill(struct apply_context *context, const struct transfer *transfer,
                       const struct transfer_taken *taken, Holdfast__V1__Mail *mail)
 {
-    mail->from_player_id = (char *)(uintptr_t)transfer->player_id;
+    mail->from_player_id = text_lend(transfer->player_id);
     mail->n_currencies = transfer->currency_count;
     mail->currencies = (Holdfast__V1__CurrencyAmount **)(uintptr_t)transfer->currencies;
     mail->n_items = transfer->uid_count;
     mail->items = taken->items;
-    mail->text = (char *)(uintptr_t)transfer->text;
-    mail->reason = (char *)(uintptr_t)transfer->reason;
+    mail->text = text_lend(transfer->text);
+    mail->reason = text_lend(transfer->reason);
     mail->sent_at_ms = (int64_t)context->owner_ms;
     mail->op_id = arena_text(context->arena, context->op->id.text);
     if (transfer->expires_in_ms > 0)

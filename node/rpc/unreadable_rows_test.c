@@ -51,8 +51,8 @@ static void *grant(struct world *w, struct fixture *f, const char *player, const
     Holdfast__V1__ItemSpec *items[] = { &sword };
 
     sword.kind = (char *)"sword";
-    request.player_id = (char *)(uintptr_t)player;
-    request.op_id = op_id != NULL ? (char *)(uintptr_t)op_id : fixture_op_id(f);
+    request.player_id = text_lend(player);
+    request.op_id = op_id != NULL ? text_lend(op_id) : fixture_op_id(f);
     request.authority = fixture_authority(f, "system:payments");
     request.n_currencies = 1;
     request.currencies = gold(w, 100);
@@ -65,7 +65,7 @@ static void *spend(struct world *w, struct fixture *f, const char *player, const
 {
     Holdfast__V1__SpendRequest request = HOLDFAST__V1__SPEND_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, authority);
     request.n_currencies = 1;
@@ -82,7 +82,7 @@ static void edit_section(struct fixture *f, const char *player, const char *auth
     edit.name = (char *)"progression";
     edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_MERGE;
     edit.merge = (char *)"{\"xp\":1}";
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, authority);
     request.edits = edits;
@@ -94,8 +94,8 @@ static void reserve(struct world *w, struct fixture *f, const char *player, cons
 {
     Holdfast__V1__ReserveCurrenciesRequest request = HOLDFAST__V1__RESERVE_CURRENCIES_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
-    request.op_id = (char *)(uintptr_t)op_id;
+    request.player_id = text_lend(player);
+    request.op_id = text_lend(op_id);
     request.authority = fixture_authority(f, "unheld");
     request.n_currencies = 1;
     request.currencies = gold(w, 5);
@@ -108,8 +108,8 @@ static void close_reservation(struct fixture *f, const char *player, const char 
     Holdfast__V1__PostReservationRequest posted = HOLDFAST__V1__POST_RESERVATION_REQUEST__INIT;
     Holdfast__V1__VoidReservationRequest voided = HOLDFAST__V1__VOID_RESERVATION_REQUEST__INIT;
 
-    posted.player_id = voided.player_id = (char *)(uintptr_t)player;
-    posted.reserve_op_id = voided.reserve_op_id = (char *)(uintptr_t)op_id;
+    posted.player_id = voided.player_id = text_lend(player);
+    posted.reserve_op_id = voided.reserve_op_id = text_lend(op_id);
     posted.op_id = voided.op_id = fixture_op_id(f);
     posted.authority = voided.authority = fixture_authority(f, "unheld");
     if (post)
@@ -122,9 +122,9 @@ static void reverse(struct fixture *f, const char *player, const char *target)
 {
     Holdfast__V1__ReverseEntryRequest request = HOLDFAST__V1__REVERSE_ENTRY_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.op_id = fixture_op_id(f);
-    request.target_op_id = (char *)(uintptr_t)target;
+    request.target_op_id = text_lend(target);
     request.reason = (char *)"a mistake";
     request.authority = fixture_authority(f, "system:payments");
     (void)fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base);
@@ -135,8 +135,8 @@ static void transfer(struct world *w, struct fixture *f, const char *from, const
     Holdfast__V1__TransferCurrenciesRequest request =
         HOLDFAST__V1__TRANSFER_CURRENCIES_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)from;
-    request.to_player_id = (char *)(uintptr_t)to;
+    request.player_id = text_lend(from);
+    request.to_player_id = text_lend(to);
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, "unheld");
     request.n_currencies = 1;
@@ -148,8 +148,8 @@ static void give_item(struct fixture *f, const char *from, const char *to, char 
 {
     Holdfast__V1__TransferItemsRequest request = HOLDFAST__V1__TRANSFER_ITEMS_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)from;
-    request.to_player_id = (char *)(uintptr_t)to;
+    request.player_id = text_lend(from);
+    request.to_player_id = text_lend(to);
     request.op_id = fixture_op_id(f);
     request.authority = fixture_authority(f, "unheld");
     request.item_uids = &uid;
@@ -162,11 +162,11 @@ static void execute(struct world *w, struct fixture *f, const char *from, const 
     Holdfast__Internal__V1__SwapGoodsRequest request =
         HOLDFAST__INTERNAL__V1__SWAP_GOODS_REQUEST__INIT;
 
-    request.player_id = (char *)(uintptr_t)from;
+    request.player_id = text_lend(from);
     request.authority = fixture_authority(f, "unheld");
     request.currencies = gold(w, 2);
     request.n_currencies = 1;
-    request.other_player_id = (char *)(uintptr_t)to;
+    request.other_player_id = text_lend(to);
     request.other_authority = fixture_authority(f, "unheld");
     request.other_currencies = gold(w, 1);
     request.n_other_currencies = 1;
@@ -181,7 +181,7 @@ static void claim_mail(struct fixture *f, const char *player)
     Holdfast__V1__ReturnExpiredMailRequest back = HOLDFAST__V1__RETURN_EXPIRED_MAIL_REQUEST__INIT;
     char *id = NULL;
 
-    list.player_id = claim.player_id = back.player_id = (char *)(uintptr_t)player;
+    list.player_id = claim.player_id = back.player_id = text_lend(player);
     const Holdfast__V1__ListMailResponse *mails = fixture_read(f, METHOD_LIST_MAIL, &list.base);
     if (mails != NULL && mails->n_mails > 0)
         id = strdup(mails->mails[0]->mail_id);
@@ -250,8 +250,8 @@ static void read_operation(struct fixture *f, const char *entity, const char *op
     Holdfast__V1__GetOperationRequest get = HOLDFAST__V1__GET_OPERATION_REQUEST__INIT;
     Holdfast__V1__ResolveOperationRequest resolve = HOLDFAST__V1__RESOLVE_OPERATION_REQUEST__INIT;
 
-    get.entity = resolve.entity = (char *)(uintptr_t)entity;
-    get.op_id = resolve.op_id = (char *)(uintptr_t)op_id;
+    get.entity = resolve.entity = text_lend(entity);
+    get.op_id = resolve.op_id = text_lend(op_id);
     resolve.seal = seal;
     (void)fixture_read(f, METHOD_GET_OPERATION, &get.base);
     (void)fixture_mutate(f, METHOD_RESOLVE_OPERATION, &resolve.base);

@@ -40,7 +40,7 @@ static int teardown(void **state)
 
 static char *text(const char *constant)
 {
-    return (char *)(uintptr_t)constant;
+    return text_lend(constant);
 }
 
 static const ProtobufCMessage *form(struct fixture *f, uint32_t method,

@@ -64,7 +64,7 @@ static void a_body_goes_before_a_header_and_a_header_before_the_key(void **state
     assert_string_equal(f->grant.authority, "system:payments");
     assert_int_equal(apply_grant(f), ERR_OK);
     assert_false(f->defaults.used);
-    f->grant.authority = (char *)(uintptr_t)protobuf_c_empty_string;
+    f->grant.authority = text_lend(protobuf_c_empty_string);
     f->defaults.authority = SLICE_LITERAL("session:1-2-3");
     assert_int_equal(apply_grant(f), ERR_OK);
     assert_string_equal(f->grant.authority, "session:1-2-3");
@@ -140,7 +140,7 @@ static void each_element_of_a_batch_is_completed(void **state)
 
 static void assert_op_id(struct fixture *f, const char *header, const char *expected)
 {
-    f->grant.op_id = (char *)(uintptr_t)protobuf_c_empty_string;
+    f->grant.op_id = text_lend(protobuf_c_empty_string);
     f->defaults.idempotency_key = slice_from_text(header);
     assert_int_equal(apply_grant(f), ERR_OK);
     assert_true(f->defaults.used);

@@ -259,7 +259,7 @@ static void a_shared_authority_is_one_of_three(void **state)
         bool taken = cases[i].value == NULL;
 
         shared_batch_init(&b);
-        b.batch.authority = (char *)(uintptr_t)cases[i].text;
+        b.batch.authority = text_lend(cases[i].text);
         assert_int_equal(share_grants(&b, &detail), taken ? ERR_OK : ERR_INVALID);
         assert_string_equal(b.grants[2].authority, taken ? cases[i].text : "");
         if (taken)

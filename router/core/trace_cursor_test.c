@@ -25,8 +25,8 @@ static err begin(const char *uid, const char *cursor, struct trace_cursor *ret_c
 {
     Holdfast__V1__TraceItemRequest request = HOLDFAST__V1__TRACE_ITEM_REQUEST__INIT;
 
-    request.item_uid = (char *)(uintptr_t)uid;
-    request.cursor = (char *)(uintptr_t)cursor;
+    request.item_uid = text_lend(uid);
+    request.cursor = text_lend(cursor);
     return trace_cursor_begin(&request, SHARDS, &arena, ret_cursor, ret_detail);
 }
 

@@ -122,7 +122,7 @@ void router_metrics_load(void *context, struct arena *arena, Holdfast__V1__Route
 {
     const struct router_metrics *metrics = context;
 
-    load->name = (char *)(uintptr_t)metrics->options.name;
+    load->name = text_lend(metrics->options.name);
     load->life = metrics->life;
     load->at_us = loop_clock_ns() / 1000;
     load->in_flight = router_in_flight(metrics->options.router);

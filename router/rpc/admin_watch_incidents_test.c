@@ -128,7 +128,7 @@ static void watch(struct fixture *f, struct watcher *reader, const char *cursor,
     *reader = (struct watcher){ .arena = { 0 } };
     message = arena_alloc(&reader->arena, sizeof *message);
     holdfast__v1__watch_incidents_request__init(message);
-    message->cursor = (char *)(uintptr_t)cursor;
+    message->cursor = text_lend(cursor);
     message->heartbeat_ms = heartbeat_ms;
     reader->request = (struct request){
         .door = &door,

@@ -99,7 +99,7 @@ static void end_given_up(struct caller_call *call, const struct retry_action *ac
 
     holdfast__v1__error_detail__init(&detail);
     detail.code = action->code;
-    detail.message = (char *)(uintptr_t)action->message; /* Read only. */
+    detail.message = text_lend(action->message); /* Read only. */
     end(call, &(struct caller_result){ .detail = &detail });
 }
 

@@ -181,7 +181,7 @@ static void a_refusal_is_told_as_callers_get_it(void **state)
     uint8_t packed[32];
 
     refusal.code = CODE(SESSION_LOCKED);
-    refusal.holder = (char *)(uintptr_t) "1-100";
+    refusal.holder = text_lend("1-100");
     refusal.final = true;
     size_t size = holdfast__internal__v1__refusal__pack(&refusal, packed);
     f->told.free_too = start(f, 0, 1000);

@@ -116,7 +116,7 @@ static void node_answers(struct fixture *f, uint32_t place, uint64_t from, size_
     }
     page.entries = list;
     page.n_entries = count;
-    page.next_cursor = (char *)(uintptr_t)cursor;
+    page.next_cursor = text_lend(cursor);
     page.head_seq = 100 + place;
     size_t size = holdfast__v1__list_entries_response__pack(&page, bytes);
     fake_cluster_answer(&f->fake, place, WIRE_OK, (struct slice){ bytes, size });

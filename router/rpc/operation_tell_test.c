@@ -16,7 +16,7 @@ typedef Holdfast__Internal__V1__OperationRecord Record;
 
 static char *text(const char *literal)
 {
-    return (char *)(uintptr_t)literal; /* Read only. */
+    return text_lend(literal); /* Read only. */
 }
 
 static struct slice pack(struct arena *arena, const ProtobufCMessage *message)

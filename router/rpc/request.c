@@ -78,6 +78,6 @@ void request_fail_text(struct request *request, Holdfast__V1__ErrorCode code, co
 
     holdfast__v1__error_detail__init(&detail);
     detail.code = code;
-    detail.message = (char *)(uintptr_t)message; /* Read only. */
+    detail.message = text_lend(message); /* Read only. */
     request_fail(request, &detail);
 }

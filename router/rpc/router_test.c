@@ -231,9 +231,9 @@ static void answer_steps(struct fixture *f, uint32_t place, const char *const (*
     for (uint32_t i = 0; i < count; i++) {
         holdfast__v1__trace_step__init(&list[i]);
         list[i].step = first + i;
-        list[i].player_id = (char *)(uintptr_t)steps[i][0];
-        list[i].to_player_id = (char *)(uintptr_t)steps[i][1];
-        list[i].op_id = (char *)(uintptr_t)steps[i][2];
+        list[i].player_id = text_lend(steps[i][0]);
+        list[i].to_player_id = text_lend(steps[i][1]);
+        list[i].op_id = text_lend(steps[i][2]);
         pointers[i] = &list[i];
     }
     answer.steps = pointers;

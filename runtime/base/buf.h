@@ -27,6 +27,12 @@ struct buf {
 #define SLICE_LITERAL(s) ((struct slice){ (const uint8_t *)(s), sizeof(s) - 1 })
 
 struct slice slice_from_text(const char *text);
+/* For fields of text of protobuf-c messages, which want text that may be changed and never change
+ * it: the text is borrowed. */
+static inline char *text_lend(const char *text)
+{
+    return (char *)(uintptr_t)text;
+}
 bool slice_equal(struct slice a, struct slice b);
 /* Orders like memcmp, a shorter prefix first. */
 int slice_compare(struct slice a, struct slice b);

@@ -60,7 +60,7 @@ static char *some_text(struct dice *dice)
 {
     uint64_t n = throw(dice, ARRAY_SIZE(texts) + 2);
 
-    return n < ARRAY_SIZE(texts) ? (char *)(uintptr_t)texts[n]
+    return n < ARRAY_SIZE(texts) ? text_lend(texts[n])
                                  : arena_printf(dice->arena, "k%u", (unsigned) throw(dice, 1000));
 }
 

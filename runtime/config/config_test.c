@@ -36,7 +36,7 @@ static const struct config_program program = { .name = "test",
 
 static err load(struct test_config *config, struct config_error *why, char *const *env, ...)
 {
-    char *argv[16] = { (char *)(uintptr_t) "test" };
+    char *argv[16] = { text_lend("test") };
     int argc = 1;
     enum config_action action;
     va_list args;
@@ -99,9 +99,8 @@ static void defaults_hold_without_any_source(void **state)
 static void later_sources_win(void **state)
 {
     char path[] = "/tmp/config_test_XXXXXX";
-    char *env[] = { (char *)(uintptr_t) "HOLDFAST_WORKERS=5",
-                    (char *)(uintptr_t) "HOLDFAST_TTL=20s",
-                    (char *)(uintptr_t) "HOLDFAST_UNKNOWN=1", NULL };
+    char *env[] = { text_lend("HOLDFAST_WORKERS=5"), text_lend("HOLDFAST_TTL=20s"),
+                    text_lend("HOLDFAST_UNKNOWN=1"), NULL };
     struct test_config c;
     struct config_error why;
     (void)state;
@@ -182,7 +181,7 @@ static void errors_name_source_limit_and_value(void **state)
     }
     struct test_config c;
     struct config_error why;
-    char *env[] = { (char *)(uintptr_t) "HOLDFAST_CACHE=1KiB", NULL };
+    char *env[] = { text_lend("HOLDFAST_CACHE=1KiB"), NULL };
     assert_int_equal(load(&c, &why, env, NULL), ERR_INVALID);
     assert_string_equal(why.text,
                         "environment HOLDFAST_CACHE: \"1KiB\": below the minimum of 4KiB");
@@ -246,7 +245,7 @@ static void help_shows_every_row_of_the_table(void **state)
 
 static void help_and_version_allocate_nothing(void **state)
 {
-    char *argv[] = { (char *)(uintptr_t) "test", (char *)(uintptr_t) "--version" };
+    char *argv[] = { text_lend("test"), text_lend("--version") };
     struct config_input input = { 2, argv, NULL };
     struct test_config c;
     struct config_error why;
@@ -255,7 +254,7 @@ static void help_and_version_allocate_nothing(void **state)
 
     assert_int_equal(config_load(&program, &input, &c, &action, &why), ERR_OK);
     assert_int_equal(action, CONFIG_PRINT_VERSION);
-    argv[1] = (char *)(uintptr_t) "--help";
+    argv[1] = text_lend("--help");
     assert_int_equal(config_load(&program, &input, &c, &action, &why), ERR_OK);
     assert_int_equal(action, CONFIG_PRINT_HELP);
 }

@@ -19,7 +19,7 @@ static void put_json_message(struct rpc_server *server, const char *text, struct
     Holdfast__V1__ErrorDetail only = HOLDFAST__V1__ERROR_DETAIL__INIT;
     size_t from = out->size;
 
-    only.message = (char *)(uintptr_t)text;
+    only.message = text_lend(text);
     json_encode(&server->codec, JSON_CANONICAL, &only.base, out);
     /* {"message":"..."} -> "message":"..." */
     CHECK(out->data[from] == '{' && out->data[out->size - 1] == '}');

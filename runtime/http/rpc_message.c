@@ -38,8 +38,8 @@ static bool refuse_encoding(struct rpc_call *call, const char *name, struct slic
     detail.value = (char *)(uintptr_t)arena_copy(&call->arena, value).data;
     detail.message = arena_printf(&call->arena, "%s \"%s\" is not supported; send gzip or identity",
                                   name, detail.value);
-    detail.field = (char *)(uintptr_t)name;
-    detail.limit = (char *)(uintptr_t) "gzip, identity";
+    detail.field = text_lend(name);
+    detail.limit = text_lend("gzip, identity");
     rpc_answer_error(call, &detail, 0);
     return false;
 }
@@ -90,8 +90,8 @@ static bool refuse_packed(struct rpc_call *call, const char *why)
     call->server->http.stats.bad_messages++;
     detail.code = CODE(INVALID_ARGUMENT);
     detail.message = arena_printf(&call->arena, "the compressed body cannot be read: %s", why);
-    detail.field = (char *)(uintptr_t) "body";
-    detail.limit = (char *)(uintptr_t) "one whole gzip stream";
+    detail.field = text_lend("body");
+    detail.limit = text_lend("one whole gzip stream");
     rpc_answer_error(call, &detail, 0);
     return false;
 }
@@ -143,9 +143,9 @@ static bool refuse_malformed(struct rpc_call *call, const char *message)
 
     call->server->http.stats.bad_messages++;
     detail.code = CODE(INVALID_ARGUMENT);
-    detail.message = (char *)(uintptr_t)message;
-    detail.field = (char *)(uintptr_t) "body";
-    detail.limit = (char *)(uintptr_t) "one message in its envelope";
+    detail.message = text_lend(message);
+    detail.field = text_lend("body");
+    detail.limit = text_lend("one message in its envelope");
     rpc_answer_error(call, &detail, 0);
     return false;
 }
@@ -234,9 +234,9 @@ void rpc_message_fail(struct rpc_call *call, const struct codec_error *error, er
     (void)snprintf(message, sizeof message, "%s%s%s", error->field,
                    error->field[0] != 0 ? ": " : "", error->message);
     detail.message = message;
-    detail.field = (char *)(uintptr_t)error->field;
-    detail.limit = (char *)(uintptr_t)error->limit;
-    detail.value = (char *)(uintptr_t)error->value;
+    detail.field = text_lend(error->field);
+    detail.limit = text_lend(error->limit);
+    detail.value = text_lend(error->value);
     rpc_answer_error(call, &detail, 0);
 }
 

@@ -9,7 +9,7 @@
 
 static char *text(const char *literal)
 {
-    return (char *)(uintptr_t)literal; /* Read only. */
+    return text_lend(literal); /* Read only. */
 }
 
 /* At the start of a call's error. */

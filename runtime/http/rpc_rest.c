@@ -10,7 +10,7 @@
 
 static char *text(const char *literal)
 {
-    return (char *)(uintptr_t)literal; /* Read only. */
+    return text_lend(literal); /* Read only. */
 }
 
 static char *shown(struct rpc_call *call, struct slice value)

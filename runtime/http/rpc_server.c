@@ -199,7 +199,7 @@ static bool may_enter(struct rpc_call *call)
 
     detail.retry_after_ms = RPC_THROTTLE_RETRY_MS;
     detail.code = CODE(THROTTLED);
-    detail.message = (char *)(uintptr_t) "too many requests are under way; nothing was done";
+    detail.message = text_lend("too many requests are under way; nothing was done");
     if (stats->requests_active < call->server->http.config.limits.requests_max &&
         (handlers->may_enter == NULL ||
          handlers->may_enter(handlers->user, &call->request, &detail)))

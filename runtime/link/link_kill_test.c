@@ -69,12 +69,9 @@ static struct process start(const struct fixture_mode *mode, uint16_t port)
 {
     struct process process = { 0 };
     char port_text[8], line[16] = "";
-    char *argv[] = { (char *)"link_kill_test",
-                     (char *)"serve",
-                     (char *)(uintptr_t)mode->name,
-                     certs,
-                     port_text,
-                     NULL };
+    char *argv[] = {
+        (char *)"link_kill_test", (char *)"serve", text_lend(mode->name), certs, port_text, NULL
+    };
     posix_spawn_file_actions_t actions;
     int ends[2];
 

@@ -261,7 +261,7 @@ static void mint(struct bench *bench, const char *player, char ret_uid[ITEM_UID_
     Holdfast__V1__ItemSpec item = HOLDFAST__V1__ITEM_SPEC__INIT;
     Holdfast__V1__ItemSpec *items[] = { &item };
 
-    request.player_id = (char *)(uintptr_t)player;
+    request.player_id = text_lend(player);
     request.op_id = next_id(bench);
     request.authority = unheld();
     request.items = items;
@@ -293,10 +293,10 @@ static void deal_make(struct bench *bench, uint32_t number, bool swap, struct de
 static void transfer(struct bench *bench, const struct deal *deal)
 {
     Holdfast__V1__TransferItemsRequest request = HOLDFAST__V1__TRANSFER_ITEMS_REQUEST__INIT;
-    char *uids[] = { (char *)(uintptr_t)deal->uids[0] };
+    char *uids[] = { text_lend(deal->uids[0]) };
 
-    request.player_id = (char *)(uintptr_t)deal->players[0];
-    request.to_player_id = (char *)(uintptr_t)deal->players[1];
+    request.player_id = text_lend(deal->players[0]);
+    request.to_player_id = text_lend(deal->players[1]);
     request.op_id = next_id(bench);
     request.authority = unheld();
     request.item_uids = uids;

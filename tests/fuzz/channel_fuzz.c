@@ -159,12 +159,12 @@ static void open_transfers(struct target *t)
     char from[16], to[16];
     char id[] = "claim:0";
 
-    gold.currency = (char *)(uintptr_t) "gold";
+    gold.currency = text_lend("gold");
     gold.amount = 100;
-    grant.player_id = transfer.player_id = (char *)(uintptr_t)player_on(0, from);
-    transfer.to_player_id = (char *)(uintptr_t)player_on(1, to);
+    grant.player_id = transfer.player_id = text_lend(player_on(0, from));
+    transfer.to_player_id = text_lend(player_on(1, to));
     grant.op_id = transfer.op_id = id;
-    grant.authority = transfer.authority = (char *)(uintptr_t) "unheld";
+    grant.authority = transfer.authority = text_lend("unheld");
     grant.currencies = transfer.currencies = amounts;
     grant.n_currencies = transfer.n_currencies = 1;
     call(t, METHOD_GRANT, &grant.base);
@@ -184,7 +184,7 @@ static void apply_policy(struct target *t)
     Holdfast__V1__CurrencyPolicy gold = HOLDFAST__V1__CURRENCY_POLICY__INIT;
     Holdfast__V1__CurrencyPolicy *currencies[] = { &gold };
 
-    gold.name = (char *)(uintptr_t) "gold";
+    gold.name = text_lend("gold");
     policy.version = 1;
     policy.n_currencies = 1;
     policy.currencies = currencies;
@@ -248,7 +248,7 @@ static void seed(struct fuzz_seeds *seeds, const char *name, unsigned first,
     Holdfast__Internal__V1__Refusal refusal = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
     struct buf bytes = { 0 };
 
-    refusal.message = (char *)(uintptr_t) "no room";
+    refusal.message = text_lend("no room");
     response.results = pointers;
     for (unsigned seq = first; seq <= TRANSFERS; seq++) {
         size_t n = response.n_results++;
@@ -257,7 +257,7 @@ static void seed(struct fuzz_seeds *seeds, const char *name, unsigned first,
         results[n].seq = seq;
         results[n].decision = decision;
         if (decision == HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_APPLIED)
-            results[n].mail_id = (char *)(uintptr_t) "00010000000000010000000000050000";
+            results[n].mail_id = text_lend("00010000000000010000000000050000");
         if (decision == HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_REJECTED)
             results[n].refusal = &refusal;
     }

@@ -22,11 +22,11 @@ static void end(struct drive *drive, struct rpc_request *request)
         return;
     }
     detail.code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_SESSION_LOCKED;
-    detail.message = (char *)(uintptr_t) "held \xc3\xa9%\n";
-    detail.field = (char *)(uintptr_t) "f";
-    detail.limit = (char *)(uintptr_t) "l";
-    detail.value = (char *)(uintptr_t) "v";
-    holder.incarnation = (char *)(uintptr_t) "1-100";
+    detail.message = text_lend("held \xc3\xa9%\n");
+    detail.field = text_lend("f");
+    detail.limit = text_lend("l");
+    detail.value = text_lend("v");
+    holder.incarnation = text_lend("1-100");
     about.holder = &holder;
     about.fact_case = HOLDFAST__V1__ERROR_DETAIL__ABOUT__FACT_HOLDER;
     detail.about = &about;

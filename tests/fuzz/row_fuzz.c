@@ -333,8 +333,8 @@ static void seed_channel(struct fuzz_seeds *seeds)
     Holdfast__Internal__V1__ChannelOutRow out = HOLDFAST__INTERNAL__V1__CHANNEL_OUT_ROW__INIT;
     Holdfast__Internal__V1__ChannelInRow in = HOLDFAST__INTERNAL__V1__CHANNEL_IN_ROW__INIT;
 
-    item.uid = mail.mail_id = (char *)(uintptr_t) "00010000000000010000000000050000";
-    mail.from_player_id = (char *)(uintptr_t) "42";
+    item.uid = mail.mail_id = text_lend("00010000000000010000000000050000");
+    mail.from_player_id = text_lend("42");
     mail.n_items = 1;
     mail.items = items;
     credit.seq = result.seq = out.last_seq = in.watermark = 3;

@@ -511,8 +511,8 @@ static size_t policy_pack(uint8_t *bytes, uint64_t version)
     Holdfast__V1__CurrencyPolicy gems = HOLDFAST__V1__CURRENCY_POLICY__INIT;
     Holdfast__V1__CurrencyPolicy *currencies[] = { &gold, &gems };
 
-    gold.name = (char *)(uintptr_t) "gold";
-    gems.name = (char *)(uintptr_t) "gems";
+    gold.name = text_lend("gold");
+    gems.name = text_lend("gems");
     policy.version = version;
     policy.operation_window_ms = 900000;
     policy.operations_max = 1000;

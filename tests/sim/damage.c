@@ -55,8 +55,8 @@ static void inject(struct sim *sim, struct sim_node *owner, uint32_t player, con
     request.player_id = entity + strlen("player:");
     request.op_id = op_id;
     request.attempt = 1;
-    request.authority = (char *)(uintptr_t) "system:admin";
-    request.item_uid = (char *)(uintptr_t)uid;
+    request.authority = text_lend("system:admin");
+    request.item_uid = text_lend(uid);
     buf_put_u8(&event.bytes, NO_CALLER);
     buf_put_u8(&event.bytes, 1);
     buf_put_u64(&event.bytes, 0);

@@ -470,7 +470,7 @@ static void send_report(struct sim *sim, struct sim_node *node, const struct com
     }
     request.reporter = node->id;
     request.owner = complaint->owner;
-    request.reason = (char *)(uintptr_t)complaint->reason;
+    request.reason = text_lend(complaint->reason);
     request.since_ms = (uint32_t)complaint->since_ms;
     request.shards = pointers;
     for (uint32_t i = 0; i < sim->coord_count; i++) {

@@ -11,7 +11,7 @@ static const char *const section_names[SIM_SECTIONS] = { "progress", "quests" };
 
 char *request_text(const char *borrowed)
 {
-    return (char *)(uintptr_t)borrowed;
+    return text_lend(borrowed);
 }
 
 /* Numbers have one digit: SIM_PLAYERS_MAX. */

@@ -203,7 +203,7 @@ static bool accept_restore(struct sim *sim)
                 (struct restore_key){ arena_copy(&arena, slice_from_text(kv->key)),
                                       arena_copy(&arena, buf_slice(&kv->value)), kv->mod_revision };
     }
-    detail.message = (char *)(uintptr_t) "shards have no record, and not everybody answers";
+    detail.message = text_lend("shards have no record, and not everybody answers");
     err e = ERR_UNAVAILABLE;
     if (all_answer_that_must(sim, input.answer_count))
         e = restore_plan_make(&input, &plan, &detail);

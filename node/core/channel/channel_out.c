@@ -40,7 +40,7 @@ err channel_check_room(struct arena *arena, struct refusal *refusal, const struc
 
 static char *borrowed(const char *text)
 {
-    return (char *)(uintptr_t)(text != NULL ? text : "");
+    return text_lend(text != NULL ? text : "");
 }
 
 static struct slice payload_hash(struct arena *arena, const struct channel_record *record)

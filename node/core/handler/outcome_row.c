@@ -194,7 +194,7 @@ Holdfast__Internal__V1__OperationRecord *outcome_row_status(const struct outcome
     status->attempt = row->attempt;
     status->decided_at_ms = (int64_t)row->decided_at_ms;
     if (method != NULL)
-        status->method = (char *)(uintptr_t)method_told_name(method);
+        status->method = text_lend(method_told_name(method));
     if (row->state == OUTCOME_ROW_COMMITTED)
         set_result(row, teller, arena, status);
     if (row->state == OUTCOME_ROW_REFUSED)

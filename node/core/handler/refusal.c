@@ -61,7 +61,7 @@ void refusal_tell_funds(struct apply_context *context, const char *currency, int
         return;
     funds = arena_alloc(context->arena, sizeof *funds);
     holdfast__v1__error_detail__funds__init(funds);
-    funds->currency = (char *)(uintptr_t)currency; /* Read only. */
+    funds->currency = text_lend(currency); /* Read only. */
     funds->balance = balance;
     funds->needed = needed;
     context->refusal->funds = funds;
@@ -75,14 +75,14 @@ void refusal_tell_capacity(struct apply_context *context, const char *what, int6
         return;
     capacity = arena_alloc(context->arena, sizeof *capacity);
     holdfast__v1__error_detail__capacity__init(capacity);
-    capacity->what = (char *)(uintptr_t)what; /* Read only. */
+    capacity->what = text_lend(what); /* Read only. */
     capacity->max = max;
     context->refusal->capacity = capacity;
 }
 
 static char *or_empty(const char *text)
 {
-    return (char *)(uintptr_t)(text != NULL ? text : protobuf_c_empty_string);
+    return text_lend(text != NULL ? text : protobuf_c_empty_string);
 }
 
 void refusal_encode(const struct refusal *refusal, struct buf *out)

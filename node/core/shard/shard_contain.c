@@ -23,8 +23,8 @@ void shard_contain(struct shard *shard, const struct shard_event *event, struct 
     if (meta_find_quarantined(shard_meta(shard), slice_from_text(damage->player)) != NULL)
         return;
     request.shard = shard->number;
-    request.player_id = (char *)(uintptr_t)damage->player;
-    request.reason = (char *)(uintptr_t)damage->reason;
+    request.player_id = text_lend(damage->player);
+    request.reason = text_lend(damage->reason);
     buf_clear(&shard->scratch);
     owner_op_encode(METHOD_CONTAIN_PLAYER, (struct slice){ 0 }, &request.base, &shard->scratch);
     /* What has no room now is found again when the player is next touched. */

@@ -93,7 +93,7 @@ static txn_give *give_of(struct arena *arena, const txn_row *row, const char *pl
     txn_give *give =
         (txn_give *)arena_message(arena, &holdfast__internal__v1__txn_give__descriptor);
 
-    give->player_id = (char *)(uintptr_t)player_id;
+    give->player_id = text_lend(player_id);
     if (!commit)
         return give;
     const txn_part *part = part_of(row, player_id);
@@ -228,7 +228,7 @@ static err finish_here(struct execution *x)
         txn_give *give = give_of(arena, &x->row, part->player_id, true);
         intent.part = part;
         intent.taken = (txn_taken *)(uintptr_t)taken_of(&x->row, part->player_id);
-        intent.reason = (char *)(uintptr_t)x->terms.reason;
+        intent.reason = text_lend(x->terms.reason);
         err e = txn_part_finish(x->players[i], &intent, true, give->n_items, give->items);
         if (e != ERR_OK)
             return e;
@@ -246,7 +246,7 @@ static err send_prepare(struct execution *x, txn_member *member)
 
     prepare.txn = txn_ref_message(context->arena, x->terms.ref);
     prepare.player_id = x->row.player_id;
-    prepare.reason = (char *)(uintptr_t)plan->reason;
+    prepare.reason = text_lend(plan->reason);
     prepare.parts = arena_alloc(context->arena, sizeof *prepare.parts * plan->part_count);
     for (size_t i = 0; i < plan->part_count; i++) {
         if (x->shards[i] == member->shard)
@@ -299,7 +299,7 @@ err txn_execute(struct apply_context *context, const struct txn_plan *plan, size
 
     CHECK(plan->part_count <= TXN_PLAYERS_MAX);
     x.terms.op_id = arena_text(context->arena, context->op->id.text);
-    x.row.op_id = (char *)(uintptr_t)x.terms.op_id;
+    x.row.op_id = text_lend(x.terms.op_id);
     x.row.player_id = plan->parts[0]->player_id;
     *ret_count = 0;
     members_find(&x);
@@ -606,7 +606,7 @@ static err vote_on_unreadable(struct decision *d, const Holdfast__Internal__V1__
 
     damage_note(d->context->damage, entity_of_player(d->context->arena, row->player_id),
                 TXN_DAMAGE);
-    known.player_id = (char *)(uintptr_t)home;
+    known.player_id = text_lend(home);
     known.op_id = row->credit->op_id;
     d->row = &known;
     d->commit = false;

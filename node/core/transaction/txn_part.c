@@ -393,8 +393,8 @@ static void leave_intent(struct txn_player *p, const txn_part *part, const struc
 
     p->context.player->txn = terms->ref;
     intent.txn = txn_ref_message(arena, terms->ref);
-    intent.op_id = (char *)(uintptr_t)terms->op_id;
-    intent.reason = (char *)(uintptr_t)terms->reason;
+    intent.op_id = text_lend(terms->op_id);
+    intent.reason = text_lend(terms->reason);
     intent.authority = arena_text(arena, p->context.authority_text);
     intent.part = (txn_part *)(uintptr_t)part;
     intent.taken = taken;

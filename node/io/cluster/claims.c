@@ -165,7 +165,7 @@ static void send_report(struct claims *claims, const struct complaint *complaint
     report_fill(claims, &report);
     report.message.reporter = claims->options.self;
     report.message.owner = complaint->owner;
-    report.message.reason = (char *)(uintptr_t)complaint->reason;
+    report.message.reason = text_lend(complaint->reason);
     report.message.since_ms =
         complaint->since_ms < UINT32_MAX ? (uint32_t)complaint->since_ms : UINT32_MAX;
     if (report.message.n_shards > 0 || complaint->owner == claims->options.self) {

@@ -14,7 +14,7 @@ struct load_answer {
 
 static char *text(const char *borrowed)
 {
-    return (char *)(uintptr_t)borrowed;
+    return text_lend(borrowed);
 }
 
 static void put_buckets(struct arena *arena, const struct histogram *histogram, size_t *ret_count,

@@ -24,7 +24,7 @@ uint64_t node_resident_bytes(void)
 
 static char *text(const char *borrowed)
 {
-    return (char *)(uintptr_t)borrowed;
+    return text_lend(borrowed);
 }
 
 static char *hash_text(struct arena *arena, struct hash128 hash)
