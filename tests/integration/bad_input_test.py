@@ -60,8 +60,8 @@ class BadInput(ClusterTest):
 
     def test_wrong_json_types(self):
         for changes, field in (
-                ({"playerId": 5}, "playerId"), ({"playerId": {}}, "playerId"),
-                ({"playerId": ["a"]}, "playerId"), ({"attempt": "many"}, "attempt"),
+                ({"playerId": 5}, "player_id"), ({"playerId": {}}, "player_id"),
+                ({"playerId": ["a"]}, "player_id"), ({"attempt": "many"}, "attempt"),
                 ({"attempt": -1}, "attempt"), ({"attempt": 1.5}, "attempt"),
                 ({"attempt": 2**32}, "attempt"), ({"authority": "root"}, "authority"),
                 ({"currencies": {}}, "currencies"),
