@@ -240,6 +240,21 @@ class Errors(ClusterTest):
                     "entity": f"player:{self.player}", "opId": sealed, "seal": True})
                 self.gives("OPERATION_ABORTED", method, request | {"opId": sealed})
 
+    def test_b_if_version(self):
+        self.client.grant(self.player, 1)
+        held = self.client.start("versioned", self.server)
+        writes = {method: self.write(method) for method in PLAYER_WRITES if method not in ONLY_SYSTEM}
+        writes["SessionService/EndSession"] |= {
+            "playerId": "versioned", "authority": session(held["token"])}
+        writes["SessionService/StartSession"] = {
+            "playerId": self.player, "opId": uuid7(), "incarnation": self.server, "mode": "fail"}
+        for method, more in STAFF_WRITES.items():
+            writes[method] = {"playerId": self.player, "opId": uuid7(), "authority": ADMIN,
+                              "reason": "test"} | more
+        for method, request in writes.items():
+            with self.subTest(method=method):
+                self.gives("VERSION_CONFLICT", method, request | {"ifVersion": 999999})
+
     def test_b_receipts(self):
         for method, more in (("LedgerService/Grant", {}), ("MailboxService/DeliverMail", {})):
             with self.subTest(method=method):
