@@ -477,8 +477,10 @@ class Errors(ClusterTest):
             self.gives("PERMISSION_DENIED", method,
                        release | more | {"opId": uuid7(), "authority": PAYMENTS})
         policy = self.client.call("AdminService/GetCluster", {})["policy"]
-        self.gives("VERSION_CONFLICT", "AdminService/SetPolicy", {
-            "policy": policy | {"version": policy["version"] + 7}})
+        with self.assertRaises(RpcError) as refused:
+            self.client.call("AdminService/SetPolicy", {"policy": policy | {"version": policy["version"] + 7}})
+        self.assertEqual(refused.exception.code, "VERSION_CONFLICT")
+        self.assertEqual(refused.exception.detail["about"]["version"]["current"], policy["version"])
 
     def test_d_backups(self):
         self.client.grant(self.player, 1)
