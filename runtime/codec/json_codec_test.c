@@ -239,6 +239,8 @@ static void malformed_input_is_refused_with_the_path(void **state)
         { "{\"reason\":\"a\",\"reason\":\"b\"}", "reason", "the field is there twice" },
         { "{\"op_id\":\"a\",\"opId\":\"b\"}", "opId", "the field is there twice" },
         { "{\"reason\":1}", "reason", "not a string" },
+        { "{\"playerId\":1}", "player_id", "not a string" },
+        { "{\"player_id\":1}", "player_id", "not a string" },
         { "{\"items\":{}}", "items", "not an array" },
         { "{\"items\":[{}", "items", "expected , or ]" },
         { "{\"items\":[{},]}", "items[1]", "not an object" },

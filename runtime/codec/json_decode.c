@@ -468,8 +468,10 @@ static err decode_pair(struct json_in *in, struct json_type *type, ProtobufCMess
                                                : fail_field(in, type, path.name);
     else if (*seen & 1ull << field->place)
         return json_fail(in, "the field is there twice", "once", NULL);
-    else
+    else {
+        path.field = field->descriptor->name;
         e = decode_behind_name(in, type, field, message, seen);
+    }
     if (e == ERR_OK)
         in->path = path.up;
     return e;

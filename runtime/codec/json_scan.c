@@ -19,7 +19,7 @@ static void path_print(const struct json_path *path, struct codec_error *error)
     while (count > 0 && used < sizeof error->field - 1) {
         const struct json_path *step = steps[--count];
         char name[NEAREST_SHOWN_BYTES];
-        nearest_show(step->name, name);
+        nearest_show(step->field != NULL ? slice_from_text(step->field) : step->name, name);
         size_t room = sizeof error->field - used;
         int length = step->is_element
                          ? snprintf(error->field + used, room, "[%zu]", step->index)

@@ -12,7 +12,8 @@
 /* Where the decoder is, innermost first; lives on its stack. */
 struct json_path {
     const struct json_path *up;
-    struct slice name;
+    struct slice name; /* As the request spells it. */
+    const char *field; /* The schema's name of it, which errors tell; NULL: `name` is no field's. */
     bool is_element;
     size_t index; /* Of the element, when is_element. */
 };

@@ -103,6 +103,16 @@ static err read_query(struct making *making, struct slice query)
     return e;
 }
 
+/* The name of a parameter as far as its part at `depth`: the parts lie behind each other. */
+static struct slice name_until(const struct parameter *parameter, size_t depth)
+{
+    const struct slice *last = &parameter->parts[depth];
+    const uint8_t *first = parameter->parts[0].data;
+
+    CHECK(depth < parameter->part_count);
+    return (struct slice){ first, (size_t)(last->data + last->size - first) };
+}
+
 /* ---- writing ---- */
 
 static void put_name(struct buf *out, struct slice name)
@@ -142,29 +152,30 @@ static bool is_twin(const struct parameter *a, const struct parameter *b)
 }
 
 static err refuse_unknown(struct making *making, const ProtobufCMessageDescriptor *type,
-                          struct slice name)
+                          const struct parameter *parameter, size_t depth)
 {
     char hint[NEAREST_HINT_BYTES];
     struct nearest nearest;
 
-    nearest_init(&nearest, name);
+    nearest_init(&nearest, parameter->parts[depth]);
     for (unsigned i = 0; i < type->n_fields; i++)
         nearest_offer_text(&nearest, type->fields[i].name);
     return refuse(making,
                   arena_printf(making->arena, "the query names a field that there is not%s",
                                nearest_hint(nearest.name, hint)),
-                  name, type->name);
+                  name_until(parameter, depth), type->name);
 }
 
 /* All values of one name, which is whole. */
 static err put_leaf(struct making *making, const ProtobufCFieldDescriptor *field, size_t first)
 {
     struct parameter *leader = &making->parameters[first];
+    struct slice name = name_until(leader, leader->part_count - 1);
     bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
 
     if (field->type == PROTOBUF_C_TYPE_MESSAGE)
-        return refuse(making, "this field is no single value, so it does not fit a query",
-                      slice_from_text(field->name), "a number, a text, a boolean or an enum");
+        return refuse(making, "this field is no single value, so it does not fit a query", name,
+                      "a number, a text, a boolean or an enum");
     if (repeated)
         buf_put_u8(making->out, '[');
     for (size_t i = first; i < making->count; i++) {
@@ -172,8 +183,7 @@ static err put_leaf(struct making *making, const ProtobufCFieldDescriptor *field
         if (each->done || !is_twin(each, leader))
             continue;
         if (i > first && !repeated)
-            return refuse(making, "the query names this field twice", slice_from_text(field->name),
-                          "once");
+            return refuse(making, "the query names this field twice", name, "once");
         if (i > first)
             buf_put_u8(making->out, ',');
         put_value(making->out, field, each->value);
@@ -206,7 +216,7 @@ static err put_members(struct making *making, const ProtobufCMessageDescriptor *
         struct slice name = each->parts[depth];
         const ProtobufCFieldDescriptor *field = find_field(type, name);
         if (field == NULL)
-            return refuse_unknown(making, type, name);
+            return refuse_unknown(making, type, each, depth);
         if (depth == 0 && is_in_path(making, name))
             return refuse(making, "this field stands in the path", name, "none in the query");
         if (depth == 0)
@@ -219,8 +229,8 @@ static err put_members(struct making *making, const ProtobufCMessageDescriptor *
             continue;
         }
         if (field->type != PROTOBUF_C_TYPE_MESSAGE || field->label == PROTOBUF_C_LABEL_REPEATED)
-            return refuse(making, "this field has no fields that a query could name", name,
-                          "its name without a dot");
+            return refuse(making, "this field has no fields that a query could name",
+                          name_until(each, depth), "its name without a dot");
         buf_put_u8(making->out, '{');
         err e = put_members(making, field->descriptor, each, depth + 1);
         if (e != ERR_OK)

@@ -75,7 +75,7 @@ static void what_no_query_may_say_is_named(void **state)
     } cases[] = {
         { "page=1", "page" },
         { "pageSize=1", "pageSize" },
-        { "read.stael=true", "stael" },
+        { "read.stael=true", "read.stael" },
         { "read=stale", "read" },
         { "read.stale=true&read=1", "read" },
         { "read=1&read.stale=true", "read" },
@@ -87,6 +87,8 @@ static void what_no_query_may_say_is_named(void **state)
         { "kind=%zz", "kind" },
         { "=1", "" },
         { "read.a.b.c.d=1", "read.a.b.c.d" },
+        { "read.stale=true&read.stale=true", "read.stale" },
+        { "read.stale.x=1", "read.stale" },
         { ".=1", "" },
     };
     (void)state;

@@ -156,7 +156,7 @@ function query(desc, request, prefix = "") {
 function headed(route, request, body, headers) {
   for (const [field, header, names_] of [["opId", "idempotency-key", "IdempotencyKey"],
     ["authority", "holdfast-authority", "Authority"], ["ifVersion", "if-match", "IfMatch"]]) {
-    if (!route.headers.includes(names_) || !(field in request)) continue;
+    if (!route.headers.includes(names_) || request[field] == null) continue;
     headers[header] = field === "ifVersion" ? `"${request[field]}"` : request[field];
     delete body[field];
   }
@@ -224,7 +224,7 @@ function comparable(desc, value, ignored) {
     // A read's grows with whatever the shard does meanwhile.
     if (ignored.has(name) || name === "asOf" && desc.name !== "WriteInfo") continue;
     const field = fieldOf(desc, name);
-    if (field && isDocument(field)) made[name] = JSON.parse(each);
+    if (field && isDocument(field)) made[name] = JSON.parse(each, (_, said) => said === 0 ? 0 : said); // -0
     else made[name] = field?.message ? comparable(field.message, each, ignored) : each;
   }
   return made;
