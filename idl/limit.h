@@ -60,8 +60,8 @@
     X(SECTION_NAME_BYTES,    "section_name_bytes",    "the name of a section") \
     X(SECTION_BYTES,         "section_bytes",         "the document of a section") \
     X(SECTION_EDITS,         "section_edits",         "sections that one request edits") \
-    X(PATCH_STEPS,           "patch_steps",           "steps of one patch") \
-    X(PATCH_PATH_BYTES,      "patch_path_bytes",      "the path of a step") \
+    X(PATCH_STEPS,           "patch_steps",           "steps of one patch, paths of one remove") \
+    X(PATCH_PATH_BYTES,      "patch_path_bytes",      "the path of a step, or of a remove") \
     X(DOCUMENT_DEPTH,        "document_depth",        "how deep a document may nest") \
     X(PROFILE_BYTES,         "profile_bytes",         "all sections of a profile together") \
     X(RESERVATIONS,          "reservations",          "open reservations of a player") \

@@ -52,12 +52,14 @@
     X(OPERATION_EXPIRED, OPEN, "the op_id is a UUIDv7 older than the outcomes that are kept", "") \
     X(OPERATION_EXPIRED, FINAL, "the outcome was lost with a damaged record", "never applied from now on; look in the ledger whether it was") \
     X(OPERATION_ABORTED, FINAL, "the op_id was sealed before it was carried out", "") \
-    X(VERSION_CONFLICT, FINAL, "`if_version` is not the player's version; `about.version` is", "read again, decide again under a new op_id") \
     X(QUARANTINED, OPEN, "the player is held back for review, or what is stored of it cannot be read", "")
+#define OF_VERSION(X) \
+    X(VERSION_CONFLICT, FINAL, "`if_version` is not the player's version; `about.version` is", "read again, decide again under a new op_id")
 /* ... which waits for it. */
-#define OF_OPERATION(X) \
+#define OF_WAITING(X) \
     OF_OP_ID(X) \
     X(TXN_CONFLICT, OPEN, "a transaction holds the player for a moment", "")
+#define OF_OPERATION(X) OF_WAITING(X) OF_VERSION(X)
 /* ... which may be a receipt's. */
 #define OF_RECEIPT(X) \
     X(OPERATION_ID_MISMATCH, FINAL, "the receipt was used before, for another player or another request", "never repeat it; alert: one receipt was redeemed twice")
@@ -156,7 +158,7 @@
 /* ---- mail ---- */
 #define ERRORS_SEND_MAIL(X) \
     OF_HOLDER(X) OF_TAKING(X) OF_ITEMS(X) OF_SENDING(X)
-#define ERRORS_DELIVER_MAIL(X) OF_OPERATION(X) OF_KIND(X) OF_RECEIPT(X) OF_MAIL(X)
+#define ERRORS_DELIVER_MAIL(X) OF_WAITING(X) OF_KIND(X) OF_RECEIPT(X) OF_MAIL(X)
 #define ERRORS_LIST_MAIL(X) OF_PLAYER_READ(X) OF_FRESH(X)
 #define ERRORS_CLAIM_MAIL(X) \
     OF_HOLDER(X) OF_GIVING(X) \
@@ -201,7 +203,7 @@
     X(NOT_FOUND, FINAL, "the player is not quarantined", "")
 #define ERRORS_CHECK_PLAYER(X) OF_PLAYER_READ(X) OF_SCOPE(X)
 #define ERRORS_REPAIR_PLAYER(X) \
-    OF_OP_ID(X) OF_KIND(X) \
+    OF_OP_ID(X) OF_VERSION(X) OF_KIND(X) \
     X(PERMISSION_DENIED, FINAL, "the authority's scope is not admin", "") \
     X(NOT_FOUND, FINAL, "the player is not quarantined", "") \
     X(INVALID_ARGUMENT, FINAL, "a named row can be read, is not there, or is not repaired in this way", "")

@@ -1,7 +1,7 @@
 #include <stdio.h>
-#include <string.h>
 
 #include "client/cli/options.h"
+#include "client/cli/outcome.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
 
@@ -28,21 +28,19 @@ static json_t *request_of(const struct arguments *arguments)
 /* Takes over `request`. */
 static int ask(const struct arguments *arguments, const char *name, json_t *request)
 {
+    bool raw = wants_json(arguments);
+    struct buf text = { 0 };
     int code;
-    json_t *answer = call_json(arguments, name, request, &code);
-    const json_t *operation = json_object_get(answer, "operation");
+    json_t *answer = raw ? call_json(arguments, name, request, &code)
+                         : call_plain_json(arguments, name, request, &code);
 
-    if (answer != NULL && wants_json(arguments)) {
+    if (answer != NULL && raw) {
         print_json(answer);
     } else if (answer != NULL) {
-        const char *state = json_string_value(json_object_get(operation, "state"));
-        const char *method = json_string_value(json_object_get(operation, "method"));
-        const char *bound = json_string_value(json_object_get(operation, "boundPlayerId"));
-        printf("%s %s\n", state != NULL ? state + strlen("OPERATION_STATE_") : "UNSPECIFIED",
-               method != NULL  ? method
-               : bound != NULL ? bound
-                               : "");
+        outcome_format(json_object_get(answer, "operation"), &text);
+        fwrite(text.data, 1, text.size, stdout);
     }
+    buf_deinit(&text);
     json_decref(answer);
     return code;
 }

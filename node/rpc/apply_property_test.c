@@ -183,6 +183,37 @@ static void do_reverse(struct world *w)
         w->reach[REACH_REVERSED]++;
 }
 
+/* An element goes into a set, another out of it. */
+static Holdfast__V1__PatchList *some_patch(struct world *w)
+{
+    static const char *const paths[] = { "/l", "/a/b", "/z" };
+    static const char *const values[] = { "1", "2", "[1]", "\"y\"" };
+    struct arena *arena = &w->busy.arena;
+    Holdfast__V1__PatchList *list = arena_alloc(arena, sizeof *list);
+
+    holdfast__v1__patch_list__init(list);
+    list->n_steps = 1 + draw(w, 3);
+    list->steps = arena_alloc(arena, list->n_steps * sizeof *list->steps);
+    for (size_t i = 0; i < list->n_steps; i++) {
+        list->steps[i] = arena_alloc(arena, sizeof *list->steps[i]);
+        holdfast__v1__patch_step__init(list->steps[i]);
+        list->steps[i]->kind = draw(w, 2) == 0 ? HOLDFAST__V1__PATCH_KIND__PATCH_KIND_ADD
+                                               : HOLDFAST__V1__PATCH_KIND__PATCH_KIND_DISCARD;
+        list->steps[i]->path = text_lend(paths[draw(w, 3)]);
+        list->steps[i]->json = text_lend(values[draw(w, 4)]);
+    }
+    return list;
+}
+
+static void add_remove(struct world *w, Holdfast__V1__SectionEdit *edit)
+{
+    static const char *const paths[] = { "/a/b/0", "/l/0", "/z", "" };
+
+    edit->n_remove = 1;
+    edit->remove = arena_alloc(&w->busy.arena, sizeof *edit->remove);
+    edit->remove[0] = text_lend(paths[draw(w, 4)]);
+}
+
 static Holdfast__V1__SectionEdit *some_edit(struct world *w)
 {
     static const char *const names[] = { "quests", "pets", "mmr" };
@@ -197,7 +228,7 @@ static Holdfast__V1__SectionEdit *some_edit(struct world *w)
         edit->_if_version_case = HOLDFAST__V1__SECTION_EDIT___IF_VERSION_IF_VERSION;
         edit->if_version = draw(w, 6);
     }
-    switch (draw(w, 5)) {
+    switch (draw(w, 7)) {
     case 0:
         edit->edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_DELETE;
         edit->delete_ = arena_alloc(&w->busy.arena, sizeof *edit->delete_);
@@ -207,9 +238,16 @@ static Holdfast__V1__SectionEdit *some_edit(struct world *w)
         edit->edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
         edit->replace = text_lend(texts[draw(w, 4)]);
         break;
+    case 2:
+    case 3:
+        edit->edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_PATCH;
+        edit->patch = some_patch(w);
+        break;
     default:
         edit->edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_MERGE;
         edit->merge = text_lend(texts[draw(w, 4)]);
+        if (draw(w, 2) == 0)
+            add_remove(w, edit);
         break;
     }
     return edit;

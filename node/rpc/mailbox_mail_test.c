@@ -268,7 +268,7 @@ static void a_delivery_is_made_once_for_each_player(void **state)
     assert_int_equal(list(f, "ann")->total, 1);
     assert_int_equal(list(f, "bob")->total, 1);
     assert_string_equal(fixture_operation(f, "ann", "season:3")->method,
-                        "holdfast.internal.v1.MailboxService/DeliverToPlayer");
+                        "holdfast.v1.MailboxService/DeliverMail");
     free(mail_id);
 }
 

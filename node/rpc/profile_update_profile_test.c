@@ -151,6 +151,106 @@ static void steps_are_all_or_nothing_and_the_refusal_names_the_step(void **state
     assert_string_equal(profile(f)->sections[0]->json, "{\"duo\":1,\"solo\":9223372036854775807}");
 }
 
+static void a_merge_removes_paths_after_it(void **state)
+{
+    struct fixture *f = *state;
+    struct update update;
+    char *paths[] = { (char *)"/list/0", (char *)"/list/0", (char *)"/made/x", (char *)"/no/such" };
+
+    assert_non_null(replace(f, "quests", "{\"list\":[1,2,3],\"null\":1}"));
+    update_init(&update, "quests");
+    update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_MERGE;
+    update.edit.merge = (char *)"{\"made\":{\"x\":1,\"y\":2},\"null\":null}";
+    update.edit.remove = paths;
+    update.edit.n_remove = ARRAY_SIZE(paths);
+    fixture_checkpoint(f);
+    fixture_evict(f, 0);
+    assert_non_null(send(f, &update));
+    assert_string_equal(profile(f)->sections[0]->json, "{\"list\":[3],\"made\":{\"y\":2}}");
+    update.edit.name = (char *)"absent";
+    assert_non_null(send(f, &update));
+    assert_string_equal(profile(f)->sections[0]->json, "{\"made\":{\"y\":2}}");
+    update.edit.merge = (char *)"5";
+    assert_non_null(send(f, &update));
+    assert_string_equal(profile(f)->sections[0]->json, "5");
+}
+
+static void assert_remove_refused(struct fixture *f, struct update *update, const char *field,
+                                  const char *limit, const char *value)
+{
+    assert_null(send(f, update));
+    assert_false(f->recorded);
+    assert_int_equal(f->error->code, ERROR(INVALID_ARGUMENT));
+    assert_string_equal(f->error->field, field);
+    assert_string_equal(f->error->limit, limit);
+    assert_string_equal(f->error->value, value);
+}
+
+static void paths_to_remove_are_checked_before_the_log(void **state)
+{
+    struct fixture *f = *state;
+    struct update update;
+    Holdfast__V1__DeleteSection delete = HOLDFAST__V1__DELETE_SECTION__INIT;
+    char *paths[LIMIT_PATCH_STEPS + 1];
+
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+        paths[i] = (char *)"/x";
+    update_init(&update, "quests");
+    update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_MERGE;
+    update.edit.merge = (char *)"{}";
+    update.edit.remove = paths;
+    update.edit.n_remove = LIMIT_PATCH_STEPS + 1;
+    assert_remove_refused(f, &update, "edits[0].remove", "at most 64 paths", "65");
+    update.edit.n_remove = LIMIT_PATCH_STEPS;
+    assert_non_null(send(f, &update));
+    paths[1] = (char *)"x";
+    assert_remove_refused(f, &update, "edits[0].remove[1]",
+                          "a JSON Pointer of at most 512 bytes and 64 parts", "x");
+    update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
+    update.edit.replace = (char *)"{}";
+    assert_remove_refused(f, &update, "edits[0].remove", "nothing without merge", "/x");
+    update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_DELETE;
+    update.edit.delete_ = &delete;
+    assert_remove_refused(f, &update, "edits[0].remove", "nothing without merge", "/x");
+}
+
+static void an_element_is_added_once_and_discarded_wherever_it_is(void **state)
+{
+    struct fixture *f = *state;
+    struct update update;
+    Holdfast__V1__PatchList list = HOLDFAST__V1__PATCH_LIST__INIT;
+    Holdfast__V1__PatchStep step = HOLDFAST__V1__PATCH_STEP__INIT;
+    Holdfast__V1__PatchStep *steps[] = { &step };
+
+    step.kind = HOLDFAST__V1__PATCH_KIND__PATCH_KIND_ADD;
+    step.path = (char *)"/badges";
+    list.steps = steps;
+    list.n_steps = 1;
+    update_init(&update, "quests");
+    update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_PATCH;
+    update.edit.patch = &list;
+    for (int i = 0; i < 3; i++) {
+        step.json = (char *)(i < 2 ? "{\"b\":1,\"a\":2}" : "{\"a\":2, \"b\":1}");
+        assert_non_null(send(f, &update));
+    }
+    assert_string_equal(profile(f)->sections[0]->json, "{\"badges\":[{\"a\":2,\"b\":1}]}");
+    step.path = (char *)"";
+    assert_null(send(f, &update));
+    assert_true(f->recorded);
+    assert_int_equal(f->error->code, ERROR(INVALID_ARGUMENT));
+    assert_string_equal(f->error->limit, "an array, or nothing, at the path");
+    step.path = (char *)"/badges";
+    step.kind = HOLDFAST__V1__PATCH_KIND__PATCH_KIND_DISCARD;
+    step.json = (char *)"{\"a\":2,  \"b\":1}";
+    assert_non_null(send(f, &update));
+    assert_non_null(send(f, &update));
+    assert_string_equal(profile(f)->sections[0]->json, "{\"badges\":[]}");
+    step.kind = (Holdfast__V1__PatchKind)(HOLDFAST__V1__PATCH_KIND__PATCH_KIND_DISCARD + 1);
+    assert_null(send(f, &update));
+    assert_string_equal(f->error->field, "edits[0].patch.steps[0].kind");
+    assert_string_equal(f->error->value, "8");
+}
+
 static void versions_and_schemas_guard_a_section(void **state)
 {
     struct fixture *f = *state;
@@ -265,6 +365,9 @@ int main(void)
         FIXTURE_TEST(a_section_made_anew_has_no_version_it_had_before),
         FIXTURE_TEST(edits_work_on_sections_that_left_memory),
         FIXTURE_TEST(steps_are_all_or_nothing_and_the_refusal_names_the_step),
+        FIXTURE_TEST(a_merge_removes_paths_after_it),
+        FIXTURE_TEST(paths_to_remove_are_checked_before_the_log),
+        FIXTURE_TEST(an_element_is_added_once_and_discarded_wherever_it_is),
         FIXTURE_TEST(versions_and_schemas_guard_a_section),
         FIXTURE_TEST(names_and_documents_are_checked_before_the_log),
         FIXTURE_TEST(a_profile_has_a_size_and_a_number_of_sections_at_most),

@@ -98,5 +98,6 @@ err policy_check_successor(const Holdfast__V1__Policy *next, const Holdfast__V1_
     ret_detail->field = arena_printf(arena, "policy.version");
     ret_detail->limit = arena_printf(arena, "%llu", (unsigned long long)wanted);
     ret_detail->value = arena_printf(arena, "%llu", (unsigned long long)(wanted - 1));
+    refusal_tell_version(arena, ret_detail, wanted - 1);
     return ERR_INVALID;
 }

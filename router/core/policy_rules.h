@@ -26,7 +26,8 @@ NODISCARD err policy_complete(const Holdfast__V1__Policy *policy, struct arena *
                               Holdfast__V1__Policy **ret_policy,
                               Holdfast__V1__ErrorDetail *ret_detail);
 
-/* ERR_INVALID, VERSION_CONFLICT: `next` is not the version after `current` (NULL: none, so 1). */
+/* ERR_INVALID, VERSION_CONFLICT: `next` is not the version after `current` (NULL: none, so 1).
+ * `about.version` tells which stands. */
 NODISCARD err policy_check_successor(const Holdfast__V1__Policy *next,
                                      const Holdfast__V1__Policy *current, struct arena *arena,
                                      Holdfast__V1__ErrorDetail *ret_detail);

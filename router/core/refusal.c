@@ -48,6 +48,19 @@ void refusal_make_field(struct arena *arena, Holdfast__V1__ErrorDetail *ret_deta
     ret_detail->value = value;
 }
 
+void refusal_tell_version(struct arena *arena, Holdfast__V1__ErrorDetail *detail, uint64_t current)
+{
+    Holdfast__V1__ErrorDetail__About *about = arena_alloc(arena, sizeof *about);
+    Holdfast__V1__ErrorDetail__Version *version = arena_alloc(arena, sizeof *version);
+
+    holdfast__v1__error_detail__version__init(version);
+    version->current = current;
+    holdfast__v1__error_detail__about__init(about);
+    about->fact_case = HOLDFAST__V1__ERROR_DETAIL__ABOUT__FACT_VERSION;
+    about->version = version;
+    detail->about = about;
+}
+
 struct slice refusal_bytes(struct arena *arena, const Holdfast__V1__ErrorDetail *detail)
 {
     const Holdfast__V1__ErrorDetail whole = error_complete(detail);

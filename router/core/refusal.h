@@ -25,6 +25,9 @@ struct refusal_field {
 void refusal_make_field(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
                         const struct refusal_field *field, const char *message);
 
+/* What stands, for a VERSION_CONFLICT: sets `about`, which lies in the arena. */
+void refusal_tell_version(struct arena *arena, Holdfast__V1__ErrorDetail *detail, uint64_t current);
+
 /* The encoding of `detail`, completed by idl/error_rule.h, in the arena. */
 struct slice refusal_bytes(struct arena *arena, const Holdfast__V1__ErrorDetail *detail);
 

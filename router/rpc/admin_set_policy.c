@@ -105,6 +105,24 @@ static void ask_shards(struct policy_change *change)
         start_part(change, shard);
 }
 
+/* Another call was faster: what it wrote, if etcd showed it, says which version stands. */
+static void fail_conflict(struct policy_change *change, const struct etcd_txn_result *result)
+{
+    struct arena *arena = change->request->arena;
+    Holdfast__V1__Policy *current = NULL;
+    Holdfast__V1__ErrorDetail detail;
+
+    refusal_make(arena, &detail, CODE(VERSION_CONFLICT), "another policy was set at the same time");
+    if (result->op_count == 1 && result->ops[0].range.kv_count == 1) {
+        struct slice stored = result->ops[0].range.kvs[0].value;
+        current = holdfast__v1__policy__unpack(NULL, stored.size, stored.data);
+    }
+    if (current != NULL)
+        refusal_tell_version(arena, &detail, current->version);
+    holdfast__v1__policy__free_unpacked(current, NULL);
+    request_fail(change->request, &detail);
+}
+
 static void policy_written(void *context, err e, const struct etcd_txn_result *result)
 {
     struct policy_change *change = context;
@@ -123,8 +141,7 @@ static void policy_written(void *context, err e, const struct etcd_txn_result *r
     if (result->succeeded || own)
         ask_shards(change);
     else
-        request_fail_text(change->request, CODE(VERSION_CONFLICT),
-                          "another policy was set at the same time");
+        fail_conflict(change, result);
 }
 
 static err write_policy(struct policy_change *change, int64_t revision)

@@ -54,10 +54,13 @@ static void each_mutation_has_its_result(void **state)
     for (size_t i = 0; i < count; i++) {
         bool stored = all[i].route == METHOD_MUTATION && all[i].id != METHOD_RESOLVE_OPERATION &&
                       strncmp(method_told(&all[i])->name, "holdfast.v1.", 12) == 0;
+        const struct method_info *told = method_told(&all[i]);
+        /* What does the deed of a method of an earlier version has a row of its own. */
+        bool earlier = told != &all[i] && told->route == METHOD_MUTATION;
         print_message("%s\n", all[i].name);
         if (stored)
-            assert_non_null(operation_result_field(&all[i]));
-        found += stored;
+            assert_non_null(operation_result_field(earlier ? told : &all[i]));
+        found += stored && !earlier;
     }
     unsigned fields = 0;
     for (unsigned i = 0; i < holdfast__v1__operation_status__descriptor.n_fields; i++)

@@ -39,6 +39,27 @@ bool request_is_failure(Holdfast__V1__ErrorCode code)
            code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_DEADLINE_EXCEEDED;
 }
 
+/* The node knows the holder's incarnation alone; this router, perhaps its name. The facts that
+ * `detail` shares with others stay as they are. */
+static void tell_holder_name(const struct request *request, Holdfast__V1__ErrorDetail *detail)
+{
+    struct servers *servers = request->router->options.servers;
+    struct incarnation incarnation;
+
+    if (servers == NULL || detail->about == NULL ||
+        detail->about->fact_case != HOLDFAST__V1__ERROR_DETAIL__ABOUT__FACT_HOLDER ||
+        incarnation_parse(slice_from_text(detail->about->holder->incarnation), &incarnation) !=
+            ERR_OK)
+        return;
+    Holdfast__V1__ErrorDetail__About *about = arena_alloc(request->arena, sizeof *about);
+    Holdfast__V1__ErrorDetail__Holder *holder = arena_alloc(request->arena, sizeof *holder);
+    *about = *detail->about;
+    *holder = *detail->about->holder;
+    holder->name = arena_printf(request->arena, "%s", servers_name(servers, incarnation));
+    about->holder = holder;
+    detail->about = about;
+}
+
 Holdfast__V1__ErrorDetail request_error(const struct request *request,
                                         const ProtobufCMessage *message,
                                         const Holdfast__V1__ErrorDetail *detail)
@@ -49,6 +70,7 @@ Holdfast__V1__ErrorDetail request_error(const struct request *request,
         whole.trace_id = arena_alloc(request->arena, TRACE_TEXT_SIZE);
         trace_print(request->trace.trace_id, whole.trace_id);
     }
+    tell_holder_name(request, &whole);
     node_form_tell(request->method, request->arena, &whole);
     route_name(message, request->arena, &whole);
     return whole;

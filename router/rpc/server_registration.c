@@ -83,7 +83,7 @@ static void registration_written(void *context, err e, const struct etcd_txn_res
     task->call = NULL;
     if (e == ERR_OK && (result->succeeded || is_own_registration(result, task))) {
         servers->stats.registered++;
-        servers_remember(servers, task->incarnation, task->record.lease_id, 0);
+        servers_remember(servers, task->incarnation, &task->record);
         end_registration(task, SERVERS_REGISTERED);
         return;
     }

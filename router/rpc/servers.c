@@ -58,15 +58,17 @@ static void remove_entry(struct server_entry *entry)
     free(entry);
 }
 
-void servers_remember(struct servers *servers, struct incarnation incarnation, int64_t lease_id,
-                      uint64_t renewed_ms)
+void servers_remember(struct servers *servers, struct incarnation incarnation,
+                      const struct server_record *record)
 {
     struct server_entry *entry = get_entry(servers, incarnation);
 
     if (entry == NULL)
         return;
-    entry->lease_id = lease_id;
-    entry->renewed_ms = renewed_ms;
+    if (!entry->busy) /* A renewal in flight has read it. */
+        entry->record = *record;
+    entry->lease_id = record->lease_id;
+    entry->renewed_ms = 0;
 }
 
 void servers_forget(struct servers *servers, struct incarnation incarnation)
@@ -393,6 +395,13 @@ enum servers_state servers_renew(struct servers *servers, struct incarnation inc
     wait->previous->next = wait;
     entry->waits.previous = wait;
     return SERVERS_PENDING;
+}
+
+const char *servers_name(struct servers *servers, struct incarnation incarnation)
+{
+    const struct server_entry *entry = find_entry(servers, incarnation);
+
+    return entry != NULL ? entry->record.name : "";
 }
 
 struct servers_stats servers_stats(const struct servers *servers)

@@ -76,6 +76,10 @@ enum servers_state servers_renew(struct servers *servers, struct incarnation inc
 /* Allowed when it is not waiting. */
 void servers_wait_cancel(struct servers_wait *wait);
 
+/* The name under which it registered, here or with another router that renewed through this one;
+ * valid until the loop goes on. Empty: not remembered here. Asks etcd for nothing. */
+const char *servers_name(struct servers *servers, struct incarnation incarnation);
+
 struct servers_stats servers_stats(const struct servers *servers);
 
 #endif

@@ -20,7 +20,7 @@ struct server_entry {
     uint64_t sent_ms;    /* Of the keep-alive in flight. */
     uint32_t rounds;     /* Steps of the renewal in flight. */
     bool busy;           /* A renewal is in flight. */
-    struct server_record record; /* While re-attaching: what to write. */
+    struct server_record record; /* Its name, where known; while re-attaching, what to write. */
     int64_t known_revision;
     struct etcd_call *call;    /* NULL when it cannot be cancelled. */
     struct servers_wait waits; /* Head of a circular list. */
@@ -56,9 +56,9 @@ struct servers {
     struct server_task tasks; /* Head of a circular list. */
 };
 
-/* Remembers that this incarnation lives by that lease, renewed now. */
-void servers_remember(struct servers *servers, struct incarnation incarnation, int64_t lease_id,
-                      uint64_t renewed_ms);
+/* Remembers the registration, by whose lease this incarnation lives from now on. */
+void servers_remember(struct servers *servers, struct incarnation incarnation,
+                      const struct server_record *record);
 void servers_forget(struct servers *servers, struct incarnation incarnation);
 
 #endif

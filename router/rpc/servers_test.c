@@ -271,6 +271,17 @@ static void any_router_renews_and_not_more_than_once_a_second(void **state)
     assert_in_range(servers_stats(f->servers).keep_alives, 1, keep_alives_max);
 }
 
+static void a_router_knows_the_names_of_servers_it_met(void **state)
+{
+    struct fixture *f = *state;
+    const struct incarnation server = do_register(f);
+
+    assert_string_equal(servers_name(f->servers, server), "place-1/job-2");
+    assert_string_equal(servers_name(f->other, server), "");
+    assert_int_equal(renew_until_sure(f, f->other, server), SERVERS_ALIVE);
+    assert_string_equal(servers_name(f->other, server), "place-1/job-2");
+}
+
 static void a_lapsed_lease_is_replaced_while_known_is_live(void **state)
 {
     struct fixture *f = *state;
@@ -370,6 +381,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_registration_is_live_and_known_under_a_growing_incarnation),
         TEST(any_router_renews_and_not_more_than_once_a_second),
+        TEST(a_router_knows_the_names_of_servers_it_met),
         TEST(a_lapsed_lease_is_replaced_while_known_is_live),
         TEST(two_routers_that_reattach_at_once_agree_on_one_lease),
         TEST(an_expiring_or_unknown_server_is_gone),

@@ -324,8 +324,19 @@ static void a_patch_is_an_array_of_steps(void **state)
               "{\"kind\":\"PATCH_KIND_APPEND\",\"path\":\"/c\",\"json\":\"[]\"},"
               "{\"kind\":\"PATCH_KIND_SET\",\"path\":\"/d\",\"json\":\"null\"},"
               "{\"kind\":\"PATCH_KIND_MAX\",\"path\":\"/e\",\"json\":\"3\"}]}}");
+    assert_is(*state, EDIT,
+              "{\"patch\":[{\"path\":\"/l\",\"add\":\"gold\"},{\"path\":\"/l\",\"discard\":[1]}]}",
+              "{\"patch\":{\"steps\":["
+              "{\"kind\":\"PATCH_KIND_ADD\",\"path\":\"/l\",\"json\":\"\\\"gold\\\"\"},"
+              "{\"kind\":\"PATCH_KIND_DISCARD\",\"path\":\"/l\",\"json\":\"[1]\"}]}}");
     assert_is(*state, EDIT, "{\"patch\":[]}", "{\"patch\":{}}");
     assert_same(*state, EDIT, "{\"patch\":{\"steps\":[{\"set\":1}]}}", "{\"patch\":[{\"set\":1}]}");
+}
+
+static void a_merge_has_its_paths_beside_it(void **state)
+{
+    assert_is(*state, EDIT, "{\"merge\":{\"music\":false},\"remove\":[\"/video/legacy\"]}",
+              "{\"merge\":\"{\\\"music\\\":false}\",\"remove\":[\"/video/legacy\"]}");
 }
 
 static void a_step_takes_the_canonical_members_too(void **state)
@@ -413,6 +424,7 @@ int main(void)
         TEST(a_list_with_a_name_twice_is_an_array),
         TEST(long_maps_are_looked_through),
         TEST(a_patch_is_an_array_of_steps),
+        TEST(a_merge_has_its_paths_beside_it),
         TEST(a_step_takes_the_canonical_members_too),
         TEST(a_step_that_contradicts_itself_is_refused),
         TEST(canonical_json_knows_no_shapes),

@@ -87,7 +87,7 @@ static json_t *step(json_t *document, const struct texts *texts, json_t *value)
     bool removes = texts->kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_REMOVE;
 
     if (texts->kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_UNSPECIFIED ||
-        texts->kind > HOLDFAST__V1__PATCH_KIND__PATCH_KIND_MAX || (value == NULL && !removes))
+        texts->kind > HOLDFAST__V1__PATCH_KIND__PATCH_KIND_DISCARD || (value == NULL && !removes))
         return document;
     if (json_pointer_check(texts->path) != ERR_OK)
         return document;
@@ -132,7 +132,8 @@ static void seed(struct fuzz_seeds *seeds, const char *name, uint8_t kind, const
 
 void fuzz_seed(struct fuzz_seeds *seeds)
 {
-    static const char *const names[] = { "step-1", "step-2", "step-3", "step-4", "step-5" };
+    static const char *const names[] = { "step-1", "step-2", "step-3", "step-4",
+                                         "step-5", "step-6", "step-7" };
     struct slice texts = SLICE_LITERAL(
         "{\"a\":{\"b\":[1,2.5,-0,1e300,\"\\u00e9\\ud83d\\ude00\"],\"c~/\":5},\"t\":true}\0"
         "{\"a\":{\"b\":null,\"d\":{\"e\":[]}},\"t\":[false]}\0"

@@ -325,9 +325,9 @@ static const struct example plain_examples[] = {
       "\"items\":[{\"kind\":\"sword\",\"attributes\":{\"level\":[1,{}]}}]}" },
     { "update", METHOD_UPDATE_PROFILE,
       "{\"playerId\":\"42\",\"opId\":\"claim:u\"," UNHELD
-      "\"edits\":{\"a\":{\"replace\":{\"x\":1}},\"b\":{\"merge\":[]},"
+      "\"edits\":{\"a\":{\"replace\":{\"x\":1}},\"b\":{\"merge\":[],\"remove\":[\"/x\"]},"
       "\"c\":{\"patch\":[{\"path\":\"/x\",\"increment\":40},{\"path\":\"/y\",\"remove\":true},"
-      "{\"path\":\"/z\",\"set\":\"t\"}]}}}" },
+      "{\"path\":\"/z\",\"set\":\"t\"},{\"path\":\"/w\",\"add\":[1]}]}}}" },
     { "profile", METHOD_GET_PROFILE, "{\"playerId\":\"42\",\"read\":{\"consistency\":\"stale\"}}" },
 };
 

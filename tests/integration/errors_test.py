@@ -240,6 +240,21 @@ class Errors(ClusterTest):
                     "entity": f"player:{self.player}", "opId": sealed, "seal": True})
                 self.gives("OPERATION_ABORTED", method, request | {"opId": sealed})
 
+    def test_b_if_version(self):
+        self.client.grant(self.player, 1)
+        held = self.client.start("versioned", self.server)
+        writes = {method: self.write(method) for method in PLAYER_WRITES if method not in ONLY_SYSTEM}
+        writes["SessionService/EndSession"] |= {
+            "playerId": "versioned", "authority": session(held["token"])}
+        writes["SessionService/StartSession"] = {
+            "playerId": self.player, "opId": uuid7(), "incarnation": self.server, "mode": "fail"}
+        for method, more in STAFF_WRITES.items():
+            writes[method] = {"playerId": self.player, "opId": uuid7(), "authority": ADMIN,
+                              "reason": "test"} | more
+        for method, request in writes.items():
+            with self.subTest(method=method):
+                self.gives("VERSION_CONFLICT", method, request | {"ifVersion": 999999})
+
     def test_b_receipts(self):
         for method, more in (("LedgerService/Grant", {}), ("MailboxService/DeliverMail", {})):
             with self.subTest(method=method):
@@ -462,8 +477,10 @@ class Errors(ClusterTest):
             self.gives("PERMISSION_DENIED", method,
                        release | more | {"opId": uuid7(), "authority": PAYMENTS})
         policy = self.client.call("AdminService/GetCluster", {})["policy"]
-        self.gives("VERSION_CONFLICT", "AdminService/SetPolicy", {
-            "policy": policy | {"version": policy["version"] + 7}})
+        with self.assertRaises(RpcError) as refused:
+            self.client.call("AdminService/SetPolicy", {"policy": policy | {"version": policy["version"] + 7}})
+        self.assertEqual(refused.exception.code, "VERSION_CONFLICT")
+        self.assertEqual(refused.exception.detail["about"]["version"]["current"], policy["version"])
 
     def test_d_backups(self):
         self.client.grant(self.player, 1)

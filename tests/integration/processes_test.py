@@ -377,7 +377,8 @@ class Tool(ClusterTest):
         for arguments, words in (
                 (["status"], ("node-1", "node-3")), (["player", "show", "42"], ("gold", "500")),
                 (["ledger", "list", "42"], ("receipt:1",)),
-                (["op", "get", "player:42", "receipt:1"], ("COMMITTED",)),
+                (["op", "get", "player:42", "receipt:1"],
+                 ("COMMITTED", "LedgerService/Grant", "ledgerSeq", "balances", "gold", "500")),
                 (["op", "resolve", "player:42", "receipt:2", "--seal"], ("ABORTED",)),
                 (["call", "LedgerService/GetBalances", '{"playerId":"42"}'], ("gold",))):
             for output in ("table", "json"):

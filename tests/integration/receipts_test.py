@@ -70,7 +70,7 @@ class OnePlayer(Receipts):
             self.assertEqual(self.bound_to(op_id), mine)
         shown = subprocess.run([BIN / "holdfast", "op", "get", op_id, op_id, "--endpoint",
                                 self.cluster.endpoint], capture_output=True, text=True, check=True)
-        self.assertEqual(shown.stdout.split(), ["BOUND", mine])
+        self.assertEqual(shown.stdout.splitlines()[0], f"BOUND {mine}")
 
     def test_a_batch_pays_each_receipt_once(self):
         players, op_ids = [self.player() for _ in range(6)], [receipt() for _ in range(3)]

@@ -28,6 +28,8 @@ RENAMED = {
     "MailboxService/ReturnExpired": "MailboxService/ReturnExpiredMail",
     "TransactionService/Execute": "TransactionService/ExecuteTransaction",
 }
+# What does the deed of a method that is no more.
+SUCCESSOR = {"InventoryService/Mint": "LedgerService/Grant", "InventoryService/Consume": "LedgerService/Spend"}
 # What an operation tells beside the answer of its method.
 STATUS = {"state", "attempt", "method", "dot", "refusal", "decidedAtMs", "boundPlayerId"}
 CANONICAL = {"Connect-Protocol-Version": "1"}
@@ -92,13 +94,48 @@ def in_form_of_today(method, request):
     if method == "MailboxService/SendMail" and "toPlayerId" not in request:
         request |= {"toPlayerIds": [request.pop("playerId")], "items": request.pop("mint")}
         return "MailboxService/DeliverMail", request
-    return method, request
+    for change in request.get("changes", ()):
+        for deed in ("debit", "consume"):
+            if deed in change:
+                change["spend"] = change.pop(deed)
+    return SUCCESSOR.get(method, method), request
+
+
+def same_operation(known):
+    """Whether today's form is the same operation under its id; else it is refused, and not done again."""
+    request = known["request"]
+    return (in_order(request) and not request.get("mint") and known["method"] not in SUCCESSOR
+            and not any("consume" in change for change in request.get("changes", ())))
 
 
 def content(answer):
     """Without what differs from one telling of an outcome to the next."""
-    write = {name: value for name, value in answer["write"].items() if name in ("version", "dot")}
+    write = {name: value for name, value in answer["write"].items() if name == "version"}
     return {name: value for name, value in answer.items() if name != "profile"} | {"write": write}
+
+
+def apart(answer):
+    """What is reserved stood within each balance; today it is a list beside them."""
+    if "balances" not in answer:
+        return answer
+    balances = [{name: value for name, value in balance.items() if name != "reserved"}
+                for balance in answer["balances"]]
+    reserved = [{"currency": balance["currency"], "amount": balance["reserved"]}
+                for balance in answer["balances"] if "reserved" in balance]
+    return answer | {"balances": balances} | ({"reserved": reserved} if reserved else {})
+
+
+def answer_today(known):
+    """A stored answer of then, as it is told today: what was reserved then is not told any more."""
+    answer = apart(known["answer"])
+    answer.pop("reserved", None)
+    if "players" in answer:
+        answer["players"] = [apart(player) for player in answer["players"]]
+        for player in answer["players"]:
+            player.pop("reserved", None)
+    if known["method"] == "InventoryService/Mint":
+        answer["itemUids"] = [item["uid"] for item in answer.pop("items")]
+    return content(answer)
 
 
 def decided(operations):
@@ -176,7 +213,8 @@ class Reads(Upgraded):
         for player, known in self.known["players"].items():
             for what, value in known.items():
                 with self.subTest(player=player, what=what):
-                    self.assertEqual(self.found[player][what], value)
+                    self.assertEqual(self.found[player][what],
+                                     apart(value) if what == "profile" else value)
 
     def test_the_policy_is_in_force(self):
         policy = self.canonical("AdminService/GetCluster", {})["policy"]
@@ -195,7 +233,8 @@ class Reads(Upgraded):
                     self.assertEqual(operation["state"], "OPERATION_STATE_COMMITTED")
                     self.assertEqual(operation["method"], f"holdfast.v1.{method_today(known)}")
                     self.assertEqual(len(told), 1, operation)
-                    self.assertEqual(content(operation[told.pop()]), content(known["answer"]))
+                    self.assertEqual(content(operation[told.pop()]), answer_today(known))
+                    self.assertEqual(operation["dot"], known["answer"]["write"]["dot"])
                 elif known["refused"]["code"].endswith("OPERATION_ABORTED"):
                     self.assertIn(operation["state"], ("OPERATION_STATE_ABORTED",
                                                        "OPERATION_STATE_REFUSED"))
@@ -239,14 +278,14 @@ class Writes(Upgraded):
                 continue
             with self.subTest(request=known):
                 answer = self.retry(known)
-                if not in_order(known["request"]) or known["request"].get("mint"):
+                if not same_operation(known):
                     self.assertEqual(answer.code, "OPERATION_ID_MISMATCH")
                 elif outcome is not known:  # Another request of this id was decided, or a later attempt.
                     self.assertIsInstance(answer, (dict, RpcError))
                 elif "answer" in known:
                     self.assertIsInstance(answer, dict, answer)
                     self.assertTrue(answer["write"]["duplicate"])
-                    self.assertEqual(content(answer), content(known["answer"]))
+                    self.assertEqual(content(answer), answer_today(known))
                 else:
                     self.assertIsInstance(answer, RpcError)
                     self.assertEqual((answer.code, answer.final), (known["refused"]["code"], True))
@@ -296,7 +335,8 @@ class Writes(Upgraded):
         gold = self.client.balance(bob)
         undone = self.write("LedgerService/ReverseEntry", bob, authority="system:admin",
                             targetOpId=f"claim:to-undo-{part}", reason="fraud")
-        self.assertEqual(undone["balances"]["gold"], {"amount": gold - 3, "reserved": 10})
+        self.assertEqual(undone["balances"]["gold"], gold - 3)
+        self.assertEqual(undone["reserved"], {"gold": 10})
         error = self.refused("ALREADY_REVERSED", self.write, "LedgerService/ReverseEntry", bob,
                              authority="system:admin", targetOpId=f"admin:gift-{part}", reason="again")
         self.assertTrue(error.final)

@@ -152,6 +152,58 @@ static json_t *parent_of(json_t *document, struct slice path, bool make, struct 
     return at;
 }
 
+/* Equal as canonical JSON: json_equal takes 0.0 and -0.0 for one number. */
+static bool is_same(const json_t *one, const json_t *other)
+{
+    struct buf first = { 0 };
+    struct buf second = { 0 };
+
+    if (!json_equal(one, other))
+        return false;
+    CHECK(json_canon_write(one, &first) == ERR_OK); /* No deeper than a step's value. */
+    CHECK(json_canon_write(other, &second) == ERR_OK);
+    bool same = slice_equal(buf_slice(&first), buf_slice(&second));
+    buf_deinit(&first);
+    buf_deinit(&second);
+    return same;
+}
+
+static bool array_has(const json_t *array, const json_t *value)
+{
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        if (is_same(json_array_get(array, i), value))
+            return true;
+    }
+    return false;
+}
+
+/* A new array, made in one pass: taking the elements out of the old one would move the rest of it
+ * each time. */
+static json_t *array_without(const json_t *array, const json_t *value)
+{
+    json_t *left = json_array();
+
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        json_t *element = json_array_get(array, i);
+        if (!is_same(element, value))
+            CHECK(json_array_append(left, element) == 0);
+    }
+    return left;
+}
+
+/* The array that is to stand where `old` stands; NULL: `old` is none. */
+static json_t *array_value(Holdfast__V1__PatchKind kind, json_t *old, json_t *value)
+{
+    if (old != NULL && !json_is_array(old))
+        return NULL;
+    if (kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_DISCARD)
+        return array_without(old, value);
+    old = old != NULL ? json_incref(old) : json_array();
+    if (kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_APPEND || !array_has(old, value))
+        CHECK(json_array_append(old, value) == 0);
+    return old;
+}
+
 /* What is to stand at a place where `old` stands; NULL with *ret_error set when it cannot. */
 static json_t *step_value(Holdfast__V1__PatchKind kind, json_t *old, json_t *value,
                           const char **ret_why, err *ret_error)
@@ -163,12 +215,10 @@ static json_t *step_value(Holdfast__V1__PatchKind kind, json_t *old, json_t *val
     case HOLDFAST__V1__PATCH_KIND__PATCH_KIND_SET:
         return json_incref(value);
     case HOLDFAST__V1__PATCH_KIND__PATCH_KIND_APPEND:
+    case HOLDFAST__V1__PATCH_KIND__PATCH_KIND_ADD:
+    case HOLDFAST__V1__PATCH_KIND__PATCH_KIND_DISCARD:
         *ret_why = "an array, or nothing, at the path";
-        if (old != NULL && !json_is_array(old))
-            return NULL;
-        old = old != NULL ? json_incref(old) : json_array();
-        CHECK(json_array_append(old, value) == 0);
-        return old;
+        return array_value(kind, old, value);
     case HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT:
     case HOLDFAST__V1__PATCH_KIND__PATCH_KIND_MAX:
         *ret_why = "an integer, or nothing, at the path";
@@ -214,14 +264,16 @@ err json_patch_step(json_t **document, Holdfast__V1__PatchKind kind, struct slic
 {
     struct part last;
     bool removes = kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_REMOVE;
+    bool takes = removes || kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_DISCARD;
     err e;
 
     if (path.size == 0)
         return step_at_root(document, kind, value, ret_why);
-    json_t *parent = parent_of(*document, path, !removes, &last);
+    json_t *parent = parent_of(*document, path, !takes, &last);
+    if (takes && (parent == NULL || child_find(parent, last.text) == NULL))
+        return ERR_OK;
     if (removes) {
-        if (parent != NULL)
-            child_remove(parent, last.text);
+        child_remove(parent, last.text);
         return ERR_OK;
     }
     *ret_why = "objects, or places in arrays, on the way to the path";

@@ -21,7 +21,8 @@ json_t *json_merge(json_t *target, const json_t *patch);
  * JSON_DEPTH_MAX parts. */
 NODISCARD err json_pointer_check(struct slice path);
 
-/* *document may be replaced (a SET at ""). `value` is borrowed; NULL for REMOVE.
+/* *document may be replaced (a SET at ""). `value` is borrowed; NULL for REMOVE, nested at
+ * most JSON_DEPTH_MAX deep.
  * ERR_INVALID: does not fit what stands there; *ret_why says what was expected.
  * ERR_FULL: an integer would overflow. */
 NODISCARD err json_patch_step(json_t **document, Holdfast__V1__PatchKind kind, struct slice path,

@@ -73,18 +73,28 @@ static bool is_integer_text(const char *json)
     return strchr("-0123456789", json[0]) != NULL && strpbrk(json, ".eE") == NULL;
 }
 
+static err check_path(struct check_context *context, const char *field, const char *path)
+{
+    struct slice text = slice_from_text(path);
+
+    if (json_pointer_check(text) == ERR_OK)
+        return ERR_OK;
+    return refuse_invalid(context->arena, context->refusal, field,
+                          "a JSON Pointer of at most 512 bytes and 64 parts",
+                          text_shorten(context->arena, text));
+}
+
 static err check_step(struct check_context *context, const char *prefix, Step *step)
 {
     struct arena *arena = context->arena;
-    struct slice path = slice_from_text(step->path);
 
-    if (step->kind < PATCH(SET) || step->kind > PATCH(MAX))
+    if (step->kind < PATCH(SET) || step->kind > PATCH(DISCARD))
         return refuse_number(arena, context->refusal, arena_printf(arena, "%s.kind", prefix),
-                             "SET, REMOVE, INCREMENT, APPEND or MAX", (int64_t)step->kind);
-    if (json_pointer_check(path) != ERR_OK)
-        return refuse_invalid(arena, context->refusal, arena_printf(arena, "%s.path", prefix),
-                              "a JSON Pointer of at most 512 bytes and 64 parts",
-                              text_shorten(arena, path));
+                             "SET, REMOVE, INCREMENT, APPEND, MAX, ADD or DISCARD",
+                             (int64_t)step->kind);
+    err e = check_path(context, arena_printf(arena, "%s.path", prefix), step->path);
+    if (e != ERR_OK)
+        return e;
     const char *field = arena_printf(arena, "%s.json", prefix);
     if (step->kind == PATCH(REMOVE)) {
         if (step->json[0] == 0)
@@ -92,7 +102,7 @@ static err check_step(struct check_context *context, const char *prefix, Step *s
         return refuse_invalid(arena, context->refusal, field, "nothing for a REMOVE",
                               text_shorten(arena, slice_from_text(step->json)));
     }
-    err e = make_canonical(context, field, &step->json);
+    e = make_canonical(context, field, &step->json);
     if (e != ERR_OK)
         return e;
     if (takes_integer(step->kind) && !is_integer_text(step->json))
@@ -116,10 +126,33 @@ static err check_patch(struct check_context *context, size_t place, Holdfast__V1
     return ERR_OK;
 }
 
+static err check_remove(struct check_context *context, size_t place, const Edit *edit)
+{
+    const char *field = edit_field(context->arena, place, "remove");
+
+    if (edit->n_remove == 0)
+        return ERR_OK;
+    if (edit->edit_case != EDIT(MERGE))
+        return refuse_invalid(context->arena, context->refusal, field, "nothing without merge",
+                              text_shorten(context->arena, slice_from_text(edit->remove[0])));
+    if (edit->n_remove > PATCH_STEPS_MAX)
+        return refuse_number(context->arena, context->refusal, field, "at most 64 paths",
+                             (int64_t)edit->n_remove);
+    for (size_t i = 0; i < edit->n_remove; i++) {
+        err e =
+            check_path(context, arena_printf(context->arena, "%s[%zu]", field, i), edit->remove[i]);
+        if (e != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
 static err check_edit(struct check_context *context, size_t place, Edit *edit)
 {
     err e = check_name(context, place, edit->name);
 
+    if (e == ERR_OK)
+        e = check_remove(context, place, edit);
     if (e != ERR_OK)
         return e;
     switch (edit->edit_case) {
@@ -248,6 +281,21 @@ static err refuse_step(struct edit_step *step, size_t place, err e, const char *
     return ERR_CONFLICT;
 }
 
+/* Returns what `document` became; NULL: absent. */
+static json_t *run_merge(const Edit *edit, json_t *document)
+{
+    const char *why = NULL;
+    json_t *patch = json_canon_parse(slice_from_text(edit->merge), &why);
+
+    CHECK(patch != NULL);
+    document = json_merge(document, patch);
+    json_decref(patch);
+    for (size_t i = 0; i < edit->n_remove; i++)
+        CHECK(json_patch_step(&document, PATCH(REMOVE), slice_from_text(edit->remove[i]), NULL,
+                              &why) == ERR_OK);
+    return document;
+}
+
 static err run_patch(struct edit_step *step, json_t **document)
 {
     const char *why = NULL;
@@ -274,7 +322,6 @@ static err make_document(struct edit_step *step, struct slice *ret_text)
 {
     struct apply_context *context = step->context;
     struct buf text = { 0 };
-    const char *why;
     json_t *document;
 
     if (step->edit->edit_case == EDIT(REPLACE)) {
@@ -284,14 +331,10 @@ static err make_document(struct edit_step *step, struct slice *ret_text)
     err e = read_document(step, &document);
     if (e != ERR_OK)
         return e;
-    if (step->edit->edit_case == EDIT(MERGE)) {
-        json_t *patch = json_canon_parse(slice_from_text(step->edit->merge), &why);
-        CHECK(patch != NULL);
-        document = json_merge(document, patch);
-        json_decref(patch);
-    } else {
+    if (step->edit->edit_case == EDIT(MERGE))
+        document = run_merge(step->edit, document);
+    else
         e = run_patch(step, &document);
-    }
     if (e == ERR_OK && json_canon_write(document, &text) != ERR_OK) {
         e = refuse(context->arena, context->refusal, CODE(CAPACITY_FULL),
                    edit_field(context->arena, step->place, "patch"),

@@ -234,7 +234,7 @@ def versions_are_one_operations(case):
 def handed_over(*ops):
     """One entry ends a session and begins the one that waited for it (docs/sessions.md)."""
     return ({op.method for op in ops} == {"SessionService/EndSession", "SessionService/StartSession"}
-            and ops[0].result["write"]["asOf"] == ops[1].result["write"]["asOf"])
+            and ops[0].result["write"]["as_of"] == ops[1].result["write"]["as_of"])
 
 
 def sessions_of(case):
