@@ -8,7 +8,7 @@ const VALUE = { CurrencyAmount: "amount" };
 const DOCUMENTS = new Set(["Section.json", "SectionEdit.replace", "SectionEdit.merge", "ItemSpec.attributes",
   "Item.attributes"]);
 const LONG = new Set([ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64, ScalarType.SFIXED64]);
-const VERBS = ["set", "remove", "increment", "append", "max"];
+const VERBS = ["set", "remove", "increment", "append", "max", "add", "discard"];
 
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 const short = (desc) => desc.typeName.split(".").pop();
