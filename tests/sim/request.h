@@ -40,12 +40,17 @@ struct request_txn_parts {
 /* The fields that every mutation under an op_id has. */
 #define REQUEST_HEAD(request, op, parts)                                                           \
     do {                                                                                           \
+        REQUEST_HEAD_ANY(request, op, parts);                                                      \
+        (request)._if_version_case = (op)->has_if_version ? REQUEST_IF_VERSION : 0;                \
+        (request).if_version = (op)->if_version;                                                   \
+    } while (false)
+/* ... and of those that depend on no version. */
+#define REQUEST_HEAD_ANY(request, op, parts)                                                       \
+    do {                                                                                           \
         (request).player_id = (parts)->player;                                                     \
         (request).op_id = request_text((op)->id);                                                  \
         (request).attempt = (op)->attempt;                                                         \
         (request).authority = (parts)->authority;                                                  \
-        (request)._if_version_case = (op)->has_if_version ? REQUEST_IF_VERSION : 0;                \
-        (request).if_version = (op)->if_version;                                                   \
     } while (false)
 
 void request_parts_fill(const struct sim_op *op, struct request_parts *ret_parts);

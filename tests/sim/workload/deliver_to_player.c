@@ -10,7 +10,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
         HOLDFAST__INTERNAL__V1__DELIVER_TO_PLAYER_REQUEST__INIT;
 
     (void)sim;
-    REQUEST_HEAD(request, op, parts);
+    REQUEST_HEAD_ANY(request, op, parts);
     request.text = request_text("hello");
     request.currencies = parts->amounts;
     request.n_currencies = op->amount % 3 != 1;
