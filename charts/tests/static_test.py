@@ -113,6 +113,16 @@ class Values(unittest.TestCase):
                     objects(child, f"{path}/{key}")
         objects(self.schema, "")
 
+    def test_a_keys_authority_is_a_scope_that_the_command_line_takes(self):
+        key = self.schema["$defs"]["apiKey"]["properties"]
+        told = subprocess.run([BIN / "holdfast", "key", "issue", "x", "--scopes", "game", "--authority", "unheld"],
+                              check=False, text=True, stderr=subprocess.PIPE).stderr
+        taken = re.findall(r"\w+", re.search(r"one of ([\w, ]+?) that the key has", told).group(1))
+        self.assertEqual({f"system:{scope}" for scope in taken if scope != "and"}, set(key["authority"]["enum"]))
+        self.assertLess({scope.removeprefix("system:") for scope in key["authority"]["enum"]},
+                        set(key["scopes"]["items"]["enum"]))
+        self.assertIn('${4:+--authority "$4"}', (CHART / "templates/keys.yaml").read_text())
+
     def test_options_in_config_exist_and_are_not_the_charts_own(self):
         template = (CHART / "templates/_config.tpl").read_text()
         own = set(re.findall(r"^([a-z_]+): ", template, re.M))

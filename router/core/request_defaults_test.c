@@ -86,6 +86,23 @@ static void a_header_that_is_no_authority_is_refused_and_not_repeated(void **sta
     assert_null(strstr(f->detail.message, "1-2-3"));
 }
 
+/* A batch gives each of its elements a copy: 128 bytes are the most. */
+static void a_header_of_more_than_128_bytes_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    char text[129];
+
+    memset(text, 'x', sizeof text);
+    memcpy(text, "session:", strlen("session:"));
+    f->defaults.authority = (struct slice){ (const uint8_t *)text, 129 };
+    assert_int_equal(apply_grant(f), ERR_INVALID);
+    assert_string_equal(f->detail.field, "holdfast-authority");
+    assert_string_equal(f->detail.value, "129 other bytes");
+    f->defaults.authority.size = 128;
+    assert_int_equal(apply_grant(f), ERR_OK);
+    assert_int_equal(strlen(f->grant.authority), 128);
+}
+
 static void the_other_players_of_a_swap_name_their_own(void **state)
 {
     struct fixture *f = *state;
@@ -222,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_body_goes_before_a_header_and_a_header_before_the_key),
         TEST(a_header_that_is_no_authority_is_refused_and_not_repeated),
+        TEST(a_header_of_more_than_128_bytes_is_refused),
         TEST(the_other_players_of_a_swap_name_their_own),
         TEST(a_delivery_is_one_operation_of_each_recipient),
         TEST(each_element_of_a_batch_is_completed),

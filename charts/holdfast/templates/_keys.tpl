@@ -5,7 +5,7 @@
 {{- toJson $own -}}
 {{- end -}}
 
-{{/* JSON list of all keys that are registered: [{name, secret, scopes}]. */}}
+{{/* JSON list of all keys that are registered: [{name, secret, scopes, authority}], authority where the key has one. */}}
 {{- define "holdfast.allKeys" -}}
 {{- $full := include "holdfast.fullname" . -}}
 {{- $scopes := dict "operator" (list "admin" "read") "test" (list "game") -}}
@@ -17,6 +17,9 @@
 {{- range .Values.apiKeys.register -}}
 {{- if or (eq .name "operator") (eq .name "test") -}}
 {{- fail (printf "apiKeys.register: the name %q is the chart's own" .name) -}}
+{{- end -}}
+{{- if and .authority (not (has (trimPrefix "system:" .authority) .scopes)) -}}
+{{- fail (printf "apiKeys.register: the key %q has the authority %q, and not that scope" .name .authority) -}}
 {{- end -}}
 {{- $all = append $all . -}}
 {{- end -}}
