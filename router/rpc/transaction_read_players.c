@@ -310,6 +310,26 @@ static bool check_count(struct request *request, size_t count)
     return false;
 }
 
+static bool check_each_once(struct request *request, size_t count, char *const *players)
+{
+    Holdfast__V1__ErrorDetail detail;
+
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(players[i], players[k]) != 0)
+                continue;
+            refusal_make_field(
+                request->arena, &detail,
+                &(struct refusal_field){ arena_printf(request->arena, "player_ids[%zu]", i),
+                                         "each player once", slice_from_text(players[i]) },
+                "a transaction reads a player twice");
+            request_fail(request, &detail);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Of no meaning beyond this moment: of two reads with one number, one's end ends what the other
  * asked for. */
 static uint64_t number_make(const struct request *request)
@@ -327,7 +347,8 @@ void transaction_read_players_handle(struct request *request)
         (const Holdfast__V1__ReadPlayersRequest *)(const void *)request->message;
     struct reading *reading = arena_zalloc(request->arena, sizeof *reading);
 
-    if (!check_count(request, message->n_player_ids))
+    if (!check_count(request, message->n_player_ids) ||
+        !check_each_once(request, message->n_player_ids, message->player_ids))
         return;
     reading->request = request;
     reading->number = number_make(request);

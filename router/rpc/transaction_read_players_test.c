@@ -347,6 +347,12 @@ static void a_read_of_nobody_or_of_nine_is_refused(void **state)
     dispatch(f, METHOD_READ_PLAYERS, &read.base);
     assert_int_equal(f->answers, 2);
     assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
+    players[1] = (char *)"b";
+    players[2] = (char *)"a";
+    read.n_player_ids = 3;
+    dispatch(f, METHOD_READ_PLAYERS, &read.base);
+    assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
+    assert_string_equal(f->field, "player_ids[2]");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -169,9 +169,11 @@ err authority_check_kind(struct arena *arena, struct refusal *refusal,
     if ((handler->admits & 1u << kind) != 0)
         return ERR_OK;
     err e = refuse(arena, refusal, CODE(PERMISSION_DENIED), "authority",
-                   "%s does not admit the authority \"%s\"", method_find(handler->method)->name,
-                   kind_text(kind));
-    refusal->limit = (handler->admits & ADMITS_UNHELD) != 0 ? "session or unheld" : "session";
+                   "%s does not admit the authority \"%s\"",
+                   method_told_name(method_find(handler->method)), kind_text(kind));
+    refusal->limit = (handler->admits & ADMITS_UNHELD) != 0    ? "session or unheld"
+                     : (handler->admits & ADMITS_SESSION) != 0 ? "session"
+                                                               : "system";
     refusal->value = kind_text(kind);
     return e;
 }
