@@ -84,9 +84,13 @@ def a_write_that_nobody_sent(story):
     return check.ledgers_show_what_was_done
 
 
+def spends_gold(op):
+    return bool(op.request.get("currencies"))
+
+
 def gold_moves_to_another_player(story):
-    op = story.op("LedgerService/Spend")
-    other = story.op("LedgerService/Spend", want=lambda other: other.home != op.home)
+    op = story.op("LedgerService/Spend", want=spends_gold)
+    other = story.op("LedgerService/Spend", want=lambda other: spends_gold(other) and other.home != op.home)
     for one, more in ((op, -1), (other, 1)):
         change = story.finals[one.home]["entries"][story.entry_of(one)]["changes"][0]
         change["amount"] = str(int(change["amount"]) + more)
