@@ -27,7 +27,9 @@ void as_of_print(const struct as_of *as_of, char ret_text[AS_OF_TEXT_SIZE])
     struct buf text = { 0 };
     uint8_t check[CHECK_BYTES];
 
-    CHECK(as_of->epoch != 0 && as_of->owner != 0 && as_of->counter != 0);
+    ret_text[0] = 0;
+    if (as_of->epoch == 0 || as_of->owner == 0 || as_of->counter == 0)
+        return;
     buf_put_compact(&bytes, as_of->shard);
     buf_put_compact(&bytes, as_of->epoch);
     buf_put_compact(&bytes, as_of->owner);

@@ -13,11 +13,12 @@
 
 struct as_of {
     uint32_t shard;
-    uint64_t epoch, owner, counter; /* As holdfast.v1.Dot; none is 0. */
+    uint64_t epoch, owner, counter; /* As holdfast.v1.Dot. */
 };
 
 #define AS_OF_TEXT_SIZE 64 /* Prefix, the longest of all, and the NUL. */
 
+/* Empty when it names nothing: a replica that has applied no entry yet, or a damaged row. */
 void as_of_print(const struct as_of *as_of, char ret_text[AS_OF_TEXT_SIZE]);
 /* ERR_INVALID: it was not printed by as_of_print; a mistyped one is noticed by its checksum. */
 NODISCARD err as_of_parse(struct slice text, struct as_of *ret_as_of);

@@ -15,10 +15,12 @@ static void what_is_printed_is_read_again(void **state)
         { 63, 7, 0x8d2e4f1122334455u, 123456789 },
         { UINT32_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX },
     };
-    char text[AS_OF_TEXT_SIZE];
+    char text[AS_OF_TEXT_SIZE] = "c1.";
     struct as_of back;
 
     (void)state;
+    as_of_print(&(struct as_of){ .shard = 3 }, text);
+    assert_string_equal(text, "");
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         as_of_print(&all[i], text);
         assert_memory_equal(text, "c1.", 3);
