@@ -4,6 +4,7 @@
 set(HOLDFAST_WARNINGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes
     -Wmissing-prototypes -Wvla -Wundef -Wformat=2 -Wpointer-arith -Werror)
 set(HOLDFAST_DEFINES _GNU_SOURCE)
+include(${CMAKE_CURRENT_LIST_DIR}/mutate.cmake)
 
 # Servers of a release, and what measures them, are optimised as a whole: up to a tenth less processor
 # time a grant. The objects are fat, so that tests and tools, which are many, link as ever.
@@ -11,6 +12,18 @@ if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND CMAKE_C_COMPILER_ID STREQUAL "
     set(HOLDFAST_LTO_COMPILE -flto -ffat-lto-objects)
     set(HOLDFAST_LTO_LINK -flto=auto)
     set(HOLDFAST_PLAIN_LINK -fno-lto)
+endif()
+
+# A release is built so that a mistake in memory is hard to use; tests/integration/hardening_test.py reads
+# it in the programs. A shared library (of tests) is position-independent by itself.
+if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+    set(shared $<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>)
+    set(program $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
+    add_compile_options(-fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 $<$<NOT:${shared}>:-fPIE>)
+    if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+        add_compile_options(-fcf-protection)
+    endif()
+    add_link_options($<${program}:-pie> -Wl,-z,relro,-z,now)
 endif()
 
 function(holdfast_check_dependency NAME LAYER DEP)
@@ -39,6 +52,9 @@ function(component NAME)
         holdfast_check_dependency(${NAME} ${C_LAYER} ${dep})
     endforeach()
     target_link_libraries(${NAME} PUBLIC ${C_DEPENDS} ${C_EXTERNAL})
+    if(HOLDFAST_MUTATED)
+        mutate_component(${NAME})
+    endif()
 endfunction()
 
 # What tests of running processes need of a build: no unit tests, fuzzers' replays or micro-benchmarks.
@@ -75,4 +91,7 @@ function(unit_test NAME COMPONENT)
     set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     add_test(NAME ${COMPONENT}.${NAME} COMMAND ${NAME})
     set_tests_properties(${COMPONENT}.${NAME} PROPERTIES TIMEOUT ${T_TIMEOUT})
+    if(HOLDFAST_MUTATED)
+        mutate_test(${NAME} ${COMPONENT}.${NAME})
+    endif()
 endfunction()

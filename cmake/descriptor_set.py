@@ -1,10 +1,18 @@
 """Reads what `protoc --include_source_info --descriptor_set_out` writes, without a library of protobuf: Python alone
-is what the build needs. Only what the tables of REST are made of; google/protobuf/descriptor.proto has the numbers."""
+is what the build needs. Only what the tables of the build are made of; google/protobuf/descriptor.proto has the numbers."""
+
+import re
 
 HTTP_OPTION = 72295728  # google/api/annotations.proto
+PLAYER_OPTION = 50301  # holdfast/v1/player.proto
 VERBS = {2: "get", 3: "put", 4: "post", 5: "delete", 6: "patch"}  # google/api/http.proto
 NO_SIDE_EFFECTS = 1
 REPEATED = 3
+
+
+def enumerator(name):
+    """GET_PROFILE of GetProfile, as in idl/method.h."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()
 
 
 def _varint(data, at):
@@ -104,6 +112,7 @@ class Method:
         self.verb = self.path = self.body = None
         options = b"".join(value for number, value in _fields(data) if number == 4)
         self.is_read = dict(_fields(options)).get(34) == NO_SIDE_EFFECTS
+        self.player_field = _text(options, PLAYER_OPTION, None)
         for number, rule in _fields(options):
             if number == HTTP_OPTION:
                 self._take(rule)

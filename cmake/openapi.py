@@ -2,7 +2,8 @@
 """Makes the OpenAPI document of the REST routes: openapi.py DESCRIPTOR_SET JSON_SHAPES VERSION OUT.json OUT.c
 
 Of the same descriptors as the router's table, and of the same table of shapes as its codec: what differs between
-plain JSON and the messages of idl stands in runtime/codec/json_shape.h alone.
+plain JSON and the messages of idl stands in runtime/codec/json_shape.h alone. The errors of each method are those of
+idl/method_errors.h, as tools/error_tables.py reads them for the pages in docs/.
 """
 
 import gzip
@@ -13,6 +14,10 @@ import re
 import sys
 
 from descriptor_set import DescriptorSet
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+
+import error_tables  # noqa: E402
 
 ROW = re.compile(r'X\("(?P<message>[\w.]+)",\s*"(?P<field>\w+)",\s*(?P<shape>\w+)\)')
 MARK = re.compile(r"^\((?:document|key|value|list|verb|operand)\) ?")
@@ -28,6 +33,7 @@ HEADERS = {
                   "`system:<scope>` or `unheld`."),
     "IfMatch": ("If-Match", "string", "The version that the entity must have, as an ETag told it; `\"0\"`: it must not "
                 "exist. 412 when it has another one."),
+    "IfNoneMatch": ("If-None-Match", "string", "ETags of answers that the caller has: 304 in place of one of them."),
     "Timeout": ("Connect-Timeout-Ms", "integer", "How long the caller waits, in milliseconds."),
 }
 
@@ -47,6 +53,10 @@ class Document:
         self.shapes = {(row["message"], row["field"]): row["shape"] for row in ROW.finditer(shapes)}
         self.schemas = {}
         self.used = set()  # Headers of requests that some route takes.
+        self.errors = error_tables.errors()
+        self.rules = error_tables.rules()
+        self.statuses = error_tables.http_statuses()
+        self.responses = {}  # What is answered with an error: equal ones once.
 
     def shape(self, message, shape):
         """The field of a message that has this shape, or None."""
@@ -170,19 +180,72 @@ class Document:
             found.append(self.header("Authority"))
         if request.field("if_version") is not None:
             found.append(self.header("IfMatch"))
+        if self.may_be_known(method):
+            found.append(self.header("IfNoneMatch"))
         return found + [self.header("Timeout")]
 
-    def has_version(self, name):
-        """As rest_answer_version() finds it."""
+    def has_tag(self, name):
+        """As rest_tag_of() finds it."""
         fields = {field.name: field for field in self.image.messages[name].fields}
-        return "write" in fields or "profile" in fields or getattr(fields.get("version"), "type", "") == "uint64"
+        return (bool({"write", "profile", "as_of"} & set(fields)) or
+                getattr(fields.get("version"), "type", "") == "uint64")
+
+    def may_be_known(self, method):
+        return method.verb == "GET" and self.has_tag(method.response)
+
+    # ---- errors ----
+
+    def statuses_of(self, method, row):
+        """Of one row of the method's table."""
+        yield self.statuses[row[0]]
+        request = self.image.messages[method.request]
+        if row[0] == "VERSION_CONFLICT" and request.field("if_version") is not None:
+            yield 412
+        if row[0] == "INVALID_ARGUMENT" and method.body == "*":
+            yield 415  # The body is said to be something else than JSON.
+
+    def told(self, row):
+        code, kind, when, what = row
+        words = "; ".join(", ".join(word.lower() for word in self.rules[code].told(final))
+                          for final in error_tables.KINDS[kind])
+        return f"- `{code.lower()}` ({words}): {when}. {what[:1].upper() + what[1:]}."
+
+    def error(self, status, rows):
+        codes = sorted({row[0].lower() for row in rows})
+        narrowed = {"properties": {"error": {"properties": {"code": {"enum": codes}}}}}
+        response = {"description": "\n".join(self.told(row) for row in rows), "headers": self.error_headers(),
+                    "content": {"application/json": {"schema": {"allOf": [ref("schemas", "Error"), narrowed]}}}}
+        same = {name: found for name, found in self.responses.items() if name.startswith(f"Error{status}")}
+        for name, found in same.items():
+            if found == response:
+                return ref("responses", name)
+        name = f"Error{status}" + (f"_{len(same) + 1}" if same else "")
+        self.responses[name] = response
+        return ref("responses", name)
+
+    def errors_of(self, method):
+        """Status -> response, for what the method may give, and the rest, which HTTP itself may."""
+        found = {}
+        for row in self.errors[f"{short(method.service)}/{method.name}"]:
+            for status in self.statuses_of(method, row):
+                found.setdefault(status, []).append(row)
+        told = {str(status): self.error(status, rows) for status, rows in sorted(found.items())}
+        return told | {"default": ref("responses", "Error")}
+
+    @staticmethod
+    def error_headers():
+        return {name: {"description": told, "schema": {"type": "string"}} for name, told in (
+            ("Holdfast-Error", "`error.code`."), ("Holdfast-Action", "`error.action`."),
+            ("Retry-After", "Seconds to wait, of 429 and 503."))}
 
     def operation(self, method):
         request = self.image.messages[method.request]
         answer = {"description": "Carried out.",
                   "content": {"application/json": {"schema": self.message(method.response)}}}
-        if self.has_version(method.response):
-            answer["headers"] = {"ETag": ref("headers", "ETag")}
+        tag = {"headers": {"ETag": ref("headers", "ETag")}} if self.has_tag(method.response) else {}
+        answers = {"200": answer | tag}
+        if self.may_be_known(method):
+            answers["304"] = {"description": "If-None-Match has the ETag of what there is: nothing changed."} | tag
         comment = " ".join(method.comment.split())
         found = {"operationId": method.name, "tags": [short(method.service).removesuffix("Service")],
                  "summary": re.split(r"(?<=[.;:]) ", comment)[0].rstrip(".;:"), "description": comment,
@@ -190,7 +253,7 @@ class Document:
         if method.body == "*":
             body = self.message(method.request)
             found["requestBody"] = {"required": False, "content": {"application/json": {"schema": body}}}
-        return found | {"responses": {"200": answer, "4XX": ref("responses", "Error"), "5XX": ref("responses", "Error")}}
+        return found | {"responses": answers | self.errors_of(method)}
 
     def components(self):
         error = {"type": "object", "description": "The same in every error. A client switches on `error.action`.",
@@ -198,18 +261,19 @@ class Document:
                  "properties": {"code": {"type": "string", "description": "The code of gRPC and Connect."},
                                 "message": {"type": "string"}, "error": self.message(ERROR)}}
         schemas = dict(sorted((self.schemas | {"Error": error}).items()))
-        headers = {name: {"description": told, "schema": {"type": "string"}} for name, told in (
-            ("Holdfast-Error", "`error.code`."), ("Holdfast-Action", "`error.action`."),
-            ("Retry-After", "Seconds to wait, of 429 and 503."))}
-        response = {"description": "Refused, or its outcome is unknown: `error.outcome` says which.", "headers": headers,
+        response = {"description": "What HTTP itself is refused for, before the method is known: a head that is "
+                                   "malformed, too long or too slow. Nothing was done.",
+                    "headers": self.error_headers(),
                     "content": {"application/json": {"schema": ref("schemas", "Error")}}}
         return {
             "schemas": schemas,
-            "responses": {"Error": response},
-            "headers": {"ETag": {"description": "The entity's version, for If-Match.", "schema": {"type": "string"}}},
+            "responses": dict(sorted((self.responses | {"Error": response}).items())),
+            "headers": {"ETag": {"description": "The entity's version in quotes, for If-Match and If-None-Match; or, "
+                                                "of a read that tells none, a weak tag for If-None-Match.",
+                                 "schema": {"type": "string"}}},
             "parameters": {key: {"name": name, "in": "header", "schema": {"type": kind}, "description": told}
                            for key, (name, kind, told) in HEADERS.items() if key in self.used},
-            "securitySchemes": {"Bearer": {"type": "http", "scheme": "bearer", "description": "An API key."}},
+            "securitySchemes": {"Bearer": {"type": "http", "scheme": "bearer", "description": "An API key, or a player's token."}},
         }
 
     def make(self, version):

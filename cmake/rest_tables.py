@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-from descriptor_set import DescriptorSet
+from descriptor_set import DescriptorSet, enumerator
 
 VARIABLE = re.compile(r"\{(\w+)\}")
 WORD = re.compile(r"[a-z][a-z0-9]*\Z")
@@ -19,10 +19,6 @@ WITH_BODY = {"POST": True, "PUT": True, "PATCH": True, "GET": False, "DELETE": F
 
 def fail(method, why):
     sys.exit(f"{method.full_name}: {why}")
-
-
-def enumerator(name):
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()
 
 
 def parts_of(method):

@@ -6,6 +6,7 @@
 #include "holdfast/debug/v1/debug.pb-c.h"
 #endif
 #include "holdfast/internal/v1/channel.pb-c.h"
+#include "holdfast/internal/v1/definition.pb-c.h"
 #include "holdfast/internal/v1/earlier.pb-c.h"
 #include "holdfast/internal/v1/mailbox.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
@@ -13,6 +14,7 @@
 #include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/backup.pb-c.h"
+#include "holdfast/v1/definition.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
@@ -20,6 +22,7 @@
 #include "holdfast/v1/profile.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
+#include "idl/method_players.h"
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"
 
@@ -35,6 +38,7 @@
 #define SERVICE_channel     "ChannelService/"
 #define SERVICE_coordinator "CoordinatorService/"
 #define SERVICE_debug       "DebugService/"
+#define SERVICE_definition  "DefinitionService/"
 #define SERVICE_earlier     "EarlierService/"
 #define SERVICE_inventory   "InventoryService/"
 #define SERVICE_ledger      "LedgerService/"
@@ -105,6 +109,12 @@ static const struct told {
     { METHOD_CONSUME, PACKAGE_v1 SERVICE_inventory "Consume", METHOD_SPEND },
     { METHOD_SWAP_GOODS, PACKAGE_v1 SERVICE_transaction "Swap", METHOD_SWAP },
     { METHOD_DELIVER_TO_PLAYER, PACKAGE_v1 SERVICE_mailbox "DeliverMail", METHOD_DELIVER_MAIL },
+};
+
+static const char *const player_fields[METHOD_ID_MAX + 1] = {
+#define METHOD_PLAYER(enumerator, field) [METHOD_##enumerator] = #field,
+    METHOD_PLAYERS(METHOD_PLAYER)
+#undef METHOD_PLAYER
 };
 
 const struct method_info *method_find(uint32_t id)
@@ -227,6 +237,61 @@ const char *method_suggest(struct slice name)
         return NULL;
     return packaged ? (const char *)without_package(slice_from_text(meant->name)).data
                     : meant->name;
+}
+
+static uint32_t route_request_bytes_max(enum method_route route)
+{
+    switch (route) {
+    case METHOD_SCATTER:
+        return METHOD_BYTES_LARGE;
+    case METHOD_MUTATION:
+    case METHOD_SHARD_WRITE:
+    case METHOD_OWNER:
+        return METHOD_BYTES_GOODS;
+    case METHOD_ROUTER:
+    case METHOD_STREAM:
+    case METHOD_READ:
+    case METHOD_SHARD:
+    case METHOD_SHARD_VIEW:
+    case METHOD_NODE:
+    case METHOD_COORDINATOR:
+        break;
+    }
+    return METHOD_BYTES_SMALL;
+}
+
+uint32_t method_request_bytes_max(const struct method_info *method)
+{
+    switch (method->id) {
+    case METHOD_UPDATE_PROFILE: /* Documents. */
+    case METHOD_END_SESSION:
+    case METHOD_EXECUTE_TRANSACTION:
+    case METHOD_REPAIR_PLAYER:
+    case METHOD_REPAIR_ROW:
+    case METHOD_RESTORE_ROWS:
+    case METHOD_BEGIN_RESTORE:
+    case METHOD_FINISH_RESTORE:
+    case METHOD_RENEW_SESSIONS: /* A thousand names and tokens. */
+        return METHOD_BYTES_LARGE;
+    case METHOD_SET_POLICY:
+    case METHOD_SWAP:
+        return METHOD_BYTES_GOODS;
+    case METHOD_GET_PROFILE: /* Names of sections, or cursors that name a place on each node. */
+    case METHOD_READ_PLAYERS:
+    case METHOD_LIST_INCIDENTS:
+    case METHOD_WATCH_INCIDENTS:
+    case METHOD_READ_BACKUP:
+    case METHOD_PUT_DEFINITION: /* A body of at most 4000 bytes. */
+    case METHOD_CHANGE_DEFINITION:
+        return METHOD_BYTES_LISTS;
+    default:
+        return route_request_bytes_max(method->route);
+    }
+}
+
+const char *method_player_field(const struct method_info *method)
+{
+    return player_fields[method->id];
 }
 
 const struct method_info *method_all(size_t *ret_count)

@@ -34,6 +34,8 @@ enum method_route {
 /* The scopes of keys that a method is open to. */
 #define METHOD_SCOPES_NONE  0u /* Internal: no key reaches it. */
 #define METHOD_SCOPES_ANY   SCOPES_ALL
+#define METHOD_SCOPES_PLAY  (SCOPES_ALL & ~(unsigned)SCOPE_READ_OPS)    /* Reads of players. */
+#define METHOD_SCOPES_OPS   (SCOPES_ALL & ~(unsigned)SCOPE_READ_PLAYER) /* Of the cluster. */
 #define METHOD_SCOPES_GAME  SCOPE_GAME
 #define METHOD_SCOPES_ADMIN SCOPE_ADMIN
 #define METHOD_SCOPES_STAFF (SCOPE_ADMIN | SCOPE_MODERATION)
@@ -91,35 +93,35 @@ enum method_trait {
     X(  5, END_SESSION,            v1,           session,      EndSession,            end_session,            MUTATION,     GAME,  AUTHORITY, SESSION, 0,   0) \
     X(  6, BATCH_START_SESSION,    v1,           session,      BatchStartSession,     batch_start_session,    SCATTER,      GAME,  BULK,      PLAIN,   3,   100) \
     X(  7, BATCH_END_SESSION,      v1,           session,      BatchEndSession,       batch_end_session,      SCATTER,      GAME,  BULK,      PLAIN,   5,   100) \
-    X( 10, GET_PROFILE,            v1,           profile,      GetProfile,            get_profile,            READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
-    X( 11, BATCH_GET_PROFILE,      v1,           profile,      BatchGetProfile,       batch_get_profile,      SCATTER,      ANY,   BULK,      PLAIN,   10,  100) \
+    X( 10, GET_PROFILE,            v1,           profile,      GetProfile,            get_profile,            READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X( 11, BATCH_GET_PROFILE,      v1,           profile,      BatchGetProfile,       batch_get_profile,      SCATTER,      PLAY,  BULK,      PLAIN,   10,  100) \
     X( 12, UPDATE_PROFILE,         v1,           profile,      UpdateProfile,         update_profile,         MUTATION,     WRITE, BULK,      PLAIN,   0,   0) \
     X( 13, BATCH_UPDATE_PROFILE,   v1,           profile,      BatchUpdateProfile,    batch_update_profile,   SCATTER,      WRITE, BULK,      PLAIN,   12,  100) \
     X( 20, GRANT,                  v1,           ledger,       Grant,                 grant,                  MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X( 21, SPEND,                  v1,           ledger,       Spend,                 spend,                  MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X( 22, BATCH_GRANT,            v1,           ledger,       BatchGrant,            batch_grant,            SCATTER,      WRITE, BULK,      PLAIN,   20,  1000) \
-    X( 23, GET_BALANCES,           v1,           ledger,       GetBalances,           get_balances,           READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
-    X( 24, LIST_ENTRIES,           v1,           ledger,       ListEntries,           list_entries,           READ,         ANY,   ORDINARY,  PLAIN,   0,   200) \
+    X( 23, GET_BALANCES,           v1,           ledger,       GetBalances,           get_balances,           READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X( 24, LIST_ENTRIES,           v1,           ledger,       ListEntries,           list_entries,           READ,         PLAY,  ORDINARY,  PLAIN,   0,   200) \
     X( 25, TRANSFER_CURRENCIES,    v1,           ledger,       TransferCurrencies,    transfer_currencies,    MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X( 26, RESERVE_CURRENCIES,     v1,           ledger,       ReserveCurrencies,     reserve_currencies,     MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X( 27, POST_RESERVATION,       v1,           ledger,       PostReservation,       post_reservation,       MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X( 28, VOID_RESERVATION,       v1,           ledger,       VoidReservation,       void_reservation,       MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X( 29, REVERSE_ENTRY,          v1,           ledger,       ReverseEntry,          reverse_entry,          MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X( 30, MINT,                   internal__v1, earlier,      Mint,                  mint,                   MUTATION,     NONE,  AUTHORITY, EARLIER, 0,   0) \
-    X( 31, LIST_ITEMS,             v1,           inventory,    ListItems,             list_items,             READ,         ANY,   ORDINARY,  PLAIN,   0,   500) \
+    X( 31, LIST_ITEMS,             v1,           inventory,    ListItems,             list_items,             READ,         PLAY,  ORDINARY,  PLAIN,   0,   500) \
     X( 32, TRANSFER_ITEMS,         v1,           inventory,    TransferItems,         transfer_items,         MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X( 33, CONSUME,                internal__v1, earlier,      Consume,               consume,                MUTATION,     NONE,  AUTHORITY, EARLIER, 0,   0) \
-    X( 34, TRACE_ITEM,             v1,           inventory,    TraceItem,             trace_item,             ROUTER,       ANY,   URGENT,    PLAIN,   74,  0) \
+    X( 34, TRACE_ITEM,             v1,           inventory,    TraceItem,             trace_item,             ROUTER,       PLAY,  URGENT,    PLAIN,   74,  0) \
     X( 35, SEND_MAIL,              v1,           mailbox,      SendMail,              send_mail,              MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
-    X( 36, LIST_MAIL,              v1,           mailbox,      ListMail,              list_mail,              READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
+    X( 36, LIST_MAIL,              v1,           mailbox,      ListMail,              list_mail,              READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X( 37, CLAIM_MAIL,             v1,           mailbox,      ClaimMail,             claim_mail,             MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X( 38, RETURN_EXPIRED_MAIL,    v1,           mailbox,      ReturnExpiredMail,     return_expired_mail,    MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
-    X( 40, GET_OPERATION,          v1,           operation,    GetOperation,          get_operation,          READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
+    X( 40, GET_OPERATION,          v1,           operation,    GetOperation,          get_operation,          READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X( 41, RESOLVE_OPERATION,      v1,           operation,    ResolveOperation,      resolve_operation,      MUTATION,     WRITE, URGENT,    SEAL,    0,   0) \
-    X( 50, GET_CLUSTER,            v1,           admin,        GetCluster,            get_cluster,            ROUTER,       ANY,   URGENT,    PLAIN,   67,  0) \
-    X( 51, LIST_SHARDS,            v1,           admin,        ListShards,            list_shards,            ROUTER,       ANY,   URGENT,    PLAIN,   67,  0) \
-    X( 52, LIST_SERVERS,           v1,           admin,        ListServers,           list_servers,           ROUTER,       ANY,   URGENT,    PLAIN,   0,   0) \
-    X( 53, GET_SESSION,            v1,           admin,        GetSession,            get_session,            READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
+    X( 50, GET_CLUSTER,            v1,           admin,        GetCluster,            get_cluster,            ROUTER,       OPS,   URGENT,    PLAIN,   67,  0) \
+    X( 51, LIST_SHARDS,            v1,           admin,        ListShards,            list_shards,            ROUTER,       OPS,   URGENT,    PLAIN,   67,  0) \
+    X( 52, LIST_SERVERS,           v1,           admin,        ListServers,           list_servers,           ROUTER,       OPS,   URGENT,    PLAIN,   0,   0) \
+    X( 53, GET_SESSION,            v1,           admin,        GetSession,            get_session,            READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X( 54, SET_POLICY,             v1,           admin,        SetPolicy,             set_policy,             ROUTER,       ADMIN, URGENT,    PLAIN,   66,  0) \
     X( 64, RENEW_TOKENS,           internal__v1, node,         RenewTokens,           renew_tokens,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X( 65, EXPIRE_SERVER,          internal__v1, node,         ExpireServer,          expire_server,          SHARD_WRITE,  NONE,  ORDINARY,  UPKEEP,  0,   0) \
@@ -136,20 +138,20 @@ enum method_trait {
     X( 81, GET_COORDINATOR_STATUS, internal__v1, coordinator,  GetCoordinatorStatus,  get_coordinator_status, COORDINATOR,  NONE,  ORDINARY,  PLAIN,   0,   0) \
     X( 90, EXECUTE_TRANSACTION,    v1,           transaction,  ExecuteTransaction,    execute_transaction,    MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X( 91, SWAP_GOODS,             internal__v1, transaction,  SwapGoods,             swap_goods,             MUTATION,     NONE,  AUTHORITY, PLAIN,   0,   0) \
-    X( 92, READ_PLAYERS,           v1,           transaction,  ReadPlayers,           read_players,           ROUTER,       ANY,   URGENT,    PLAIN,   93,  0) \
+    X( 92, READ_PLAYERS,           v1,           transaction,  ReadPlayers,           read_players,           ROUTER,       PLAY,  URGENT,    PLAIN,   93,  0) \
     X( 93, READ_SETTLED,           internal__v1, node,         ReadSettled,           read_settled,           READ,         NONE,  ORDINARY,  PLAIN,   0,   0) \
-    X(110, LIST_PLAYERS,           v1,           admin,        ListPlayers,           list_players,           SHARD,        ANY,   ORDINARY,  PLAIN,   0,   0) \
-    X(111, LIST_INCIDENTS,            v1,           admin,        ListIncidents,            list_incidents,            ROUTER,       ANY,   URGENT,    PLAIN,   112, 0) \
+    X(110, LIST_PLAYERS,           v1,           admin,        ListPlayers,           list_players,           SHARD,        PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(111, LIST_INCIDENTS,            v1,           admin,        ListIncidents,            list_incidents,            ROUTER,       OPS,   URGENT,    PLAIN,   112, 0) \
     X(112, LIST_NODE_INCIDENTS,       internal__v1, node,         ListNodeIncidents,        list_node_incidents,       NODE,         NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(113, CONTAIN_PLAYER,         internal__v1, node,         ContainPlayer,         contain_player,         SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0) \
-    X(114, LIST_QUARANTINED,       v1,           admin,        ListQuarantined,       list_quarantined,       SHARD,        ANY,   ORDINARY,  PLAIN,   0,   0) \
-    X(115, GET_QUARANTINE,         v1,           admin,        GetQuarantine,         get_quarantine,         READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
+    X(114, LIST_QUARANTINED,       v1,           admin,        ListQuarantined,       list_quarantined,       SHARD,        OPS,   ORDINARY,  PLAIN,   0,   0) \
+    X(115, GET_QUARANTINE,         v1,           admin,        GetQuarantine,         get_quarantine,         READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(116, RELEASE_QUARANTINE,     v1,           admin,        ReleaseQuarantine,     release_quarantine,     MUTATION,     STAFF, AUTHORITY, RELEASE, 0,   0) \
     X(117, TAKE_CUT,               internal__v1, node,         TakeCut,               take_cut,               SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(118, AUDIT_SEARCH,           internal__v1, node,         AuditSearch,           audit_search,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     METHOD_TABLE_DEBUG(X) \
-    X(120, WATCH_INCIDENTS,           v1,           admin,        WatchIncidents,           watch_incidents,           STREAM,       ANY,   ORDINARY,  PLAIN,   112, 0) \
-    X(121, LIST_RESERVATIONS,      v1,           ledger,       ListReservations,      list_reservations,      READ,         ANY,   ORDINARY,  PLAIN,   0,   0) \
+    X(120, WATCH_INCIDENTS,           v1,           admin,        WatchIncidents,           watch_incidents,           STREAM,       OPS,   ORDINARY,  PLAIN,   112, 0) \
+    X(121, LIST_RESERVATIONS,      v1,           ledger,       ListReservations,      list_reservations,      READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(126, MEMBER_STATE,           internal__v1, node,         MemberState,           member_state,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(127, MOVE_SHARD,             v1,           admin,        MoveShard,             move_shard,             ROUTER,       ADMIN, URGENT,    PLAIN,   0,   0) \
     X(128, CHANGE_NODE,            v1,           admin,        ChangeNode,            change_node,            ROUTER,       ADMIN, URGENT,    PLAIN,   0,   0) \
@@ -163,8 +165,8 @@ enum method_trait {
     X(145, BEGIN_RESTORE,          v1,           backup,       BeginRestore,          begin_restore,          SHARD_WRITE,  ADMIN, ORDINARY,  UPKEEP,  0,   0) \
     X(146, RESTORE_ROWS,           v1,           backup,       RestoreRows,           restore_rows,           SHARD_WRITE,  ADMIN, ORDINARY,  UPKEEP,  0,   0) \
     X(147, FINISH_RESTORE,         v1,           backup,       FinishRestore,         finish_restore,         SHARD_WRITE,  ADMIN, ORDINARY,  UPKEEP,  0,   0) \
-    X(156, LIST_PROCESSES,         v1,           admin,        ListProcesses,         list_processes,         ROUTER,       ANY,   URGENT,    PLAIN,   67,  0) \
-    X(157, GET_LOAD,               v1,           admin,        GetLoad,               get_load,               ROUTER,       ANY,   URGENT,    PLAIN,   158, 0) \
+    X(156, LIST_PROCESSES,         v1,           admin,        ListProcesses,         list_processes,         ROUTER,       OPS,   URGENT,    PLAIN,   67,  0) \
+    X(157, GET_LOAD,               v1,           admin,        GetLoad,               get_load,               ROUTER,       OPS,   URGENT,    PLAIN,   158, 0) \
     X(158, GET_NODE_LOAD,          internal__v1, node,         GetNodeLoad,           get_node_load,          NODE,         NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(160, CHECK_PLAYER,           v1,           admin,        CheckPlayer,           check_player,           READ,         STAFF, ORDINARY,  PLAIN,   0,   0) \
     X(161, REPAIR_PLAYER,          v1,           admin,        RepairPlayer,          repair_player,          MUTATION,     ADMIN, AUTHORITY, REPAIR,  0,   0) \
@@ -173,7 +175,18 @@ enum method_trait {
     X(164, SWAP,                   v1,           transaction,  Swap,                  swap,                   ROUTER,       WRITE, AUTHORITY, PLAIN,   91,  0) \
     X(165, DELIVER_TO_PLAYER,      internal__v1, mailbox,      DeliverToPlayer,       deliver_to_player,      MUTATION,     NONE,  AUTHORITY, PLAIN,   0,   0) \
     X(166, DELIVER_MAIL,           v1,           mailbox,      DeliverMail,           deliver_mail,           SCATTER,      WRITE, BULK,      PLAIN,   165, 1000) \
-    X(170, GET_CHANNEL,            v1,           admin,        GetChannel,            get_channel,            SHARD,        STAFF, ORDINARY,  PLAIN,   0,   0)
+    X(170, GET_CHANNEL,            v1,           admin,        GetChannel,            get_channel,            SHARD,        STAFF, ORDINARY,  PLAIN,   0,   0) \
+    X(180, DEFINE,                 internal__v1, node,         Define,                define,                 SHARD_WRITE,  NONE,  ORDINARY,  UPKEEP,  0,   0) \
+    X(181, GET_DEFINED,            internal__v1, node,         GetDefined,            get_defined,            SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(182, CHANGE_DEFINITION,      internal__v1, coordinator,  ChangeDefinition,      change_definition,      COORDINATOR,  NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(183, FIND_DEFINITIONS,       internal__v1, coordinator,  FindDefinitions,       find_definitions,       COORDINATOR,  NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(184, PUT_DEFINITION,         v1,           definition,   PutDefinition,         put_definition,         ROUTER,       ADMIN, URGENT,    PLAIN,   182, 0) \
+    X(185, GET_DEFINITION,         v1,           definition,   GetDefinition,         get_definition,         ROUTER,       OPS,   URGENT,    PLAIN,   183, 0) \
+    X(186, LIST_DEFINITIONS,       v1,           definition,   ListDefinitions,       list_definitions,       ROUTER,       OPS,   URGENT,    PLAIN,   183, 0) \
+    X(187, LIST_DEFINITION_VERSIONS, v1,         definition,   ListDefinitionVersions, list_definition_versions, ROUTER,    OPS,   URGENT,    PLAIN,   183, 0) \
+    X(188, DIFF_DEFINITIONS,       v1,           definition,   DiffDefinitions,       diff_definitions,       ROUTER,       OPS,   URGENT,    PLAIN,   183, 0) \
+    X(189, ROLLBACK_DEFINITION,    v1,           definition,   RollbackDefinition,    rollback_definition,    ROUTER,       ADMIN, URGENT,    PLAIN,   182, 0) \
+    X(190, DELETE_DEFINITION,      v1,           definition,   DeleteDefinition,      delete_definition,      ROUTER,       ADMIN, URGENT,    PLAIN,   182, 0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)
@@ -183,8 +196,16 @@ enum method_trait {
 /* clang-format on */
 
 #define METHOD_ENUM(number, enumerator, ...) METHOD_##enumerator = (number),
-enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 175 };
+enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 195 };
 #undef METHOD_ENUM
+
+/* How many bytes a request of a method may have, as sent and unpacked, without an envelope
+ * (method_request_bytes_max): what names things and asks for them, what moves goods, and what
+ * carries documents or many elements, which has as much as the public port takes at all. */
+#define METHOD_BYTES_SMALL 4096u
+#define METHOD_BYTES_LISTS 16384u
+#define METHOD_BYTES_GOODS 131072u
+#define METHOD_BYTES_LARGE 4194304u
 
 struct method_info {
     enum method_id id;
@@ -221,6 +242,12 @@ const struct method_info *method_find_told(struct slice name);
  * version. Static text; NULL: none is near (nearest.h).
  */
 const char *method_suggest(struct slice name);
+/* The bytes that a request of it may have: one of METHOD_BYTES_*, by its route, but for those that
+ * need more than others of their route. */
+uint32_t method_request_bytes_max(const struct method_info *method);
+/* The field of its request that names the player whose data it is about, if it takes players'
+ * tokens (the option player_field in idl): "player_id". NULL: it takes none. Static text. */
+const char *method_player_field(const struct method_info *method);
 /* All methods in table order, for listings; *ret_count of them. */
 const struct method_info *method_all(size_t *ret_count);
 

@@ -24,16 +24,16 @@
     X(INVALID_ARGUMENT, OPEN, "a field, a header or the message is malformed or past its limit", "") \
     X(TOO_LARGE, OPEN, "the message is larger than the router takes", "") \
     X(CANCELED, OPEN, "the caller went away; no caller reads it", "") \
-    X(UNAUTHENTICATED, OPEN, "the API key is missing, unknown or expired", "") \
+    X(UNAUTHENTICATED, OPEN, "the API key, or the player's token, is missing, unknown, expired or malformed", "") \
     X(THROTTLED, OPEN, "the key, its address, the router, the shard or the disk is at a limit", "") \
     X(UNAVAILABLE, OPEN, "the router stops or does not know the cluster, or no owner could act in time", "") \
     X(UNIMPLEMENTED, OPEN, "the message is compressed in a way that is not known, or the server is older than the method", "") \
     X(DEADLINE_EXCEEDED, OPEN, "the deadline passed before anything was sent to a node", "")
 #define OF_SCOPE(X) \
-    X(PERMISSION_DENIED, OPEN, "the API key's scopes do not admit the call", "")
+    X(PERMISSION_DENIED, OPEN, "the API key does not admit the call: its scopes, or another key's incarnation or name; or a player's token does not", "")
 /* Reads, streams and whatever else writes nothing. */
 #define OF_READER(X) \
-    OF_DOOR(X) \
+    OF_DOOR(X) OF_SCOPE(X) \
     X(INTERNAL, OPEN, "an answer of a node cannot be read", "")
 /* Reads of a player, with ReadOptions or without. */
 #define OF_PLAYER_READ(X) \
@@ -98,7 +98,7 @@
     X(SESSION_LOCKED, OPEN, "WAIT: the player did not come free before the deadline", "send the same again, or steal") \
     X(SERVER_EXPIRED, FINAL, "the registration of `incarnation` has expired", "")
 #define ERRORS_RENEW_SESSIONS(X) \
-    OF_READER(X) OF_SCOPE(X) \
+    OF_READER(X) \
     X(SERVER_EXPIRED, OPEN, "the registration of `incarnation` has expired", "")
 #define ERRORS_END_SESSION(X) \
     OF_OPERATION(X) OF_KIND(X) OF_TOKEN(X) OF_EDITS(X)
@@ -201,15 +201,29 @@
     OF_OPERATION(X) OF_KIND(X) \
     X(PERMISSION_DENIED, FINAL, "the authority's scope is neither admin nor moderation", "") \
     X(NOT_FOUND, FINAL, "the player is not quarantined", "")
-#define ERRORS_CHECK_PLAYER(X) OF_PLAYER_READ(X) OF_SCOPE(X)
+#define ERRORS_CHECK_PLAYER(X) OF_PLAYER_READ(X)
 #define ERRORS_REPAIR_PLAYER(X) \
     OF_OP_ID(X) OF_VERSION(X) OF_KIND(X) \
     X(PERMISSION_DENIED, FINAL, "the authority's scope is not admin", "") \
     X(NOT_FOUND, FINAL, "the player is not quarantined", "") \
     X(INVALID_ARGUMENT, FINAL, "a named row can be read, is not there, or is not repaired in this way", "")
-#define ERRORS_GET_CHANNEL(X) OF_READER(X) OF_SCOPE(X)
+#define ERRORS_GET_CHANNEL(X) OF_READER(X)
 #define ERRORS_REPAIR_ROW(X) OF_WRITER(X)
 #define ERRORS_SET_POLICY(X) OF_WRITER(X) OF_CONFLICT(X)
+#define OF_DEFINITION(X) \
+    X(NOT_FOUND, OPEN, "there is no such definition, or that version of it is not kept", "")
+#define OF_DEFINER(X) \
+    OF_WRITER(X) OF_CONFLICT(X) \
+    X(OPERATION_ID_MISMATCH, OPEN, "the op_id was used before, for another change of that definition", "")
+#define ERRORS_PUT_DEFINITION(X) \
+    OF_DEFINER(X) \
+    X(CAPACITY_FULL, OPEN, "there are too many definitions, or currencies, or they are too large", "")
+#define ERRORS_GET_DEFINITION(X) OF_READER(X) OF_DEFINITION(X)
+#define ERRORS_LIST_DEFINITIONS(X) OF_READER(X)
+#define ERRORS_LIST_DEFINITION_VERSIONS(X) OF_READER(X)
+#define ERRORS_DIFF_DEFINITIONS(X) OF_READER(X) OF_DEFINITION(X)
+#define ERRORS_ROLLBACK_DEFINITION(X) OF_DEFINER(X) OF_DEFINITION(X)
+#define ERRORS_DELETE_DEFINITION(X) OF_DEFINER(X) OF_DEFINITION(X)
 #define ERRORS_MOVE_SHARD(X) OF_WRITER(X) OF_CONFLICT(X)
 #define ERRORS_CHANGE_NODE(X) OF_WRITER(X) OF_CONFLICT(X)
 #define ERRORS_REBALANCE_SHARDS(X) OF_WRITER(X) OF_CONFLICT(X)
@@ -221,11 +235,11 @@
     X(PERMISSION_DENIED, FINAL, "the authority's scope is not admin", "")
 
 /* ---- backups ---- */
-#define ERRORS_GET_BACKUP_STATE(X) OF_READER(X) OF_SCOPE(X)
-#define ERRORS_ARM_BACKUP(X) OF_READER(X) OF_SCOPE(X) OF_SHARD_STATE(X)
+#define ERRORS_GET_BACKUP_STATE(X) OF_READER(X)
+#define ERRORS_ARM_BACKUP(X) OF_READER(X) OF_SHARD_STATE(X)
 #define ERRORS_CUT_BACKUP(X) OF_WRITER(X)
 #define ERRORS_READ_BACKUP(X) \
-    OF_READER(X) OF_SCOPE(X) \
+    OF_READER(X) \
     X(NOT_FOUND, OPEN, "the shard holds no view for that backup any more", "start the backup again")
 #define ERRORS_PREPARE_RESTORE(X) OF_WRITER(X) OF_CONFLICT(X)
 #define OF_RESTORE(X) \

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "idl/method.h"
+#include "runtime/base/check.h"
 
 static void every_method_is_found_by_number_and_by_name(void **state)
 {
@@ -19,6 +20,17 @@ static void every_method_is_found_by_number_and_by_name(void **state)
         assert_ptr_equal(method_find_name(slice_from_text(all[i].name)), &all[i]);
         assert_true(i == 0 || all[i - 1].id < all[i].id);
     }
+}
+
+/* rest_request.h has a bit for each. */
+static void every_request_has_at_most_64_fields(void **state)
+{
+    size_t count;
+    const struct method_info *all = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++)
+        assert_true(all[i].request->n_fields <= 64);
 }
 
 static void split_methods_name_an_existing_part(void **state)
@@ -103,6 +115,33 @@ static void mutations_take_an_if_version(void **state)
     }
 }
 
+/* Every method that a player may call stands here, after a look at what its answers tell of others.
+ */
+static void players_call_reads_of_their_own_data_alone(void **state)
+{
+    static const enum method_id known[] = {
+        METHOD_GET_PROFILE, METHOD_GET_BALANCES, METHOD_LIST_ENTRIES,
+        METHOD_LIST_ITEMS,  METHOD_LIST_MAIL,    METHOD_LIST_RESERVATIONS,
+    };
+    size_t count, open = 0;
+    const struct method_info *all = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        if (method_player_field(&all[i]) == NULL)
+            continue;
+        bool is_known = false;
+        for (size_t j = 0; j < ARRAY_SIZE(known); j++)
+            is_known = is_known || known[j] == all[i].id;
+        assert_true(is_known);
+        assert_int_equal(all[i].route, METHOD_READ);
+        assert_false(all[i].internal || all[i].writes);
+        assert_string_equal(method_player_field(&all[i]), "player_id");
+        open++;
+    }
+    assert_int_equal(open, ARRAY_SIZE(known));
+}
+
 /* What carries a public method out is told as that one, and answers as its callers are answered. */
 static void internal_mutations_are_told_as_the_public_ones_that_they_carry_out(void **state)
 {
@@ -138,7 +177,7 @@ static void every_public_method_wants_a_scope_and_no_mutation_is_open_to_readers
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(all[i].scopes == 0, all[i].internal);
         if (all[i].route == METHOD_MUTATION)
-            assert_int_equal(all[i].scopes & SCOPE_READ, 0);
+            assert_int_equal(all[i].scopes & SCOPES_READ, 0);
         /* A batch is open to whom its parts are. */
         if (all[i].route == METHOD_SCATTER && !method_find(all[i].element)->internal)
             assert_int_equal(all[i].scopes, method_find(all[i].element)->scopes);
@@ -221,14 +260,37 @@ static void an_earlier_method_keeps_its_number_and_the_name_that_it_had(void **s
     assert_null(method_find_told(SLICE_LITERAL("holdfast.v1.LedgerService/Steal")));
 }
 
+/* 4 KiB where no more is needed: names, cursors, statuses. */
+static void requests_are_as_long_as_their_methods_need(void **state)
+{
+    size_t count;
+    const struct method_info *all = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        uint32_t limit = method_request_bytes_max(&all[i]);
+        assert_in_range(limit, METHOD_BYTES_SMALL, METHOD_BYTES_LARGE);
+        if (all[i].route == METHOD_SCATTER)
+            assert_int_equal(limit, METHOD_BYTES_LARGE);
+        else if (!all[i].writes && all[i].route != METHOD_ROUTER)
+            assert_true(limit <= METHOD_BYTES_LISTS);
+    }
+    assert_int_equal(method_request_bytes_max(method_find(METHOD_GET_BALANCES)), 4096);
+    assert_int_equal(method_request_bytes_max(method_find(METHOD_GRANT)), 131072);
+    assert_int_equal(method_request_bytes_max(method_find(METHOD_UPDATE_PROFILE)), 4194304);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_method_is_found_by_number_and_by_name),
+        cmocka_unit_test(every_request_has_at_most_64_fields),
+        cmocka_unit_test(requests_are_as_long_as_their_methods_need),
         cmocka_unit_test(split_methods_name_an_existing_part),
         cmocka_unit_test(mutations_share_the_envelope),
         cmocka_unit_test(rows_do_not_contradict_themselves),
         cmocka_unit_test(mutations_take_an_if_version),
+        cmocka_unit_test(players_call_reads_of_their_own_data_alone),
         cmocka_unit_test(internal_mutations_are_told_as_the_public_ones_that_they_carry_out),
         cmocka_unit_test(unknown_methods_are_not_found),
         cmocka_unit_test(an_earlier_method_keeps_its_number_and_the_name_that_it_had),

@@ -17,20 +17,23 @@
     X(MATCH,      3,   "match",      "a match service: system authority \"match\"")                 \
     X(MODERATION, 4,   "moderation", "moderators: system authority \"moderation\"")                 \
     X(ADMIN,      5,   "admin",      "operators: system authority \"admin\", policy")               \
-    X(READ,       6,   "read",       "reads alone, of everything")
+    X(READ,       6,   "read",       "reads alone, of everything")                                  \
+    X(READ_PLAYER, 7,  "read:player", "reads alone, of players: profiles, ledgers, items, mail")    \
+    X(READ_OPS,   8,   "read:ops",   "reads alone, of the cluster: members, load, incidents")
 /* clang-format on */
 
 #define SCOPE_ENUM(enumerator, bit, name, meaning) SCOPE_##enumerator = 1u << (bit),
 enum scope { SCOPE_TABLE(SCOPE_ENUM) };
 #undef SCOPE_ENUM
 
-#define SCOPES_ALL   127u
-#define SCOPES_WRITE (SCOPES_ALL & ~(unsigned)SCOPE_READ)
+#define SCOPES_ALL   511u
+#define SCOPES_READ  (unsigned)(SCOPE_READ | SCOPE_READ_PLAYER | SCOPE_READ_OPS)
+#define SCOPES_WRITE (SCOPES_ALL & ~SCOPES_READ)
 #define SCOPES_SYSTEM                                                                              \
     (SCOPES_WRITE & ~(unsigned)SCOPE_GAME) /* Of the authority `system:<name>`.                    \
                                             */
 
-#define SCOPES_TEXT_SIZE 64u /* All names with commas between, and a NUL. */
+#define SCOPES_TEXT_SIZE 96u /* All names with commas between, and a NUL. */
 
 /* The scope of that name; 0: there is none. */
 uint32_t scope_find(struct slice name);

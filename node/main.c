@@ -1,8 +1,8 @@
 /* holdfast-node: stores and replicates shards. node/io/process/node.h says what it is made of. */
-#include "node/io/disk/heap.h"
 #include "node/io/process/node.h"
 #include "node/rpc/handlers.h"
 #include "runtime/config/process_config.h"
+#include "runtime/memory/heap.h"
 
 CONFIG_OPTIONS(node_config, NODE_CONFIG)
 

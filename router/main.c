@@ -3,6 +3,7 @@
 
 #include "router/io/router_process.h"
 #include "runtime/config/process_config.h"
+#include "runtime/memory/heap.h"
 
 #define DESCRIPTORS_BESIDE 256u
 
@@ -88,6 +89,7 @@ int main(int argc, char **argv)
 
     if (code >= 0)
         return code;
+    heap_configure();
     code = run(&config, &log.log);
     config_deinit(&program, &config);
     return code;

@@ -95,7 +95,7 @@ class Meanwhile(unittest.TestCase):
         self.program("bin/git", "#!/bin/sh\nprintf 'some_script\\0'\n")
         self.noted = ["bin/cmake", "bin/ctest", "bin/python3", "bin/shellcheck", "tools/format",
                       "tools/compile_check", "build/sim/bin/holdfast-sim", "tests/sim/mutants/run",
-                      "tools/contract"]
+                      "tools/contract", "tools/mutate/run"]
         for name in self.noted:
             self.program(name)
 
@@ -136,7 +136,8 @@ class Meanwhile(unittest.TestCase):
                            ("bin/cmake", "*--build*release*"), ("bin/cmake", "*--build*asan*"),
                            ("bin/cmake", "*--build*clang*"), ("bin/cmake", "*--build*tsan*"),
                            ("bin/ctest", "*-L\\ release*"), ("bin/ctest", "*-LE*"), ("bin/ctest", "*-L\\ tsan*"),
-                           ("build/sim/bin/holdfast-sim", "*"), ("tests/sim/mutants/run", "*")):
+                           ("build/sim/bin/holdfast-sim", "*"), ("tests/sim/mutants/run", "*"),
+                           ("tools/mutate/run", "*--prepare*"), ("tools/mutate/run", "*--check*")):
             with self.subTest(name=name, when=when):
                 self.failing(name, when)
                 code, said, _ = self.dev_test()
@@ -177,7 +178,8 @@ class Gates(unittest.TestCase):
             self.assertTrue(f"`{command}`" in page, f"docs/reliability.md does not name {command}")
 
     def test_every_label_is_run_by_dev_test(self):
-        """ctest runs what has a label it is asked for: `release` and `tsan`; the sanitized build the rest."""
+        """ctest runs what has a label it is asked for: `release` and `tsan`; the sanitized build the rest.
+        `mutants` says in a build of its own, of which tools/mutate runs the programs, which tests those are."""
         dev = (ROOT / "dev").read_text()
         for asked in ("run_ctest asan -LE 'release|tsan'", "run_ctest release -L release", "run_ctest tsan -L tsan"):
             self.assertIn(asked, dev)
@@ -185,7 +187,7 @@ class Gates(unittest.TestCase):
         for path in [*ROOT.rglob("CMakeLists.txt"), *ROOT.glob("*/**/*.cmake")]:
             if not {"build", "node_modules"} & set(path.relative_to(ROOT).parts):
                 labels.update(re.findall(r"LABELS (\w+)|label (\w+)\)", path.read_text()))
-        self.assertLessEqual({one or other for one, other in labels}, {"release", "tsan", "integration", ""})
+        self.assertLessEqual({one or other for one, other in labels}, {"release", "tsan", "integration", "mutants", ""})
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ lines of their patches, and what long runs came to, from tests/runs.json. Each s
   proof_tables.py                    writes the tables
   proof_tables.py --check            says what is stale
   proof_tables.py --add KIND FILE    takes a run's --json output from FILE into tests/runs.json, then writes.
-                                     KIND: simulator [--first SEED], mutants, kills, transfers, game
+                                     KIND: simulator [--first SEED], mutants, mutation, kills, transfers, game
 """
 
 import argparse
@@ -26,6 +26,7 @@ AREAS = {
     "3": "profiles: sections, wallet, items", "4": "replication, members, etcd",
     "5": "sessions and fences", "6": "operations, op_ids, receipts, reservations",
     "7": "transfers, transactions, mail, the audit", "8": "checkpoints, restarts, eviction",
+    "11": "budgets and lanes",
 }
 COLUMNS = 3
 # Of a run's figures: what is not a count of something that happened.
@@ -95,7 +96,7 @@ def planted(runs):
             if mistake["area"] == area:
                 missed = mistake["name"] in runs["mutants"]["missed"]
                 seed = found.get(mistake["name"], "**missed**" if missed else "planted since")
-                where = " (replication)" if mistake["simulator"] == "replication" else ""
+                where = f" ({mistake['simulator']})" if mistake["simulator"] != "cluster" else ""
                 yield (f"| {mistake['title']} | `{mistake['name']}` | {mistake['caught_by']} | {seed}{where} "
                        f"| {mistake['budget']} |")
 
@@ -109,6 +110,19 @@ def planted_real(_runs):
             yield f"| {hunt} | `{name}` | {title} |"
 
 
+def mutation(runs):
+    run = runs["mutation"]
+    for field, title in (("cores", "core"), ("operators", "operator")):
+        yield f"| {title} | mutants | found by the simulator alone | by it and the unit tests | reached by neither |"
+        yield "|---|---|---|---|---|"
+        for name, one in [*run[field].items(), *([("**all**", run["all"])] if field == "cores" else [])]:
+            alone, both = (f"{100 * one[part] / one['mutants']:.0f} %" for part in ("simulator", "together"))
+            yield f"| {name} | {one['mutants']:,} | {alone} | {both} | {one['not_reached']} |"
+        yield ""
+    yield (f"{run['all']['mutants']:,} of {run['known']:,} mutants, as many of each core, on {run['day']}; "
+           f"{run['equivalent']} are marked as equivalent.")
+
+
 def long_run(kind):
     def lines(runs):
         run = runs[kind]
@@ -119,7 +133,7 @@ def long_run(kind):
 
 
 TABLES = {"simulator": simulator, "planted_summary": planted_summary, "planted": planted,
-          "planted_real": planted_real} | {kind: long_run(kind) for kind in ("kills", "transfers", "game")}
+          "planted_real": planted_real, "mutation": mutation} | {kind: long_run(kind) for kind in ("kills", "transfers", "game")}
 
 
 def add(runs, kind, run, first):
@@ -131,6 +145,9 @@ def add(runs, kind, run, first):
         runs[kind] = {"day": run["day"],
                       "found": {r["name"]: r["seed"] for r in run["results"] if r["verdict"] == "found"},
                       "missed": [r["name"] for r in run["results"] if r["verdict"] != "found"]}
+    elif kind == "mutation":
+        runs[kind] = {name: run["score"][name] for name in ("all", "cores", "operators")}
+        runs[kind] |= {name: run[name] for name in ("known", "equivalent", "seed", "day")}
     elif run.get("wrong"):
         sys.exit(f"that run found something wrong: {run['wrong']}")
     else:
@@ -164,7 +181,7 @@ def main():
     runs = json.loads(RUNS.read_text())
     if given.add:
         kind, file = given.add
-        if kind not in ("simulator", "mutants", "kills", "transfers", "game"):
+        if kind not in ("simulator", "mutants", "mutation", "kills", "transfers", "game"):
             parser.error(f"--add: no kind {kind}")
         add(runs, kind, json.loads(pathlib.Path(file).read_text()), given.first)
         RUNS.write_text(json.dumps(runs, indent=1) + "\n")

@@ -92,6 +92,9 @@ def reachable(name, seen=None):
 
 
 def check_include(path, n, line, home):
+    if re.match(r"#\s*include\s+[<\"]mbedtls/", line) and path.parent.relative_to(ROOT).as_posix() not in (
+            "runtime/tls", "runtime/crypto"):
+        say(path, n, "headers of mbedtls are for runtime/tls and runtime/crypto alone")
     inc = re.match(r'#\s*include\s+"([^"]+)"', line)
     if not inc or not home or path.stem.endswith("_test"):
         return

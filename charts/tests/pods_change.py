@@ -97,10 +97,11 @@ class Authority:
     def openssl(*words):
         subprocess.run(["openssl", *words], check=True, capture_output=True)
 
-    def issue(self, names):
+    def issue(self, names, identity=None):
         """A new key and certificate: the data of a secret without ca.crt."""
         key, request, cert, extensions = (self.key.with_suffix(end) for end in (".leaf", ".csr", ".new", ".ext"))
-        extensions.write_text("subjectAltName=" + ",".join(f"DNS:{name}" for name in names) +
+        alternatives = [f"DNS:{name}" for name in names] + ([f"URI:{identity}"] if identity else [])
+        extensions.write_text("subjectAltName=" + ",".join(alternatives) +
                               "\nextendedKeyUsage=serverAuth,clientAuth\n")
         self.openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", request, "-subj", f"/CN={names[0]}")
         self.openssl("x509", "-req", "-in", request, "-CA", self.cert, "-CAkey", self.key, "-CAcreateserial", "-days", "2",
@@ -283,6 +284,9 @@ class Changes(PodsCase):
         return [f"{FULL}-etcd", *(f"{pod.name}.{FULL}-etcd.game.svc.cluster.local" for pod in self.machine.of("etcd")),
                 "localhost"]
 
+    def identity_of(self, component):
+        return None if component == "etcd" else f"holdfast://{FULL}/{component}/*"
+
     def shown(self, pod, port, ca):
         """The certificate that a port shows now, to one who has a certificate too; verified."""
         context = ssl.create_default_context(cafile=ca)
@@ -296,7 +300,8 @@ class Changes(PodsCase):
         chart = Authority(self.directory, "chart", self.machine.find("Secret", f"{FULL}-ca")["data"])
         load = self.loaded("certificates")
         pids = {pod.name: pod.process.pid for pod in self.machine.pods}
-        data = {component: chart.issue(self.names_of(component)) for component in ("node", "router", "coordinator", "etcd")}
+        data = {component: chart.issue(self.names_of(component), self.identity_of(component))
+                for component in ("node", "router", "coordinator", "etcd")}
         self.rotate(data, encoded(chart.cert.read_bytes()))
         for component, port in (("node", 7401), ("node", 7402), ("coordinator", 7301), ("etcd", 2379)):
             expected = ssl.PEM_cert_to_DER_cert(base64.b64decode(data[component]["tls.crt"]).decode())
@@ -326,7 +331,7 @@ class Changes(PodsCase):
         both = encoded(old.cert.read_bytes() + new.cert.read_bytes())
         self.rotate({component: {} for component in components}, both)
         self.restart_etcd()
-        self.rotate({component: new.issue(self.names_of(component)) for component in components}, both)
+        self.rotate({component: new.issue(self.names_of(component), self.identity_of(component)) for component in components}, both)
         self.rotate({component: {} for component in components}, encoded(new.cert.read_bytes()))
         self.restart_etcd()
         for pod in reversed(self.machine.of("node")):

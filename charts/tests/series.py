@@ -136,7 +136,7 @@ def wrong_in_page(shown, markdown, more_values=None):
     inside = spans(markdown)
     wrong = [text for span in inside for text in wrong_in_span(shown, span, more_values)]
     outside = markdown
-    for span in inside:
+    for span in sorted(inside, key=len, reverse=True):  # A short one may be part of a name.
         outside = outside.replace(span, "")
     return wrong + [f"no process shows {name}" for name in NAME.findall(outside)
                     if not shown.known(name)]

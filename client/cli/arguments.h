@@ -14,7 +14,7 @@
 #include "runtime/base/err.h"
 
 #define WORDS_MAX         8u
-#define OPTIONS_GIVEN_MAX 64u
+#define OPTIONS_GIVEN_MAX 80u
 
 struct verb;
 

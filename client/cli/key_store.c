@@ -47,6 +47,8 @@ struct key_store {
     err outcome;
     struct api_key_record *records;
     uint32_t count;
+    struct token_secret_record secret;
+    int64_t revision; /* Of what was read or written; 0: there is none. */
 };
 
 static err complain(const char *what, const char *why)
@@ -141,9 +143,9 @@ static void on_txn(void *context, err e, const struct etcd_txn_result *result)
 {
     struct key_store *store = context;
 
-    (void)result;
     store->answered = true;
     store->outcome = e;
+    store->revision = e == ERR_OK && result->succeeded ? result->header.revision : 0;
 }
 
 /* Puts and deletions of a key: repeating them changes nothing. */
@@ -217,5 +219,68 @@ err key_store_list(struct key_store *store, struct api_key_record **ret_records,
     }
     *ret_records = store->records;
     *ret_count = store->count;
+    return ERR_OK;
+}
+
+static void on_secret(void *context, err e, const struct etcd_range_result *result)
+{
+    struct key_store *store = context;
+    struct record_error why;
+
+    store->answered = true;
+    store->outcome = e;
+    store->revision = 0;
+    if (e != ERR_OK || result->kv_count == 0)
+        return;
+    store->outcome = token_secret_record_decode(result->kvs[0].value, &store->secret, &why);
+    if (store->outcome == ERR_OK)
+        store->revision = result->kvs[0].mod_revision;
+    else
+        fprintf(stderr, "holdfast: %s\n", why.text);
+}
+
+err key_store_get_secret(struct key_store *store, struct token_secret_record *ret_record,
+                         int64_t *ret_revision)
+{
+    const struct cluster_key key = cluster_key_token_secret(store->cluster);
+    const struct etcd_range range = { .key = cluster_key_slice(&key) };
+
+    store->answered = false;
+    err e = await(store, etcd_range(store->etcd, &range, on_secret,
+                                    &(struct etcd_wait){ store->deadline_ms, store, NULL }));
+    if (e != ERR_OK)
+        return e;
+    if (store->revision == 0) {
+        complain("session tokens", "this cluster has no secret: no router of it has run yet");
+        return ERR_NOT_FOUND;
+    }
+    *ret_record = store->secret;
+    *ret_revision = store->revision;
+    explicit_bzero(&store->secret, sizeof store->secret);
+    return ERR_OK;
+}
+
+err key_store_put_secret(struct key_store *store, const struct token_secret_record *record,
+                         int64_t *revision)
+{
+    const struct cluster_key key = cluster_key_token_secret(store->cluster);
+    struct etcd_txn *txn = etcd_txn_new();
+    struct buf json = { 0 };
+
+    token_secret_record_encode(record, &json);
+    etcd_txn_compare(txn, cluster_key_slice(&key), ETCD_MOD_REVISION, ETCD_EQUAL, *revision);
+    etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&key), buf_slice(&json), 0);
+    explicit_bzero(json.data, json.size);
+    buf_deinit(&json);
+    store->answered = false;
+    /* Once: a repetition would not recognise its own change. */
+    err e = await(store, etcd_txn(store->etcd, txn, on_txn,
+                                  &(struct etcd_wait){ store->deadline_ms, store, NULL }));
+    etcd_txn_free(txn);
+    if (e != ERR_OK)
+        return e;
+    if (store->revision == 0)
+        return complain("session tokens", "the secret was changed meanwhile; run this again");
+    *revision = store->revision;
     return ERR_OK;
 }

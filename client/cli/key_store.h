@@ -7,6 +7,7 @@
 
 #include "client/cli/options.h"
 #include "runtime/cluster/api_key.h"
+#include "runtime/cluster/session_token.h"
 
 struct key_store;
 
@@ -27,5 +28,12 @@ NODISCARD err key_store_remove(struct key_store *store, const char *id);
  * out. */
 NODISCARD err key_store_list(struct key_store *store, struct api_key_record **ret_records,
                              uint32_t *ret_count);
+
+/* The secret of session tokens. ERR_NOT_FOUND: no router of the cluster has run yet. */
+NODISCARD err key_store_get_secret(struct key_store *store, struct token_secret_record *ret_record,
+                                   int64_t *ret_revision);
+/* Only over what was read at *revision, which becomes the new one's. */
+NODISCARD err key_store_put_secret(struct key_store *store,
+                                   const struct token_secret_record *record, int64_t *revision);
 
 #endif

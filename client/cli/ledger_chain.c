@@ -1,16 +1,16 @@
 #include "client/cli/ledger_chain.h"
 
 #include <inttypes.h>
-#include <mbedtls/sha256.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "holdfast/v1/ledger.pb-c.h"
+#include "runtime/base/base64.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hex.h"
-#include "runtime/base/base64.h"
+#include "runtime/crypto/sha256.h"
 
 #define ENTRY_VERSION          1u
 #define ENTRY_VERSION_EXTENDED 2u /* docs/ledger.md says of which entries. */
@@ -18,22 +18,9 @@
 #define UID_BYTES              16u
 #define FAULT_SIZE             512u
 
-static void sha256(struct slice first, struct slice second, uint8_t ret_hash[CHAIN_HASH_BYTES])
-{
-    mbedtls_sha256_context context;
-
-    mbedtls_sha256_init(&context);
-    CHECK(mbedtls_sha256_starts_ret(&context, 0) == 0);
-    CHECK(mbedtls_sha256_update_ret(&context, first.data, first.size) == 0);
-    if (second.size > 0)
-        CHECK(mbedtls_sha256_update_ret(&context, second.data, second.size) == 0);
-    CHECK(mbedtls_sha256_finish_ret(&context, ret_hash) == 0);
-    mbedtls_sha256_free(&context);
-}
-
 void chain_genesis(const char *player, uint8_t ret_hash[CHAIN_HASH_BYTES])
 {
-    sha256(SLICE_LITERAL(GENESIS_TEXT), slice_from_text(player), ret_hash);
+    sha256_pair(SLICE_LITERAL(GENESIS_TEXT), slice_from_text(player), ret_hash);
 }
 
 /* ---- bytes(entry) of docs/ledger.md ---- */
@@ -223,7 +210,7 @@ err chain_hash(const uint8_t previous[CHAIN_HASH_BYTES], const json_t *entry,
     err e = put_entry(entry, &bytes, ret_why);
 
     if (e == ERR_OK)
-        sha256((struct slice){ previous, CHAIN_HASH_BYTES }, buf_slice(&bytes), ret_hash);
+        sha256_pair((struct slice){ previous, CHAIN_HASH_BYTES }, buf_slice(&bytes), ret_hash);
     buf_deinit(&bytes);
     return e;
 }

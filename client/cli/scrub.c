@@ -4,10 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <mbedtls/sha256.h>
-
 #include "runtime/base/check.h"
 #include "runtime/base/hex.h"
+#include "runtime/crypto/sha256.h"
 
 #define DEPTH_MAX     16u
 #define KEY_DIGITS    64u
@@ -31,7 +30,7 @@ static void hashed(const struct scrub *scrub, const char *kind, struct slice id,
 
     buf_append(&input, scrub->salt, sizeof scrub->salt);
     buf_append(&input, id.data, id.size);
-    CHECK(mbedtls_sha256_ret(input.data, input.size, digest, 0) == 0);
+    sha256_pair(buf_slice(&input), (struct slice){ 0 }, digest);
     buf_deinit(&input);
     size = (size_t)snprintf(ret_name, NAME_SIZE, "%s-", kind);
     CHECK(size + 2 * HASH_BYTES < NAME_SIZE);

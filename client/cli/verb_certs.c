@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "client/cli/options.h"
+#include "client/cli/process_certs.h"
 #include "client/cli/verb.h"
-#include "runtime/tls/certs.h"
 
 #define NAMES_BYTES_MAX 1024u
 
@@ -18,7 +18,7 @@ static const struct command_option option_names = {
     .flag = "names",
     .value = "LIST",
     .initial = "node,router,coordinator,client",
-    .meaning = "one certificate each",
+    .meaning = "one certificate each: ROLE, ROLE/NAME, client/NAME?scopes=game+read, or any name",
 };
 
 static int make_certs(const struct arguments *arguments)
@@ -42,11 +42,13 @@ static int make_certs(const struct arguments *arguments)
     snprintf(names, sizeof names, "%s", list);
     for (char *name = strtok_r(names, ",", &rest); name != NULL;
          name = strtok_r(NULL, ",", &rest)) {
-        if (certs_make_leaf(dir, &(struct certs_leaf){ .name = name }, &made, &why) != ERR_OK) {
+        char file[CERTS_NAME_SIZE_MAX + 1];
+        const struct process_cert cert = { dir, option_text(arguments, &option_cluster), name };
+        if (process_certs_make(&cert, &made, file, &why) != ERR_OK) {
             fprintf(stderr, "holdfast: %s\n", why.text);
             return 1;
         }
-        printf("%s/%s.crt %s\n", dir, name, made ? "made" : "kept");
+        printf("%s/%s.crt %s\n", dir, file, made ? "made" : "kept");
     }
     return 0;
 }
@@ -57,7 +59,11 @@ const struct verb verb_certs[] = {
         .topic = VERB_TOPIC_DEV,
         .arguments = "",
         .summary = "make a development CA and certificates",
-        .details = "What exists is kept.",
+        .details =
+            "A ROLE is node, router, coordinator or client. ROLE/NAME makes NAME.crt, which\n"
+            "proves which process it is; ROLE alone makes ROLE.crt, which proves the role and\n"
+            "fits any name. Any other word makes a certificate without an identity, for the\n"
+            "public port. What exists and says the same is kept.",
         .options = VERB_OPTIONS(&option_dir, &option_names, &option_cluster),
         .run = make_certs,
     },

@@ -16,12 +16,12 @@
 #include "client/cli/clock.h"
 #include "client/cli/dev_say.h"
 #include "client/cli/options.h"
+#include "client/cli/process_certs.h"
 #include "client/cli/supervisor.h"
 #include "client/cli/verb.h"
 #include "runtime/base/check.h"
 #include "runtime/etcd/etcd_process.h"
 #include "runtime/etcd/loopback_port.h"
-#include "runtime/tls/certs.h"
 
 #define NODES_MAX         9u
 #define READY_PATIENCE_MS 30000u
@@ -63,7 +63,7 @@ static const struct command_option option_access = {
     .flag = "access",
     .value = "WHO",
     .initial = "open",
-    .meaning = "open (anybody may call) or keys (see holdfast key)",
+    .meaning = "open (anybody may call) or keys (see holdfast key); then etcd wants certificates",
 };
 
 struct cluster {
@@ -112,24 +112,34 @@ static bool find_programs(char ret_directory[512])
 
 static int make_certs(const struct cluster *cluster)
 {
-    static const char *const names[] = { "node", "router", "coordinator", "client" };
-    char directory[600];
+    static const char *const once[] = { "router/router", "coordinator/coordinator", "client",
+                                        "etcd" };
+    const char *name = option_text(cluster->arguments, &option_cluster);
+    char directory[600], who[32];
     struct tls_error why = { "" };
     bool made;
 
     snprintf(directory, sizeof directory, "%s/certs", cluster->data);
-    if (certs_make_ca(directory, option_text(cluster->arguments, &option_cluster), &made, &why) !=
-        ERR_OK)
+    if (certs_make_ca(directory, name, &made, &why) != ERR_OK)
         return complain("certificates", why.text);
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        if (certs_make_leaf(directory, &(struct certs_leaf){ .name = names[i] }, &made, &why) !=
-            ERR_OK)
+    for (size_t i = 0; i < ARRAY_SIZE(once) + cluster->nodes; i++) {
+        char file[CERTS_NAME_SIZE_MAX + 1];
+
+        snprintf(who, sizeof who, "node/node-%zu", i + 1 - ARRAY_SIZE(once));
+        const struct process_cert cert = { directory, name, i < ARRAY_SIZE(once) ? once[i] : who };
+        if (process_certs_make(&cert, &made, file, &why) != ERR_OK)
             return complain("certificates", why.text);
     }
     return 0;
 }
 
-static struct child *add_child(struct cluster *cluster, const char *program, const char *cert)
+/* Then etcd, too, answers this user alone: who writes it issues keys. */
+static bool has_keys(const struct cluster *cluster)
+{
+    return strcmp(option_text(cluster->arguments, &option_access), "keys") == 0;
+}
+
+static struct child *add_child(struct cluster *cluster, const char *program)
 {
     struct supervisor *supervisor = &cluster->supervisor;
 
@@ -141,8 +151,6 @@ static struct child *add_child(struct cluster *cluster, const char *program, con
     child_argument(child, "--cluster=%s", option_text(cluster->arguments, &option_cluster));
     child_argument(child, "--etcd=%s", cluster->etcd.endpoint);
     child_argument(child, "--tls-ca=%s/certs/ca.crt", cluster->data);
-    child_argument(child, "--tls-cert=%s/certs/%s.crt", cluster->data, cert);
-    child_argument(child, "--tls-key=%s/certs/%s.key", cluster->data, cert);
     child_argument(child, "--metrics-port=%u", child->metrics_port);
     return child;
 }
@@ -156,6 +164,13 @@ static void name_child(const struct cluster *cluster, struct child *child, const
         snprintf(child->name, sizeof child->name, "%s", format);
     snprintf(child->log_file, sizeof child->log_file, "%s/%s.log", cluster->data, child->name);
     child_argument(child, "--name=%s", child->name);
+    child_argument(child, "--tls-cert=%s/certs/%s.crt", cluster->data, child->name);
+    child_argument(child, "--tls-key=%s/certs/%s.key", cluster->data, child->name);
+    if (has_keys(cluster)) {
+        child_argument(child, "--etcd-ca=%s/certs/ca.crt", cluster->data);
+        child_argument(child, "--etcd-cert=%s/certs/%s.crt", cluster->data, child->name);
+        child_argument(child, "--etcd-key=%s/certs/%s.key", cluster->data, child->name);
+    }
 }
 
 static struct child *router_of(struct cluster *cluster)
@@ -170,7 +185,7 @@ static struct child *etcd_of(struct cluster *cluster)
 
 static void plan_etcd(struct cluster *cluster)
 {
-    char arguments[ETCD_ARGUMENTS][ETCD_ARGUMENT_BYTES];
+    char arguments[ETCD_ARGUMENTS_MAX][ETCD_ARGUMENT_BYTES];
 
     CHECK(cluster->supervisor.count < CHILDREN_MAX);
     cluster->supervisor.count++;
@@ -178,19 +193,19 @@ static void plan_etcd(struct cluster *cluster)
     snprintf(child->name, sizeof child->name, "etcd");
     snprintf(child->program, sizeof child->program, "%s", cluster->etcd.binary);
     snprintf(child->log_file, sizeof child->log_file, "%s", cluster->etcd.log_file);
-    etcd_process_arguments(&cluster->etcd, arguments);
-    for (uint32_t i = 0; i < ETCD_ARGUMENTS; i++)
+    uint32_t count = etcd_process_arguments(&cluster->etcd, arguments);
+    for (uint32_t i = 0; i < count; i++)
         child_argument(child, "%s", arguments[i]);
 }
 
 static void plan(struct cluster *cluster)
 {
-    struct child *router = add_child(cluster, "holdfast-router", "router");
+    struct child *router = add_child(cluster, "holdfast-router");
     name_child(cluster, router, "router", 0);
     child_argument(router, "--listen=127.0.0.1:%u", cluster->port);
     child_argument(router, "--access=%s", option_text(cluster->arguments, &option_access));
 
-    struct child *coordinator = add_child(cluster, "holdfast-coordinator", "coordinator");
+    struct child *coordinator = add_child(cluster, "holdfast-coordinator");
     name_child(cluster, coordinator, "coordinator", 0);
     child_argument(coordinator, "--listen=127.0.0.1:0");
     child_argument(coordinator, "--replication-factor=%u", cluster->nodes < 3 ? 1u : 3u);
@@ -198,7 +213,7 @@ static void plan(struct cluster *cluster)
                    option_text(cluster->arguments, &option_currencies));
 
     for (uint32_t i = 1; i <= cluster->nodes; i++) {
-        struct child *node = add_child(cluster, "holdfast-node", "node");
+        struct child *node = add_child(cluster, "holdfast-node");
         name_child(cluster, node, "node", i);
         child_argument(node, "--listen=127.0.0.1:0");
         child_argument(node, "--peer-listen=127.0.0.1:0");
@@ -206,6 +221,14 @@ static void plan(struct cluster *cluster)
         child_argument(node, "--zone=zone-%u", i);
     }
     plan_etcd(cluster);
+}
+
+/* What `holdfast key` needs beside etcd's URL. */
+static void put_etcd_certs(const struct cluster *cluster, json_t *state)
+{
+    json_object_set_new(state, "etcdCa", json_sprintf("%s/certs/ca.crt", cluster->data));
+    json_object_set_new(state, "etcdCert", json_sprintf("%s/certs/client.crt", cluster->data));
+    json_object_set_new(state, "etcdKey", json_sprintf("%s/certs/client.key", cluster->data));
 }
 
 /* Replaced atomically: readers see the old one or the new one. */
@@ -227,6 +250,8 @@ static void write_state(struct cluster *cluster, bool ready)
         json_pack("{s:b, s:s, s:s, s:i, s:i, s:i, s:o}", "ready", ready, "endpoint", endpoint,
                   "etcd", cluster->etcd.endpoint, "etcdPid", (int)etcd->pid, "etcdStarts",
                   (int)etcd->starts, "pid", (int)getpid(), "processes", children);
+    if (has_keys(cluster))
+        put_etcd_certs(cluster, state);
     snprintf(path, sizeof path, "%s/cluster.json", cluster->data);
     snprintf(next, sizeof next, "%s/cluster.json.new", cluster->data);
     if (json_dump_file(state, next, JSON_INDENT(2)) != 0 || rename(next, path) != 0)
@@ -293,9 +318,12 @@ static bool start_all(struct cluster *cluster)
 
 static err plan_all(struct cluster *cluster)
 {
-    char etcd_data[600];
+    char etcd_data[600], certs[600];
     struct etcd_process_options etcd = { .data_dir = etcd_data, .election_ms = ETCD_ELECTION_MS };
 
+    snprintf(certs, sizeof certs, "%s/certs", cluster->data);
+    if (has_keys(cluster))
+        etcd.certs_dir = certs;
     snprintf(etcd_data, sizeof etcd_data, "%s/etcd", cluster->data);
     err e = etcd_process_plan(&etcd, &cluster->etcd);
     if (e != ERR_OK)
@@ -303,6 +331,16 @@ static err plan_all(struct cluster *cluster)
     else
         plan(cluster);
     return e;
+}
+
+static void say_keys(const struct cluster *cluster)
+{
+    dev_say(stdout,
+            "for `holdfast key issue`: export HOLDFAST_ETCD=%s HOLDFAST_CLUSTER=%s "
+            "HOLDFAST_ETCD_CA=%s/certs/ca.crt HOLDFAST_ETCD_CERT=%s/certs/client.crt "
+            "HOLDFAST_ETCD_KEY=%s/certs/client.key",
+            cluster->etcd.endpoint, option_text(cluster->arguments, &option_cluster), cluster->data,
+            cluster->data, cluster->data);
 }
 
 static int run(struct cluster *cluster)
@@ -320,6 +358,8 @@ static int run(struct cluster *cluster)
                 "writes to its NAME.log there)",
                 (unsigned long long)(monotonic_ms() - begun_ms), cluster->port, cluster->nodes,
                 cluster->data);
+        if (has_keys(cluster))
+            say_keys(cluster);
         while (!stop_asked && watch(cluster))
             sleep_ms(WATCH_MS);
     }

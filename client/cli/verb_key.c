@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "client/cli/clock.h"
 #include "client/cli/key_store.h"
@@ -16,14 +17,16 @@
 #include "runtime/base/nearest.h"
 #include "runtime/cluster/authority_text.h"
 
-#define DAY_MS        86400000ull
-#define DAYS_MAX      36500u
-#define KEY_FILE_LINE 128u
+#define DAY_MS           86400000ull
+#define DAYS_MAX         36500u
+#define KEY_FILE_LINE    128u
+#define ROTATION_PAUSE_S 5u
 
 static const struct command_option option_scopes = {
     .flag = "scopes",
     .value = "LIST",
-    .meaning = "what for: game, payments, mail, match, moderation, admin, read",
+    .meaning = "what for: game, payments, mail, match, moderation, admin, read, "
+               "read:player, read:ops",
 };
 static const struct command_option option_expires_days = {
     .flag = "expires-days",
@@ -41,6 +44,21 @@ static const struct command_option option_authority = {
     .flag = "authority",
     .value = "AUTHORITY",
     .meaning = "of writes that name none: system: and one of the key's scopes, as system:payments",
+};
+static const struct command_option option_servers = {
+    .flag = "servers",
+    .value = "NAMES",
+    .meaning = "names that it may register, as 'eu-*,us-1'; empty: any",
+};
+static const struct command_option option_grants = {
+    .flag = "grants",
+    .value = "LIMITS",
+    .meaning = "what a call may make, and nothing else: 'gold:1000,item/sword:5'; empty: no limit",
+};
+static const struct command_option option_per_day = {
+    .flag = "per-day",
+    .value = "LIMITS",
+    .meaning = "what it may make a day by each router: 'gold:100000'; empty: no limit",
 };
 static const struct command_option option_from = {
     .flag = "from",
@@ -109,6 +127,21 @@ static bool read_authority(const struct arguments *arguments, struct api_key_rec
 }
 
 /* False: written to standard error. */
+static bool copy_option(const struct arguments *arguments, const struct command_option *option,
+                        char *ret_text, size_t size)
+{
+    const char *text = option_text(arguments, option);
+
+    if (strlen(text) >= size) {
+        fprintf(stderr, "holdfast: --%s: at most %zu bytes, not %zu\n", option->flag, size - 1,
+                strlen(text));
+        return false;
+    }
+    snprintf(ret_text, size, "%s", text);
+    return true;
+}
+
+/* False: written to standard error. */
 static bool make_record(const struct arguments *arguments, const char *name,
                         const uint8_t secret[API_KEY_SECRET_BYTES],
                         struct api_key_record *ret_record)
@@ -131,6 +164,10 @@ static bool make_record(const struct arguments *arguments, const char *name,
         return false;
     if (days > 0)
         record.expires_at_ms = record.created_at_ms + days * DAY_MS;
+    if (!copy_option(arguments, &option_servers, record.servers, sizeof record.servers) ||
+        !copy_option(arguments, &option_grants, record.grants, sizeof record.grants) ||
+        !copy_option(arguments, &option_per_day, record.per_day, sizeof record.per_day))
+        return false;
     if (strlen(name) >= sizeof record.name || !cluster_name_valid(cluster)) {
         fprintf(stderr,
                 "holdfast: a key's name has at most %zu bytes, a cluster's 63 of a-z, 0-9 "
@@ -212,6 +249,12 @@ static json_t *row_of(const struct api_key_record *record, uint64_t now_ms)
         scopes_print(record->authority, scopes);
         json_object_set_new(row, "authority", json_sprintf("system:%s", scopes));
     }
+    if (record->grants[0] != 0)
+        json_object_set_new(row, "grants", json_string(record->grants));
+    if (record->per_day[0] != 0)
+        json_object_set_new(row, "per_day", json_string(record->per_day));
+    if (record->servers[0] != 0)
+        json_object_set_new(row, "servers", json_string(record->servers));
     if (record->rate_per_s != 0)
         json_object_set_new(row, "rate", json_integer(record->rate_per_s));
     return row;
@@ -311,6 +354,40 @@ static int issue(const struct arguments *arguments)
     return code;
 }
 
+/* Two steps, so that no router signs with what another one has not read yet. */
+static int rotate_tokens(const struct arguments *arguments)
+{
+    struct token_secret_record record;
+    struct key_store *store = NULL;
+    int64_t revision = 0;
+    err e = key_store_open(arguments, &store);
+
+    if (e == ERR_OK)
+        e = key_store_get_secret(store, &record, &revision);
+    static const uint8_t none[SESSION_TOKEN_SECRET_BYTES];
+    if (e == ERR_OK &&
+        memcmp(record.next, none, sizeof none) == 0) { /* Else: one was broken off. */
+        CHECK(getrandom(record.next, sizeof record.next, 0) == (ssize_t)sizeof record.next);
+        e = key_store_put_secret(store, &record, &revision);
+    }
+    if (e == ERR_OK) {
+        fprintf(stderr, "the routers are told; %u s until they sign with the new secret\n",
+                ROTATION_PAUSE_S);
+        nanosleep(&(struct timespec){ .tv_sec = ROTATION_PAUSE_S }, NULL);
+        memcpy(record.previous, record.current, sizeof record.previous);
+        memcpy(record.current, record.next, sizeof record.current);
+        memset(record.next, 0, sizeof record.next);
+        record.rotated_at_ms = wall_ms();
+        e = key_store_put_secret(store, &record, &revision);
+    }
+    explicit_bzero(&record, sizeof record);
+    key_store_close(store);
+    if (e == ERR_OK)
+        printf("session tokens are signed with a new secret; those of before are good until the "
+               "next rotation\n");
+    return e == ERR_OK ? 0 : 1;
+}
+
 #define KEY_DETAILS                                                                                \
     "It works on the cluster's etcd, not through a router. A key is shown once, when it is\n"      \
     "issued: etcd has only its HMAC."
@@ -322,9 +399,9 @@ const struct verb verb_key[] = {
         .arguments = "NAME --scopes LIST",
         .summary = "an API key for the public port",
         .details = KEY_DETAILS,
-        .options =
-            VERB_OPTIONS(&option_scopes, &option_authority, &option_expires_days, &option_rate,
-                         &option_from, OPTIONS_OF_ETCD, &option_deadline_ms, OPTIONS_OF_OUTPUT),
+        .options = VERB_OPTIONS(&option_scopes, &option_authority, &option_servers, &option_grants,
+                                &option_per_day, &option_expires_days, &option_rate, &option_from,
+                                OPTIONS_OF_ETCD, &option_deadline_ms, OPTIONS_OF_OUTPUT),
         .run = issue,
     },
     {
@@ -344,6 +421,18 @@ const struct verb verb_key[] = {
         .details = "A name will do if one key alone has it.",
         .options = VERB_OPTIONS(OPTIONS_OF_ETCD, &option_deadline_ms),
         .run = revoke,
+    },
+    {
+        .words = "key rotate-tokens",
+        .topic = VERB_TOPIC_API,
+        .arguments = "",
+        .summary = "sign session tokens with a new secret",
+        .details =
+            "The tokens given so far stay good until the next rotation: let at least as long\n"
+            "pass as sessions last. Twice in a row, after a theft, ends all sessions'\n"
+            "tokens: game servers start them again.",
+        .options = VERB_OPTIONS(OPTIONS_OF_ETCD, &option_deadline_ms),
+        .run = rotate_tokens,
     },
     { .words = NULL },
 };

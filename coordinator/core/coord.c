@@ -7,6 +7,10 @@
 #include "coordinator/core/audit.h"
 #include "coordinator/core/audit_search.h"
 #include "coordinator/core/change.h"
+#include "coordinator/core/definition_change.h"
+#include "coordinator/core/definition_find.h"
+#include "coordinator/core/definition_send.h"
+#include "coordinator/core/definitions.h"
 #include "coordinator/core/delivery.h"
 #include "coordinator/core/expiry.h"
 #include "coordinator/core/flight.h"
@@ -49,6 +53,7 @@ void coord_free(struct coord *coord)
     buf_deinit(&coord->election_key);
     buf_deinit(&coord->policy);
     audit_free(coord);
+    definitions_free(coord);
     free(coord->servers);
     free(coord->shards);
     free(coord->flights);
@@ -97,6 +102,7 @@ static void on_reset(struct coord *coord)
     term_drop(coord);
     while (coord->server_count > 0)
         server_remove(coord, coord->servers[coord->server_count - 1]);
+    definitions_free(coord);
     audit_free(coord);
     memset(&coord->audit, 0, sizeof coord->audit);
     coord->audit.counted_ms = coord->now_ms;
@@ -150,6 +156,7 @@ static void reconcile(struct coord *coord, struct coord_out *out)
         change_run(coord, out);
         expiry_run(coord);
         delivery_run(coord, out);
+        definitions_run(coord, out);
         audit_run(coord, out);
     }
     flights_send(coord, out);
@@ -186,16 +193,26 @@ static void on_call_done(struct coord *coord, const struct coord_event *event)
     case METHOD_MEMBER_STATE:
         change_told(coord, &call, event);
         break;
+    case METHOD_DEFINE:
+    case METHOD_GET_DEFINED:
+        definitions_told(coord, &call, event);
+        break;
     default:
         delivery_done(coord, &call, event->status == WIRE_OK);
         break;
     }
 }
 
-void coord_step(struct coord *coord, const struct coord_event *event, struct coord_out *out)
+static void on_ask(struct coord *coord, const struct coord_event *event, struct coord_out *out)
 {
-    CHECK(event->now_ms >= coord->now_ms);
-    coord->now_ms = event->now_ms;
+    if (event->method == METHOD_CHANGE_DEFINITION)
+        definition_change(coord, event, out);
+    else
+        definition_search(coord, event, out);
+}
+
+static void take(struct coord *coord, const struct coord_event *event, struct coord_out *out)
+{
     switch (event->type) {
     case COORD_PUT:
         on_put(coord, event);
@@ -226,6 +243,9 @@ void coord_step(struct coord *coord, const struct coord_event *event, struct coo
     case COORD_CALL_DONE:
         on_call_done(coord, event);
         return; /* Up to calls_max of them at once: the next tick starts the next ones. */
+    case COORD_ASK:
+        on_ask(coord, event, out);
+        break;
     case COORD_REPORT:
         ownership_report(coord, event->report);
         break;
@@ -235,15 +255,22 @@ void coord_step(struct coord *coord, const struct coord_event *event, struct coo
     reconcile(coord, out);
 }
 
+void coord_step(struct coord *coord, const struct coord_event *event, struct coord_out *out)
+{
+    CHECK(event->now_ms >= coord->now_ms);
+    coord->now_ms = event->now_ms;
+    take(coord, event, out);
+    definition_waits_run(coord, out);
+}
+
 bool coord_is_active(const struct coord *coord)
 {
-    return coord->elected && coord->synced && !coord_is_halted(coord) &&
-           coord->cluster_revision > 0;
+    return coord_decides(coord);
 }
 
 bool coord_is_halted(const struct coord *coord)
 {
-    return coord->halted || coord->held_back;
+    return coord_stands_still(coord);
 }
 
 const char *coord_work_left(const struct coord *coord)
@@ -317,6 +344,11 @@ void coord_stats_get(const struct coord *coord, struct coord_stats *ret_stats)
     stats.nodes_leaving = coord->wanted_count;
     stats.server_hold = coord->holding;
     stats.policy_pending = coord->policy_left;
+    for (uint32_t i = 0; i < coord->definitions.count; i++)
+        stats.definitions += !definition_newest(coord->definitions.list[i])->deleted;
+    stats.definitions_pending = coord->definitions.left;
+    if (coord->definitions.behind_since_ms > 0)
+        stats.definitions_lag_seconds = (coord->now_ms - coord->definitions.behind_since_ms) / 1000;
     stats.transactions_open = flights_open(coord);
     stats.calls_open = coord->call_count;
     stats.audit_imbalance = coord->audit.imbalance;

@@ -54,6 +54,7 @@ static void check_target(const struct coord *coord, const struct flight *flight,
     case TARGET_CLUSTER:
     case TARGET_POLICY:
     case TARGET_NODE_WISH:
+    case TARGET_DEFINITION:
         break;
     }
 }
@@ -90,7 +91,7 @@ static void check_flights(const struct coord *coord)
 
 /* Open calls, by what they are about. */
 struct calls {
-    uint32_t all, policy, state, expiry;
+    uint32_t all, policy, state, expiry, defined;
 };
 
 static void check_calls(const struct coord *coord, struct calls *ret_calls)
@@ -106,6 +107,7 @@ static void check_calls(const struct coord *coord, struct calls *ret_calls)
         ret_calls->all++;
         ret_calls->policy += call->method == METHOD_APPLY_POLICY;
         ret_calls->state += call->method == METHOD_MEMBER_STATE;
+        ret_calls->defined += call->method == METHOD_DEFINE || call->method == METHOD_GET_DEFINED;
         ret_calls->expiry += call->method == METHOD_EXPIRE_SERVER;
     }
     CHECK(ret_calls->all == coord->call_count);
@@ -114,12 +116,14 @@ static void check_calls(const struct coord *coord, struct calls *ret_calls)
 /* ---- shards ---- */
 static void check_shards(const struct coord *coord, const struct calls *calls)
 {
-    uint32_t policy = 0, state = 0;
+    uint32_t policy = 0, state = 0, defined = 0;
 
     for (uint32_t i = 0; i < coord->shard_count; i++) {
         const struct shard *shard = &coord->shards[i];
         policy += shard->policy_calls;
         state += shard->state_calls;
+        defined += shard->defined.calls;
+        CHECK(shard->defined.calls <= 1);
         CHECK(shard->policy_calls <= 1);
         CHECK(shard->state_calls <= 1);
         CHECK(shard->mute_count <= REPLICAS_MAX);
@@ -128,6 +132,7 @@ static void check_shards(const struct coord *coord, const struct calls *calls)
     }
     CHECK(policy == calls->policy);
     CHECK(state == calls->state);
+    CHECK(defined == calls->defined);
     CHECK(coord->changes_open <= coord->shard_count);
     CHECK(coord->policy_left <= coord->shard_count);
     CHECK(IMPLIES(coord->cluster_revision == 0, coord->shard_count == 0));

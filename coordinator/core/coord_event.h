@@ -19,6 +19,7 @@ enum coord_event_type {
     COORD_RESET,    /*                                              it was accepted: begin again  */
     COORD_TXN_DONE, /* ticket, outcome, written, mod_revision       one for each txn action       */
     COORD_CALL_DONE, /* call, status, body                           one for each call action */
+    COORD_ASK,    /* call, method, body                           a router's question           */
     COORD_REPORT, /* report                                       borrowed for the step         */
     COORD_TICK    /*                                              every 10 to 100 ms            */
 };
@@ -39,8 +40,9 @@ struct coord_event {
     int64_t mod_revision; /* TXN_DONE: the store's revision in the answer. */
     uint64_t ticket;
     enum coord_txn_outcome outcome;
-    const bool *written; /* As many as the transaction's writes. Only with ANSWERED. */
-    uint64_t call;
+    const bool *written;     /* As many as the transaction's writes. Only with ANSWERED. */
+    uint64_t call;           /* ASK: the caller's own number, not 0; coord_answer names it. */
+    uint16_t method;         /* ASK: CHANGE_DEFINITION, FIND_DEFINITIONS. */
     enum wire_status status; /* No answer: WIRE_UNKNOWN, never sent: WIRE_UNAVAILABLE. */
     struct slice body;       /* Of the answer; borrowed for the step. */
     const Holdfast__Internal__V1__ReportOwnerRequest *report;

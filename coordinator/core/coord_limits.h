@@ -51,7 +51,10 @@
     X(removed_kept,                64,    0,     128, "removed nodes that are remembered when gone")  \
     X(drain_period_ms,             20,    1,   60000, "one hand-over of a drain in this time")      \
     X(audit_interval_ms,         1000,    0, 3600000, "a cut of all shards in this time; 0: none") \
-    X(audit_timeout_ms,          5000,  100,  600000, "a cut that takes longer is given up")
+    X(audit_timeout_ms,          5000,  100,  600000, "a cut that takes longer is given up")       \
+    X(define_ask_ms,            60000,  100, 3600000, "a shard is asked so often how far it has "  \
+                                                      "followed the definitions")                  \
+    X(define_write_ms,           5000,  100,   60000, "a change of a definition is answered by then")
 /* clang-format on */
 
 #define COORD_FIELD(name, def, min, max, doc) uint32_t name;

@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "holdfast/internal/v1/refusal.pb-c.h"
 #include "runtime/base/arena.h"
+#include "runtime/cluster/wire.h"
 
 enum { COORD_TXN_WRITES_MAX = 64 };
 
@@ -38,8 +40,16 @@ struct coord_call {
     uint64_t node;
     uint32_t shard;
     uint16_t method; /* EXPIRE_SERVER, APPLY_POLICY, TAKE_CUT, AUDIT_SEARCH, CONTAIN_PLAYER,
-                      * MEMBER_STATE; GET_NODE_STATUS goes to any node, about all shards. */
+                      * MEMBER_STATE, DEFINE, GET_DEFINED; GET_NODE_STATUS goes to any node, about
+                      * all shards. */
     uint32_t timeout_ms;
+    struct slice body;
+};
+
+/* The answer to an ASK: exactly one, at once or in a later step. */
+struct coord_answer {
+    uint64_t call;
+    enum wire_status status; /* OK: the response. REFUSED: a Refusal. UNKNOWN: no body. */
     struct slice body;
 };
 
@@ -50,10 +60,19 @@ struct coord_out {
     uint32_t txn_count, txn_capacity;
     struct coord_call *calls;
     uint32_t call_count, call_capacity;
+    struct coord_answer *answers;
+    uint32_t answer_count, answer_capacity;
     struct arena arena;
 };
 
 void coord_out_clear(struct coord_out *out);
 void coord_out_deinit(struct coord_out *out);
+
+/* An answer to a caller; `body` is packed into `out`. NULL: none. */
+void coord_answer_put(struct coord_out *out, uint64_t call, enum wire_status status,
+                      const ProtobufCMessage *body);
+/* A Refusal; texts are copied. */
+void coord_refusal_put(struct coord_out *out, uint64_t call,
+                       const Holdfast__Internal__V1__Refusal *refusal);
 
 #endif

@@ -9,6 +9,7 @@
 #include "coordinator/core/audit_state.h"
 #include "coordinator/core/coord_limits.h"
 #include "coordinator/core/coord_stats.h"
+#include "coordinator/core/definition_state.h"
 #include "runtime/base/buf.h"
 #include "runtime/base/log.h"
 #include "runtime/cluster/cluster_record.h"
@@ -95,6 +96,7 @@ struct shard {
     uint64_t call_at_ms;     /* No call to it earlier. */
     int64_t policy_revision; /* Of the policy it confirmed; 0: none. */
     uint32_t policy_calls;   /* In flight. */
+    struct defined_shard defined;
     struct report reports[REPLICAS_MAX];
     uint64_t declined_epoch; /* Its owner had it before and never begins under it; 0: none. */
     struct shard_wish wish;  /* Meaningful while wish_revision > 0. */
@@ -190,7 +192,20 @@ struct coord {
     uint64_t hold_since_ms; /* The newest hold; wall clock. */
     uint64_t wall_ahead_ms; /* Of now_ms, as it was when this coordinator was elected. */
     struct audit audit;
+    struct definitions definitions;
     struct coord_stats stats;
 };
+
+static inline bool coord_stands_still(const struct coord *coord)
+{
+    return coord->halted || coord->held_back;
+}
+
+/* Elected, with a whole copy of etcd, and not halted. */
+static inline bool coord_decides(const struct coord *coord)
+{
+    return coord->elected && coord->synced && !coord_stands_still(coord) &&
+           coord->cluster_revision > 0;
+}
 
 #endif

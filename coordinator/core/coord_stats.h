@@ -52,6 +52,9 @@
     X(servers_expiring,       "game servers being expired")                                        \
     X(server_hold,            "1 while expiry is held")                                            \
     X(policy_pending,         "shards that have not confirmed the policy")                         \
+    X(definitions,            "definitions that are not deleted")                                  \
+    X(definitions_pending,    "shards that have not logged all definitions")                       \
+    X(definitions_lag_seconds, "since when some shard has not")                                    \
     X(transactions_open,      "transactions in flight")                                            \
     X(calls_open,             "calls in flight")
 /*    counter of the audit    meaning                                                             */

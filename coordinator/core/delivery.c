@@ -224,7 +224,8 @@ bool delivery_take(struct coord *coord, const struct coord_event *event, struct 
     *ret_call = *open;
     *open = (struct open_call){ 0 };
     coord->call_count--;
-    if (ret_call->method != METHOD_GET_NODE_STATUS)
+    if (ret_call->method != METHOD_GET_NODE_STATUS && ret_call->method != METHOD_DEFINE &&
+        ret_call->method != METHOD_GET_DEFINED)
         shard_called(coord, &coord->shards[ret_call->shard], ret_call, event->status);
     return true;
 }

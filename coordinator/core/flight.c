@@ -6,6 +6,7 @@
  */
 #include "coordinator/core/flight.h"
 
+#include "coordinator/core/definitions.h"
 #include "coordinator/core/records.h"
 #include "runtime/base/check.h"
 
@@ -142,8 +143,8 @@ bool flight_remove_server(struct coord *coord, struct server *server)
     return true;
 }
 
-static bool remove_wish(struct coord *coord, struct cluster_key key, int64_t mod_revision,
-                        const struct target *target)
+static bool remove_record(struct coord *coord, struct cluster_key key, const struct target *target,
+                          int64_t mod_revision)
 {
     struct flight *flight = open_flight(coord, 1);
 
@@ -161,19 +162,19 @@ bool flight_remove_node_wish(struct coord *coord, uint64_t replica_id)
 {
     for (uint32_t i = 0; i < coord->wanted_count; i++) {
         if (coord->wanted[i].replica_id == replica_id)
-            return remove_wish(
+            return remove_record(
                 coord, cluster_key_node_wish(coord->cluster_name, replica_id),
-                coord->wanted[i].mod_revision,
-                &(struct target){ .kind = TARGET_NODE_WISH, .replica_id = replica_id });
+                &(struct target){ .kind = TARGET_NODE_WISH, .replica_id = replica_id },
+                coord->wanted[i].mod_revision);
     }
     return false;
 }
 
 bool flight_remove_shard_wish(struct coord *coord, uint32_t number)
 {
-    return remove_wish(coord, cluster_key_shard_wish(coord->cluster_name, number),
-                       coord->shards[number].wish_revision,
-                       &(struct target){ .kind = TARGET_SHARD_WISH, .shard = number });
+    return remove_record(coord, cluster_key_shard_wish(coord->cluster_name, number),
+                         &(struct target){ .kind = TARGET_SHARD_WISH, .shard = number },
+                         coord->shards[number].wish_revision);
 }
 
 bool flight_put_shard_wish(struct coord *coord, uint32_t number, const struct shard_wish *wish)
@@ -211,6 +212,32 @@ static void wish_done(struct coord *coord, const struct target *target, bool wri
         if (coord->wanted[i].replica_id == target->replica_id)
             coord->wanted[i].in_txn = false;
     }
+}
+
+bool flight_put_definition(struct coord *coord, uint64_t number, uint64_t version,
+                           struct slice packed)
+{
+    struct flight *flight = open_flight(coord, 1);
+
+    if (flight == NULL)
+        return false;
+    struct coord_write *write =
+        add(flight,
+            &(struct target){ .kind = TARGET_DEFINITION, .number = number, .version = version });
+
+    write->key = keep(flight, cluster_key_definition(coord->cluster_name, number, version));
+    write->value = arena_copy(&flight->arena, packed);
+    return true;
+}
+
+bool flight_remove_definition(struct coord *coord, uint64_t number, uint64_t version,
+                              int64_t revision)
+{
+    return remove_record(
+        coord, cluster_key_definition(coord->cluster_name, number, version),
+        &(struct target){
+            .kind = TARGET_DEFINITION, .number = number, .version = version, .removal = true },
+        revision);
 }
 
 /* The record may have gone, and a new one of the same server may have come, before the answer. */
@@ -278,6 +305,12 @@ static void target_done(struct coord *coord, struct flight *flight, uint32_t pla
     case TARGET_NODE_WISH:
     case TARGET_SHARD_WISH:
         wish_done(coord, target, written);
+        break;
+    case TARGET_DEFINITION:
+        if (!target->removal)
+            definition_written(
+                coord, target->number, target->version,
+                &(struct definition_write){ written, revision, flight->writes[place].value });
         break;
     }
 }

@@ -16,7 +16,8 @@ enum target_kind {
     TARGET_SERVER_HOLD,
     TARGET_SERVER_FORGET,
     TARGET_NODE_WISH,
-    TARGET_SHARD_WISH
+    TARGET_SHARD_WISH,
+    TARGET_DEFINITION
 };
 
 /* What a write is about, and what to adopt when it was carried out. */
@@ -27,6 +28,8 @@ struct target {
     struct incarnation incarnation;
     uint64_t held_since_ms;
     uint64_t replica_id;
+    uint64_t number, version; /* DEFINITION. */
+    bool removal;             /* Likewise: an old version is forgotten. */
 };
 
 enum flight_state { FLIGHT_FREE, FLIGHT_FILLING, FLIGHT_SENT, FLIGHT_WAITING };
@@ -54,6 +57,11 @@ bool flight_remove_node_wish(struct coord *coord, uint64_t replica_id);
 bool flight_remove_shard_wish(struct coord *coord, uint32_t number);
 /* Only where there is none. */
 bool flight_put_shard_wish(struct coord *coord, uint32_t number, const struct shard_wish *wish);
+/* A version that there is none of yet. */
+bool flight_put_definition(struct coord *coord, uint64_t number, uint64_t version,
+                           struct slice packed);
+bool flight_remove_definition(struct coord *coord, uint64_t number, uint64_t version,
+                              int64_t revision);
 /* False: the election key does not stand; the caller stops acting. */
 bool flights_done(struct coord *coord, const struct coord_event *event);
 /* Sends what is filled and repeats what is due. */

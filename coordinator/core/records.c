@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coordinator/core/definitions.h"
 #include "runtime/base/check.h"
 
 static void malformed(struct coord *coord, struct slice key, const char *why)
@@ -420,6 +421,10 @@ uint64_t records_put(struct coord *coord, const struct coord_event *event)
     case CLUSTER_KEY_SHARD_WISH:
         put_shard_wish(coord, event, parts.shard);
         break;
+    case CLUSTER_KEY_DEFINITION:
+        if (!definitions_put(coord, parts.number, parts.version, event->value, event->mod_revision))
+            malformed(coord, event->key, "not a version of a definition, or too many of them");
+        break;
     case CLUSTER_KEY_SERVER_SEQUENCE:
     case CLUSTER_KEY_ELECTION:
     case CLUSTER_KEY_UNKNOWN:
@@ -447,6 +452,9 @@ bool records_deleted(struct coord *coord, const struct coord_event *event)
         break;
     case CLUSTER_KEY_SHARD_WISH:
         delete_shard_wish(coord, parts.shard);
+        break;
+    case CLUSTER_KEY_DEFINITION:
+        definitions_deleted(coord, parts.number, parts.version);
         break;
     case CLUSTER_KEY_CLUSTER:
     case CLUSTER_KEY_POLICY:

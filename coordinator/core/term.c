@@ -10,6 +10,8 @@
 
 #include "coordinator/core/audit.h"
 #include "coordinator/core/change.h"
+#include "coordinator/core/definition_change.h"
+#include "coordinator/core/definition_send.h"
 #include "coordinator/core/delivery.h"
 #include "coordinator/core/flight.h"
 #include "coordinator/core/word.h"
@@ -45,6 +47,7 @@ void term_drop(struct coord *coord)
     delivery_drop(coord);
     word_drop(coord);
     change_drop(coord);
+    definitions_drop(coord);
     audit_drop(coord);
     shards_drop(coord);
     servers_drop(coord);
@@ -85,7 +88,7 @@ static const char *shard_left(const struct coord *coord)
 
         if (shard->in_txn || shard->wish_in_txn)
             return "a write of a shard";
-        if (shard->policy_calls > 0 || shard->state_calls > 0)
+        if (shard->policy_calls > 0 || shard->state_calls > 0 || shard->defined.calls > 0)
             return "a call to a shard";
         if (shard->state.epoch != 0 || shard->comer_gone_ms != 0)
             return "a change of a shard's members";
@@ -135,6 +138,9 @@ const char *term_work_left(const struct coord *coord)
                                                                 shard_left, server_left,
                                                                 audit_left };
     const char *left = coord->policy_left > 0 ? "the policy" : NULL;
+
+    if (definition_waits_open(coord) || coord->definitions.left > 0 || coord->definitions.trimming)
+        left = "a definition";
 
     for (size_t i = 0; i < ARRAY_SIZE(looks) && left == NULL; i++)
         left = looks[i](coord);

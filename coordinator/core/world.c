@@ -154,7 +154,8 @@ static void note_body(struct world *world, const struct coord_call *call)
         return;
     }
     if (call->method == METHOD_TAKE_CUT || call->method == METHOD_AUDIT_SEARCH ||
-        call->method == METHOD_CONTAIN_PLAYER || call->method == METHOD_MEMBER_STATE)
+        call->method == METHOD_CONTAIN_PLAYER || call->method == METHOD_MEMBER_STATE ||
+        call->method == METHOD_DEFINE || call->method == METHOD_GET_DEFINED)
         return;
     CHECK(call->method == METHOD_APPLY_POLICY);
     Holdfast__Internal__V1__ApplyPolicyRequest *request =
@@ -164,6 +165,30 @@ static void note_body(struct world *world, const struct coord_call *call)
     world->policy_version = request->policy->version;
     holdfast__internal__v1__apply_policy_request__free_unpacked(request, NULL);
     world->calls_policy++;
+}
+
+/* As shards take spans in (node/core/definition). Both answers have the same first fields. */
+static size_t define(struct world *world, const struct coord_call *call, uint8_t *bytes)
+{
+    uint64_t *stands = world->defined[call->shard];
+    Holdfast__Internal__V1__DefineResponse response = HOLDFAST__INTERNAL__V1__DEFINE_RESPONSE__INIT;
+
+    if (call->method == METHOD_DEFINE) {
+        Holdfast__Internal__V1__DefineRequest *request =
+            holdfast__internal__v1__define_request__unpack(NULL, call->body.size, call->body.data);
+        CHECK(request != NULL && request->shard == call->shard);
+        bool next = request->generation == stands[0] && request->from_revision <= stands[1];
+        bool begins = request->generation > stands[0] && request->from_revision == 0;
+        if (begins || (next && request->to_revision > stands[1])) {
+            stands[0] = request->generation;
+            stands[1] = request->to_revision;
+        }
+        world->defines++;
+        holdfast__internal__v1__define_request__free_unpacked(request, NULL);
+    }
+    response.generation = stands[0];
+    response.revision = stands[1];
+    return holdfast__internal__v1__define_response__pack(&response, bytes);
 }
 
 /* Shard 0 tells of all who hold the item without its having been made for them. */
@@ -361,6 +386,9 @@ static void answer_call(struct world *world, const struct coord_call *call)
         size = contain(world, call, bytes);
     else if (status == WIRE_OK && call->method == METHOD_MEMBER_STATE)
         size = tell_members(world, call, bytes);
+    else if (status == WIRE_OK &&
+             (call->method == METHOD_DEFINE || call->method == METHOD_GET_DEFINED))
+        size = define(world, call, bytes);
     world_step(world, (struct coord_event){ .type = COORD_CALL_DONE,
                                             .call = call->call,
                                             .status = status,

@@ -63,6 +63,8 @@ struct world {
     uint32_t term;
     char lowest_live[INCARNATION_TEXT_SIZE]; /* Of the last ExpireServer. */
     uint64_t policy_version;                 /* Of the last ApplyPolicy. */
+    uint64_t defined[WORLD_CUT_SHARDS][2];   /* Generation and revision that each shard is at. */
+    uint64_t defines;                        /* Calls of Define. */
 };
 
 /* 8 shards, 3 replicas, one currency; the coordinator is synced and not elected. */

@@ -11,6 +11,7 @@
 #include "coordinator/io/seed.h"
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "runtime/base/check.h"
+#include "runtime/metrics/metrics_turnstile.h"
 #include "runtime/metrics_http/metrics_http.h"
 #include "runtime/tls_watch/tls_watch.h"
 
@@ -26,7 +27,9 @@ struct coordinator {
     struct metrics *metrics;
     struct coordinator_metrics *core_metrics;
     struct metrics_http *http;
+    struct metrics_turnstile link_figures;
     struct tls_watch *tls; /* NULL: plain. */
+    enum link_names names;
     struct coord *core;
     struct coord_out out;
     struct registry *registry;
@@ -60,6 +63,8 @@ static void on_event(void *user, struct coord_event *event)
         CHECK(c->nodes != NULL); /* No election is won before. */
         nodes_call(c->nodes, &c->out.calls[i]);
     }
+    for (uint32_t i = 0; i < c->out.answer_count && c->nodes != NULL; i++)
+        nodes_answer(c->nodes, &c->out.answers[i]);
     coord_out_clear(&c->out);
 }
 
@@ -116,9 +121,13 @@ static void begin_work(struct coordinator *c)
                                            .core = c->core,
                                            .name = c->config->name,
                                            .cluster_id = coord_cluster(c->core)->cluster_id,
+                                           .cluster = c->config->cluster,
+                                           .names = c->names,
+                                           .metrics = c->metrics,
                                            .listen = c->config->listen,
                                            .tls_client = tls != NULL ? tls_watch_client(tls) : NULL,
                                            .tls_server = tls != NULL ? tls_watch_server(tls) : NULL,
+                                           .limits = { LINK_HUB_CONFIG(c->config) },
                                            .event = on_event,
                                            .status = on_status,
                                            .user = c },
@@ -242,6 +251,10 @@ static err watch_tls(struct coordinator *c)
         .user = c,
     };
 
+    if (!link_names_find(c->config->tls_names, &c->names)) {
+        fail(c, "tls_names", "is require or accept-unnamed");
+        return ERR_INVALID;
+    }
     if (c->config->insecure)
         log_event(c->log, LOG_WARN, "coordinator.insecure",
                   LOG_S("what", "plain TCP between processes; for tests only"));
@@ -285,8 +298,17 @@ static err connect_etcd(struct coordinator *c)
     return e;
 }
 
+static const struct turnstile_stats *link_turnstile(void *user)
+{
+    const struct coordinator *c = user;
+
+    return c->nodes != NULL ? nodes_turnstile(c->nodes) : NULL;
+}
+
 static err serve_metrics(struct coordinator *c, const char *version)
 {
+    c->link_figures = (struct metrics_turnstile){ .read = link_turnstile, .user = c };
+    metrics_turnstile_register(&c->link_figures, c->metrics, "links", true);
     metrics_process_register(c->metrics, version);
     c->core_metrics = coordinator_metrics_new(c->metrics, c->core, c->loop);
     err e = metrics_http_start(
@@ -294,6 +316,8 @@ static err serve_metrics(struct coordinator *c, const char *version)
                                         .metrics = c->metrics,
                                         .host = c->config->metrics_host,
                                         .port = (uint16_t)c->config->metrics_port,
+                                        .connections_max = c->config->metrics_connections_max,
+                                        .log = c->log,
                                         .ready = on_ready,
                                         .context = c },
         &c->http);
@@ -356,6 +380,7 @@ void coordinator_free(struct coordinator *c)
         (void)loop_run_until(c->loop, has_resigned, c->registry, RESIGN_MS);
     }
     nodes_free(c->nodes);
+    c->nodes = NULL;
     registry_free(c->registry);
     (void)loop_run_until(c->loop, never, NULL, CLOSE_MS);
     loop_timer_stop(&c->tick);

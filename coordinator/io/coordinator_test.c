@@ -244,7 +244,7 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
         assert_non_null(request);
         shard = request->shard;
         holdfast__internal__v1__take_cut_request__free_unpacked(request, NULL);
-    } else if (frame->method == METHOD_MEMBER_STATE) {
+    } else if (frame->method == METHOD_MEMBER_STATE || frame->method == METHOD_GET_DEFINED) {
         shard = 0; /* Whichever: nothing is told. */
     }
     assert_in_range(shard, 0, SHARDS - 1);
@@ -276,12 +276,14 @@ static void node_start(struct fixture *fixture, uint32_t i)
     struct link_hub_options hub = {
         .loop = fixture->loop,
         .log = &fixture->log,
-        .self = { .role = ROLE_NODE, .replica_id = i + 1, .name = "stand-in" },
+        .self = { .role = ROLE_NODE, .replica_id = i + 1 },
+        .cluster = CLUSTER,
         .tls_client = fixture->tls[TLS_CLIENT],
         .tls_server = fixture->tls[TLS_SERVER],
     };
 
     node->fixture = fixture;
+    snprintf(hub.self.name, sizeof hub.self.name, "node-%u", i + 1);
     snprintf(hub.self.cluster_id, sizeof hub.self.cluster_id, "%s",
              shard_map_cluster(fixture->map)->cluster_id);
     assert_int_equal(link_hub_new(&hub, &node->hub), ERR_OK);
@@ -419,8 +421,8 @@ static void run_coordinator(struct fixture *fixture, const char *name)
 
     snprintf(log_path, sizeof log_path, "%s/%s.log", fixture->directory, name);
     snprintf(ca, sizeof ca, "%s/ca.crt", fixture->directory);
-    snprintf(cert, sizeof cert, "%s/process.crt", fixture->directory);
-    snprintf(key, sizeof key, "%s/process.key", fixture->directory);
+    snprintf(cert, sizeof cert, "%s/coordinator.crt", fixture->directory);
+    snprintf(key, sizeof key, "%s/coordinator.key", fixture->directory);
     int fd = open(log_path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -477,16 +479,22 @@ static void on_heartbeat(void *user)
 
 static void make_certificates(struct fixture *fixture)
 {
-    struct certs_leaf leaf = { .name = "process" };
+    static const char *const roles[] = { "node", "coordinator" };
     char ca[96], cert[96], key[96];
     struct tls_error why;
     bool made;
 
     assert_int_equal(certs_make_ca(fixture->directory, CLUSTER, &made, &why), ERR_OK);
-    assert_int_equal(certs_make_leaf(fixture->directory, &leaf, &made, &why), ERR_OK);
+    for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
+        char uri[96];
+        const struct certs_leaf leaf = { .name = roles[i], .uri = uri };
+
+        snprintf(uri, sizeof uri, "holdfast://%s/%s/*", CLUSTER, roles[i]);
+        assert_int_equal(certs_make_leaf(fixture->directory, &leaf, &made, &why), ERR_OK);
+    }
     snprintf(ca, sizeof ca, "%s/ca.crt", fixture->directory);
-    snprintf(cert, sizeof cert, "%s/process.crt", fixture->directory);
-    snprintf(key, sizeof key, "%s/process.key", fixture->directory);
+    snprintf(cert, sizeof cert, "%s/node.crt", fixture->directory);
+    snprintf(key, sizeof key, "%s/node.key", fixture->directory);
     for (int side = TLS_CLIENT; side <= TLS_SERVER; side++) {
         struct tls_options options = { .side = (enum tls_side)side,
                                        .ca = { .path = ca },

@@ -4,13 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coordinator/core/definition_state.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
+#include "runtime/cluster/link_right.h"
 
 /* A live node as dialled. */
 struct peer {
     uint64_t replica_id;
     char address[LINK_ADDRESS_SIZE];
+    char name[sizeof((struct node_record *)0)->name];
     struct link *link;
 };
 
@@ -23,6 +26,14 @@ struct pending {
     bool unsent;
 };
 
+#define QUESTIONS_MAX (DEFINITION_WAITS_MAX + 1u) /* All but one wait in the core. */
+
+/* A router's question that is not answered. */
+struct question {
+    uint64_t number; /* 0: free. */
+    struct call_reply reply;
+};
+
 struct nodes {
     struct nodes_options options;
     struct link_hub *hub;
@@ -32,6 +43,8 @@ struct nodes {
     uint32_t peer_count;
     struct pending *pendings;
     struct loop_hook unsent;
+    struct question questions[QUESTIONS_MAX];
+    uint64_t question;
 };
 
 static void tell(struct nodes *nodes, struct coord_event event)
@@ -45,7 +58,7 @@ static void on_ready(void *user, struct link *link, const struct hello *peer)
     struct nodes *nodes = user;
 
     log_event(nodes->options.log, LOG_DEBUG, "link.ready", LOG_S("peer", peer->name),
-              LOG_S("role", hello_role_name(peer->role)), LOG_S("address", link_address(link)));
+              LOG_S("role", identity_role_name(peer->role)), LOG_S("address", link_address(link)));
 }
 
 static void on_frame(void *user, struct link *link, const struct frame *frame)
@@ -77,10 +90,12 @@ static void peer_dial(struct nodes *nodes, struct peer *peer, const struct node_
 {
     peer->replica_id = record->replica_id;
     snprintf(peer->address, sizeof peer->address, "%s", record->address);
+    snprintf(peer->name, sizeof peer->name, "%s", record->name);
     peer->link = NULL;
     struct link_dial_options dial = {
         .transport = LINK_NNG,
         .address = peer->address,
+        .expect = { ROLE_NODE, peer->replica_id, peer->name },
         .handlers = handlers(nodes),
     };
 
@@ -112,7 +127,8 @@ void nodes_follow(struct nodes *nodes)
             peer_close(&nodes->peers[old++]);
         bool known = old < nodes->peer_count && nodes->peers[old].replica_id == record->replica_id;
 
-        if (known && strcmp(nodes->peers[old].address, record->address) == 0) {
+        if (known && strcmp(nodes->peers[old].address, record->address) == 0 &&
+            strcmp(nodes->peers[old].name, record->name) == 0) {
             peers[i] = nodes->peers[old++];
             continue;
         }
@@ -126,7 +142,6 @@ void nodes_follow(struct nodes *nodes)
     nodes->peer_count = count;
 }
 
-/* Ready, and really that node: addresses may be used again by another one. */
 static struct link *find_link(struct nodes *nodes, uint64_t replica_id)
 {
     for (uint32_t i = 0; i < nodes->peer_count; i++) {
@@ -134,9 +149,7 @@ static struct link *find_link(struct nodes *nodes, uint64_t replica_id)
 
         if (nodes->peers[i].replica_id != replica_id)
             continue;
-        if (link == NULL || !link_is_ready(link) || link_peer_hello(link)->replica_id != replica_id)
-            return NULL;
-        return link;
+        return link != NULL && link_is_ready(link) ? link : NULL; /* That node: link_expect. */
     }
     return NULL;
 }
@@ -223,7 +236,19 @@ static void answer(struct nodes *nodes, const struct call_reply *reply, uint16_t
                   LOG_S("error", err_name(e)));
 }
 
-static void take_report(struct nodes *nodes, const struct frame *frame,
+/* A node reports for itself alone: its link's replica, under the name that is registered for it. */
+static bool is_reporter(const struct nodes *nodes, const struct hello *peer, uint64_t reporter)
+{
+    for (uint32_t i = 0; i < coord_node_count(nodes->options.core); i++) {
+        const struct node_record *record = coord_node(nodes->options.core, i);
+
+        if (record->replica_id == reporter)
+            return peer->replica_id == reporter && strcmp(record->name, peer->name) == 0;
+    }
+    return peer->replica_id == reporter;
+}
+
+static void take_report(struct nodes *nodes, const struct hello *peer, const struct frame *frame,
                         const struct call_reply *reply)
 {
     Holdfast__Internal__V1__ReportOwnerRequest *report =
@@ -233,7 +258,9 @@ static void take_report(struct nodes *nodes, const struct frame *frame,
         HOLDFAST__INTERNAL__V1__REPORT_OWNER_RESPONSE__INIT;
     uint8_t bytes[16];
 
-    if (report == NULL) {
+    if (report == NULL || !is_reporter(nodes, peer, report->reporter)) {
+        if (report != NULL)
+            holdfast__internal__v1__report_owner_request__free_unpacked(report, NULL);
         answer(nodes, reply, WIRE_REFUSED, (struct slice){ NULL, 0 });
         return;
     }
@@ -254,17 +281,52 @@ static void tell_status(struct nodes *nodes, const struct call_reply *reply)
     buf_deinit(&body);
 }
 
+/* ---- questions of routers ---- */
+static void take_question(struct nodes *nodes, const struct frame *frame,
+                          const struct call_reply *reply)
+{
+    for (uint32_t i = 0; i < QUESTIONS_MAX; i++) {
+        struct question *question = &nodes->questions[i];
+
+        if (question->number != 0)
+            continue;
+        *question = (struct question){ ++nodes->question, *reply };
+        question->reply.is_outcome = frame->method == METHOD_CHANGE_DEFINITION;
+        tell(nodes, (struct coord_event){ .type = COORD_ASK,
+                                          .call = question->number,
+                                          .method = frame->method,
+                                          .body = frame->body });
+        return;
+    }
+    answer(nodes, reply, WIRE_UNAVAILABLE, (struct slice){ NULL, 0 });
+}
+
+void nodes_answer(struct nodes *nodes, const struct coord_answer *given)
+{
+    for (uint32_t i = 0; i < QUESTIONS_MAX; i++) {
+        struct question *question = &nodes->questions[i];
+
+        if (question->number != given->call)
+            continue;
+        answer(nodes, &question->reply, given->status, given->body);
+        question->number = 0;
+        return;
+    }
+    CHECK(false); /* The core answers each question once. */
+}
+
 static void on_request(void *user, struct link *link, const struct frame *frame,
                        const struct call_reply *reply)
 {
     struct nodes *nodes = user;
     const struct hello *peer = link_peer_hello(link);
 
-    if (frame->method == METHOD_REPORT_OWNER && peer != NULL && peer->role == ROLE_NODE)
-        take_report(nodes, frame, reply);
-    else if (frame->method == METHOD_GET_COORDINATOR_STATUS && peer != NULL &&
-             peer->role == ROLE_ROUTER)
+    if (frame->method == METHOD_REPORT_OWNER && peer != NULL)
+        take_report(nodes, peer, frame, reply);
+    else if (frame->method == METHOD_GET_COORDINATOR_STATUS)
         tell_status(nodes, reply);
+    else if (frame->method == METHOD_CHANGE_DEFINITION || frame->method == METHOD_FIND_DEFINITIONS)
+        take_question(nodes, frame, reply);
     else
         answer(nodes, reply, FRAME_STATUS_NO_METHOD, (struct slice){ NULL, 0 });
 }
@@ -272,13 +334,17 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
 /* ---- life ---- */
 static err open_links(struct nodes *nodes)
 {
-    struct link_hub_options hub = {
-        .loop = nodes->options.loop,
-        .log = nodes->options.log,
-        .self = { .role = ROLE_COORDINATOR },
-        .tls_client = nodes->options.tls_client,
-        .tls_server = nodes->options.tls_server,
-    };
+    struct link_hub_options hub = nodes->options.limits;
+
+    hub.loop = nodes->options.loop;
+    hub.log = nodes->options.log;
+    hub.self.role = ROLE_COORDINATOR;
+    hub.tls_client = nodes->options.tls_client;
+    hub.tls_server = nodes->options.tls_server;
+    hub.cluster = nodes->options.cluster;
+    hub.names = nodes->options.names;
+    hub.admits = link_right;
+    hub.metrics = nodes->options.metrics;
 
     snprintf(hub.self.cluster_id, sizeof hub.self.cluster_id, "%s", nodes->options.cluster_id);
     snprintf(hub.self.name, sizeof hub.self.name, "%s", nodes->options.name);
@@ -294,6 +360,7 @@ static err open_links(struct nodes *nodes)
         e = link_listen(nodes->hub,
                         &(struct link_listen_options){ .transport = LINK_NNG,
                                                        .address = nodes->options.listen,
+                                                       .roles = 1u << ROLE_NODE | 1u << ROLE_ROUTER,
                                                        .handlers = handlers(nodes) },
                         &nodes->listener);
     return e;
@@ -313,6 +380,11 @@ err nodes_new(const struct nodes_options *options, struct nodes **ret_nodes)
     }
     *ret_nodes = nodes;
     return ERR_OK;
+}
+
+const struct turnstile_stats *nodes_turnstile(const struct nodes *nodes)
+{
+    return link_hub_turnstile(nodes->hub);
 }
 
 void nodes_free(struct nodes *nodes)

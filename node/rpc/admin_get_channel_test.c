@@ -1,5 +1,6 @@
 /* A channel's row that cannot be read is made again from the other shard's knowledge: what was on
  * its way arrives, once. */
+#include "node/core/codec/arena_proto.h"
 #include "node/rpc/fixture_shards.h"
 
 #include <stdlib.h>
@@ -207,6 +208,93 @@ static void rows_that_are_not_in_memory_are_asked_for(void **state)
     all_arrived_once(w);
 }
 
+/* The sender's row first, from what has rows of its own; then the receiver's from that. */
+static void both_ends_are_made_again(struct world *w, bool restart)
+{
+    spoil(w, 0, true, 1);
+    spoil(w, 1, false, 0);
+    if (restart)
+        fixture_restart_all(&w->shards);
+    channel_end sender = *channel(w, 0, 1)->outgoing;
+    assert_true(sender.unreadable);
+    assert_null(repair(w, 1, "63690000", &sender)); /* Not yet. */
+    assert_string_equal(on(w, 1)->error->field, "other_end");
+    channel_end receiver = *channel(w, 1, 0)->incoming;
+    assert_true(receiver.unreadable);
+    assert_non_null(repair(w, 0, "636f0001", &receiver));
+    sender = *channel(w, 0, 1)->outgoing;
+    assert_false(sender.unreadable);
+    assert_non_null(repair(w, 1, "63690000", &sender));
+}
+
+static void both_ends_are_made_again_from_what_has_rows(void **state)
+{
+    struct world *w = *state;
+
+    (void)pay_in_all_states(w);
+    both_ends_are_made_again(w, false);
+    assert_int_equal(channel(w, 0, 1)->outgoing->last_seq, 4);
+    assert_int_equal(channel(w, 0, 1)->outgoing->watermark, 1);
+    all_arrived_once(w);
+}
+
+static void both_ends_are_made_again_from_disk(void **state)
+{
+    struct world *w = *state;
+
+    (void)pay_in_all_states(w);
+    both_ends_are_made_again(w, true);
+    assert_int_equal(channel(w, 0, 1)->outgoing->last_seq, 4);
+    all_arrived_once(w);
+}
+
+/* A decision is younger than all that is open: its number must not be used twice. */
+static void a_record_that_was_settled_out_of_turn_keeps_its_number(void **state)
+{
+    struct world *w = *state;
+
+    pay(w, 1);
+    deliver_request *first = fixture_batch(&w->shards, 0, 1);
+    pay(w, 2);
+    deliver_request *second = fixture_batch(&w->shards, 0, 1);
+    second->n_credits = 1;
+    second->credits[0] = second->credits[1];
+    fixture_settle(&w->shards, 0, 1, fixture_deliver(&w->shards, 1, second));
+    both_ends_are_made_again(w, false);
+    assert_int_equal(channel(w, 0, 1)->outgoing->last_seq, 2);
+    assert_int_equal(channel(w, 0, 1)->outgoing->watermark, 0);
+    fixture_settle(&w->shards, 0, 1, fixture_deliver(&w->shards, 1, first));
+    pay(w, 12);
+    pay(w, 16);
+    int64_t gold;
+    fixture_carry_all(&w->shards);
+    assert_int_equal(arrived(w, &gold), 4);
+    assert_int_equal(gold, 31);
+}
+
+/* Nothing has a row: a number that the channel never reached goes on. */
+static void both_ends_of_a_channel_at_rest_begin_far_above(void **state)
+{
+    struct world *w = *state;
+    int64_t gold;
+
+    pay(w, 1);
+    deliver_request *late = fixture_batch(&w->shards, 0, 1);
+    fixture_carry_all(&w->shards);
+    (void)fixture_deliver(&w->shards, 1, fixture_batch(&w->shards, 0, 1)); /* The watermark. */
+    both_ends_are_made_again(w, true);
+    uint64_t last = channel(w, 0, 1)->outgoing->last_seq;
+    assert_true(last >= FIXTURE_START_MS);
+    assert_int_equal(channel(w, 1, 0)->incoming->watermark, last);
+    assert_int_equal(fixture_deliver(&w->shards, 1, late)->results[0]->decision, DECISION(SETTLED));
+    pay(w, 2);
+    assert_int_equal(channel(w, 0, 1)->outgoing->last_seq, last + 1);
+    fixture_carry_all(&w->shards);
+    assert_int_equal(arrived(w, &gold), 2);
+    assert_int_equal(gold, 3);
+    assert_int_equal(gold_of_ann(w), 97);
+}
+
 static void refused(struct world *w, const char *key, channel_end *end, const char *field)
 {
     assert_null(repair(w, 0, key, end));
@@ -232,13 +320,52 @@ static void what_could_double_something_is_refused(void **state)
     end.watermark = end.last_seq + 1;
     refused(w, "636f0001", &end, "other_end.watermark");
     end = (channel_end)HOLDFAST__V1__CHANNEL_END__INIT;
-    end.unreadable = true;
-    refused(w, "636f0001", &end, "other_end");
+    end.unreadable = true; /* Of the receiver's row: the sender's is to be repaired first. */
+    refused(w, "63690001", &end, "other_end");
     end.unreadable = false;
     end.uncounted = true; /* It may have decided more. */
     refused(w, "636f0001", &end, "other_end");
     assert_false(on(w, 0)->recorded);
     assert_null(channel(w, 0, 0));
+}
+
+/* As another program might have logged it: no check stood before it. */
+static void commit_repair(struct world *w, channel_end *end)
+{
+    Holdfast__V1__RepairRowRequest request = HOLDFAST__V1__REPAIR_ROW_REQUEST__INIT;
+    struct op op = { .method = METHOD_REPAIR_ROW };
+    struct buf body = { 0 };
+
+    request.key = (char *)"636f0001";
+    request.other_end = end;
+    op.request = arena_pack(&on(w, 0)->arena, &request.base);
+    op_encode(&op, &body);
+    fixture_commit(on(w, 0), buf_slice(&body));
+    assert_int_equal(on(w, 0)->outcome.kind, OUTCOME_REFUSED);
+    buf_deinit(&body);
+}
+
+static void an_entry_of_the_log_that_makes_no_sense_is_refused(void **state)
+{
+    struct world *w = *state;
+    channel_end end = HOLDFAST__V1__CHANNEL_END__INIT;
+
+    (void)pay_in_all_states(w);
+    spoil(w, 0, true, 1);
+    commit_repair(w, NULL);
+    end.watermark = 1;
+    commit_repair(w, &end);
+    end.watermark = end.last_seq = UINT64_MAX;
+    commit_repair(w, &end);
+    end.watermark = 1; /* Every replica would count for hours. */
+    end.last_seq = UINT64_MAX / 8;
+    commit_repair(w, &end);
+    end = (channel_end)HOLDFAST__V1__CHANNEL_END__INIT;
+    end.unreadable = true;
+    end.highest_record = UINT64_MAX / 8;
+    commit_repair(w, &end);
+    end.highest_record = UINT64_MAX;
+    commit_repair(w, &end);
 }
 
 static void replicas_that_do_not_know_the_repair_are_waited_for(void **state)
@@ -264,7 +391,12 @@ int main(void)
         TEST(the_senders_row_is_made_again),
         TEST(the_receivers_row_is_made_again),
         TEST(rows_that_are_not_in_memory_are_asked_for),
+        TEST(both_ends_are_made_again_from_what_has_rows),
+        TEST(both_ends_are_made_again_from_disk),
+        TEST(a_record_that_was_settled_out_of_turn_keeps_its_number),
+        TEST(both_ends_of_a_channel_at_rest_begin_far_above),
         TEST(what_could_double_something_is_refused),
+        TEST(an_entry_of_the_log_that_makes_no_sense_is_refused),
         TEST(replicas_that_do_not_know_the_repair_are_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

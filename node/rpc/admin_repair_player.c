@@ -45,16 +45,18 @@ static err check_balances(struct check_context *context, const repair_request *r
         struct slice name = slice_from_text(each->currency);
         const struct currency *currency = policy_find_currency(&context->meta->policy, name);
         if (currency == NULL) {
-            err e = refuse_invalid(context->arena, context->refusal,
-                                   arena_printf(context->arena, "balances[%zu].currency", i),
-                                   "a currency of the policy", text_shorten(context->arena, name));
+            err e = refuse_invalid(
+                context->arena, context->refusal,
+                entry_field(context->arena, "balances", i, each->currency, "currency"),
+                "a currency of the policy", text_shorten(context->arena, name));
             wallet_currency_hint(context, each->currency);
             return e;
         }
         if (each->amount < currency->lowest_min || each->amount > AMOUNT_MAX)
-            return refuse_number(context->arena, context->refusal,
-                                 arena_printf(context->arena, "balances[%zu].amount", i),
-                                 "the currency's minimum to 9007199254740991", each->amount);
+            return refuse_number(
+                context->arena, context->refusal,
+                entry_field(context->arena, "balances", i, each->currency, "amount"),
+                "the currency's minimum to 9007199254740991", each->amount);
     }
     return ERR_OK;
 }

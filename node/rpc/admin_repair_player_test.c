@@ -534,7 +534,7 @@ static void balances_that_are_lost_are_asked_for(void **state)
     misspelt->n_balances = 1;
     gems.currency = (char *)"gmes";
     assert_null(fixture_mutate(f, METHOD_REPAIR_PLAYER, &misspelt->base));
-    assert_string_equal(f->error->field, "balances[0].currency");
+    assert_string_equal(f->error->field, "balances[\"gmes\"].currency");
     assert_non_null(strstr(f->error->message, "\"gmes\"; did you mean gems?"));
     gems.currency = (char *)"gems";
     for (size_t count = 3; count >= 2; count--) {

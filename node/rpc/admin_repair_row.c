@@ -3,14 +3,14 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/handler/refusal.h"
+#include "node/core/channel/channel_row.h"
 #include "node/core/repair/channel_repair.h"
+#include "node/core/repair/record_repair.h"
 #include "node/core/repair/row_check.h"
 #include "node/core/repair/row_repair.h"
 #include "node/rpc/methods.h"
 
 typedef Holdfast__V1__RepairRowRequest repair_request;
-
-#define SEQ_MAX (UINT64_MAX / 4)
 
 /* Without them the shard goes on, and nothing is done twice: history, receipts (one that is gone
  * can be paid once more), timers, transactions. */
@@ -22,6 +22,8 @@ static bool may_go(const struct row_key *key)
     case TABLE_TIMER:
     case TABLE_TXN:
     case TABLE_CHANNEL: /* It is made again: without it records would be carried out twice. */
+    case TABLE_OUTBOX:  /* These two likewise: record_repair.h. */
+    case TABLE_INBOX:
         return true;
     case TABLE_PLAYER: /* RepairPlayer. */
     case TABLE_SECTION:
@@ -31,16 +33,21 @@ static bool may_go(const struct row_key *key)
     case TABLE_MAILBOX:
     case TABLE_OPERATION:
     case TABLE_TYPED:
+    case TABLE_KEYED:
     case TABLE_REVERSAL:
     case TABLE_RESERVATION:
     case TABLE_INTENT:
-    case TABLE_OUTBOX: /* A record without its row would be carried out twice, or never. */
-    case TABLE_INBOX:
+    case TABLE_DEFINITION: /* The coordinator brings it again: node_define.c. */
     case TABLE_META:
     case TABLE_NOTE:
         break;
     }
     return false;
+}
+
+static bool is_record(const struct row_key *key)
+{
+    return key->bytes[0] == TABLE_OUTBOX || key->bytes[0] == TABLE_INBOX;
 }
 
 /* Of a channel's row, and of no other: what the other shard knows. */
@@ -61,18 +68,54 @@ static err end_check(struct check_context *context, const repair_request *reques
         return refuse_invalid(context->arena, context->refusal, "key",
                               "63, 6f (to) or 69 (from), and another shard as 4 hex digits",
                               text_shorten(context->arena, text));
-    if (end == NULL || end->unreadable || (outgoing && end->uncounted))
+    if (end == NULL || (end->unreadable && !outgoing))
         return refuse_invalid(context->arena, context->refusal, "other_end",
-                              "what GetChannel of the other shard tells, if it can be read there "
-                              "and is not uncounted",
+                              "what GetChannel of the other shard tells; of a channel that "
+                              "neither end can read, the sender's row is repaired first",
                               "");
-    if (end->last_seq > SEQ_MAX)
+    if (outgoing && end->uncounted && !end->unreadable)
+        return refuse_invalid(context->arena, context->refusal, "other_end",
+                              "what GetChannel of the other shard tells, if it is not uncounted",
+                              "");
+    if (end->last_seq > CHANNEL_REPAIR_SEQ_MAX)
         return refuse_number(context->arena, context->refusal, "other_end.last_seq", "below 2^62",
                              (int64_t)end->last_seq);
     if (end->watermark > end->last_seq)
         return refuse_number(context->arena, context->refusal, "other_end.watermark",
                              "at most last_seq", (int64_t)end->watermark);
-    return row_repair_check_version(context, CHANNEL_REPAIR_VERSION);
+    if (end->last_seq - end->watermark > CHANNEL_REPAIR_SPAN_MAX)
+        return refuse_number(context->arena, context->refusal, "other_end.last_seq",
+                             "at most 1048576 above watermark", (int64_t)end->last_seq);
+    return row_repair_check_version(context, end->unreadable ? RECORD_REPAIR_VERSION
+                                                             : CHANNEL_REPAIR_VERSION);
+}
+
+/* Of a record or of a decision on one, and of no other row. */
+static err record_check(struct check_context *context, const repair_request *request,
+                        const struct row_key *key)
+{
+    uint32_t other;
+    uint64_t seq;
+
+    if (!is_record(key)) {
+        if (request->record == NULL && !request->give_up)
+            return ERR_OK;
+        return refuse_invalid(context->arena, context->refusal,
+                              request->give_up ? "give_up" : "record",
+                              "nothing, but of a row of table x or n", "");
+    }
+    if (!record_key_parse(key, &other, &seq) || other >= context->shard_count ||
+        other == context->shard)
+        return refuse_invalid(context->arena, context->refusal, "key",
+                              "78 or 6e, another shard as 4 hex digits, and a record as 16",
+                              text_shorten(context->arena, slice_from_text(request->key)));
+    if (request->give_up && key->bytes[0] == TABLE_INBOX)
+        return refuse_invalid(context->arena, context->refusal, "give_up",
+                              "false, but of a row of table x", "true");
+    err e = request->record != NULL ? record_goods_check(context->arena, context->refusal,
+                                                         &context->meta->policy, request->record)
+                                    : ERR_OK;
+    return e == ERR_OK ? row_repair_check_version(context, RECORD_REPAIR_VERSION) : e;
 }
 
 static err admin_repair_row_check(struct check_context *context, ProtobufCMessage *message)
@@ -90,16 +133,65 @@ static err admin_repair_row_check(struct check_context *context, ProtobufCMessag
                               text_shorten(context->arena, text));
     if (!may_go(&key))
         return refuse_invalid(context->arena, context->refusal, "key",
-                              "a row of a table k, R, t, z or c; others see "
+                              "a row of a table k, R, t, z, c, x or n; others see "
                               "docs/runbooks/HoldfastRowsUnreadable.md",
                               text_shorten(context->arena, text));
-    return end_check(context, request, &key);
+    e = end_check(context, request, &key);
+    return e == ERR_OK ? record_check(context, request, &key) : e;
 }
 
-/* Replicas of an earlier apply version refuse it. */
-static bool knows(const struct apply_context *context, const struct row_key *key)
+/* Replicas of an earlier apply version refuse it; and no entry of the log may meet a CHECK. */
+static bool can_repair(const struct apply_context *context, const struct row_key *key,
+                       const repair_request *request)
 {
-    return key->bytes[0] != TABLE_CHANNEL || context->version >= CHANNEL_REPAIR_VERSION;
+    uint32_t other;
+    uint64_t seq;
+
+    if (!may_go(key))
+        return false;
+    if (is_record(key))
+        return context->version >= RECORD_REPAIR_VERSION && record_key_parse(key, &other, &seq);
+    if (key->bytes[0] != TABLE_CHANNEL)
+        return true;
+    if (context->version < CHANNEL_REPAIR_VERSION || !channel_repair_sound(key, request->other_end))
+        return false;
+    return context->version < RECORD_REPAIR_VERSION ||
+           request->other_end->last_seq - request->other_end->watermark <= CHANNEL_REPAIR_SPAN_MAX;
+}
+
+/* What stands there can be read, but for what a repair has made of a decision before. */
+static bool is_sound(const struct apply_context *context, const struct row_key *key,
+                     struct slice value)
+{
+    struct row_check check;
+
+    row_check(context->arena, row_key_slice(key), value, &check);
+    return check.readable &&
+           !(key->bytes[0] == TABLE_INBOX && context->version >= RECORD_REPAIR_VERSION &&
+             decision_is_repaired(context->arena, value));
+}
+
+static err record_make_again(struct apply_context *context, const struct row_key *key,
+                             const repair_request *request,
+                             Holdfast__V1__RepairRowResponse *response)
+{
+    struct record_repair repair = {
+        .stated = request->record,
+        .give_up = request->give_up,
+        .reason = request->reason,
+    };
+
+    response->record = (Holdfast__V1__ChannelRecord *)arena_message(
+        context->arena, &holdfast__v1__channel_record__descriptor);
+    repair.told = response->record;
+    if (!record_key_parse(key, &repair.other, &repair.seq)) /* can_repair looked. */
+        return refuse_invalid(context->arena, context->refusal, "key", "a record's", "");
+    err e = key->bytes[0] == TABLE_OUTBOX ? record_repair(context, &repair)
+                                          : decision_repair(context, &repair);
+    response->row->outcome = repair.dropped
+                                 ? HOLDFAST__V1__REPAIR_OUTCOME__REPAIR_OUTCOME_DROPPED
+                                 : HOLDFAST__V1__REPAIR_OUTCOME__REPAIR_OUTCOME_MADE_AGAIN;
+    return e;
 }
 
 static err make_again(struct apply_context *context, const struct row_key *key,
@@ -117,25 +209,24 @@ static err admin_repair_row_handle(struct apply_context *context, const Protobuf
     const repair_request *request = (const repair_request *)message;
     Holdfast__V1__RepairRowResponse *response = (Holdfast__V1__RepairRowResponse *)reply;
     struct arena *arena = context->arena;
-    struct row_check check;
     struct row_key key;
     struct slice value;
 
-    if (row_key_parse(slice_from_text(request->key), &key) != ERR_OK || !may_go(&key) ||
-        !knows(context, &key))
+    if (row_key_parse(slice_from_text(request->key), &key) != ERR_OK ||
+        !can_repair(context, &key, request))
         return refuse_invalid(arena, context->refusal, "key", "a key in hex digits", "");
     enum state_found found = state_find(context->state, row_key_slice(&key), &value);
     if (found == STATE_MISSING) {
         need_add_key(context->need, row_key_slice(&key));
         return ERR_NEED;
     }
-    if (found == STATE_PRESENT)
-        row_check(arena, row_key_slice(&key), value, &check);
-    if (found == STATE_ABSENT || check.readable)
+    if (found == STATE_ABSENT || is_sound(context, &key, value))
         return refuse_invalid(arena, context->refusal, "key",
                               "a row that is there and cannot be read",
                               text_shorten(arena, slice_from_text(request->key)));
     response->row = repaired_row(arena, row_key_slice(&key), value);
+    if (is_record(&key))
+        return record_make_again(context, &key, request, response);
     if (key.bytes[0] == TABLE_CHANNEL)
         return make_again(context, &key, request, response);
     response->row->outcome = HOLDFAST__V1__REPAIR_OUTCOME__REPAIR_OUTCOME_DROPPED;

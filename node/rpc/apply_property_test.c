@@ -389,11 +389,14 @@ static void audit(struct world *w, const char *player)
 /* What the shard counts is what its rows say. */
 static void audit_counts(const struct fixture *f)
 {
-    uint64_t operations = 0;
+    uint64_t operations = 0, keys = 0;
 
-    for (uint32_t i = 0; i < f->row_count; i++)
+    for (uint32_t i = 0; i < f->row_count; i++) {
         operations += f->rows[i].key.data[0] == TABLE_OPERATION;
+        keys += f->rows[i].key.data[0] == TABLE_KEYED;
+    }
     assert_int_equal(operations, applier_meta(f->applier)->operation_count);
+    assert_int_equal(keys, applier_meta(f->applier)->key_count);
 }
 
 static void run_seed(struct world *w, uint64_t seed)

@@ -508,7 +508,7 @@ static void refunds_fit_because_too_much_is_never_on_its_way(void **state)
     /* A large one would not fit beside it; a small one does. */
     assert_null(pay_attempt(p, GOODS_LARGE + 1, "claim:large", 0));
     assert_int_equal(p->first.error->code, ERROR(THROTTLED));
-    assert_string_equal(p->first.error->field, "currencies[0].amount");
+    assert_string_equal(p->first.error->field, "currencies[\"gold\"].amount");
     assert_int_equal(gold_of_ann(p), AMOUNT_MAX);
     pay(p, GOODS_LARGE, "claim:small");
     assert_non_null(fixture_grant(&p->first, p->ann, "unheld", GOODS_LARGE));

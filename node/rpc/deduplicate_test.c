@@ -217,7 +217,7 @@ static void a_key_stands_for_its_operation_a_day_long(void **state)
     assert_int_equal(fixture_balance(f, "ann", "gold"), 39);
 }
 
-static void a_refusal_of_a_key_stands_a_day_and_a_seal_for_ever(void **state)
+static void a_refusal_of_a_key_and_its_seal_stand_a_day(void **state)
 {
     struct fixture *f = *state;
     struct spend spend;
@@ -232,12 +232,17 @@ static void a_refusal_of_a_key_stands_a_day_and_a_seal_for_ever(void **state)
     fixture_pass(f, 25ull * 3600 * 1000);
     assert_non_null(spend_send(f, &spend));
     assert_int_equal(fixture_balance(f, "ann", "gold"), 70);
-    spend_init(f, &spend, "key:sealed", 30);
-    assert_null(spend_send(f, &spend));
-    assert_int_equal(f->error->code, ERROR(OPERATION_ABORTED));
     /* Once over, a key can be sealed as one that was never seen. */
     fixture_pass(f, 25ull * 3600 * 1000);
     assert_int_equal(fixture_seal(f, "ann", "key:refused")->state, OPERATION(ABORTED));
+    spend_init(f, &spend, "key:sealed", 30);
+    assert_int_equal(fixture_seal(f, "ann", "key:sealed")->state, OPERATION(ABORTED));
+    fixture_pass(f, 24ull * 3600 * 1000 - 1000);
+    assert_null(spend_send(f, &spend));
+    assert_int_equal(f->error->code, ERROR(OPERATION_ABORTED));
+    fixture_pass(f, 2000);
+    assert_non_null(spend_send(f, &spend));
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 40);
 }
 
 static void authority_is_checked_where_the_entry_is_applied(void **state)
@@ -300,7 +305,7 @@ int main(void)
         FIXTURE_TEST(a_retry_may_name_currencies_in_another_order),
         FIXTURE_TEST(typed_ids_outlive_the_window),
         FIXTURE_TEST(a_key_stands_for_its_operation_a_day_long),
-        FIXTURE_TEST(a_refusal_of_a_key_stands_a_day_and_a_seal_for_ever),
+        FIXTURE_TEST(a_refusal_of_a_key_and_its_seal_stand_a_day),
         FIXTURE_TEST(authority_is_checked_where_the_entry_is_applied),
         FIXTURE_TEST(authorities_admit_what_their_kind_may_do),
     };

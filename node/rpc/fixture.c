@@ -304,6 +304,19 @@ static struct slice pack(struct fixture *f, const ProtobufCMessage *request)
     return arena_pack(&f->arena, request);
 }
 
+/* As a router sends it. */
+static struct slice send(struct fixture *f, const ProtobufCMessage *request)
+{
+    struct slice plain = pack(f, request);
+
+    if (f->caller == NULL)
+        return plain;
+    uint8_t *data = arena_alloc(&f->arena, plain.size + CALLER_NAME_ENCODED_SIZE);
+    memcpy(data, plain.data, plain.size);
+    size_t size = caller_name_put(slice_from_text(f->caller), data + plain.size);
+    return (struct slice){ data, plain.size + size };
+}
+
 bool fixture_prepare(struct fixture *f, uint32_t method, const ProtobufCMessage *request,
                      struct buf *ret_body)
 {
@@ -311,7 +324,7 @@ bool fixture_prepare(struct fixture *f, uint32_t method, const ProtobufCMessage 
 
     f->error = NULL;
     f->outcome = (struct outcome){ 0 };
-    err e = applier_prepare(f->applier, method, pack(f, request), f->now_ms, &f->arena, ret_body,
+    err e = applier_prepare(f->applier, method, send(f, request), f->now_ms, &f->arena, ret_body,
                             &refusal);
     if (e == ERR_OK)
         return true;

@@ -46,6 +46,7 @@ struct fixture {
     uint64_t epoch, counter;
     uint64_t generation;    /* Of the next START; 0: the first. */
     uint64_t ids;           /* Op ids made so far. */
+    const char *caller;     /* Whom the router names with every request; NULL: no one. */
     struct entry **entries; /* Everything applied, for a second replica. */
     uint32_t entry_count, entry_capacity;
     struct fixture_row *rows; /* The database, sorted. */

@@ -83,6 +83,17 @@ static void a_page_that_ends_with_the_last_item_has_no_cursor(void **state)
     assert_string_not_equal(list(f, 3, "", "")->next_cursor, "");
 }
 
+static void a_page_has_a_hundred_items_unless_the_caller_says_how_many(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_non_null(mint(f, "sword", 64));
+    assert_non_null(mint(f, "sword", 37));
+    assert_int_equal(list(f, 0, "", "")->n_items, 100);
+    assert_int_equal(list(f, 1, "", "")->n_items, 1);
+    assert_int_equal(list(f, 500, "", "")->n_items, 101);
+}
+
 static void cursors_and_sizes_are_checked(void **state)
 {
     struct fixture *f = *state;
@@ -98,6 +109,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         FIXTURE_TEST(pages_merge_old_items_from_the_database_with_new_ones),
         FIXTURE_TEST(a_page_that_ends_with_the_last_item_has_no_cursor),
+        FIXTURE_TEST(a_page_has_a_hundred_items_unless_the_caller_says_how_many),
         FIXTURE_TEST(cursors_and_sizes_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,7 +69,7 @@ static err refuse_more(struct apply_context *context, size_t place,
 {
     int64_t amount = posted->amount;
     err e = refuse(context->arena, context->refusal, CODE(INSUFFICIENT_FUNDS),
-                   arena_printf(context->arena, "currencies[%zu].amount", place),
+                   entry_field_applied(context, "currencies", place, posted->currency, "amount"),
                    "%" PRId64 " of it are reserved", held);
 
     context->refusal->limit = arena_printf(context->arena, "%" PRId64, held);

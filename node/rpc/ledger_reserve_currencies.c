@@ -2,6 +2,7 @@
 
 #include "idl/limit.h"
 #include "idl/method.h"
+#include "node/core/codec/arena_proto.h"
 #include "node/core/handler/refusal.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/reservation.h"
@@ -44,7 +45,9 @@ static err set_aside(struct apply_context *context, uint32_t count, struct ledge
         struct balance *balance = player_find_balance(context->player, changes[i].currency);
         if (balance->reserved > AMOUNT_MAX - amount) {
             err e = refuse(context->arena, context->refusal, CODE(CAPACITY_FULL),
-                           arena_printf(context->arena, "currencies[%u].amount", i),
+                           entry_field_applied(context, "currencies", i,
+                                               arena_text(context->arena, changes[i].currency),
+                                               "amount"),
                            "%" PRId64 " are reserved already", balance->reserved);
             context->refusal->limit = arena_printf(context->arena, "%lld", AMOUNT_MAX);
             context->refusal->value = arena_printf(context->arena, "%" PRId64, amount);

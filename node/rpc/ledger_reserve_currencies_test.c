@@ -122,7 +122,7 @@ static void what_is_reserved_cannot_be_spent_and_is_posted_once(void **state)
     assert_int_equal(held->expires_at_ms, (int64_t)f->now_ms + 5000);
     check_gold(f, 30, 70);
     check_refused(f, reserve(f, 31, "claim:too-much"), ERROR(INSUFFICIENT_FUNDS),
-                  "currencies[0].amount");
+                  "currencies[\"gold\"].amount");
     fixture_restart(f);
     Holdfast__V1__PostReservationResponse *posted = post(f, "claim:bid", 0, "", "claim:won");
     assert_non_null(posted);
@@ -149,7 +149,7 @@ static void what_is_not_posted_of_it_is_back(void **state)
 
     assert_non_null(reserve(f, 70, "claim:bid"));
     check_refused(f, post(f, "claim:bid", 71, "", "claim:more"), ERROR(INSUFFICIENT_FUNDS),
-                  "currencies[0].amount");
+                  "currencies[\"gold\"].amount");
     assert_string_equal(f->error->limit, "70");
     check_gold(f, 30, 70);
     assert_non_null(post(f, "claim:bid", 20, "", "claim:some"));
@@ -256,7 +256,8 @@ static void no_more_is_reserved_than_fits_back(void **state)
     assert_non_null(fixture_grant(f, "ann", "unheld", AMOUNT_MAX - 100));
     assert_non_null(reserve(f, AMOUNT_MAX, "claim:all"));
     assert_non_null(fixture_grant(f, "ann", "unheld", 1));
-    check_refused(f, reserve(f, 1, "claim:one"), ERROR(CAPACITY_FULL), "currencies[0].amount");
+    check_refused(f, reserve(f, 1, "claim:one"), ERROR(CAPACITY_FULL),
+                  "currencies[\"gold\"].amount");
     check_gold(f, 1, AMOUNT_MAX);
 }
 
@@ -367,7 +368,7 @@ static void bad_requests_reserve_nothing(void **state)
         request.authority = fixture_authority(f, "unheld");
         request.currencies = gold_of(f, wrong_amounts[i]);
         check_refused(f, fixture_mutate(f, METHOD_RESERVE_CURRENCIES, &request.base),
-                      ERROR(INVALID_ARGUMENT), "currencies[0].amount");
+                      ERROR(INVALID_ARGUMENT), "currencies[\"gold\"].amount");
     }
     for (size_t i = 0; i < ARRAY_SIZE(wrong_ms); i++) {
         request.authority = fixture_authority(f, "unheld");

@@ -128,7 +128,10 @@ static err move_items_back(struct apply_context *context, const Holdfast__V1__Le
                                context->meta->policy.items_max, ret_items);
     for (size_t i = 0; i < entry->n_items; i++)
         uids[i] = entry->items[i]->uid;
-    return goods_take_items(context, entry->n_items, uids, ret_items);
+    err e = goods_take_items(context, entry->n_items, uids, ret_items);
+    if (e == ERR_CONFLICT)
+        refusal_tell_field(context, "item_uids"); /* Of the entry: `value` says which. */
+    return e;
 }
 
 static err ledger_reverse_handle(struct apply_context *context, const ProtobufCMessage *message,

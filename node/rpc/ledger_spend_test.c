@@ -85,7 +85,7 @@ static void a_spend_of_nothing_is_refused(void **state)
     assert_null(fixture_mutate(f, METHOD_SPEND, &request.base));
     assert_string_equal(f->error->field, "currencies");
     assert_null(spend(f, "gold", 0));
-    assert_string_equal(f->error->field, "currencies[0].amount");
+    assert_string_equal(f->error->field, "currencies[\"gold\"].amount");
 }
 
 int main(void)

@@ -106,8 +106,11 @@ static err mailbox_claim_handle(struct apply_context *context, const ProtobufCMe
     balance_list_init(&list, context->arena, MAILS_MAX * LEDGER_CHANGES_MAX, context->version);
     response->items =
         arena_alloc(context->arena, sizeof *response->items * MAILS_MAX * LEDGER_ITEMS_MAX);
-    for (size_t i = 0; i < request->n_mail_ids && e == ERR_OK; i++)
+    for (size_t i = 0; i < request->n_mail_ids && e == ERR_OK; i++) {
         e = grant(context, mails[i], &list, response);
+        if (e == ERR_CONFLICT || e == ERR_INVALID) /* Of the mail, which the request names. */
+            refusal_tell_field(context, arena_printf(context->arena, "mail_ids[%zu]", i));
+    }
     BALANCE_LIST_TELL(&list, response);
     return e;
 }

@@ -156,7 +156,7 @@ static void bad_sendings_move_nothing(void **state)
     assert_null(send(f, &(struct sending){ .from = "ann", .to = "bob" }));
     assert_string_equal(f->error->field, "text");
     assert_null(send(f, &(struct sending){ .from = "ann", .to = "bob", .gold = -1 }));
-    assert_string_equal(f->error->field, "currencies[0].amount");
+    assert_string_equal(f->error->field, "currencies[\"gold\"].amount");
     assert_null(send(f, &(struct sending){ .from = "ann", .to = "bob", .gold = 11 }));
     assert_int_equal(f->error->code, ERROR(INSUFFICIENT_FUNDS));
     assert_null(send(f, &(struct sending){ .from = "ann", .to = "bob", .uid = "nonsense" }));
@@ -281,7 +281,7 @@ static void only_the_system_delivers_and_something(void **state)
     assert_null(deliver(f, &(struct delivering){ .to = "ann" }));
     assert_string_equal(f->error->field, "text");
     assert_null(deliver(f, &(struct delivering){ .to = "ann", .gold = -1 }));
-    assert_string_equal(f->error->field, "currencies[0].amount");
+    assert_string_equal(f->error->field, "currencies[\"gold\"].amount");
     assert_int_equal(list(f, "ann")->total, 0);
 }
 
@@ -427,6 +427,29 @@ static void mail_that_cannot_be_read_holds_its_player_back(void **state)
     free(mail_id);
 }
 
+static void a_page_has_fifty_letters_unless_the_caller_says_how_many(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__ListMailRequest request = HOLDFAST__V1__LIST_MAIL_REQUEST__INIT;
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 51));
+    for (int i = 0; i < 51; i++)
+        assert_non_null(send(f, &(struct sending){ .from = "ann", .to = "bob", .gold = 1 }));
+    assert_int_equal(list(f, "bob")->n_mails, 50);
+    request.player_id = text_lend("bob");
+    request.page_size = 1;
+    list_response *one = fixture_read(f, METHOD_LIST_MAIL, &request.base);
+    assert_non_null(one);
+    assert_int_equal(one->n_mails, 1);
+    request.page_size = 100;
+    list_response *most = fixture_read(f, METHOD_LIST_MAIL, &request.base);
+    assert_non_null(most);
+    assert_int_equal(most->n_mails, 51);
+    request.page_size = 101;
+    assert_null(fixture_read(f, METHOD_LIST_MAIL, &request.base));
+    assert_string_equal(f->error->field, "page_size");
+}
+
 int main(void)
 {
 #define ONE_SHARD(name) cmocka_unit_test_setup_teardown(name, setup_one_shard, fixture_teardown)
@@ -442,6 +465,7 @@ int main(void)
         ONE_SHARD(expired_mail_comes_back_to_its_sender_and_then_stays),
         ONE_SHARD(a_full_mailbox_takes_no_more),
         ONE_SHARD(mail_that_cannot_be_read_holds_its_player_back),
+        ONE_SHARD(a_page_has_fifty_letters_unless_the_caller_says_how_many),
         ONE_SHARD(a_claim_that_does_not_fit_leaves_the_mail_where_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,18 +3,13 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
+#include "idl/policy_limit.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/definition/definition.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/profile.h"
 #include "node/rpc/methods.h"
 #include "runtime/base/check.h"
-
-#define WINDOW_MS_MIN  900000u
-#define WINDOW_MS_MAX  604800000u
-#define OPERATIONS_MAX 100000000u
-#define OPERATIONS_MIN 1000u
-#define ITEMS_MAX      1000000u
-#define MAILS_MAX      100000u
 
 typedef Holdfast__V1__CurrencyPolicy CurrencyPolicy;
 
@@ -61,16 +56,18 @@ static err check_limits(struct check_context *context, Holdfast__V1__Policy *pol
         policy->items_max = standard.items_max;
     if (policy->mailbox_max == 0)
         policy->mailbox_max = standard.mailbox_max;
-    if (policy->operation_window_ms < WINDOW_MS_MIN || policy->operation_window_ms > WINDOW_MS_MAX)
+    if (policy->operation_window_ms < POLICY_WINDOW_MS_MIN ||
+        policy->operation_window_ms > POLICY_WINDOW_MS_MAX)
         return refuse_number(arena, context->refusal, "policy.operation_window_ms",
                              "900000 to 604800000", (int64_t)policy->operation_window_ms);
-    if (policy->operations_max < OPERATIONS_MIN || policy->operations_max > OPERATIONS_MAX)
+    if (policy->operations_max < POLICY_OPERATIONS_MIN ||
+        policy->operations_max > POLICY_OPERATIONS_MAX)
         return refuse_number(arena, context->refusal, "policy.operations_max", "1000 to 100000000",
                              (int64_t)policy->operations_max);
-    if (policy->items_max > ITEMS_MAX)
+    if (policy->items_max > POLICY_ITEMS_MAX)
         return refuse_number(arena, context->refusal, "policy.items_max", "1 to 1000000",
                              policy->items_max);
-    if (policy->mailbox_max > MAILS_MAX)
+    if (policy->mailbox_max > POLICY_MAILS_MAX)
         return refuse_number(arena, context->refusal, "policy.mailbox_max", "1 to 100000",
                              policy->mailbox_max);
     return ERR_OK;
@@ -137,14 +134,13 @@ static err node_apply_policy_handle(struct apply_context *context, const Protobu
     Holdfast__Internal__V1__ApplyPolicyResponse *response =
         (Holdfast__Internal__V1__ApplyPolicyResponse *)reply;
     const Holdfast__V1__Policy *given = request->policy;
-    struct policy *policy = &context->meta->policy;
+    const struct policy before = context->meta->policy;
+    struct policy set = { 0 };
+    struct policy *policy = &set;
 
     response->dot = dot_message(context->arena, context->dot);
-    if (given->version <= policy->version)
+    if (given->version <= before.version)
         return ERR_OK;
-    keep_expired_what_is(context, given->operation_window_ms);
-    const struct policy before = *policy;
-    memset(policy, 0, sizeof *policy);
     policy->version = given->version;
     policy->operation_window_ms = given->operation_window_ms;
     policy->operations_max = given->operations_max;
@@ -159,6 +155,11 @@ static err node_apply_policy_handle(struct apply_context *context, const Protobu
         currency->lowest_min = lowest_min(&before, currency);
     }
     qsort(policy->currencies, policy->currency_count, sizeof(struct currency), currency_order);
+    err e = definition_keep_currencies(context, policy);
+    if (e != ERR_OK)
+        return e;
+    keep_expired_what_is(context, given->operation_window_ms);
+    context->meta->policy = *policy;
     return ERR_OK;
 }
 

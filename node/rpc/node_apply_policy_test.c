@@ -149,6 +149,53 @@ static void limits_and_names_are_checked(void **state)
     assert_string_equal(f->error->field, "policy.operation_window_ms");
 }
 
+/* A field of the policy, at a value that is taken and at one that is not. */
+struct bound {
+    const char *field;
+    size_t offset, size;
+    uint64_t taken, refused;
+};
+
+static void change_set(struct change *change, const struct bound *bound, uint64_t value)
+{
+    uint32_t narrow = (uint32_t)value;
+    const void *from = bound->size == sizeof narrow ? (const void *)&narrow : (const void *)&value;
+
+    memcpy((char *)&change->policy + bound->offset, from, bound->size);
+}
+
+#define BOUND(name, taken, refused)                                                                \
+    {                                                                                              \
+        "policy." #name, offsetof(Holdfast__V1__Policy, name),                                     \
+            sizeof((Holdfast__V1__Policy *)0)->name, taken, refused                                \
+    }
+
+static void each_limit_holds_up_to_its_bound(void **state)
+{
+    static const struct bound bounds[] = {
+        BOUND(operation_window_ms, 900000, 899999),
+        BOUND(operation_window_ms, 604800000, 604800001),
+        BOUND(operations_max, 1000, 999),
+        BOUND(operations_max, 100000000, 100000001),
+        BOUND(items_max, 1000000, 1000001),
+        BOUND(mailbox_max, 100000, 100001),
+    };
+    struct fixture *f = *state;
+    struct change change;
+
+    for (size_t i = 0; i < ARRAY_SIZE(bounds); i++) {
+        const uint64_t version = applier_meta(f->applier)->policy.version + 1;
+
+        change_init(&change, version);
+        change_set(&change, &bounds[i], bounds[i].refused);
+        assert_null(send(f, &change));
+        assert_string_equal(f->error->field, bounds[i].field);
+        change_init(&change, version);
+        change_set(&change, &bounds[i], bounds[i].taken);
+        assert_non_null(send(f, &change));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +203,7 @@ int main(void)
         FIXTURE_TEST(a_policy_that_changes_on_the_way_is_what_counts),
         FIXTURE_TEST(a_longer_window_does_not_bring_back_what_had_expired),
         FIXTURE_TEST(limits_and_names_are_checked),
+        FIXTURE_TEST(each_limit_holds_up_to_its_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

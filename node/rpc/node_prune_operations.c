@@ -7,6 +7,10 @@
 
 #define WINDOW_MS_MIN (15u * 60u * 1000u)
 #define ROWS_MAX      4096u
+#define KEYS_MAX      512u /* Ids of kind `key:` that one entry forgets. */
+
+typedef Holdfast__Internal__V1__PruneOperationsRequest prune_request;
+typedef Holdfast__Internal__V1__PruneOperationsResponse prune_response;
 
 /* The oldest operations, up to a floor. */
 struct prune {
@@ -59,13 +63,9 @@ static uint64_t floor_of(const struct apply_context *context, uint64_t asked_ms)
  * A full page leaves the floor at the last row it removed, so rows below the floor are always
  * gone, whatever remains to be done; ids between them are refused from here on.
  */
-static err node_prune_operations_handle(struct apply_context *context,
-                                        const ProtobufCMessage *message, ProtobufCMessage *reply)
+static err forget_operations(struct apply_context *context, const prune_request *request,
+                             prune_response *response)
 {
-    const Holdfast__Internal__V1__PruneOperationsRequest *request =
-        (const Holdfast__Internal__V1__PruneOperationsRequest *)message;
-    Holdfast__Internal__V1__PruneOperationsResponse *response =
-        (Holdfast__Internal__V1__PruneOperationsResponse *)reply;
     uint32_t rows_max = request->rows_max < ROWS_MAX ? request->rows_max : ROWS_MAX;
     struct state_range range = { .prefix = SLICE_LITERAL("o"), .limit = rows_max };
     struct prune prune = {
@@ -88,6 +88,95 @@ static err node_prune_operations_handle(struct apply_context *context,
         context->meta->floor_ms = prune.floor_ms;
     response->removed = prune.count;
     return ERR_OK;
+}
+
+/* ---- ids of kind `key:` ---- */
+
+/* The dates of outcomes that are over, the oldest first. */
+struct dates {
+    struct apply_context *context;
+    uint64_t from_ms; /* Of the first one that is not over. */
+    uint32_t count;
+    struct slice keys[KEYS_MAX];
+};
+
+static bool take_date(void *user, struct slice key, struct slice value)
+{
+    struct dates *dates = user;
+    uint64_t now_ms = dates->context->owner_ms;
+    struct keyed_row keyed = { 0 };
+
+    (void)value; /* It says nothing more. */
+    bool readable = keyed_key_parse(key, &keyed) == ERR_OK;
+    dates->from_ms = keyed.decided_at_ms;
+    if (readable && (now_ms < OP_ID_KEY_MS || keyed.decided_at_ms >= now_ms - OP_ID_KEY_MS))
+        return false;
+    dates->keys[dates->count++] = arena_copy(dates->context->arena, key);
+    return true;
+}
+
+/* The outcome goes with its date, unless it was decided at another time: then it has a date of its
+ * own. One that cannot be read goes when its time has come. ERR_NEED: it is not in memory. */
+static err forget_dated(struct apply_context *context, struct slice date)
+{
+    struct keyed_row keyed;
+    struct outcome_row row;
+    struct op_id id;
+    struct row_key key;
+    const char *why;
+
+    if (keyed_key_parse(date, &keyed) != ERR_OK) {
+        damage_note(context->damage, (struct slice){ 0 }, KEYED_DAMAGE);
+        return ERR_OK;
+    }
+    CHECK(op_id_parse(keyed.op_id, &id, &why) == ERR_OK);
+    enum state_found found =
+        outcome_row_find(context->state, keyed.entity, &id, context->need, &row);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    bool same = found == STATE_PRESENT && (row.state == OUTCOME_ROW_UNREADABLE ||
+                                           (row.keyed && row.decided_at_ms == keyed.decided_at_ms));
+    row_key_operation(&key, keyed.entity, &id);
+    if (same)
+        state_delete(context->state, row_key_slice(&key));
+    return ERR_OK;
+}
+
+static err forget_keys(struct apply_context *context, prune_response *response)
+{
+    struct state_range range = { .prefix = SLICE_LITERAL("e"), .limit = KEYS_MAX };
+    struct dates *dates = arena_zalloc(context->arena, sizeof *dates);
+    bool missing = false;
+
+    if (context->version < KEYS_APPLY_VERSION || context->meta->key_count == 0)
+        return ERR_OK;
+    dates->context = context;
+    dates->from_ms = context->owner_ms;
+    err e = state_range_visit(context->state, &range, context->need, take_date, dates);
+    if (e != ERR_OK)
+        return e;
+    for (uint32_t i = 0; i < dates->count; i++) /* All that is missing is asked for at once. */
+        missing |= forget_dated(context, dates->keys[i]) == ERR_NEED;
+    if (missing)
+        return ERR_NEED;
+    for (uint32_t i = 0; i < dates->count; i++)
+        state_delete(context->state, dates->keys[i]);
+    damage_count_down(context->damage, &context->meta->key_count, dates->count);
+    response->keys_removed = dates->count;
+    response->keys_left = dates->count == KEYS_MAX;
+    response->keys_from_ms = dates->from_ms;
+    return ERR_OK;
+}
+
+static err node_prune_operations_handle(struct apply_context *context,
+                                        const ProtobufCMessage *message, ProtobufCMessage *reply)
+{
+    const prune_request *request = (const prune_request *)message;
+    prune_response *response = (prune_response *)reply;
+
+    err operations = forget_operations(context, request, response);
+    err keys = forget_keys(context, response);
+    return operations != ERR_OK ? operations : keys;
 }
 
 const struct handler node_prune_operations_handler = {

@@ -80,6 +80,8 @@ static void seal(struct apply_context *context, const struct op_id *id, bool is_
         row->body = (struct slice){ 0 };
     }
     row->attempt = UINT32_MAX;
+    if (id->is_key && context->version >= KEYS_APPLY_VERSION)
+        row->decided_at_ms = context->owner_ms; /* The seal stands its full time. */
     outcome_row_store(context, id, is_new, row);
 }
 

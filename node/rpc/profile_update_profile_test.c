@@ -144,7 +144,7 @@ static void steps_are_all_or_nothing_and_the_refusal_names_the_step(void **state
     update.edit.patch = &list;
     assert_null(send(f, &update));
     assert_int_equal(f->error->code, ERROR(CAPACITY_FULL));
-    assert_string_equal(f->error->field, "edits[0].patch.steps[1].path");
+    assert_string_equal(f->error->field, "edits[\"mmr\"].patch.steps[1].path");
     assert_string_equal(profile(f)->sections[0]->json, "{\"solo\":9223372036854775800}");
     second.json = (char *)"7";
     assert_non_null(send(f, &update));
@@ -200,18 +200,18 @@ static void paths_to_remove_are_checked_before_the_log(void **state)
     update.edit.merge = (char *)"{}";
     update.edit.remove = paths;
     update.edit.n_remove = LIMIT_PATCH_STEPS + 1;
-    assert_remove_refused(f, &update, "edits[0].remove", "at most 64 paths", "65");
+    assert_remove_refused(f, &update, "edits[\"quests\"].remove", "at most 64 paths", "65");
     update.edit.n_remove = LIMIT_PATCH_STEPS;
     assert_non_null(send(f, &update));
     paths[1] = (char *)"x";
-    assert_remove_refused(f, &update, "edits[0].remove[1]",
+    assert_remove_refused(f, &update, "edits[\"quests\"].remove[1]",
                           "a JSON Pointer of at most 512 bytes and 64 parts", "x");
     update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
     update.edit.replace = (char *)"{}";
-    assert_remove_refused(f, &update, "edits[0].remove", "nothing without merge", "/x");
+    assert_remove_refused(f, &update, "edits[\"quests\"].remove", "nothing without merge", "/x");
     update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_DELETE;
     update.edit.delete_ = &delete;
-    assert_remove_refused(f, &update, "edits[0].remove", "nothing without merge", "/x");
+    assert_remove_refused(f, &update, "edits[\"quests\"].remove", "nothing without merge", "/x");
 }
 
 static void an_element_is_added_once_and_discarded_wherever_it_is(void **state)
@@ -247,8 +247,58 @@ static void an_element_is_added_once_and_discarded_wherever_it_is(void **state)
     assert_string_equal(profile(f)->sections[0]->json, "{\"badges\":[]}");
     step.kind = (Holdfast__V1__PatchKind)(HOLDFAST__V1__PATCH_KIND__PATCH_KIND_DISCARD + 1);
     assert_null(send(f, &update));
-    assert_string_equal(f->error->field, "edits[0].patch.steps[0].kind");
+    assert_string_equal(f->error->field, "edits[\"quests\"].patch.steps[0].kind");
     assert_string_equal(f->error->value, "8");
+}
+
+static Holdfast__V1__UpdateProfileResponse *guarded(struct fixture *f, bool deletes,
+                                                    uint64_t if_version)
+{
+    Holdfast__V1__DeleteSection delete = HOLDFAST__V1__DELETE_SECTION__INIT;
+    struct update update;
+
+    update_init(&update, "quests");
+    update.edit.edit_case = deletes ? HOLDFAST__V1__SECTION_EDIT__EDIT_DELETE
+                                    : HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
+    if (deletes)
+        update.edit.delete_ = &delete;
+    else
+        update.edit.replace = (char *)"{}";
+    update.edit._if_version_case = HOLDFAST__V1__SECTION_EDIT___IF_VERSION_IF_VERSION;
+    update.edit.if_version = if_version;
+    return send(f, &update);
+}
+
+static void assert_stale(struct fixture *f, bool deletes, uint64_t if_version, const char *current)
+{
+    assert_null(guarded(f, deletes, if_version));
+    assert_int_equal(f->error->code, ERROR(VERSION_CONFLICT));
+    assert_string_equal(f->error->field, "edits[\"quests\"].if_version");
+    assert_string_equal(f->error->value, current);
+}
+
+/* A section's if_version means the same before, at and after a delete. */
+static void no_if_version_of_before_a_delete_fits_after_it(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(guarded(f, true, 0)->sections[0]->version, 0); /* There was none. */
+    assert_int_equal(guarded(f, false, 0)->sections[0]->version, 1);
+    assert_int_equal(guarded(f, false, 1)->sections[0]->version, 2);
+    assert_stale(f, true, 1, "2");
+    assert_stale(f, true, 0, "2");
+    assert_int_equal(guarded(f, true, 2)->sections[0]->version, 0);
+    for (uint64_t before = 1; before <= 3; before++) {
+        assert_stale(f, false, before, "0");
+        assert_stale(f, true, before, "0");
+    }
+    assert_int_equal(guarded(f, false, 0)->sections[0]->version, 3);
+    assert_stale(f, false, 1, "3");
+    assert_stale(f, false, 2, "3");
+    assert_stale(f, false, 0, "3");
+    /* Nor does one section's version fit what stands under another's name after a delete. */
+    assert_int_equal(guarded(f, true, 3)->sections[0]->version, 0);
+    assert_int_equal(replace(f, "pets", "{}")->sections[0]->version, 4);
 }
 
 static void versions_and_schemas_guard_a_section(void **state)
@@ -287,6 +337,11 @@ static void versions_and_schemas_guard_a_section(void **state)
     assert_string_equal(f->error->value, "2");
 }
 
+static const char *field_of(struct fixture *f, const char *name)
+{
+    return arena_printf(&f->arena, "edits[\"%s\"].name", name);
+}
+
 static void names_and_documents_are_checked_before_the_log(void **state)
 {
     struct fixture *f = *state;
@@ -296,10 +351,10 @@ static void names_and_documents_are_checked_before_the_log(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         assert_null(replace(f, names[i], "{}"));
         assert_false(f->recorded);
-        assert_string_equal(f->error->field, "edits[0].name");
+        assert_string_equal(f->error->field, i == 0 ? "edits[0].name" : field_of(f, names[i]));
     }
     assert_null(replace(f, "quests", "{\"a\":1,\"a\":2}"));
-    assert_string_equal(f->error->field, "edits[0].replace");
+    assert_string_equal(f->error->field, "edits[\"quests\"].replace");
     assert_string_equal(f->error->limit, "JSON without duplicate members");
     char *large = malloc(SECTION_BYTES_MAX + 2);
     memset(large, '1', SECTION_BYTES_MAX + 1);
@@ -314,12 +369,12 @@ static void names_and_documents_are_checked_before_the_log(void **state)
     free(large);
     update_init(&update, "pets");
     assert_null(send(f, &update));
-    assert_string_equal(f->error->field, "edits[0].edit");
+    assert_string_equal(f->error->field, "edits[\"pets\"].edit");
     update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
     update.edit.replace = (char *)"{}";
     update.request.n_edits = 2;
     assert_null(send(f, &update));
-    assert_string_equal(f->error->field, "edits[1].name");
+    assert_string_equal(f->error->field, "edits[\"pets\"]");
     update.request.n_edits = 0;
     assert_null(send(f, &update));
     assert_string_equal(f->error->field, "edits");
@@ -368,6 +423,7 @@ int main(void)
         FIXTURE_TEST(a_merge_removes_paths_after_it),
         FIXTURE_TEST(paths_to_remove_are_checked_before_the_log),
         FIXTURE_TEST(an_element_is_added_once_and_discarded_wherever_it_is),
+        FIXTURE_TEST(no_if_version_of_before_a_delete_fits_after_it),
         FIXTURE_TEST(versions_and_schemas_guard_a_section),
         FIXTURE_TEST(names_and_documents_are_checked_before_the_log),
         FIXTURE_TEST(a_profile_has_a_size_and_a_number_of_sections_at_most),

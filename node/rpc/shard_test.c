@@ -11,6 +11,7 @@
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/profile.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "idl/as_of.h"
 #include "idl/method.h"
@@ -25,13 +26,17 @@ struct fixture {
     struct shard *shard;
     struct shard_out out;
     uint64_t now_ms;
+    uint64_t wall_ms; /* By which the wall clock is ahead of it. */
     uint64_t calls;
     uint64_t last_call; /* The call whose reply was seen last, */
     enum reply_status last_status;
     struct buf last_body;
     uint32_t replies;
     struct incident told; /* The last incident. */
+    struct budget answers;
 };
+
+#define ANSWERS_BYTES 400000u
 
 #define UNIX_MS 1790000000000u
 
@@ -45,6 +50,7 @@ static void take_replies(struct fixture *f, const struct shard_out *out)
         buf_clear(&f->last_body);
         buf_append(&f->last_body, out->bytes.data + out->replies[i].offset, out->replies[i].size);
         f->replies++;
+        budget_give(&f->answers, out->replies[i].held);
     }
     if (out->incident_count > 0)
         f->told = out->incidents[out->incident_count - 1];
@@ -70,7 +76,7 @@ static void step(struct fixture *f, struct shard_event event)
     uint64_t ticket = 0;
 
     event.now_ms = f->now_ms;
-    event.unix_ms = UNIX_MS + f->now_ms;
+    event.unix_ms = UNIX_MS + f->now_ms + f->wall_ms;
     shard_step(f->shard, &event, &out);
     shard_check(f->shard);
     take_replies(f, &out);
@@ -133,12 +139,14 @@ static void apply_policy(struct fixture *f)
 static int setup(void **state)
 {
     struct fixture *f = mem_zalloc(sizeof *f);
-    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 } };
+    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 },
+                                 .answers = &f->answers };
     struct shard_limits limits = shard_limits_default();
     struct rep_record record = {
         .generation = 1, .epoch = 1, .owner = 7, .membership = { .config = 1, .count = 1 }
     };
 
+    budget_init(&f->answers, ANSWERS_BYTES);
     record.membership.members[0] = 7;
     assert_int_equal(shard_new(3, 7, &limits, node_handlers(), &image, &f->shard), ERR_OK);
     assert_false(shard_serves(f->shard));
@@ -154,6 +162,7 @@ static int teardown(void **state)
     struct fixture *f = *state;
 
     shard_free(f->shard);
+    budget_deinit(&f->answers); /* Whatever a test did, everything was given back. */
     buf_deinit(&f->last_body);
     free(f);
     return 0;
@@ -390,6 +399,146 @@ static void reads_see_what_was_acknowledged(void **state)
     holdfast__v1__get_balances_response__free_unpacked(response, NULL);
 }
 
+#define SECTION_BYTES 100000u
+
+static void save_large_section(struct fixture *f)
+{
+    Holdfast__V1__UpdateProfileRequest request = HOLDFAST__V1__UPDATE_PROFILE_REQUEST__INIT;
+    Holdfast__V1__SectionEdit edit = HOLDFAST__V1__SECTION_EDIT__INIT;
+    Holdfast__V1__SectionEdit *edits[] = { &edit };
+    char *json = mem_zalloc(SECTION_BYTES + 1);
+    char id[UUID_TEXT_SIZE];
+
+    op_id(f, id);
+    memset(json, 'x', SECTION_BYTES);
+    json[0] = json[SECTION_BYTES - 1] = '"';
+    edit.name = (char *)"a";
+    edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
+    edit.replace = json;
+    request.player_id = (char *)"42";
+    request.op_id = id;
+    request.authority = (char *)"unheld";
+    request.edits = edits;
+    request.n_edits = 1;
+    call(f, METHOD_UPDATE_PROFILE, &request.base);
+    assert_int_equal(f->last_status, REPLY_OK);
+    free(json);
+}
+
+static void get_profile(struct fixture *f, Holdfast__V1__ReadOptions *options)
+{
+    Holdfast__V1__GetProfileRequest request = HOLDFAST__V1__GET_PROFILE_REQUEST__INIT;
+
+    request.player_id = (char *)"42";
+    request.read = options;
+    call(f, METHOD_GET_PROFILE, &request.base);
+}
+
+static void get_balances(struct fixture *f)
+{
+    Holdfast__V1__GetBalancesRequest request = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
+
+    request.player_id = (char *)"42";
+    call(f, METHOD_GET_BALANCES, &request.base);
+}
+
+static void assert_throttled(struct fixture *f)
+{
+    assert_int_equal(f->last_status, REPLY_REFUSED);
+    Holdfast__Internal__V1__Refusal *why =
+        holdfast__internal__v1__refusal__unpack(NULL, f->last_body.size, f->last_body.data);
+    assert_int_equal(why->code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED);
+    assert_true(why->retry_after_ms > 0);
+    assert_non_null(strstr(why->message, "answers_size_max"));
+    holdfast__internal__v1__refusal__free_unpacked(why, NULL);
+}
+
+static void a_large_answer_without_room_is_refused_and_small_ones_and_writes_are_not(void **state)
+{
+    struct fixture *f = *state;
+    char id[UUID_TEXT_SIZE];
+
+    save_large_section(f);
+    budget_take(&f->answers, ANSWERS_BYTES);
+    for (int i = 0; i < 2; i++) { /* The second time its size is known. */
+        get_profile(f, NULL);
+        assert_throttled(f);
+    }
+    assert_int_equal(budget_refused(&f->answers), 2);
+    get_balances(f);
+    assert_int_equal(f->last_status, REPLY_OK);
+    op_id(f, id);
+    holdfast__v1__grant_response__free_unpacked(grant(f, id, 5), NULL);
+    assert_int_equal(f->last_status, REPLY_OK);
+    budget_give(&f->answers, ANSWERS_BYTES);
+    get_profile(f, NULL);
+    assert_int_equal(f->last_status, REPLY_OK);
+    assert_true(f->last_body.size > SECTION_BYTES);
+    assert_int_equal(budget_held(&f->answers), 0);
+}
+
+static void a_session_waits_for_room_for_its_profile(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__StartSessionRequest request = HOLDFAST__V1__START_SESSION_REQUEST__INIT;
+    char *include[] = { (char *)"sections" };
+    char id[UUID_TEXT_SIZE];
+
+    save_large_section(f);
+    op_id(f, id);
+    request.player_id = (char *)"42";
+    request.op_id = id;
+    request.incarnation = (char *)"1-7";
+    request.include = include;
+    request.n_include = 1;
+    budget_take(&f->answers, ANSWERS_BYTES);
+    uint32_t replies = f->replies;
+    call(f, METHOD_START_SESSION, &request.base);
+    step(f, (struct shard_event){ .type = SHARD_TICK });
+    assert_int_equal(f->replies, replies);
+    budget_give(&f->answers, ANSWERS_BYTES);
+    step(f, (struct shard_event){ .type = SHARD_TICK });
+    assert_int_equal(f->replies, replies + 1);
+    assert_int_equal(f->last_status, REPLY_OK);
+    assert_true(f->last_body.size > SECTION_BYTES);
+}
+
+static void large_reads_take_turns_with_their_bytes_reserved_and_small_ones_pass(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__ReadOptions options = HOLDFAST__V1__READ_OPTIONS__INIT;
+
+    save_large_section(f);
+    f->shard->limits.answers_round_bytes = SECTION_BYTES;
+    options.stale = true; /* Answered in the step that it comes in, without a flush. */
+    step(f, (struct shard_event){ .type = SHARD_TICK });
+    get_profile(f, &options);
+    assert_int_equal(f->last_status, REPLY_OK);
+    uint32_t replies = f->replies;
+    get_profile(f, &options);
+    get_profile(f, &options);
+    assert_int_equal(f->replies, replies);
+    assert_true(budget_held(&f->answers) > 2 * SECTION_BYTES);
+    get_profile(f, &options); /* There is no room to wait in: reads have three quarters. */
+    assert_throttled(f);
+    step(f, (struct shard_event){ .type = SHARD_TICK });
+    assert_int_equal(f->replies, replies + 2);
+    assert_int_equal(f->last_status, REPLY_OK);
+    step(f, (struct shard_event){ .type = SHARD_TICK });
+    assert_int_equal(f->replies, replies + 3);
+    assert_int_equal(budget_held(&f->answers), 0);
+    get_profile(f, &options);
+    uint64_t held = budget_held(&f->answers);
+    step(f, (struct shard_event){ .type = SHARD_CANCEL, .call = f->calls });
+    assert_true(held > SECTION_BYTES);
+    assert_int_equal(budget_held(&f->answers), 0); /* A caller that has gone frees its room. */
+    get_profile(f, &options);
+    f->now_ms += 20000;
+    f->shard->limits.answers_round_bytes = 1;
+    step(f, (struct shard_event){ .type = SHARD_TICK });
+    assert_int_equal(budget_held(&f->answers), 0);
+}
+
 static Holdfast__Internal__V1__Refusal *read_with(struct fixture *f,
                                                   Holdfast__V1__ReadOptions *options)
 {
@@ -403,17 +552,77 @@ static Holdfast__Internal__V1__Refusal *read_with(struct fixture *f,
     return holdfast__internal__v1__refusal__unpack(NULL, f->last_body.size, f->last_body.data);
 }
 
+static void refused_options(struct fixture *f, Holdfast__V1__ReadOptions *options,
+                            const char *field)
+{
+    Holdfast__Internal__V1__Refusal *why = read_with(f, options);
+    assert_non_null(why);
+    assert_int_equal(why->code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT);
+    assert_string_equal(why->field, field);
+    holdfast__internal__v1__refusal__free_unpacked(why, NULL);
+}
+
 static void refused_read(struct fixture *f, char *at_least, bool stale, const char *field)
 {
     Holdfast__V1__ReadOptions options = HOLDFAST__V1__READ_OPTIONS__INIT;
 
     options.at_least = at_least;
     options.stale = stale;
-    Holdfast__Internal__V1__Refusal *why = read_with(f, &options);
-    assert_non_null(why);
-    assert_int_equal(why->code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT);
-    assert_string_equal(why->field, field);
-    holdfast__internal__v1__refusal__free_unpacked(why, NULL);
+    refused_options(f, &options, field);
+}
+
+static uint64_t rounds_of_read(struct fixture *f, uint32_t max_age_ms)
+{
+    Holdfast__V1__ReadOptions options = HOLDFAST__V1__READ_OPTIONS__INIT;
+    struct shard_stats before, after;
+
+    options.max_age_ms = max_age_ms;
+    shard_stats_get(f->shard, &before);
+    assert_null(read_with(f, &options));
+    shard_stats_get(f->shard, &after);
+    assert_int_equal(after.rounds - before.rounds + after.reads_aged - before.reads_aged, 1);
+    return after.rounds - before.rounds;
+}
+
+static void a_read_with_an_age_asks_the_others_when_that_is_too_long_ago(void **state)
+{
+    struct fixture *f = *state;
+
+    f->now_ms += 60000;
+    assert_int_equal(rounds_of_read(f, 60000 - 1), 1); /* None yet, or none so lately. */
+    assert_int_equal(rounds_of_read(f, 1), 0);
+    f->now_ms += 100;
+    assert_int_equal(rounds_of_read(f, 100), 0); /* It is no round itself, */
+    assert_int_equal(rounds_of_read(f, 99), 1);  /* so this is 100 ms after the last one. */
+    assert_int_equal(rounds_of_read(f, 99), 0);
+    assert_int_equal(rounds_of_read(f, 0), 1); /* Linearizable. */
+}
+
+static void an_age_is_of_both_clocks(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(rounds_of_read(f, 0), 1);
+    f->wall_ms += 1000; /* The loop's clock was read before the process stood still. */
+    assert_int_equal(rounds_of_read(f, 999), 1);
+    assert_int_equal(rounds_of_read(f, 1), 0);
+    f->wall_ms -= 500; /* Set back. */
+    assert_int_equal(rounds_of_read(f, 60000), 1);
+}
+
+static void an_age_has_a_limit_and_stands_alone(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__ReadOptions options = HOLDFAST__V1__READ_OPTIONS__INIT;
+
+    options.max_age_ms = 60001;
+    refused_options(f, &options, "read.max_age_ms");
+    options.max_age_ms = 5;
+    options.stale = true;
+    refused_options(f, &options, "read.stale");
+    options.stale = false;
+    options.at_least = (char *)"c1.";
+    refused_options(f, &options, "read.max_age_ms");
 }
 
 static void at_least_needs_a_token_of_this_shard_and_is_not_silently_strict(void **state)
@@ -536,6 +745,12 @@ int main(void)
         SHARD_TEST(waiter_that_asks_twice_under_one_id_is_answered_twice),
         SHARD_TEST(a_ledger_that_does_not_chain_is_contained_by_a_logged_entry),
         SHARD_TEST(reads_see_what_was_acknowledged),
+        SHARD_TEST(a_read_with_an_age_asks_the_others_when_that_is_too_long_ago),
+        SHARD_TEST(an_age_is_of_both_clocks),
+        SHARD_TEST(an_age_has_a_limit_and_stands_alone),
+        SHARD_TEST(a_large_answer_without_room_is_refused_and_small_ones_and_writes_are_not),
+        SHARD_TEST(a_session_waits_for_room_for_its_profile),
+        SHARD_TEST(large_reads_take_turns_with_their_bytes_reserved_and_small_ones_pass),
         SHARD_TEST(at_least_needs_a_token_of_this_shard_and_is_not_silently_strict),
         SHARD_TEST(an_armed_shard_stops_before_the_entry_that_takes_the_cut),
         SHARD_TEST(a_cut_that_comes_with_goods_stops_an_armed_shard_too),

@@ -30,7 +30,8 @@ static err transaction_execute_handle(struct apply_context *context,
 {
     Holdfast__V1__ExecuteTransactionResponse *response =
         (Holdfast__V1__ExecuteTransactionResponse *)reply;
-    struct txn_plan plan = transaction_plan_logged(context->arena, context->meta, message);
+    struct txn_plan plan =
+        transaction_plan_logged(context->arena, context->meta, context->op, message);
 
     return txn_execute(context, &plan, &response->n_players, &response->players);
 }

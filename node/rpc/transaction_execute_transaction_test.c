@@ -265,6 +265,12 @@ static void bad_players_are_refused_before_the_log(void **state)
         request->others[i] = request->others[0];
     request->n_others = 8;
     assert_invalid(w, request, "others");
+    char elsewhere[16];
+    fixture_name_on(1, "ann", elsewhere);
+    request->n_others = 1;
+    request->player_id = elsewhere;
+    request->changes[0]->move->from_player_id = elsewhere;
+    assert_invalid(w, request, "player_id");
 }
 
 static void bad_changes_are_refused_before_the_log(void **state)
@@ -288,6 +294,40 @@ static void bad_changes_are_refused_before_the_log(void **state)
     assert_invalid(w, request, "changes");
 }
 
+/* A refusal names the change in the request, and in it the currency, the item or the step. */
+static void what_a_change_has_wrong_is_named_where_it_stands(void **state)
+{
+    struct world *w = *state;
+    execute_request *request = execute_make(w, "claim:a");
+    Holdfast__V1__TransactionPatch *patch = make(w, &holdfast__v1__transaction_patch__descriptor);
+
+    add_move(w, request, 1);
+    add_grant(w, request, "sword");
+    request->changes[1]->grant->items[0]->attributes = (char *)"[1]";
+    assert_invalid(w, request, "changes[1].grant.items[0].attributes");
+    request->changes[1]->grant->n_items = 0;
+    request->changes[1]->grant->currencies = gold(w, -1);
+    request->changes[1]->grant->n_currencies = 1;
+    assert_invalid(w, request, "changes[1].grant.currencies[\"gold\"].amount");
+    assert_null(execute(w, request));
+    assert_non_null(strstr(w->f->error->message, "changes[1].grant.currencies[\"gold\"].amount: "));
+    request->changes[1]->grant->currencies = gold(w, 1);
+    patch->player_id = w->ann;
+    patch->edit = make(w, &holdfast__v1__section_edit__descriptor);
+    patch->edit->name = (char *)"quests";
+    patch->edit->edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_MERGE;
+    patch->edit->merge = (char *)"{";
+    change_add(w, request, CHANGE(PATCH))->patch = patch;
+    assert_invalid(w, request, "changes[2].patch.edit.merge");
+    patch->edit->merge = (char *)"{}";
+    change_add(w, request, CHANGE(PATCH))->patch = patch;
+    assert_invalid(w, request, "changes[3].patch.edit.name");
+    request->n_changes = 3;
+    check_add(w, request, CHECKED(PLAYER_VERSION))->player_version = 1;
+    check_add(w, request, CHECKED(BALANCE))->balance = gold(w, 0)[0];
+    assert_invalid(w, request, "checks[1].balance.amount");
+}
+
 static void an_item_is_named_once_and_items_are_at_most_64(void **state)
 {
     struct world *w = *state;
@@ -303,12 +343,12 @@ static void an_item_is_named_once_and_items_are_at_most_64(void **state)
     spend->item_uids = uids;
     spend->n_item_uids = 65;
     change_add(w, request, CHANGE(SPEND))->spend = spend;
-    assert_invalid(w, request, "changes[0].item_uids");
+    assert_invalid(w, request, "changes[0].spend.item_uids");
     uids[1] = uids[0];
     spend->n_item_uids = 2;
-    assert_invalid(w, request, "changes[0].item_uids");
+    assert_invalid(w, request, "changes[0].spend.item_uids");
     uids[0] = (char *)"x";
-    assert_invalid(w, request, "changes[0].item_uids");
+    assert_invalid(w, request, "changes[0].spend.item_uids");
     spend->n_item_uids = 0;
     assert_invalid(w, request, "changes[0].spend");
     /* What earlier versions had in its place. */
@@ -575,6 +615,7 @@ int main(void)
         WORLD_TEST(checks_that_hold_change_nothing),
         WORLD_TEST(bad_players_are_refused_before_the_log),
         WORLD_TEST(bad_changes_are_refused_before_the_log),
+        WORLD_TEST(what_a_change_has_wrong_is_named_where_it_stands),
         WORLD_TEST(an_item_is_named_once_and_items_are_at_most_64),
         WORLD_TEST(a_spend_takes_currencies_and_items_for_good),
         WORLD_TEST(logs_of_earlier_versions_are_applied_as_they_were),

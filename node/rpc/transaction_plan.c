@@ -29,12 +29,26 @@ struct planner {
     size_t items;
     char *uids[TXN_ITEMS_MAX];
     size_t uid_count;
-    const char *field; /* Of what is being looked at: "changes[3]". */
+    const char *field; /* Of what is being looked at: "changes[3].grant". */
 };
 
 static const char *field_of(struct planner *p, const char *name)
 {
     return name[0] != 0 ? arena_printf(p->context->arena, "%s.%s", p->field, name) : p->field;
+}
+
+/* From here on a part of it is looked at. */
+static void enter(struct planner *p, const char *name)
+{
+    p->field = field_of(p, name);
+}
+
+/* What checks a part by itself names fields of the part alone. */
+static err within(struct planner *p, err e)
+{
+    if (e != ERR_OK)
+        refusal_set_within(p->context->arena, p->context->refusal, p->field);
+    return e;
 }
 
 static err wrong(struct planner *p, const char *name, const char *expected, const char *value)
@@ -100,6 +114,8 @@ static err add_player(struct planner *p, char *player_id, const char *authority,
         return e;
     txn_part *part = p->plan.parts[p->plan.part_count++];
     part->player_id = player_id;
+    if (parsed.kind == AUTHORITY_SYSTEM)
+        parsed.caller = p->context->caller;
     part->authority = txn_authority_store(p->context->arena, &parsed);
     return ERR_OK;
 }
@@ -136,7 +152,7 @@ static err amounts_check(struct planner *p, size_t count, amount_message *const 
 {
     if (p->logged)
         return ERR_OK;
-    return wallet_amounts_check(p->context, count, amounts);
+    return within(p, wallet_amounts_check(p->context, count, amounts));
 }
 
 static err take_amounts(struct planner *p, txn_part *part, size_t count,
@@ -215,6 +231,23 @@ static err take_uids(struct planner *p, txn_part *part, txn_part *to, size_t cou
 
 /* ---- checks ---- */
 
+static err balance_check(struct planner *p, amount_message *balance)
+{
+    const struct policy *policy = &p->context->meta->policy;
+    struct refusal *refusal = p->context->refusal;
+
+    if (p->logged)
+        return ERR_OK;
+    err e = wallet_currency_check(p->context->arena, refusal, policy, field_of(p, "currency"),
+                                  balance->currency);
+    if (e == ERR_INVALID)
+        wallet_currency_hint(p->context, balance->currency);
+    if (e == ERR_OK && (balance->amount < 1 || balance->amount > AMOUNT_MAX))
+        e = refuse_number(p->context->arena, refusal, field_of(p, "amount"),
+                          "1 to 9007199254740991", balance->amount);
+    return e;
+}
+
 static err plan_check(struct planner *p, Holdfast__V1__TransactionCheck *check)
 {
     txn_part *part;
@@ -224,7 +257,8 @@ static err plan_check(struct planner *p, Holdfast__V1__TransactionCheck *check)
         return e;
     switch (check->check_case) {
     case HOLDFAST__V1__TRANSACTION_CHECK__CHECK_BALANCE:
-        e = amounts_check(p, 1, &check->balance);
+        enter(p, "balance");
+        e = balance_check(p, check->balance);
         break;
     case HOLDFAST__V1__TRANSACTION_CHECK__CHECK_ITEM_UID:
         e = uid_check(p, "item_uid", check->item_uid);
@@ -252,16 +286,17 @@ static err plan_check(struct planner *p, Holdfast__V1__TransactionCheck *check)
 static err plan_grant(struct planner *p, Holdfast__V1__TransactionGrant *grant)
 {
     txn_part *part;
-    err e = part_get(p, "grant.player_id", grant->player_id, &part);
 
+    enter(p, "grant");
+    err e = part_get(p, "player_id", grant->player_id, &part);
     if (e == ERR_OK && grant->n_currencies + grant->n_items == 0)
-        e = wrong(p, "grant", "at least one currency or item", "");
+        e = wrong(p, "", "at least one currency or item", "");
     if (e == ERR_OK)
         e = give_amounts(p, part, grant->n_currencies, grant->currencies);
     if (e == ERR_OK)
-        e = count_items(p, "grant.items", grant->n_items);
+        e = count_items(p, "items", grant->n_items);
     if (e == ERR_OK && !p->logged)
-        e = wallet_items_check(p->context, grant->n_items, grant->items);
+        e = within(p, wallet_items_check(p->context, grant->n_items, grant->items));
     if (e != ERR_OK || grant->n_items == 0)
         return e;
     if (part->mint == NULL)
@@ -274,10 +309,11 @@ static err plan_grant(struct planner *p, Holdfast__V1__TransactionGrant *grant)
 static err plan_spend(struct planner *p, Holdfast__V1__TransactionSpend *spend)
 {
     txn_part *part;
-    err e = part_get(p, "spend.player_id", spend->player_id, &part);
 
+    enter(p, "spend");
+    err e = part_get(p, "player_id", spend->player_id, &part);
     if (e == ERR_OK && spend->n_currencies + spend->n_item_uids == 0)
-        e = wrong(p, "spend", "at least one currency or item", "");
+        e = wrong(p, "", "at least one currency or item", "");
     return e == ERR_OK ? take_amounts(p, part, spend->n_currencies, spend->currencies) : e;
 }
 
@@ -299,8 +335,9 @@ static bool uids_fit(const struct planner *p, size_t count, char *const *uids)
 static err plan_spent_items(struct planner *p, const Holdfast__V1__TransactionSpend *spend)
 {
     txn_part *part;
-    err e = part_get(p, "spend.player_id", spend->player_id, &part);
 
+    enter(p, "spend");
+    err e = part_get(p, "player_id", spend->player_id, &part);
     if (e != ERR_OK || (p->logged && !uids_fit(p, spend->n_item_uids, spend->item_uids)))
         return e;
     return take_uids(p, part, NULL, spend->n_item_uids, spend->item_uids);
@@ -309,14 +346,15 @@ static err plan_spent_items(struct planner *p, const Holdfast__V1__TransactionSp
 static err plan_move(struct planner *p, Holdfast__V1__TransactionMove *move)
 {
     txn_part *from, *to;
-    err e = part_get(p, "move.from_player_id", move->from_player_id, &from);
 
+    enter(p, "move");
+    err e = part_get(p, "from_player_id", move->from_player_id, &from);
     if (e == ERR_OK)
-        e = part_get(p, "move.to_player_id", move->to_player_id, &to);
+        e = part_get(p, "to_player_id", move->to_player_id, &to);
     if (e == ERR_OK && from == to)
-        e = wrong(p, "move.to_player_id", "another player than from_player_id", move->to_player_id);
+        e = wrong(p, "to_player_id", "another player than from_player_id", move->to_player_id);
     if (e == ERR_OK && move->n_currencies + move->n_item_uids == 0)
-        e = wrong(p, "move", "at least one currency or item", "");
+        e = wrong(p, "", "at least one currency or item", "");
     if (e == ERR_OK)
         e = take_amounts(p, from, move->n_currencies, move->currencies);
     if (e == ERR_OK)
@@ -335,13 +373,25 @@ static err plan_consume(struct planner *p, Holdfast__V1__TransactionConsume *con
     return e == ERR_OK ? take_uids(p, part, NULL, consume->n_item_uids, consume->item_uids) : e;
 }
 
+static err edit_check(struct planner *p, const txn_part *part, Holdfast__V1__SectionEdit *edit)
+{
+    for (size_t i = 0; i < part->n_edits; i++) {
+        if (strcmp(part->edits[i]->name, edit->name) == 0)
+            return wrong(p, "edit.name", "each section of a player once", edit->name);
+    }
+    return section_edit_check(p->context, field_of(p, "edit"), edit);
+}
+
 static err plan_patch(struct planner *p, Holdfast__V1__TransactionPatch *patch)
 {
     txn_part *part;
-    err e = part_get(p, "patch.player_id", patch->player_id, &part);
 
+    enter(p, "patch");
+    err e = part_get(p, "player_id", patch->player_id, &part);
     if (e == ERR_OK && patch->edit == NULL)
-        e = wrong(p, "patch.edit", "an edit of a section", "");
+        e = wrong(p, "edit", "an edit of a section", "");
+    if (e == ERR_OK && !p->logged)
+        e = edit_check(p, part, patch->edit);
     if (e != ERR_OK)
         return e;
     if (part->edits == NULL)
@@ -387,16 +437,26 @@ static err parts_check(struct planner *p)
     for (size_t i = 0; i < p->plan.part_count; i++) {
         txn_part *part = p->plan.parts[i];
         struct authority authority = { .kind = p->context->authority };
-        err e = section_edits_check(p->context, part->n_edits, part->edits);
-        if (e != ERR_OK)
-            return e;
         if (i > 0)
             CHECK(txn_authority_load(part->authority, &authority) == ERR_OK);
-        e = system_check(p, part, authority.kind);
+        err e = system_check(p, part, authority.kind);
         if (e != ERR_OK)
             return e;
     }
     return ERR_OK;
+}
+
+/* Callers cannot see it: routers and nodes find the shard by the home player (request_shard.h). */
+static err home_check(struct planner *p)
+{
+    struct check_context *context = p->context;
+    char *home = p->plan.parts[0]->player_id;
+
+    if (channel_shard_of(context->arena, home, context->shard_count) == context->shard)
+        return ERR_OK;
+    return refuse_invalid(context->arena, context->refusal, "player_id",
+                          "a player of the shard that is asked",
+                          text_shorten(context->arena, slice_from_text(home)));
 }
 
 static err room_check(struct planner *p)
@@ -427,6 +487,8 @@ static err whole_check(struct planner *p, const ProtobufCMessage *request)
     err e = wallet_reason_check(context, p->plan.reason);
     if (e == ERR_OK)
         e = parts_check(p);
+    if (e == ERR_OK)
+        e = home_check(p);
     if (e == ERR_OK)
         e = room_check(p);
     return e;
@@ -541,10 +603,12 @@ err transaction_plan_swap(struct check_context *context,
 }
 
 struct txn_plan transaction_plan_logged(struct arena *arena, const struct meta *meta,
-                                        const ProtobufCMessage *request)
+                                        const struct op *op, const ProtobufCMessage *request)
 {
     struct refusal refusal = { 0 };
-    struct check_context context = { .arena = arena, .meta = meta, .refusal = &refusal };
+    struct check_context context = {
+        .arena = arena, .meta = meta, .refusal = &refusal, .caller = op->caller
+    };
     struct planner p = { .context = &context, .logged = true };
     void *message = (void *)(uintptr_t)request;
 
@@ -558,7 +622,7 @@ struct txn_plan transaction_plan_logged(struct arena *arena, const struct meta *
 void transaction_footprint(const struct op *op, const ProtobufCMessage *request, struct need *keys)
 {
     struct arena arena = { 0 };
-    struct txn_plan plan = transaction_plan_logged(&arena, NULL, request);
+    struct txn_plan plan = transaction_plan_logged(&arena, NULL, op, request);
 
     txn_execute_footprint(op, &plan, keys);
     arena_deinit(&arena);

@@ -18,7 +18,7 @@ NODISCARD err transaction_plan_swap(struct check_context *context,
                                     struct txn_plan *ret_plan);
 /* Of a request that stands in the log. */
 struct txn_plan transaction_plan_logged(struct arena *arena, const struct meta *meta,
-                                        const ProtobufCMessage *request);
+                                        const struct op *op, const ProtobufCMessage *request);
 /* A footprint or an application needs no more than the plan. */
 void transaction_footprint(const struct op *op, const ProtobufCMessage *request, struct need *keys);
 

@@ -26,7 +26,8 @@ static err transaction_swap_goods_handle(struct apply_context *context,
                                          const ProtobufCMessage *message, ProtobufCMessage *reply)
 {
     Holdfast__V1__SwapResponse *response = (Holdfast__V1__SwapResponse *)reply;
-    struct txn_plan plan = transaction_plan_logged(context->arena, context->meta, message);
+    struct txn_plan plan =
+        transaction_plan_logged(context->arena, context->meta, context->op, message);
 
     return txn_execute(context, &plan, &response->n_players, &response->players);
 }

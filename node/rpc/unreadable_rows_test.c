@@ -300,15 +300,41 @@ static void carry_twice(struct world *w)
 }
 
 /* Something in every table of ann's, and of the home shard; some of it on its way. */
+/* In every shard; spans that begin at 0 are taken in wherever the shard stands. */
+static void define(struct world *w, uint64_t revision)
+{
+    Holdfast__Internal__V1__DefineRequest request = HOLDFAST__INTERNAL__V1__DEFINE_REQUEST__INIT;
+    Holdfast__Internal__V1__Defined given = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
+    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__CurrencyBody currency = HOLDFAST__V1__CURRENCY_BODY__INIT;
+    Holdfast__Internal__V1__Defined *list[] = { &given };
+
+    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY;
+    body.currency = &currency;
+    given.number = 1;
+    given.version = given.revision = revision;
+    given.name = text_lend("pearls");
+    given.body = &body;
+    request.generation = 1;
+    request.to_revision = revision;
+    request.last = true;
+    request.n_definitions = 1;
+    request.definitions = list;
+    for (uint32_t shard = 0; shard < FIXTURE_SHARDS; shard++)
+        assert_non_null(fixture_mutate(on(w, shard), METHOD_DEFINE, &request.base));
+}
+
 static void populate(struct world *w)
 {
     struct fixture *f = w->home;
 
+    define(w, 10);
     assert_non_null(grant(w, f, w->bob, NULL));
     assert_non_null(grant(w, on(w, 1), w->carl, NULL));
     assert_non_null(grant(w, f, w->ann, "claim:first"));
     assert_non_null(grant(w, f, w->ann, "claim:second"));
     w->uid = strdup(fixture_items(f, w->ann)->items[0]->uid);
+    assert_non_null(grant(w, f, w->ann, "key:first"));
     (void)grant(w, f, w->ann, "receipt:1");
     (void)grant(w, f, w->ann, "receipt:2");
     (void)grant(w, f, w->ann, "receipt:3");
@@ -340,6 +366,7 @@ static void want_everything(struct world *w)
     read_operation(f, entity, "claim:first", false);
     read_operation(f, "receipt:1", "receipt:1", false);
     (void)grant(w, f, w->ann, "claim:first");
+    (void)grant(w, f, w->ann, "key:first");
     (void)grant(w, f, w->ann, "receipt:1");
     (void)grant(w, f, w->ann, "receipt:7");
     (void)grant(w, f, w->ann, NULL);
@@ -486,7 +513,7 @@ static void repair(struct world *w)
 static bool works_again(char table, enum spoiling how)
 {
     bool shards = table == TABLE_CHANNEL || table == TABLE_OUTBOX || table == TABLE_INBOX ||
-                  table == TABLE_TXN || table == TABLE_RECEIPT;
+                  table == TABLE_TXN || table == TABLE_RECEIPT || table == TABLE_DEFINITION;
 
     return !shards && how < SCATTERED;
 }
@@ -550,6 +577,7 @@ static void table_spoilt(void **state, char table)
         assert_true(spoil_table(w, table, (enum spoiling)how) > 0);
         want_everything(w);
         others_go_on(w);
+        define(w, 20);
         fixture_restart_all(&w->shards);
         want_everything(w);
         others_go_on(w);

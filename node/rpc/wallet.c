@@ -32,27 +32,30 @@ void wallet_currency_hint(struct check_context *context, const char *given)
                                         nearest_hint(nearest.name, hint));
 }
 
+static const char *amount_field(struct arena *arena, size_t place,
+                                const Holdfast__V1__CurrencyAmount *amount, const char *name)
+{
+    return entry_field(arena, "currencies", place, amount->currency, name);
+}
+
 static err amount_check(struct check_context *context, size_t place,
                         Holdfast__V1__CurrencyAmount *const *amounts)
 {
     const Holdfast__V1__CurrencyAmount *amount = amounts[place];
     struct arena *arena = context->arena;
 
-    err e = wallet_currency_check(arena, context->refusal, &context->meta->policy, place,
-                                  amount->currency);
+    err e = wallet_currency_check(arena, context->refusal, &context->meta->policy,
+                                  amount_field(arena, place, amount, "currency"), amount->currency);
     if (e == ERR_INVALID)
         wallet_currency_hint(context, amount->currency);
     if (e != ERR_OK)
         return e;
     if (amount->amount < 1 || amount->amount > AMOUNT_MAX)
-        return refuse_number(arena, context->refusal,
-                             arena_printf(arena, "currencies[%zu].amount", place),
+        return refuse_number(arena, context->refusal, amount_field(arena, place, amount, "amount"),
                              "1 to 9007199254740991", amount->amount);
     for (size_t i = 0; i < place; i++) {
         if (strcmp(amounts[i]->currency, amount->currency) == 0)
-            return refuse_invalid(arena, context->refusal,
-                                  arena_printf(arena, "currencies[%zu].currency", place),
-                                  "each currency once", amount->currency);
+            return refuse_twin(arena, context->refusal, amount_field(arena, place, amount, ""));
     }
     return ERR_OK;
 }

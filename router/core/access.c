@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "idl/error_code.h"
+#include "router/core/authority_walk.h"
 #include "router/core/refusal.h"
+#include "runtime/base/check.h"
 #include "runtime/cluster/authority_text.h"
-
-#define DEPTH_MAX 8u /* No message of the API nests deeper. */
 
 /* A walk through one message. */
 struct walk {
@@ -46,6 +46,11 @@ static err check_system(const struct walk *walk, struct slice authority, struct 
     uint32_t wanted = scope_find(scope) & SCOPES_SYSTEM;
     struct refusal_field field = { "authority", AUTHORITY_SCOPE_LIMIT, authority };
 
+    if (scope.size > 0 && memchr(scope.data, '/', scope.size) != NULL) {
+        refusal_make_field(walk->arena, walk->detail, &field,
+                           "a request does not say whose key it is: the ledger does");
+        return ERR_INVALID;
+    }
     if (wanted == 0) { /* No key can have it. */
         refusal_make_field(walk->arena, walk->detail, &field, "there is no such scope");
         return ERR_INVALID;
@@ -85,78 +90,66 @@ static err check_authority(const struct walk *walk, const char *name, const char
     return e;
 }
 
-/* `authority`, or another participant's: `other_authority`. */
-static bool is_authority(const ProtobufCFieldDescriptor *field)
+static err visit(void *user, const struct authority_place *place)
 {
-    const char *at = strstr(field->name, "authority");
-
-    return field->type == PROTOBUF_C_TYPE_STRING && field->label != PROTOBUF_C_LABEL_REPEATED &&
-           at != NULL && strcmp(at, "authority") == 0 && (at == field->name || at[-1] == '_');
-}
-
-static err check_messages(const struct walk *walk, const ProtobufCMessage *message, uint32_t depth);
-
-/* Where a field's messages begin, and how many there are. A member of a oneof that is not the one
- * set shares its memory with the one that is. */
-static const ProtobufCMessage *const *messages_of(const ProtobufCMessage *message,
-                                                  const ProtobufCFieldDescriptor *field,
-                                                  size_t *ret_count)
-{
-    const char *base = (const char *)message;
-    uint32_t kind;
-
-    *ret_count = 1;
-    if (field->label == PROTOBUF_C_LABEL_REPEATED) {
-        const ProtobufCMessage *const *list;
-
-        memcpy(ret_count, base + field->quantifier_offset, sizeof *ret_count);
-        memcpy(&list, base + field->offset, sizeof list);
-        return list;
-    }
-    if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0) {
-        memcpy(&kind, base + field->quantifier_offset, sizeof kind);
-        if (kind != field->id)
-            *ret_count = 0;
-    }
-    return (const ProtobufCMessage *const *)(const void *)(base + field->offset);
-}
-
-static err check_messages(const struct walk *walk, const ProtobufCMessage *message, uint32_t depth)
-{
-    const ProtobufCMessageDescriptor *descriptor = message->descriptor;
-
-    if (depth > DEPTH_MAX) {
-        refusal_make(walk->arena, walk->detail, CODE(INVALID_ARGUMENT),
-                     "messages are nested deeper than %u", DEPTH_MAX);
-        return ERR_INVALID;
-    }
-    for (unsigned i = 0; i < descriptor->n_fields; i++) {
-        const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
-        size_t count;
-
-        if (is_authority(field)) {
-            const char *text;
-            memcpy(&text, (const char *)message + field->offset, sizeof text);
-            err e = check_authority(walk, field->name, text);
-            if (e != ERR_OK)
-                return e;
-        }
-        if (field->type != PROTOBUF_C_TYPE_MESSAGE)
-            continue;
-        const ProtobufCMessage *const *messages = messages_of(message, field, &count);
-        for (size_t n = 0; n < count; n++) {
-            err e = messages[n] != NULL ? check_messages(walk, messages[n], depth + 1) : ERR_OK;
-            if (e != ERR_OK)
-                return e;
-        }
-    }
-    return ERR_OK;
+    return check_authority(user, place->name, *place->text);
 }
 
 err access_check_message(const ProtobufCMessage *message, uint32_t scopes, struct arena *arena,
                          Holdfast__V1__ErrorDetail *ret_detail)
 {
-    const struct walk walk = { .scopes = scopes, .arena = arena, .detail = ret_detail };
+    struct walk walk = { .scopes = scopes, .arena = arena, .detail = ret_detail };
+    const struct authority_visitor visitor = { visit, &walk, arena, ret_detail };
 
-    return scopes == SCOPES_ALL ? ERR_OK : check_messages(&walk, message, 0);
+    return scopes == SCOPES_ALL ? ERR_OK : authority_walk(&visitor, message);
+}
+
+/* ---- players' tokens ---- */
+
+static err deny_player(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
+                       const struct refusal_field *field, const char *message)
+{
+    refusal_make_field(arena, ret_detail, field, message);
+    ret_detail->code = CODE(PERMISSION_DENIED);
+    return ERR_PERMISSION;
+}
+
+err access_check_player_method(const struct method_info *method, struct arena *arena,
+                               Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const struct refusal_field field = { "authorization", "an API key",
+                                         SLICE_LITERAL("a player's token") };
+
+    if (method_player_field(method) != NULL)
+        return ERR_OK;
+    return deny_player(arena, ret_detail, &field,
+                       arena_printf(arena, "%s takes no player's token", method->name));
+}
+
+err access_check_player(const struct method_info *method, struct access_player *player,
+                        ProtobufCMessage *message, struct arena *arena,
+                        Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const char *name = method_player_field(method);
+    const ProtobufCFieldDescriptor *descriptor;
+    char **text;
+
+    player->filled = false;
+    err e = access_check_player_method(method, arena, ret_detail);
+    if (e != ERR_OK)
+        return e;
+    descriptor = protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
+    CHECK(descriptor != NULL && descriptor->type == PROTOBUF_C_TYPE_STRING &&
+          descriptor->label != PROTOBUF_C_LABEL_REPEATED && player->id[0] != 0);
+    text = (char **)(void *)((char *)message + descriptor->offset);
+    if (*text == NULL || **text == 0) {
+        *text = text_lend(player->id);
+        player->filled = true;
+        return ERR_OK;
+    }
+    if (strcmp(*text, player->id) == 0)
+        return ERR_OK;
+    const struct refusal_field field = { name, "the token's own player, or none",
+                                         slice_from_text(*text) };
+    return deny_player(arena, ret_detail, &field, "a player's token opens its own player alone");
 }

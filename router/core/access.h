@@ -4,6 +4,9 @@
  * the caller have the scope for every authority that the message names? `system` wants the scope of
  * that name; `session` wants game; `unheld`, which writes players whom no server holds, game or
  * admin. Pure.
+ *
+ * A caller with a player's token has no scopes: the idl says which methods take one (the option
+ * player_field), and each of them is about the token's own player alone.
  */
 #ifndef ROUTER_CORE_ACCESS_H
 #define ROUTER_CORE_ACCESS_H
@@ -19,5 +22,18 @@ NODISCARD err access_check_method(const struct method_info *method, uint32_t sco
  * ERR_PERMISSION: as above. ERR_INVALID: a scope that does not exist. */
 NODISCARD err access_check_message(const ProtobufCMessage *message, uint32_t scopes,
                                    struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail);
+
+/* Whether the method takes players' tokens at all. ERR_PERMISSION: *ret_detail says so. */
+NODISCARD err access_check_player_method(const struct method_info *method, struct arena *arena,
+                                         Holdfast__V1__ErrorDetail *ret_detail);
+/* The player of a token, and whether a message that names no player got its id. */
+struct access_player {
+    const char *id; /* Lives as long as the message. */
+    bool filled;    /* Told. */
+};
+/* The same, and whether the message is about that player; one that names none is, from now on. */
+NODISCARD err access_check_player(const struct method_info *method, struct access_player *player,
+                                  ProtobufCMessage *message, struct arena *arena,
+                                  Holdfast__V1__ErrorDetail *ret_detail);
 
 #endif

@@ -27,8 +27,8 @@ static err ask(struct asked *asked, const ProtobufCMessage *message, uint32_t sc
 }
 
 static char payments[] = "system:payments", admin[] = "system:admin", root[] = "system:root",
-            game[] = "system:game", session[] = "session:1-2-3", unheld[] = "unheld",
-            bare[] = "1-2-3";
+            game[] = "system:game", named[] = "system:admin/0a1b2c3d4e5f",
+            session[] = "session:1-2-3", unheld[] = "unheld", bare[] = "1-2-3";
 
 static void a_system_authority_wants_the_scope_of_its_name(void **state)
 {
@@ -68,6 +68,11 @@ static void a_scope_that_does_not_exist_is_nobodys(void **state)
     assert_string_equal(asked.detail.value, "system:root");
     grant.authority = game;
     assert_int_equal(ask(&asked, &grant.base, SCOPE_GAME | SCOPE_ADMIN), ERR_INVALID);
+    grant.authority = named; /* As a ledger tells it. */
+    assert_int_equal(ask(&asked, &grant.base, SCOPE_GAME | SCOPE_ADMIN), ERR_INVALID);
+    assert_string_equal(asked.detail.field, "authority");
+    assert_string_equal(asked.detail.value, "system:admin/0a1b2c3d4e5f");
+    assert_non_null(strstr(asked.detail.message, "whose key"));
     arena_deinit(&asked.arena);
 }
 
@@ -150,10 +155,85 @@ static void a_method_is_open_to_its_scopes(void **state)
     assert_int_equal(access_check_method(method_find(METHOD_GET_BALANCES), SCOPE_READ, &asked.arena,
                                          &asked.detail),
                      ERR_OK);
+    /* A dashboard of the cluster reads no players, and a support tool no cluster. */
+    static const struct {
+        uint32_t method, scope;
+        err expected;
+    } reads[] = {
+        { METHOD_GET_PROFILE, SCOPE_READ_PLAYER, ERR_OK },
+        { METHOD_GET_PROFILE, SCOPE_READ_OPS, ERR_PERMISSION },
+        { METHOD_GET_SESSION, SCOPE_READ_OPS, ERR_PERMISSION },
+        { METHOD_LIST_PLAYERS, SCOPE_READ_OPS, ERR_PERMISSION },
+        { METHOD_GET_CLUSTER, SCOPE_READ_OPS, ERR_OK },
+        { METHOD_GET_CLUSTER, SCOPE_READ_PLAYER, ERR_PERMISSION },
+        { METHOD_LIST_INCIDENTS, SCOPE_READ_PLAYER, ERR_PERMISSION },
+        { METHOD_GRANT, SCOPE_READ_PLAYER | SCOPE_READ_OPS, ERR_PERMISSION },
+    };
+    for (size_t i = 0; i < sizeof reads / sizeof *reads; i++)
+        assert_int_equal(access_check_method(method_find(reads[i].method), reads[i].scope,
+                                             &asked.arena, &asked.detail),
+                         reads[i].expected);
     /* No key reaches what processes say to each other. */
     assert_int_equal(access_check_method(method_find(METHOD_EXPIRE_SERVER), SCOPES_ALL,
                                          &asked.arena, &asked.detail),
                      ERR_PERMISSION);
+    arena_deinit(&asked.arena);
+}
+
+static void a_players_token_opens_what_is_declared_and_nothing_else(void **state)
+{
+    size_t count, open = 0;
+    const struct method_info *all = method_all(&count);
+    struct asked asked;
+    (void)state;
+
+    asked_init(&asked);
+    for (size_t i = 0; i < count; i++) {
+        err e = access_check_player_method(&all[i], &asked.arena, &asked.detail);
+        assert_int_equal(e, method_player_field(&all[i]) != NULL ? ERR_OK : ERR_PERMISSION);
+        open += e == ERR_OK;
+        if (e == ERR_OK)
+            continue;
+        assert_int_equal(asked.detail.code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_PERMISSION_DENIED);
+        assert_string_equal(asked.detail.field, "authorization");
+        assert_string_equal(asked.detail.limit, "an API key");
+    }
+    assert_true(open > 0 && open < count / 2);
+    arena_deinit(&asked.arena);
+}
+
+static void a_players_token_is_for_its_own_player_alone(void **state)
+{
+    Holdfast__V1__GetBalancesRequest request;
+    const struct method_info *method = method_find(METHOD_GET_BALANCES);
+    char own[] = "ada", other[] = "eve", longer[] = "ada2", upper[] = "Ada";
+    char *const others[] = { other, longer, upper };
+    struct access_player player = { "ada", true };
+    struct asked asked;
+    (void)state;
+
+    asked_init(&asked);
+    holdfast__v1__get_balances_request__init(&request);
+    request.player_id = own;
+    assert_int_equal(
+        access_check_player(method, &player, &request.base, &asked.arena, &asked.detail), ERR_OK);
+    assert_false(player.filled);
+    for (size_t i = 0; i < 3; i++) {
+        request.player_id = others[i];
+        assert_int_equal(
+            access_check_player(method, &player, &request.base, &asked.arena, &asked.detail),
+            ERR_PERMISSION);
+        assert_false(player.filled);
+        assert_int_equal(asked.detail.code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_PERMISSION_DENIED);
+        assert_string_equal(asked.detail.field, "player_id");
+        assert_string_equal(asked.detail.limit, "the token's own player, or none");
+        assert_string_equal(asked.detail.value, others[i]);
+    }
+    holdfast__v1__get_balances_request__init(&request);
+    assert_int_equal(
+        access_check_player(method, &player, &request.base, &asked.arena, &asked.detail), ERR_OK);
+    assert_true(player.filled);
+    assert_string_equal(request.player_id, "ada");
     arena_deinit(&asked.arena);
 }
 
@@ -165,6 +245,8 @@ int main(void)
         cmocka_unit_test(players_are_written_by_game_servers),
         cmocka_unit_test(parts_of_batches_and_other_participants_are_asked_too),
         cmocka_unit_test(a_method_is_open_to_its_scopes),
+        cmocka_unit_test(a_players_token_opens_what_is_declared_and_nothing_else),
+        cmocka_unit_test(a_players_token_is_for_its_own_player_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -276,9 +276,11 @@ err member_plan_move(const struct member_plan *plan, uint32_t shard, uint64_t fr
 {
     const struct shard_entry *entry = shard_map_find(plan->map, shard);
 
-    if (entry == NULL)
-        return REFUSE(plan, ERR_INVALID, "there is no shard %" PRIu32 ": the cluster has %" PRIu32,
-                      shard, shard_map_shard_count(plan->map));
+    if (entry == NULL) {
+        refusal_make_shard(plan->arena, plan->ret_detail, "shard", shard,
+                           shard_map_shard_count(plan->map));
+        return ERR_INVALID;
+    }
     struct shard_wish wish = wish_of(&entry->record);
 
     if (plan->wishes->shards[shard] || shard_change_is_open(&entry->record))

@@ -182,7 +182,8 @@ static void moves_that_make_no_sense_are_refused(void **state)
     struct shard_wish wanted;
 
     node_up(f, 4, "a");
-    assert_refused(f, member_plan_move(&f->plan, SHARDS, 1, 4, &wanted), "there is no shard 16");
+    assert_refused(f, member_plan_move(&f->plan, SHARDS, 1, 4, &wanted),
+                   "shard: there is no such shard: expected 0 to 15, got \"16\"");
     assert_refused(f, member_plan_move(&f->plan, 0, 4, 2, &wanted), "holds no replica of shard 0");
     assert_refused(f, member_plan_move(&f->plan, 0, 1, 2, &wanted),
                    "holds a replica of shard 0 already");

@@ -142,6 +142,7 @@ static const struct {
     { METHOD_SWAP, "player_id", "a.player_id" },
     { METHOD_SWAP, "authority", "a.authority" },
     { METHOD_SWAP, "other_authority", "b.authority" },
+    { METHOD_SWAP, "changes", "" }, /* What both sides give comes to. */
     { METHOD_DELIVER_MAIL, "player_id", "to_player_ids" },
 };
 

@@ -50,6 +50,34 @@ static err complete_currency(const Holdfast__V1__Policy *policy, size_t place, s
     return ERR_OK;
 }
 
+static err refuse_number(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
+                         const char *field, const char *limit, uint64_t value)
+{
+    return refuse(arena, ret_detail, field, limit,
+                  arena_printf(arena, "%llu", (unsigned long long)value));
+}
+
+/* Of a policy with its defaults. */
+static err check_limits(const Holdfast__V1__Policy *policy, struct arena *arena,
+                        Holdfast__V1__ErrorDetail *ret_detail)
+{
+    if (policy->operation_window_ms < POLICY_WINDOW_MS_MIN ||
+        policy->operation_window_ms > POLICY_WINDOW_MS_MAX)
+        return refuse_number(arena, ret_detail, "policy.operation_window_ms", "900000 to 604800000",
+                             policy->operation_window_ms);
+    if (policy->operations_max < POLICY_OPERATIONS_MIN ||
+        policy->operations_max > POLICY_OPERATIONS_MAX)
+        return refuse_number(arena, ret_detail, "policy.operations_max", "1000 to 100000000",
+                             policy->operations_max);
+    if (policy->items_max > POLICY_ITEMS_MAX)
+        return refuse_number(arena, ret_detail, "policy.items_max", "1 to 1000000",
+                             policy->items_max);
+    if (policy->mailbox_max > POLICY_MAILS_MAX)
+        return refuse_number(arena, ret_detail, "policy.mailbox_max", "1 to 100000",
+                             policy->mailbox_max);
+    return ERR_OK;
+}
+
 err policy_complete(const Holdfast__V1__Policy *policy, struct arena *arena,
                     Holdfast__V1__Policy **ret_policy, Holdfast__V1__ErrorDetail *ret_detail)
 {
@@ -58,21 +86,20 @@ err policy_complete(const Holdfast__V1__Policy *policy, struct arena *arena,
     if (policy == NULL)
         return refuse(arena, ret_detail, "policy", "a policy", "");
     if (policy->n_currencies > POLICY_CURRENCIES_MAX)
-        return refuse(arena, ret_detail, "policy.currencies", "at most 64",
-                      arena_printf(arena, "%zu", policy->n_currencies));
+        return refuse_number(arena, ret_detail, "policy.currencies", "at most 64",
+                             policy->n_currencies);
     *copy = *policy;
     if (copy->operation_window_ms == 0)
         copy->operation_window_ms = POLICY_WINDOW_MS_DEFAULT;
-    if (copy->operation_window_ms < POLICY_WINDOW_MS_MIN ||
-        copy->operation_window_ms > POLICY_WINDOW_MS_MAX)
-        return refuse(arena, ret_detail, "policy.operation_window_ms", "900000 to 604800000",
-                      arena_printf(arena, "%llu", (unsigned long long)copy->operation_window_ms));
     if (copy->operations_max == 0)
         copy->operations_max = POLICY_OPERATIONS_DEFAULT;
     if (copy->items_max == 0)
         copy->items_max = POLICY_ITEMS_DEFAULT;
     if (copy->mailbox_max == 0)
         copy->mailbox_max = POLICY_MAILS_DEFAULT;
+    err limits = check_limits(copy, arena, ret_detail);
+    if (limits != ERR_OK)
+        return limits;
     copy->currencies = arena_alloc(arena, (copy->n_currencies + 1) * sizeof *copy->currencies);
     for (size_t i = 0; i < copy->n_currencies; i++) {
         Holdfast__V1__CurrencyPolicy *currency = arena_alloc(arena, sizeof *currency);

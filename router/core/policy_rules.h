@@ -7,14 +7,9 @@
 
 #include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/error.pb-c.h"
-#include "idl/limit.h"
+#include "idl/policy_limit.h"
 #include "runtime/base/arena.h"
 
-#define POLICY_CURRENCIES_MAX     64u
-#define POLICY_CURRENCY_NAME_MAX  LIMIT_CURRENCY_NAME_BYTES
-#define POLICY_AMOUNT_MAX         LIMIT_AMOUNT /* 2^53 - 1 */
-#define POLICY_WINDOW_MS_MIN      900000ull
-#define POLICY_WINDOW_MS_MAX      604800000ull
 #define POLICY_WINDOW_MS_DEFAULT  86400000ull
 #define POLICY_OPERATIONS_DEFAULT 2000000ull
 #define POLICY_ITEMS_DEFAULT      10000u

@@ -1,5 +1,6 @@
 #include "router/core/refusal.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -46,6 +47,18 @@ void refusal_make_field(struct arena *arena, Holdfast__V1__ErrorDetail *ret_deta
     ret_detail->field = copy_text(arena, field->field);
     ret_detail->limit = copy_text(arena, field->limit);
     ret_detail->value = value;
+}
+
+void refusal_make_shard(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
+                        const char *field, uint32_t shard, uint32_t shard_count)
+{
+    const struct refusal_field told = {
+        .field = field,
+        .limit = arena_printf(arena, "0 to %" PRIu32, shard_count - 1),
+        .value = slice_from_text(arena_printf(arena, "%" PRIu32, shard)),
+    };
+
+    refusal_make_field(arena, ret_detail, &told, "there is no such shard");
 }
 
 void refusal_tell_version(struct arena *arena, Holdfast__V1__ErrorDetail *detail, uint64_t current)

@@ -25,6 +25,10 @@ struct refusal_field {
 void refusal_make_field(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
                         const struct refusal_field *field, const char *message);
 
+/* The same of a shard that the cluster does not have, in `field`. */
+void refusal_make_shard(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
+                        const char *field, uint32_t shard, uint32_t shard_count);
+
 /* What stands, for a VERSION_CONFLICT: sets `about`, which lies in the arena. */
 void refusal_tell_version(struct arena *arena, Holdfast__V1__ErrorDetail *detail, uint64_t current);
 

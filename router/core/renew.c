@@ -10,26 +10,6 @@
 
 #define NO_SHARD UINT32_MAX
 
-/* "<generation>-<revision>-<fence>", as StartSession makes it. ERR_INVALID when malformed. */
-static err token_parse(struct slice token, struct incarnation *ret_incarnation, uint64_t *ret_fence)
-{
-    struct incarnation incarnation;
-    uint64_t fence;
-    size_t dash = token.size;
-
-    while (dash > 0 && token.data[dash - 1] != '-')
-        dash--;
-    if (dash == 0)
-        return ERR_INVALID;
-    if (decimal_parse((struct slice){ token.data + dash, token.size - dash }, &fence) != ERR_OK)
-        return ERR_INVALID;
-    if (incarnation_parse((struct slice){ token.data, dash - 1 }, &incarnation) != ERR_OK)
-        return ERR_INVALID;
-    *ret_incarnation = incarnation;
-    *ret_fence = fence;
-    return ERR_OK;
-}
-
 static err check_request(const Holdfast__V1__RenewSessionsRequest *request, struct arena *arena,
                          struct incarnation *ret_incarnation, Holdfast__V1__ErrorDetail *ret_detail)
 {
@@ -56,23 +36,24 @@ static err check_request(const Holdfast__V1__RenewSessionsRequest *request, stru
 }
 
 /* NO_SHARD: no shard can confirm this reference. */
-static uint32_t shard_of_session(const Holdfast__V1__SessionRef *session,
-                                 struct incarnation incarnation, uint32_t shard_count,
-                                 uint64_t *ret_fence)
+static uint32_t shard_of_session(const struct renew_call *call,
+                                 const Holdfast__V1__SessionRef *session,
+                                 struct incarnation incarnation, uint64_t *ret_fence)
 {
     struct slice player = slice_from_text(session->player_id);
-    struct incarnation named;
+    struct session_token token;
     struct route_entity entity;
 
     if (player.size == 0 || player.size > ROUTE_PLAYER_BYTES_MAX)
         return NO_SHARD;
-    if (token_parse(slice_from_text(session->token), &named, ret_fence) != ERR_OK)
+    if (session_guard_token(call->guard, player, slice_from_text(session->token), &token) != ERR_OK)
         return NO_SHARD;
-    if (incarnation_compare(named, incarnation) != 0)
+    if (incarnation_compare(token.incarnation, incarnation) != 0)
         return NO_SHARD;
+    *ret_fence = token.fence;
     entity = route_entity_of_player(player);
     return shard_of_entity((struct slice){ (const uint8_t *)entity.text, entity.size },
-                           shard_count);
+                           call->shard_count);
 }
 
 struct renew_sort {
@@ -108,10 +89,11 @@ static void make_groups(struct renew_plan *plan, struct renew_sort *sort, uint32
     }
 }
 
-err renew_split(const Holdfast__V1__RenewSessionsRequest *request, uint32_t shard_count,
-                struct arena *arena, struct renew_plan *ret_plan,
+err renew_split(const struct renew_call *call, struct arena *arena, struct renew_plan *ret_plan,
                 Holdfast__V1__ErrorDetail *ret_detail)
 {
+    const Holdfast__V1__RenewSessionsRequest *request = call->request;
+    uint32_t shard_count = call->shard_count;
     struct renew_plan plan = { .request = request };
     size_t count = request->n_sessions;
     struct renew_sort sort;
@@ -129,8 +111,7 @@ err renew_split(const Holdfast__V1__RenewSessionsRequest *request, uint32_t shar
         Holdfast__Internal__V1__RenewToken *token = &sort.tokens[i];
         uint64_t fence = 0;
 
-        sort.shards[i] =
-            shard_of_session(request->sessions[i], plan.incarnation, shard_count, &fence);
+        sort.shards[i] = shard_of_session(call, request->sessions[i], plan.incarnation, &fence);
         if (sort.shards[i] == NO_SHARD) {
             plan.verdicts[i] = RENEW_LOST;
             continue;

@@ -8,6 +8,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "idl/limit.h"
+#include "router/core/session_guard.h"
 #include "runtime/base/arena.h"
 #include "runtime/cluster/incarnation.h"
 
@@ -30,15 +31,21 @@ struct renew_plan {
 
 enum renew_verdict { RENEW_UNKNOWN, RENEW_CURRENT, RENEW_LOST, RENEW_RELEASE };
 
+struct renew_call {
+    const Holdfast__V1__RenewSessionsRequest *request;
+    uint32_t shard_count;
+    struct session_guard *guard; /* It knows a secret (CHECK). */
+};
+
 /*
  * Groups the tokens; everything lives in `arena`, and the plan borrows the request. A token that
- * is malformed or of another incarnation is RENEW_LOST at once, since no shard could confirm it.
+ * is malformed, not genuine or of another incarnation is RENEW_LOST at once, since no shard could
+ * confirm it.
  *
  * ERR_INVALID: the incarnation is malformed, or there are too many sessions; *ret_detail says so.
  */
-NODISCARD err renew_split(const Holdfast__V1__RenewSessionsRequest *request, uint32_t shard_count,
-                          struct arena *arena, struct renew_plan *ret_plan,
-                          Holdfast__V1__ErrorDetail *ret_detail);
+NODISCARD err renew_split(const struct renew_call *call, struct arena *arena,
+                          struct renew_plan *ret_plan, Holdfast__V1__ErrorDetail *ret_detail);
 
 /* Takes the answer of one group: every token of it not named is current. NULL: the shard could
  * not be asked; its tokens stay RENEW_UNKNOWN. */

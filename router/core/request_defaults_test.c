@@ -209,8 +209,14 @@ static void a_header_that_can_be_no_op_id_is_refused(void **state)
     assert_string_equal(f->detail.field, "idempotency-key");
     f->defaults.idempotency_key = SLICE_LITERAL("order 17");
     assert_int_equal(apply_grant(f), ERR_INVALID);
+    f->defaults.idempotency_key = SLICE_LITERAL("order\x7f");
+    assert_int_equal(apply_grant(f), ERR_INVALID);
     f->defaults.idempotency_key = SLICE_LITERAL("\"\"");
     assert_int_equal(apply_grant(f), ERR_INVALID);
+    f->defaults.idempotency_key = SLICE_LITERAL("!order~");
+    assert_int_equal(apply_grant(f), ERR_OK);
+    assert_string_equal(f->grant.op_id, "key:!order~");
+    f->grant.op_id = text_lend("");
     f->defaults.idempotency_key = (struct slice){ (const uint8_t *)much, 150 };
     assert_int_equal(apply_grant(f), ERR_OK);
 }

@@ -415,15 +415,36 @@ static void outcomes_are_joined_by_place(void **state)
     buf_deinit(&out);
 }
 
-#define SESSIONS 6
+#define SESSIONS 7
+
+static struct session_guard *guard_of(void)
+{
+    static const struct token_secret_record record = { .current = { 3 } };
+    static struct session_secrets secrets;
+    static struct session_guard guard = { .secrets = &secrets };
+
+    session_secrets_init(&secrets, "test", &record);
+    return &guard;
+}
+
+/* As its owner got it; what is no token stays as it is. */
+static char *whole_token(const char *player, const char *plain)
+{
+    char text[SESSION_TOKEN_TEXT_SIZE];
+    struct session_token token;
+
+    if (session_token_parse(slice_from_text(plain), &token) != ERR_OK)
+        return arena_printf(&arena, "%s", plain);
+    session_token_print(guard_of()->secrets, slice_from_text(player), &token, text);
+    return arena_printf(&arena, "%s", text);
+}
 
 static void make_sessions(Holdfast__V1__RenewSessionsRequest *request,
                           Holdfast__V1__SessionRef *sessions, Holdfast__V1__SessionRef **list)
 {
-    static char *const players[SESSIONS] = { "a", "b", "c", "d", "", "f" };
-    static char *const tokens[SESSIONS] = {
-        "1-9-1", "1-9-2", "1-8-3", "1-9-4", "1-9-5", "nonsense"
-    };
+    static char *const players[SESSIONS] = { "a", "b", "c", "d", "", "f", "g" };
+    static char *const tokens[SESSIONS] = { "1-9-1", "1-9-2",    "1-8-3", "1-9-4",
+                                            "1-9-5", "nonsense", "1-9-7" };
     static char incarnation[] = "1-9";
 
     holdfast__v1__renew_sessions_request__init(request);
@@ -431,9 +452,10 @@ static void make_sessions(Holdfast__V1__RenewSessionsRequest *request,
     for (size_t i = 0; i < SESSIONS; i++) {
         holdfast__v1__session_ref__init(&sessions[i]);
         sessions[i].player_id = players[i];
-        sessions[i].token = tokens[i];
+        sessions[i].token = whole_token(players[i], tokens[i]);
         list[i] = &sessions[i];
     }
+    sessions[6].token = tokens[6]; /* Numbers that many may read. */
     request->sessions = list;
     request->n_sessions = SESSIONS;
 }
@@ -451,7 +473,9 @@ static void tokens_are_grouped_by_shard_and_verdicts_joined_by_place(void **stat
     (void)state;
 
     make_sessions(&request, sessions, list);
-    assert_int_equal(renew_split(&request, 4096, &arena, &plan, &detail), ERR_OK);
+    assert_int_equal(
+        renew_split(&(struct renew_call){ &request, 4096, guard_of() }, &arena, &plan, &detail),
+        ERR_OK);
     assert_int_equal(plan.group_count, 3); /* a, b, d; the others no shard could confirm. */
     holdfast__internal__v1__renew_tokens_response__init(&none);
     holdfast__internal__v1__renew_tokens_response__init(&answer);
@@ -484,7 +508,7 @@ static void tokens_are_grouped_by_shard_and_verdicts_joined_by_place(void **stat
     }
     assert_int_equal(placed, 0 + 1 + 3);
     response = renew_join(&plan, &arena);
-    assert_int_equal(response->n_lost, 3);
+    assert_int_equal(response->n_lost, 4);
     assert_string_equal(response->lost[0]->player_id, "c");
     assert_string_equal(response->lost[2]->player_id, "f");
     assert_int_equal(response->n_release_requested, 1);
@@ -505,13 +529,15 @@ static void a_hostile_answer_to_a_renewal_stays_inside_the_list(void **state)
     (void)state;
 
     make_sessions(&request, sessions, list);
-    assert_int_equal(renew_split(&request, 1, &arena, &plan, &detail), ERR_OK);
+    assert_int_equal(
+        renew_split(&(struct renew_call){ &request, 1, guard_of() }, &arena, &plan, &detail),
+        ERR_OK);
     assert_int_equal(plan.group_count, 1);
     holdfast__internal__v1__renew_tokens_response__init(&answer);
     answer.lost = lost;
     answer.n_lost = ARRAY_SIZE(lost);
     renew_take(&plan, 0, &answer);
-    assert_int_equal(renew_join(&plan, &arena)->n_lost, 3);
+    assert_int_equal(renew_join(&plan, &arena)->n_lost, 4);
 }
 
 static void a_heartbeat_over_its_limits_is_refused(void **state)
@@ -525,11 +551,15 @@ static void a_heartbeat_over_its_limits_is_refused(void **state)
 
     make_sessions(&request, sessions, list);
     request.n_sessions = RENEW_SESSIONS_MAX + 1;
-    assert_int_equal(renew_split(&request, 64, &arena, &plan, &detail), ERR_INVALID);
+    assert_int_equal(
+        renew_split(&(struct renew_call){ &request, 64, guard_of() }, &arena, &plan, &detail),
+        ERR_INVALID);
     assert_string_equal(detail.field, "sessions");
     request.n_sessions = 0;
     request.incarnation = nonsense;
-    assert_int_equal(renew_split(&request, 64, &arena, &plan, &detail), ERR_INVALID);
+    assert_int_equal(
+        renew_split(&(struct renew_call){ &request, 64, guard_of() }, &arena, &plan, &detail),
+        ERR_INVALID);
     assert_string_equal(detail.field, "incarnation");
 }
 

@@ -13,6 +13,7 @@ struct coordinator_link {
     struct loop_timer timer;
     struct link *link; /* NULL: not dialled. */
     char address[LINK_ADDRESS_SIZE];
+    char name[sizeof((struct coordinator_record *)0)->name];
 };
 
 static void on_ready(void *user, struct link *link, const struct hello *peer)
@@ -54,13 +55,16 @@ static void follow(void *user)
     struct coordinator_link *coordinator = user;
     const struct coordinator_record *elected = shard_map_find_coordinator(coordinator->options.map);
 
-    if (elected == NULL || strcmp(elected->address, coordinator->address) == 0)
+    if (elected == NULL || (strcmp(elected->address, coordinator->address) == 0 &&
+                            strcmp(elected->name, coordinator->name) == 0))
         return;
     drop(coordinator);
     snprintf(coordinator->address, sizeof coordinator->address, "%s", elected->address);
+    snprintf(coordinator->name, sizeof coordinator->name, "%s", elected->name);
     const struct link_dial_options dial = {
         .transport = LINK_NNG,
         .address = coordinator->address,
+        .expect = { .role = ROLE_COORDINATOR, .name = coordinator->name },
         .handlers = { .ready = on_ready,
                       .frame = on_frame,
                       .closed = on_closed,
@@ -98,7 +102,7 @@ err coordinator_link_call(struct coordinator_link *coordinator, const struct cal
     struct link *link = coordinator->link;
 
     if (shard_map_find_coordinator(coordinator->options.map) == NULL || link == NULL ||
-        !link_is_ready(link) || link_peer_hello(link)->role != ROLE_COORDINATOR)
+        !link_is_ready(link))
         return ERR_UNAVAILABLE;
     return call_start(coordinator->options.calls, link, request, ret_call);
 }

@@ -7,19 +7,20 @@
 #include "idl/error_code.h"
 #include "router/core/access.h"
 #include "router/core/refusal.h"
+#include "router/io/action_log.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 
-#define LOG_EVERY_MS    1000u
 #define IPV6_HOST_BYTES 8u /* A household or a host has a /64. */
 
 struct gatekeeper {
     struct gatekeeper_options options;
     struct rate_table *addresses;
     struct rate_table *failures;
+    struct rate_table *players; /* NULL: their tokens are not taken. */
     uint64_t refused[GATEKEEPER_REASON_COUNT];
-    uint64_t logged_ms;
-    uint64_t unlogged;
+    struct action_log actions;
+    char key_id[API_KEY_ID_SIZE]; /* Of the visit under way; empty: none that is known. */
 };
 
 struct gatekeeper *gatekeeper_new(const struct gatekeeper_options *options)
@@ -27,8 +28,10 @@ struct gatekeeper *gatekeeper_new(const struct gatekeeper_options *options)
     struct gatekeeper *gatekeeper = mem_zalloc(sizeof *gatekeeper);
 
     gatekeeper->options = *options;
+    gatekeeper->actions.log = options->log;
     gatekeeper->addresses = rate_table_new();
     gatekeeper->failures = rate_table_new();
+    gatekeeper->players = options->players != NULL ? rate_table_new() : NULL;
     return gatekeeper;
 }
 
@@ -38,6 +41,7 @@ void gatekeeper_free(struct gatekeeper *gatekeeper)
         return;
     rate_table_free(gatekeeper->addresses);
     rate_table_free(gatekeeper->failures);
+    rate_table_free(gatekeeper->players);
     free(gatekeeper);
 }
 
@@ -82,26 +86,15 @@ static uint64_t address_name(const char *peer)
     return hash_u64((struct slice){ (const uint8_t *)peer, size });
 }
 
-/* One line a second at most: refused callers must not fill the log. */
-static void log_refusal(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
-                        enum gatekeeper_reason reason)
-{
-    if (gatekeeper->logged_ms != 0 && visit->now_ms < gatekeeper->logged_ms + LOG_EVERY_MS) {
-        gatekeeper->unlogged++;
-        return;
-    }
-    log_event(gatekeeper->options.log, LOG_WARN, "public.refused",
-              LOG_S("why", gatekeeper_reason_text(reason)), LOG_S("peer", visit->peer),
-              LOG_S("method", visit->method->name), LOG_N("others_since", gatekeeper->unlogged));
-    gatekeeper->logged_ms = visit->now_ms;
-    gatekeeper->unlogged = 0;
-}
-
 static err refuse(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
                   enum gatekeeper_reason reason)
 {
     gatekeeper->refused[reason]++;
-    log_refusal(gatekeeper, visit, reason);
+    action_log_refused(&gatekeeper->actions,
+                       &(struct action_refusal){ gatekeeper_reason_text(reason),
+                                                 visit->method->name, gatekeeper->key_id,
+                                                 visit->peer },
+                       visit->now_ms);
     return ERR_PERMISSION;
 }
 
@@ -129,6 +122,15 @@ static err refuse_with(struct gatekeeper *gatekeeper, const struct gatekeeper_vi
                                       "address; nothing was done" },
         [GATEKEEPER_KEYS_UNREAD] = { CODE(UNAVAILABLE),
                                      "the router has not read the API keys yet; nothing was done" },
+        [GATEKEEPER_PLAYER_RATE] = { CODE(THROTTLED),
+                                     "the player is at the limit of requests a second; nothing was "
+                                     "done" },
+        [GATEKEEPER_SIGNATURE_TIME] = { CODE(THROTTLED),
+                                        "the router is at its limit of time for signatures of "
+                                        "players' tokens; nothing was done" },
+        [GATEKEEPER_PLAYER_KEYS_UNREAD] = { CODE(UNAVAILABLE),
+                                            "the router has not read the keys of players' tokens "
+                                            "yet; nothing was done" },
     };
     uint32_t retry_after_ms = ret_detail->retry_after_ms;
 
@@ -168,27 +170,150 @@ static err find_key(struct gatekeeper *gatekeeper, const struct gatekeeper_visit
     return refuse_with(gatekeeper, visit, reasons[found], ret_detail);
 }
 
+static uint64_t key_name(const struct api_key_record *record)
+{
+    return hash_u64(slice_from_text(record->id)) | 1;
+}
+
+static struct gatekeeper_guest guest_of_open(uint64_t name)
+{
+    return (struct gatekeeper_guest){ .scopes = SCOPES_ALL,
+                                      .caller = name,
+                                      .key_id = "",
+                                      .key_servers = "",
+                                      .key_grants = "",
+                                      .key_per_day = "" };
+}
+
+static struct gatekeeper_guest guest_of(const struct gatekeeper *gatekeeper,
+                                        const struct gatekeeper_visit *visit,
+                                        struct key_entry *entry)
+{
+    uint32_t rate = entry->record.rate_per_s > 0 ? entry->record.rate_per_s
+                                                 : gatekeeper->options.config->key_rate;
+    uint64_t name = key_name(&entry->record);
+
+    return (struct gatekeeper_guest){
+        .scopes = entry->record.scopes,
+        .bucket = &entry->bucket,
+        .rate_per_s = rate,
+        .authority = entry->record.authority,
+        .key = name,
+        .caller = name,
+        .key_id = arena_printf(visit->arena, "%s", entry->record.id),
+        .key_servers = arena_printf(visit->arena, "%s", entry->record.servers),
+        .key_grants = arena_printf(visit->arena, "%s", entry->record.grants),
+        .key_per_day = arena_printf(visit->arena, "%s", entry->record.per_day),
+    };
+}
+
+/* ---- players ---- */
+
+static err refuse_token(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
+                        const struct jwt_refusal *refusal, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    refusal_make(visit->arena, ret_detail, CODE(UNAUTHENTICATED),
+                 "the player's token is refused (%s): %s: expected %s",
+                 jwt_fault_text(refusal->fault), refusal->field, refusal->limit);
+    ret_detail->field = text_lend(refusal->field);
+    ret_detail->limit = text_lend(refusal->limit);
+    return refuse(gatekeeper, visit, GATEKEEPER_PLAYER_TOKEN);
+}
+
+static err find_player(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
+                       uint64_t name, const char **ret_player,
+                       Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const struct player_visit one = {
+        .token = visit->api_key,
+        .address = name,
+        .failures = rate_table_get(gatekeeper->failures, name),
+        .failure_rate = gatekeeper->options.config->failure_rate,
+        .now_ms = visit->now_ms,
+        .wall_ms = visit->wall_ms,
+    };
+    struct jwt_refusal refusal;
+
+    switch (player_gate_find(gatekeeper->options.players, &one, ret_player, &refusal,
+                             &ret_detail->retry_after_ms)) {
+    case PLAYER_FOUND:
+        return ERR_OK;
+    case PLAYER_REFUSED:
+        return refuse_token(gatekeeper, visit, &refusal, ret_detail);
+    case PLAYER_FAILS_TOO_OFTEN:
+        return refuse_with(gatekeeper, visit, GATEKEEPER_FAILURE_RATE, ret_detail);
+    case PLAYER_NO_TIME:
+        return refuse_with(gatekeeper, visit, GATEKEEPER_SIGNATURE_TIME, ret_detail);
+    case PLAYER_KEYS_UNREAD:
+        break;
+    }
+    return refuse_with(gatekeeper, visit, GATEKEEPER_PLAYER_KEYS_UNREAD, ret_detail);
+}
+
+static struct gatekeeper_guest guest_of_player(const struct gatekeeper_visit *visit,
+                                               const char *player)
+{
+    const char *text = arena_printf(visit->arena, GATEKEEPER_PLAYER ":%s", player);
+    uint64_t name = hash_u64(slice_from_text(text)) | 1;
+
+    return (struct gatekeeper_guest){
+        .caller = name,
+        .key = name,
+        .player = text + sizeof GATEKEEPER_PLAYER,
+        .key_id = GATEKEEPER_PLAYER,
+        .key_servers = "",
+        .key_grants = "",
+        .key_per_day = "",
+    };
+}
+
+/* Whether what the caller brings is to be read as a player's token. */
+static bool brings_token(const struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit)
+{
+    return gatekeeper->options.players != NULL && jws_is_meant(visit->api_key);
+}
+
+static err ask_player(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
+                      uint64_t name, struct gatekeeper_guest *ret_guest,
+                      Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const char *player;
+    err e = find_player(gatekeeper, visit, name, &player, ret_detail);
+
+    if (e != ERR_OK)
+        return e;
+    *ret_guest = guest_of_player(visit, player);
+    memcpy(gatekeeper->key_id, GATEKEEPER_PLAYER, sizeof GATEKEEPER_PLAYER);
+    if (!rate_take(rate_table_get(gatekeeper->players, ret_guest->key),
+                   gatekeeper->options.config->player_token_rate, visit->now_ms,
+                   &ret_detail->retry_after_ms))
+        return refuse_with(gatekeeper, visit, GATEKEEPER_PLAYER_RATE, ret_detail);
+    if (access_check_player_method(visit->method, visit->arena, ret_detail) != ERR_OK)
+        return refuse(gatekeeper, visit, GATEKEEPER_PLAYER_METHOD);
+    return ERR_OK;
+}
+
+/* ---- API keys ---- */
+
 static err ask_keys(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
                     uint64_t name, struct gatekeeper_guest *ret_guest,
                     Holdfast__V1__ErrorDetail *ret_detail)
 {
-    const struct router_config *config = gatekeeper->options.config;
     struct key_entry *entry;
-    uint32_t rate;
 
     if (!key_feed_complete(gatekeeper->options.keys))
         return refuse_with(gatekeeper, visit, GATEKEEPER_KEYS_UNREAD, ret_detail);
     err e = find_key(gatekeeper, visit, name, &entry, ret_detail);
     if (e != ERR_OK)
         return e;
-    rate = entry->record.rate_per_s > 0 ? entry->record.rate_per_s : config->key_rate;
-    if (!rate_take(&entry->bucket, rate, visit->now_ms, &ret_detail->retry_after_ms))
+    memcpy(gatekeeper->key_id, entry->record.id, sizeof gatekeeper->key_id);
+    *ret_guest = guest_of(gatekeeper, visit, entry);
+    if (!rate_take(&entry->bucket, ret_guest->rate_per_s, visit->now_ms,
+                   &ret_detail->retry_after_ms))
         return refuse_with(gatekeeper, visit, GATEKEEPER_KEY_RATE, ret_detail);
     if (access_check_method(visit->method, entry->record.scopes, visit->arena, ret_detail) !=
         ERR_OK)
         return refuse(gatekeeper, visit, GATEKEEPER_SCOPE);
-    *ret_guest = (struct gatekeeper_guest){ entry->record.scopes, &entry->bucket, rate,
-                                            entry->record.authority };
     return ERR_OK;
 }
 
@@ -198,14 +323,59 @@ err gatekeeper_ask(struct gatekeeper *gatekeeper, const struct gatekeeper_visit 
     const struct router_config *config = gatekeeper->options.config;
     uint64_t name = address_name(visit->peer);
 
+    gatekeeper->key_id[0] = 0;
     if (config->address_rate > 0 &&
         !rate_take(rate_table_get(gatekeeper->addresses, name), config->address_rate, visit->now_ms,
                    &ret_detail->retry_after_ms))
         return refuse_with(gatekeeper, visit, GATEKEEPER_ADDRESS_RATE, ret_detail);
+    if (brings_token(gatekeeper, visit))
+        return ask_player(gatekeeper, visit, name, ret_guest, ret_detail);
     if (gatekeeper->options.keys != NULL)
         return ask_keys(gatekeeper, visit, name, ret_guest, ret_detail);
-    *ret_guest = (struct gatekeeper_guest){ .scopes = SCOPES_ALL };
+    *ret_guest = guest_of_open(name);
     return ERR_OK;
+}
+
+err gatekeeper_ask_again(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
+                         struct gatekeeper_guest *ret_guest, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    uint64_t name = address_name(visit->peer);
+    struct key_entry *entry;
+    const char *player;
+    err e;
+
+    if (brings_token(gatekeeper, visit)) {
+        e = find_player(gatekeeper, visit, name, &player, ret_detail);
+        if (e == ERR_OK)
+            *ret_guest = guest_of_player(visit, player);
+        return e;
+    }
+    *ret_guest = guest_of_open(name);
+    if (gatekeeper->options.keys == NULL)
+        return ERR_OK;
+    e = find_key(gatekeeper, visit, name, &entry, ret_detail);
+    if (e != ERR_OK)
+        return e;
+    *ret_guest = guest_of(gatekeeper, visit, entry);
+    return ERR_OK;
+}
+
+void gatekeeper_tell(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
+                     Holdfast__V1__ErrorCode code)
+{
+    struct key_table *table =
+        gatekeeper->options.keys != NULL ? key_feed_table(gatekeeper->options.keys) : NULL;
+    struct key_entry *entry;
+    bool known = table != NULL && key_table_remembers(table, visit->api_key) &&
+                 key_table_find(table, visit->api_key, visit->wall_ms, &entry) == KEY_FOUND;
+
+    action_log_code(&gatekeeper->actions,
+                    &(struct action_refusal){
+                        .method = visit->method != NULL ? visit->method->name : "none",
+                        .key = known ? entry->record.id : "",
+                        .peer = visit->peer,
+                    },
+                    code, visit->now_ms);
 }
 
 bool gatekeeper_welcomes(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit)
@@ -213,6 +383,8 @@ bool gatekeeper_welcomes(struct gatekeeper *gatekeeper, const struct gatekeeper_
     const struct gatekeeper_options *options = &gatekeeper->options;
     struct key_entry *entry;
 
+    if (brings_token(gatekeeper, visit))
+        return false; /* Nothing that lasts takes one (cmake/player_tables.py). */
     /* While the keys are read again, no admitted caller is put out. */
     if (options->keys == NULL || !key_feed_complete(options->keys))
         return true;

@@ -5,6 +5,9 @@
  * A request without a valid key spends its address's failure allowance. Once that is spent, the
  * address's keys are not even looked at, unless they were found valid before. So guessing costs
  * next to nothing, and so do old keys left in a fleet's configuration.
+ *
+ * What has the form of a token is a player's, where the router has keys for them (player_gate.h):
+ * then no API key is asked for, and no scope is given.
  */
 #ifndef ROUTER_IO_GATEKEEPER_H
 #define ROUTER_IO_GATEKEEPER_H
@@ -12,6 +15,7 @@
 #include "holdfast/v1/error.pb-c.h"
 #include "idl/method.h"
 #include "router/io/key_feed.h"
+#include "router/io/player_gate.h"
 #include "router/io/router_config.h"
 #include "runtime/base/arena.h"
 
@@ -20,12 +24,15 @@ struct gatekeeper;
 struct gatekeeper_options {
     const struct router_config *config; /* access, key_rate, address_rate, failure_rate. */
     struct key_feed *keys;              /* NULL: everybody may call (access = open). */
+    struct player_gate *players;        /* NULL: players' tokens are not taken. */
     const struct log *log;
 };
 
 /* The options' strings and feed must outlive it. */
 struct gatekeeper *gatekeeper_new(const struct gatekeeper_options *options);
 void gatekeeper_free(struct gatekeeper *gatekeeper);
+
+#define GATEKEEPER_PLAYER "player" /* No id of a key. */
 
 struct gatekeeper_visit {
     const struct method_info *method;
@@ -41,7 +48,15 @@ struct gatekeeper_guest {
     uint32_t scopes;
     struct rate_bucket *bucket; /* Of the key; NULL: none. */
     uint32_t rate_per_s;
-    uint32_t authority; /* Of enum scope: see api_key_record; 0: none. */
+    uint32_t authority;      /* Of enum scope: see api_key_record; 0: none. */
+    const char *key_id;      /* In the visit's arena, as all texts here; "": access is open;
+                              * GATEKEEPER_PLAYER: a player. */
+    const char *player;      /* Of a player's token; NULL: it is none. */
+    const char *key_servers; /* As in api_key_record, as the next two. */
+    const char *key_grants;
+    const char *key_per_day;
+    uint64_t key;    /* A number that stands for the key or player, not 0; 0: access is open. */
+    uint64_t caller; /* The same, or one that stands for the address. */
 };
 
 /* ERR_OK: *ret_guest says who it is. ERR_PERMISSION: *ret_detail, which was initialised, says why
@@ -49,6 +64,18 @@ struct gatekeeper_guest {
 NODISCARD err gatekeeper_ask(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
                              struct gatekeeper_guest *ret_guest,
                              Holdfast__V1__ErrorDetail *ret_detail);
+
+/* The same guest once more, when the body of his request has come too: charges no rate. His key may
+ * have been revoked meanwhile: refused as in gatekeeper_ask. */
+NODISCARD err gatekeeper_ask_again(struct gatekeeper *gatekeeper,
+                                   const struct gatekeeper_visit *visit,
+                                   struct gatekeeper_guest *ret_guest,
+                                   Holdfast__V1__ErrorDetail *ret_detail);
+
+/* Has the log tell of a request that is refused for what it brings, under the id of its key if that
+ * is one that was asked for before. visit->method may be NULL. Charges nothing. */
+void gatekeeper_tell(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
+                     Holdfast__V1__ErrorCode code);
 
 /* Whether the key that let a caller in still opens that method: for what lasts longer than a
  * callback. Charges nothing. */
@@ -59,7 +86,10 @@ bool gatekeeper_welcomes(struct gatekeeper *gatekeeper, const struct gatekeeper_
     X(NO_KEY,       "no_key")       X(UNKNOWN_KEY,  "unknown_key")                    \
     X(EXPIRED_KEY,  "expired_key")  X(SCOPE,        "scope")                          \
     X(KEY_RATE,     "key_rate")     X(ADDRESS_RATE, "address_rate")                   \
-    X(FAILURE_RATE, "failure_rate") X(KEYS_UNREAD,  "keys_unread")
+    X(FAILURE_RATE, "failure_rate") X(KEYS_UNREAD,  "keys_unread")                    \
+    X(PLAYER_TOKEN, "player_token") X(PLAYER_RATE,  "player_rate")                    \
+    X(PLAYER_METHOD, "player_method") X(SIGNATURE_TIME, "signature_time")             \
+    X(PLAYER_KEYS_UNREAD, "player_keys_unread")
 /* clang-format on */
 #define GATEKEEPER_ENUM(enumerator, text) GATEKEEPER_##enumerator,
 enum gatekeeper_reason { GATEKEEPER_REASONS(GATEKEEPER_ENUM) GATEKEEPER_REASON_COUNT };

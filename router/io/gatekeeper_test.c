@@ -13,6 +13,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/test_directory.h"
 #include "runtime/etcd/etcd_process.h"
+#include "runtime/jwt/jwt_vectors.h"
 #include "runtime/loop/loop.h"
 
 #define CLUSTER "gate"
@@ -28,9 +29,12 @@ struct fixture {
     struct etcd *etcd;
     struct router_config config;
     struct key_feed *keys;
+    struct player_keys *player_keys;
+    struct player_gate *players;
     struct gatekeeper *gatekeeper;
     struct arena arena;
     uint64_t now_ms;
+    uint64_t wall_ms;
     const char *text; /* Of the key that is asked for. */
     bool done;
     Holdfast__V1__ErrorDetail detail;
@@ -69,7 +73,12 @@ static int setup(void **state)
     const char *endpoint = process.endpoint;
 
     f->now_ms = 100000;
+    f->wall_ms = 1000;
     f->config.failure_rate = 5;
+    f->config.player_audience = "game";
+    f->config.player_issuer = "";
+    f->config.player_skew = 30000;
+    f->config.player_token_share = 100;
     CHECK(loop_new(&f->loop) == ERR_OK);
     CHECK(etcd_new(&(struct etcd_options){ .loop = loop_uv(f->loop),
                                            .endpoints = &endpoint,
@@ -91,6 +100,8 @@ static int teardown(void **state)
     struct fixture *f = *state;
 
     gatekeeper_free(f->gatekeeper);
+    player_gate_free(f->players);
+    player_keys_free(f->player_keys);
     key_feed_free(f->keys);
     etcd_free(f->etcd);
     loop_free(f->loop);
@@ -108,7 +119,7 @@ static err ask(struct fixture *f, enum method_id method, const char *key, const 
                                                       .peer = peer,
                                                       .arena = &f->arena,
                                                       .now_ms = f->now_ms,
-                                                      .wall_ms = 1000 },
+                                                      .wall_ms = f->wall_ms },
                           &f->guest, &f->detail);
 }
 
@@ -331,6 +342,224 @@ static void without_keys_everybody_is_let_in(void **state)
     gatekeeper_free(open);
 }
 
+/* ---- players ---- */
+
+/* A file of that content in the test's directory, put there whole. */
+static void put_file(const char *keys)
+{
+    char path[128], part[128];
+
+    snprintf(path, sizeof path, "%s/players.json", directory);
+    snprintf(part, sizeof part, "%s/players.part", directory);
+    FILE *file = fopen(part, "w");
+    CHECK(file != NULL && fprintf(file, "{\"keys\":[%s]}", keys) > 0 && fclose(file) == 0);
+    CHECK(rename(part, path) == 0);
+}
+
+/* By this clock every signature takes a millisecond. */
+static uint64_t signature_clock_ns(void)
+{
+    static uint64_t now_ns;
+
+    now_ns += 1000000;
+    return now_ns;
+}
+
+static void take_tokens(struct fixture *f, const char *keys)
+{
+    static char path[128];
+
+    put_file(keys);
+    snprintf(path, sizeof path, "%s/players.json", directory);
+    CHECK(player_keys_new(
+              &(struct player_keys_options){
+                  .loop = f->loop, .log = &silent, .source = path, .ca = "" },
+              &f->player_keys) == ERR_OK);
+    f->players = player_gate_new(&f->config, f->player_keys, signature_clock_ns);
+    gatekeeper_free(f->gatekeeper);
+    f->gatekeeper = gatekeeper_new(&(struct gatekeeper_options){
+        .config = &f->config, .keys = f->keys, .players = f->players, .log = &silent });
+    f->wall_ms = PLAYER_ISSUED_S * 1000ull + 1000;
+}
+
+static void assert_denied(struct fixture *f, const char *token, Holdfast__V1__ErrorCode code,
+                          const char *field)
+{
+    assert_int_equal(ask(f, METHOD_GET_BALANCES, token, "10.0.0.1:1"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, code);
+    assert_string_equal(f->detail.field, field);
+}
+
+static void a_players_token_opens_a_players_reads(void **state)
+{
+    static const char *const tokens[] = { PLAYER_HS256, PLAYER_RS256, PLAYER_ES256 };
+    struct fixture *f = *state;
+
+    take_tokens(f, PLAYER_SECRET "," PLAYER_RSA "," PLAYER_EC);
+    for (size_t i = 0; i < ARRAY_SIZE(tokens); i++) {
+        assert_int_equal(ask(f, METHOD_GET_BALANCES, tokens[i], "10.0.0.1:1"), ERR_OK);
+        assert_string_equal(f->guest.player, "ada");
+        assert_string_equal(f->guest.key_id, "player");
+        assert_int_equal(f->guest.scopes, 0);
+        assert_true(f->guest.key != 0 && f->guest.bucket == NULL && f->guest.authority == 0);
+        assert_int_equal(ask(f, METHOD_GRANT, tokens[i], "10.0.0.1:1"), ERR_PERMISSION);
+        assert_int_equal(f->detail.code, CODE(PERMISSION_DENIED));
+        assert_string_equal(f->detail.field, "authorization");
+        assert_false(is_welcome(f, METHOD_WATCH_INCIDENTS, tokens[i]));
+    }
+    assert_int_equal(gatekeeper_refused(f->gatekeeper, GATEKEEPER_PLAYER_METHOD), 3);
+    assert_int_equal(player_gate_signatures(f->players), 3);
+    assert_int_equal(player_gate_keys(f->players), 3);
+}
+
+static void a_token_that_has_expired_meanwhile_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    const struct gatekeeper_visit later = {
+        .method = method_find(METHOD_GET_BALANCES),
+        .api_key = SLICE_LITERAL(PLAYER_RS256),
+        .peer = "10.0.0.1:1",
+        .arena = &f->arena,
+        .now_ms = f->now_ms,
+        .wall_ms = (PLAYER_EXPIRES_S + 31) * 1000ull,
+    };
+
+    take_tokens(f, PLAYER_RSA);
+    assert_int_equal(ask(f, METHOD_GET_BALANCES, PLAYER_RS256, "10.0.0.1:1"), ERR_OK);
+    holdfast__v1__error_detail__init(&f->detail);
+    assert_int_equal(gatekeeper_ask_again(f->gatekeeper, &later, &f->guest, &f->detail),
+                     ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(UNAUTHENTICATED));
+    assert_string_equal(f->detail.field, "exp");
+    assert_int_equal(player_gate_refused(f->players, JWT_EXPIRED), 1);
+}
+
+static void tokens_that_are_refused_spend_the_addresss_allowance(void **state)
+{
+    struct fixture *f = *state;
+
+    take_tokens(f, PLAYER_RSA);
+    assert_int_equal(ask(f, METHOD_GET_BALANCES, PLAYER_RS256, "10.0.0.1:1"), ERR_OK);
+    for (int i = 0; i < 5; i++)
+        assert_denied(f, PLAYER_ES256, CODE(UNAUTHENTICATED), "kid");
+    assert_denied(f, PLAYER_ES256, CODE(THROTTLED), "");
+    assert_true(f->detail.retry_after_ms > 0);
+    assert_int_equal(gatekeeper_refused(f->gatekeeper, GATEKEEPER_PLAYER_TOKEN), 5);
+    assert_int_equal(gatekeeper_refused(f->gatekeeper, GATEKEEPER_FAILURE_RATE), 1);
+    assert_int_equal(player_gate_refused(f->players, JWT_UNKNOWN_KEY), 5);
+    /* One that is remembered comes in; another address is another matter. */
+    assert_int_equal(ask(f, METHOD_GET_BALANCES, PLAYER_RS256, "10.0.0.1:1"), ERR_OK);
+    assert_int_equal(ask(f, METHOD_GET_BALANCES, PLAYER_ES256, "10.0.0.2:1"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(UNAUTHENTICATED));
+    assert_null(strstr(f->detail.message, "eyJ"));
+}
+
+/* Ten milliseconds of a second, five of them for addresses in doubt; each signature takes
+ * one. The first of an address is no failure yet. */
+static void signatures_have_a_share_of_the_loops_time(void **state)
+{
+    struct fixture *f = *state;
+    char wrong[] = PLAYER_ES256;
+    char *byte = &wrong[sizeof wrong - 12];
+
+    f->config.player_token_share = 1;
+    f->config.failure_rate = 1000;
+    take_tokens(f, PLAYER_EC "," PLAYER_RSA);
+    *byte = *byte == 'A' ? 'B' : 'A';
+    for (unsigned i = 0; i < 1 + 5; i++)
+        assert_denied(f, wrong, CODE(UNAUTHENTICATED), "signature");
+    assert_denied(f, wrong, CODE(THROTTLED), "");
+    assert_true(f->detail.retry_after_ms > 0);
+    assert_int_equal(gatekeeper_refused(f->gatekeeper, GATEKEEPER_SIGNATURE_TIME), 1);
+    assert_int_equal(player_gate_refused(f->players, JWT_SIGNATURE), 6);
+    /* The other half is for other addresses. */
+    assert_int_equal(ask(f, METHOD_GET_BALANCES, PLAYER_RS256, "10.0.0.2:1"), ERR_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        char peer[24];
+        snprintf(peer, sizeof peer, "10.0.1.%u:1", i);
+        assert_int_equal(ask(f, METHOD_GET_BALANCES, wrong, peer), ERR_PERMISSION);
+        assert_int_equal(f->detail.code, CODE(UNAUTHENTICATED));
+    }
+    assert_int_equal(ask(f, METHOD_GET_BALANCES, PLAYER_ES256, "10.0.0.3:1"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(THROTTLED));
+    assert_int_equal(ask(f, METHOD_GET_BALANCES, PLAYER_RS256, "10.0.0.1:1"), ERR_OK);
+    f->now_ms += 1000;
+    assert_int_equal(ask(f, METHOD_GET_BALANCES, PLAYER_ES256, "10.0.0.3:1"), ERR_OK);
+    assert_int_equal(player_gate_signatures(f->players), 6 + 1 + 3 + 1);
+}
+
+/* An address that fails more slowly than its failure rate is in doubt all the same: it gets half.
+ */
+static void an_address_is_in_doubt_for_a_second_after_each_failure(void **state)
+{
+    struct fixture *f = *state;
+    char wrong[] = PLAYER_ES256;
+    char *byte = &wrong[sizeof wrong - 12];
+    unsigned tries = 0;
+
+    f->config.player_token_share = 1;
+    f->config.failure_rate = 1000;
+    take_tokens(f, PLAYER_EC "," PLAYER_RSA);
+    *byte = *byte == 'A' ? 'B' : 'A';
+    do {
+        f->now_ms += 30;
+        assert_int_equal(ask(f, METHOD_GET_BALANCES, wrong, "10.0.0.1:1"), ERR_PERMISSION);
+    } while (f->detail.code == CODE(UNAUTHENTICATED) && ++tries < 100);
+    assert_in_range(tries, 6, 8);
+    assert_int_equal(ask(f, METHOD_GET_BALANCES, PLAYER_RS256, "10.0.0.2:1"), ERR_OK);
+    f->now_ms += 10000; /* The doubt is over. */
+    for (unsigned i = 0; i < 3; i++)
+        assert_denied(f, wrong, CODE(UNAUTHENTICATED), "signature");
+}
+
+static void a_player_has_a_rate(void **state)
+{
+    struct fixture *f = *state;
+
+    f->config.player_token_rate = 2;
+    take_tokens(f, PLAYER_RSA "," PLAYER_EC);
+    assert_int_equal(ask(f, METHOD_GET_BALANCES, PLAYER_RS256, "10.0.0.1:1"), ERR_OK);
+    assert_int_equal(ask(f, METHOD_GET_BALANCES, PLAYER_ES256, "10.0.0.2:1"), ERR_OK);
+    assert_denied(f, PLAYER_RS256, CODE(THROTTLED), "");
+    assert_int_equal(f->detail.retry_after_ms, 500);
+    assert_int_equal(gatekeeper_refused(f->gatekeeper, GATEKEEPER_PLAYER_RATE), 1);
+}
+
+static bool has_two_keys(void *user)
+{
+    return player_gate_keys(((struct fixture *)user)->players) == 2;
+}
+
+static bool has_failed(void *user)
+{
+    return player_keys_stats(((struct fixture *)user)->player_keys).failures > 0;
+}
+
+static void keys_in_a_file_are_followed(void **state)
+{
+    struct fixture *f = *state;
+
+    take_tokens(f, PLAYER_RSA);
+    assert_denied(f, PLAYER_ES256, CODE(UNAUTHENTICATED), "kid");
+    put_file(PLAYER_EC "," PLAYER_SECRET);
+    assert_true(loop_run_until(f->loop, has_two_keys, f, WAIT_MS));
+    assert_int_equal(ask(f, METHOD_GET_BALANCES, PLAYER_ES256, "10.0.0.1:1"), ERR_OK);
+    assert_denied(f, PLAYER_RS256, CODE(UNAUTHENTICATED), "kid");
+    put_file("{");
+    assert_true(loop_run_until(f->loop, has_failed, f, WAIT_MS));
+    assert_int_equal(ask(f, METHOD_GET_BALANCES, PLAYER_HS256, "10.0.0.1:1"), ERR_OK);
+}
+
+static void without_keys_for_them_a_token_is_an_unknown_key(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_true(loop_run_until(f->loop, is_complete, f, WAIT_MS));
+    assert_int_equal(ask(f, METHOD_GET_BALANCES, PLAYER_RS256, "10.0.0.1:1"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(UNAUTHENTICATED));
+    assert_int_equal(gatekeeper_refused(f->gatekeeper, GATEKEEPER_UNKNOWN_KEY), 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -341,6 +570,14 @@ int main(void)
         TEST(an_address_has_a_rate),
         TEST(whoever_guesses_is_held_back_but_not_who_has_a_key),
         TEST(without_keys_everybody_is_let_in),
+        TEST(a_players_token_opens_a_players_reads),
+        TEST(a_token_that_has_expired_meanwhile_is_refused),
+        TEST(tokens_that_are_refused_spend_the_addresss_allowance),
+        TEST(signatures_have_a_share_of_the_loops_time),
+        TEST(an_address_is_in_doubt_for_a_second_after_each_failure),
+        TEST(a_player_has_a_rate),
+        TEST(keys_in_a_file_are_followed),
+        TEST(without_keys_for_them_a_token_is_an_unknown_key),
     };
     return cmocka_run_group_tests(tests, start_etcd, stop_etcd);
 }

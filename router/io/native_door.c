@@ -1,13 +1,17 @@
 #include "router/io/native_door.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "idl/error_code.h"
 #include "idl/error_rule.h"
+#include "router/io/action_log.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 #include "runtime/codec/proto_codec.h"
+
+#define NAME_CHARS_MAX 40u
 
 struct native_request {
     struct request request;
@@ -28,6 +32,7 @@ struct native_door {
     uint32_t pool_count;
     struct native_request open; /* Head of a circular list. */
     bool draining;
+    struct action_log actions;
     struct buf scratch;
 };
 
@@ -36,6 +41,7 @@ struct native_door *native_door_new(const struct native_door_options *options)
     struct native_door *door = mem_zalloc(sizeof *door);
 
     door->options = *options;
+    door->actions.log = options->log;
     door->open.next = &door->open;
     door->open.previous = &door->open;
     return door;
@@ -147,17 +153,6 @@ static const struct request_door door_ops = {
     .fail = fail,
 };
 
-/* Before there is a request: nothing to account for. */
-static void refuse(struct native_request *native, Holdfast__V1__ErrorCode code, char *message)
-{
-    Holdfast__V1__ErrorDetail detail;
-
-    holdfast__v1__error_detail__init(&detail);
-    detail.code = code;
-    detail.message = message;
-    fail(&native->request, &detail);
-}
-
 static uint64_t deadline_of(const struct native_door *door, const struct frame *frame)
 {
     uint32_t budget_ms = frame->deadline_ms;
@@ -167,6 +162,85 @@ static uint64_t deadline_of(const struct native_door *door, const struct frame *
     if (budget_ms > door->options.deadline_max_ms)
         budget_ms = door->options.deadline_max_ms;
     return loop_now_ms(door->options.loop) + budget_ms;
+}
+
+/* "cert:arena-7", in what an authority in a ledger may hold. */
+static const char *name_of(struct arena *arena, const struct link *link)
+{
+    char *text = arena_printf(arena, "cert:%.*s", (int)NAME_CHARS_MAX, link_peer_hello(link)->name);
+
+    for (char *c = text + strlen("cert:"); *c != 0; c++) {
+        if (!isalnum((unsigned char)*c) && strchr("._-", *c) == NULL)
+            *c = '_';
+    }
+    return text;
+}
+
+/* Before there is a request: nothing to account for, but its caller is told of in the log. */
+static void refuse(struct native_request *native, const struct link *link,
+                   Holdfast__V1__ErrorCode code, char *message)
+{
+    struct native_door *door = native->door;
+    const struct method_info *method = native->request.method;
+    Holdfast__V1__ErrorDetail detail;
+
+    action_log_code(&door->actions,
+                    &(struct action_refusal){
+                        .method = method != NULL ? method->name : "none",
+                        .key = name_of(&native->arena, link),
+                        .peer = link_address(link),
+                    },
+                    code, loop_now_ms(door->options.loop));
+    holdfast__v1__error_detail__init(&detail);
+    detail.code = code;
+    detail.message = message;
+    fail(&native->request, &detail);
+}
+
+/* What the certificate's scopes say; game and read if it says nothing. Without an identity, that is
+ * without TLS or with --tls-names accept-unnamed, the CA's membership is every scope. ERR_INVALID:
+ * *ret_bad is no scope. */
+static err read_scopes(const struct link *link, uint32_t *ret_scopes, struct slice *ret_bad)
+{
+    const struct identity *identity = link_identity(link);
+    char list[IDENTITY_SCOPES_SIZE_MAX + 1];
+
+    *ret_scopes = SCOPES_ALL;
+    if (identity == NULL)
+        return ERR_OK;
+    *ret_scopes = SCOPE_GAME | SCOPE_READ;
+    if (identity->scopes[0] == 0)
+        return ERR_OK;
+    memcpy(list, identity->scopes, sizeof list);
+    for (char *at = list; *at != 0; at++)
+        *at = (char)(*at == '+' ? ',' : *at);
+    return scopes_parse(slice_from_text(list), ret_scopes, ret_bad);
+}
+
+static uint32_t scopes_of(const struct link *link)
+{
+    struct slice bad;
+    uint32_t scopes = 0;
+
+    return read_scopes(link, &scopes, &bad) == ERR_OK ? scopes : 0;
+}
+
+static enum link_refusal on_admit(void *user, struct link *link, const struct hello *peer)
+{
+    struct slice bad;
+    uint32_t scopes;
+
+    (void)user;
+    (void)peer;
+    return read_scopes(link, &scopes, &bad) == ERR_OK ? LINK_ADMITTED : LINK_REFUSED_SCOPES;
+}
+
+/* HELLO's name is proven where the certificate says that one name and no other. */
+static bool name_is_proven(const struct link *link)
+{
+    const struct identity *identity = link_identity(link);
+
+    return identity != NULL && strcmp(identity->name, "*") != 0;
 }
 
 void native_door_request(void *user, struct link *link, const struct frame *frame,
@@ -184,25 +258,26 @@ void native_door_request(void *user, struct link *link, const struct frame *fram
     native->method = frame->method;
     native->request = (struct request){ .door = &door_ops, .origin = native, .method = method };
     if (method == NULL || method->internal) {
-        refuse(native, CODE(UNIMPLEMENTED), no_method);
+        refuse(native, link, CODE(UNIMPLEMENTED), no_method);
         return;
     }
     if (door->draining) {
-        refuse(native, CODE(UNAVAILABLE), stopping);
+        refuse(native, link, CODE(UNAVAILABLE), stopping);
         return;
     }
     memcpy(native->request.trace.trace_id, frame->trace, FRAME_TRACE_SIZE);
     native->body = arena_copy(&native->arena, frame->body);
     if (proto_decode(method->request, native->body, &scope, &message) != ERR_OK) {
-        refuse(native, CODE(INVALID_ARGUMENT), scope.error.message);
+        refuse(native, link, CODE(INVALID_ARGUMENT), scope.error.message);
         return;
     }
     native->request.message = message;
     native->request.encoded = native->body;
     native->request.arena = &native->arena;
     native->request.deadline_ms = deadline_of(door, frame);
-    /* A certificate of the cluster's CA is membership (DESIGN section 11). */
-    native->request.scopes = SCOPES_ALL;
+    native->request.scopes = scopes_of(link);
+    native->request.key_id = name_of(&native->arena, link);
+    native->request.author = name_is_proven(link) ? native->request.key_id : "";
     native->request.peer =
         (const char *)arena_copy(&native->arena, slice_from_text(link_address(link))).data;
     router_dispatch(door->options.router, &native->request);
@@ -243,7 +318,12 @@ err native_door_listen(struct native_door *door, struct link_hub *hub, struct ca
     const struct link_listen_options options = {
         .transport = LINK_NNG,
         .address = address,
-        .handlers = { .ready = on_ready, .frame = on_frame, .closed = on_closed, .user = door },
+        .roles = 1u << ROLE_CLIENT,
+        .handlers = { .admit = on_admit,
+                      .ready = on_ready,
+                      .frame = on_frame,
+                      .closed = on_closed,
+                      .user = door },
     };
 
     door->calls = calls;

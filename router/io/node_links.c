@@ -13,8 +13,10 @@ struct node_link {
     uint64_t replica_id;
     struct link *link; /* NULL: not dialled. */
     bool ready;
-    bool gone; /* Its record is gone: forget it when the link is lost. */
+    bool takes_callers; /* While ready. */
+    bool gone;          /* Its record is gone: forget it when the link is lost. */
     char address[LINK_ADDRESS_SIZE];
+    char name[sizeof((struct node_record *)0)->name];
 };
 
 struct node_links {
@@ -80,12 +82,7 @@ static void on_ready(void *user, struct link *link, const struct hello *peer)
     struct node_link *node = user;
     struct node_links *links = node->links;
 
-    if (peer->role != ROLE_NODE || peer->replica_id != node->replica_id) {
-        /* Another process has the address now; the node's own record will tell its new one. */
-        log_event(links->options.log, LOG_WARN, "node.not_the_one", LOG_S("address", node->address),
-                  LOG_N("wanted", node->replica_id), LOG_N("found", peer->replica_id));
-        return;
-    }
+    node->takes_callers = (peer->abilities & HELLO_TAKES_CALLERS) != 0;
     log_event(links->options.log, LOG_INFO, "node.link_ready", LOG_N("replica", node->replica_id),
               LOG_S("address", link_address(link)));
     set_ready(node, true);
@@ -127,12 +124,13 @@ static void drop(struct node_link *node)
     set_ready(node, false);
 }
 
-static void dial(struct node_link *node, const char *address)
+static void dial(struct node_link *node, const struct node_record *record)
 {
     struct node_links *links = node->links;
     struct link_dial_options options = {
         .transport = links->options.transport,
         .address = node->address,
+        .expect = { ROLE_NODE, node->replica_id, node->name },
         .paced = true,
         .busy = true,
         .handlers = { .ready = on_ready, .frame = on_frame, .closed = on_closed, .user = node },
@@ -140,13 +138,14 @@ static void dial(struct node_link *node, const char *address)
     err e;
 
     drop(node);
-    CHECK(strlen(address) < sizeof node->address);
-    memcpy(node->address, address, strlen(address) + 1);
+    CHECK(strlen(record->address) < sizeof node->address);
+    memcpy(node->address, record->address, strlen(record->address) + 1);
+    memcpy(node->name, record->name, sizeof node->name);
     e = link_dial(links->options.hub, &options, &node->link);
     if (e != ERR_OK) {
         node->link = NULL;
-        log_event(links->options.log, LOG_ERROR, "node.cannot_dial", LOG_S("address", address),
-                  LOG_S("error", err_name(e)));
+        log_event(links->options.log, LOG_ERROR, "node.cannot_dial",
+                  LOG_S("address", node->address), LOG_S("error", err_name(e)));
     }
 }
 
@@ -196,8 +195,9 @@ void node_links_set(struct node_links *links, uint64_t replica_id, const struct 
         links->count++;
     }
     node->gone = false;
-    if (node->link == NULL || strcmp(node->address, record->address) != 0)
-        dial(node, record->address);
+    if (node->link == NULL || strcmp(node->address, record->address) != 0 ||
+        strcmp(node->name, record->name) != 0)
+        dial(node, record);
 }
 
 static err start_call(void *context, uint64_t replica_id, const struct call_request *request,
@@ -218,9 +218,18 @@ static void cancel_call(void *context, uint64_t call)
     (void)call_cancel(links->options.calls, call);
 }
 
+static bool takes_callers(void *context, uint64_t replica_id)
+{
+    const struct node_link *node = *find_place(context, replica_id);
+
+    return node != NULL && node->ready && node->takes_callers;
+}
+
 struct node_port node_links_port(struct node_links *links)
 {
-    return (struct node_port){ .start = start_call, .cancel = cancel_call, .context = links };
+    return (struct node_port){
+        .start = start_call, .cancel = cancel_call, .takes_callers = takes_callers, .context = links
+    };
 }
 
 uint32_t node_links_count(const struct node_links *links)

@@ -13,6 +13,7 @@ struct public_door {
     struct public_door_options options;
     struct rpc_server *server;
     struct tls_watch *tls; /* NULL: plain. */
+    struct buf hosts;      /* Names that Host may have, as text. */
     bool stopped;
 };
 
@@ -68,13 +69,32 @@ static const struct request_door door_ops = {
     .is_welcome = is_welcome,
 };
 
+static struct gatekeeper_visit visit_of(const struct public_door *door,
+                                        const struct rpc_request *rpc)
+{
+    return (struct gatekeeper_visit){
+        .method = rpc->method,
+        .api_key = rpc->api_key,
+        .peer = rpc->peer,
+        .arena = rpc->arena,
+        .now_ms = loop_now_ms(door->options.loop),
+        .wall_ms = loop_wall_ms(),
+    };
+}
+
 static void on_request(void *user, struct rpc_request *rpc)
 {
     struct public_door *door = user;
-    const struct gatekeeper_guest *guest = rpc->user;
+    const struct gatekeeper_visit visit = visit_of(door, rpc);
     struct visitor *visitor = arena_alloc(rpc->arena, sizeof *visitor);
     struct request *request = &visitor->request;
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    struct gatekeeper_guest guest;
 
+    if (gatekeeper_ask_again(door->options.gatekeeper, &visit, &guest, &detail) != ERR_OK) {
+        rpc_fail(rpc, &detail);
+        return;
+    }
     visitor->rpc = rpc;
     visitor->door = door;
     *request = (struct request){
@@ -86,11 +106,18 @@ static void on_request(void *user, struct rpc_request *rpc)
         .arena = rpc->arena,
         .deadline_ms = rpc->deadline_ms,
         .trace = rpc->trace,
-        .scopes = guest->scopes,
-        .defaults = { rpc->authority, rpc->idempotency_key, guest->authority, false },
+        .scopes = guest.scopes,
+        .defaults = { rpc->authority, rpc->idempotency_key, guest.authority, false },
         .peer = rpc->peer,
-        .allowance = guest->bucket,
-        .allowance_per_s = guest->rate_per_s,
+        .caller = guest.caller,
+        .key_id = guest.key_id,
+        .author = guest.key_id,
+        .player = guest.player,
+        .key_servers = guest.key_servers,
+        .key_grants = guest.key_grants,
+        .key_per_day = guest.key_per_day,
+        .allowance = guest.bucket,
+        .allowance_per_s = guest.rate_per_s,
     };
     rpc->user = request;
     router_dispatch(door->options.router, request);
@@ -99,20 +126,24 @@ static void on_request(void *user, struct rpc_request *rpc)
 static bool may_enter(void *user, struct rpc_request *rpc, Holdfast__V1__ErrorDetail *ret_detail)
 {
     struct public_door *door = user;
-    const struct gatekeeper_visit visit = {
-        .method = rpc->method,
-        .api_key = rpc->api_key,
-        .peer = rpc->peer,
-        .arena = rpc->arena,
-        .now_ms = loop_now_ms(door->options.loop),
-        .wall_ms = loop_wall_ms(),
-    };
-    struct gatekeeper_guest *guest = arena_alloc(rpc->arena, sizeof *guest);
+    const struct gatekeeper_visit visit = visit_of(door, rpc);
+    struct gatekeeper_guest guest;
 
-    if (gatekeeper_ask(door->options.gatekeeper, &visit, guest, ret_detail) != ERR_OK)
+    if (gatekeeper_ask(door->options.gatekeeper, &visit, &guest, ret_detail) != ERR_OK)
         return false;
-    rpc->user = guest;
-    return !router_is_full(door->options.router, rpc->method, &ret_detail->retry_after_ms);
+    rpc->account = guest.key;
+    if (!router_is_full(door->options.router, rpc->method, &ret_detail->retry_after_ms))
+        return true;
+    gatekeeper_tell(door->options.gatekeeper, &visit, ret_detail->code);
+    return false;
+}
+
+static void on_refused(void *user, const struct rpc_request *rpc, Holdfast__V1__ErrorCode code)
+{
+    struct public_door *door = user;
+    const struct gatekeeper_visit visit = visit_of(door, rpc);
+
+    gatekeeper_tell(door->options.gatekeeper, &visit, code);
 }
 
 static void on_cancel(void *user, struct rpc_request *rpc)
@@ -158,7 +189,8 @@ static err watch_tls(struct public_door *door)
         .what = "public",
         .files = { .cert.path = config->public_tls_cert,
                    .key.path = config->public_tls_key,
-                   .alpn = { "h2", "http/1.1" } },
+                   .alpn = { "h2", "http/1.1" },
+                   .resumption = true },
         .server = true,
         .changed = on_tls_changed,
         .user = door,
@@ -174,19 +206,70 @@ static err watch_tls(struct public_door *door)
     return e;
 }
 
+static bool read_proxies(const struct public_door *door, struct address_ranges *ret_proxies)
+{
+    const struct router_config *config = door->options.config;
+
+    ret_proxies->count = 0;
+    for (size_t i = 0; i < config->proxies.count; i++) {
+        if (address_ranges_add(ret_proxies, config->proxies.items[i]))
+            continue;
+        log_event(door->options.log, LOG_ERROR, "public.bad_proxies",
+                  LOG_S("proxies", config->proxies.items[i]),
+                  LOG_S("what", "each is an address or a range such as 10.0.0.0/8, with host "
+                                "bits of zero"));
+        return false;
+    }
+    return true;
+}
+
+/* A page in a browser on this machine can let its own name point to this address, and call what
+ * asks for no key. NULL: another machine's browser, or keys, which no page has. */
+static const char *hosts_of(struct public_door *door, const struct host_port *address)
+{
+    const struct router_config *config = door->options.config;
+    bool is_loopback = strncmp(address->host, "127.", 4) == 0 || strcmp(address->host, "::1") == 0;
+
+    if (!is_loopback || strcmp(config->access, "open") != 0)
+        return NULL;
+    buf_clear(&door->hosts);
+    buf_printf(&door->hosts, "localhost,127.0.0.1,[::1],%s", address->host);
+    if (config->hosts_allowed[0] != 0)
+        buf_printf(&door->hosts, ",%s", config->hosts_allowed);
+    buf_put_u8(&door->hosts, 0);
+    return (const char *)door->hosts.data;
+}
+
+static uint32_t answers_max(const struct budget *answers)
+{
+    return answers->bytes_max < UINT32_MAX ? (uint32_t)answers->bytes_max : UINT32_MAX;
+}
+
 static err listen_public(struct public_door *door)
 {
     const struct router_config *config = door->options.config;
     struct host_port address;
+    struct address_ranges proxies;
     struct rpc_server_config server = {
         .loop = door->options.loop,
         .tls = door->tls != NULL ? tls_watch_server(door->tls) : NULL,
         .cors_origins = config->cors_origins[0] != 0 ? config->cors_origins : NULL,
+        .proxies = &proxies,
+        .answers = door->options.answers,
         .limits = { .connections_max = config->connections_max,
+                    .address_connections_max = config->address_connections_max,
+                    .handshakes_per_s = config->handshake_rate,
+                    .handshakes_address_per_s = config->handshake_address_rate,
+                    .handshake_percent = config->handshake_share,
                     .body_bytes_max = (uint32_t)config->body_size_max,
                     .header_bytes_max = (uint32_t)config->header_size_max,
                     .buffered_bytes_max = (uint32_t)config->bodies_size_max,
-                    .waiting_bytes_max = (uint32_t)config->answers_size_max,
+                    .bodies_key_percent = config->bodies_key_share,
+                    .bodies_address_percent = config->bodies_address_share,
+                    .heads_bytes_max = (uint32_t)config->heads_size_max,
+                    .heads_address_percent = config->heads_address_share,
+                    .heads_connection_bytes_max = (uint32_t)config->heads_connection_max,
+                    .waiting_bytes_max = answers_max(door->options.answers),
                     .streams_max = config->streams_max,
                     .stream_resets_per_s = config->stream_resets_max,
                     .control_frames_per_s = config->control_frames_max,
@@ -198,6 +281,7 @@ static err listen_public(struct public_door *door)
                     .deadline_max_ms = (uint32_t)config->deadline_max },
         .handlers = { .on_request = on_request,
                       .may_enter = may_enter,
+                      .on_refused = on_refused,
                       .on_cancel = on_cancel,
                       .on_writable = on_writable,
                       .is_stream = is_stream,
@@ -206,6 +290,8 @@ static err listen_public(struct public_door *door)
         .log = door->options.log,
     };
 
+    if (!read_proxies(door, &proxies))
+        return ERR_INVALID;
     if (host_port_parse(config->listen, &address) != ERR_OK) {
         log_event(door->options.log, LOG_ERROR, "public.bad_address",
                   LOG_S("listen", config->listen));
@@ -213,6 +299,7 @@ static err listen_public(struct public_door *door)
     }
     server.address = address.host;
     server.port = address.port;
+    server.hosts = hosts_of(door, &address);
     return rpc_server_new(&server, &door->server);
 }
 
@@ -227,6 +314,7 @@ err public_door_new(const struct public_door_options *options, struct public_doo
         e = listen_public(door);
     if (e != ERR_OK) {
         tls_watch_free(door->tls);
+        buf_deinit(&door->hosts);
         free(door);
         return e;
     }
@@ -242,6 +330,11 @@ uint16_t public_door_port(const struct public_door *door)
 const struct http_stats *public_door_stats(const struct public_door *door)
 {
     return rpc_server_stats(door->server);
+}
+
+const struct turnstile_stats *public_door_turnstile(const struct public_door *door)
+{
+    return rpc_server_turnstile(door->server);
 }
 
 double public_door_expires_s(const struct public_door *door)
@@ -284,5 +377,6 @@ void public_door_free(struct public_door *door)
         log_event(door->options.log, LOG_ERROR, "public.did_not_stop",
                   LOG_N("waited_ms", STOP_MS_MAX));
     tls_watch_free(door->tls);
+    buf_deinit(&door->hosts);
     free(door);
 }

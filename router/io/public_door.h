@@ -18,6 +18,7 @@ struct public_door_options {
     const struct router_config *config;
     struct router *router;
     struct gatekeeper *gatekeeper;
+    struct budget *answers;       /* Of the router: counts what waits to be sent. */
     bool (*is_ready)(void *user); /* For health. */
     void *user;
 };
@@ -27,6 +28,7 @@ NODISCARD err public_door_new(const struct public_door_options *options,
                               struct public_door **ret_door);
 uint16_t public_door_port(const struct public_door *door);
 const struct http_stats *public_door_stats(const struct public_door *door);
+const struct turnstile_stats *public_door_turnstile(const struct public_door *door);
 /* Seconds since 1970 at which its certificate expires; 0: it has none. */
 double public_door_expires_s(const struct public_door *door);
 /* The same in milliseconds. */

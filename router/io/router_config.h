@@ -13,22 +13,38 @@
     X(public_tls_cert,     PATH,     "",                      0,   4000,     "",          "certificate of the public endpoint (PEM); empty: plain") \
     X(public_tls_key,      PATH,     "",                      0,   4000,     "",          "key of public_tls_cert (PEM)") \
     X(access,              TEXT,     "keys",                  4,   4,        "",          "who may call: keys (an API key each, see holdfast key), or open (anyone)") \
-    X(key_rate,            U32,      "0",                     0,   1000000,  "a second",  "requests of one API key here, unless its own record says; 0: no limit") \
+    X(key_rate,            U32,      "5000",                  0,   1000000,  "a second",  "requests of one API key here, unless its own record says; 0: no limit") \
+    X(player_rate,         U32,      "200",                   0,   1000000,  "a second",  "calls of one API key for one player here, in batches too; 0: no limit") \
     X(address_rate,        U32,      "0",                     0,   1000000,  "a second",  "requests of one client address (IPv6: one /64); 0: no limit") \
     X(failure_rate,        U32,      "50",                    1,   1000000,  "a second",  "requests of one address that bring no valid key; more are THROTTLED") \
+    X(player_keys,         PATH,     "",                      0,   4000,     "",          "keys of players' tokens: a JWK Set, in a file or at an http(s) URL; empty: none are taken") \
+    X(player_keys_ca,      PATH,     "",                      0,   4000,     "",          "CAs for player_keys at an https URL (PEM); empty: the system's") \
+    X(player_audience,     TEXT,     "",                      0,   255,      "",          "what a player's token has to name in aud; required with player_keys") \
+    X(player_issuer,       TEXT,     "",                      0,   1000,     "",          "what a player's token has to name in iss; empty: anything") \
+    X(player_skew,         DURATION, "30s",                   0,   300000,   "ms",        "how far the clock of the issuer of players' tokens may differ") \
+    X(player_token_rate,   U32,      "20",                    0,   1000000,  "a second",  "requests of one player by token here; 0: no limit") \
+    X(player_token_share,  U32,      "20",                    1,   100,      "percent",   "of the loop's time, for signatures of players' tokens; half of it for addresses without a token refused in the last seconds") \
     X(cors_origins,        TEXT,     "",                      0,   4000,     "",          "origins of web pages that may call, or *; empty: none") \
+    X(hosts_allowed,       TEXT,     "",                      0,   4000,     "",          "more names that Host may have where anyone on this machine may call (access open, listen 127.0.0.1); * is any") \
     X(native_listen,       ADDRESS,  "",                      0,   255,      "host:port", "nng endpoint for native clients; empty: none") \
     X(node_transport,      TEXT,     "nng",                   3,   4,        "",          "what dials nodes: nng or peer (libuv); the other side may differ") \
     PROCESS_CONFIG(X) \
     X(in_flight_max,       U32,      "20000",                 1,   60000,    "",          "calls in flight; more are THROTTLED, bulk first") \
-    X(connections_max,     U32,      "10000",                 1,   100000,   "",          "public connections; more close the one idle for longest, or are closed") \
+    X(connections_max,     U32,      "10000",                 1,   100000,   "",          "public connections; for more, those without a valid key yet go first, then idle ones") \
+    X(address_connections_max, U32,  "0",                     0,   100000,   "",          "public connections of one address (IPv6: one /64); 0: a quarter of connections_max") \
+    X(proxies,             LIST,     "",                      0,   64,       "CIDRs",     "addresses of proxies: no limit on connections or handshakes of one address holds for them") \
     X(body_size_max,       SIZE,     "4MiB",                  1024, 4194304, "bytes",     "body of one public request") \
     X(header_size_max,     SIZE,     "16KiB",                 1024, 65536,   "bytes",     "headers of one public request; 64 at most") \
-    X(bodies_size_max,     SIZE,     "256MiB",                4194304, 4294967295, "bytes", "bodies being received, all connections together") \
-    X(answers_size_max,    SIZE,     "256MiB",                1048576, 4294967295, "bytes", "answers not read yet, all together; past it slow readers are closed") \
+    X(bodies_size_max,     SIZE,     "256MiB",                4194304, 4294967295, "bytes", "bodies being received or with nodes, all connections together") \
+    X(bodies_key_share,    U32,      "25",                    1,   100,      "percent",   "of bodies_size_max that one API key may hold; never less than one body") \
+    X(bodies_address_share, U32,     "12",                    1,   100,      "percent",   "of bodies_size_max that one address may hold, behind a proxy the proxy's; never less than one body") \
+    X(heads_size_max,      SIZE,     "128MiB",                1048576, 4294967295, "bytes", "heads of requests that are not answered, all connections together") \
+    X(heads_address_share, U32,      "25",                    1,   100,      "percent",   "of heads_size_max that one address may hold, behind a proxy the proxy's") \
+    X(heads_connection_max, SIZE,    "2MiB",                  65536, 67108864, "bytes",   "heads of requests of one connection that are not answered") \
+    X(answers_size_max,    SIZE,     "0",                     0,   4294967295, "bytes",  "answers gathered or not read yet, together; past it reads are THROTTLED and slow readers closed; 0: a sixteenth of the memory, else at least 1MiB") \
     X(streams_max,         U32,      "256",                   1,   1000,     "",          "HTTP/2 streams open at once on one connection") \
     X(stream_resets_max,   U32,      "50",                    1,   10000,    "a second",  "HTTP/2 streams of one connection that end by a reset; burst 20 times") \
-    X(control_frames_max,  U32,      "500",                   10,  100000,   "a second",  "HTTP/2 SETTINGS, PING, PRIORITY, empty frames of one connection; burst 4 times") \
+    X(control_frames_max,  U32,      "500",                   10,  100000,   "a second",  "HTTP/2 frames of one connection that bring no request and no body, window updates for nothing, and streams refused; burst 4 times") \
     X(header_timeout,      DURATION, "10s",                   100, 300000,   "ms",        "from a request's first byte to its last header; and a TLS handshake") \
     X(body_timeout,        DURATION, "30s",                   100, 300000,   "ms",        "from the last header to the body's end") \
     X(write_timeout,       DURATION, "20s",                   100, 300000,   "ms",        "an answer of which the client reads nothing for so long is given up") \

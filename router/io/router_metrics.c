@@ -1,14 +1,13 @@
 #include "router/io/router_metrics.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "router/io/action_log.h"
 #include "router/io/slow_log.h"
 #include "runtime/base/check.h"
 
-#define CODES_MAX     64 /* Above every ErrorCode; 0 is success. */
-#define CODE_TEXT_MAX 48
+#define CODES_MAX 64 /* Above every ErrorCode; 0 is success. */
 
 /* What reads one reason's count. */
 struct refusal_reader {
@@ -16,36 +15,39 @@ struct refusal_reader {
     enum gatekeeper_reason reason;
 };
 
+struct token_reader {
+    const struct router_metrics *metrics;
+    enum session_guard_reason reason;
+};
+
+struct player_reader {
+    const struct router_metrics *metrics;
+    enum jwt_fault fault;
+};
+
+/* The same of those that the endpoint refuses by itself. */
+struct http_refusal_reader {
+    const struct router_metrics *metrics;
+    enum http_refused why;
+};
+
 struct router_metrics {
     struct router_metrics_options options;
     struct slow_log slow;
+    struct action_log actions;
     uint64_t life; /* Another one after each start. */
     const struct public_door *door;
     const struct gatekeeper *gatekeeper;
+    const struct player_gate *players; /* NULL: their tokens are not taken, as the next. */
+    const struct player_keys *player_keys;
+    struct player_reader player_refusals[JWT_FAULT_COUNT];
     struct refusal_reader refusals[GATEKEEPER_REASON_COUNT];
+    struct token_reader tokens[SESSION_GUARD_REASONS];
+    struct http_refusal_reader http_refusals[HTTP_REFUSED_COUNT];
     const struct node_links *links;
     struct counter *requests[METHOD_ID_MAX + 1][CODES_MAX]; /* Made when first seen. */
     struct histogram *latency[METHOD_ID_MAX + 1];
 };
-
-/* "OUTCOME_UNKNOWN" as "outcome_unknown"; success is "ok". */
-static void code_text(Holdfast__V1__ErrorCode code, char ret_text[CODE_TEXT_MAX])
-{
-    static const char prefix[] = "ERROR_CODE_";
-    const ProtobufCEnumValue *value =
-        protobuf_c_enum_descriptor_get_value(&holdfast__v1__error_code__descriptor, (int)code);
-    const char *name = value != NULL ? value->name : "other";
-    size_t size;
-
-    if (code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNSPECIFIED)
-        name = "ok";
-    else if (strncmp(name, prefix, sizeof prefix - 1) == 0)
-        name += sizeof prefix - 1;
-    size = strlen(name);
-    CHECK(size < CODE_TEXT_MAX);
-    for (size_t i = 0; i <= size; i++)
-        ret_text[i] = (char)tolower((unsigned char)name[i]);
-}
 
 static struct counter *requests_counter(struct router_metrics *metrics,
                                         const struct method_info *method,
@@ -53,11 +55,11 @@ static struct counter *requests_counter(struct router_metrics *metrics,
 {
     uint32_t place = (uint32_t)code < CODES_MAX ? (uint32_t)code : CODES_MAX - 1;
     struct counter **counter = &metrics->requests[method->id][place];
-    char text[CODE_TEXT_MAX];
+    char text[ACTION_CODE_TEXT_SIZE];
 
     if (*counter != NULL)
         return *counter;
-    code_text(code, text);
+    action_code_text(code, text);
     const struct metric_label labels[] = { { "method", method->name },
                                            { "code", text },
                                            { NULL, NULL } };
@@ -71,9 +73,12 @@ void router_metrics_finished(void *context, const struct request *request,
                              Holdfast__V1__ErrorCode code, uint64_t latency_us)
 {
     struct router_metrics *metrics = context;
-    char text[CODE_TEXT_MAX];
+    char text[ACTION_CODE_TEXT_SIZE];
 
     counter_add_owned(requests_counter(metrics, request->method, code), 1);
+    action_code_text(code, text);
+    action_log_finished(&metrics->actions, request, code, text,
+                        loop_now_ms(metrics->options.router->options.loop));
     if (request->method->route == METHOD_STREAM) /* How long somebody listened is no latency. */
         return;
     if (metrics->latency[request->method->id] != NULL) /* NULL: an internal method was asked for. */
@@ -81,7 +86,6 @@ void router_metrics_finished(void *context, const struct request *request,
     bool failed = request_is_failure(code);
     if (latency_us / 1000 < metrics->options.slow_ms && !failed)
         return;
-    code_text(code, text);
     slow_log_request(&metrics->slow, request,
                      &(struct slow_end){ text, failed, latency_us * 1000 });
 }
@@ -166,6 +170,64 @@ static double read_refused(void *context)
     return gatekeeper != NULL ? (double)gatekeeper_refused(gatekeeper, reader->reason) : 0;
 }
 
+static double read_token(void *context)
+{
+    const struct token_reader *reader = context;
+
+    return (double)reader->metrics->options.router->guard.refused[reader->reason];
+}
+
+static void register_tokens(struct router_metrics *metrics)
+{
+    static const char *const reasons[SESSION_GUARD_REASONS] = { "no_mac", "wrong_mac" };
+
+    for (enum session_guard_reason i = 0; i < SESSION_GUARD_REASONS; i++) {
+        const struct metric_label labels[] = { { "reason", reasons[i] }, { NULL, NULL } };
+
+        metrics->tokens[i] = (struct token_reader){ metrics, i };
+        metrics_counter_callback(
+            metrics->options.metrics,
+            &(struct metric_info){ "holdfast_router_tokens_refused_total",
+                                   "Session tokens that no router of this cluster gave.", labels },
+            read_token, &metrics->tokens[i]);
+    }
+}
+
+static double read_player_refused(void *context)
+{
+    const struct player_reader *reader = context;
+    const struct player_gate *players = reader->metrics->players;
+
+    return players != NULL ? (double)player_gate_refused(players, reader->fault) : 0;
+}
+
+static void register_players(struct router_metrics *metrics)
+{
+    for (enum jwt_fault i = JWT_OK + 1; i < JWT_FAULT_COUNT; i++) {
+        const struct metric_label labels[] = { { "reason", jwt_fault_text(i) }, { NULL, NULL } };
+
+        metrics->player_refusals[i] = (struct player_reader){ metrics, i };
+        metrics_counter_callback(
+            metrics->options.metrics,
+            &(struct metric_info){ "holdfast_router_player_tokens_refused_total",
+                                   "Requests with a player's token that is refused.", labels },
+            read_player_refused, &metrics->player_refusals[i]);
+    }
+}
+
+static struct player_keys_stats player_keys_now(const struct router_metrics *metrics)
+{
+    return metrics->player_keys != NULL ? player_keys_stats(metrics->player_keys)
+                                        : (struct player_keys_stats){ 0 };
+}
+
+static double read_http_refused(void *context)
+{
+    const struct http_refusal_reader *reader = context;
+
+    return (double)http_now(reader->metrics).refused[reader->why];
+}
+
 /* clang-format off */
 /*    kind     name                                    figure                                 help */
 #define FIGURES(X)                                                                                 \
@@ -199,8 +261,22 @@ static double read_refused(void *context)
       "Leases of game servers kept alive in etcd.")                                                \
     X(counter, server_etcd_failures_total,  servers_now(metrics).failures,                         \
       "Registrations and renewals that etcd did not answer.")                                      \
+    X(counter, players_throttled_total,     metrics->options.router->players_throttled,            \
+      "Calls refused: too many for one player.")                                                   \
+    X(counter, mints_refused_total,         metrics->options.router->mints_refused,                \
+      "Calls refused: more new goods than their API key may make.")                                \
+    X(counter, foreign_incarnations_total,  metrics->options.router->foreign_incarnations,         \
+      "Requests refused: another API key registered the incarnation that they name.")              \
     X(gauge,   api_keys,                    metrics->gatekeeper ? gatekeeper_keys(metrics->gatekeeper) : 0, \
       "API keys known; 0 where access is open.")                                                   \
+    X(gauge,   player_keys,                 metrics->players ? player_gate_keys(metrics->players) : 0, \
+      "Keys of players' tokens; 0 where none are taken.")                                          \
+    X(counter, player_signatures_total,     metrics->players ? player_gate_signatures(metrics->players) : 0, \
+      "Signatures of players' tokens that were checked; one that is remembered is not.")           \
+    X(counter, player_keys_reads_total,     player_keys_now(metrics).reads,                        \
+      "Times that the keys of players' tokens were read.")                                         \
+    X(counter, player_keys_failures_total,  player_keys_now(metrics).failures,                     \
+      "Times that the keys of players' tokens could not be read.")                                 \
     X(gauge,   public_certificate_expires_seconds, metrics->door ? public_door_expires_s(metrics->door) : 0, \
       "When the public certificate expires, in seconds since 1970; 0: plain.")                     \
     X(gauge,   http_connections,            http_now(metrics).connections,                         \
@@ -220,7 +296,11 @@ static double read_refused(void *context)
     X(gauge,   http_waiting_bytes,          http_now(metrics).waiting_bytes,                       \
       "Answers not read by their callers yet.")                                                    \
     X(gauge,   http_buffered_bytes,         http_now(metrics).buffered_bytes,                      \
-      "Bodies of requests being received.")                                                        \
+      "Bodies of requests being received, or with nodes.")                                                        \
+    X(gauge,   http_head_bytes,             http_now(metrics).head_bytes,                          \
+      "Heads of requests being received, or with nodes.")                                          \
+    X(counter, http_trims_total,            http_now(metrics).trims,                               \
+      "Times that much freed memory was given back to the system.")                                \
     X(counter, http_received_bytes_total,   http_now(metrics).bytes_received,                      \
       "Bytes received on the public endpoint.")                                                    \
     X(counter, http_sent_bytes_total,       http_now(metrics).bytes_sent,                          \
@@ -236,6 +316,33 @@ static double read_refused(void *context)
 FIGURES(FIGURE_READ)
 #undef FIGURE_READ
 
+static void register_refusals(struct router_metrics *metrics)
+{
+    for (enum gatekeeper_reason i = 0; i < GATEKEEPER_REASON_COUNT; i++) {
+        const struct metric_label labels[] = { { "reason", gatekeeper_reason_text(i) },
+                                               { NULL, NULL } };
+
+        metrics->refusals[i] = (struct refusal_reader){ metrics, i };
+        metrics_counter_callback(metrics->options.metrics,
+                                 &(struct metric_info){ "holdfast_router_refused_total",
+                                                        "Public requests refused before they were "
+                                                        "read: keys, scopes and rate limits.",
+                                                        labels },
+                                 read_refused, &metrics->refusals[i]);
+    }
+    for (enum http_refused i = 0; i < HTTP_REFUSED_COUNT; i++) {
+        const struct metric_label labels[] = { { "reason", http_refused_text(i) }, { NULL, NULL } };
+
+        metrics->http_refusals[i] = (struct http_refusal_reader){ metrics, i };
+        metrics_counter_callback(metrics->options.metrics,
+                                 &(struct metric_info){ "holdfast_router_http_refused_total",
+                                                        "Public requests refused by the endpoint "
+                                                        "itself: grammar, sizes and budgets.",
+                                                        labels },
+                                 read_http_refused, &metrics->http_refusals[i]);
+    }
+}
+
 struct router_metrics *router_metrics_new(const struct router_metrics_options *options)
 {
     struct router_metrics *metrics = mem_zalloc(sizeof *metrics);
@@ -244,6 +351,7 @@ struct router_metrics *router_metrics_new(const struct router_metrics_options *o
 
     metrics->options = *options;
     metrics->life = loop_wall_ms();
+    metrics->actions.log = options->log;
     metrics->slow = (struct slow_log){ .log = options->log,
                                        .slow = { .slow_ns = options->slow_ms * 1000000u },
                                        .failed = { .slow_ns = 1 } };
@@ -262,18 +370,9 @@ struct router_metrics *router_metrics_new(const struct router_metrics_options *o
         (void)requests_counter(metrics, &methods[i],
                                HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNSPECIFIED);
     }
-    for (enum gatekeeper_reason i = 0; i < GATEKEEPER_REASON_COUNT; i++) {
-        const struct metric_label labels[] = { { "reason", gatekeeper_reason_text(i) },
-                                               { NULL, NULL } };
-
-        metrics->refusals[i] = (struct refusal_reader){ metrics, i };
-        metrics_counter_callback(options->metrics,
-                                 &(struct metric_info){ "holdfast_router_refused_total",
-                                                        "Public requests refused before they were "
-                                                        "read: keys, scopes and rate limits.",
-                                                        labels },
-                                 read_refused, &metrics->refusals[i]);
-    }
+    register_refusals(metrics);
+    register_tokens(metrics);
+    register_players(metrics);
 #define FIGURE_REGISTER(kind, name, figure, help)                                                  \
     metrics_##kind##_callback(options->metrics,                                                    \
                               &(struct metric_info){ "holdfast_router_" #name, help, NULL },       \
@@ -293,6 +392,13 @@ void router_metrics_watch_door(struct router_metrics *metrics, const struct publ
 {
     metrics->gatekeeper = gatekeeper;
     metrics->door = door;
+}
+
+void router_metrics_watch_players(struct router_metrics *metrics, const struct player_gate *players,
+                                  const struct player_keys *keys)
+{
+    metrics->players = players;
+    metrics->player_keys = keys;
 }
 
 void router_metrics_watch_links(struct router_metrics *metrics, const struct node_links *links)

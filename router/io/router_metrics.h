@@ -24,6 +24,8 @@ void router_metrics_free(struct router_metrics *metrics);
 /* What is read at each scrape. Each may be NULL: reads as zero. */
 void router_metrics_watch_door(struct router_metrics *metrics, const struct public_door *door,
                                const struct gatekeeper *gatekeeper);
+void router_metrics_watch_players(struct router_metrics *metrics, const struct player_gate *players,
+                                  const struct player_keys *keys);
 void router_metrics_watch_links(struct router_metrics *metrics, const struct node_links *links);
 
 /* struct router_observer's `finished`, with a router_metrics as its context. */

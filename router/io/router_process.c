@@ -10,14 +10,26 @@
 #include "router/io/map_feed.h"
 #include "router/io/native_door.h"
 #include "router/io/node_links.h"
+#include "router/io/player_gate.h"
 #include "router/io/public_door.h"
 #include "router/io/router_metrics.h"
+#include "router/io/token_feed.h"
 #include "runtime/base/check.h"
+#include "runtime/cluster/link_right.h"
+#include "runtime/metrics/metrics_turnstile.h"
+#include "runtime/memory/heap.h"
+#include "runtime/memory/machine.h"
+#include "runtime/metrics/budget_metrics.h"
 #include "runtime/metrics_http/metrics_http.h"
 #include "runtime/restore_watch/restore_watch.h"
 #include "runtime/tls_watch/tls_watch.h"
 
 #define DRAIN_POLL_MS 20u
+/* The heap is trimmed on the loop, which takes some milliseconds: seldom, and after many bytes. */
+#define TRIM_PERIOD_MS      5000u
+#define TRIM_SENT_BYTES     (64u * 1024u * 1024u)
+#define TRIM_HELD_BYTES     (1024u * 1024u)
+#define TRIM_RESIDENT_BYTES (32u * 1024u * 1024u)
 
 struct router_process {
     struct router_process_options options;
@@ -27,16 +39,25 @@ struct router_process {
     struct metrics *metrics;
     struct router_metrics *router_metrics;
     struct metrics_http *metrics_http;
+    struct metrics_turnstile public_figures;
+    struct metrics_turnstile link_figures;
     enum link_transport transport; /* Of links to nodes. */
-    struct tls_watch *tls;         /* Of links; NULL: plain. */
+    enum link_names names;
+    struct tls_watch *tls; /* Of links; NULL: plain. */
     struct etcd *etcd;
     struct map_feed *feed;
     struct restore_watch *restore;
     struct key_feed *keys; /* NULL: anybody may call. */
+    struct token_feed *tokens;
+    struct player_keys *player_keys; /* NULL: players' tokens are not taken, as the next. */
+    struct player_gate *players;
     struct gatekeeper *gatekeeper;
     struct servers *servers;
     struct caller *caller;
     struct router router;
+    struct budget answers;
+    struct loop_timer trim_timer;
+    uint64_t trimmed_at_bytes; /* Sent to callers when the heap was trimmed last. */
     struct native_door *native;
     struct link_hub *hub; /* From here on: once the cluster is known. */
     struct calls *calls;
@@ -84,6 +105,16 @@ static void cancel_call(void *context, uint64_t call)
 
     if (process->calls != NULL)
         (void)call_cancel(process->calls, call);
+}
+
+static bool takes_callers(void *context, uint64_t replica_id)
+{
+    const struct router_process *process = context;
+
+    if (process->links == NULL || replica_id == NODE_PORT_COORDINATOR)
+        return false;
+    const struct node_port port = node_links_port(process->links);
+    return port.takes_callers(port.context, replica_id);
 }
 
 /* ---- what the parts tell each other ---- */
@@ -148,7 +179,7 @@ bool router_process_is_ready(const struct router_process *process)
 {
     return process->links != NULL && !process->draining && !process->failed &&
            shard_map_complete(map_feed_map(process->feed)) &&
-           node_links_ready(process->links) > 0 &&
+           node_links_ready(process->links) > 0 && token_feed_known(process->tokens) &&
            (process->keys == NULL || key_feed_complete(process->keys));
 }
 
@@ -172,6 +203,8 @@ static bool on_ready(void *context, char ret_reason[128])
         reason = "waiting for the shards' records in etcd";
     else if (process->keys != NULL && !key_feed_complete(process->keys))
         reason = "waiting for the API keys in etcd";
+    else if (!token_feed_known(process->tokens))
+        reason = "waiting for the secret of session tokens in etcd";
     else
         reason = "no link to any node";
     (void)snprintf(ret_reason, 128, "%s", reason);
@@ -186,8 +219,14 @@ static err open_links(struct router_process *process, const struct cluster_recor
         .loop = process->loop,
         .log = process->log,
         .self = { .role = ROLE_ROUTER },
+        .cluster = process->config->cluster,
+        .names = process->names,
+        .admits = link_right,
+        .metrics = process->metrics,
         .tls_client = process->tls != NULL ? tls_watch_client(process->tls) : NULL,
         .tls_server = process->tls != NULL ? tls_watch_server(process->tls) : NULL,
+        LINK_HUB_CONFIG(process->config),
+        .answers = &process->answers,
     };
     struct calls_options calls = { .loop = process->loop,
                                    .request = native_door_request,
@@ -277,10 +316,15 @@ static err watch_tls(struct router_process *process)
 
 static err find_transport(struct router_process *process)
 {
-    if (link_transport_find(process->config->node_transport, &process->transport))
-        return ERR_OK;
-    fail(process, "node_transport", "is nng or peer");
-    return ERR_INVALID;
+    if (!link_transport_find(process->config->node_transport, &process->transport)) {
+        fail(process, "node_transport", "is nng or peer");
+        return ERR_INVALID;
+    }
+    if (!link_names_find(process->config->tls_names, &process->names)) {
+        fail(process, "tls_names", "is require or accept-unnamed");
+        return ERR_INVALID;
+    }
+    return ERR_OK;
 }
 
 static err start_etcd(struct router_process *process)
@@ -322,9 +366,39 @@ static err start_etcd(struct router_process *process)
                                                                .cluster_id = cluster_id_of,
                                                                .accepted = on_restore_accepted,
                                                                .user = process });
+    if (e == ERR_OK)
+        e = token_feed_new(&(struct token_feed_options){ .loop = process->loop,
+                                                         .etcd = process->etcd,
+                                                         .cluster = config->cluster,
+                                                         .log = process->log },
+                           &process->tokens);
     if (e != ERR_OK)
         fail(process, "etcd", err_text(e));
     return e;
+}
+
+static err start_players(struct router_process *process)
+{
+    const struct router_config *config = process->config;
+    const struct player_keys_options keys = { .loop = process->loop,
+                                              .log = process->log,
+                                              .source = config->player_keys,
+                                              .ca = config->player_keys_ca };
+
+    if (config->player_keys[0] == 0)
+        return ERR_OK;
+    if (config->player_audience[0] == 0) {
+        fail(process, "player_audience",
+             "is required with player_keys: tokens for other services may have the same keys");
+        return ERR_INVALID;
+    }
+    err e = player_keys_new(&keys, &process->player_keys);
+    if (e != ERR_OK) {
+        fail(process, "player_keys", "no key could be read");
+        return e;
+    }
+    process->players = player_gate_new(config, process->player_keys, loop_thread_ns);
+    return ERR_OK;
 }
 
 static err start_gatekeeper(struct router_process *process)
@@ -350,9 +424,14 @@ static err start_gatekeeper(struct router_process *process)
         fail(process, "API keys", err_text(e));
         return e;
     }
-    process->gatekeeper = gatekeeper_new(&(struct gatekeeper_options){
-        .config = config, .keys = process->keys, .log = process->log });
-    return ERR_OK;
+    e = start_players(process);
+    if (e == ERR_OK)
+        process->gatekeeper =
+            gatekeeper_new(&(struct gatekeeper_options){ .config = config,
+                                                         .keys = process->keys,
+                                                         .players = process->players,
+                                                         .log = process->log });
+    return e;
 }
 
 static uint64_t cluster_certificate_ms(void *context)
@@ -371,7 +450,7 @@ static uint64_t public_certificate_ms(void *context)
 
 static void make_dispatcher(struct router_process *process)
 {
-    const struct node_port port = { start_call, cancel_call, process };
+    const struct node_port port = { start_call, cancel_call, takes_callers, process };
     const struct router_config *config = process->config;
     struct caller_options caller = { .loop = process->loop,
                                      .map = map_feed_map(process->feed),
@@ -383,7 +462,9 @@ static void make_dispatcher(struct router_process *process)
         .map = caller.map,
         .port = port,
         .etcd = process->etcd,
+        .secrets = token_feed_secrets(process->tokens),
         .in_flight_max = config->in_flight_max,
+        .player_rate = config->player_rate,
         .self = { config->name, process->options.version, cluster_certificate_ms,
                   public_certificate_ms, process },
         .observer = { router_metrics_finished, process->router_metrics },
@@ -398,6 +479,7 @@ static void make_dispatcher(struct router_process *process)
                                                               .etcd = process->etcd,
                                                               .cluster = config->cluster,
                                                               .log = process->log });
+    router.answers = &process->answers;
     router.caller = process->caller;
     router.servers = process->servers;
     router_init(&process->router, &router);
@@ -409,6 +491,29 @@ static void make_dispatcher(struct router_process *process)
                                        .deadline_max_ms = (uint32_t)config->deadline_max });
 }
 
+static const struct turnstile_stats *public_turnstile(void *user)
+{
+    const struct router_process *process = user;
+
+    return process->door != NULL ? public_door_turnstile(process->door) : NULL;
+}
+
+static const struct turnstile_stats *link_turnstile(void *user)
+{
+    const struct router_process *process = user;
+
+    return process->hub != NULL ? link_hub_turnstile(process->hub) : NULL;
+}
+
+static void watch_turnstiles(struct router_process *process)
+{
+    process->public_figures =
+        (struct metrics_turnstile){ .read = public_turnstile, .user = process };
+    process->link_figures = (struct metrics_turnstile){ .read = link_turnstile, .user = process };
+    metrics_turnstile_register(&process->public_figures, process->metrics, "public", true);
+    metrics_turnstile_register(&process->link_figures, process->metrics, "links", true);
+}
+
 static err open_doors(struct router_process *process)
 {
     const struct metrics_http_options http = {
@@ -416,6 +521,8 @@ static err open_doors(struct router_process *process)
         .metrics = process->metrics,
         .host = process->config->metrics_host,
         .port = (uint16_t)process->config->metrics_port,
+        .connections_max = process->config->metrics_connections_max,
+        .log = process->log,
         .ready = on_ready,
         .context = process,
     };
@@ -430,6 +537,7 @@ static err open_doors(struct router_process *process)
                                                        .config = process->config,
                                                        .router = &process->router,
                                                        .gatekeeper = process->gatekeeper,
+                                                       .answers = &process->answers,
                                                        .is_ready = on_health,
                                                        .user = process },
                         &process->door);
@@ -438,6 +546,7 @@ static err open_doors(struct router_process *process)
         return e;
     }
     router_metrics_watch_door(process->router_metrics, process->door, process->gatekeeper);
+    router_metrics_watch_players(process->router_metrics, process->players, process->player_keys);
     log_event(process->log, LOG_INFO, "router.listening", LOG_S("listen", process->config->listen),
               LOG_N("port", router_process_port(process)),
               LOG_N("metrics_port", router_process_metrics_port(process)));
@@ -445,6 +554,42 @@ static err open_doors(struct router_process *process)
 }
 
 static void look_if_drained(void *user);
+
+#define ANSWERS_BYTES_MIN (1024u * 1024u)
+
+/* Large answers leave gaps in the heap. They are given back once those answers have gone. */
+static void on_trim(void *user)
+{
+    struct router_process *process = user;
+    uint64_t sent = process->door != NULL ? public_door_stats(process->door)->bytes_sent : 0;
+
+    if (sent < process->trimmed_at_bytes + TRIM_SENT_BYTES ||
+        budget_held(&process->answers) > TRIM_HELD_BYTES)
+        return;
+    process->trimmed_at_bytes = sent;
+    (void)heap_trim_above(TRIM_RESIDENT_BYTES);
+}
+
+static err set_budget(struct router_process *process)
+{
+    uint64_t configured = process->config->answers_size_max;
+
+    if (configured > 0 && configured < ANSWERS_BYTES_MIN) {
+        fail(process, "answers_size_max", "is 0, or at least 1MiB");
+        return ERR_INVALID;
+    }
+    budget_init(&process->answers, memory_share(configured));
+    budget_metrics_register(process->metrics, &process->answers,
+                            &(struct budget_metric_names){
+                                "holdfast_router_answers_bytes",
+                                "holdfast_router_answers_max_bytes",
+                                "holdfast_router_answers_refused_total",
+                                "Answers to reads that were refused for their bytes, by what was "
+                                "full.",
+                            });
+    loop_timer_start_repeating(&process->trim_timer, TRIM_PERIOD_MS);
+    return ERR_OK;
+}
 
 err router_process_new(const struct router_process_options *options,
                        struct router_process **ret_process)
@@ -458,8 +603,10 @@ err router_process_new(const struct router_process_options *options,
     process->loop = options->loop;
     loop_timer_init(&process->start_timer, process->loop, start, process);
     loop_timer_init(&process->drain_timer, process->loop, look_if_drained, process);
+    loop_timer_init(&process->trim_timer, process->loop, on_trim, process);
     process->metrics = metrics_new();
     metrics_process_register(process->metrics, options->version);
+    watch_turnstiles(process);
     process->router_metrics = router_metrics_new(
         &(struct router_metrics_options){ .metrics = process->metrics,
                                           .log = process->log,
@@ -467,6 +614,8 @@ err router_process_new(const struct router_process_options *options,
                                           .slow_ms = options->config->slow_request,
                                           .name = options->config->name });
     e = find_transport(process);
+    if (e == ERR_OK)
+        e = set_budget(process);
     if (e == ERR_OK)
         e = watch_tls(process);
     if (e == ERR_OK)
@@ -522,10 +671,15 @@ void router_process_free(struct router_process *process)
         return;
     loop_timer_stop(&process->start_timer);
     loop_timer_stop(&process->drain_timer);
+    loop_timer_stop(&process->trim_timer);
     /* First whatever waits is ended, then what it waited for. */
     public_door_free(process->door);
+    process->door = NULL;
     router_metrics_watch_door(process->router_metrics, NULL, NULL);
+    router_metrics_watch_players(process->router_metrics, NULL, NULL);
     gatekeeper_free(process->gatekeeper);
+    player_gate_free(process->players);
+    player_keys_free(process->player_keys);
     if (process->native != NULL) {
         native_door_drain(process->native);
         native_door_cancel(process->native);
@@ -533,6 +687,7 @@ void router_process_free(struct router_process *process)
     servers_free(process->servers);
     caller_free(process->caller);
     key_feed_free(process->keys);
+    token_feed_free(process->tokens);
     restore_watch_free(process->restore);
     map_feed_free(process->feed);
     if (process->etcd != NULL)
@@ -543,6 +698,7 @@ void router_process_free(struct router_process *process)
     node_links_free(process->links);
     process->links = NULL;
     link_hub_free(process->hub);
+    process->hub = NULL;
     calls_free(process->calls);
     native_door_free(process->native);
     if (process->caller != NULL)

@@ -26,9 +26,30 @@
 #define CLUSTER_ID "01890000-0000-7000-8000-000000000001"
 #define WAIT_MS    60000u
 
+#define CALLED_NODE 12u /* The other one has an older program. */
+
 static struct etcd_process process;
 static char directory[TEST_DIRECTORY_BYTES];
 static const struct log silent = { .level_min = LOG_ERROR };
+static char refused[512]; /* The router's last line of a refused call. */
+
+static void hear(void *context, enum log_level level, const char *event,
+                 const struct log_field *fields)
+{
+    size_t size = 0;
+
+    (void)context;
+    (void)level;
+    if (strcmp(event, "request.refused") != 0)
+        return;
+    for (; fields->key != NULL && size < sizeof refused; fields++) {
+        if (fields->text != NULL)
+            size += (size_t)snprintf(refused + size, sizeof refused - size, "%s=%s ", fields->key,
+                                     fields->text);
+    }
+}
+
+static const struct log heard = { .write = hear, .level_min = LOG_WARN };
 
 /* A node: answers every Grant with its own replica id as ledger_seq. */
 struct node {
@@ -43,6 +64,7 @@ struct node {
     bool mute;
     uint32_t requests;
     uint8_t trace[FRAME_TRACE_SIZE]; /* Of the last request. */
+    size_t size;                     /* Its bytes. */
 };
 
 struct fixture {
@@ -54,6 +76,7 @@ struct fixture {
     struct link_hub *client_hub;
     struct calls *client_calls;
     struct link *client;
+    const char *authority; /* Of its grants. */
     uint32_t etcd_open;
     bool stopped;
     bool answered;
@@ -93,6 +116,7 @@ static struct link_hub *make_hub(struct loop *loop, enum hello_role role, uint64
         .log = &silent,
         .self = { .role = (uint8_t)role,
                   .replica_id = replica_id,
+                  .abilities = replica_id == CALLED_NODE ? HELLO_TAKES_CALLERS : 0,
                   .cluster_id = CLUSTER_ID,
                   .name = "test" },
     };
@@ -137,6 +161,7 @@ static void node_request(void *user, struct link *link, const struct frame *fram
     (void)link;
     node->requests++;
     memcpy(node->trace, frame->trace, sizeof node->trace);
+    node->size = frame->body.size;
     if (node->mute)
         return;
     if (node->status == WIRE_OK && frame->method == METHOD_GRANT) {
@@ -156,7 +181,10 @@ static void node_start(struct node *node, struct loop *loop, uint64_t replica_id
     const struct link_listen_options listen = {
         .transport = LINK_NNG,
         .address = "127.0.0.1:0",
-        .handlers = { node_ready, node_frame, NULL, node_closed, node },
+        .handlers = { .ready = node_ready,
+                      .frame = node_frame,
+                      .closed = node_closed,
+                      .user = node },
     };
 
     *node = (struct node){ .loop = loop, .replica_id = replica_id };
@@ -215,7 +243,7 @@ static void put_shard(struct fixture *f, uint32_t shard, uint64_t owner, uint64_
 static void put_node(struct fixture *f, const struct node *node)
 {
     struct node_record record = {
-        .replica_id = node->replica_id, .name = "n", .version = "test", .started_at_ms = 1
+        .replica_id = node->replica_id, .name = "test", .version = "test", .started_at_ms = 1
     };
     struct buf value = { 0 };
 
@@ -306,6 +334,7 @@ static void send_grant(struct fixture *f, uint32_t deadline_ms)
     holdfast__v1__grant_request__init(&grant);
     grant.player_id = player;
     grant.op_id = op_id;
+    grant.authority = text_lend(f->authority);
     const struct call_request request = {
         .method = METHOD_GRANT,
         .deadline_ms = deadline_ms,
@@ -377,7 +406,7 @@ static void start_router(struct fixture *f, const char *option)
                       &action, &why) == ERR_OK);
     CHECK(router_process_new(&(struct router_process_options){ .loop = f->loop,
                                                                .config = &f->config,
-                                                               .log = &silent,
+                                                               .log = &heard,
                                                                .version = "test",
                                                                .stopped = on_stopped,
                                                                .user = f },
@@ -391,7 +420,10 @@ static void start_client(struct fixture *f)
     const struct link_dial_options dial = {
         .transport = LINK_NNG,
         .address = address,
-        .handlers = { client_ready, client_frame, NULL, client_closed, f },
+        .handlers = { .ready = client_ready,
+                      .frame = client_frame,
+                      .closed = client_closed,
+                      .user = f },
     };
 
     f->client_hub = make_hub(f->loop, ROLE_CLIENT, 0);
@@ -407,6 +439,7 @@ static int setup_with(void **state, const char *option)
     struct fixture *f = mem_zalloc(sizeof *f);
     const char *endpoint = process.endpoint;
 
+    f->authority = "";
     CHECK(loop_new(&f->loop) == ERR_OK);
     CHECK(etcd_new(&(struct etcd_options){ .loop = loop_uv(f->loop),
                                            .endpoints = &endpoint,
@@ -465,6 +498,43 @@ static void a_native_grant_goes_through_to_the_owner_and_back(void **state)
     assert_int_equal(f->ledger_seq, 11);
     assert_int_equal(f->nodes[0].peer.role, ROLE_ROUTER);
     assert_memory_equal(f->nodes[0].trace, "0123456789abcdef", 16);
+}
+
+/* By what their HELLO says. Without TLS no name is proven, so an empty one is told: three bytes. */
+static void who_asked_goes_to_nodes_that_take_it(void **state)
+{
+    struct fixture *f = *state;
+
+    f->authority = "system:mail";
+    grant(f);
+    size_t plain = f->nodes[0].size;
+    assert_true(plain > 0);
+    f->nodes[0].status = WIRE_NOT_OWNER;
+    f->nodes[0].hint = (struct wire_hint){ CALLED_NODE, 1000 };
+    grant(f);
+    assert_int_equal(f->nodes[0].size, plain);
+    assert_int_equal(f->nodes[1].size, plain + 3);
+}
+
+/* Methods that are not for clients are refused by the link, which logs link.refused. */
+static void what_a_native_client_mumbles_names_it_in_the_log(void **state)
+{
+    static const uint8_t garbage[] = { 0xff, 0xff };
+    struct fixture *f = *state;
+    const struct call_request request = { .method = METHOD_GRANT,
+                                          .deadline_ms = WAIT_MS,
+                                          .body = { garbage, sizeof garbage },
+                                          .done = client_done,
+                                          .user = f };
+
+    refused[0] = 0;
+    CHECK(call_start(f->client_calls, f->client, &request, NULL) == ERR_OK);
+    assert_true(loop_run_until(f->loop, is_answered, f, WAIT_MS));
+    assert_int_equal(f->result, ERR_OK);
+    assert_int_equal(f->status, WIRE_REFUSED);
+    assert_int_equal(f->code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT);
+    assert_non_null(strstr(refused, "why=invalid_argument key=cert:test peer=127.0.0.1:"));
+    assert_non_null(strstr(refused, "method=holdfast.v1.LedgerService/Grant"));
 }
 
 static void a_new_record_moves_a_call_that_its_old_owner_never_answers(void **state)
@@ -555,6 +625,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_native_grant_goes_through_to_the_owner_and_back),
+        TEST(who_asked_goes_to_nodes_that_take_it),
+        TEST(what_a_native_client_mumbles_names_it_in_the_log),
         TEST(a_new_record_moves_a_call_that_its_old_owner_never_answers),
         TEST(a_hint_reaches_the_owner_before_etcd_tells),
         IMPATIENT(an_owner_that_dies_with_the_call_leaves_an_unknown_outcome),

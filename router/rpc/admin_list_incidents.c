@@ -106,9 +106,11 @@ void admin_list_incidents_handle(struct request *request)
     Holdfast__V1__ErrorDetail detail;
 
     if (message->page_size > PAGE_SIZE_MAX) {
-        refusal_make_field(request->arena, &detail,
-                           &(struct refusal_field){ "page_size", "1 to 1000, or 0", { 0 } },
-                           "the page is too large");
+        char *value = arena_printf(request->arena, "%u", message->page_size);
+        refusal_make_field(
+            request->arena, &detail,
+            &(struct refusal_field){ "page_size", "1 to 1000, or 0", slice_from_text(value) },
+            "the page is too large");
         request_fail(request, &detail);
         return;
     }

@@ -19,6 +19,7 @@
 #include "runtime/codec/proto_codec.h"
 
 #define WATCHES_MAX          64u
+#define WATCHES_EACH_MAX     (WATCHES_MAX / 4) /* Of a key; of an address where none is asked. */
 #define RETRY_AFTER_MS       1000u
 #define HEARTBEAT_MS_MIN     1000u
 #define HEARTBEAT_MS_MAX     60000u
@@ -301,6 +302,15 @@ static void watch_writable(struct request *request)
     schedule(watch, 0);
 }
 
+static uint32_t watches_of(const struct router *router, uint64_t caller)
+{
+    uint32_t count = 0;
+
+    for (const struct incident_watch *watch = router->watches; watch != NULL; watch = watch->next)
+        count += watch->request->caller == caller;
+    return count;
+}
+
 static bool refused(struct request *request, const Holdfast__V1__WatchIncidentsRequest *message)
 {
     Holdfast__V1__ErrorDetail detail;
@@ -315,6 +325,13 @@ static bool refused(struct request *request, const Holdfast__V1__WatchIncidentsR
     } else if (request->router->watch_count >= WATCHES_MAX) {
         refusal_make(request->arena, &detail, CODE(THROTTLED),
                      "%u streams of incidents are open already", WATCHES_MAX);
+        detail.retry_after_ms = RETRY_AFTER_MS;
+    } else if (request->caller != 0 &&
+               watches_of(request->router, request->caller) >= WATCHES_EACH_MAX) {
+        refusal_make(request->arena, &detail, CODE(THROTTLED),
+                     "this API key, or this address where no key is asked for, has %u streams of "
+                     "incidents open already",
+                     WATCHES_EACH_MAX);
         detail.retry_after_ms = RETRY_AFTER_MS;
     } else if (request->router->streams_ended) {
         refusal_make(request->arena, &detail, CODE(UNAVAILABLE), "the router is stopping");

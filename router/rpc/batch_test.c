@@ -255,6 +255,92 @@ static void answers_beyond_the_limit_of_a_batch_are_told_apart_and_none_is_cut(v
     holdfast__v1__batch_get_profile_response__free_unpacked(answer, NULL);
 }
 
+/* Of `bytes`, to the element at that place. */
+static void answer_profile(struct fixture *f, uint32_t place, size_t bytes)
+{
+    Holdfast__V1__GetProfileResponse one = HOLDFAST__V1__GET_PROFILE_RESPONSE__INIT;
+    Holdfast__V1__Profile profile = HOLDFAST__V1__PROFILE__INIT;
+    Holdfast__V1__Section section = HOLDFAST__V1__SECTION__INIT;
+    Holdfast__V1__Section *sections[] = { &section };
+
+    section.json = mem_zalloc(bytes + 1);
+    memset(section.json, '1', bytes);
+    profile.sections = sections;
+    profile.n_sections = 1;
+    one.profile = &profile;
+    size_t size = holdfast__v1__get_profile_response__get_packed_size(&one);
+    uint8_t *packed = mem_zalloc(size);
+    holdfast__v1__get_profile_response__pack(&one, packed);
+    fake_cluster_answer(&f->fake, place, WIRE_OK, (struct slice){ packed, size });
+    free(packed);
+    free(section.json);
+}
+
+#define READS 40u
+
+static void read_many(struct fixture *f, uint32_t count)
+{
+    static Holdfast__V1__GetProfileRequest reads[READS], *list[READS];
+    Holdfast__V1__BatchGetProfileRequest batch = HOLDFAST__V1__BATCH_GET_PROFILE_REQUEST__INIT;
+
+    for (uint32_t i = 0; i < count; i++) {
+        holdfast__v1__get_profile_request__init(&reads[i]);
+        reads[i].player_id = (char *)"a";
+        list[i] = &reads[i];
+    }
+    batch.requests = list;
+    batch.n_requests = count;
+    admission_init(&f->router.admission, 1000);
+    dispatch(f, METHOD_BATCH_GET_PROFILE, &batch.base);
+}
+
+static void an_element_without_room_in_the_budget_is_throttled_and_all_is_given_back(void **state)
+{
+    struct fixture *f = *state;
+    struct budget answers;
+
+    budget_init(&answers, 200000);
+    f->router.options.answers = &answers;
+    read_many(f, 3);
+    answer_profile(f, 0, 100000);
+    assert_true(budget_held(&answers) > 100000);
+    answer_profile(f, 1, 100000);
+    answer_profile(f, 2, 1000);
+    Holdfast__V1__BatchGetProfileResponse *answer =
+        holdfast__v1__batch_get_profile_response__unpack(NULL, f->response.size, f->response.data);
+    assert_int_equal(answer->failed, 1);
+    assert_int_equal(answer->results[1]->error->code, CODE(THROTTLED));
+    assert_true(answer->results[1]->error->retry_after_ms > 0);
+    assert_non_null(answer->results[2]->response);
+    holdfast__v1__batch_get_profile_response__free_unpacked(answer, NULL);
+    budget_deinit(&answers);
+}
+
+static void a_batch_of_reads_asks_for_no_more_than_its_answer_has_room_for(void **state)
+{
+    struct fixture *f = *state;
+
+    read_many(f, READS);
+    assert_int_equal(f->fake.call_count, 32);
+    answer_profile(f, 0, 1000);
+    assert_int_equal(f->fake.call_count, READS); /* They are small: all at once. */
+    for (uint32_t i = 1; i < READS; i++)
+        answer_profile(f, i, 1000);
+    assert_int_equal(f->answers, 1);
+
+    read_many(f, READS);
+    for (uint32_t i = 0; i < 4; i++)
+        answer_profile(f, READS + i, 1000000);
+    for (uint32_t i = 4; i < 32; i++)
+        answer_profile(f, READS + i, 1000);
+    assert_int_equal(f->fake.call_count, READS + 32);
+    assert_int_equal(f->answers, 2);
+    Holdfast__V1__BatchGetProfileResponse *answer =
+        holdfast__v1__batch_get_profile_response__unpack(NULL, f->response.size, f->response.data);
+    assert_int_equal(answer->failed, 1 + READS - 32);
+    holdfast__v1__batch_get_profile_response__free_unpacked(answer, NULL);
+}
+
 static void an_empty_batch_is_answered_at_once(void **state)
 {
     struct fixture *f = *state;
@@ -339,6 +425,8 @@ int main(void)
         TEST(a_batch_shares_its_fields_with_its_elements),
         TEST(a_batch_with_one_operation_twice_is_refused_as_a_whole),
         TEST(answers_beyond_the_limit_of_a_batch_are_told_apart_and_none_is_cut),
+        TEST(an_element_without_room_in_the_budget_is_throttled_and_all_is_given_back),
+        TEST(a_batch_of_reads_asks_for_no_more_than_its_answer_has_room_for),
         TEST(an_empty_batch_is_answered_at_once),
         TEST(mail_for_many_is_an_operation_of_each),
         TEST(both_sides_of_a_swap_go_to_the_player_of_the_first),

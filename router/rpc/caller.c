@@ -124,6 +124,17 @@ static void note_attempt(struct caller_call *call, bool at_once)
     }
 }
 
+/* For a node that may run an earlier program. */
+static struct slice body_for(const struct caller_call *call, uint64_t node)
+{
+    const struct node_port *port = &call->caller->port;
+
+    if (call->called.size == 0 ||
+        (port->takes_callers != NULL && !port->takes_callers(port->context, node)))
+        return call->body;
+    return call->called;
+}
+
 static err send_call(struct caller_call *call, const struct retry_action *action)
 {
     struct caller *caller = call->caller;
@@ -133,7 +144,7 @@ static err send_call(struct caller_call *call, const struct retry_action *action
         .deadline_ms =
             action->budget_ms < CALL_DEADLINE_MS_MAX ? action->budget_ms : CALL_DEADLINE_MS_MAX,
         .trace = call->trace,
-        .body = call->body,
+        .body = body_for(call, action->target.owner),
         .done = response_arrived,
         .user = call,
     };

@@ -64,6 +64,9 @@ struct caller_call {
     bool at_once;         /* That is now. */
     const uint8_t *trace; /* FRAME_TRACE_SIZE bytes, or NULL. */
     struct slice body;    /* Encoded request; must stay until done. */
+    /* `body` with who asks behind it (runtime/cluster/caller_name.h), for nodes that take that;
+     * empty: nothing is to be told. */
+    struct slice called;
     /* Never called from inside caller_start or caller_cancel. May start other calls. */
     void (*done)(struct caller_call *call, const struct caller_result *result);
     void *user;

@@ -28,7 +28,8 @@ struct fake_call {
 struct fake_cluster {
     struct shard_map *map;
     int64_t revision;
-    bool down[FAKE_NODES_MAX]; /* By replica id: no link to it is ready. */
+    bool down[FAKE_NODES_MAX];  /* By replica id: no link to it is ready. */
+    bool older[FAKE_NODES_MAX]; /* Likewise: it takes no names of callers. */
     struct fake_call calls[FAKE_CALLS_MAX];
     uint32_t call_count;
 };

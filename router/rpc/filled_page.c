@@ -102,11 +102,16 @@ static void round_done(struct caller_call *call, const struct caller_result *res
     struct filling *filling = call->user;
     struct request *request = filling->request;
     struct codec_scope scope = { .arena = request->arena };
+    Holdfast__V1__ErrorDetail detail;
     ProtobufCMessage *response;
 
     forward_count(request, call);
     if (result->detail != NULL) {
         request_fail(request, result->detail);
+        return;
+    }
+    if (!request_hold(request, result->body.size, &detail)) {
+        request_fail(request, &detail);
         return;
     }
     /* The node's bytes are borrowed; what is decoded points into them. */
@@ -142,7 +147,9 @@ static void ask(struct filling *filling)
 {
     struct request *request = filling->request;
     struct page_view asked = view_request(filling->asked, request->method->id);
-    const struct forward_message message = { .method = request->method, .message = filling->asked };
+    const struct forward_message message = { .method = request->method,
+                                             .message = filling->asked,
+                                             .again = filling->rounds > 0 };
     Holdfast__V1__ErrorDetail detail;
 
     *asked.page_size = filling->wanted - filling->count;

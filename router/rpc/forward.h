@@ -13,13 +13,14 @@ struct forward_message {
     const struct method_info *method;
     const ProtobufCMessage *message;
     struct slice encoded; /* Its protobuf bytes; empty: forward_prepare encodes it. */
+    bool again;           /* Another round of a call that was counted for its player. */
 };
 
 /*
  * Fills `call` but for done and user; bytes go to the request's arena.
  *
  * ERR_INVALID: *ret_detail says what is wrong with the envelope; ERR_UNAVAILABLE: *ret_detail says
- * that the cluster is not known yet. Nothing was started.
+ * that the cluster is not known yet; ERR_FULL: too many calls for that player. Nothing was started.
  */
 NODISCARD err forward_prepare(struct request *request, const struct forward_message *message,
                               struct caller_call *call, Holdfast__V1__ErrorDetail *ret_detail);

@@ -17,6 +17,11 @@ void forward_shard_handle(struct request *request);
 /* Batch methods: an element each as above. */
 void batch_handle(struct request *request);
 
+typedef void handle_fn(struct request *request);
+/* Ends the request, or calls `handle`, now or later: who names an incarnation must be the key that
+ * registered it. */
+void server_owner_then(struct request *request, handle_fn *handle);
+
 /* The router's own methods: OWN_<route>(text) is `text` for those routes, else nothing. */
 #define OWN_ROUTER(...) __VA_ARGS__
 #define OWN_STREAM(...) __VA_ARGS__

@@ -113,11 +113,16 @@ static void shard_answered(struct caller_call *call, const struct caller_result 
 {
     struct trace *trace = call->user;
     struct codec_scope scope = { .arena = trace->request->arena };
+    Holdfast__V1__ErrorDetail detail;
     ProtobufCMessage *history;
 
     forward_count(trace->request, call);
     if (result->detail != NULL) {
         request_fail(trace->request, result->detail);
+        return;
+    }
+    if (!request_hold(trace->request, result->body.size, &detail)) {
+        request_fail(trace->request, &detail);
         return;
     }
     if (proto_decode(&holdfast__internal__v1__item_history_response__descriptor,

@@ -16,6 +16,9 @@ struct node_port {
                  uint64_t *ret_call);
     /* As call_cancel. */
     void (*cancel)(void *context, uint64_t call);
+    /* Whether requests to that node may name who asked (runtime/cluster/caller_name.h); NULL: yes.
+     */
+    bool (*takes_callers)(void *context, uint64_t replica_id);
     void *context;
 };
 

@@ -75,6 +75,15 @@ static ProtobufCMessage *result_of_today(const struct method_info *method, Proto
     return result;
 }
 
+/* A token is its owner's alone: the answer of StartSession, or of its repetition, brings it. */
+static void hide_token(const struct method_info *method, ProtobufCMessage *result)
+{
+    static char none[] = "";
+
+    if (method->id == METHOD_START_SESSION)
+        ((Holdfast__V1__StartSessionResponse *)(void *)result)->token = none;
+}
+
 static void tell_result(const char *name, ProtobufCBinaryData bytes, struct arena *arena,
                         Status *status)
 {
@@ -88,6 +97,7 @@ static void tell_result(const char *name, ProtobufCBinaryData bytes, struct aren
                                       &scope, &result) != ERR_OK)
         return;
     result = result_of_today(method, result, arena);
+    hide_token(method, result);
     CHECK(field->quantifier_offset == offsetof(Status, result_case));
     memcpy((uint8_t *)status + field->offset, &result, sizeof result);
     status->result_case = (Holdfast__V1__OperationStatus__ResultCase)field->id;

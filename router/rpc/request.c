@@ -2,8 +2,45 @@
 
 #include "idl/error_rule.h"
 #include "router/core/node_form.h"
+#include "router/core/refusal.h"
 #include "router/core/route.h"
 #include "router/rpc/router_state.h"
+
+#define ANSWERS_RETRY_MS 100u
+
+static bool writes(const struct request *request)
+{
+    const struct method_info *method = request->method;
+
+    return method->writes || (method->element != 0 && method_find(method->element)->writes);
+}
+
+bool request_hold(struct request *request, size_t bytes, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    struct budget *answers = request->router->options.answers;
+
+    if (answers == NULL)
+        return true;
+    if (writes(request)) {
+        budget_take(answers, bytes);
+    } else if (!budget_reserve(answers, BUDGET_READ, bytes)) {
+        refusal_make(request->arena, ret_detail, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED,
+                     "answers on their way fill the router's %llu bytes for them "
+                     "(answers_size_max); this one has %zu; ask again, or for less",
+                     (unsigned long long)budget_share(answers, BUDGET_READ), bytes);
+        ret_detail->retry_after_ms = ANSWERS_RETRY_MS;
+        return false;
+    }
+    request->held_bytes += bytes;
+    return true;
+}
+
+void request_release(struct request *request)
+{
+    if (request->held_bytes > 0)
+        budget_give(request->router->options.answers, request->held_bytes);
+    request->held_bytes = 0;
+}
 
 /* Before the door answers: the request's memory is gone after that. */
 static void finish(struct request *request, Holdfast__V1__ErrorCode code)
@@ -12,6 +49,7 @@ static void finish(struct request *request, Holdfast__V1__ErrorCode code)
     const struct router_observer *observer = &router->options.observer;
     uint64_t latency_us = (loop_clock_ns() - request->started_ns) / 1000u;
 
+    request_release(request);
     admission_leave(&router->admission, request->weight);
     request->weight = 0;
     request->cancel = NULL;

@@ -49,6 +49,20 @@ struct request {
     uint32_t scopes;                  /* Of enum scope: what the caller's key is for. */
     struct request_defaults defaults; /* Zeros: there are none. */
     const char *peer;                 /* "10.0.0.1:5123", for logs. */
+    /* Who calls: the id of an API key, or "cert:<name>" of a native client. NULL or empty: anyone
+     * may, and nothing belongs to one caller alone. */
+    const char *key_id;
+    /* The same for ledgers, where a system acts, but only a name that is proven (caller_name.h):
+     * NULL or empty: none is. */
+    const char *author;
+    /* Of a player's token: the one player that the request may be about; NULL: it brought none. In
+     * `arena`. */
+    const char *player;
+    const char *key_servers; /* Names of servers that it may register; NULL or empty: any. */
+    const char
+        *key_grants; /* What it may make in a call (mint_guard.h); NULL or empty: no limit. */
+    const char *key_per_day; /* And in a day; likewise. */
+    uint64_t caller;         /* Stands for the caller's key or else address; 0: a native client. */
     /* What the caller's key may do a second, of which the door took one call: the others that a
      * batch stands for are taken inside router_dispatch, where alone it is good. NULL: no limit. */
     struct rate_bucket *allowance;
@@ -58,8 +72,11 @@ struct request {
     uint64_t started_ns;
     uint64_t answer_by_ms; /* A little before the deadline, so that the answer arrives in time. */
     enum admission_priority priority;
-    uint32_t weight;   /* Calls it stands for in admission; 0: not admitted. */
-    uint32_t attempts; /* Sent to nodes, for the slow log. */
+    uint32_t weight;     /* Calls it stands for in admission; 0: not admitted. */
+    bool as_admin;       /* It names the authority system:admin. */
+    bool as_system;      /* It names an authority system:<scope>, that one too. */
+    uint32_t attempts;   /* Sent to nodes, for the slow log. */
+    uint64_t held_bytes; /* Of the router's budget for answers, until it is answered. */
     /* Of the call to a node that ended last; NULL: there was none. Lives in `arena`. */
     const struct caller_call *last_call;
     /* ---- the handler's ---- */
@@ -84,6 +101,14 @@ Holdfast__V1__ErrorDetail request_error(const struct request *request,
 bool request_is_failure(Holdfast__V1__ErrorCode code);
 /* Streams: sends a message. False: enough waits to be read; send no more before `writable`. */
 bool request_stream_send(struct request *request, const ProtobufCMessage *message);
+/*
+ * Counts bytes that came for the answer in the router's budget, until the request ends. False: they
+ * have no room; nothing is counted, and *ret_detail says so as THROTTLED. Never for what writes:
+ * the caller is told what became of it.
+ */
+bool request_hold(struct request *request, size_t bytes, Holdfast__V1__ErrorDetail *ret_detail);
+/* Gives back all of that: it was let go of before the end. */
+void request_release(struct request *request);
 /* For streams, now and then. */
 bool request_is_welcome(const struct request *request);
 /* The same as request_fail with a code and a static sentence. */

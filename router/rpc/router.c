@@ -2,13 +2,19 @@
 
 #include "router/core/access.h"
 #include "router/core/node_form.h"
+#include "router/core/refusal.h"
 #include "router/core/scatter.h"
 #include "router/rpc/handlers.h"
 #include "runtime/base/check.h"
 
 void router_init(struct router *router, const struct router_options *options)
 {
+    static const struct session_secrets none; /* Then no token is given or taken. */
+
     *router = (struct router){ .options = *options, .random = options->trace_seed | 1 };
+    router->guard.secrets = options->secrets != NULL ? options->secrets : &none;
+    router->players = options->player_rate > 0 ? rate_table_new() : NULL;
+    router->mint = mint_guard_new();
     admission_init(&router->admission, options->in_flight_max);
 }
 
@@ -16,14 +22,14 @@ void router_deinit(struct router *router)
 {
     CHECK(router->admission.in_flight == 0 && router->watch_count == 0);
     buf_deinit(&router->scratch);
+    rate_table_free(router->players);
+    mint_guard_free(router->mint);
 }
 
 uint32_t router_in_flight(const struct router *router)
 {
     return router->admission.in_flight;
 }
-
-typedef void handle_fn(struct request *request);
 
 /* Of the methods that the router answers by itself, <service>_<name>_handle in the file of that
  * name, by number. */
@@ -127,14 +133,74 @@ static err complete(struct request *request, Holdfast__V1__ErrorDetail *ret_deta
     return e;
 }
 
+/* What the key may make out of nothing. */
+static err guard_mint(struct request *request, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const struct mint_call call = {
+        .method = request->method,
+        .message = request->message,
+        .key_id = request->key_id,
+        .grants = request->key_grants != NULL ? request->key_grants : "",
+        .per_day = request->key_per_day != NULL ? request->key_per_day : "",
+        .wall_ms = loop_wall_ms(),
+        .arena = request->arena,
+    };
+
+    err e = mint_guard_ask(request->router->mint, &call, ret_detail);
+    if (e != ERR_OK)
+        request->router->mints_refused++;
+    return e;
+}
+
+/* What gives tokens out, or checks them one by one. */
+static bool needs_secret(const struct method_info *method)
+{
+    return method->id == METHOD_START_SESSION || method->id == METHOD_BATCH_START_SESSION ||
+           method->id == METHOD_RENEW_SESSIONS;
+}
+
+/* Session tokens in the form that nodes know. */
+static err guard_tokens(struct request *request, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    struct session_guard *guard = &request->router->guard;
+    struct session_guard_found found = { 0 };
+
+    if (needs_secret(request->method) && guard->secrets->count == 0) {
+        refusal_make(request->arena, ret_detail, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+                     "the router has not read the secret of session tokens yet; nothing was done");
+        return ERR_UNAVAILABLE;
+    }
+    err e = session_guard_message(guard, request->message, request->arena, &found, ret_detail);
+    request->as_admin = found.admin;
+    request->as_system = found.system;
+    if (found.changed)
+        request->encoded = (struct slice){ 0 };
+    return e;
+}
+
+/* Whether the caller may call the method: by its key's scopes, or as the player of its token. */
+static err check_caller(struct request *request, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    ProtobufCMessage *message = (ProtobufCMessage *)(uintptr_t)request->message;
+    struct access_player player = { .id = request->player };
+
+    if (request->player == NULL)
+        return access_check_method(request->method, request->scopes, request->arena, ret_detail);
+    err e = access_check_player(request->method, &player, message, request->arena, ret_detail);
+    if (e == ERR_OK && player.filled)
+        request->encoded = (struct slice){ 0 };
+    return e;
+}
+
 /* False: answered. */
 static bool allow(struct request *request)
 {
     Holdfast__V1__ErrorDetail detail;
 
-    if (access_check_method(request->method, request->scopes, request->arena, &detail) == ERR_OK &&
-        complete(request, &detail) == ERR_OK &&
-        access_check_message(request->message, request->scopes, request->arena, &detail) == ERR_OK)
+    if (check_caller(request, &detail) == ERR_OK && complete(request, &detail) == ERR_OK &&
+        access_check_message(request->message, request->scopes, request->arena, &detail) ==
+            ERR_OK &&
+        guard_mint(request, &detail) == ERR_OK && guard_tokens(request, &detail) == ERR_OK)
         return true;
     request_fail(request, &detail);
     return false;
@@ -150,7 +216,10 @@ void router_dispatch(struct router *router, struct request *request)
     request->router = router;
     request->started_ns = loop_clock_ns();
     request->weight = 0;
+    request->held_bytes = 0;
     request->attempts = 0;
+    request->as_admin = false;
+    request->as_system = false;
     request->last_call = NULL;
     if (!trace_is_set(request->trace.trace_id))
         trace_id_init(request->trace.trace_id, &router->random);
@@ -176,7 +245,7 @@ void router_dispatch(struct router *router, struct request *request)
         return;
     }
     if (allow(request) && admit(router, request))
-        handle(request);
+        server_owner_then(request, handle);
 }
 
 void router_cancel(struct router *router, struct request *request)

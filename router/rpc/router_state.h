@@ -7,8 +7,12 @@
 
 #include "holdfast/v1/admin.pb-c.h"
 #include "router/core/admission.h"
+#include "router/core/rate_limit.h"
+#include "router/core/mint_guard.h"
+#include "router/core/session_guard.h"
 #include "router/rpc/caller.h"
 #include "router/rpc/servers.h"
+#include "runtime/base/budget.h"
 #include "runtime/base/log.h"
 
 struct request;
@@ -48,7 +52,11 @@ struct router_options {
     struct node_port port;
     struct etcd *etcd;
     struct servers *servers;
+    const struct session_secrets *secrets; /* Of session tokens. NULL: none. */
     uint32_t in_flight_max;
+    uint32_t player_rate; /* Calls a second for one player; 0: no limit. */
+    struct budget
+        *answers;        /* Counts what came for answers, see request_hold. NULL: nothing does. */
     uint64_t trace_seed; /* Where the ids of traces that begin here come from; any number. */
     struct router_self self;
     struct router_observer observer; /* `finished` may be NULL. */
@@ -58,6 +66,12 @@ struct router_options {
 struct router {
     struct router_options options;
     struct admission admission;
+    struct session_guard guard;
+    struct mint_guard *mint;
+    uint64_t mints_refused;     /* Calls that would make more than their key may. */
+    struct rate_table *players; /* NULL: no limit. */
+    uint64_t players_throttled;
+    uint64_t foreign_incarnations;  /* Requests refused: another key registered what they name. */
     uint64_t random;                /* For traces. */
     struct buf scratch;             /* For one encoding at a time, within one callback. */
     struct incident_watch *watches; /* Streams of events: admin_watch_incidents.c. */

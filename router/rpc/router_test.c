@@ -100,6 +100,19 @@ static void finished(void *context, const struct request *request, Holdfast__V1_
     f->finished++;
 }
 
+static const struct token_secret_record secret = { .current = { 5 } };
+static struct session_secrets secrets;
+
+/* As its owner has it. */
+static void whole_token(const char *player, const char *plain,
+                        char ret_text[SESSION_TOKEN_TEXT_SIZE])
+{
+    struct session_token token;
+
+    CHECK(session_token_parse(slice_from_text(plain), &token) == ERR_OK);
+    session_token_print(&secrets, slice_from_text(player), &token, ret_text);
+}
+
 static void make_router(struct fixture *f)
 {
     struct router_options options = {
@@ -109,10 +122,12 @@ static void make_router(struct fixture *f)
         .map = f->fake->map,
         .port = fake_cluster_port(f->fake),
         .etcd = f->etcd,
+        .secrets = &secrets,
         .in_flight_max = 10,
         .observer = { finished, f },
     };
 
+    session_secrets_init(&secrets, "test", &secret);
     options.caller = caller_new(&(struct caller_options){
         .loop = f->loop, .map = options.map, .port = options.port, .seed = 1 });
     options.servers = servers_new(&(struct servers_options){
@@ -156,7 +171,8 @@ static int teardown(void **state)
     return 0;
 }
 
-static void dispatch(struct fixture *f, uint32_t method, const ProtobufCMessage *message)
+static void dispatch_as(struct fixture *f, uint32_t method, const ProtobufCMessage *message,
+                        const char *player)
 {
     f->request = (struct request){
         .door = &door,
@@ -166,9 +182,15 @@ static void dispatch(struct fixture *f, uint32_t method, const ProtobufCMessage 
         .arena = &f->arena,
         .deadline_ms = loop_now_ms(f->loop) + 5000,
         .peer = "test",
-        .scopes = SCOPES_ALL,
+        .scopes = player == NULL ? SCOPES_ALL : 0,
+        .player = player,
     };
     router_dispatch(&f->router, &f->request);
+}
+
+static void dispatch(struct fixture *f, uint32_t method, const ProtobufCMessage *message)
+{
+    dispatch_as(f, method, message, NULL);
 }
 
 static bool is_answered(void *user)
@@ -205,6 +227,32 @@ static void a_grant_reaches_the_owner_and_its_answer_comes_back_unread(void **st
     assert_int_equal(f->answers, 1);
     assert_memory_equal(f->response.data, "opaque", 6);
     assert_int_equal(router_in_flight(&f->router), 0);
+}
+
+static void a_player_reads_what_is_its_own_and_nothing_else(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GetBalancesRequest read = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT, *arrived;
+    Holdfast__V1__GrantRequest grant;
+    char player[] = "ada", other[] = "eve";
+
+    read.player_id = other;
+    dispatch_as(f, METHOD_GET_BALANCES, &read.base, "ada");
+    assert_int_equal(f->code, CODE(PERMISSION_DENIED));
+    assert_string_equal(f->field, "player_id");
+    make_grant(&grant, player);
+    dispatch_as(f, METHOD_GRANT, &grant.base, "ada");
+    assert_int_equal(f->code, CODE(PERMISSION_DENIED));
+    assert_string_equal(f->field, "authorization");
+    assert_int_equal(f->fake->call_count, 0);
+    holdfast__v1__get_balances_request__init(&read);
+    dispatch_as(f, METHOD_GET_BALANCES, &read.base, "ada");
+    assert_int_equal(f->fake->call_count, 1);
+    arrived = holdfast__v1__get_balances_request__unpack(NULL, f->fake->calls[0].body.size,
+                                                         f->fake->calls[0].body.data);
+    assert_string_equal(arrived->player_id, "ada");
+    holdfast__v1__get_balances_request__free_unpacked(arrived, NULL);
+    fake_cluster_answer(f->fake, 0, WIRE_OK, SLICE_LITERAL(""));
 }
 
 static void a_bad_envelope_never_leaves_the_router(void **state)
@@ -526,7 +574,7 @@ static void a_heartbeat_is_answered_from_the_shards_when_etcd_is_down(void **sta
     Holdfast__V1__SessionRef session, *list[] = { &session };
     Holdfast__Internal__V1__RenewTokensRequest *asked;
     Holdfast__Internal__V1__RenewTokensResponse told;
-    char incarnation[] = "1-9", player[] = "42", token[] = "1-9-7";
+    char incarnation[] = "1-9", player[] = "42", token[SESSION_TOKEN_TEXT_SIZE];
     uint32_t lost[] = { 0 };
     uint8_t packed[16];
     size_t size;
@@ -534,6 +582,7 @@ static void a_heartbeat_is_answered_from_the_shards_when_etcd_is_down(void **sta
     holdfast__v1__renew_sessions_request__init(&renew);
     holdfast__v1__session_ref__init(&session);
     session.player_id = player;
+    whole_token(player, "1-9-7", token);
     session.token = token;
     renew.incarnation = incarnation;
     renew.sessions = list;
@@ -567,12 +616,13 @@ static void a_shard_that_does_not_answer_leaves_its_tokens_unknown(void **state)
     Holdfast__V1__RenewSessionsRequest renew;
     Holdfast__V1__RenewSessionsResponse *answer;
     Holdfast__V1__SessionRef session, *list[] = { &session };
-    char incarnation[] = "1-9", player[] = "42", token[] = "1-9-7";
+    char incarnation[] = "1-9", player[] = "42", token[SESSION_TOKEN_TEXT_SIZE];
 
     f->fake->down[1] = true;
     holdfast__v1__renew_sessions_request__init(&renew);
     holdfast__v1__session_ref__init(&session);
     session.player_id = player;
+    whole_token(player, "1-9-7", token);
     session.token = token;
     renew.incarnation = incarnation;
     renew.sessions = list;
@@ -717,6 +767,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_grant_reaches_the_owner_and_its_answer_comes_back_unread),
+        TEST(a_player_reads_what_is_its_own_and_nothing_else),
         TEST(a_bad_envelope_never_leaves_the_router),
         TEST(a_trace_follows_the_item_from_shard_to_shard),
         TEST(a_full_page_of_a_trace_goes_on_where_it_ended),

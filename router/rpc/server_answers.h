@@ -22,6 +22,17 @@ typedef void servers_registered(void *user, enum servers_register_outcome outcom
 /* ERR_OK: marked for expiry, or gone already. Else etcd's error (etcd.h). */
 typedef void servers_unregistered(void *user, err e);
 
+/* ---- whose a registration is ---- */
+enum servers_claim {
+    SERVERS_CLAIM_PENDING, /* `done` will tell. */
+    SERVERS_CLAIM_OWN,     /* That key registered it, or it belongs to no key. */
+    SERVERS_CLAIM_FOREIGN, /* Another key did. */
+    SERVERS_CLAIM_GONE,    /* There is no such registration (any more). */
+    SERVERS_CLAIM_UNSURE   /* etcd did not answer. */
+};
+
+typedef void servers_claimed(void *user, enum servers_claim claim);
+
 /* ---- renewal ---- */
 enum servers_state {
     SERVERS_PENDING, /* `done` will tell. */

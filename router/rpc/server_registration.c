@@ -7,7 +7,7 @@
 
 #define UNREGISTER_ROUNDS_MAX 4u
 
-static struct server_task *task_new(struct servers *servers, uint64_t timeout_ms)
+struct server_task *server_task_new(struct servers *servers, uint64_t timeout_ms)
 {
     struct server_task *task = mem_zalloc(sizeof *task);
 
@@ -20,7 +20,7 @@ static struct server_task *task_new(struct servers *servers, uint64_t timeout_ms
     return task;
 }
 
-static void task_free(struct server_task *task)
+void server_task_free(struct server_task *task)
 {
     task->previous->next = task->next;
     task->next->previous = task->previous;
@@ -42,7 +42,7 @@ static void end_registration(struct server_task *task, enum servers_register_out
     struct incarnation incarnation = task->incarnation;
     uint32_t ttl_ms = task->record.ttl_ms;
 
-    task_free(task);
+    server_task_free(task);
     done(user, outcome, incarnation, ttl_ms);
 }
 
@@ -165,7 +165,7 @@ static void lease_granted(void *context, err e, const struct etcd_lease_result *
 err servers_register(struct servers *servers, const struct servers_newcomer *newcomer,
                      servers_registered *done, void *user)
 {
-    struct server_task *task = task_new(servers, newcomer->timeout_ms);
+    struct server_task *task = server_task_new(servers, newcomer->timeout_ms);
     err e;
 
     task->record = *newcomer->record;
@@ -176,7 +176,7 @@ err servers_register(struct servers *servers, const struct servers_newcomer *new
     e = etcd_lease_grant(servers->etcd, 0, (newcomer->record->ttl_ms + 999) / 1000, lease_granted,
                          &(struct etcd_wait){ time_left_ms(task), task, &task->call });
     if (e != ERR_OK)
-        task_free(task);
+        server_task_free(task);
     return e;
 }
 
@@ -188,7 +188,7 @@ static void end_unregistration(struct server_task *task, err e)
     void *user = task->user;
 
     servers_forget(task->servers, task->incarnation);
-    task_free(task);
+    server_task_free(task);
     done(user, e);
 }
 
@@ -269,7 +269,7 @@ static err read_known(struct server_task *task)
 err servers_unregister(struct servers *servers, struct incarnation incarnation, uint64_t timeout_ms,
                        servers_unregistered *done, void *user)
 {
-    struct server_task *task = task_new(servers, timeout_ms);
+    struct server_task *task = server_task_new(servers, timeout_ms);
     err e;
 
     task->incarnation = incarnation;
@@ -277,6 +277,6 @@ err servers_unregister(struct servers *servers, struct incarnation incarnation, 
     task->user = user;
     e = read_known(task);
     if (e != ERR_OK)
-        task_free(task);
+        server_task_free(task);
     return e;
 }

@@ -16,7 +16,7 @@ static struct server_entry **bucket_of(struct servers *servers, struct incarnati
     return &servers->buckets[mixed >> 52];
 }
 
-static struct server_entry *find_entry(struct servers *servers, struct incarnation incarnation)
+struct server_entry *servers_find(struct servers *servers, struct incarnation incarnation)
 {
     struct server_entry *entry = *bucket_of(servers, incarnation);
 
@@ -28,7 +28,7 @@ static struct server_entry *find_entry(struct servers *servers, struct incarnati
 /* NULL: too many are remembered. */
 static struct server_entry *get_entry(struct servers *servers, struct incarnation incarnation)
 {
-    struct server_entry *entry = find_entry(servers, incarnation);
+    struct server_entry *entry = servers_find(servers, incarnation);
     struct server_entry **bucket = bucket_of(servers, incarnation);
 
     if (entry != NULL || servers->stats.remembered >= SERVERS_KNOWN_MAX)
@@ -71,9 +71,18 @@ void servers_remember(struct servers *servers, struct incarnation incarnation,
     entry->renewed_ms = 0;
 }
 
+void servers_learn(struct servers *servers, struct incarnation incarnation,
+                   const struct server_record *record)
+{
+    struct server_entry *entry = get_entry(servers, incarnation);
+
+    if (entry != NULL && !entry->busy)
+        entry->record = *record;
+}
+
 void servers_forget(struct servers *servers, struct incarnation incarnation)
 {
-    struct server_entry *entry = find_entry(servers, incarnation);
+    struct server_entry *entry = servers_find(servers, incarnation);
 
     if (entry == NULL)
         return;
@@ -399,7 +408,7 @@ enum servers_state servers_renew(struct servers *servers, struct incarnation inc
 
 const char *servers_name(struct servers *servers, struct incarnation incarnation)
 {
-    const struct server_entry *entry = find_entry(servers, incarnation);
+    const struct server_entry *entry = servers_find(servers, incarnation);
 
     return entry != NULL ? entry->record.name : "";
 }

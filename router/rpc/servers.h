@@ -68,6 +68,17 @@ NODISCARD err servers_unregister(struct servers *servers, struct incarnation inc
  * in etcd stays unknown. Allowed when there is none. */
 void servers_cancel(struct servers *servers, const void *user);
 
+/* ---- whose a registration is ---- */
+struct servers_claimant {
+    struct incarnation incarnation;
+    const char *key; /* The caller's; not empty. */
+    uint64_t timeout_ms;
+};
+
+/* SERVERS_CLAIM_PENDING: `done` comes exactly once, never from inside. Else it is not called. */
+enum servers_claim servers_claim(struct servers *servers, const struct servers_claimant *claimant,
+                                 servers_claimed *done, void *user);
+
 /* ---- renewal ---- */
 /* PENDING: `wait` stays with it until done or servers_wait_cancel. Else done is not called. While
  * etcd fails, it answers UNSURE at once and goes on trying behind the scenes. */

@@ -41,6 +41,7 @@ struct server_task {
     uint32_t rounds;
     servers_registered *registered;
     servers_unregistered *unregistered;
+    servers_claimed *claimed; /* record.key: the claimant's. */
     void *user;
 };
 
@@ -55,6 +56,14 @@ struct servers {
     struct server_entry *buckets[SERVERS_BUCKETS];
     struct server_task tasks; /* Head of a circular list. */
 };
+
+struct server_task *server_task_new(struct servers *servers, uint64_t timeout_ms);
+void server_task_free(struct server_task *task);
+/* NULL: not remembered here. */
+struct server_entry *servers_find(struct servers *servers, struct incarnation incarnation);
+/* Remembers what etcd says of it, but not by whose lease it lives. */
+void servers_learn(struct servers *servers, struct incarnation incarnation,
+                   const struct server_record *record);
 
 /* Remembers the registration, by whose lease this incarnation lives from now on. */
 void servers_remember(struct servers *servers, struct incarnation incarnation,

@@ -2,6 +2,7 @@
 #include "idl/error_code.h"
 #include "router/core/refusal.h"
 #include "router/rpc/handlers.h"
+#include "runtime/cluster/api_key.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,9 +35,11 @@ static void registered(void *user, enum servers_register_outcome outcome,
 }
 
 /* ERR_INVALID: *ret_detail says what is wrong. */
-static err make_record(const Holdfast__V1__RegisterServerRequest *message, struct arena *arena,
+static err make_record(const struct request *request,
+                       const Holdfast__V1__RegisterServerRequest *message,
                        struct server_record *ret_record, Holdfast__V1__ErrorDetail *ret_detail)
 {
+    struct arena *arena = request->arena;
     struct slice name = slice_from_text(message->name);
     struct record_error why;
     char value[16];
@@ -50,6 +53,8 @@ static err make_record(const Holdfast__V1__RegisterServerRequest *message, struc
         return ERR_INVALID;
     }
     memcpy(ret_record->name, name.data, name.size);
+    (void)snprintf(ret_record->key, sizeof ret_record->key, "%s",
+                   request->key_id != NULL ? request->key_id : "");
     if (ret_record->ttl_ms < SERVER_TTL_MS_MIN || ret_record->ttl_ms > SERVER_TTL_MS_MAX) {
         (void)snprintf(value, sizeof value, "%u", message->ttl_ms);
         refusal_make_field(
@@ -65,6 +70,23 @@ static err make_record(const Holdfast__V1__RegisterServerRequest *message, struc
         return ERR_INVALID;
     }
     return ERR_OK;
+}
+
+/* A key may be for servers of some names alone. */
+static err check_name(const struct request *request, const struct server_record *record,
+                      Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const char *servers = request->key_servers != NULL ? request->key_servers : "";
+
+    if (api_key_admits_server(servers, slice_from_text(record->name)))
+        return ERR_OK;
+    refusal_make(request->arena, ret_detail, CODE(PERMISSION_DENIED),
+                 "name: the API key %s may register servers named %s; this one is named %s",
+                 request->key_id, servers, record->name);
+    ret_detail->field = arena_printf(request->arena, "name");
+    ret_detail->limit = arena_printf(request->arena, "%s", servers);
+    ret_detail->value = arena_printf(request->arena, "%s", record->name);
+    return ERR_PERMISSION;
 }
 
 /* What was begun lapses by itself, as after a crash. */
@@ -84,7 +106,8 @@ void session_register_server_handle(struct request *request)
     struct server_record record;
     Holdfast__V1__ErrorDetail detail;
 
-    if (make_record(message, request->arena, &record, &detail) != ERR_OK) {
+    if (make_record(request, message, &record, &detail) != ERR_OK ||
+        check_name(request, &record, &detail) != ERR_OK) {
         request_fail(request, &detail);
         return;
     }

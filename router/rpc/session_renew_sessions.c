@@ -150,7 +150,8 @@ void session_renew_sessions_handle(struct request *request)
                           "the router does not know the cluster yet");
         return;
     }
-    if (renew_split(message, shard_count, request->arena, &renewal->plan, &detail) != ERR_OK) {
+    const struct renew_call call = { message, shard_count, &request->router->guard };
+    if (renew_split(&call, request->arena, &renewal->plan, &detail) != ERR_OK) {
         request_fail(request, &detail);
         return;
     }

@@ -211,6 +211,7 @@ static void part_done(struct caller_call *call, const struct caller_result *resu
     struct reading_part *part = CONTAINER_OF(call, struct reading_part, call);
     struct reading *reading = part->reading;
     struct codec_scope scope = { .arena = &reading->round };
+    Holdfast__V1__ErrorDetail detail;
     ProtobufCMessage *message;
 
     part->open = false;
@@ -222,6 +223,10 @@ static void part_done(struct caller_call *call, const struct caller_result *resu
     }
     if (result->detail != NULL) {
         fail(reading, result->detail);
+        return;
+    }
+    if (!request_hold(reading->request, result->body.size, &detail)) {
+        fail(reading, &detail);
         return;
     }
     /* The node's bytes are borrowed; what is decoded points into them. */
@@ -279,6 +284,7 @@ static bool start_part(struct reading *reading, struct reading_part *part)
 static void start_round(struct reading *reading)
 {
     arena_reset(&reading->round);
+    request_release(reading->request);
     for (uint32_t i = 0; i < reading->core.count; i++) {
         if (!start_part(reading, &reading->parts[i]))
             return;

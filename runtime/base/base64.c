@@ -86,3 +86,21 @@ bool base64_decode(struct slice text, uint8_t *ret_bytes, size_t *ret_size)
     *ret_size = made;
     return true;
 }
+
+/* Of the last character, those that belong to no whole byte. */
+static bool has_spare_bits(struct slice text)
+{
+    size_t left = text.size % 4;
+    unsigned spare = left == 2 ? 15u : 3u;
+
+    return left != 0 && ((unsigned)digit(text.data[text.size - 1]) & spare) != 0;
+}
+
+bool base64_decode_url(struct slice text, uint8_t *ret_bytes, size_t *ret_size)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] == '=' || text.data[i] == '+' || text.data[i] == '/')
+            return false;
+    }
+    return base64_decode(text, ret_bytes, ret_size) && !has_spare_bits(text);
+}

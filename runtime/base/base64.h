@@ -13,5 +13,8 @@ size_t base64_size_max(size_t size);
 /* Takes both alphabets, padded or not. `ret_bytes` has room for base64_size_max. False when a
  * character or the length is wrong. */
 bool base64_decode(struct slice text, uint8_t *ret_bytes, size_t *ret_size);
+/* The same for texts that are compared or signed, so that bytes have one form alone: the alphabet
+ * for URLs, no '=', and the bits that no byte has are zero (RFC 7515 section 2). */
+bool base64_decode_url(struct slice text, uint8_t *ret_bytes, size_t *ret_size);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "idl/scope.h"
 #include "runtime/cluster/cluster_record.h"
+#include "runtime/cluster/mint_limits.h"
 
 enum {
     API_KEY_SECRET_BYTES = 32,
@@ -17,6 +18,7 @@ enum {
     API_KEY_TEXT_SIZE = 3 + 2 * API_KEY_SECRET_BYTES + 1, /* With the NUL. */
     API_KEY_ID_SIZE = 12 + 1,
     API_KEY_NAME_SIZE = 64,
+    API_KEY_SERVERS_SIZE = 256,
     API_KEY_RATE_MAX = 1000000
 };
 
@@ -27,8 +29,11 @@ struct api_key_record {
     uint8_t digest[API_KEY_DIGEST_BYTES]; /* See api_key_digest. */
     uint64_t created_at_ms;               /* Unix time. */
     uint64_t expires_at_ms;               /* Unix time; 0: never. */
-    uint32_t authority;  /* Of enum scope: mutations that name no authority get system:<its name>;
-                          * one of `scopes` but game and read, or 0: none. */
+    uint32_t authority; /* Of enum scope: mutations that name no authority get system:<its name>;
+                         * one of `scopes` but game and read, or 0: none. */
+    char servers[API_KEY_SERVERS_SIZE]; /* Names that it may register: "eu-*,us-1"; empty: any. */
+    char grants[MINT_TEXT_SIZE];        /* What a call may make (mint_limits.h); empty: no limit. */
+    char per_day[MINT_TEXT_SIZE];       /* And a day; empty: no limit. */
     uint32_t rate_per_s; /* Requests a second at each router; 0: as the router is configured. */
 };
 
@@ -40,6 +45,10 @@ void api_key_digest(const char *cluster, const uint8_t secret[API_KEY_SECRET_BYT
                     uint8_t ret_digest[API_KEY_DIGEST_BYTES]);
 /* The id that a record with that digest has. */
 void api_key_id(const uint8_t digest[API_KEY_DIGEST_BYTES], char ret_id[API_KEY_ID_SIZE]);
+
+/* Whether `name` is one of a list of names, of which each may end in '*', which stands for any end;
+ * in an empty list every name is. */
+bool api_key_admits_server(const char *servers, struct slice name);
 
 /* encode, decode and validate: as those of cluster_record.h. */
 void api_key_record_encode(const struct api_key_record *record, struct buf *out);

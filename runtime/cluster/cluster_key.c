@@ -118,6 +118,11 @@ struct cluster_key cluster_key_api_key(const char *cluster, const char *id)
     return key_make(cluster, "keys/", id);
 }
 
+struct cluster_key cluster_key_token_secret(const char *cluster)
+{
+    return key_make(cluster, "tokens/secret", "");
+}
+
 struct cluster_key cluster_key_wishes_prefix(const char *cluster)
 {
     return key_make(cluster, "wishes/", "");
@@ -133,6 +138,15 @@ struct cluster_key cluster_key_shard_wish(const char *cluster, uint32_t shard)
 {
     CHECK(shard < CLUSTER_SHARDS_MAX);
     return key_make_number(cluster, "wishes/shards/", shard);
+}
+
+struct cluster_key cluster_key_definition(const char *cluster, uint64_t number, uint64_t version)
+{
+    char digits[48];
+
+    CHECK(number != 0 && version != 0);
+    snprintf(digits, sizeof digits, "%" PRIu64 "/%" PRIu64, number, version);
+    return key_make(cluster, "definitions/", digits);
 }
 
 struct slice cluster_key_slice(const struct cluster_key *key)
@@ -175,6 +189,21 @@ static void parse_server(struct slice rest, enum cluster_key_kind kind,
         parts->kind = kind;
 }
 
+static void parse_definition(struct slice rest, struct cluster_key_parts *parts)
+{
+    const uint8_t *slash = rest.size > 0 ? memchr(rest.data, '/', rest.size) : NULL;
+
+    if (slash == NULL)
+        return;
+    struct slice number = { rest.data, (size_t)(slash - rest.data) };
+    struct slice version = { slash + 1, rest.size - number.size - 1 };
+
+    if (decimal_parse(number, &parts->number) == ERR_OK &&
+        decimal_parse(version, &parts->version) == ERR_OK && parts->number != 0 &&
+        parts->version != 0)
+        parts->kind = CLUSTER_KEY_DEFINITION;
+}
+
 struct cluster_key_parts cluster_key_parse(const char *cluster, struct slice key)
 {
     struct cluster_key prefix = cluster_key_prefix(cluster);
@@ -200,6 +229,8 @@ struct cluster_key_parts cluster_key_parse(const char *cluster, struct slice key
         parse_server(key, CLUSTER_KEY_SERVER_LIVE, &parts);
     else if (take(&key, SLICE_LITERAL("gs/known/")))
         parse_server(key, CLUSTER_KEY_SERVER_KNOWN, &parts);
+    else if (take(&key, SLICE_LITERAL("definitions/")))
+        parse_definition(key, &parts);
     else if (take(&key, SLICE_LITERAL("election/")) && key.size > 0)
         parts.kind = CLUSTER_KEY_ELECTION;
     return parts;

@@ -11,6 +11,9 @@
  *                                            new incarnation's
  *   /holdfast/<cluster>/election/<lease>     coordinators; the lowest create revision leads
  *   /holdfast/<cluster>/policy               packed holdfast.v1.Policy
+ *   /holdfast/<cluster>/definitions/<number>/<version>   packed internal.v1.DefinitionVersion
+ *   /holdfast/<cluster>/keys/<id>            API keys: their HMACs and what they may do
+ *   /holdfast/<cluster>/tokens/secret        what session tokens are signed with (session_token.h)
  *   /holdfast/<cluster>/wishes/nodes/<id>    what an operator wants of a node
  *   /holdfast/<cluster>/wishes/shards/<n>    who an operator wants to hold a shard
  */
@@ -50,9 +53,12 @@ struct cluster_key cluster_key_election_prefix(const char *cluster);
 struct cluster_key cluster_key_api_keys_prefix(const char *cluster);
 /* `id` as api_key_id gives it. */
 struct cluster_key cluster_key_api_key(const char *cluster, const char *id);
+struct cluster_key cluster_key_token_secret(const char *cluster);
 struct cluster_key cluster_key_wishes_prefix(const char *cluster); /* Both kinds. */
 struct cluster_key cluster_key_node_wish(const char *cluster, uint64_t replica_id);
 struct cluster_key cluster_key_shard_wish(const char *cluster, uint32_t shard);
+/* One version of a definition; neither is 0. */
+struct cluster_key cluster_key_definition(const char *cluster, uint64_t number, uint64_t version);
 
 struct slice cluster_key_slice(const struct cluster_key *key);
 
@@ -67,7 +73,8 @@ enum cluster_key_kind {
     CLUSTER_KEY_SERVER_SEQUENCE,
     CLUSTER_KEY_ELECTION,
     CLUSTER_KEY_NODE_WISH,
-    CLUSTER_KEY_SHARD_WISH
+    CLUSTER_KEY_SHARD_WISH,
+    CLUSTER_KEY_DEFINITION
 };
 
 struct cluster_key_parts {
@@ -75,6 +82,7 @@ struct cluster_key_parts {
     uint64_t replica_id;            /* CLUSTER_KEY_NODE and _NODE_WISH. */
     uint32_t shard;                 /* CLUSTER_KEY_SHARD and _SHARD_WISH; below the maximum. */
     struct incarnation incarnation; /* CLUSTER_KEY_SERVER_LIVE and _KNOWN. */
+    uint64_t number, version;       /* CLUSTER_KEY_DEFINITION; neither is 0. */
 };
 
 /* Never fails: what it does not understand is CLUSTER_KEY_UNKNOWN. */

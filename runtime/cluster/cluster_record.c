@@ -193,6 +193,8 @@ void server_record_encode(const struct server_record *record, struct buf *out)
     put(object, "ttl_ms", json_integer(record->ttl_ms));
     put(object, "state", json_string(server_words[record->state]));
     put(object, "lease_id", decimal((uint64_t)record->lease_id));
+    if (record->key[0] != 0)
+        put(object, "key", json_string(record->key));
     if (record->state == SERVER_LIVE && record->held_since_ms > 0)
         put(object, "held_since_ms", decimal(record->held_since_ms));
     print(object, out);
@@ -208,6 +210,7 @@ err server_record_decode(struct slice json, struct server_record *ret_record,
     record.ttl_ms = record_u32(&f, "ttl_ms");
     record.state = record_word(&f, "state", server_words, ARRAY_SIZE(server_words));
     record.lease_id = record_i64(&f, "lease_id");
+    record_text_or_empty(&f, "key", record.key, sizeof record.key);
     record.held_since_ms = record.state == SERVER_LIVE ? record_u64_if_any(&f, "held_since_ms") : 0;
     err e = record_fields_close(&f, ret_why);
     if (e == ERR_OK)

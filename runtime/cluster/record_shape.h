@@ -86,6 +86,8 @@ struct shard_wish {
 
 enum server_state { SERVER_LIVE, SERVER_EXPIRING };
 
+#define SERVER_KEY_SIZE 80
+
 /* A game server: the same value under gs/live and gs/known; only gs/known becomes EXPIRING. */
 struct server_record {
     char name[129];  /* 1 to 128 bytes. */
@@ -96,6 +98,9 @@ struct server_record {
      * the clock of the coordinator that wrote it. 0: it is not; text that is no number counts as 0.
      * A router that re-attaches the server writes the record without it. */
     uint64_t held_since_ms;
+    /* The id of the API key that registered it, and alone may use it; empty: any (access is open,
+     * or it is of a router that kept none). */
+    char key[SERVER_KEY_SIZE];
 };
 
 /* The value of an election key: how routers find the leading coordinator. */

@@ -12,7 +12,7 @@
 /* What was wrong: texts for ErrorDetail's fields of the same names; empty when not known. */
 struct codec_error {
     char message[160];
-    char field[128]; /* Path in the caller's names: "currencies[0].amount". */
+    char field[128]; /* Its path, in the schema's names: `currencies["gold"].amount`. */
     char limit[64];  /* What was expected, or the limit that was passed.    */
     char value[72];  /* What was given, shortened.                          */
 };
@@ -39,7 +39,12 @@ struct codec_scope {
 
 #define CODEC_SIZE_BYTES_MAX (4u << 20)
 #define CODEC_DEPTH_MAX      32u
-/* Of a document within a message. What is stored nests no deeper (node/core/codec/json_canon.h). */
-#define CODEC_DOCUMENT_DEPTH_MAX 64u
+/* Of a document within a message: where it ends. How deep a stored one may nest is said where all
+ * forms come together, in node/core/codec/json_canon.h. */
+#define CODEC_DOCUMENT_DEPTH_MAX 4096u
+/* All forms say this of a string. */
+#define CODEC_NUL_MESSAGE "a string may not hold U+0000"
+#define CODEC_NUL_LIMIT   "no U+0000"
+#define CODEC_NUL_VALUE   "\\u0000"
 
 #endif

@@ -6,7 +6,7 @@
 #include "runtime/base/base64.h"
 #include "runtime/codec/json_document.h"
 #include "runtime/codec/json_number.h"
-#include "runtime/codec/json_scan.h"
+#include "runtime/codec/json_path.h"
 
 #define ELEMENTS_AT_FIRST 4u
 #define MEMORY_PER_BYTE   16u
@@ -296,9 +296,11 @@ static bool is_map(struct json_in *in, struct json_field *field)
 /* Behind the first '[': values with commas, and the ']'. */
 static err decode_elements(struct json_in *in, struct json_field *field, struct elements *list)
 {
-    struct json_path path = { .up = in->path, .is_element = true };
+    struct json_path path = { .up = in->path, .kind = JSON_STEP_ELEMENT };
     err e = ERR_OK;
 
+    if (field->descriptor->type == PROTOBUF_C_TYPE_MESSAGE)
+        path.key = json_type_of_field(in->codec, field)->key;
     in->path = &path;
     for (;;) {
         void *slot = elements_add(in, list);
@@ -306,6 +308,7 @@ static err decode_elements(struct json_in *in, struct json_field *field, struct 
             return ERR_TOO_LARGE;
         path.index = list->count - 1;
         json_skip_space(in);
+        path.from = in->at;
         e = decode_value(in, field, slot);
         if (e != ERR_OK)
             return e;
@@ -535,6 +538,19 @@ static err decode_members(struct json_in *in, struct json_type *type, ProtobufCM
 
 /* ---- plain JSON ---- */
 
+/* {"gold": 5}: errors name the field that the 5 is, as if it had been written out. */
+static err decode_bare_value(struct json_in *in, struct json_type *type, ProtobufCMessage *message)
+{
+    struct json_path path = { .up = in->path, .field = type->value->descriptor->name };
+    err e;
+
+    in->path = &path;
+    e = decode_value(in, type->value, member(message, type->value->descriptor->offset));
+    if (e == ERR_OK)
+        in->path = path.up;
+    return e;
+}
+
 /* The value that stands under a name in a map. */
 static err decode_entry_value(struct json_in *in, struct json_type *type, ProtobufCMessage *message)
 {
@@ -543,7 +559,7 @@ static err decode_entry_value(struct json_in *in, struct json_type *type, Protob
     uint64_t seen = 0;
 
     if (type->value != NULL && first != '{' && first != '[')
-        return decode_value(in, type->value, member(message, type->value->descriptor->offset));
+        return decode_bare_value(in, type, message);
     err e = decode_members(in, type, message, &seen);
     if (e != ERR_OK)
         return e;
@@ -552,10 +568,26 @@ static err decode_entry_value(struct json_in *in, struct json_type *type, Protob
     return check_required(in, type, seen | 1ull << type->key->place);
 }
 
-/* "name": value; an element of the list, whose key is the name. */
-static err decode_entry(struct json_in *in, struct json_type *type, ProtobufCMessage **ret_message)
+/* The name, which is the key of the entry. */
+static err decode_entry_name(struct json_in *in, struct json_type *type, ProtobufCMessage *message,
+                             struct slice *ret_name)
 {
-    struct json_path path = { .up = in->path };
+    struct json_path path = { .up = in->path, .field = type->key->descriptor->name };
+
+    in->path = &path;
+    err e = json_scan_string(in, ret_name);
+    if (e == ERR_OK)
+        e = copy_text(in, *ret_name, member(message, type->key->descriptor->offset));
+    if (e == ERR_OK)
+        in->path = path.up;
+    return e;
+}
+
+/* "name": value; an element of the list, whose key is the name. */
+static err decode_entry(struct json_in *in, struct json_type *type, size_t place,
+                        ProtobufCMessage **ret_message)
+{
+    struct json_path path = { .up = in->path, .kind = JSON_STEP_ENTRY, .index = place };
     ProtobufCMessage *message = json_alloc(in, type->descriptor->sizeof_message);
     err e;
 
@@ -564,16 +596,12 @@ static err decode_entry(struct json_in *in, struct json_type *type, ProtobufCMes
     protobuf_c_message_init(type->descriptor, message);
     if (json_peek(in) != '"')
         return json_fail(in, "expected a name", "\"", in->at);
-    e = json_scan_string(in, &path.name);
-    if (e == ERR_OK)
-        e = copy_text(in, path.name, member(message, type->key->descriptor->offset));
-    if (e != ERR_OK)
-        return e;
     in->path = &path;
-    e = take_colon(in);
-    if (e != ERR_OK)
-        return e;
-    e = decode_entry_value(in, type, message);
+    e = decode_entry_name(in, type, message, &path.name);
+    if (e == ERR_OK)
+        e = take_colon(in);
+    if (e == ERR_OK)
+        e = decode_entry_value(in, type, message);
     if (e == ERR_OK)
         in->path = path.up;
     *ret_message = message;
@@ -587,7 +615,7 @@ static err decode_entries(struct json_in *in, struct json_type *type, struct ele
         ProtobufCMessage **slot = elements_add(in, list);
         if (slot == NULL)
             return ERR_TOO_LARGE;
-        err e = decode_entry(in, type, slot);
+        err e = decode_entry(in, type, list->count - 1, slot);
         if (e != ERR_OK)
             return e;
         json_skip_space(in);
@@ -601,9 +629,11 @@ static err decode_entries(struct json_in *in, struct json_type *type, struct ele
     }
 }
 
-static err fail_twin(struct json_in *in, const char *name)
+static err fail_twin(struct json_in *in, const char *name, size_t place)
 {
-    struct json_path path = { .up = in->path, .name = slice_from_text(name) };
+    struct json_path path = {
+        .up = in->path, .kind = JSON_STEP_ENTRY, .name = slice_from_text(name), .index = place
+    };
 
     in->path = &path;
     return json_fail(in, "the name is there twice", "once", NULL);
@@ -632,10 +662,22 @@ static err decode_map(struct json_in *in, struct json_field *field, ProtobufCMes
     ProtobufCMessage **made = (ProtobufCMessage **)(void *)list.data;
     size_t twin = json_type_find_twin(type, made, list.count);
     if (twin < list.count)
-        return fail_twin(in, json_field_text(type->key, made[twin]));
+        return fail_twin(in, json_field_text(type->key, made[twin]), twin);
     *(void **)member(message, field->descriptor->offset) = list.data;
     *(size_t *)member(message, field->descriptor->quantifier_offset) = list.count;
     return ERR_OK;
+}
+
+/* [...]: errors name the field that the list is, as if it had been written out. */
+static err decode_bare_list(struct json_in *in, struct json_type *type, ProtobufCMessage *message)
+{
+    struct json_path path = { .up = in->path, .field = type->list->descriptor->name };
+
+    in->path = &path;
+    err e = decode_repeated(in, type->list, message);
+    if (e == ERR_OK)
+        in->path = path.up;
+    return e;
 }
 
 static err decode_message(struct json_in *in, struct json_type *type, ProtobufCMessage *message)
@@ -643,7 +685,7 @@ static err decode_message(struct json_in *in, struct json_type *type, ProtobufCM
     uint64_t seen = 0;
 
     if (is_plain(in) && type->list != NULL && json_peek(in) == '[')
-        return decode_repeated(in, type->list, message);
+        return decode_bare_list(in, type, message);
     err e = decode_members(in, type, message, &seen);
 
     return e == ERR_OK ? check_required(in, type, seen) : e;

@@ -2,17 +2,17 @@
 
 #include <string.h>
 
-#include "runtime/base/utf8.h"
 #include "runtime/codec/codec_scope.h"
-#include "runtime/codec/json_scan.h"
 
 struct walk {
     const uint8_t *at;
     const uint8_t *end;
     struct json_flaw *flaw;
-    uint64_t objects; /* Bit d: the value open at depth d is an object. */
     unsigned depth;
+    uint64_t *objects; /* Bit d: the value open at depth d is an object. */
 };
+
+#define WORD_BITS 64u
 
 static bool fail_at(struct walk *walk, const char *why, const char *limit, const uint8_t *at)
 {
@@ -34,13 +34,10 @@ static uint8_t peek(const struct walk *walk)
 
 static bool walk_string(struct walk *walk)
 {
-    struct json_in in = { .at = walk->at, .end = walk->end };
-    const char *why = json_check_string(&in, &walk->flaw->limit, &walk->flaw->at);
+    struct json_string string;
 
-    if (why != NULL)
-        return fail_at(walk, why, walk->flaw->limit, walk->flaw->at);
-    walk->at = in.at;
-    return true;
+    return json_text_string(&walk->at, walk->end, &string, walk->flaw) &&
+           (!string.escaped || json_text_check_escapes(string.raw, walk->flaw));
 }
 
 /* A number, or one of the three words. */
@@ -82,7 +79,7 @@ static bool walk_open(struct walk *walk, bool *ret_empty)
     bool is_object = *walk->at == '{';
 
     if (walk->depth == CODEC_DOCUMENT_DEPTH_MAX)
-        return fail_at(walk, "a document nested too deeply", "64", walk->at);
+        return fail_at(walk, "a document nested too deeply", "4096", walk->at);
     walk->at++;
     skip_space(walk);
     *ret_empty = peek(walk) == (is_object ? '}' : ']');
@@ -90,9 +87,18 @@ static bool walk_open(struct walk *walk, bool *ret_empty)
         walk->at++;
         return true;
     }
-    uint64_t bit = 1ull << walk->depth++;
-    walk->objects = is_object ? walk->objects | bit : walk->objects & ~bit;
+    uint64_t *word = &walk->objects[walk->depth / WORD_BITS];
+    uint64_t bit = 1ull << walk->depth % WORD_BITS;
+    *word = is_object ? *word | bit : *word & ~bit;
+    walk->depth++;
     return !is_object || walk_name(walk);
+}
+
+static bool is_in_object(const struct walk *walk)
+{
+    unsigned inner = walk->depth - 1;
+
+    return (walk->objects[inner / WORD_BITS] >> inner % WORD_BITS & 1) != 0;
 }
 
 /* Behind a value: what it stands in goes on, or ends. *ret_more: a value follows. */
@@ -100,7 +106,7 @@ static bool walk_on(struct walk *walk, bool *ret_more)
 {
     *ret_more = false;
     while (walk->depth > 0 && !*ret_more) {
-        bool is_object = (walk->objects >> (walk->depth - 1) & 1) != 0;
+        bool is_object = is_in_object(walk);
         skip_space(walk);
         uint8_t c = peek(walk);
         if (c != ',' && c != (is_object ? '}' : ']'))
@@ -120,7 +126,8 @@ static bool walk_on(struct walk *walk, bool *ret_more)
 
 const uint8_t *json_document_end(const uint8_t *at, const uint8_t *end, struct json_flaw *ret_flaw)
 {
-    struct walk walk = { .at = at, .end = end, .flaw = ret_flaw };
+    uint64_t objects[CODEC_DOCUMENT_DEPTH_MAX / WORD_BITS];
+    struct walk walk = { .at = at, .end = end, .flaw = ret_flaw, .objects = objects };
     bool more = true;
 
     while (more) {

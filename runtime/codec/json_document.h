@@ -6,21 +6,13 @@
 #ifndef RUNTIME_CODEC_JSON_DOCUMENT_H
 #define RUNTIME_CODEC_JSON_DOCUMENT_H
 
-#include <stdbool.h>
-
-#include "runtime/base/buf.h"
-
-/* What was wrong, and where in the text. */
-struct json_flaw {
-    const char *why;
-    const char *limit;
-    const uint8_t *at;
-};
+#include "runtime/codec/json_text.h"
 
 /*
  * Behind the JSON value (RFC 8259) that begins at `at`, or NULL with *ret_flaw: no such value, a
- * string that is not UTF-8, U+0000 or a lone surrogate in a string, nested deeper than
- * CODEC_DOCUMENT_DEPTH_MAX. Members that are there twice are not looked for.
+ * string that is not UTF-8, nested deeper than CODEC_DOCUMENT_DEPTH_MAX. What the value may say is
+ * not looked at: members that are there twice, escapes of U+0000 or of lone surrogates, and how
+ * deep it may nest are judged where the document is stored, with one answer for every form.
  */
 const uint8_t *json_document_end(const uint8_t *at, const uint8_t *end, struct json_flaw *ret_flaw);
 /* True: all of `text` is one value, without space around it. */

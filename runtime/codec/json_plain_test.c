@@ -197,8 +197,6 @@ static void malformed_documents_are_refused_with_the_path(void **state)
         { "{\"a\":01}", "not a JSON value" },
         { "{\"a\":truex}", "not a JSON value" },
         { "{\"a\":\"\xC0\xAF\"}", "a string that is not UTF-8" },
-        { "{\"a\":\"\\u0000\"}", "a string may not hold U+0000" },
-        { "{\"a\":\"\\ud800\"}", "a lone surrogate" },
         { "{\"a\":\"\\x\"}", "an unknown escape in a string" },
         { "{\"a\":\"\n\"}", "a control character in a string" },
         { "{\"a\":\"", "a string without its end" },
@@ -209,22 +207,48 @@ static void malformed_documents_are_refused_with_the_path(void **state)
         char json[120];
         snprintf(json, sizeof json, "{\"edits\":{\"progression\":{\"merge\":%s}}}",
                  cases[i].document);
-        assert_refused(*state, UPDATE, json, "edits.progression.merge", cases[i].message);
+        assert_refused(*state, UPDATE, json, "edits[\"progression\"].merge", cases[i].message);
     }
 }
 
-static void a_document_nests_sixty_four_deep(void **state)
+/* What a document may say is judged where it is stored, in all forms alike. */
+static void what_a_document_says_passes(void **state)
 {
-    char json[300];
+    assert_is(*state, EDIT, "{\"merge\":{\"a\":\"\\u0000\"}}",
+              "{\"merge\":\"{\\\"a\\\":\\\"\\\\u0000\\\"}\"}");
+    assert_is(*state, EDIT, "{\"merge\":{\"\\ud800\":1}}", "{\"merge\":\"{\\\"\\\\ud800\\\":1}\"}");
+}
 
-    snprintf(json, sizeof json, "{\"merge\":%.*s%.*s}", 64,
-             "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", 64,
-             "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
-    assert_same(*state, EDIT, json, json);
-    snprintf(json, sizeof json, "{\"merge\":%.*s1%.*s}", 65,
-             "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", 65,
-             "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
-    assert_refused(*state, EDIT, json, "merge", "a document nested too deeply");
+/* {"merge":{"a":[{"a":[...1...]}]}} */
+static const char *nested(size_t depth, struct buf *json)
+{
+    buf_clear(json);
+    buf_printf(json, "{\"merge\":");
+    for (size_t i = 0; i < depth; i++)
+        buf_printf(json, "%s", i % 2 == 0 ? "{\"a\":" : "[");
+    buf_printf(json, "1");
+    for (size_t i = depth; i-- > 0;)
+        buf_put_u8(json, i % 2 == 0 ? '}' : ']');
+    buf_put_u8(json, '}');
+    buf_put_u8(json, 0);
+    return (const char *)json->data;
+}
+
+static void a_document_ends_where_its_brackets_do(void **state)
+{
+    static const size_t depths[] = { 1, 2, 63, 64, 65, 127, 128, 129, CODEC_DOCUMENT_DEPTH_MAX };
+    struct buf json = { 0 };
+
+    for (size_t i = 0; i < ARRAY_SIZE(depths); i++) {
+        const char *text = nested(depths[i], &json);
+        assert_same(*state, EDIT, text, text);
+    }
+    assert_refused(*state, EDIT, nested(CODEC_DOCUMENT_DEPTH_MAX + 1, &json), "merge",
+                   "a document nested too deeply");
+    nested(130, &json);
+    *strchr((char *)json.data, ']') = '}';
+    assert_refused(*state, EDIT, (const char *)json.data, "merge", "expected , or ]");
+    buf_deinit(&json);
 }
 
 static void lists_of_named_things_are_objects(void **state)
@@ -268,18 +292,76 @@ static void a_map_takes_the_other_forms_too(void **state)
 static void a_map_that_contradicts_itself_is_refused(void **state)
 {
     assert_refused(*state, GRANT, "{\"currencies\":{\"gold\":5,\"gems\":1,\"gold\":5}}",
-                   "currencies.gold", "the name is there twice");
+                   "currencies[\"gold\"]", "the name is there twice");
     assert_refused(*state, GRANT,
                    "{\"currencies\":{\"gold\":{\"currency\":\"gems\",\"amount\":5}}}",
-                   "currencies.gold", "its name is not the one under which it stands");
-    assert_refused(*state, GRANT, "{\"currencies\":{\"gold\":null}}", "currencies.gold",
+                   "currencies[\"gold\"]", "its name is not the one under which it stands");
+    assert_refused(*state, GRANT, "{\"currencies\":{\"gold\":null}}", "currencies[\"gold\"].amount",
                    "not a number");
     assert_refused(*state, GRANT, "{\"currencies\":{\"gold\":5", "currencies", "expected , or }");
     assert_refused(*state, GRANT, "{\"currencies\":5}", "currencies", "not an object");
     assert_refused(*state, GRANT, "{\"currencies\":{gold:5}}", "currencies", "expected a name");
-    assert_refused(*state, UPDATE, "{\"edits\":{\"a\":{\"replce\":{}}}}", "edits.a.replce",
+    assert_refused(*state, UPDATE, "{\"edits\":{\"a\":{\"replce\":{}}}}", "edits[\"a\"].replce",
                    "no such field; did you mean replace?");
-    assert_refused(*state, UPDATE, "{\"edits\":{\"a\":7}}", "edits.a", "not an object");
+    assert_refused(*state, UPDATE, "{\"edits\":{\"a\":7}}", "edits[\"a\"]", "not an object");
+}
+
+/* In every form an entry has its key, wherever in its text that stands. */
+static void an_entry_is_named_by_its_key(void **state)
+{
+    static const char *const currencies[] = {
+        "{\"gems\":1,\"gold\":true}",
+        "{\"gold\":{\"amount\":true}}",
+        "[{},{\"currency\":\"gold\",\"amount\":true}]",
+        "[{\"amount\":true,\"currency\":\"gold\"}]",
+        "[ { \"amount\" : true , \"currency\" : \"g\\u006fld\" } ]",
+        "[{\"amount\":true,\"x\":[{\"currency\":\"a\"}],\"currency\":\"gold\"}]",
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(currencies); i++) {
+        char json[120];
+        snprintf(json, sizeof json, "{\"currencies\":%s}", currencies[i]);
+        assert_refused(*state, GRANT, json, "currencies[\"gold\"].amount", "not a number");
+    }
+    assert_refused(*state, UPDATE,
+                   "{\"edits\":{\"a\":{\"patch\":[{\"path\":\"\"},{\"set\":1,\"max\":2}]}}}",
+                   "edits[\"a\"].patch.steps[1].max", "the step says twice what it does");
+}
+
+static void an_entry_without_a_key_has_its_place(void **state)
+{
+    static const char *const currencies[] = {
+        "[{},{\"amount\":true}]",
+        "[{},{\"amount\":true,\"currency\":\"\"}]",
+        "[{},{\"amount\":true,\"currency\":7}]",
+        "[{},{\"amount\":true,\"currency\":\"\\u0000\"}]",
+        "[{},{\"amount\":true,\"currency\":\"gold",
+        "[{},{\"amount\":true,:\"currency\":\"gold\"}]",
+        "{\"gems\":1,\"\":true}",
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(currencies); i++) {
+        char json[120];
+        snprintf(json, sizeof json, "{\"currencies\":%s}", currencies[i]);
+        assert_refused(*state, GRANT, json, "currencies[1].amount", "not a number");
+    }
+}
+
+/* Not even as far as it can be read: what lies there was never written. */
+static void a_key_that_breaks_off_is_not_shown(void **state)
+{
+    static const char *const currencies[] = {
+        "{\"go\\u0000ld\":1}",
+        "[{\"currency\":\"go\\u0000ld\"}]",
+        "{\"go\\xld\":1}",
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(currencies); i++) {
+        char json[120];
+        snprintf(json, sizeof json, "{\"currencies\":%s}", currencies[i]);
+        assert_refused(*state, GRANT, json, "currencies[0].currency",
+                       i < 2 ? "a string may not hold U+0000" : "an unknown escape in a string");
+    }
 }
 
 /* A list in which a name stands twice can come as protobuf: it stays an array. */
@@ -307,7 +389,7 @@ static void long_maps_are_looked_through(void **state)
         err e = json_decode(&f->codec, GRANT, buf_slice(&json), &f->scope, &message);
         assert_int_equal(e, twin == 1 ? ERR_INVALID : ERR_OK);
     }
-    assert_string_equal(f->scope.error.field, "currencies.c9990");
+    assert_string_equal(f->scope.error.field, "currencies[\"c9990\"]");
     buf_deinit(&json);
 }
 
@@ -417,10 +499,14 @@ int main(void)
         TEST(documents_stand_inline),
         TEST(a_document_that_is_none_is_a_string),
         TEST(malformed_documents_are_refused_with_the_path),
-        TEST(a_document_nests_sixty_four_deep),
+        TEST(what_a_document_says_passes),
+        TEST(a_document_ends_where_its_brackets_do),
         TEST(lists_of_named_things_are_objects),
         TEST(a_map_takes_the_other_forms_too),
         TEST(a_map_that_contradicts_itself_is_refused),
+        TEST(an_entry_is_named_by_its_key),
+        TEST(an_entry_without_a_key_has_its_place),
+        TEST(a_key_that_breaks_off_is_not_shown),
         TEST(a_list_with_a_name_twice_is_an_array),
         TEST(long_maps_are_looked_through),
         TEST(a_patch_is_an_array_of_steps),

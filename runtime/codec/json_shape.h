@@ -43,4 +43,7 @@ enum json_shape {
     X("holdfast.v1.Item",           "attributes", DOCUMENT)
 /* clang-format on */
 
+/* The name of the KEY of a message, by the message's full name; NULL: it has none. */
+const char *json_shape_key(const char *message);
+
 #endif

@@ -99,6 +99,15 @@ static enum json_shape shape_of(const char *message, const char *field)
     return JSON_SHAPE_NONE;
 }
 
+const char *json_shape_key(const char *message)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
+        if (shapes[i].shape == JSON_SHAPE_KEY && strcmp(shapes[i].message, message) == 0)
+            return shapes[i].field;
+    }
+    return NULL;
+}
+
 /* All names of an enum begin as the one that ends in UNSPECIFIED does (buf lint sees to it). */
 static size_t enum_prefix_of(const ProtobufCFieldDescriptor *field)
 {

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/base/field_key.h"
 #include "runtime/base/utf8.h"
+#include "runtime/codec/json_shape.h"
 
 #define MEMORY_PER_BYTE 16u
 #define MEMORY_AT_LEAST (64u << 10)
@@ -11,7 +13,10 @@
 /* Where the walk is, outermost first by `up`; lives on its stack. */
 struct wire_path {
     const struct wire_path *up;
-    const char *name;
+    const ProtobufCFieldDescriptor *field; /* NULL: of no field that is known. */
+    struct slice message;                  /* The bytes that the field stands in, */
+    size_t at;                             /* and where in them its tag begins. */
+    struct slice value;                    /* Of a field with bytes. */
 };
 
 struct wire {
@@ -21,16 +26,94 @@ struct wire {
 
 enum wire_type { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
+static uint64_t read_varint(struct reader *reader)
+{
+    uint64_t value = 0;
+
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        uint8_t byte = read_u8(reader);
+        value |= (uint64_t)(byte & 0x7F) << shift;
+        if (byte < 0x80)
+            return value;
+    }
+    reader->bad = true;
+    return 0;
+}
+
+/* The bytes behind a tag; an empty slice for other wire types. */
+static struct slice read_value(struct reader *reader, unsigned wire_type)
+{
+    struct slice none = { 0 };
+
+    switch (wire_type) {
+    case WIRE_VARINT:
+        read_varint(reader);
+        return none;
+    case WIRE_64:
+        read_raw(reader, 8);
+        return none;
+    case WIRE_32:
+        read_raw(reader, 4);
+        return none;
+    case WIRE_BYTES:
+        return read_raw(reader, read_varint(reader));
+    default: /* Groups, which proto3 does not have. */
+        reader->bad = true;
+        return none;
+    }
+}
+
+/* ---- what an error names ---- */
+
+/* How many elements of the list stand before this one. */
+static size_t place_of(const struct wire_path *path)
+{
+    struct reader reader = reader_from((struct slice){ path->message.data, path->at });
+    size_t count = 0;
+
+    while (reader_left(&reader) > 0 && !reader.bad) {
+        uint64_t tag = read_varint(&reader);
+        (void)read_value(&reader, tag & 7);
+        count += tag >> 3 == path->field->id;
+    }
+    return count;
+}
+
+/* The key of an entry of a map, where it can be read; else empty. */
+static struct slice key_of(const struct wire_path *path)
+{
+    struct reader reader = reader_from(path->value);
+    struct slice key = { 0 };
+
+    if (path->field->type != PROTOBUF_C_TYPE_MESSAGE)
+        return key;
+    const ProtobufCMessageDescriptor *type = path->field->descriptor;
+    const char *name = json_shape_key(type->name);
+    const ProtobufCFieldDescriptor *field =
+        name != NULL ? protobuf_c_message_descriptor_get_field_by_name(type, name) : NULL;
+    while (field != NULL && reader_left(&reader) > 0 && !reader.bad) {
+        uint64_t tag = read_varint(&reader);
+        struct slice value = read_value(&reader, tag & 7);
+        if (tag >> 3 == field->id && (tag & 7) == WIRE_BYTES && !reader.bad)
+            key = value; /* The last one counts. */
+    }
+    bool good = key.size > 0 && utf8_valid(key) && memchr(key.data, 0, key.size) == NULL;
+    return good ? key : (struct slice){ 0 };
+}
+
 static size_t path_print(const struct wire_path *path, char *text, size_t room)
 {
+    char key[FIELD_KEY_BYTES] = "";
     size_t used = 0;
 
     if (path->up != NULL)
         used = path_print(path->up, text, room);
-    if (path->name != NULL && used < room) {
-        int length = snprintf(text + used, room - used, "%s%s", used > 0 ? "." : "", path->name);
-        used += (size_t)length;
-    }
+    if (path->field == NULL || used >= room)
+        return used;
+    if (path->field->label == PROTOBUF_C_LABEL_REPEATED)
+        field_key_print(key_of(path), place_of(path), key);
+    used += (size_t)snprintf(text + used, room - used, "%s%s%s", used > 0 ? "." : "",
+                             path->field->name, key);
     return used < room ? used : room;
 }
 
@@ -45,25 +128,18 @@ static err fail(struct codec_error *error, const struct wire_path *path, const c
     return ERR_INVALID;
 }
 
+static err fail_nul(struct codec_error *error, const struct wire_path *path)
+{
+    (void)fail(error, path, CODEC_NUL_MESSAGE, CODEC_NUL_LIMIT);
+    snprintf(error->value, sizeof error->value, CODEC_NUL_VALUE);
+    return ERR_INVALID;
+}
+
 static err fail_large(struct codec_error *error, const char *message, size_t limit)
 {
     (void)fail(error, NULL, message, "");
     snprintf(error->limit, sizeof error->limit, "%zu", limit);
     return ERR_TOO_LARGE;
-}
-
-static uint64_t read_varint(struct reader *reader)
-{
-    uint64_t value = 0;
-
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        uint8_t byte = read_u8(reader);
-        value |= (uint64_t)(byte & 0x7F) << shift;
-        if (byte < 0x80)
-            return value;
-    }
-    reader->bad = true;
-    return 0;
 }
 
 static bool wire_type_fits(const ProtobufCFieldDescriptor *field, unsigned wire_type)
@@ -99,7 +175,7 @@ static err walk_bytes(struct wire *wire, const ProtobufCFieldDescriptor *field, 
         if (!utf8_valid(bytes))
             return fail(wire->error, path, "a string that is not UTF-8", "UTF-8");
         if (bytes.size > 0 && memchr(bytes.data, 0, bytes.size) != NULL)
-            return fail(wire->error, path, "a string may not hold U+0000", "");
+            return fail_nul(wire->error, path);
     }
     if (field->type != PROTOBUF_C_TYPE_MESSAGE)
         return ERR_OK;
@@ -113,29 +189,6 @@ static err walk_bytes(struct wire *wire, const ProtobufCFieldDescriptor *field, 
     return e;
 }
 
-/* The bytes behind a tag; an empty slice for other wire types. */
-static struct slice read_value(struct reader *reader, unsigned wire_type)
-{
-    struct slice none = { 0 };
-
-    switch (wire_type) {
-    case WIRE_VARINT:
-        read_varint(reader);
-        return none;
-    case WIRE_64:
-        read_raw(reader, 8);
-        return none;
-    case WIRE_32:
-        read_raw(reader, 4);
-        return none;
-    case WIRE_BYTES:
-        return read_raw(reader, read_varint(reader));
-    default: /* Groups, which proto3 does not have. */
-        reader->bad = true;
-        return none;
-    }
-}
-
 /* The wire bytes of one message against its descriptor, strings included. */
 static err walk(struct wire *wire, const ProtobufCMessageDescriptor *type, struct slice bytes,
                 const struct wire_path *path)
@@ -143,6 +196,7 @@ static err walk(struct wire *wire, const ProtobufCMessageDescriptor *type, struc
     struct reader reader = reader_from(bytes);
 
     while (reader_left(&reader) > 0) {
+        size_t at = bytes.size - reader_left(&reader);
         uint64_t tag = read_varint(&reader);
         unsigned wire_type = tag & 7;
         if (reader.bad || tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF)
@@ -150,7 +204,7 @@ static err walk(struct wire *wire, const ProtobufCMessageDescriptor *type, struc
         struct slice value = read_value(&reader, wire_type);
         const ProtobufCFieldDescriptor *field =
             protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
-        struct wire_path here = { path, field != NULL ? field->name : NULL };
+        struct wire_path here = { path, field, bytes, at, value };
         if (reader.bad)
             return fail(wire->error, &here, "not protobuf: a value runs past the end", type->name);
         if (field == NULL)

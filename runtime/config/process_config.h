@@ -20,7 +20,15 @@
     X(tls_ca,       PATH, "",                      0,  4000,  "",        "the cluster's CA (PEM)") \
     X(tls_cert,     PATH, "",                      0,  4000,  "",        "this process's certificate (PEM)") \
     X(tls_key,      PATH, "",                      0,  4000,  "",        "key of tls_cert (PEM)") \
-    X(insecure,     BOOL, "false",                 0,  1,     "",        "plain TCP between processes: for tests only")
+    X(tls_names,    TEXT, "require",               1,  64,    "",        "require: links refuse certificates that name no process; accept-unnamed: for an upgrade") \
+    X(insecure,     BOOL, "false",                 0,  1,     "",        "plain TCP between processes: for tests only") \
+    X(links_max,    U32,  "1024",                  16, 65536, "",        "links between processes; an eighth is kept for those that this process dials") \
+    X(links_unproven_max, U32, "128",              4,  4096,  "",        "accepted links that have not said HELLO yet; more put out the oldest of them") \
+    X(links_address_max, U32, "32",                2,  4096,  "",        "those of one address (IPv6: one /64)") \
+    X(handshake_rate, U32, "1000",                 1,  100000, "a second", "TLS handshakes begun by others at one port; as many may come at once") \
+    X(handshake_address_rate, U32, "200",          1,  100000, "a second", "those of one address (IPv6: one /64)") \
+    X(handshake_share, U32, "30",                  1,  90,    "percent", "of the event loop's time for TLS handshakes; more of them wait, 1024 at most") \
+    X(metrics_connections_max, U32, "64",          4,  1024,  "",        "connections to the metrics port; more put out the oldest without a whole request")
 
 #define PROCESS_LOG_CONFIG(X)                                                                              \
     X(log_level,    TEXT, "info",                  4,  5,     "",        "debug, info, warn or error") \

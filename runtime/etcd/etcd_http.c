@@ -196,6 +196,19 @@ static void request_unlink(struct etcd_http_request *request)
     request->http = NULL;
 }
 
+static void body_options(struct etcd_http *http, struct etcd_http_request *request)
+{
+    CURL *easy = request->easy;
+
+    curl_easy_setopt(easy, CURLOPT_POST, 1L);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, http->headers);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.size);
+    curl_easy_setopt(easy, CURLOPT_READFUNCTION, request_read);
+    curl_easy_setopt(easy, CURLOPT_READDATA, request);
+    curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, request_seek);
+    curl_easy_setopt(easy, CURLOPT_SEEKDATA, request);
+}
+
 static void request_options(struct etcd_http *http, struct etcd_http_request *request,
                             const char *url)
 {
@@ -207,14 +220,9 @@ static void request_options(struct etcd_http *http, struct etcd_http_request *re
     curl_easy_setopt(easy, CURLOPT_URL, url);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    curl_easy_setopt(easy, CURLOPT_POST, 1L);
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, http->headers);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.size);
-    curl_easy_setopt(easy, CURLOPT_READFUNCTION, request_read);
-    curl_easy_setopt(easy, CURLOPT_READDATA, request);
-    curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, request_seek);
-    curl_easy_setopt(easy, CURLOPT_SEEKDATA, request);
+    if (!request->get)
+        body_options(http, request);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, request_write);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, request);

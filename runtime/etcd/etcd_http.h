@@ -1,7 +1,7 @@
 /*
- * etcd_http: POST requests over libcurl's multi interface, driven by a libuv loop. Knows nothing of
- * etcd. A request is never sent twice by curl itself, unless it says it is repeatable: see
- * request_seek.
+ * etcd_http: POST and GET requests over libcurl's multi interface, driven by a libuv loop. Knows
+ * nothing of etcd; the router reads players' keys by it, too. A request is never sent twice by curl
+ * itself, unless it says it is repeatable: see request_seek.
  */
 #ifndef RUNTIME_ETCD_ETCD_HTTP_H
 #define RUNTIME_ETCD_ETCD_HTTP_H
@@ -34,6 +34,7 @@ struct etcd_http_outcome {
 /* One request, embedded in its owner's struct; zeroed before use. */
 struct etcd_http_request {
     /* Set by the owner. */
+    bool get;            /* GET, without a body; else POST. */
     bool repeatable;     /* Without effect, so curl may send it again on a fresh connection. */
     uint64_t timeout_ms; /* 0: none, for streams. */
     size_t answer_max;

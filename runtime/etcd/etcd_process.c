@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,11 @@ static err ports_choose(struct etcd_process *process)
         process->client_port = loopback_port_claim();
     if (process->peer_port == 0)
         process->peer_port = loopback_port_claim();
-    return process->client_port != 0 && process->peer_port != 0 ? ERR_OK : ERR_IO;
+    process->health_port =
+        process->certs_dir[0] != 0 ? loopback_port_claim() : process->client_port;
+    return process->client_port != 0 && process->peer_port != 0 && process->health_port != 0
+               ? ERR_OK
+               : ERR_IO;
 }
 
 /* Reads until the answer holds "true", the peer closes, or it takes too long. */
@@ -83,7 +88,7 @@ static bool read_health(int fd, uint64_t until_ms)
 bool etcd_process_is_healthy(const struct etcd_process *process)
 {
     static const char request[] = "GET /health HTTP/1.0\r\n\r\n";
-    struct sockaddr_in address = loopback(process->client_port);
+    struct sockaddr_in address = loopback(process->health_port);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool healthy = false;
 
@@ -96,43 +101,71 @@ bool etcd_process_is_healthy(const struct etcd_process *process)
     return healthy;
 }
 
-void etcd_process_arguments(const struct etcd_process *process,
-                            char ret_arguments[ETCD_ARGUMENTS][ETCD_ARGUMENT_BYTES])
+struct argument_list {
+    char (*texts)[ETCD_ARGUMENT_BYTES];
+    uint32_t count;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct argument_list *list,
+                                                      const char *format, ...)
+{
+    va_list values;
+
+    CHECK(list->count < ETCD_ARGUMENTS_MAX);
+    va_start(values, format);
+    int size = vsnprintf(list->texts[list->count++], ETCD_ARGUMENT_BYTES, format, values);
+    va_end(values);
+    CHECK(size > 0 && size < (int)ETCD_ARGUMENT_BYTES);
+}
+
+/* Clients and peers show a certificate; whether it is well is told to all. */
+static void add_certs(const struct etcd_process *process, struct argument_list *list)
+{
+    static const char *const prefixes[] = { "", "peer-" };
+    const char *certs = process->certs_dir;
+
+    for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+        add(list, "--%strusted-ca-file=%s/ca.crt", prefixes[i], certs);
+        add(list, "--%scert-file=%s/etcd.crt", prefixes[i], certs);
+        add(list, "--%skey-file=%s/etcd.key", prefixes[i], certs);
+        add(list, "--%sclient-cert-auth=true", prefixes[i]);
+    }
+    add(list, "--listen-metrics-urls=http://127.0.0.1:%u", (unsigned)process->health_port);
+}
+
+uint32_t etcd_process_arguments(const struct etcd_process *process,
+                                char ret_arguments[ETCD_ARGUMENTS_MAX][ETCD_ARGUMENT_BYTES])
 {
     uint32_t election_ms = process->election_ms != 0 ? process->election_ms : ELECTION_MS_DEFAULT;
-    char peer[ETCD_ENDPOINT_SIZE], election[16], heartbeat[16], cluster[ETCD_ENDPOINT_SIZE + 16];
-    const char *const options[ETCD_ARGUMENTS][2] = {
-        { "data-dir", process->data_dir },
-        { "listen-client-urls", process->endpoint },
-        { "advertise-client-urls", process->endpoint },
-        { "listen-peer-urls", peer },
-        { "initial-advertise-peer-urls", peer },
-        { "initial-cluster", cluster },
-        { "election-timeout", election },
-        { "heartbeat-interval", heartbeat },
-        { "logger", "zap" },
-    };
+    bool has_certs = process->certs_dir[0] != 0;
+    struct argument_list list = { .texts = ret_arguments };
+    char peer[ETCD_ENDPOINT_SIZE];
 
-    snprintf(peer, sizeof peer, "http://127.0.0.1:%u", (unsigned)process->peer_port);
-    snprintf(cluster, sizeof cluster, "default=%s", peer);
-    snprintf(election, sizeof election, "%u", election_ms);
-    snprintf(heartbeat, sizeof heartbeat, "%u", election_ms / 10);
-    for (uint32_t i = 0; i < ETCD_ARGUMENTS; i++) {
-        int size = snprintf(ret_arguments[i], ETCD_ARGUMENT_BYTES, "--%s=%s", options[i][0],
-                            options[i][1]);
-        CHECK(size > 0 && size < (int)ETCD_ARGUMENT_BYTES);
-    }
+    snprintf(peer, sizeof peer, "%s://127.0.0.1:%u", has_certs ? "https" : "http",
+             (unsigned)process->peer_port);
+    add(&list, "--data-dir=%s", process->data_dir);
+    add(&list, "--listen-client-urls=%s", process->endpoint);
+    add(&list, "--advertise-client-urls=%s", process->endpoint);
+    add(&list, "--listen-peer-urls=%s", peer);
+    add(&list, "--initial-advertise-peer-urls=%s", peer);
+    add(&list, "--initial-cluster=default=%s", peer);
+    add(&list, "--election-timeout=%u", election_ms);
+    add(&list, "--heartbeat-interval=%u", election_ms / 10);
+    add(&list, "--logger=zap");
+    if (has_certs)
+        add_certs(process, &list);
+    return list.count;
 }
 
 /* In the child: never returns. */
 static void child_run(struct etcd_process *process, pid_t parent)
 {
-    char arguments[ETCD_ARGUMENTS][ETCD_ARGUMENT_BYTES];
-    const char *argv[ETCD_ARGUMENTS + 2] = { process->binary };
+    char arguments[ETCD_ARGUMENTS_MAX][ETCD_ARGUMENT_BYTES];
+    const char *argv[ETCD_ARGUMENTS_MAX + 2] = { process->binary };
     int log = open(process->log_file, O_WRONLY | O_CREAT | O_APPEND, 0600);
 
-    etcd_process_arguments(process, arguments);
-    for (uint32_t i = 0; i < ETCD_ARGUMENTS; i++)
+    uint32_t count = etcd_process_arguments(process, arguments);
+    for (uint32_t i = 0; i < count; i++)
         argv[i + 1] = arguments[i];
     if (log < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0)
         _exit(127);
@@ -191,9 +224,12 @@ err etcd_process_plan(const struct etcd_process_options *options, struct etcd_pr
                                     .election_ms = options->election_ms };
     const char *binary = options->binary != NULL ? options->binary : "etcd";
 
+    const char *certs_dir = options->certs_dir != NULL ? options->certs_dir : "";
+
     if (strlen(options->data_dir) >= sizeof process.data_dir ||
-        strlen(binary) >= sizeof process.binary)
+        strlen(binary) >= sizeof process.binary || strlen(certs_dir) >= sizeof process.certs_dir)
         return ERR_INVALID;
+    memcpy(process.certs_dir, certs_dir, strlen(certs_dir) + 1);
     memcpy(process.data_dir, options->data_dir, strlen(options->data_dir) + 1);
     memcpy(process.binary, binary, strlen(binary) + 1);
     snprintf(process.log_file, sizeof process.log_file, "%s.log", process.data_dir);
@@ -202,8 +238,8 @@ err etcd_process_plan(const struct etcd_process_options *options, struct etcd_pr
     err e = ports_choose(&process);
     if (e != ERR_OK)
         return e;
-    snprintf(process.endpoint, sizeof process.endpoint, "http://127.0.0.1:%u",
-             (unsigned)process.client_port);
+    snprintf(process.endpoint, sizeof process.endpoint, "%s://127.0.0.1:%u",
+             certs_dir[0] != 0 ? "https" : "http", (unsigned)process.client_port);
     *ret_process = process;
     return ERR_OK;
 }

@@ -22,7 +22,9 @@ struct etcd_process {
     char data_dir[256];
     char log_file[272]; /* Its output: <data_dir>.log */
     uint32_t election_ms;
-    char endpoint[ETCD_ENDPOINT_SIZE]; /* "http://127.0.0.1:<client_port>" */
+    char endpoint[ETCD_ENDPOINT_SIZE]; /* "http://127.0.0.1:<client_port>"; https with certs_dir. */
+    char certs_dir[256];               /* Empty: plain HTTP, for any user of the machine. */
+    uint16_t health_port; /* client_port; with certs_dir another one, for health alone. */
 };
 
 struct etcd_process_options {
@@ -34,6 +36,9 @@ struct etcd_process_options {
     /* A start again waits one to two of these before the lone member elects itself; the shortest
      * lease is one and a half. 0: etcd's own, 1 s. From 100. */
     uint32_t election_ms;
+    /* ca.crt, etcd.crt and etcd.key of certs.h: it then answers only clients with a certificate of
+     * that CA, and has that certificate itself. NULL: it answers every user of the machine. */
+    const char *certs_dir;
 };
 
 /* Where it will listen and write, and which ports it has claimed; makes its directory and starts
@@ -41,11 +46,11 @@ struct etcd_process_options {
  * free. */
 NODISCARD err etcd_process_plan(const struct etcd_process_options *options,
                                 struct etcd_process *ret_process);
-/* What it is run with, without argv[0]. */
-#define ETCD_ARGUMENTS      9u
+/* What it is run with, without argv[0]; returns how many there are. */
+#define ETCD_ARGUMENTS_MAX  18u
 #define ETCD_ARGUMENT_BYTES 320u
-void etcd_process_arguments(const struct etcd_process *process,
-                            char ret_arguments[ETCD_ARGUMENTS][ETCD_ARGUMENT_BYTES]);
+uint32_t etcd_process_arguments(const struct etcd_process *process,
+                                char ret_arguments[ETCD_ARGUMENTS_MAX][ETCD_ARGUMENT_BYTES]);
 /* Whether it answers /health now, within half a second. */
 bool etcd_process_is_healthy(const struct etcd_process *process);
 /* Starts etcd and waits until it answers /health. The child dies with the thread that started it

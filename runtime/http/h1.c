@@ -3,10 +3,11 @@
 
 #include "runtime/base/check.h"
 #include "runtime/http/h1_head.h"
-#include "runtime/http/http_conn.h"
+#include "runtime/http/http_budget.h"
 
 #define RAW_BYTES_PER_BODY_BYTE 8u /* Most overhead of chunk headers. */
 #define RAW_BYTES_AT_LEAST      65536u
+#define DISCARD_BYTES_MAX       65536u /* Of the body of a request that its head was enough for. */
 
 /* ---- llhttp's callbacks; the head is one whole buffer, so spans come whole ---- */
 
@@ -23,11 +24,10 @@ static int on_header_field(llhttp_t *parser, const char *at, size_t size)
     struct http_conn *conn = parser->data;
     struct http_exchange *exchange = conn->incoming;
 
-    if (exchange->head_done) /* A trailer. */
+    if (exchange == NULL || exchange->head_done) /* A trailer. */
         return HPE_OK;
     if (exchange->header_count >= conn->server->config.limits.headers_max) {
-        conn->refusal = (struct http_refusal){ 431, "too many headers", "headers",
-                                               conn->server->config.limits.headers_max };
+        conn->refusal = http_refusal_of(conn->server, HTTP_REFUSED_HEAD_COUNT);
         return HPE_USER;
     }
     uint8_t *name = exchange->head.data + ((const uint8_t *)at - exchange->head.data);
@@ -44,7 +44,7 @@ static int on_header_value(llhttp_t *parser, const char *at, size_t size)
     struct http_conn *conn = parser->data;
     struct http_exchange *exchange = conn->incoming;
 
-    if (exchange->head_done)
+    if (exchange == NULL || exchange->head_done)
         return HPE_OK;
     struct slice *value = &exchange->headers[exchange->header_count - 1].value;
     if (value->size > 0) { /* Never seen: a value in two parts. */
@@ -65,6 +65,11 @@ static int on_headers_complete(llhttp_t *parser)
     struct http_conn *conn = parser->data;
     struct http_exchange *exchange = conn->incoming;
 
+    if (parser->http_major != 1) { /* 0: a request line without a version. */
+        conn->refusal = http_refusal_of(
+            conn->server, parser->http_major == 0 ? HTTP_REFUSED_GRAMMAR : HTTP_REFUSED_VERSION);
+        return HPE_USER;
+    }
     exchange->head_done = true;
     exchange->old = parser->http_major == 1 && parser->http_minor == 0;
     exchange->method = slice_from_text(llhttp_method_name((llhttp_method_t)parser->method));
@@ -73,19 +78,28 @@ static int on_headers_complete(llhttp_t *parser)
     return 0;
 }
 
+static struct http_refusal refusal_of_body(const struct http_exchange *exchange)
+{
+    struct http_refusal refusal = http_refusal_of(exchange->server, HTTP_REFUSED_BODY_SIZE);
+
+    refusal.limit = exchange->body_max_told;
+    return refusal;
+}
+
 static int on_body(llhttp_t *parser, const char *at, size_t size)
 {
     struct http_conn *conn = parser->data;
-    const struct http_limits *limits = &conn->server->config.limits;
     struct slice bytes = { (const uint8_t *)at, size };
+    enum http_refused why;
 
+    if (conn->discarding)
+        return HPE_OK;
     if (!http_body_fits(conn->incoming, conn->incoming->body.size + size)) {
-        conn->refusal =
-            (struct http_refusal){ 413, "the body is too long", "body", limits->body_bytes_max };
+        conn->refusal = refusal_of_body(conn->incoming);
         return HPE_USER;
     }
-    if (!http_body_append(conn->incoming, bytes)) {
-        conn->refusal = (struct http_refusal){ 503, "too many bodies are being received", "", 0 };
+    if (!http_body_append(conn->incoming, bytes, &why)) {
+        conn->refusal = http_refusal_of(conn->server, why);
         return HPE_USER;
     }
     return HPE_OK;
@@ -95,7 +109,8 @@ static int on_message_complete(llhttp_t *parser)
 {
     struct http_conn *conn = parser->data;
 
-    conn->incoming->close = !llhttp_should_keep_alive(parser);
+    if (conn->incoming != NULL)
+        conn->incoming->close = !llhttp_should_keep_alive(parser);
     return HPE_PAUSED;
 }
 
@@ -127,6 +142,12 @@ static void refuse(struct http_conn *conn, struct http_exchange *exchange,
     http_conn_refuse(exchange, &refusal);
 }
 
+void h1_end_body(struct http_exchange *exchange, struct http_refusal refusal)
+{
+    CHECK(exchange->conn->incoming == exchange);
+    refuse(exchange->conn, exchange, refusal);
+}
+
 static void save_field(struct http_exchange *exchange, struct slice head, const char *name)
 {
     struct slice value;
@@ -153,6 +174,7 @@ static void refuse_unparsed(struct http_conn *conn, struct slice head, struct ht
 
     http_conn_add(conn, exchange);
     buf_append(&exchange->head, head.data, head.size < limit ? head.size : limit);
+    exchange->body_max = 0;
     refuse_head(exchange, refusal);
 }
 
@@ -162,6 +184,10 @@ static void complete(struct http_conn *conn)
 
     conn->incoming = NULL;
     llhttp_resume(&conn->parser);
+    if (exchange == NULL) { /* It was answered when its head had come. */
+        conn->discarding = false;
+        return;
+    }
     if (exchange->close || conn->server->draining) {
         exchange->close = true;
         conn->refused = true;
@@ -181,21 +207,49 @@ static void count_added(struct http_exchange *exchange, const struct buf *out, s
         http_conn_streams_grew(exchange->conn, out->size - before);
 }
 
-/* The head is parsed and a body will come: is it welcome? */
-static void expect_body(struct http_conn *conn)
+/* A body whose request was answered by its head is read and thrown away if it is short, so that the
+ * connection can go on. A client that waits for a 100 may not send it at all. */
+static bool may_discard(const struct http_exchange *exchange)
+{
+    const llhttp_t *parser = &exchange->conn->parser;
+    bool is_short = (parser->flags & F_CHUNKED) != 0 || parser->content_length <= DISCARD_BYTES_MAX;
+
+    return is_short && llhttp_should_keep_alive(parser) &&
+           http_header_find(exchange, "expect").size == 0;
+}
+
+/* False: it was answered already. */
+static bool greet(struct http_conn *conn)
 {
     struct http_exchange *exchange = conn->incoming;
-    const struct http_limits *limits = &conn->server->config.limits;
-    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    bool discards = may_discard(exchange);
 
     conn->body_raw_bytes = 0;
     conn->chunks = (struct h1_chunks){ 0 };
     exchange->since_ms = http_now_ms(conn->server);
+    exchange->close = !discards;
+    if (http_conn_greet(exchange)) {
+        exchange->close = false;
+        return true;
+    }
+    conn->incoming = NULL;
+    conn->discarding = discards;
+    conn->refused = !discards;
+    conn->discard_since_ms = http_now_ms(conn->server);
+    return false;
+}
+
+/* The head is parsed and a body will come: is it welcome? */
+static void expect_body(struct http_conn *conn)
+{
+    struct http_exchange *exchange = conn->incoming;
+    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+
+    if (!greet(conn))
+        return;
     if ((conn->parser.flags & F_CONTENT_LENGTH) != 0 &&
         !http_body_fits(exchange, conn->parser.content_length)) {
-        refuse(
-            conn, exchange,
-            (struct http_refusal){ 413, "the body is too long", "body", limits->body_bytes_max });
+        refuse(conn, exchange, refusal_of_body(exchange));
         return;
     }
     if (!exchange->old && http_text_equal(http_header_find(exchange, "expect"), "100-continue")) {
@@ -207,28 +261,53 @@ static void expect_body(struct http_conn *conn)
     }
 }
 
+/* The head is all of the request. */
+static void complete_bodiless(struct http_conn *conn)
+{
+    struct http_exchange *exchange = conn->incoming;
+    bool close = exchange->close || conn->server->draining;
+
+    exchange->close = close;
+    if (http_conn_greet(exchange)) {
+        complete(conn);
+        return;
+    }
+    conn->incoming = NULL;
+    conn->refused = close;
+    llhttp_resume(&conn->parser);
+}
+
 static void parse_head(struct http_conn *conn, struct slice head)
 {
     struct http_exchange *exchange = http_exchange_new(conn);
+    enum http_refused why;
     const char *wrong;
 
     conn->head_since_ms = 0;
     http_conn_add(conn, exchange);
     conn->incoming = exchange;
-    conn->refusal = (struct http_refusal){ 400, "a malformed HTTP request", "", 0 };
+    conn->refusal = http_refusal_of(conn->server, HTTP_REFUSED_GRAMMAR);
     buf_append(&exchange->head, head.data, head.size);
+    if (!http_head_charge(exchange, &why)) {
+        refuse_head(exchange, http_refusal_of(conn->server, why));
+        return;
+    }
     llhttp_errno_t result =
         llhttp_execute(&conn->parser, (const char *)exchange->head.data, head.size);
     if ((result != HPE_OK && result != HPE_PAUSED) || !exchange->head_done ||
         conn->parser.method == HTTP_CONNECT) {
+        if (result == HPE_UNEXPECTED_CONTENT_LENGTH)
+            conn->refusal = (struct http_refusal){ 400, "Content-Length must be one number",
+                                                   "content-length", 0, HTTP_REFUSED_GRAMMAR };
         refuse_head(exchange, conn->refusal);
         return;
     }
     wrong = h1_head_check(exchange);
     if (wrong != NULL)
-        refuse(conn, exchange, (struct http_refusal){ 400, wrong, "header", 0 });
+        refuse(conn, exchange,
+               (struct http_refusal){ 400, wrong, "header", 0, HTTP_REFUSED_GRAMMAR });
     else if (result == HPE_PAUSED)
-        complete(conn);
+        complete_bodiless(conn);
     else
         expect_body(conn);
 }
@@ -249,7 +328,8 @@ static size_t receive_head(struct http_conn *conn, struct slice bytes)
         if (bytes.data[0] == '\r' && bytes.size == 1)
             return 0;
         refuse_unparsed(conn, bytes,
-                        (struct http_refusal){ 400, "a malformed HTTP request", "header", 0 });
+                        (struct http_refusal){ 400, "a malformed HTTP request", "header", 0,
+                                               HTTP_REFUSED_GRAMMAR });
         return bytes.size;
     case H1_HEAD_WHOLE:
         if (size > limit)
@@ -258,8 +338,7 @@ static size_t receive_head(struct http_conn *conn, struct slice bytes)
         return size;
     }
     if (size > limit) {
-        refuse_unparsed(conn, bytes,
-                        (struct http_refusal){ 431, "the headers are too long", "header", limit });
+        refuse_unparsed(conn, bytes, http_refusal_of(conn->server, HTTP_REFUSED_HEAD_SIZE));
         return bytes.size;
     }
     if (conn->head_since_ms == 0)
@@ -267,17 +346,37 @@ static size_t receive_head(struct http_conn *conn, struct slice bytes)
     return 0;
 }
 
+static uint64_t raw_bytes_max(const struct http_conn *conn)
+{
+    if (conn->discarding)
+        return DISCARD_BYTES_MAX;
+    return RAW_BYTES_AT_LEAST + (uint64_t)RAW_BYTES_PER_BODY_BYTE * conn->incoming->body_max;
+}
+
+/* The body is wrong: of a request that was answered already, the connection ends. */
+static void refuse_body(struct http_conn *conn)
+{
+    if (conn->incoming != NULL) {
+        refuse(conn, conn->incoming, conn->refusal);
+        return;
+    }
+    conn->server->stats.bad_messages++;
+    conn->refused = true;
+    conn->discarding = false;
+    conn->turned_away = true;
+    http_conn_close_soon(conn);
+}
+
 static size_t receive_body(struct http_conn *conn, struct slice bytes)
 {
-    uint64_t raw_max = RAW_BYTES_AT_LEAST + (uint64_t)RAW_BYTES_PER_BODY_BYTE *
-                                                conn->server->config.limits.body_bytes_max;
     llhttp_errno_t result;
 
-    conn->refusal = (struct http_refusal){ 400, "a malformed HTTP body", "body", 0 };
+    conn->refusal =
+        (struct http_refusal){ 400, "a malformed HTTP body", "body", 0, HTTP_REFUSED_GRAMMAR };
     if ((conn->parser.flags & F_CHUNKED) != 0) {
         size_t size = bytes.size;
         if (!h1_chunks_scan(&conn->chunks, bytes, &size)) {
-            refuse(conn, conn->incoming, conn->refusal);
+            refuse_body(conn);
             return bytes.size;
         }
         bytes.size = size; /* What follows is the next request's. */
@@ -289,8 +388,8 @@ static size_t receive_body(struct http_conn *conn, struct slice bytes)
         return (size_t)(end - bytes.data);
     }
     conn->body_raw_bytes += bytes.size;
-    if (result != HPE_OK || conn->body_raw_bytes > raw_max)
-        refuse(conn, conn->incoming, conn->refusal);
+    if (result != HPE_OK || conn->body_raw_bytes > raw_bytes_max(conn))
+        refuse_body(conn);
     return bytes.size;
 }
 
@@ -302,9 +401,25 @@ bool h1_is_full(const struct http_conn *conn)
            http_conn_waiting(conn) > limits->output_bytes_max;
 }
 
+/* What is held back is past a budget. */
+static void refuse_input(struct http_conn *conn, struct http_refusal refusal)
+{
+    struct buf held = conn->in;
+    enum http_refused why;
+
+    conn->in = (struct buf){ 0 };
+    (void)http_input_charge(conn, &why);
+    if (conn->incoming != NULL || conn->discarding)
+        refuse_body(conn);
+    else
+        refuse_unparsed(conn, buf_slice(&held), refusal);
+    buf_deinit(&held);
+}
+
 void h1_receive(struct http_conn *conn, struct slice bytes)
 {
     struct buf held = conn->in;
+    enum http_refused why;
 
     conn->in = (struct buf){ 0 };
     if (held.size > 0) {
@@ -312,8 +427,8 @@ void h1_receive(struct http_conn *conn, struct slice bytes)
         bytes = buf_slice(&held);
     }
     while (bytes.size > 0 && !conn->refused && !conn->doomed && !h1_is_full(conn)) {
-        size_t used =
-            conn->incoming != NULL ? receive_body(conn, bytes) : receive_head(conn, bytes);
+        size_t used = conn->incoming != NULL || conn->discarding ? receive_body(conn, bytes)
+                                                                 : receive_head(conn, bytes);
         if (used == 0)
             break;
         bytes = (struct slice){ bytes.data + used, bytes.size - used };
@@ -324,6 +439,8 @@ void h1_receive(struct http_conn *conn, struct slice bytes)
             http_conn_resume(conn); /* Stops reading at once. */
     }
     buf_deinit(&held);
+    if (!http_input_charge(conn, &why) && !conn->refused && !conn->doomed)
+        refuse_input(conn, http_refusal_of(conn->server, why));
 }
 
 void h1_tick(struct http_conn *conn, uint64_t now_ms)
@@ -333,15 +450,18 @@ void h1_tick(struct http_conn *conn, uint64_t now_ms)
 
     if (!conn->reading || conn->refused)
         return;
-    if (incoming != NULL && now_ms >= incoming->since_ms + limits->body_timeout_ms) {
+    if (conn->discarding && now_ms >= conn->discard_since_ms + limits->body_timeout_ms) {
         conn->server->stats.timeouts++;
-        refuse(conn, incoming, (struct http_refusal){ 408, "the body came too slowly", "body", 0 });
+        http_conn_close(conn);
+    } else if (incoming != NULL && now_ms >= incoming->since_ms + limits->body_timeout_ms) {
+        conn->server->stats.timeouts++;
+        refuse(conn, incoming, http_refusal_of(conn->server, HTTP_REFUSED_BODY_LATE));
     } else if (conn->head_since_ms != 0 &&
                now_ms >= conn->head_since_ms + limits->header_timeout_ms) {
         conn->server->stats.timeouts++;
         refuse_unparsed(conn, buf_slice(&conn->in),
-                        (struct http_refusal){ 408, "the headers came too slowly", "header", 0 });
-    } else if (conn->first == NULL && conn->in.size == 0 &&
+                        http_refusal_of(conn->server, HTTP_REFUSED_HEAD_LATE));
+    } else if (conn->first == NULL && conn->in.size == 0 && !conn->discarding &&
                now_ms >= conn->since_ms + limits->idle_timeout_ms) {
         http_conn_close_soon(conn);
     }
@@ -471,6 +591,8 @@ void h1_answer_begin(struct http_exchange *exchange, const struct http_answer *a
         put_text(out, "\r\ntransfer-encoding: chunked");
     }
     put_text(out, "\r\n\r\n");
+    if (whole)
+        http_head_drop(exchange);
     if (whole && body && !exchange->only_head)
         buf_append(out, answer->body.data, answer->body.size);
     count_added(exchange, out, before);

@@ -3,30 +3,25 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
-#include "runtime/http/http_conn.h"
+#include "runtime/http/http_budget.h"
 
 #define STREAM_WINDOW     1048576
 #define CONNECTION_WINDOW 16777216
 #define OUTBOUND_ACKS_MAX 1000u /* Answers to PING and SETTINGS that wait. */
-#define RESET_BURST       20u   /* Times stream_resets_per_s. */
-#define CONTROL_BURST     4u    /* Times control_frames_per_s. */
+#define RESET_BURST       20u   /* Times stream_resets_per_s, as h2_flood has it. */
+#define LATE_MS           3000u /* For the rest of a request that was answered by its head. */
 #define ANSWER_FIELDS_MAX 24u
 #define BOMB_FACTOR       8u  /* Times header_bytes_max: such a block was not made by mistake. */
 #define HEADER_OVERHEAD   32u /* RFC 9113 section 10.5.1 counts so much for each. */
 
 /* ---- floods ---- */
 
-/* One more of what may come `per_s` times a second. False: too many have come. */
-static bool bucket_take(struct http_bucket *bucket, uint64_t now_ms, uint64_t per_s, uint64_t burst)
+static struct h2_rates rates_of(const struct http_conn *conn)
 {
-    uint64_t earned_milli = (now_ms - bucket->since_ms) * per_s;
+    const struct http_limits *limits = &conn->server->config.limits;
 
-    bucket->spent_milli -= earned_milli < bucket->spent_milli ? earned_milli : bucket->spent_milli;
-    bucket->since_ms = now_ms;
-    if (bucket->spent_milli + 1000 > per_s * burst * 1000)
-        return false;
-    bucket->spent_milli += 1000;
-    return true;
+    return (struct h2_rates){ http_now_ms(conn->server), limits->stream_resets_per_s,
+                              limits->control_frames_per_s };
 }
 
 static void end_flood(struct http_conn *conn)
@@ -39,30 +34,17 @@ static void end_flood(struct http_conn *conn)
     nghttp2_session_terminate_session(conn->session, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
-/* Frames that cost us work and the client nothing. Window updates come with each answer read. */
-static bool is_control(const nghttp2_frame_hd *head)
-{
-    switch (head->type) {
-    case NGHTTP2_DATA:
-        return head->length == 0 && (head->flags & NGHTTP2_FLAG_END_STREAM) == 0;
-    case NGHTTP2_HEADERS:
-    case NGHTTP2_CONTINUATION:
-    case NGHTTP2_RST_STREAM: /* Counted when its stream closes. */
-    case NGHTTP2_WINDOW_UPDATE:
-        return false;
-    default:
-        return true;
-    }
-}
-
-static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *user)
+static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     struct http_conn *conn = user;
+    const struct h2_rates rates = rates_of(conn);
 
     (void)session;
-    if (is_control(head) &&
-        !bucket_take(&conn->controls, http_now_ms(conn->server),
-                     conn->server->config.limits.control_frames_per_s, CONTROL_BURST))
+    if (frame->hd.type == NGHTTP2_DATA)
+        h2_flood_sent_data(&conn->flood);
+    else if (frame->hd.type == NGHTTP2_RST_STREAM &&
+             frame->rst_stream.error_code == NGHTTP2_REFUSED_STREAM &&
+             !h2_flood_refused(&conn->flood, &rates))
         end_flood(conn);
     return 0;
 }
@@ -72,6 +54,7 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     struct http_conn *conn = user;
+    enum http_refused why;
 
     conn->block_bytes = 0;
     if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
@@ -85,6 +68,14 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     struct http_exchange *exchange = http_exchange_new(conn);
     exchange->stream_id = frame->hd.stream_id;
     http_conn_add(conn, exchange);
+    if (!http_head_charge(exchange, &why)) {
+        http_refusal_count(conn->server, why, conn->peer);
+        conn->server->stats.bad_messages++;
+        http_conn_cancel(exchange);
+        nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
+                                  NGHTTP2_REFUSED_STREAM);
+        return 0;
+    }
     nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, exchange);
     return 0;
 }
@@ -107,6 +98,7 @@ static void settle(const struct http_exchange *exchange, struct slice *slice)
 static void settle_head(struct http_exchange *exchange)
 {
     settle(exchange, &exchange->method);
+    settle(exchange, &exchange->host);
     settle(exchange, &exchange->path);
     for (size_t i = 0; i < exchange->header_count; i++) {
         settle(exchange, &exchange->headers[i].name);
@@ -135,6 +127,34 @@ static bool head_is_refused(const struct http_exchange *exchange)
     return exchange->head_bytes > exchange->server->config.limits.header_bytes_max;
 }
 
+static void keep_field(struct http_exchange *exchange, struct slice name, struct slice value)
+{
+    if (name_is(name.data, name.size, ":method")) {
+        exchange->method = keep(exchange, value.data, value.size);
+    } else if (name_is(name.data, name.size, ":authority")) {
+        exchange->host = keep(exchange, value.data, value.size);
+    } else if (name_is(name.data, name.size, ":path")) {
+        exchange->path = keep(exchange, value.data, value.size);
+    } else if (name.size > 0 && name.data[0] != ':') {
+        struct http_field *field = &exchange->headers[exchange->header_count++];
+        field->name = keep(exchange, name.data, name.size);
+        field->value = keep(exchange, value.data, value.size);
+    }
+}
+
+/* Its stream is reset; what comes of the head is not kept. */
+static void refuse_head(struct http_exchange *exchange, enum http_refused why)
+{
+    struct http_conn *conn = exchange->conn;
+
+    exchange->head_bytes = conn->server->config.limits.header_bytes_max + (size_t)1;
+    conn->server->stats.bad_messages++;
+    http_refusal_count(conn->server, why, conn->peer);
+    http_head_drop(exchange);
+    nghttp2_submit_rst_stream(conn->session, NGHTTP2_FLAG_NONE, exchange->stream_id,
+                              NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
                      size_t name_size, const uint8_t *value, size_t value_size, uint8_t flags,
                      void *user)
@@ -143,6 +163,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     const struct http_limits *limits = &conn->server->config.limits;
     struct http_exchange *exchange =
         nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+    enum http_refused why;
 
     (void)flags;
     conn->block_bytes += name_size + value_size + HEADER_OVERHEAD;
@@ -152,27 +173,43 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         return 0;
     exchange->head_bytes += name_size + value_size + HEADER_OVERHEAD;
     if (head_is_refused(exchange) || exchange->header_count >= limits->headers_max) {
-        exchange->head_bytes = limits->header_bytes_max + (size_t)1;
-        conn->server->stats.bad_messages++;
-        nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
-                                  NGHTTP2_ENHANCE_YOUR_CALM);
+        refuse_head(exchange,
+                    head_is_refused(exchange) ? HTTP_REFUSED_HEAD_SIZE : HTTP_REFUSED_HEAD_COUNT);
         return 0;
     }
-    if (name_is(name, name_size, ":method")) {
-        exchange->method = keep(exchange, value, value_size);
-    } else if (name_is(name, name_size, ":path")) {
-        exchange->path = keep(exchange, value, value_size);
-    } else if (name_size > 0 && name[0] != ':') {
-        struct http_field *field = &exchange->headers[exchange->header_count++];
-        field->name = keep(exchange, name, name_size);
-        field->value = keep(exchange, value, value_size);
-    }
+    keep_field(exchange, (struct slice){ name, name_size }, (struct slice){ value, value_size });
+    if (!http_head_charge(exchange, &why))
+        refuse_head(exchange, why);
     return 0;
 }
 
 static void refuse(struct http_exchange *exchange, struct http_refusal refusal)
 {
     http_conn_refuse(exchange, &refusal);
+}
+
+static void refuse_large(struct http_exchange *exchange)
+{
+    struct http_refusal refusal = http_refusal_of(exchange->server, HTTP_REFUSED_BODY_SIZE);
+
+    refusal.limit = exchange->body_max_told;
+    refuse(exchange, refusal);
+}
+
+/* A head is whole, and a body may follow. False: it was answered. */
+static bool greet(struct http_exchange *exchange, bool is_last)
+{
+    if (http_conn_greet(exchange)) {
+        struct slice length = http_header_find(exchange, "content-length");
+        uint64_t size = 0;
+        for (size_t i = 0; i < length.size && i < 18; i++)
+            size = size * 10 + (uint64_t)(length.data[i] - '0'); /* nghttp2 read it before us. */
+        if (is_last || http_body_fits(exchange, size))
+            return true;
+        refuse_large(exchange);
+    }
+    exchange->late = !is_last; /* Its stream ends soon, whatever still comes. */
+    return false;
 }
 
 /* A refused body: the client may send the rest, within limits, so that it reads the answer. */
@@ -190,20 +227,20 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
                    size_t size, void *user)
 {
     struct http_conn *conn = user;
-    uint32_t limit = conn->server->config.limits.body_bytes_max;
     struct http_exchange *exchange = nghttp2_session_get_stream_user_data(session, stream_id);
+    enum http_refused why;
 
     (void)flags;
-    if (exchange == NULL)
+    if (exchange == NULL || !exchange->head_done)
         return 0;
     if (exchange->handed) {
         discard(exchange, size);
         return 0;
     }
     if (!http_body_fits(exchange, exchange->body.size + size))
-        refuse(exchange, (struct http_refusal){ 413, "the body is too long", "body", limit });
-    else if (!http_body_append(exchange, (struct slice){ data, size }))
-        refuse(exchange, (struct http_refusal){ 503, "too many bodies are being received", "", 0 });
+        refuse_large(exchange);
+    else if (!http_body_append(exchange, (struct slice){ data, size }, &why))
+        refuse(exchange, http_refusal_of(conn->server, why));
     return 0;
 }
 
@@ -217,12 +254,16 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     exchange = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
     if (exchange == NULL || exchange->handed)
         return 0;
+    bool is_last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     if (frame->hd.type == NGHTTP2_HEADERS && !exchange->head_done) {
         if (head_is_refused(exchange))
             return 0;
         settle_head(exchange);
+        exchange->received = is_last;
+        if (!greet(exchange, is_last))
+            return 0;
     }
-    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 && exchange->head_done)
+    if (is_last && exchange->head_done)
         http_conn_hand(exchange);
     return 0;
 }
@@ -234,9 +275,8 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
     struct http_conn *conn = user;
 
     /* Either side's resets: a client can provoke ours too. */
-    if (error_code != NGHTTP2_NO_ERROR &&
-        !bucket_take(&conn->resets, http_now_ms(conn->server),
-                     conn->server->config.limits.stream_resets_per_s, RESET_BURST))
+    const struct h2_rates rates = rates_of(conn);
+    if (error_code != NGHTTP2_NO_ERROR && !h2_flood_reset(&conn->flood, &rates))
         end_flood(conn);
     if (exchange == NULL)
         return 0;
@@ -249,7 +289,7 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
 
 static void set_callbacks(nghttp2_session_callbacks *callbacks)
 {
-    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
+    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_frame_sent);
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
@@ -336,6 +376,9 @@ void h2_receive(struct http_conn *conn, struct slice bytes)
 {
     if (conn->session == NULL)
         return;
+    const struct h2_rates rates = rates_of(conn);
+    if (!h2_flood_receive(&conn->flood, &rates, bytes))
+        end_flood(conn);
     ssize_t used = nghttp2_session_mem_recv(conn->session, bytes.data, bytes.size);
     if (used < 0)
         fail(conn, code_of(used));
@@ -396,6 +439,9 @@ static void tick_body(struct http_exchange *exchange, uint64_t now_ms)
 
     if (!is_late && !exchange->late)
         return;
+    /* Stock clients take a reset for a failure while they still send what was answered. */
+    if (exchange->handed && !exchange->greeted && now_ms < exchange->since_ms + LATE_MS)
+        return;
     http_conn_mark_dirty(exchange->conn);
     if (!exchange->late)
         server->stats.timeouts++;
@@ -405,7 +451,13 @@ static void tick_body(struct http_exchange *exchange, uint64_t now_ms)
         return;
     }
     exchange->late = true;
-    refuse(exchange, (struct http_refusal){ 408, "the body came too slowly", "body", 0 });
+    refuse(exchange, http_refusal_of(server, HTTP_REFUSED_BODY_LATE));
+}
+
+void h2_end_body(struct http_exchange *exchange, struct http_refusal refusal)
+{
+    exchange->late = true;
+    refuse(exchange, refusal);
 }
 
 void h2_tick(struct http_conn *conn, uint64_t now_ms)
@@ -534,6 +586,8 @@ void h2_answer_begin(struct http_exchange *exchange, const struct http_answer *a
     bool data = !whole || exchange->out.size > 0 || exchange->trailers.size > 0;
     nghttp2_submit_response(conn->session, exchange->stream_id, fields, count,
                             data ? &provider : NULL);
+    if (whole)
+        http_head_drop(exchange); /* The session has copied what of it is in the answer. */
     http_conn_mark_dirty(conn);
 }
 

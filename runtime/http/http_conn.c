@@ -5,67 +5,117 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/http/http_budget.h"
+#include "runtime/http/http_peer.h"
 
-#define LINGER_MS             2000u
-#define KEPT_BYTES_MAX        1048576u /* Larger output buffers are given back once empty. */
-#define KEEPALIVE_S           60u      /* Until TCP asks whether a silent client is still there. */
-#define EVICT_IDLE_MS_MIN     1000u    /* None is closed sooner to make room. */
-#define SLOW_READER_BYTES_MIN 65536u
+#define LINGER_MS           2000u
+#define KEPT_BYTES_MAX      1048576u /* Larger output buffers are given back once empty. */
+#define KEEPALIVE_S         60u      /* Until TCP asks whether a silent client is still there. */
+#define EVICT_IDLE_MS_MIN   1000u    /* None is closed sooner to make room. */
+#define STRANGER_READ_BYTES 8192u
 
 static const char h2_preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 #define H2_PREFACE_SIZE (sizeof h2_preface - 1)
 
 /* ---- exchanges ---- */
 
-void http_conn_add(struct http_conn *conn, struct http_exchange *exchange)
+static void waiting_grew(struct http_server *server, size_t size)
 {
-    exchange->previous = conn->last;
-    exchange->next = NULL;
-    if (conn->last != NULL)
-        conn->last->next = exchange;
-    else
-        conn->first = exchange;
-    conn->last = exchange;
-    conn->exchange_count++;
+    server->stats.waiting_bytes += size;
+    if (server->config.answers != NULL)
+        budget_take(server->config.answers, size);
 }
 
-void http_conn_remove(struct http_conn *conn, struct http_exchange *exchange)
+static void waiting_shrank(struct http_server *server, size_t size)
 {
-    if (exchange->previous != NULL)
-        exchange->previous->next = exchange->next;
-    else
-        conn->first = exchange->next;
-    if (exchange->next != NULL)
-        exchange->next->previous = exchange->previous;
-    else
-        conn->last = exchange->previous;
-    exchange->next = NULL;
-    exchange->previous = NULL;
-    conn->exchange_count--;
-    http_conn_streams_shrank(conn, exchange->out.size - exchange->out_at);
+    server->stats.waiting_bytes -= size;
+    if (server->config.answers != NULL)
+        budget_give(server->config.answers, size);
+}
+
+/* Now something waits for the client where nothing did: its time to read begins. */
+static void begin_to_wait(struct http_conn *conn)
+{
+    if (conn->stream_bytes + conn->wire_bytes > 0)
+        return;
+    conn->drained_bytes = 0;
+    conn->drained_ms = http_now_ms(conn->server);
+}
+
+/* The client took so much. */
+static void drained(struct http_conn *conn, size_t size)
+{
+    conn->drained_bytes += size;
+    if (conn->drained_bytes < SLOW_READER_BYTES_MIN)
+        return;
+    conn->drained_bytes = 0;
+    conn->drained_ms = http_now_ms(conn->server);
 }
 
 void http_conn_streams_grew(struct http_conn *conn, size_t size)
 {
+    begin_to_wait(conn);
     conn->stream_bytes += size;
-    conn->server->stats.waiting_bytes += size;
+    waiting_grew(conn->server, size);
 }
 
 void http_conn_streams_shrank(struct http_conn *conn, size_t size)
 {
     CHECK(size <= conn->stream_bytes);
     conn->stream_bytes -= size;
-    conn->server->stats.waiting_bytes -= size;
+    waiting_shrank(conn->server, size);
+}
+
+/* A request came: whole, or as much of it as its answer needed. */
+static void spoke(struct http_conn *conn)
+{
+    struct http_server *server = conn->server;
+
+    conn->since_ms = http_now_ms(server);
+    turnstile_touch(server->turnstile, &conn->place);
+    server->stats.requests++;
+}
+
+bool http_conn_greet(struct http_exchange *exchange)
+{
+    struct http_server *server = exchange->server;
+    struct http_conn *conn = exchange->conn;
+
+    exchange->body_max = server->config.limits.body_bytes_max;
+    exchange->body_max_told = exchange->body_max;
+    if (server->config.handlers.on_head == NULL)
+        return true;
+    exchange->handed = true; /* It may be answered now. */
+    if (!server->config.handlers.on_head(server->config.handlers.user, exchange)) {
+        spoke(conn); /* The exchange may be gone. */
+        return false;
+    }
+    exchange->handed = false;
+    exchange->greeted = true;
+    conn->proved = true;
+    return true;
+}
+
+void http_conn_end_body(struct http_exchange *exchange, enum http_refused why)
+{
+    struct http_refusal refusal = http_refusal_of(exchange->server, why);
+    struct http_conn *conn = exchange->conn;
+
+    if (http_is_h2(exchange))
+        h2_end_body(exchange, refusal);
+    else
+        h1_end_body(exchange, refusal);
+    http_conn_mark_dirty(conn);
 }
 
 void http_conn_hand(struct http_exchange *exchange)
 {
     struct http_server *server = exchange->server;
 
+    http_body_received(exchange);
     exchange->received = true;
     exchange->handed = true;
-    exchange->conn->since_ms = http_now_ms(server);
-    server->stats.requests++;
+    spoke(exchange->conn);
     server->config.handlers.on_request(server->config.handlers.user, exchange);
 }
 
@@ -75,6 +125,8 @@ void http_conn_refuse(struct http_exchange *exchange, const struct http_refusal 
 
     exchange->handed = true;
     server->stats.bad_messages++;
+    http_body_drop(exchange);
+    http_refusal_count(server, refusal->why, http_peer(exchange));
     server->config.handlers.on_refused(server->config.handlers.user, exchange, refusal);
 }
 
@@ -83,8 +135,10 @@ void http_conn_cancel(struct http_exchange *exchange)
     struct http_server *server = exchange->server;
 
     http_conn_remove(exchange->conn, exchange);
-    exchange->conn = NULL;
+    http_budget_leave(exchange);
     if (!exchange->handed || exchange->ended) {
+        if (exchange->greeted && !exchange->handed)
+            server->config.handlers.on_forgotten(server->config.handlers.user, exchange);
         http_exchange_free(exchange);
         return;
     }
@@ -102,6 +156,7 @@ static void on_closed(uv_handle_t *handle)
     buf_deinit(&conn->in);
     buf_deinit(&conn->out);
     buf_deinit(&conn->sending);
+    http_budget_close(conn);
     tls_session_free(conn->tls);
     http_server_forget(server, conn);
     free(conn);
@@ -116,10 +171,11 @@ void http_conn_close(struct http_conn *conn)
         return;
     }
     conn->state = CONN_CLOSED;
+    turnstile_leave(conn->server->turnstile, &conn->place);
     while (conn->first != NULL)
         http_conn_cancel(conn->first);
     h2_stop(conn);
-    conn->server->stats.waiting_bytes -= conn->wire_bytes;
+    waiting_shrank(conn->server, conn->wire_bytes);
     conn->wire_bytes = 0;
     uv_close((uv_handle_t *)&conn->tcp, on_closed);
 }
@@ -168,29 +224,19 @@ size_t http_conn_waiting(const struct http_conn *conn)
 
 static void count_wire(struct http_conn *conn)
 {
-    struct http_stats *stats = &conn->server->stats;
+    size_t before = conn->wire_bytes;
 
-    stats->waiting_bytes -= conn->wire_bytes;
+    begin_to_wait(conn);
     conn->wire_bytes = http_conn_waiting(conn);
-    stats->waiting_bytes += conn->wire_bytes;
-}
-
-/* Answers fill the memory that all connections have for them: a connection that holds more than an
- * equal part, since it does not read, is closed. */
-static bool is_slow_reader(const struct http_conn *conn)
-{
-    const struct http_stats *stats = &conn->server->stats;
-    uint64_t max = conn->server->config.limits.waiting_bytes_max;
-    uint64_t part = max / (stats->connections + 1);
-
-    if (part < SLOW_READER_BYTES_MIN)
-        part = SLOW_READER_BYTES_MIN;
-    return stats->waiting_bytes > max && conn->stream_bytes + conn->wire_bytes > part;
+    if (conn->wire_bytes > before)
+        waiting_grew(conn->server, conn->wire_bytes - before);
+    else
+        waiting_shrank(conn->server, before - conn->wire_bytes);
 }
 
 static bool close_slow_reader(struct http_conn *conn)
 {
-    if (!is_slow_reader(conn))
+    if (!http_conn_is_slow_reader(conn))
         return false;
     conn->server->stats.slow_readers++;
     http_conn_close(conn);
@@ -202,8 +248,11 @@ static void on_written(uv_write_t *write, int status)
     struct http_conn *conn = write->data;
 
     conn->writing = false;
+    drained(conn, conn->sending_left);
     conn->sending_left = 0;
     buf_clear(&conn->sending);
+    if (conn->sending.capacity > KEPT_BYTES_MAX)
+        buf_deinit(&conn->sending);
     if (conn->state == CONN_CLOSED)
         return;
     if (status != 0) {
@@ -258,6 +307,7 @@ static void send_waiting(struct http_conn *conn)
         return;
     }
     size_t size = sent > 0 ? (size_t)sent : 0;
+    drained(conn, size);
     conn->server->stats.bytes_sent += wire->size;
     if (size < wire->size) {
         write_rest(conn, wire, size);
@@ -370,18 +420,32 @@ static bool turn_away_plain(struct http_conn *conn, struct slice bytes)
     static const char answer[] =
         "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 51\r\n"
         "Connection: close\r\n\r\nthis port speaks TLS: call it with https, not http\n";
-    bool plain = !conn->heard && bytes.data[0] >= 'A' && bytes.data[0] <= 'Z';
 
-    conn->heard = true;
-    if (!plain)
+    if (conn->in.size > 0 || bytes.data[0] < 'A' || bytes.data[0] > 'Z')
         return false;
     conn->server->stats.bad_messages++;
-    tls_session_free(conn->tls);
-    conn->tls = NULL;
+    conn->greeting = false;
     conn->turned_away = true;
     buf_append(&conn->out, answer, sizeof answer - 1);
     http_conn_close_soon(conn);
     return true;
+}
+
+/* Handshakes are charged to their share of the loop's time. */
+static err read_tls(struct http_conn *conn, size_t *ret_size)
+{
+    struct http_server *server = conn->server;
+    bool shaking = !tls_session_is_established(conn->tls);
+    uint64_t begun_us = shaking ? loop_clock_ns() / 1000 : 0;
+    err e = tls_session_read(conn->tls, server->plain_bytes, sizeof server->plain_bytes, ret_size);
+
+    if (!shaking)
+        return e;
+    uint64_t now_us = loop_clock_ns() / 1000;
+    turnstile_spend(server->turnstile, now_us - begun_us, now_us);
+    if (tls_session_is_established(conn->tls))
+        turnstile_completed(server->turnstile, tls_session_is_resumed(conn->tls));
+    return e;
 }
 
 static void receive_tls(struct http_conn *conn, struct slice bytes)
@@ -391,7 +455,7 @@ static void receive_tls(struct http_conn *conn, struct slice bytes)
     err e = tls_session_feed(conn->tls, bytes);
 
     while (e == ERR_OK && !conn->doomed) {
-        e = tls_session_read(conn->tls, server->plain_bytes, sizeof server->plain_bytes, &size);
+        e = read_tls(conn, &size);
         if (e == ERR_OK)
             receive_plain(conn, (struct slice){ server->plain_bytes, size });
     }
@@ -403,12 +467,90 @@ static void receive_tls(struct http_conn *conn, struct slice bytes)
     conn->doomed = true;
 }
 
+/* ---- the first record under TLS ---- */
+
+static void count_refused(struct http_conn *conn, enum turnstile_cause cause, const char *why)
+{
+    struct http_server *server = conn->server;
+    struct address address;
+
+    (void)address_parse(conn->peer, &address);
+    refused_log_add(&server->refused, cause, &address, why, http_now_ms(server));
+}
+
+/* Puts out what has left the turnstile already. */
+static void put_out(struct turnstile_place *place, enum turnstile_cause cause)
+{
+    struct http_conn *conn = CONTAINER_OF(place, struct http_conn, place);
+
+    conn->server->stats.evicted++;
+    count_refused(conn, cause, "");
+    http_conn_close(conn);
+}
+
+/* A session costs 40 KiB and a handshake a millisecond: neither is begun for less than a whole
+ * record, nor before its turn. */
+static void greet(struct http_conn *conn, struct slice bytes)
+{
+    struct turnstile_place *dropped;
+
+    if (turn_away_plain(conn, bytes))
+        return;
+    buf_append(&conn->in, bytes.data, bytes.size);
+    enum tls_start start = tls_start_of(buf_slice(&conn->in));
+    if (start == TLS_START_BAD) {
+        turnstile_count(conn->server->turnstile, TURNSTILE_BAD_START);
+        count_refused(conn, TURNSTILE_BAD_START, "the first bytes are no TLS handshake");
+        conn->doomed = true;
+        return;
+    }
+    if (start == TLS_START_PART || conn->place.waiting)
+        return;
+    turnstile_wait(conn->server->turnstile, &conn->place, &dropped);
+    handshakes_arm(&conn->server->handshakes);
+    if (dropped != NULL)
+        put_out(dropped, TURNSTILE_HANDSHAKES);
+}
+
+void http_conn_shake(void *user, struct turnstile_place *place)
+{
+    struct http_conn *conn = CONTAINER_OF(place, struct http_conn, place);
+    struct http_server *server = user;
+    struct buf first = conn->in;
+
+    conn->in = (struct buf){ 0 };
+    conn->greeting = false;
+    turnstile_touch(server->turnstile, place);
+    if (tls_session_new(server->config.tls, &conn->tls) == ERR_OK) {
+        conn->receiving = true;
+        receive_tls(conn, buf_slice(&first));
+        conn->receiving = false;
+    } else {
+        conn->doomed = true;
+    }
+    buf_deinit(&first);
+    if (conn->doomed)
+        http_conn_close(conn);
+}
+
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes)
 {
     struct http_conn *conn = handle->data;
 
     (void)suggested;
-    *ret_bytes = uv_buf_init((char *)conn->server->read_bytes, HTTP_READ_BYTES);
+    *ret_bytes = uv_buf_init((char *)conn->server->read_bytes,
+                             conn->proved ? HTTP_READ_BYTES : STRANGER_READ_BYTES);
+}
+
+/* Few bytes of a stranger may be many heads once they are unpacked: others have their turn before
+ * the next ones. */
+static void yield_turn(struct http_conn *conn, size_t size)
+{
+    if (conn->proved || size < STRANGER_READ_BYTES || conn->state == CONN_CLOSED || !conn->reading)
+        return;
+    uv_read_stop((uv_stream_t *)&conn->tcp);
+    conn->reading = false;
+    http_conn_mark_dirty(conn); /* Reads on when this round's answers leave. */
 }
 
 static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
@@ -426,8 +568,8 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
         return;
     struct slice data = { (const uint8_t *)bytes->base, (size_t)size };
     conn->receiving = true;
-    if (conn->tls != NULL && turn_away_plain(conn, data))
-        ;
+    if (conn->greeting)
+        greet(conn, data);
     else if (conn->tls != NULL)
         receive_tls(conn, data);
     else
@@ -435,6 +577,8 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
     conn->receiving = false;
     if (conn->doomed)
         http_conn_close(conn);
+    else
+        yield_turn(conn, data.size);
 }
 
 /* Input is held back while too many requests or answers wait. */
@@ -471,28 +615,6 @@ void http_conn_resume(struct http_conn *conn)
 
 /* ---- accepting, time ---- */
 
-static void peer_print(struct http_conn *conn)
-{
-    struct sockaddr_storage address = { 0 };
-    int size = sizeof address;
-    char name[48] = "?";
-    unsigned port = 0;
-
-    if (uv_tcp_getpeername(&conn->tcp, (struct sockaddr *)&address, &size) == 0) {
-        if (address.ss_family == AF_INET) {
-            struct sockaddr_in *in = (struct sockaddr_in *)(void *)&address;
-            uv_ip4_name(in, name, sizeof name);
-            port = ntohs(in->sin_port);
-        } else {
-            struct sockaddr_in6 *in = (struct sockaddr_in6 *)(void *)&address;
-            uv_ip6_name(in, name, sizeof name);
-            port = ntohs(in->sin6_port);
-        }
-    }
-    snprintf(conn->peer, sizeof conn->peer, strchr(name, ':') != NULL ? "[%s]:%u" : "%s:%u", name,
-             port);
-}
-
 static struct http_conn *conn_new(struct http_server *server)
 {
     struct http_conn *conn = mem_zalloc(sizeof *conn);
@@ -517,29 +639,49 @@ static bool is_idle(const struct http_conn *conn)
            http_conn_waiting(conn) == 0;
 }
 
-/* Idle connections must not keep new callers out: the one idle for longest goes. False: none is. */
-static bool make_room(struct http_server *server)
+/* For turnstile_visit: the one that is idle for longest, unless that is not long at all. */
+static struct turnstile_place *find_idle(void *user, const struct turnstile_address *address)
 {
+    struct http_server *server = user;
     struct http_conn *oldest = NULL;
 
     for (struct http_conn *conn = server->conns; conn != NULL; conn = conn->next) {
-        if (is_idle(conn) && (oldest == NULL || conn->since_ms <= oldest->since_ms))
+        if (conn->place.state == TURNSTILE_PROVEN && is_idle(conn) &&
+            (address == NULL || conn->place.address == address) &&
+            (oldest == NULL || conn->since_ms <= oldest->since_ms))
             oldest = conn;
     }
     if (oldest == NULL || http_now_ms(server) < oldest->since_ms + EVICT_IDLE_MS_MIN)
+        return NULL;
+    return &oldest->place;
+}
+
+static bool conn_enter(struct http_conn *conn)
+{
+    struct http_server *server = conn->server;
+    struct turnstile_visit visit = { .now_ms = http_now_ms(server),
+                                     .idle = find_idle,
+                                     .user = server };
+    struct turnstile_place *victim;
+    enum turnstile_cause cause;
+
+    (void)address_parse(conn->peer, &visit.address);
+    if (!turnstile_enter(server->turnstile, &conn->place, &visit, &victim, &cause)) {
+        count_refused(conn, cause, "no connection may go for it");
         return false;
-    server->stats.evicted++;
-    http_conn_close(oldest);
+    }
+    if (victim != NULL)
+        put_out(victim, cause);
     return true;
 }
 
 static void conn_begin(struct http_conn *conn, bool connected)
 {
     struct http_server *server = conn->server;
-    bool full =
-        server->stats.connections > server->config.limits.connections_max && !make_room(server);
 
-    if (!connected || full || server->draining) {
+    if (connected)
+        http_peer_print(&conn->tcp, conn->peer);
+    if (!connected || server->draining || !conn_enter(conn)) {
         server->stats.connections_refused++;
         http_conn_close(conn);
         return;
@@ -547,12 +689,14 @@ static void conn_begin(struct http_conn *conn, bool connected)
     server->stats.connections_accepted++;
     uv_tcp_nodelay(&conn->tcp, 1);
     uv_tcp_keepalive(&conn->tcp, 1, KEEPALIVE_S);
-    peer_print(conn);
-    if (server->config.tls != NULL && tls_session_new(server->config.tls, &conn->tls) != ERR_OK) {
-        http_conn_close(conn);
-        return;
-    }
+    conn->greeting = server->config.tls != NULL;
+    http_budget_open(conn);
     http_conn_resume(conn);
+}
+
+void http_conn_prove(struct http_conn *conn)
+{
+    turnstile_prove(conn->server->turnstile, &conn->place, http_now_ms(conn->server));
 }
 
 void http_conn_accept(struct http_server *server)
@@ -580,6 +724,7 @@ static bool tick_writing(struct http_conn *conn, uint64_t now_ms)
     size_t left = uv_stream_get_write_queue_size((uv_stream_t *)&conn->tcp);
 
     if (left < conn->sending_left) {
+        drained(conn, conn->sending_left - left);
         conn->sending_left = left;
         conn->since_ms = now_ms;
     }
@@ -594,12 +739,17 @@ static bool tick_writing(struct http_conn *conn, uint64_t now_ms)
 static void tick_detect(struct http_conn *conn, uint64_t now_ms)
 {
     const struct http_limits *limits = &conn->server->config.limits;
-    bool idle = conn->in.size == 0 && (conn->tls == NULL || tls_session_is_established(conn->tls));
+    bool idle = conn->in.size == 0 && !conn->greeting &&
+                (conn->tls == NULL || tls_session_is_established(conn->tls));
 
     if (!is_late(conn->since_ms, idle ? limits->idle_timeout_ms : limits->header_timeout_ms,
                  now_ms))
         return;
     conn->server->stats.timeouts++;
+    if (conn->place.state == TURNSTILE_UNPROVEN) {
+        turnstile_count(conn->server->turnstile, TURNSTILE_TIMEOUT);
+        count_refused(conn, TURNSTILE_TIMEOUT, "no whole handshake or request came");
+    }
     http_conn_close(conn);
 }
 

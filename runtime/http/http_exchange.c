@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
-#include "runtime/http/http_conn.h"
+#include "runtime/http/http_budget.h"
 
 struct slice http_header_find(const struct http_exchange *exchange, const char *name)
 {
@@ -49,6 +49,12 @@ bool http_is_h2(const struct http_exchange *exchange)
     return exchange->stream_id != 0;
 }
 
+void http_exchange_prove(const struct http_exchange *exchange)
+{
+    if (exchange->conn != NULL)
+        http_conn_prove(exchange->conn);
+}
+
 /* The caller has gone: the last call of the handler frees it. */
 static bool gone(struct http_exchange *exchange, bool last)
 {
@@ -63,6 +69,8 @@ static void begin(struct http_exchange *exchange, const struct http_answer *answ
 {
     CHECK(exchange->handed && !exchange->begun && !exchange->ended);
     exchange->begun = true;
+    if (whole)
+        http_body_drop(exchange);
     if (gone(exchange, whole))
         return;
     exchange->conn->since_ms = http_now_ms(exchange->server);
@@ -113,4 +121,34 @@ void http_answer_end(struct http_exchange *exchange, const struct http_field *tr
         h2_answer_end(exchange, trailers, trailer_count);
     else
         h1_answer_end(exchange);
+}
+
+/* ---- those of a connection ---- */
+
+void http_conn_add(struct http_conn *conn, struct http_exchange *exchange)
+{
+    exchange->previous = conn->last;
+    exchange->next = NULL;
+    if (conn->last != NULL)
+        conn->last->next = exchange;
+    else
+        conn->first = exchange;
+    conn->last = exchange;
+    conn->exchange_count++;
+}
+
+void http_conn_remove(struct http_conn *conn, struct http_exchange *exchange)
+{
+    if (exchange->previous != NULL)
+        exchange->previous->next = exchange->next;
+    else
+        conn->first = exchange->next;
+    if (exchange->next != NULL)
+        exchange->next->previous = exchange->previous;
+    else
+        conn->last = exchange->previous;
+    exchange->next = NULL;
+    exchange->previous = NULL;
+    conn->exchange_count--;
+    http_conn_streams_shrank(conn, exchange->out.size - exchange->out_at);
 }

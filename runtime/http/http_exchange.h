@@ -16,6 +16,7 @@
 
 struct http_conn;
 struct http_server;
+struct http_share;
 
 #define HTTP_HEADERS_SAVED                                                                         \
     2u /* Of a head that could not be taken: what its answer needs to know. */
@@ -32,6 +33,7 @@ struct http_exchange {
     struct http_exchange *previous;
 
     struct slice method;
+    struct slice host; /* HTTP/2: of :authority. */
     struct slice path; /* Without the query. */
     struct slice query;
     size_t header_count;
@@ -41,7 +43,20 @@ struct http_exchange {
     uint64_t since_ms;      /* When the current phase of receiving began.                    */
     int32_t stream_id;      /* HTTP/2; 0: this is HTTP/1.1.                                  */
 
+    uint32_t body_max;          /* How long the body may be; set before on_head. */
+    uint32_t body_max_told;     /* The same without envelopes, for errors. */
+    size_t body_charged;        /* Of budgets: the body's memory, and what was decoded of it. */
+    size_t head_charged;        /* Of budgets: the head's, and the exchange's own. */
+    size_t head_extra;          /* Memory that the handlers keep while the body comes. */
+    struct http_share *address; /* Its address's share. */
+    struct http_share *key;     /* The share of the key that was shown; NULL: none. */
+    struct http_exchange *body_next; /* In the server's list of bodies being received. */
+    struct http_exchange *body_previous;
+
+    bool receiving_body; /* In that list. */
+    bool keyless;        /* Nothing but its address says whose the body is. */
     bool head_done;
+    bool greeted;   /* on_head let it pass, and the handlers may keep something for it. */
     bool received;  /* Whole, body included.                                            */
     bool handed;    /* The handlers know of it and owe an answer.                       */
     bool begun;     /* The answer's head was given.                                     */
@@ -76,10 +91,17 @@ struct http_refusal {
     unsigned status;
     const char *message;
     const char *field; /* "body", "header"... */
-    uint32_t limit;    /* 0: none. */
+    uint64_t limit;    /* 0: none. */
+    enum http_refused why;
 };
 
 struct http_handlers {
+    /* A whole head, before any of its body. False: it was answered, and its body is thrown away.
+     * True: on_request, on_refused or on_forgotten follows. It may lower exchange->body_max, and
+     * say whose the body is by http_body_owner. */
+    bool (*on_head)(void *user, struct http_exchange *exchange);
+    /* A request that on_head let pass ended before it was whole. */
+    void (*on_forgotten)(void *user, struct http_exchange *exchange);
     /* A whole request. */
     void (*on_request)(void *user, struct http_exchange *exchange);
     /* A request that broke a limit or the grammar; its head may be empty. Answer it; over HTTP/1.1
@@ -88,8 +110,6 @@ struct http_handlers {
                        const struct http_refusal *refusal);
     void (*on_cancel)(void *user, struct http_exchange *exchange);
     void (*on_writable)(void *user, struct http_exchange *exchange);
-    /* How many bytes this request's body may have beyond body_bytes_max. Asked only then. */
-    size_t (*body_extra)(void *user, const struct http_exchange *exchange);
     void *user;
 };
 
@@ -102,6 +122,8 @@ bool http_header_find_sole(const struct http_exchange *exchange, const char *nam
 bool http_text_equal(struct slice text, const char *expected);
 const char *http_peer(const struct http_exchange *exchange);
 bool http_is_h2(const struct http_exchange *exchange);
+/* Its caller may call: the connection keeps its place. */
+void http_exchange_prove(const struct http_exchange *exchange);
 
 /* The whole answer. Everything in it is copied. */
 void http_answer(struct http_exchange *exchange, const struct http_answer *answer);

@@ -8,13 +8,16 @@
 #include <unistd.h>
 
 #include "runtime/base/check.h"
-#include "runtime/http/http_conn.h"
+#include "runtime/http/http_budget.h"
 
-#define FREE_EXCHANGES_MAX 4096u
-#define KEPT_BYTES_MAX     65536u /* Larger buffers are not kept on the free list. */
-#define LISTEN_BACKLOG     1024
-#define TICKS_PER_TIMEOUT  4u
-#define TICK_MS_MAX        1000u
+#define FREE_EXCHANGES_MAX      512u
+#define KEPT_BYTES_MAX          4096u /* Larger buffers are not kept on the free list. */
+#define LISTEN_BACKLOG          1024
+#define TICKS_PER_TIMEOUT       4u
+#define TICK_MS_MAX             1000u
+#define ADDRESS_PART            4u /* Of connections_max, for one address. */
+#define RESERVED_PART           8u /* Of connections_max, for addresses that proved themselves. */
+#define ADDRESS_CONNECTIONS_MIN 16u
 
 /* ---- limits ---- */
 
@@ -26,6 +29,35 @@ static void limits_complete(struct http_limits *limits)
     HTTP_LIMITS(LIMIT_DEFAULT)
 #undef LIMIT_DEFAULT
     CHECK(limits->headers_max <= HTTP_HEADERS_MAX);
+    if (limits->address_connections_max == 0)
+        limits->address_connections_max = limits->connections_max / ADDRESS_PART;
+    if (limits->address_connections_max < ADDRESS_CONNECTIONS_MIN)
+        limits->address_connections_max = ADDRESS_CONNECTIONS_MIN;
+}
+
+static void turnstile_start(struct http_server *server)
+{
+    const struct http_limits *limits = &server->config.limits;
+    struct turnstile_limits turnstile = {
+        .places_max = limits->connections_max,
+        .address_max = limits->address_connections_max,
+        .reserved = limits->connections_max / RESERVED_PART,
+        .handshakes_per_s = limits->handshakes_per_s,
+        .handshakes_address_per_s = limits->handshakes_address_per_s,
+        .handshake_percent = limits->handshake_percent,
+        .seed = loop_clock_ns(),
+    };
+
+    if (server->config.proxies != NULL)
+        turnstile.proxies = *server->config.proxies;
+    server->config.proxies = NULL;
+    server->turnstile = turnstile_new(&turnstile);
+    server->refused = (struct refused_log){ .log = server->config.log, .port = "public" };
+    server->handshakes = (struct handshakes){ .loop = server->config.loop,
+                                              .turnstile = server->turnstile,
+                                              .begin = http_conn_shake,
+                                              .user = server };
+    handshakes_start(&server->handshakes);
 }
 
 static uint32_t tick_ms(const struct http_limits *limits)
@@ -54,6 +86,8 @@ static void on_tick(void *user)
         next = conn->next;
         http_conn_tick(conn, now_ms);
     }
+    refused_log_tick(&server->refused, now_ms);
+    http_budget_tick(server, now_ms);
 }
 
 static void on_flush(void *user)
@@ -75,7 +109,21 @@ static void on_connection(uv_stream_t *listener, int status)
 {
     struct http_server *server = listener->data;
 
-    if (status == 0)
+    if (status != 0)
+        return;
+    if (server->accepts++ < TURNSTILE_ACCEPTS_MAX) {
+        http_conn_accept(server);
+        return;
+    }
+    loop_timer_start(&server->accept_on, 0);
+}
+
+static void accept_on(void *user)
+{
+    struct http_server *server = user;
+
+    server->accepts = 0;
+    if (server->listener_open && !uv_is_closing((uv_handle_t *)&server->listener))
         http_conn_accept(server);
 }
 
@@ -110,7 +158,7 @@ const char *http_date(struct http_server *server)
 
 /* ---- start and stop ---- */
 
-static err address_parse(const char *text, uint16_t port, struct sockaddr_storage *ret_address)
+static err sockaddr_parse(const char *text, uint16_t port, struct sockaddr_storage *ret_address)
 {
     if (text == NULL)
         return ERR_INVALID;
@@ -165,7 +213,7 @@ static err listen_on(struct http_server *server, const struct sockaddr_storage *
 err http_server_init(struct http_server *server, const struct http_server_config *config)
 {
     struct sockaddr_storage address = { 0 };
-    err e = address_parse(config->address, config->port, &address);
+    err e = sockaddr_parse(config->address, config->port, &address);
 
     if (e != ERR_OK)
         return e;
@@ -177,8 +225,10 @@ err http_server_init(struct http_server *server, const struct http_server_config
         return e;
     if (server->config.tls != NULL)
         tls_config_hold(server->config.tls);
+    turnstile_start(server);
     loop_hook_init(&server->flush, config->loop, on_flush, server);
     loop_timer_init(&server->tick, config->loop, on_tick, server);
+    loop_timer_init(&server->accept_on, config->loop, accept_on, server);
     loop_timer_start_repeating(&server->tick, tick_ms(&server->config.limits));
     return ERR_OK;
 }
@@ -213,6 +263,7 @@ static void on_listener_closed(uv_handle_t *handle)
 
 static void listener_close(struct http_server *server)
 {
+    loop_timer_stop(&server->accept_on);
     if (server->listener_open && !uv_is_closing((uv_handle_t *)&server->listener))
         uv_close((uv_handle_t *)&server->listener, on_listener_closed);
 }
@@ -285,6 +336,8 @@ void http_server_deinit(struct http_server *server)
     CHECK(!server->listener_open && server->conns == NULL && server->exchange_count == 0);
     loop_hook_disarm(&server->flush);
     loop_timer_stop(&server->tick);
+    handshakes_stop(&server->handshakes);
+    turnstile_free(server->turnstile);
     while (server->free_exchanges != NULL) {
         struct http_exchange *exchange = server->free_exchanges;
         server->free_exchanges = exchange->next;
@@ -314,6 +367,7 @@ struct http_exchange *http_exchange_new(struct http_conn *conn)
     exchange->conn = conn;
     exchange->next = NULL;
     exchange->since_ms = http_now_ms(server);
+    http_budget_join(exchange);
     server->exchange_count++;
     return exchange;
 }
@@ -329,7 +383,7 @@ void http_exchange_free(struct http_exchange *exchange)
 {
     struct http_server *server = exchange->server;
 
-    server->stats.buffered_bytes -= exchange->body.size;
+    http_budget_release(exchange);
     server->exchange_count--;
     buffer_recycle(&exchange->head);
     buffer_recycle(&exchange->body);
@@ -347,38 +401,4 @@ void http_exchange_free(struct http_exchange *exchange)
     exchange->next = server->free_exchanges;
     server->free_exchanges = exchange;
     server->free_count++;
-}
-
-bool http_body_fits(const struct http_exchange *exchange, uint64_t size)
-{
-    const struct http_server_config *config = &exchange->server->config;
-    uint64_t limit = config->limits.body_bytes_max;
-
-    return size <= limit ||
-           size <= limit + config->handlers.body_extra(config->handlers.user, exchange);
-}
-
-bool http_body_append(struct http_exchange *exchange, struct slice bytes)
-{
-    struct http_server *server = exchange->server;
-
-    if (server->stats.buffered_bytes + bytes.size > server->config.limits.buffered_bytes_max)
-        return false;
-    server->stats.buffered_bytes += bytes.size;
-    buf_append(&exchange->body, bytes.data, bytes.size);
-    return true;
-}
-
-bool http_body_swap(struct http_exchange *exchange, struct buf *other)
-{
-    struct http_server *server = exchange->server;
-    uint64_t others = server->stats.buffered_bytes - exchange->body.size;
-    struct buf body = *other;
-
-    if (others + body.size > server->config.limits.buffered_bytes_max)
-        return false;
-    server->stats.buffered_bytes = others + body.size;
-    *other = exchange->body;
-    exchange->body = body;
-    return true;
 }

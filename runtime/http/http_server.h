@@ -8,8 +8,12 @@
 
 #include <uv.h>
 
+#include "runtime/base/budget.h"
 #include "runtime/base/log.h"
+#include "runtime/base/refused_log.h"
 #include "runtime/http/http_exchange.h"
+#include "runtime/http/http_share.h"
+#include "runtime/loop/handshakes.h"
 #include "runtime/loop/loop.h"
 #include "runtime/tls/tls_config.h"
 
@@ -22,6 +26,8 @@ struct http_server_config {
     bool reuse_port;
     struct tls_config *tls; /* NULL: plain. */
     struct http_limits limits;
+    const struct address_ranges *proxies; /* See turnstile.h; copied. NULL: none. */
+    struct budget *answers; /* Counts what waits to be sent; borrowed. NULL: nothing does. */
     struct http_handlers handlers;
     const struct log *log;
 };
@@ -37,12 +43,25 @@ struct http_server {
     void *on_stopped_user;
     struct loop_timer tick;
     struct loop_hook flush; /* Once per loop round: every dirty connection writes. */
+    struct turnstile *turnstile;
+    struct handshakes handshakes;
+    struct loop_timer accept_on; /* In the next turn. */
+    uint32_t accepts;            /* In this one. */
+    struct refused_log refused;
     struct http_conn *conns;
     struct http_conn *dirty;
     struct http_exchange *free_exchanges;
     size_t free_count;
-    size_t exchange_count; /* Alive, free ones left out. */
-    char date[40];         /* For the Date header, made each second. */
+    size_t exchange_count;        /* Alive, free ones left out. */
+    struct http_exchange *bodies; /* Being received, oldest first. */
+    struct http_exchange *bodies_last;
+    struct http_shares addresses;
+    struct http_shares keys;
+    uint64_t peak_bytes; /* Of memory for requests since it was last given back. */
+    uint64_t trimmed_ms;
+    uint64_t logged_ms[HTTP_REFUSED_COUNT]; /* When its last line was logged; 0: never. */
+    uint64_t unlogged[HTTP_REFUSED_COUNT];
+    char date[40]; /* For the Date header, made each second. */
     uint64_t date_ms;
     uint8_t read_bytes[HTTP_READ_BYTES];
     uint8_t plain_bytes[16384]; /* TLS: one record. */
@@ -67,12 +86,4 @@ void http_server_mark_dirty(struct http_server *server, struct http_conn *conn);
 struct http_exchange *http_exchange_new(struct http_conn *conn);
 /* Back to the free list. Not in any connection's list any more. */
 void http_exchange_free(struct http_exchange *exchange);
-/* Whether a body of so many bytes is within its limit. The head is known. */
-bool http_body_fits(const struct http_exchange *exchange, uint64_t size);
-/* False: buffered_bytes_max would be passed; nothing was added. */
-bool http_body_append(struct http_exchange *exchange, struct slice bytes);
-/* Gives the body another content; `other` has the old one then. False: buffered_bytes_max would be
- * passed; nothing was changed. */
-bool http_body_swap(struct http_exchange *exchange, struct buf *other);
-
 #endif

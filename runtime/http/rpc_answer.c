@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "idl/error_code.h"
 #include "idl/error_rule.h"
 #include "runtime/base/check.h"
 #include "runtime/base/base64.h"
@@ -9,9 +10,9 @@
 #include "runtime/http/rpc_header.h"
 #include "runtime/http/rpc_message.h"
 #include "runtime/http/rpc_status.h"
-#include "runtime/rest/rest_request.h"
+#include "runtime/rest/rest_tag.h"
 
-#define FIELDS_MAX     14u
+#define FIELDS_MAX     15u
 #define PACK_BYTES_MIN 1024u    /* A shorter message is not worth the work.            */
 #define KEPT_BYTES_MAX 1048576u /* A larger buffer is given back once it is empty.    */
 #define ENCODINGS      "gzip, identity"
@@ -20,7 +21,7 @@ struct fields {
     struct http_field list[FIELDS_MAX];
     size_t count;
     char retry_after[12];
-    char etag[24];
+    char etag[REST_TAG_BYTES];
     struct error_words words;
 };
 
@@ -49,7 +50,8 @@ static void add_cors(struct fields *fields, const struct rpc_call *call)
     add(fields, "access-control-allow-origin", origin);
     add_text(fields, "access-control-expose-headers",
              "grpc-status, grpc-message, grpc-status-details-bin, retry-after, content-encoding, "
-             "grpc-encoding, connect-content-encoding, holdfast-error, holdfast-action");
+             "grpc-encoding, connect-content-encoding, etag, holdfast-error, holdfast-action, "
+             "www-authenticate");
 }
 
 /* A GET may be answered by any cache on the way, unless the answer forbids it: a read would be as
@@ -201,16 +203,36 @@ static void add_packed(struct fields *fields, const struct rpc_call *call)
     add_text(fields, rpc_message_encoding_header(call->request.protocol), "gzip");
 }
 
-/* The version for If-Match, of those who do not look into bodies. */
+/* For If-Match and If-None-Match, of those who do not look into bodies. */
 static void add_etag(struct fields *fields, const struct rpc_call *call,
                      const ProtobufCMessage *message)
 {
-    uint64_t version;
+    if (call->is_rest && message != NULL && rest_tag_of(message, fields->etag))
+        add_text(fields, "etag", fields->etag);
+}
 
-    if (!call->is_rest || message == NULL || !rest_answer_version(message, &version))
-        return;
-    snprintf(fields->etag, sizeof fields->etag, "\"%llu\"", (unsigned long long)version);
-    add_text(fields, "etag", fields->etag);
+/* The caller has what it would be sent. Of a GET alone: rpc_rest.c refuses the header with other
+ * verbs. */
+static bool is_known(const struct rpc_call *call, const ProtobufCMessage *message)
+{
+    char tag[REST_TAG_BYTES];
+
+    return call->if_none_match.size > 0 && rest_tag_of(message, tag) &&
+           rest_tags_have(call->if_none_match, tag);
+}
+
+/* RFC 9110, section 15.4.5. */
+static void send_not_modified(struct rpc_call *call, const ProtobufCMessage *message)
+{
+    struct fields fields = { .count = 0 };
+    struct http_answer answer = { .status = 304 };
+
+    add_no_store(&fields, call);
+    add_cors(&fields, call);
+    add_etag(&fields, call, message);
+    answer.headers = fields.list;
+    answer.header_count = fields.count;
+    end(call, &answer);
 }
 
 /* The message is in the scratch buffer; NULL: it is there in bytes alone. */
@@ -243,6 +265,10 @@ static void send_unary(struct rpc_call *call, const ProtobufCMessage *message)
 
 void rpc_answer_message(struct rpc_call *call, const ProtobufCMessage *message)
 {
+    if (is_known(call, message)) {
+        send_not_modified(call, message);
+        return;
+    }
     payload_put(call, message, payload_start(call));
     send_unary(call, message);
 }
@@ -277,6 +303,9 @@ static void add_accepted(struct fields *fields, const struct rpc_call *call)
  * "unknown" from them (Connect, "HTTP to Error Code"). */
 static void add_allowed(struct fields *fields, const struct rpc_call *call, unsigned status)
 {
+    if (status == 401) /* RFC 6750 section 3: without anything brought there is no error to name. */
+        add_text(fields, "www-authenticate",
+                 call->request.api_key.size > 0 ? "Bearer error=\"invalid_token\"" : "Bearer");
     if (status == 405)
         add_text(fields, "allow", call->allow != NULL ? call->allow : "POST");
     if (status == 415 && call->is_rest)
@@ -368,14 +397,26 @@ static void fail_grpc(struct rpc_call *call, const Holdfast__V1__ErrorDetail *de
     end(call, &answer);
 }
 
+static void tell_refused(struct rpc_call *call, Holdfast__V1__ErrorCode code)
+{
+    const struct rpc_handlers *handlers = &call->server->handlers;
+
+    if (call->admitted || call->refused_there || handlers->on_refused == NULL)
+        return;
+    call->request.peer = http_peer(call->exchange);
+    handlers->on_refused(handlers->user, &call->request, code);
+}
+
 void rpc_answer_bare(struct rpc_call *call, unsigned status,
                      const Holdfast__V1__ErrorDetail *detail)
 {
     struct fields fields = { .count = 0 };
 
     call->server->http.stats.requests_failed++;
+    tell_refused(call, detail != NULL ? detail->code : CODE(INVALID_ARGUMENT));
     if (detail != NULL) {
-        const Holdfast__V1__ErrorDetail whole = error_complete(detail);
+        Holdfast__V1__ErrorDetail whole = error_complete(detail);
+        rpc_error_clean(call, &whole);
         fail_grpc(call, &whole, status);
         return;
     }
@@ -410,10 +451,12 @@ static void fail_in_body(struct rpc_call *call, const Holdfast__V1__ErrorDetail 
 void rpc_answer_error(struct rpc_call *call, const Holdfast__V1__ErrorDetail *given,
                       unsigned http_status)
 {
-    const Holdfast__V1__ErrorDetail whole = error_complete(given);
+    Holdfast__V1__ErrorDetail whole = error_complete(given);
     const Holdfast__V1__ErrorDetail *detail = &whole;
 
+    rpc_error_clean(call, &whole);
     call->server->http.stats.requests_failed++;
+    tell_refused(call, whole.code);
     if (call->begun) {
         rpc_answer_stream_end(call, detail);
         return;
@@ -462,7 +505,7 @@ bool rpc_answer_stream_send(struct rpc_call *call, const ProtobufCMessage *messa
 
 void rpc_answer_stream_end(struct rpc_call *call, const Holdfast__V1__ErrorDetail *given)
 {
-    const Holdfast__V1__ErrorDetail whole =
+    Holdfast__V1__ErrorDetail whole =
         given != NULL ? error_complete(given) : (Holdfast__V1__ErrorDetail){ 0 };
     const Holdfast__V1__ErrorDetail *detail = given != NULL ? &whole : NULL;
     struct http_exchange *exchange = call->exchange;
@@ -470,6 +513,8 @@ void rpc_answer_stream_end(struct rpc_call *call, const Holdfast__V1__ErrorDetai
     struct fields trailers = { .count = 0 };
     char status[4] = "0";
 
+    if (detail != NULL)
+        rpc_error_clean(call, &whole);
     if (!call->begun)
         stream_begin(call);
     buf_clear(scratch);

@@ -27,7 +27,10 @@ struct rpc_call {
     struct http_exchange *exchange;
     struct arena arena;
     struct rpc_call *next_free;
+    size_t body_max;       /* Of its message, as sent and unpacked. */
+    bool is_health;        /* grpc.health.v1, which has no method of ours. */
     bool admitted;         /* With the handlers, and counted.                      */
+    bool refused_there;    /* ... who did not let it in.                           */
     bool streams;          /* Its method answers with a stream.                    */
     bool begun;            /* The stream's head was sent.                          */
     bool packed;           /* The request's message may be compressed.             */
@@ -39,6 +42,7 @@ struct rpc_call {
     bool is_rest;
     const struct rest_found *found; /* In the arena; NULL: no method was found yet. */
     struct slice if_match;          /* The header; empty without one.               */
+    struct slice if_none_match;     /* Likewise.                                    */
     const char *allow;              /* 405: the verbs of the path.                  */
 };
 
@@ -46,6 +50,7 @@ struct rpc_server {
     struct http_server http;
     struct rpc_handlers handlers;
     const char *cors_origins;
+    const char *hosts;
     struct json_codec codec;
     struct buf scratch; /* Of the answer being written. */
     struct buf details; /* Of the error being written. */
@@ -83,6 +88,8 @@ void rpc_answer_preflight(struct rpc_call *call);
  * "error": {...} instead of details. */
 void rpc_error_json(struct rpc_call *call, const char *code,
                     const Holdfast__V1__ErrorDetail *detail, struct buf *out);
+/* Texts that are not UTF-8, such as a caller's header, are escaped: no decoder would take them. */
+void rpc_error_clean(struct rpc_call *call, Holdfast__V1__ErrorDetail *detail);
 /* google.rpc.Status */
 void rpc_error_status(const Holdfast__V1__ErrorDetail *detail, struct buf *out);
 

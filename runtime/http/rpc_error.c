@@ -4,9 +4,13 @@
 #include "runtime/http/rpc_call.h"
 #include "runtime/http/rpc_status.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#define DETAIL_TYPE "holdfast.v1.ErrorDetail"
+#include "runtime/base/utf8.h"
+
+#define ESCAPE_BYTES 4u /* "\\xff" */
+#define DETAIL_TYPE  "holdfast.v1.ErrorDetail"
 
 static void put_text(struct buf *out, const char *text)
 {
@@ -40,6 +44,41 @@ static void put_details(struct rpc_server *server, const Holdfast__V1__ErrorDeta
     put_text(out, "\",\"debug\":");
     json_encode(&server->codec, JSON_CANONICAL, &detail->base, out);
     put_text(out, "}]");
+}
+
+static char *escaped(struct rpc_call *call, const char *text)
+{
+    char *out = arena_alloc(&call->arena, strlen(text) * ESCAPE_BYTES + 1);
+    struct slice left = slice_from_text(text);
+    char *at = out;
+
+    while (left.size > 0) {
+        size_t size = utf8_char_size(left);
+        if (size > 0) {
+            memcpy(at, left.data, size);
+            at += size;
+        } else {
+            size = 1;
+            at += snprintf(at, ESCAPE_BYTES + 1, "\\x%02x", (unsigned)left.data[0]);
+        }
+        left = (struct slice){ left.data + size, left.size - size };
+    }
+    *at = 0;
+    return out;
+}
+
+void rpc_error_clean(struct rpc_call *call, Holdfast__V1__ErrorDetail *detail)
+{
+    const ProtobufCMessageDescriptor *type = detail->base.descriptor;
+
+    for (unsigned i = 0; i < type->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &type->fields[i];
+        if (field->type != PROTOBUF_C_TYPE_STRING || field->label == PROTOBUF_C_LABEL_REPEATED)
+            continue;
+        char **text = (char **)(void *)((uint8_t *)detail + field->offset);
+        if (*text != NULL && !utf8_valid(slice_from_text(*text)))
+            *text = escaped(call, *text);
+    }
 }
 
 void rpc_error_json(struct rpc_call *call, const char *code,

@@ -4,10 +4,12 @@
 
 #include "idl/error_code.h"
 #include "runtime/codec/proto_codec.h"
+#include "runtime/http/http_budget.h"
 #include "runtime/http/rpc_header.h"
 #include "runtime/http/rpc_refusal.h"
 
-#define KEPT_BYTES_MAX 1048576u /* A larger buffer is given back once it is empty. */
+#define DECODED_BYTES_FREE 16384u   /* Not counted: requests_max limits small ones. */
+#define KEPT_BYTES_MAX     1048576u /* A larger buffer is given back once it is empty. */
 
 static const char whole_body[] = "content-encoding";
 
@@ -106,7 +108,9 @@ static bool unpack(struct rpc_call *call, struct slice packed, size_t limit,
 
     buf_clear(&server->unpacked);
     e = gzip_decode(&server->gzip, packed, limit, &server->unpacked, &why);
-    bool fits = e == ERR_OK && http_body_swap(call->exchange, &server->unpacked);
+    enum http_refused over = HTTP_REFUSED_BODIES_FULL;
+    bool fits =
+        e == ERR_OK && http_body_replace(call->exchange, buf_slice(&server->unpacked), &over);
     if (server->unpacked.capacity > KEPT_BYTES_MAX)
         buf_deinit(&server->unpacked);
     if (e == ERR_TOO_LARGE) {
@@ -116,7 +120,7 @@ static bool unpack(struct rpc_call *call, struct slice packed, size_t limit,
     if (e != ERR_OK)
         return refuse_packed(call, why);
     if (!fits) {
-        rpc_refuse_busy(call, "too many bodies are being received; nothing was done");
+        rpc_refuse_busy(call, over);
         return false;
     }
     *ret_plain = buf_slice(&call->exchange->body);
@@ -178,7 +182,7 @@ static bool check_flags(struct rpc_call *call, unsigned flags)
 /* The message in the only envelope of `body`. */
 static bool open_envelope(struct rpc_call *call, struct slice body, struct slice *ret_message)
 {
-    size_t limit = call->server->http.config.limits.body_bytes_max;
+    size_t limit = call->body_max;
 
     if (body.size == 0)
         return refuse_count(call, "the request has no message; the method takes one");
@@ -240,6 +244,21 @@ void rpc_message_fail(struct rpc_call *call, const struct codec_error *error, er
     rpc_answer_error(call, &detail, 0);
 }
 
+/* The message is a copy: its bytes go, but for those that may be passed on as they are. What was
+ * decoded of a large one counts against the same budgets. */
+static bool release_body(struct rpc_call *call)
+{
+    size_t decoded = call->arena.total_bytes;
+    enum http_refused over;
+
+    if (call->request.encoded.size == 0)
+        http_body_drop(call->exchange);
+    if (decoded <= DECODED_BYTES_FREE || http_body_charge_more(call->exchange, decoded, &over))
+        return true;
+    rpc_refuse_busy(call, over);
+    return false;
+}
+
 bool rpc_message_decode(struct rpc_call *call)
 {
     struct rpc_server *server = call->server;
@@ -249,7 +268,7 @@ bool rpc_message_decode(struct rpc_call *call)
     err e;
 
     scope.arena = &call->arena;
-    scope.size_bytes_max = server->http.config.limits.body_bytes_max;
+    scope.size_bytes_max = call->body_max;
     if (!rpc_message_open(call, scope.size_bytes_max, &bytes))
         return false;
     scope.memory_bytes_max = 0;
@@ -262,7 +281,7 @@ bool rpc_message_decode(struct rpc_call *call)
         rpc_message_fail(call, &scope.error, e);
         return false;
     }
-    if (request->form == RPC_FORM_PROTO)
+    if (request->form == RPC_FORM_PROTO && !call->streams)
         request->encoded = bytes;
-    return true;
+    return release_body(call);
 }

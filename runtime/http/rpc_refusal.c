@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "idl/error_code.h"
+#include "runtime/http/http_budget.h"
 #include "runtime/http/rpc_header.h"
 
 #define VALUE_SHOWN_MAX 64u
@@ -60,13 +61,17 @@ void rpc_refuse_large(struct rpc_call *call, const char *message, const char *fi
     rpc_answer_error(call, &detail, 0);
 }
 
-void rpc_refuse_busy(struct rpc_call *call, const char *message)
+void rpc_refuse_busy(struct rpc_call *call, enum http_refused why)
 {
-    Holdfast__V1__ErrorDetail detail = detail_of(CODE(THROTTLED), message);
+    const struct http_refusal refusal = http_refusal_of(&call->server->http, why);
+    Holdfast__V1__ErrorDetail detail = detail_of(CODE(THROTTLED), refusal.message);
 
     call->server->http.stats.requests_throttled++;
+    http_refusal_count(&call->server->http, why, http_peer(call->exchange));
+    detail.field = text(refusal.field);
+    detail.limit = arena_printf(&call->arena, "%llu", (unsigned long long)refusal.limit);
     detail.retry_after_ms = RPC_THROTTLE_RETRY_MS;
-    rpc_answer_error(call, &detail, 0);
+    rpc_answer_error(call, &detail, refusal.status);
 }
 
 /* An error that HTTP itself has a status for, which stays: gRPC has the rest in headers. */
@@ -91,6 +96,27 @@ static void refuse_bare(struct rpc_call *call, const Holdfast__V1__ErrorDetail *
         refuse_head(call, detail, http_status);
     else
         rpc_answer_bare(call, http_status, NULL);
+}
+
+void rpc_refuse_throttled(struct rpc_call *call, const char *message)
+{
+    Holdfast__V1__ErrorDetail detail = detail_of(CODE(THROTTLED), message);
+
+    detail.retry_after_ms = RPC_THROTTLE_RETRY_MS;
+    rpc_answer_error(call, &detail, 0);
+}
+
+void rpc_refuse_host(struct rpc_call *call, const char *names, struct slice host)
+{
+    Holdfast__V1__ErrorDetail detail =
+        detail_of(CODE(PERMISSION_DENIED),
+                  "Host is not a name that this endpoint answers to; the router's option "
+                  "--hosts-allowed (HOLDFAST_HOSTS_ALLOWED for holdfast dev) adds names");
+
+    detail.field = text("host");
+    detail.limit = text(names);
+    detail.value = shown(call, host);
+    refuse_head(call, &detail, 403);
 }
 
 void rpc_refuse_version(struct rpc_call *call)
@@ -141,8 +167,11 @@ static Holdfast__V1__ErrorCode refusal_code(unsigned status)
     case 413:
     case 431:
         return CODE(TOO_LARGE);
+    case 429:
     case 503:
         return CODE(THROTTLED);
+    case 505:
+        return CODE(UNIMPLEMENTED);
     default:
         return CODE(INVALID_ARGUMENT);
     }
@@ -150,21 +179,24 @@ static Holdfast__V1__ErrorCode refusal_code(unsigned status)
 
 void rpc_refuse_http(void *user, struct http_exchange *exchange, const struct http_refusal *refusal)
 {
-    struct rpc_call *call = rpc_call_new(user, exchange);
+    struct rpc_call *call = exchange->user;
+    bool is_new = call == NULL;
     Holdfast__V1__ErrorDetail detail = detail_of(refusal_code(refusal->status), refusal->message);
     struct slice type = http_header_find(exchange, "content-type");
-    char limit[16];
+    char limit[24];
 
-    if (!rpc_call_read_form(call))
+    if (is_new)
+        call = rpc_call_new(user, exchange);
+    if (is_new && !rpc_call_read_form(call))
         call->request.protocol = rpc_content_type_family(type);
-    snprintf(limit, sizeof limit, "%u", refusal->limit);
+    snprintf(limit, sizeof limit, "%llu", (unsigned long long)refusal->limit);
     detail.field = text(refusal->field);
     if (refusal->limit > 0)
         detail.limit = limit;
     if (detail.code == CODE(THROTTLED))
         detail.retry_after_ms = RPC_THROTTLE_RETRY_MS;
     /* RFC 9112 wants 400 for what is no HTTP. */
-    if (refusal->status == 400)
+    if (refusal->status == 400 || refusal->status == 505)
         refuse_head(call, &detail, refusal->status);
     else
         rpc_answer_error(call, &detail, refusal->status);

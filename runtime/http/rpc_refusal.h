@@ -19,8 +19,12 @@ void rpc_refuse_field(struct rpc_call *call, const char *field, const char *limi
 /* TOO_LARGE. */
 void rpc_refuse_large(struct rpc_call *call, const char *message, const char *field,
                       uint64_t limit_bytes);
-/* THROTTLED: the memory for bodies is in use. */
-void rpc_refuse_busy(struct rpc_call *call, const char *message);
+/* THROTTLED: a budget of memory for bodies is in use, which one `why` says. */
+void rpc_refuse_busy(struct rpc_call *call, enum http_refused why);
+/* The same for requests: 429. */
+void rpc_refuse_throttled(struct rpc_call *call, const char *message);
+/* 403: `host` is none of `names`. */
+void rpc_refuse_host(struct rpc_call *call, const char *names, struct slice host);
 /* 505: gRPC over HTTP/1.1. */
 void rpc_refuse_version(struct rpc_call *call);
 /* 405: RPCs are called by POST. */

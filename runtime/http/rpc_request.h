@@ -30,6 +30,8 @@ struct rpc_request {
     /* "Holdfast-Authority" and "Idempotency-Key", of gRPC's metadata too; empty without one. */
     struct slice authority;
     struct slice idempotency_key;
+    uint64_t account;          /* may_enter: names the key whose share of the memory for bodies this
+                                * request takes; 0: that of its address alone.               */
     const char *peer;          /* "10.0.0.1:5123"                                            */
     struct trace_parent trace; /* From `traceparent`; zeros without one that is valid.       */
     enum rpc_protocol protocol;
@@ -41,17 +43,24 @@ struct rpc_request {
 struct rpc_handlers {
     /* A call to a known public method. Required. */
     void (*on_request)(void *user, struct rpc_request *request);
-    /* Asked before the request's message is read, which is NULL then: false refuses it with
-     * *ret_detail, THROTTLED unless something else is put there; its texts are static, or in the
-     * request's arena. What it leaves in request->user is there in on_request. NULL: all may. */
+    /* Asked when the request's head is whole, before any of its body is read; the message is NULL
+     * then. False refuses it with *ret_detail, THROTTLED unless something else is put there; its
+     * texts are static, or in the request's arena. Time may pass until on_request, which may never
+     * come: what was found here is to be found again there. NULL: all may. */
     bool (*may_enter)(void *user, struct rpc_request *request,
                       Holdfast__V1__ErrorDetail *ret_detail);
+    /* An error is answered to a request that neither may_enter refused nor on_request had: what it
+     * brought was bad or too much, or there was no room for it. `method` is NULL where it names
+     * none. Optional. */
+    void (*on_refused)(void *user, const struct rpc_request *request, Holdfast__V1__ErrorCode code);
     /* The caller disconnected or reset the stream. The request must still be ended. Optional. */
     void (*on_cancel)(void *user, struct rpc_request *request);
     /* Streams: what was sent has drained below the stream's limit. Optional. */
     void (*on_writable)(void *user, struct rpc_request *request);
     /* True: the method answers with a stream. NULL: every method is unary. */
     bool (*is_stream)(void *user, const struct method_info *method);
+    /* How long the method's requests may be; NULL: method_request_bytes_max. */
+    uint32_t (*request_bytes_max)(void *user, const struct method_info *method);
     /* For /healthz and grpc.health.v1: ready to serve? NULL: always. */
     bool (*is_healthy)(void *user);
     void *user;

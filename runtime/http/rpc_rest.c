@@ -7,6 +7,7 @@
 #include "runtime/http/rpc_refusal.h"
 #include "runtime/rest/rest_openapi.h"
 #include "runtime/rest/rest_request.h"
+#include "runtime/rest/rest_tag.h"
 
 static char *text(const char *literal)
 {
@@ -119,16 +120,6 @@ static bool find_route(struct rpc_call *call, struct rest_found *found)
     return true;
 }
 
-/* Of several versions, any may be meant. */
-static bool read_if_match(struct rpc_call *call)
-{
-    if (http_header_find(call->exchange, "if-match").size == 0 ||
-        http_header_find_sole(call->exchange, "if-match", &call->if_match))
-        return true;
-    rpc_refuse_field(call, "if-match", "one such header", SLICE_LITERAL("several"));
-    return false;
-}
-
 /* Without a key: it says no more than the sources do. */
 static void answer_document(struct rpc_call *call)
 {
@@ -150,7 +141,7 @@ bool rpc_rest_open(struct rpc_call *call)
         return false;
     call->found = found;
     call->request.method = method_find(found->route->method);
-    return check_body(call, found->route) && read_if_match(call);
+    return true;
 }
 
 /* What the head says. NULL: answered with an error. */
@@ -175,12 +166,34 @@ static ProtobufCMessage *decode_head(struct rpc_call *call, struct rest_named *r
     return NULL;
 }
 
+/* RFC 9110, section 13.1.2. False: answered with an error. */
+static bool check_if_none_match(struct rpc_call *call, const struct rest_route *route)
+{
+    struct rest_flaw flaw = { .field = "if-none-match", .value = call->if_none_match };
+
+    if (call->if_none_match.size == 0)
+        return true;
+    if (route->verb != REST_GET) {
+        flaw.message = "only a GET takes If-None-Match";
+        flaw.limit = "none; If-Match: \"0\" wants that what the request changes does not exist";
+    } else if (!rest_tags_are_sound(call->if_none_match)) {
+        flaw.message = "If-None-Match is no list of entity tags";
+        flaw.limit = "* or entity tags in quotes, as an ETag has them, with commas between";
+    } else {
+        return true;
+    }
+    refuse_field(call, flaw);
+    return false;
+}
+
 bool rpc_rest_decode(struct rpc_call *call)
 {
     struct rest_named named;
     struct rest_flaw flaw;
-    ProtobufCMessage *head = decode_head(call, &named);
 
+    if (!check_body(call, call->found->route) || !check_if_none_match(call, call->found->route))
+        return false;
+    ProtobufCMessage *head = decode_head(call, &named);
     if (head == NULL)
         return false;
     if (call->exchange->body.size == 0) {

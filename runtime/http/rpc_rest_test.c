@@ -253,6 +253,97 @@ static void if_match_belongs_to_a_version(void **state)
     assert_refused(&told, 400, "\r\n", "\"field\":\"if-match\"");
 }
 
+/* GetBalances is version 3 in these; ListEntries has a token alone. */
+static void answer_read(struct fixture *f, bool balances)
+{
+    Holdfast__V1__GetBalancesResponse read = HOLDFAST__V1__GET_BALANCES_RESPONSE__INIT;
+    Holdfast__V1__ListEntriesResponse list = HOLDFAST__V1__LIST_ENTRIES_RESPONSE__INIT;
+    struct rpc_request *request = f->kept[f->kept_count - 1];
+
+    read.version = 3;
+    list.as_of = (char *)"c1.abc";
+    f->kept_count = 0;
+    rpc_reply(request, balances ? &read.base : &list.base);
+}
+
+static void a_read_that_the_caller_has_is_304_without_a_body(void **state)
+{
+    static const struct {
+        const char *path, *header, *status, *tag;
+    } cases[] = {
+        { "balances", "\"3\"", "304", "\"3\"" },
+        { "balances", "W/\"3\"", "304", "\"3\"" },
+        { "balances", "\"1\", \"3\"", "304", "\"3\"" },
+        { "balances", "*", "304", "\"3\"" },
+        { "balances", "\"4\"", "200", "\"3\"" },
+        { "entries", "W/\"c1.abc\"", "304", "W/\"c1.abc\"" },
+        { "entries", "\"3\"", "200", "W/\"c1.abc\"" },
+    };
+    struct fixture *f = *state;
+    char head[200], wanted[80];
+
+    f->keep = true;
+    fixture_start(f);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct client client = client_connect(f);
+        bool known = strcmp(cases[i].status, "304") == 0;
+        /* Twice on one connection: what stands behind the first head is the second one. */
+        for (unsigned turn = 1; turn <= 2; turn++) {
+            snprintf(head, sizeof head,
+                     "GET /v1/players/ada/%s HTTP/1.1\r\nHost: x\r\nIf-None-Match: %s\r\n\r\n",
+                     cases[i].path, cases[i].header);
+            (void)kept_after(f, &client, head);
+            answer_read(f, strcmp(cases[i].path, "balances") == 0);
+            snprintf(wanted, sizeof wanted, "HTTP/1.1 %s", cases[i].status);
+            assert_true(client_await(f, &client, wanted, turn));
+            snprintf(wanted, sizeof wanted, "etag: %s\r\n", cases[i].tag);
+            assert_true(client_await(f, &client, wanted, turn));
+            assert_true(client_await(f, &client, "cache-control: no-store\r\n", turn));
+        }
+        const char *text = client_text(&client);
+        assert_int_equal(strstr(text, "{\"") == NULL, known);
+        assert_int_equal(strstr(text, "content-length") == NULL, known);
+        assert_int_equal(strstr(text, "content-type") == NULL, known);
+        client_close(&client);
+    }
+}
+
+static void an_error_is_told_whatever_the_caller_has(void **state)
+{
+    struct fixture *f = *state;
+
+    f->keep = true;
+    fixture_start(f);
+    struct client client = client_connect(f);
+    struct rpc_request *request = kept_after(
+        f, &client, "GET /v1/players/ada HTTP/1.1\r\nHost: x\r\nIf-None-Match: *\r\n\r\n");
+    rpc_fail_text(request, CODE(UNAVAILABLE), "x");
+    f->kept_count = 0;
+    assert_true(client_await(f, &client, "HTTP/1.1 503", 1));
+    client_close(&client);
+}
+
+static void if_none_match_belongs_to_a_read(void **state)
+{
+    struct fixture *f = *state;
+    struct asked asked = { .verb = "GET",
+                           .path = "/v1/players/ada",
+                           .headers = "If-None-Match: 7\r\n" };
+
+    fixture_start(f);
+    struct told told = fixture_ask(f, &asked);
+    assert_refused(&told, 400, "\r\n", "\"field\":\"if-none-match\"");
+    asked.headers = "If-None-Match: \"7\"\r\n";
+    asked.verb = "DELETE";
+    asked.path = "/v1/servers/x";
+    told = fixture_ask(f, &asked);
+    assert_refused(&told, 400, "\r\n", "only a GET takes If-None-Match");
+    asked.verb = "POST";
+    asked.path = "/v1/players/ada:grant";
+    told = fixture_ask(f, &asked);
+    assert_refused(&told, 400, "\r\n", "\"field\":\"if-none-match\"");
+}
+
 static void the_document_needs_no_key(void **state)
 {
     struct fixture *f = *state;
@@ -288,6 +379,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_error_has_the_status_of_rest, set_up, tear_down),
         cmocka_unit_test(a_stale_if_match_is_412),
         cmocka_unit_test_setup_teardown(if_match_belongs_to_a_version, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_read_that_the_caller_has_is_304_without_a_body, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_error_is_told_whatever_the_caller_has, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(if_none_match_belongs_to_a_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_document_needs_no_key, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,14 +10,16 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/nearest.h"
 #include "runtime/codec/proto_codec.h"
-#include "runtime/http/http_conn.h"
+#include "runtime/http/http_budget.h"
 #include "runtime/http/rpc_call.h"
+#include "runtime/http/rpc_head.h"
 #include "runtime/http/rpc_header.h"
 #include "runtime/http/rpc_message.h"
 #include "runtime/http/rpc_refusal.h"
 #include "runtime/http/rpc_rest.h"
 
 #define HEALTH_BYTES_MAX 4096u        /* Unpacked: anybody may ask. */
+#define ARENA_BYTES      8192u        /* Of a call that keeps something while its body comes. */
 #define REPLY_MEMORY_MAX (256u << 20) /* A node's answer is trusted more than a request. */
 #define HEALTH_CHECK     "grpc.health.v1.Health/Check"
 
@@ -81,33 +83,6 @@ static void read_trace(struct rpc_call *call)
         (void)trace_parent_parse(parent, &call->request.trace);
 }
 
-static void read_identity(struct rpc_call *call)
-{
-    const struct http_exchange *exchange = call->exchange;
-    struct rpc_request *request = &call->request;
-
-    request->api_key = rpc_bearer_parse(http_header_find(exchange, "authorization"));
-    request->peer =
-        (const char *)arena_copy(&call->arena, slice_from_text(http_peer(exchange))).data;
-    read_trace(call);
-}
-
-/* One that says what is done may come once: of two, either may be meant. False: answered. */
-static bool read_sole(struct rpc_call *call, const char *name, struct slice *ret_value)
-{
-    if (http_header_find(call->exchange, name).size == 0 ||
-        http_header_find_sole(call->exchange, name, ret_value))
-        return true;
-    rpc_refuse_field(call, name, "one such header", SLICE_LITERAL("several"));
-    return false;
-}
-
-static bool read_intent(struct rpc_call *call)
-{
-    return read_sole(call, "holdfast-authority", &call->request.authority) &&
-           read_sole(call, "idempotency-key", &call->request.idempotency_key);
-}
-
 /* ---- health ---- */
 
 static bool is_healthy(const struct rpc_server *server)
@@ -133,7 +108,7 @@ static void answer_health_check(struct rpc_call *call)
     bool healthy = is_healthy(call->server);
     struct slice message;
 
-    if (!rpc_message_check_encoding(call) || !rpc_message_open(call, HEALTH_BYTES_MAX, &message))
+    if (!rpc_message_open(call, HEALTH_BYTES_MAX, &message))
         return;
     if (call->request.form != RPC_FORM_PROTO)
         rpc_answer_bytes(call, healthy ? SLICE_LITERAL("{\"status\":\"SERVING\"}")
@@ -190,7 +165,8 @@ static bool method_streams(const struct rpc_server *server, const struct method_
 
 /* ---- the way of a call ---- */
 
-/* Before the message is read: under overload most are refused, and that must cost little. */
+/* At the head alone: under overload most are refused, and that must cost little; and a caller whom
+ * no key names must not make us hold anything. */
 static bool may_enter(struct rpc_call *call)
 {
     const struct rpc_handlers *handlers = &call->server->handlers;
@@ -200,9 +176,13 @@ static bool may_enter(struct rpc_call *call)
     detail.retry_after_ms = RPC_THROTTLE_RETRY_MS;
     detail.code = CODE(THROTTLED);
     detail.message = text_lend("too many requests are under way; nothing was done");
-    if (stats->requests_active < call->server->http.config.limits.requests_max &&
-        (handlers->may_enter == NULL ||
-         handlers->may_enter(handlers->user, &call->request, &detail)))
+    bool room = stats->requests_active < call->server->http.config.limits.requests_max;
+    bool welcome = handlers->may_enter == NULL ||
+                   (room && handlers->may_enter(handlers->user, &call->request, &detail));
+    call->refused_there = room && !welcome;
+    if (welcome)
+        http_exchange_prove(call->exchange);
+    if (welcome && room)
         return true;
     if (detail.code == CODE(THROTTLED))
         stats->requests_throttled++;
@@ -212,49 +192,97 @@ static bool may_enter(struct rpc_call *call)
     return false;
 }
 
+/* From here on a body of so many bytes is welcome. */
+static void await_body(struct rpc_call *call, size_t bytes_max, bool keyless)
+{
+    struct http_exchange *exchange = call->exchange;
+    uint32_t limit = exchange->server->config.limits.body_bytes_max;
+    bool enveloped = call->request.protocol != RPC_CONNECT;
+    enum http_refused why;
+
+    call->body_max = bytes_max < limit ? bytes_max : limit;
+    exchange->body_max_told = (uint32_t)call->body_max;
+    exchange->body_max = exchange->body_max_told + (enveloped ? RPC_ENVELOPE_BYTES : 0);
+    http_body_owner(exchange, call->request.account, keyless);
+    if (call->arena.total_bytes > 0) /* A whole block of it. */
+        exchange->head_extra = ARENA_BYTES;
+    (void)http_head_charge(exchange, &why);
+}
+
+static uint32_t request_bytes_max(const struct rpc_call *call)
+{
+    const struct rpc_handlers *handlers = &call->server->handlers;
+
+    return handlers->request_bytes_max != NULL
+               ? handlers->request_bytes_max(handlers->user, call->request.method)
+               : method_request_bytes_max(call->request.method);
+}
+
+/* The head names a method that there is. False: answered. */
+static bool enter(struct rpc_call *call)
+{
+    call->request.peer = http_peer(call->exchange);
+    rpc_head_read(call);
+    read_trace(call);
+    if (!may_enter(call))
+        return false;
+    await_body(call, request_bytes_max(call), false);
+    return true;
+}
+
+/* The same once its body is whole. */
 static void admit(struct rpc_call *call)
 {
     struct rpc_server *server = call->server;
     struct http_stats *stats = &server->http.stats;
 
-    read_identity(call);
-    if (!may_enter(call) || !read_timeout(call) || !read_intent(call))
+    if (stats->requests_active >= server->http.config.limits.requests_max) {
+        stats->requests_throttled++;
+        rpc_refuse_throttled(call, "too many requests are under way; nothing was done");
+        return;
+    }
+    if (!read_timeout(call))
         return;
     if (!(call->is_rest ? rpc_rest_decode(call) : rpc_message_decode(call)))
         return;
+    rpc_head_shrink(call);
+    call->request.peer =
+        (const char *)arena_copy(&call->arena, slice_from_text(http_peer(call->exchange))).data;
     stats->requests_active++;
     call->admitted = true;
     server->handlers.on_request(server->handlers.user, &call->request);
 }
 
 /* POST /package.Service/Method with a Content-Type of ours. */
-static void call_method(struct rpc_call *call, struct slice name)
+static bool open_method(struct rpc_call *call, struct slice name)
 {
     struct rpc_request *request = &call->request;
     struct rpc_server *server = call->server;
 
     if (request->protocol == RPC_GRPC && !http_is_h2(call->exchange)) {
         rpc_refuse_version(call);
-        return;
+        return false;
     }
     if (slice_equal(name, SLICE_LITERAL(HEALTH_CHECK))) {
-        answer_health_check(call);
-        return;
+        if (!rpc_message_check_encoding(call))
+            return false;
+        call->is_health = true;
+        await_body(call, HEALTH_BYTES_MAX, true);
+        return true;
     }
     request->method = find_method(server, name);
     if (request->method == NULL) {
         fail_no_method(call, name);
-        return;
+        return false;
     }
     call->streams = method_streams(server, request->method);
     if ((request->protocol == RPC_CONNECT && call->streams) ||
         (request->protocol == RPC_CONNECT_STREAM && !call->streams)) {
         rpc_refuse_type(call, call->streams ? "this method answers with a stream"
                                             : "this method does not answer with a stream");
-        return;
+        return false;
     }
-    if (check_version(call) && rpc_message_check_encoding(call))
-        admit(call);
+    return check_version(call) && rpc_message_check_encoding(call) && enter(call);
 }
 
 static bool is_method(const struct http_exchange *exchange, const char *name)
@@ -262,25 +290,13 @@ static bool is_method(const struct http_exchange *exchange, const char *name)
     return slice_equal(exchange->method, slice_from_text(name));
 }
 
-static void on_http_request(void *user, struct http_exchange *exchange)
+/* What is no call: answered. */
+static void answer_other(struct rpc_call *call, struct slice name)
 {
-    struct rpc_server *server = user;
-    struct rpc_call *call = rpc_call_new(server, exchange);
-    struct slice name = exchange->path;
-    struct slice type = http_header_find(exchange, "content-type");
-    bool known = rpc_call_read_form(call);
+    const struct http_exchange *exchange = call->exchange;
+    struct rpc_server *server = call->server;
 
-    if (call->is_rest) {
-        if (rpc_rest_open(call) && rpc_message_check_encoding(call))
-            admit(call);
-        return;
-    }
-    name = name.size > 0 ? (struct slice){ name.data + 1, name.size - 1 } : name;
-    if (known && is_method(exchange, "POST")) {
-        call_method(call, name);
-        return;
-    }
-    call->request.protocol = rpc_content_type_family(type);
+    call->request.protocol = rpc_content_type_family(http_header_find(exchange, "content-type"));
     if (slice_equal(name, SLICE_LITERAL("healthz")) &&
         (is_method(exchange, "GET") || is_method(exchange, "HEAD")))
         answer_healthz(call);
@@ -292,6 +308,42 @@ static void on_http_request(void *user, struct http_exchange *exchange)
         rpc_refuse_method(call);
     else
         rpc_refuse_type(call, "unknown Content-Type");
+}
+
+static bool on_http_head(void *user, struct http_exchange *exchange)
+{
+    struct rpc_call *call = rpc_call_new(user, exchange);
+    struct slice name = exchange->path;
+    bool known = rpc_call_read_form(call);
+
+    if (!rpc_head_check(call))
+        return false;
+    if (call->is_rest)
+        return rpc_rest_open(call) && rpc_message_check_encoding(call) && enter(call);
+    name = name.size > 0 ? (struct slice){ name.data + 1, name.size - 1 } : name;
+    if (known && is_method(exchange, "POST"))
+        return open_method(call, name);
+    answer_other(call, name);
+    return false;
+}
+
+static void on_http_request(void *user, struct http_exchange *exchange)
+{
+    struct rpc_call *call = exchange->user;
+
+    (void)user;
+    CHECK(call != NULL && !call->admitted);
+    if (call->is_health)
+        answer_health_check(call);
+    else
+        admit(call);
+}
+
+static void on_http_forgotten(void *user, struct http_exchange *exchange)
+{
+    (void)user;
+    CHECK(exchange->user != NULL);
+    rpc_call_release(exchange->user);
 }
 
 static void on_http_cancel(void *user, struct http_exchange *exchange)
@@ -315,19 +367,6 @@ static void on_http_writable(void *user, struct http_exchange *exchange)
         server->handlers.on_writable(server->handlers.user, &call->request);
 }
 
-/* The limit is one on messages: an envelope does not count. */
-static size_t body_extra(void *user, const struct http_exchange *exchange)
-{
-    enum rpc_protocol protocol;
-    enum rpc_form form;
-
-    (void)user;
-    return rpc_content_type_parse(http_header_find(exchange, "content-type"), &protocol, &form) &&
-                   protocol != RPC_CONNECT
-               ? RPC_ENVELOPE_BYTES
-               : 0;
-}
-
 /* ---- the public interface ---- */
 
 err rpc_server_new(const struct rpc_server_config *config, struct rpc_server **ret_server)
@@ -339,16 +378,24 @@ err rpc_server_new(const struct rpc_server_config *config, struct rpc_server **r
         .port = config->port,
         .reuse_port = config->reuse_port,
         .tls = config->tls,
+        .proxies = config->proxies,
         .limits = config->limits,
+        .answers = config->answers,
         .log = config->log,
-        .handlers = { on_http_request, rpc_refuse_http, on_http_cancel, on_http_writable,
-                      body_extra, server },
+        .handlers = { .on_head = on_http_head,
+                      .on_forgotten = on_http_forgotten,
+                      .on_request = on_http_request,
+                      .on_refused = rpc_refuse_http,
+                      .on_cancel = on_http_cancel,
+                      .on_writable = on_http_writable,
+                      .user = server },
     };
     err e;
 
     CHECK(config->handlers.on_request != NULL);
     server->handlers = config->handlers;
     server->cors_origins = config->cors_origins;
+    server->hosts = config->hosts;
     e = http_server_init(&server->http, &http);
     if (e != ERR_OK) {
         free(server);
@@ -368,6 +415,11 @@ uint16_t rpc_server_port(const struct rpc_server *server)
 const struct http_stats *rpc_server_stats(const struct rpc_server *server)
 {
     return &server->http.stats;
+}
+
+const struct turnstile_stats *rpc_server_turnstile(const struct rpc_server *server)
+{
+    return turnstile_stats(server->http.turnstile);
 }
 
 void rpc_server_adopt(struct rpc_server *server, int fd)

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "runtime/base/log.h"
+#include "runtime/base/turnstile.h"
 #include "runtime/http/http_limits.h"
 #include "runtime/http/rpc_request.h"
 #include "runtime/loop/loop.h"
@@ -27,14 +28,19 @@ struct rpc_server;
 struct tls_config;
 
 struct rpc_server_config {
-    struct loop *loop;         /* Its thread runs everything here.                             */
-    const char *address;       /* Numeric: "127.0.0.1", "::".                                  */
-    uint16_t port;             /* 0: any free one; see rpc_server_port.                        */
-    bool reuse_port;           /* SO_REUSEPORT, one server per worker.                         */
-    struct tls_config *tls;    /* NULL: plain. Held while the server lives. Its ALPN names
-                                * should be "h2" and "http/1.1".                               */
-    const char *cors_origins;  /* Comma-separated origins, or "*"; NULL: no CORS headers.      */
+    struct loop *loop;        /* Its thread runs everything here.                             */
+    const char *address;      /* Numeric: "127.0.0.1", "::".                                  */
+    uint16_t port;            /* 0: any free one; see rpc_server_port.                        */
+    bool reuse_port;          /* SO_REUSEPORT, one server per worker.                         */
+    struct tls_config *tls;   /* NULL: plain. Held while the server lives. Its ALPN names
+                               * should be "h2" and "http/1.1".                               */
+    const char *cors_origins; /* Comma-separated origins, or "*"; NULL: no CORS headers.      */
+    const char *hosts;        /* Comma-separated names that Host may have, without ports; NULL: any.
+                               * Against pages that let their own name point here.            */
+    struct budget *answers; /* Counts answers that wait to be sent; borrowed. NULL: nothing does. */
     struct http_limits limits; /* A field of 0 takes its default.                              */
+    /* No limit of an address holds for these; copied. May be NULL. */
+    const struct address_ranges *proxies;
     struct rpc_handlers handlers;
     const struct log *log; /* May be NULL. */
 };
@@ -48,6 +54,8 @@ NODISCARD err rpc_server_new(const struct rpc_server_config *config,
                              struct rpc_server **ret_server);
 uint16_t rpc_server_port(const struct rpc_server *server);
 const struct http_stats *rpc_server_stats(const struct rpc_server *server);
+/* Its connections and handshakes, and what was refused. */
+const struct turnstile_stats *rpc_server_turnstile(const struct rpc_server *server);
 
 /* Serves a stream socket that is connected already, as if it had been accepted; takes it over. For
  * tests and fuzzers, which have no network. */

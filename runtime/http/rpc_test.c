@@ -144,7 +144,8 @@ static void json_is_plain_but_for_connect(void **state)
         const char *text = client_text(&client);
         assert_int_equal(strstr(text, "\"error\":{\"code\":\"invalid_argument\"") != NULL,
                          cases[i].plain);
-        assert_int_equal(strstr(text, "\"field\":\"currencies.gold\"") != NULL, cases[i].plain);
+        assert_int_equal(strstr(text, "\"field\":\"currencies[\\\"gold\\\"].amount\"") != NULL,
+                         cases[i].plain);
         assert_int_equal(strstr(text, "\"details\":[{\"type\"") != NULL, !cases[i].plain);
         assert_int_equal(strstr(text, "\"message\":\"currencies: not an array\"") != NULL,
                          !cases[i].plain);
@@ -251,7 +252,11 @@ static void whose_key_is_missing_is_refused_unread(void **state)
     assert_true(client_await(f, &client, "ERROR_CODE_UNAUTHENTICATED", 1));
     assert_non_null(strstr(client_text(&client), "HTTP/1.1 401 "));
     assert_null(strstr(client_text(&client), "retryAfterMs"));
+    assert_non_null(strstr(client_text(&client), "www-authenticate: Bearer\r\n"));
     assert_int_equal(rpc_server_stats(f->server)->requests_throttled, 0);
+    send_post(&client, PATH_BALANCES, JSON "Authorization: Bearer wrong\r\n", "{}");
+    assert_true(
+        client_await(f, &client, "www-authenticate: Bearer error=\"invalid_token\"\r\n", 1));
     send_post(&client, PATH_BALANCES, JSON "Authorization: Bearer secret\r\n", "{}");
     assert_true(client_await(f, &client, "HTTP/1.1 200 ", 1));
     assert_int_equal(f->requests, 1);

@@ -254,7 +254,7 @@ static void take_response(struct calls *calls, struct link *link, const struct f
         return;
     if (frame->status == FRAME_STATUS_OVERLOADED)
         finish(calls, index, ERR_FULL, NULL);
-    else if (frame->status == FRAME_STATUS_NO_METHOD)
+    else if (frame->status == FRAME_STATUS_NO_METHOD || frame->status == FRAME_STATUS_FORBIDDEN)
         finish(calls, index, ERR_UNAVAILABLE, NULL);
     else
         finish(calls, index, ERR_OK, frame);
@@ -322,6 +322,12 @@ void calls_closed(struct calls *calls, struct link *link)
     tell_ended(calls);
 }
 
+static bool has_room(const struct link *link, const struct call_reply *reply, size_t size)
+{
+    return size <= CALL_SMALL_BYTES || link_has_room(link, size) ||
+           (reply->is_outcome && link_has_reserve(link, size));
+}
+
 err call_answer(struct calls *calls, const struct call_reply *reply, uint16_t status,
                 struct slice body)
 {
@@ -335,7 +341,7 @@ err call_answer(struct calls *calls, const struct call_reply *reply, uint16_t st
     };
 
     memcpy(frame.trace, reply->trace, FRAME_TRACE_SIZE);
-    if (link != NULL && body.size > CALL_SMALL_BYTES && !link_has_room(link, body.size))
+    if (link != NULL && !has_room(link, reply, body.size))
         return ERR_FULL;
     err e = link != NULL ? link_send(link, &frame) : ERR_CLOSED;
     if (e == ERR_TOO_LARGE)

@@ -34,6 +34,9 @@ struct call_reply {
     uint64_t request_id;
     uint8_t trace[FRAME_TRACE_SIZE];
     uint32_t took_us; /* Ours to fill in before call_answer, or 0: what we spent on it. */
+    /* Ours to fill in: the answer says what became of a write, so it may take the part of the
+     * link's room that is kept for such answers (link_has_reserve). */
+    bool is_outcome;
 };
 
 struct calls_options {
@@ -80,7 +83,8 @@ bool call_cancel(struct calls *calls, uint64_t call);
 
 /* Answers. ERR_CLOSED: that connection is gone and the answer was dropped; ERR_TOO_LARGE: nothing
  * was sent, answer with something smaller; ERR_FULL: likewise, since more than CALL_SMALL_BYTES of
- * body would pass the bound of a link that is not read fast enough. On the loop's thread. */
+ * body would pass the bound (or with is_outcome, the reserve) of a link that is not read fast
+ * enough. On the loop's thread. */
 NODISCARD err call_answer(struct calls *calls, const struct call_reply *reply, uint16_t status,
                           struct slice body);
 

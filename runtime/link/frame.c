@@ -138,6 +138,8 @@ void hello_encode(struct buf *out, const struct hello *hello)
     buf_put_u64(out, hello->replica_id);
     buf_put_bytes(out, slice_from_text(hello->cluster_id));
     buf_put_bytes(out, slice_from_text(hello->name));
+    buf_put_u64(out, hello->life);
+    buf_put_u32(out, hello->abilities);
 }
 
 /* Text that may go to a log: printable ASCII. */
@@ -161,16 +163,15 @@ err hello_decode(struct slice body, struct hello *ret_hello)
     ret_hello->replica_id = read_u64(&reader);
     struct slice cluster = read_bytes(&reader, HELLO_TEXT_SIZE_MAX);
     struct slice name = read_bytes(&reader, HELLO_TEXT_SIZE_MAX);
+    ret_hello->life = 0;
+    if (!reader.bad && reader_left(&reader) > 0)
+        ret_hello->life = read_u64(&reader);
+    ret_hello->abilities = 0;
+    if (!reader.bad && reader_left(&reader) > 0)
+        ret_hello->abilities = read_u32(&reader);
     if (reader.bad || ret_hello->role == 0 || ret_hello->role >= ROLE_END)
         return ERR_CORRUPT;
     if (!take_text(cluster, ret_hello->cluster_id) || !take_text(name, ret_hello->name))
         return ERR_CORRUPT;
     return ERR_OK;
-}
-
-const char *hello_role_name(uint8_t role)
-{
-    static const char *const names[] = { "unknown", "node", "router", "coordinator", "client" };
-
-    return role < ARRAY_SIZE(names) ? names[role] : names[0];
 }

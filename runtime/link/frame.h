@@ -11,6 +11,7 @@
 #define RUNTIME_LINK_FRAME_H
 
 #include "runtime/base/buf.h"
+#include "runtime/identity/identity.h"
 
 #define FRAME_HEADER_SIZE   40u
 #define FRAME_BODY_SIZE_MAX 4194304u /* Default limit of a body. */
@@ -31,6 +32,7 @@ enum frame_kind {
  * on they belong to the transport. */
 #define FRAME_STATUS_OK         0u
 #define FRAME_STATUS_RESERVED   0xff00u
+#define FRAME_STATUS_FORBIDDEN  0xfffdu /* Not for a process of that role; not carried out. */
 #define FRAME_STATUS_NO_METHOD  0xfffeu /* No handler of such calls here. */
 #define FRAME_STATUS_OVERLOADED 0xffffu /* Too many open requests; it was not carried out. */
 
@@ -78,12 +80,17 @@ NODISCARD err frame_decoder_next(struct frame_decoder *decoder, struct frame *re
 #define LINK_PROTOCOL_VERSION 1u
 #define HELLO_TEXT_SIZE_MAX   64u
 
-enum hello_role { ROLE_NODE = 1, ROLE_ROUTER, ROLE_COORDINATOR, ROLE_CLIENT, ROLE_END };
+/* What not every program of the cluster can yet, while it is upgraded. Numbers are never reused. */
+enum hello_ability {
+    HELLO_TAKES_CALLERS = 1u << 0 /* A node: requests may name who asked (caller_name.h). */
+};
 
 struct hello {
     uint16_t protocol_version;
     uint8_t role;
     uint64_t replica_id; /* 0: none (routers, clients). */
+    uint64_t life;       /* Greater after each start of the process; 0: an older program's. */
+    uint32_t abilities;  /* Of enum hello_ability; an older program's are 0. */
     char cluster_id[HELLO_TEXT_SIZE_MAX + 1];
     char name[HELLO_TEXT_SIZE_MAX + 1];
 };
@@ -91,7 +98,5 @@ struct hello {
 void hello_encode(struct buf *out, const struct hello *hello);
 /* ERR_CORRUPT: malformed. A newer version's extra fields are ignored. */
 NODISCARD err hello_decode(struct slice body, struct hello *ret_hello);
-/* "node", "router", ...; "unknown" for anything else. */
-const char *hello_role_name(uint8_t role);
 
 #endif

@@ -162,6 +162,8 @@ static void hello_survives_and_ignores_what_is_newer(void **state)
     struct hello sent = { .protocol_version = 7,
                           .role = ROLE_ROUTER,
                           .replica_id = 42,
+                          .life = 1700000000000,
+                          .abilities = HELLO_TAKES_CALLERS,
                           .cluster_id = "blue",
                           .name = "router-1" };
     struct hello got;
@@ -174,8 +176,18 @@ static void hello_survives_and_ignores_what_is_newer(void **state)
     assert_int_equal(got.replica_id, 42);
     assert_string_equal(got.cluster_id, "blue");
     assert_string_equal(got.name, "router-1");
+    assert_int_equal(got.life, 1700000000000);
+    assert_int_equal(got.abilities, HELLO_TAKES_CALLERS);
+    /* An older program tells no abilities, and one before that no life. */
+    const size_t older = body.size - 5 - sizeof got.abilities;
+    const size_t oldest = older - sizeof got.life;
     for (size_t size = 0; size < body.size - 5; size++)
-        assert_int_equal(hello_decode((struct slice){ body.data, size }, &got), ERR_CORRUPT);
+        assert_int_equal(hello_decode((struct slice){ body.data, size }, &got),
+                         size == older || size == oldest ? ERR_OK : ERR_CORRUPT);
+    assert_int_equal(hello_decode((struct slice){ body.data, older }, &got), ERR_OK);
+    assert_true(got.life == 1700000000000 && got.abilities == 0);
+    assert_int_equal(hello_decode((struct slice){ body.data, oldest }, &got), ERR_OK);
+    assert_true(got.life == 0 && got.abilities == 0);
     buf_deinit(&body);
 }
 

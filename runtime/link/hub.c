@@ -6,8 +6,9 @@
 #include "runtime/base/check.h"
 #include "runtime/link/link_private.h"
 
-#define DRAIN_MS_MAX 1000u
-#define FREE_MS_MAX  10000u /* link_hub_free waits this long for the transports. */
+#define DRAIN_MS_MAX  1000u
+#define RESERVED_PART 8u /* Of the links: for those dialled; of the rest: for known addresses. */
+#define FREE_MS_MAX   10000u /* link_hub_free waits this long for the transports. */
 
 void link_mark_dirty(struct link *link)
 {
@@ -109,9 +110,15 @@ static void check_link(struct link *link, uint64_t now_ms)
     switch (link->state) {
     case LINK_DIALLING:
     case LINK_GREETING:
-        if (now_ms - link->phase_ms > LINK_CONNECT_MS_MAX) {
+        link->cause = TURNSTILE_TIMEOUT;
+        if (!link->dialled && !link->heard && now_ms - link->phase_ms > LINK_FIRST_MS_MAX) {
+            snprintf(text, sizeof text, "nothing came within %u ms", LINK_FIRST_MS_MAX);
+            link_lose(link, LINK_CLOSED_ERROR, text);
+        } else if (now_ms - link->phase_ms > LINK_CONNECT_MS_MAX) {
             snprintf(text, sizeof text, "no connection within %u ms", LINK_CONNECT_MS_MAX);
             link_lose(link, LINK_CLOSED_ERROR, text);
+        } else {
+            link->cause = TURNSTILE_BAD_START;
         }
         break;
     case LINK_READY:
@@ -141,6 +148,7 @@ static void tick(void *user)
     for (uint32_t i = 0; i < hub->link_count_max; i++)
         if (hub->slots[i] != NULL)
             check_link(hub->slots[i], now_ms);
+    refused_log_tick(&hub->refused, now_ms);
 }
 
 static uint32_t value_or(uint32_t value, uint32_t fallback)
@@ -156,6 +164,8 @@ static err check_options(const struct link_hub_options *options)
         wrong = "cluster_id is empty";
     else if (options->self.role == 0 || options->self.role >= ROLE_END)
         wrong = "role is unknown";
+    else if (options->cluster != NULL && strlen(options->cluster) > IDENTITY_CLUSTER_SIZE_MAX)
+        wrong = "cluster has over 63 bytes";
     else if ((options->tls_client == NULL) != (options->tls_server == NULL))
         wrong = "tls_client and tls_server go together";
     else if (options->tls_client != NULL && (tls_config_side(options->tls_client) != TLS_CLIENT ||
@@ -165,6 +175,42 @@ static err check_options(const struct link_hub_options *options)
         return ERR_OK;
     log_event(options->log, LOG_ERROR, "link.bad_options", LOG_S("text", wrong));
     return ERR_INVALID;
+}
+
+static void turnstile_start(struct link_hub *hub, const struct link_hub_options *options)
+{
+    uint32_t places = hub->link_count_max - hub->link_count_max / RESERVED_PART;
+
+    hub->turnstile = turnstile_new(&(struct turnstile_limits){
+        .places_max = places,
+        .reserved = places / RESERVED_PART,
+        .unproven_max = value_or(options->unproven_max, LINK_UNPROVEN_MAX),
+        .unproven_address_max = value_or(options->unproven_address_max, LINK_UNPROVEN_ADDRESS_MAX),
+        .handshakes_per_s = value_or(options->handshakes_per_s, LINK_HANDSHAKES_PER_S),
+        .handshakes_address_per_s =
+            value_or(options->handshakes_address_per_s, LINK_HANDSHAKES_ADDRESS_PER_S),
+        .handshake_percent = value_or(options->handshake_percent, LINK_HANDSHAKE_PERCENT),
+        .seed = loop_clock_ns(),
+    });
+    hub->refused = (struct refused_log){ .log = hub->log, .port = "links" };
+    hub->handshakes = (struct handshakes){
+        .loop = hub->loop, .turnstile = hub->turnstile, .begin = link_shake, .user = hub
+    };
+    handshakes_start(&hub->handshakes);
+}
+
+static void register_refusals(struct link_hub *hub, struct metrics *metrics)
+{
+    for (int i = LINK_ADMITTED + 1; metrics != NULL && i < LINK_REFUSALS; i++) {
+        const struct metric_label labels[] = {
+            { "reason", link_refusal_name((enum link_refusal)i) }, { NULL, NULL }
+        };
+        hub->refusals[i] = metrics_counter(
+            metrics, &(struct metric_info){ .name = "holdfast_link_refused_total",
+                                            .help = "HELLOs and frames of links that were refused, "
+                                                    "by reason.",
+                                            .labels = labels });
+    }
 }
 
 err link_hub_new(const struct link_hub_options *options, struct link_hub **ret_hub)
@@ -179,15 +225,22 @@ err link_hub_new(const struct link_hub_options *options, struct link_hub **ret_h
     hub->self = options->self;
     if (hub->self.protocol_version == 0)
         hub->self.protocol_version = LINK_PROTOCOL_VERSION;
+    snprintf(hub->cluster, sizeof hub->cluster, "%s",
+             options->cluster != NULL ? options->cluster : "");
+    hub->names = options->names;
+    hub->admits = options->admits;
+    register_refusals(hub, options->metrics);
     hub->body_size_max = value_or(options->body_size_max, FRAME_BODY_SIZE_MAX);
     hub->out_bytes_max = value_or(options->out_bytes_max, LINK_OUT_BYTES_MAX);
     hub->link_count_max = value_or(options->link_count_max, LINK_COUNT_MAX);
     hub->ping_period_ms = value_or(options->ping_period_ms, LINK_PING_PERIOD_MS);
     hub->silent_close_ms = value_or(options->silent_close_ms, LINK_SILENT_CLOSE_MS);
+    hub->answers = options->answers;
     hub->context.look_max = WIRE_LOOK_MAX;
     hub->slots = mem_zalloc(hub->link_count_max * sizeof(struct link *));
     hub->context.loop = hub->loop;
     hub->context.read_buffer = mem_alloc(WIRE_READ_SIZE);
+    turnstile_start(hub, options);
     link_hub_set_tls(hub, options->tls_client, options->tls_server);
     loop_hook_init_late(&hub->round_end, hub->loop, end_round, hub);
     loop_timer_init(&hub->tick, hub->loop, tick, hub);
@@ -228,6 +281,8 @@ void link_hub_free(struct link_hub *hub)
         mailbox_deinit(&hub->context.mailbox);
     tls_config_free(hub->tls_client);
     tls_config_free(hub->tls_server);
+    handshakes_stop(&hub->handshakes);
+    turnstile_free(hub->turnstile);
     free(hub->context.read_buffer);
     free(hub->slots);
     free(hub);
@@ -242,11 +297,17 @@ void link_hub_set_tls(struct link_hub *hub, struct tls_config *client, struct tl
     hub->tls_server = server != NULL ? tls_config_hold(server) : NULL;
     tls_config_free(old_client);
     tls_config_free(old_server);
+    link_check_own(hub);
 }
 
 struct link_stats link_hub_stats(const struct link_hub *hub)
 {
     return hub->stats;
+}
+
+const struct turnstile_stats *link_hub_turnstile(const struct link_hub *hub)
+{
+    return turnstile_stats(hub->turnstile);
 }
 
 struct link *link_find(struct link_hub *hub, struct link_ref ref)
@@ -282,6 +343,11 @@ uint64_t link_down_ms(const struct link *link)
 const struct hello *link_peer_hello(const struct link *link)
 {
     return link->state == LINK_READY ? &link->peer : NULL;
+}
+
+const struct identity *link_identity(const struct link *link)
+{
+    return link->identity.role != 0 ? &link->identity : NULL;
 }
 
 const char *link_address(const struct link *link)

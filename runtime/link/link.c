@@ -5,7 +5,8 @@
 #include "runtime/base/check.h"
 #include "runtime/link/link_private.h"
 
-#define WRITE_BYTES_MAX 1048576u /* Encrypted in one go, so that the loop is not held up. */
+#define WRITE_BYTES_MAX 1048576u /* Handed over in one go, so that the loop is not held up. */
+#define TURN_BYTES_MAX  262144u  /* Of one lane, before the other is looked at. */
 #define KEEP_BYTES_MAX  1048576u /* Larger buffers are given back once empty. */
 
 void link_set_state(struct link *link, enum link_state state)
@@ -16,7 +17,7 @@ void link_set_state(struct link *link, enum link_state state)
 
 size_t link_queued_bytes(const struct link *link)
 {
-    return link->out.size - link->out_at;
+    return out_queue_bytes(&link->out);
 }
 
 static void drop_wire(struct link *link)
@@ -25,12 +26,15 @@ static void drop_wire(struct link *link)
         link->wire->ops->close(link->wire);
     link->wire = NULL;
     link->wire_count++;
+    turnstile_leave(link->hub->turnstile, &link->place);
+    link->awaiting = false;
+    buf_deinit(&link->first);
     link->writing = false;
     tls_session_free(link->tls);
     link->tls = NULL;
     frame_decoder_deinit(&link->decoder);
-    buf_deinit(&link->out);
-    link->out_at = 0;
+    out_queue_clear(&link->out);
+    buf_deinit(&link->plain);
     link->held = 0;
     link->outstanding = 0;
     link->urgent = false;
@@ -47,13 +51,33 @@ static void log_loss(const struct link *link, enum link_state state, enum link_c
     static const char *const reasons[] = { "local", "peer", "error", "refused" };
     bool worth = state == LINK_READY || (link->attempt & (link->attempt - 1)) == 0;
     const char *event = state == LINK_READY ? "link.closed" : "link.failed";
+    uint64_t more = 0;
 
     if (reason == LINK_CLOSED_LOCAL || !worth)
         return;
-    log_event(link->hub->log, reason == LINK_CLOSED_BY_PEER ? LOG_INFO : LOG_WARN, event,
-              LOG_S("address", link->address), LOG_S("peer", link->peer.name),
-              LOG_S("reason", reasons[reason]), LOG_S("text", text),
-              LOG_N("attempt", link->attempt));
+    /* Strangers come as often as they like. Of a refused HELLO link.refused has told. */
+    if (!link->dialled && state != LINK_READY &&
+        (reason == LINK_CLOSED_REFUSED ||
+         !log_gate_pass(&link->hub->failed_gates[reason], loop_now_ms(link->hub->loop), &more)))
+        return;
+    enum log_level level = reason == LINK_CLOSED_BY_PEER ? LOG_INFO : LOG_WARN;
+    if (state == LINK_READY && link->peer.role == ROLE_CLIENT)
+        level = LOG_DEBUG;
+    log_event(link->hub->log, level, event, LOG_S("address", link->address),
+              LOG_S("peer", link->peer.name), LOG_S("reason", reasons[reason]), LOG_S("text", text),
+              LOG_N("attempt", link->attempt), LOG_N("more", more));
+}
+
+/* Anyone may connect, and again and again: not a line for each. */
+static void count_stranger(struct link *link, const char *text)
+{
+    struct link_hub *hub = link->hub;
+    struct address address;
+
+    if (link->place.state != TURNSTILE_OUT)
+        turnstile_count(hub->turnstile, link->cause);
+    (void)address_parse(link->address, &address);
+    refused_log_add(&hub->refused, link->cause, &address, text, loop_now_ms(hub->loop));
 }
 
 void link_lose(struct link *link, enum link_close_reason reason, const char *text)
@@ -63,13 +87,24 @@ void link_lose(struct link *link, enum link_close_reason reason, const char *tex
 
     CHECK(state != LINK_DOWN && state != LINK_DEAD);
     snprintf(why, sizeof why, "%s", text);
+    if (state == LINK_READY) /* Known until now. */
+        turnstile_prove(link->hub->turnstile, &link->place, loop_now_ms(link->hub->loop));
+    bool stranger = !link->dialled && state == LINK_GREETING;
+    if (stranger)
+        count_stranger(link, why);
     drop_wire(link);
+    /* One that is closed as soon as it is ready must not be dialled as if it were new. */
+    if (state == LINK_READY && loop_now_ms(link->hub->loop) - link->phase_ms >= LINK_STEADY_MS) {
+        link->backoff_ms = LINK_BACKOFF_MS_MIN;
+        link->attempt = 1;
+    }
     link_set_state(link, LINK_DOWN);
     if (state == LINK_READY)
         link->lost_ms = loop_now_ms(link->hub->loop);
     else if (state != LINK_DRAINING)
         link->hub->stats.failures++;
-    log_loss(link, state, reason, why);
+    if (!stranger)
+        log_loss(link, state, reason, why);
     if (state == LINK_READY)
         link->handlers.closed(link->handlers.user, link, reason, why);
     link->generation = 0;
@@ -83,15 +118,10 @@ void link_lose(struct link *link, enum link_close_reason reason, const char *tex
 
 static void append(struct link *link, const struct frame *frame)
 {
-    size_t before = link->out.size;
+    size_t size = out_queue_push(&link->out, frame);
 
-    if (link->out_at > 0 && link->out_at >= link->out.size / 2) {
-        buf_consume(&link->out, link->out_at);
-        before -= link->out_at;
-        link->out_at = 0;
-    }
-    frame_encode(&link->out, frame);
-    link->sent_position += link->out.size - before;
+    if (out_queue_lane(frame->kind) == OUT_CALLS)
+        link->sent_position += size;
     link->hub->stats.frames_out++;
     if (frame->kind == FRAME_REQUEST && frame->priority == 0)
         link->held++;
@@ -129,7 +159,9 @@ void link_greet(struct link *link, struct wire *wire)
     frame_decoder_init(&link->decoder, link->hub->body_size_max);
     link->sent_position = 0;
     link->handed_position = 0;
-    if (tls != NULL && tls_session_new(tls, &link->tls) != ERR_OK) {
+    link->cause = TURNSTILE_BAD_START;
+    link->awaiting = tls != NULL && !link->dialled;
+    if (tls != NULL && link->dialled && tls_session_new(tls, &link->tls) != ERR_OK) {
         link_lose(link, LINK_CLOSED_ERROR, "no TLS session could be made");
         return;
     }
@@ -155,21 +187,28 @@ static void release_hold(struct link *link)
         loop_timer_stop(&link->hold);
 }
 
-static err encrypt(struct link *link)
+/* Moves what leaves next into the session, or without one into `plain`: up to WRITE_BYTES_MAX, what
+ * the cluster says to itself first. */
+static err hand_over(struct link *link)
 {
-    size_t size = link_queued_bytes(link);
+    size_t total = 0;
 
-    size = size < WRITE_BYTES_MAX ? size : WRITE_BYTES_MAX;
-    err e = tls_session_write(link->tls, (struct slice){ link->out.data + link->out_at, size });
-    if (e != ERR_OK)
-        return e;
-    link->out_at += size;
-    link->handed_position += size;
-    if (link->out_at == link->out.size) {
-        link->out_at = 0;
-        buf_clear(&link->out);
-        if (link->out.capacity > KEEP_BYTES_MAX)
-            buf_deinit(&link->out);
+    while (total < WRITE_BYTES_MAX) {
+        enum out_lane lane;
+        struct slice next = out_queue_next(&link->out, TURN_BYTES_MAX, &lane);
+        if (next.size == 0)
+            break;
+        err e = ERR_OK;
+        if (link->tls != NULL)
+            e = tls_session_write(link->tls, next);
+        else
+            buf_append(&link->plain, next.data, next.size);
+        if (e != ERR_OK)
+            return e;
+        out_queue_taken(&link->out, lane, next.size);
+        if (lane == OUT_CALLS)
+            link->handed_position += next.size;
+        total += next.size;
     }
     return ERR_OK;
 }
@@ -185,14 +224,12 @@ static struct buf *gather(struct link *link)
     if (sending)
         release_hold(link);
     if (link->tls == NULL) {
-        if (!sending)
-            return NULL;
-        CHECK(link->out_at == 0);
-        link->handed_position += link->out.size;
-        return &link->out;
+        if (sending)
+            (void)!hand_over(link);
+        return link->plain.size > 0 ? &link->plain : NULL;
     }
     /* A failed session shows, with its reason, when reading. */
-    if (sending && tls_session_is_established(link->tls) && encrypt(link) != ERR_OK)
+    if (sending && tls_session_is_established(link->tls) && hand_over(link) != ERR_OK)
         return NULL;
     if (link->state == LINK_DRAINING && link_queued_bytes(link) == 0)
         tls_session_close(link->tls);
@@ -209,6 +246,8 @@ static void write_all(struct link *link)
         link->hub->stats.writes++;
         link->hub->stats.bytes_out += bytes->size;
         link->writing = !link->wire->ops->write(link->wire, bytes);
+        if (!link->writing)
+            out_queue_written(&link->out);
         if (bytes->capacity > KEEP_BYTES_MAX)
             buf_deinit(bytes);
     }
@@ -226,6 +265,11 @@ static void lose_after_write(struct link *link, enum link_close_reason reason, c
         link_lose(link, reason, link->parting_text);
 }
 
+static bool lane_is_half_full(const struct link *link, enum out_lane lane)
+{
+    return out_queue_lane_bytes(&link->out, lane) >= link->hub->out_bytes_max / 2;
+}
+
 static void after_write(struct link *link)
 {
     if (link->parting) {
@@ -237,8 +281,8 @@ static void after_write(struct link *link)
         link_lose(link, LINK_CLOSED_LOCAL, "closed here");
         return;
     }
-    if (link->full && link->state == LINK_READY &&
-        link_queued_bytes(link) < link->hub->out_bytes_max / 2) {
+    if (link->full && link->state == LINK_READY && !lane_is_half_full(link, OUT_SYSTEM) &&
+        !lane_is_half_full(link, OUT_CALLS)) {
         link->full = false;
         if (link->handlers.writable != NULL)
             link->handlers.writable(link->handlers.user, link);
@@ -249,7 +293,7 @@ static void deliver(struct link *link);
 
 void link_flush(struct link *link)
 {
-    if (link->wire == NULL || link->state == LINK_DIALLING)
+    if (link->wire == NULL || link->state == LINK_DIALLING || link->awaiting)
         return;
     if (link->overflowed) {
         link_lose(link, LINK_CLOSED_ERROR, "the peer does not read our responses");
@@ -268,19 +312,31 @@ static void wire_written(void *user)
     struct link *link = user;
 
     link->writing = false;
+    out_queue_written(&link->out);
     link_flush(link);
+}
+
+static bool has_room(const struct link *link, size_t body_bytes, size_t bound)
+{
+    size_t queued = out_queue_lane_bytes(&link->out, OUT_CALLS);
+
+    return queued == 0 || queued + FRAME_HEADER_SIZE + body_bytes <= bound;
 }
 
 bool link_has_room(const struct link *link, size_t body_bytes)
 {
-    size_t queued = link_queued_bytes(link);
+    return has_room(link, body_bytes, link->hub->out_bytes_max);
+}
 
-    return queued == 0 || queued + FRAME_HEADER_SIZE + body_bytes <= link->hub->out_bytes_max;
+bool link_has_reserve(const struct link *link, size_t body_bytes)
+{
+    return has_room(link, body_bytes, link->hub->out_bytes_max + link->hub->out_bytes_max / 2);
 }
 
 err link_send(struct link *link, const struct frame *frame)
 {
-    size_t queued = link_queued_bytes(link) + FRAME_HEADER_SIZE + frame->body.size;
+    size_t waiting = out_queue_lane_bytes(&link->out, out_queue_lane(frame->kind));
+    size_t queued = waiting + FRAME_HEADER_SIZE + frame->body.size;
     size_t bound = link->hub->out_bytes_max;
 
     if (link->state != LINK_READY)
@@ -289,7 +345,7 @@ err link_send(struct link *link, const struct frame *frame)
         return ERR_TOO_LARGE;
     CHECK(frame->kind >= FRAME_REQUEST && frame->kind <= FRAME_MESSAGE);
     /* An empty queue takes any frame, or a bound below the body limit would stop it for good. */
-    if (queued > bound && link_queued_bytes(link) > 0) {
+    if (queued > bound && waiting > 0) {
         link->full = true;
         if (frame->kind != FRAME_RESPONSE)
             return ERR_FULL;
@@ -305,21 +361,39 @@ err link_send(struct link *link, const struct frame *frame)
 
 /* ---- input ---- */
 
-static void refuse(struct link *link, const char *field, const char *ours, const char *theirs)
+static void refuse(struct link *link, const struct link_verdict *verdict)
 {
     char text[LINK_TEXT_SIZE];
 
-    log_event(link->hub->log, LOG_ERROR, "link.refused", LOG_S("address", link->address),
-              LOG_S("field", field), LOG_S("ours", ours), LOG_S("theirs", theirs));
-    snprintf(text, sizeof text, "HELLO refused: %s is '%s' there and '%s' here", field, theirs,
-             ours);
+    link_note_refusal(link, verdict);
+    snprintf(text, sizeof text, "HELLO refused: %s is '%.64s' there and '%.64s' here",
+             link_refusal_field(verdict->refusal), verdict->theirs, verdict->ours);
     lose_after_write(link, LINK_CLOSED_REFUSED, text);
+}
+
+static void become_ready(struct link *link)
+{
+    struct link_hub *hub = link->hub;
+    bool worth = (link->attempt & (link->attempt - 1)) == 0;
+
+    link_set_state(link, LINK_READY);
+    if (!link->dialled) {
+        turnstile_prove(hub->turnstile, &link->place, loop_now_ms(hub->loop));
+        link->wire->ops->settle(link->wire);
+    }
+    link->generation = ++hub->generation;
+    hub->stats.connects++;
+    if (worth)
+        log_event(hub->log, link->peer.role == ROLE_CLIENT ? LOG_DEBUG : LOG_INFO, "link.ready",
+                  LOG_S("address", link->address), LOG_S("peer", link->peer.name),
+                  LOG_S("role", identity_role_name(link->peer.role)),
+                  LOG_N("replica_id", link->peer.replica_id));
+    link->handlers.ready(link->handlers.user, link, &link->peer);
 }
 
 static void take_hello(struct link *link, const struct frame *frame)
 {
-    struct link_hub *hub = link->hub;
-    char ours[8], theirs[8];
+    struct link_verdict verdict;
 
     if (frame->kind != FRAME_HELLO) {
         link_lose(link, LINK_CLOSED_ERROR, "the first frame is not HELLO");
@@ -329,25 +403,39 @@ static void take_hello(struct link *link, const struct frame *frame)
         link_lose(link, LINK_CLOSED_ERROR, "HELLO is malformed");
         return;
     }
-    if (link->peer.protocol_version != hub->self.protocol_version) {
-        snprintf(ours, sizeof ours, "%u", hub->self.protocol_version);
-        snprintf(theirs, sizeof theirs, "%u", link->peer.protocol_version);
-        refuse(link, "protocol_version", ours, theirs);
-        return;
+    link_judge_hello(link, &verdict);
+    if (verdict.refusal != LINK_ADMITTED)
+        refuse(link, &verdict);
+    else
+        become_ready(link);
+}
+
+/* True: the frame was dealt with, since a process of the peer's role may not send it. */
+static bool forbid(struct link *link, const struct frame *frame)
+{
+    const struct link_hub *hub = link->hub;
+    bool asked =
+        frame->kind == FRAME_REQUEST || frame->kind == FRAME_CANCEL || frame->kind == FRAME_MESSAGE;
+    struct link_verdict verdict = { .refusal = LINK_REFUSED_METHOD };
+
+    if (!asked || hub->admits == NULL ||
+        hub->admits(hub->self.role, link->peer.role, frame->kind, frame->method))
+        return false;
+    snprintf(verdict.ours, sizeof verdict.ours, "%s", identity_role_name(hub->self.role));
+    snprintf(verdict.theirs, sizeof verdict.theirs, "%s: kind %u, method %u",
+             identity_role_name(link->peer.role), frame->kind, frame->method);
+    link_note_refusal(link, &verdict);
+    if (frame->kind == FRAME_REQUEST) {
+        struct frame answer = { .kind = FRAME_RESPONSE,
+                                .method = frame->method,
+                                .request_id = frame->request_id,
+                                .status = FRAME_STATUS_FORBIDDEN };
+        memcpy(answer.trace, frame->trace, FRAME_TRACE_SIZE);
+        (void)!link_send(link, &answer); /* Full: the link is about to end. */
+    } else {
+        link_lose(link, LINK_CLOSED_ERROR, "a process of that role may not send such a frame");
     }
-    if (strcmp(link->peer.cluster_id, hub->self.cluster_id) != 0) {
-        refuse(link, "cluster_id", hub->self.cluster_id, link->peer.cluster_id);
-        return;
-    }
-    link_set_state(link, LINK_READY);
-    link->generation = ++hub->generation;
-    link->attempt = 0;
-    link->backoff_ms = LINK_BACKOFF_MS_MIN;
-    hub->stats.connects++;
-    log_event(hub->log, LOG_INFO, "link.ready", LOG_S("address", link->address),
-              LOG_S("peer", link->peer.name), LOG_S("role", hello_role_name(link->peer.role)),
-              LOG_N("replica_id", link->peer.replica_id));
-    link->handlers.ready(link->handlers.user, link, &link->peer);
+    return true;
 }
 
 static void take_frame(struct link *link, const struct frame *frame)
@@ -379,8 +467,26 @@ static void take_frame(struct link *link, const struct frame *frame)
         }
         /* fall through */
     default:
-        link->handlers.frame(link->handlers.user, link, frame);
+        if (!forbid(link, frame))
+            link->handlers.frame(link->handlers.user, link, frame);
     }
+}
+
+/* Handshakes that others begin are charged to their share of the loop's time. */
+static err read_tls(struct link *link, uint8_t *ret_bytes, size_t *ret_size)
+{
+    struct turnstile *turnstile = link->hub->turnstile;
+    bool shaking = !link->dialled && !tls_session_is_established(link->tls);
+    uint64_t begun_us = shaking ? loop_clock_ns() / 1000 : 0;
+    err e = tls_session_read(link->tls, ret_bytes, WIRE_READ_SIZE / 4, ret_size);
+
+    if (!shaking)
+        return e;
+    uint64_t now_us = loop_clock_ns() / 1000;
+    turnstile_spend(turnstile, now_us - begun_us, now_us);
+    if (tls_session_is_established(link->tls))
+        turnstile_completed(turnstile, false);
+    return e;
 }
 
 /* Plaintext out of the session into the decoder. ERR_NEED: all there is was taken. */
@@ -392,7 +498,7 @@ static err decrypt(struct link *link)
         return ERR_NEED;
     bool was_established = tls_session_is_established(link->tls);
     uint8_t *at = frame_decoder_reserve(&link->decoder, WIRE_READ_SIZE / 4);
-    err e = tls_session_read(link->tls, at, WIRE_READ_SIZE / 4, &size);
+    err e = read_tls(link, at, &size);
     frame_decoder_commit(&link->decoder, size);
     /* A flight or an alert to send, or HELLO may leave now; while a write is on its way its end
      * flushes, and to try before would go on for ever. */
@@ -436,24 +542,72 @@ static void deliver(struct link *link)
     }
 }
 
+void link_put_out(struct turnstile_place *place, enum turnstile_cause cause)
+{
+    struct link *link = CONTAINER_OF(place, struct link, place);
+
+    CHECK(link->state == LINK_GREETING && place->state == TURNSTILE_OUT);
+    link->cause = cause;
+    link_lose(link, LINK_CLOSED_ERROR, "it had not said HELLO when others came");
+}
+
+/* A session costs 40 KiB and a handshake some milliseconds: neither is begun for less than a whole
+ * record, nor before its turn. */
+static void await_record(struct link *link, struct slice bytes)
+{
+    struct turnstile_place *dropped;
+
+    buf_append(&link->first, bytes.data, bytes.size);
+    enum tls_start start = tls_start_of(buf_slice(&link->first));
+    if (start == TLS_START_BAD)
+        link_lose(link, LINK_CLOSED_ERROR, "the first bytes are no TLS handshake");
+    if (start != TLS_START_WHOLE || link->place.waiting)
+        return;
+    turnstile_wait(link->hub->turnstile, &link->place, &dropped);
+    handshakes_arm(&link->hub->handshakes);
+    if (dropped != NULL)
+        link_put_out(dropped, TURNSTILE_HANDSHAKES);
+}
+
+void link_shake(void *user, struct turnstile_place *place)
+{
+    struct link_hub *hub = user;
+    struct link *link = CONTAINER_OF(place, struct link, place);
+
+    CHECK(link->awaiting && link->state == LINK_GREETING);
+    link->awaiting = false;
+    turnstile_touch(hub->turnstile, place);
+    if (tls_session_new(hub->tls_server, &link->tls) != ERR_OK ||
+        tls_session_feed(link->tls, buf_slice(&link->first)) != ERR_OK) {
+        link_lose(link, LINK_CLOSED_ERROR, "no TLS session could be made");
+        return;
+    }
+    buf_deinit(&link->first);
+    link_mark_dirty(link); /* Reads what was fed, and writes. */
+}
+
 static void wire_received(void *user, struct slice bytes)
 {
     struct link *link = user;
 
     link->heard_ms = loop_now_ms(link->hub->loop);
+    link->heard = true;
     link->hub->stats.bytes_in += bytes.size;
     if (link->state == LINK_DRAINING || link->parting)
         return;
-    if (link->tls != NULL) {
+    if (link->awaiting) {
+        await_record(link, bytes);
+    } else if (link->tls != NULL) {
         if (tls_session_feed(link->tls, bytes) != ERR_OK) {
             link_lose(link, LINK_CLOSED_ERROR, "too much unread input");
             return;
         }
+        deliver(link);
     } else {
         memcpy(frame_decoder_reserve(&link->decoder, bytes.size), bytes.data, bytes.size);
         frame_decoder_commit(&link->decoder, bytes.size);
+        deliver(link);
     }
-    deliver(link);
 }
 
 static void wire_ended(void *user, bool orderly, const char *text)

@@ -68,6 +68,10 @@ err link_dial(struct link_hub *hub, const struct link_dial_options *options, str
     link->transport = options->transport;
     link->busy = options->busy;
     link->target = target;
+    link->expected.role = options->expect.role;
+    link->expected.replica_id = options->expect.replica_id;
+    snprintf(link->expected.name, sizeof link->expected.name, "%s",
+             options->expect.name != NULL ? options->expect.name : "");
     link->backoff_ms = LINK_BACKOFF_MS_MIN;
     loop_timer_init(&link->redial, hub->loop, dial_now, link);
     loop_timer_start(&link->redial, 0);
@@ -75,18 +79,48 @@ err link_dial(struct link_hub *hub, const struct link_dial_options *options, str
     return ERR_OK;
 }
 
+bool link_enter(struct link *link)
+{
+    struct link_hub *hub = link->hub;
+    struct turnstile_visit visit = { .now_ms = loop_now_ms(hub->loop) };
+    struct turnstile_place *victim;
+    enum turnstile_cause cause;
+
+    (void)address_parse(link->address, &visit.address);
+    if (!turnstile_enter(hub->turnstile, &link->place, &visit, &victim, &cause))
+        return false;
+    if (victim != NULL)
+        link_put_out(victim, cause);
+    return true;
+}
+
+/* `link` may be NULL. */
+static void refuse(struct link_hub *hub, struct link *link, const char *from)
+{
+    struct address address;
+
+    (void)address_parse(from, &address);
+    if (link != NULL)
+        link_bury(link);
+    else
+        turnstile_count(hub->turnstile, TURNSTILE_FULL);
+    refused_log_add(&hub->refused, TURNSTILE_FULL, &address, "links_max is reached",
+                    loop_now_ms(hub->loop));
+}
+
 static void accepted(void *user, struct wire *wire, const char *from)
 {
     struct link_listener *listener = user;
     struct link *link = link_new(listener->hub, &listener->handlers, from);
 
-    if (link == NULL) {
-        log_event(listener->hub->log, LOG_ERROR, "link.too_many", LOG_S("address", from),
-                  LOG_N("limit", listener->hub->link_count_max));
+    if (link == NULL || !link_enter(link)) {
+        refuse(listener->hub, link, from);
         wire->ops->close(wire);
         return;
     }
     link->transport = listener->transport;
+    link->roles = listener->roles;
+    link->out.budget = listener->hub->answers;
     link->attempt = 1;
     wire->events = &link_wire_events;
     wire->user = link;
@@ -104,6 +138,7 @@ err link_listen(struct link_hub *hub, const struct link_listen_options *options,
     CHECK(are_complete(&options->handlers));
     listener->hub = hub;
     listener->transport = options->transport;
+    listener->roles = options->roles;
     listener->handlers = options->handlers;
     err e = wire_address_parse(options->address, &listen.address);
     if (e == ERR_OK)

@@ -36,7 +36,7 @@ static void make_one_ca(const char *directory)
 
     CHECK(certs_make_ca(directory, "test", &made, &error) == ERR_OK);
     for (size_t i = 1; i < ARRAY_SIZE(cert_names); i++) {
-        struct certs_leaf leaf = { .name = cert_names[i] };
+        struct certs_leaf leaf = { .name = cert_names[i], .uri = "holdfast://test/node/*" };
         CHECK(certs_make_leaf(directory, &leaf, &made, &error) == ERR_OK);
     }
 }
@@ -77,6 +77,7 @@ struct link_hub_options fixture_options(const struct fixture_mode *mode, struct 
                                         const char *directory)
 {
     struct link_hub_options options = { .loop = loop,
+                                        .cluster = "test",
                                         .self = { .role = ROLE_NODE, .cluster_id = "blue" } };
     if (mode->tls) {
         options.tls_client = fixture_tls(directory, TLS_CLIENT);
@@ -100,6 +101,7 @@ static void write_log(void *sink, enum log_level level, const char *event,
     size_t used = 0;
 
     (void)level;
+    end->refused_lines += strcmp(event, "connection.refused") == 0;
     if (strcmp(event, "link.refused") != 0 && !end->verbose)
         return;
     for (; fields->key != NULL; fields++)
@@ -184,7 +186,9 @@ static void called_off(void *user, const struct call_reply *reply)
 
 struct link_handlers fixture_handlers(struct fixture_end *end)
 {
-    return (struct link_handlers){ was_ready, came, has_room, was_closed, end };
+    return (struct link_handlers){
+        .ready = was_ready, .frame = came, .writable = has_room, .closed = was_closed, .user = end
+    };
 }
 
 void fixture_end_init(struct fixture_end *end, const struct link_hub_options *options)
@@ -213,8 +217,10 @@ struct link_listener *fixture_listen(struct fixture_end *end, const struct fixtu
     char address[32];
 
     snprintf(address, sizeof address, "127.0.0.1:%u", port);
-    struct link_listen_options options = { mode->listens, address, mode->busy,
-                                           fixture_handlers(end) };
+    struct link_listen_options options = { .transport = mode->listens,
+                                           .address = address,
+                                           .busy = mode->busy,
+                                           .handlers = fixture_handlers(end) };
     CHECK(link_listen(end->hub, &options, &listener) == ERR_OK);
     return listener;
 }

@@ -48,6 +48,7 @@ struct fixture_end {
     char logged[FIXTURE_LOG_SIZE]; /* Fields of the last link.refused. */
     struct log log;
     bool verbose;
+    uint32_t refused_lines; /* connection.refused in the log. */
 };
 
 struct fixture {

@@ -2,8 +2,12 @@
 #ifndef RUNTIME_LINK_LINK_PRIVATE_H
 #define RUNTIME_LINK_LINK_PRIVATE_H
 
+#include "runtime/base/refused_log.h"
+#include "runtime/base/log_gate.h"
 #include "runtime/link/link.h"
+#include "runtime/link/out_queue.h"
 #include "runtime/link/wire.h"
+#include "runtime/loop/handshakes.h"
 #include "runtime/tls/tls_session.h"
 
 #define LINK_TEXT_SIZE TLS_ERROR_SIZE
@@ -40,15 +44,25 @@ struct link {
     uint64_t heard_ms;
     uint64_t lost_ms; /* When it stopped being ready, or was made. */
     struct hello peer;
+    struct identity identity; /* Role 0: none. */
+    uint32_t roles;           /* Of its listener; 0: all. */
+    struct hello expected;    /* Role, replica id and name; 0 and "": any. */
+
+    /* Of accepted ones. */
+    struct turnstile_place place;
+    enum turnstile_cause cause; /* Why it went before it was ready. */
+    bool heard;                 /* Something came. */
+    bool awaiting;              /* TLS: the first record is not whole, or waits for its turn. */
+    struct buf first;           /* While awaiting: what came. */
 
     struct wire *wire;   /* NULL: none. */
     uint64_t wire_count; /* Tells whether a callback has changed the wire. */
     bool writing;
     struct tls_session *tls; /* NULL: plain. */
     struct frame_decoder decoder;
-    struct buf out; /* Frames not handed over: from out_at on. */
-    size_t out_at;
-    uint64_t sent_position;
+    struct out_queue out;   /* Frames not handed over. */
+    struct buf plain;       /* Without TLS: on its way to the wire. */
+    uint64_t sent_position; /* Of the calls' lane. */
     uint64_t handed_position;
 
     /* Lost while greeting, but the peer shall learn why first. */
@@ -71,6 +85,7 @@ struct link_listener {
     struct link_hub *hub;
     struct wire_listener *wire;
     enum link_transport transport;
+    uint32_t roles;
     struct link_handlers handlers;
     struct link_listener *next;
 };
@@ -79,6 +94,12 @@ struct link_hub {
     struct loop *loop;
     const struct log *log;
     struct hello self;
+    char cluster[IDENTITY_CLUSTER_SIZE_MAX + 1];
+    enum link_names names;
+    bool (*admits)(uint8_t self, uint8_t peer, uint8_t kind, uint16_t method);
+    struct counter *refusals[LINK_REFUSALS]; /* NULL: not counted there. */
+    struct log_gate refused_gates[LINK_REFUSALS];
+    struct log_gate failed_gates[LINK_CLOSED_REFUSED + 1]; /* Of accepted links. */
     struct tls_config *tls_client;
     struct tls_config *tls_server;
     uint32_t body_size_max;
@@ -86,6 +107,7 @@ struct link_hub {
     uint32_t link_count_max;
     uint32_t ping_period_ms;
     uint32_t silent_close_ms;
+    struct budget *answers; /* Borrowed; NULL: not counted. */
     struct wire_context context;
     struct loop_hook round_end;
     struct loop_timer tick;
@@ -97,6 +119,9 @@ struct link_hub {
     struct link *dead;
     struct link_listener *listeners;
     struct link_stats stats;
+    struct turnstile *turnstile;
+    struct handshakes handshakes;
+    struct refused_log refused;
 };
 
 /* ---- hub.c ---- */
@@ -112,6 +137,10 @@ void link_mark_dirty(struct link *link);
 void link_greet(struct link *link, struct wire *wire);
 /* Ends the connection, tells the user, dials again later or buries. */
 void link_lose(struct link *link, enum link_close_reason reason, const char *text);
+/* Puts out one that has left the turnstile, and is not ready. */
+void link_put_out(struct turnstile_place *place, enum turnstile_cause cause);
+/* Its handshake may begin. For handshakes.h. */
+void link_shake(void *hub, struct turnstile_place *place);
 void link_send_ping(struct link *link);
 void link_set_state(struct link *link, enum link_state state);
 /* Hands to the wire what may leave now; also goes on with input after a pause. */
@@ -119,7 +148,22 @@ void link_flush(struct link *link);
 size_t link_queued_bytes(const struct link *link);
 extern const struct wire_events link_wire_events;
 
+/* ---- link_hello.c ---- */
+/* HELLO came: whether it is admitted, and if not, what is said to whom. */
+struct link_verdict {
+    enum link_refusal refusal;
+    char ours[IDENTITY_TEXT_SIZE], theirs[IDENTITY_TEXT_SIZE];
+};
+void link_judge_hello(struct link *link, struct link_verdict *ret_verdict);
+/* Logs an error if our own certificate is not ours: others would refuse us. */
+void link_check_own(const struct link_hub *hub);
+/* Counts it, and logs it once a minute and cause. */
+void link_note_refusal(struct link *link, const struct link_verdict *verdict);
+const char *link_refusal_field(enum link_refusal refusal);
+
 /* ---- link_dial.c ---- */
 void link_dial_later(struct link *link);
+/* An accepted one takes its place. False: established links fill all of them. */
+bool link_enter(struct link *link);
 
 #endif

@@ -5,13 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
 
 #include <cmocka.h>
 
 #include "runtime/base/check.h"
 #include "runtime/link/link_fixture.h"
 
-#define LIMIT_MS 60000u
+#define LIMIT_MS      60000u
+#define STRANGERS     60u
+#define STRANGERS_MAX 5u
 
 static char certs[64];
 
@@ -476,6 +481,63 @@ static void peer_that_speaks_something_else_is_dropped(void **state)
     drop(f);
 }
 
+static int connect_bare(uint16_t port)
+{
+    struct sockaddr_in to = { .sin_family = AF_INET,
+                              .sin_port = htons(port),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
+static bool crowd_met_the_limit(void *user)
+{
+    struct fixture *f = user;
+    return link_hub_turnstile(f->server.hub)->refused[TURNSTILE_ADDRESS_CAP] >=
+           STRANGERS - STRANGERS_MAX;
+}
+
+static bool strangers_are_gone(void *user)
+{
+    struct fixture *f = user;
+    return link_hub_turnstile(f->server.hub)->unproven == 0;
+}
+
+/* Bare connections, and some that begin a TLS record and go no further: they put out one another.
+ * A peer comes in all the while, an established link stays, and the log has a line a cause. */
+static void strangers_take_no_place_from_peers(void **state)
+{
+    struct fixture *f = make(*state);
+    struct link_hub_options options = fixture_options(f->mode, f->loop, certs);
+    int strangers[STRANGERS];
+
+    options.unproven_address_max = STRANGERS_MAX;
+    options.link_count_max = 16;
+    fixture_end_init(&f->server, &options);
+    fixture_options_deinit(&options);
+    set_up_end(f, &f->client, 0, 0);
+    f->listener = fixture_listen(&f->server, f->mode, 0);
+    for (uint32_t i = 0; i < STRANGERS; i++) {
+        strangers[i] = connect_bare(link_listener_port(f->listener));
+        if (f->mode->tls && i % 2 == 0)
+            assert_int_equal(write(strangers[i], "\x16\x03\x01\x02", 4), 4);
+    }
+    assert_true(loop_run_until(f->loop, crowd_met_the_limit, f, LIMIT_MS));
+    f->dialled = fixture_dial(&f->client, f->mode, link_listener_port(f->listener), false);
+    assert_true(loop_run_until(f->loop, fixture_both_ready, f, LIMIT_MS));
+    assert_in_range(link_hub_turnstile(f->server.hub)->unproven, 1, STRANGERS_MAX);
+    assert_true(loop_run_until(f->loop, strangers_are_gone, f, LIMIT_MS));
+    assert_int_equal(f->server.closed, 0);
+    assert_int_equal(f->client.closed, 0);
+    assert_in_range(f->server.refused_lines, 1, 2); /* address_cap, timeout. */
+    for (uint32_t i = 0; i < STRANGERS; i++)
+        close(strangers[i]);
+    drop(f);
+}
+
 static const struct {
     const char *name;
     CMUnitTestFunction fn;
@@ -497,6 +559,7 @@ static const struct {
     CASE(nobody_there_is_unavailable_and_shows_as_down),
     CASE(certificate_of_another_ca_never_becomes_a_link),
     CASE(peer_that_speaks_something_else_is_dropped),
+    CASE(strangers_take_no_place_from_peers),
 };
 
 int main(int argc, char **argv)

@@ -71,7 +71,12 @@ static void slow_close(struct wire *base)
     loop_timer_stop(&wire->written);
 }
 
-static const struct wire_ops slow_ops = { slow_write, slow_set_reading, slow_close };
+static void slow_settle(struct wire *wire)
+{
+    (void)wire;
+}
+
+static const struct wire_ops slow_ops = { slow_write, slow_set_reading, slow_settle, slow_close };
 
 static void greet(struct fixture_end *end, struct slow_wire *wire, bool dialled)
 {
@@ -79,6 +84,8 @@ static void greet(struct fixture_end *end, struct slow_wire *wire, bool dialled)
     struct link *link = link_new(end->hub, &handlers, dialled ? "server" : "client");
 
     link->dialled = dialled;
+    if (!dialled)
+        assert_true(link_enter(link));
     wire->base.ops = &slow_ops;
     wire->base.events = &link_wire_events;
     wire->base.user = link;

@@ -51,6 +51,8 @@ struct wire_ops {
      * follow. Never while another write is on its way. */
     bool (*write)(struct wire *wire, struct buf *bytes);
     void (*set_reading)(struct wire *wire, bool on);
+    /* An accepted one has proved itself: what pays only for wires that last is done now. */
+    void (*settle)(struct wire *wire);
     /* No more events. The memory goes when the transport lets go of it. */
     void (*close)(struct wire *wire);
 };

@@ -39,6 +39,7 @@ struct nng_wire {
     size_t sent;      /* Of base.writing. */
     int send_error;   /* What an attempt to send met; 0: nothing yet. */
     bool busy;
+    bool settling; /* Accepted and proven: the loop may wait for its input from now on. */
     bool reading;
     bool ended;
     bool in_event;   /* The link is being told something and may close the wire. */
@@ -208,6 +209,9 @@ static void receive(struct nng_wire *w)
     nng_stream_recv(w->stream, w->recv.aio);
 }
 
+static void nng_wire_set_reading(struct wire *wire, bool on);
+static void settle_now(struct nng_wire *w);
+
 static void received(struct nng_op *op)
 {
     struct nng_wire *w = op->owner;
@@ -221,8 +225,12 @@ static void received(struct nng_op *op)
         end(w, code);
         return;
     }
-    if (tell_received(w, (struct slice){ w->buffer, nng_aio_count(op->aio) }) && w->reading)
-        receive(w);
+    if (!tell_received(w, (struct slice){ w->buffer, nng_aio_count(op->aio) }))
+        return;
+    if (w->settling)
+        settle_now(w);
+    if (w->reading)
+        nng_wire_set_reading(&w->base, true);
 }
 
 static void readable(uv_poll_t *poll, int code, int events)
@@ -304,6 +312,27 @@ static void wait_on_loop(struct nng_wire *w)
     w->base.on_loop = true;
 }
 
+/* Between two receives: nng must not be waiting for the same bytes. */
+static void settle_now(struct nng_wire *w)
+{
+    w->settling = false;
+    if (!w->ended && !w->base.on_loop)
+        wait_on_loop(w);
+}
+
+/* The search for the descriptor costs up to 3 ms: not for everyone who connects. */
+static void nng_wire_settle(struct wire *wire)
+{
+    struct nng_wire *w = from_base(wire);
+
+    w->settling = w->busy;
+    if (!w->settling || w->recv.pending)
+        return;
+    settle_now(w);
+    if (w->reading)
+        nng_wire_set_reading(wire, true);
+}
+
 /* ---- writing ---- */
 
 static nng_iov unsent(const struct nng_wire *w)
@@ -361,7 +390,8 @@ static bool nng_wire_write(struct wire *wire, struct buf *bytes)
     return false;
 }
 
-static const struct wire_ops ops = { nng_wire_write, nng_wire_set_reading, nng_wire_close };
+static const struct wire_ops ops = { nng_wire_write, nng_wire_set_reading, nng_wire_settle,
+                                     nng_wire_close };
 
 /* ---- dialling ---- */
 
@@ -510,7 +540,6 @@ static void accepted(struct nng_op *op)
         nng_wire_close(&w->base);
         return;
     }
-    wait_on_loop(w);
     print_peer(stream, from);
     l->base.accepted(l->base.user, &w->base, from);
 }

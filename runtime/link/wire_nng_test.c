@@ -35,6 +35,7 @@ struct pair {
     struct wire_listener *listener;
     struct side dialled;
     struct side accepted;
+    bool stranger; /* The accepted one does not settle by itself. */
 };
 
 static void was_connected(void *user)
@@ -88,6 +89,8 @@ static void was_accepted(void *user, struct wire *wire, const char *from)
     p->accepted.wire = wire;
     wire->events = &events;
     wire->user = &p->accepted;
+    if (!p->stranger)
+        wire->ops->settle(wire);
     was_connected(&p->accepted);
 }
 
@@ -128,13 +131,18 @@ static struct pair *make(uint32_t look_max)
     return p;
 }
 
+static void join(struct pair *p, bool busy)
+{
+    listen_here(p, busy);
+    dial(p, busy);
+    assert_true(loop_run_until(p->context.loop, are_connected, p, LIMIT_MS));
+}
+
 static struct pair *make_joined(uint32_t look_max, bool busy)
 {
     struct pair *p = make(look_max);
 
-    listen_here(p, busy);
-    dial(p, busy);
-    assert_true(loop_run_until(p->context.loop, are_connected, p, LIMIT_MS));
+    join(p, busy);
     return p;
 }
 
@@ -210,6 +218,25 @@ static void busy_wires_are_waited_for_by_the_loop(void **state)
 
     (void)state;
     assert_true(p->dialled.wire->on_loop);
+    assert_true(p->accepted.wire->on_loop);
+    bytes_pass_both_ways(p);
+    drop(p);
+}
+
+/* The search costs milliseconds: a stranger must not have it for a connection alone. */
+static void an_accepted_wire_is_looked_for_once_it_has_proved_itself(void **state)
+{
+    struct pair *p = make(WIRE_LOOK_MAX);
+
+    (void)state;
+    p->stranger = true;
+    join(p, true);
+    assert_false(p->accepted.wire->on_loop);
+    bytes_pass_both_ways(p);
+    assert_false(p->accepted.wire->on_loop);
+    p->accepted.wire->ops->settle(p->accepted.wire); /* A receive is under way: after the next. */
+    assert_false(p->accepted.wire->on_loop);
+    bytes_pass_both_ways(p);
     assert_true(p->accepted.wire->on_loop);
     bytes_pass_both_ways(p);
     drop(p);
@@ -400,6 +427,7 @@ int main(void)
 #define BOTH(test) cmocka_unit_test_prestate(test, &busy), cmocka_unit_test_prestate(test, &idle)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(busy_wires_are_waited_for_by_the_loop),
+        cmocka_unit_test(an_accepted_wire_is_looked_for_once_it_has_proved_itself),
         cmocka_unit_test(other_wires_are_not_looked_for),
         cmocka_unit_test(a_busy_wire_whose_descriptor_is_not_found_goes_through_callbacks),
         BOTH(a_write_larger_than_the_socket_arrives_whole),

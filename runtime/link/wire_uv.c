@@ -6,9 +6,10 @@
 #include <uv.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/turnstile.h"
 #include "runtime/link/wire.h"
 
-#define BACKLOG 256
+#define BACKLOG 1024
 
 struct uv_wire {
     struct wire base;
@@ -24,6 +25,8 @@ struct uv_wire {
 struct uv_listener {
     struct wire_listener base;
     uv_tcp_t tcp;
+    struct loop_timer accept_on; /* In the next turn. */
+    uint32_t accepts;            /* In this one. */
 };
 
 static struct uv_wire *from_base(struct wire *wire)
@@ -125,7 +128,13 @@ static bool uv_wire_write(struct wire *wire, struct buf *bytes)
     return false;
 }
 
-static const struct wire_ops ops = { uv_wire_write, uv_wire_set_reading, uv_wire_close };
+static void uv_wire_settle(struct wire *wire)
+{
+    (void)wire;
+}
+
+static const struct wire_ops ops = { uv_wire_write, uv_wire_set_reading, uv_wire_settle,
+                                     uv_wire_close };
 
 static err make(struct wire_context *context, struct uv_wire **ret_wire)
 {
@@ -239,21 +248,41 @@ static void print_peer(uv_tcp_t *tcp, char ret_text[WIRE_TEXT_SIZE])
              port);
 }
 
-static void came(uv_stream_t *server, int code)
+static void accept_one(struct uv_listener *listener)
 {
-    struct uv_listener *listener = server->data;
     char from[WIRE_TEXT_SIZE];
     struct uv_wire *w;
 
-    if (code != 0 || make(listener->base.context, &w) != ERR_OK)
+    if (make(listener->base.context, &w) != ERR_OK)
         return;
-    if (uv_accept(server, (uv_stream_t *)&w->tcp) != 0) {
+    if (uv_accept((uv_stream_t *)&listener->tcp, (uv_stream_t *)&w->tcp) != 0) {
         uv_wire_close(&w->base);
         return;
     }
     (void)uv_tcp_nodelay(&w->tcp, 1);
     print_peer(&w->tcp, from);
     listener->base.accepted(listener->base.user, &w->base, from);
+}
+
+/* libuv holds one that is not taken, and no others come until it is. */
+static void came(uv_stream_t *server, int code)
+{
+    struct uv_listener *listener = server->data;
+
+    if (code != 0)
+        return;
+    if (listener->accepts++ < TURNSTILE_ACCEPTS_MAX)
+        accept_one(listener);
+    else
+        loop_timer_start(&listener->accept_on, 0);
+}
+
+static void accept_on(void *user)
+{
+    struct uv_listener *listener = user;
+
+    listener->accepts = 0;
+    accept_one(listener);
 }
 
 static void listener_closed(uv_handle_t *handle)
@@ -268,6 +297,7 @@ static void uv_listener_close(struct wire_listener *base)
 {
     struct uv_listener *listener = CONTAINER_OF(base, struct uv_listener, base);
 
+    loop_timer_stop(&listener->accept_on);
     uv_close((uv_handle_t *)&listener->tcp, listener_closed);
 }
 
@@ -295,6 +325,7 @@ err wire_uv_listen(struct wire_context *context, const struct wire_listen *liste
                                              .context = context };
     CHECK(uv_tcp_init(loop_uv(context->loop), &listener->tcp) == 0);
     listener->tcp.data = listener;
+    loop_timer_init(&listener->accept_on, context->loop, accept_on, listener);
     context->open++;
     int code = to_sockaddr(&listen->address, &address);
     if (code == 0)

@@ -103,27 +103,36 @@ void loop_stop(struct loop *loop)
     uv_async_send(&loop->wake);
 }
 
-static void set_true(void *user)
+struct limit {
+    struct loop_timer timer;
+    struct loop *loop;
+    bool over;
+};
+
+/* Timers run before the poll too, which would then wait with nothing left to wake it. */
+static void limit_over(void *user)
 {
-    *(bool *)user = true;
+    struct limit *limit = user;
+
+    limit->over = true;
+    uv_async_send(&limit->loop->wake);
 }
 
 bool loop_run_until(struct loop *loop, bool (*done)(void *user), void *user, uint64_t timeout_ms)
 {
-    struct loop_timer limit;
-    bool over = false;
+    struct limit limit = { .loop = loop };
 
     /* The timer itself says that time is up: a clock read beside it could say so a moment later,
      * and the loop would then wait with nothing left to wake it. */
-    loop_timer_init(&limit, loop, set_true, &over);
+    loop_timer_init(&limit.timer, loop, limit_over, &limit);
     uv_update_time(&loop->uv);
-    loop_timer_start(&limit, timeout_ms);
+    loop_timer_start(&limit.timer, timeout_ms);
     loop->until = done;
     loop->until_user = user;
-    while (!done(user) && !over)
+    while (!done(user) && !limit.over)
         uv_run(&loop->uv, UV_RUN_ONCE);
     loop->until = NULL;
-    loop_timer_stop(&limit);
+    loop_timer_stop(&limit.timer);
     return done(user);
 }
 
@@ -143,6 +152,14 @@ uint64_t loop_wall_ms(void)
 uint64_t loop_clock_ns(void)
 {
     return uv_hrtime();
+}
+
+uint64_t loop_thread_ns(void)
+{
+    struct timespec now;
+
+    CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 struct uv_loop_s *loop_uv(struct loop *loop)

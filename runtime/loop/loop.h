@@ -42,6 +42,10 @@ uint64_t loop_wall_ms(void);
 /* Nanoseconds of the monotonic clock, read now; for measuring. Any thread. */
 uint64_t loop_clock_ns(void);
 
+/* Nanoseconds of processor time of this thread, read now: what work cost, whatever else the machine
+ * did meanwhile. */
+uint64_t loop_thread_ns(void);
+
 /* For shells that add their own libuv handles (sockets, curl). */
 struct uv_loop_s *loop_uv(struct loop *loop);
 

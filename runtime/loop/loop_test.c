@@ -190,6 +190,25 @@ static void a_write_to_a_peer_that_is_gone_does_not_kill_the_process(void **stat
     loop_free(loop);
 }
 
+static bool never(void *user)
+{
+    (void)user;
+    return false;
+}
+
+/* The limit passes before the loop polls: nothing else would wake it. */
+static void a_limit_that_is_over_at_once_ends_the_wait(void **state)
+{
+    struct loop *loop;
+
+    (void)state;
+    assert_int_equal(loop_new(&loop), ERR_OK);
+    alarm(20);
+    assert_false(loop_run_until(loop, never, NULL, 0));
+    alarm(0);
+    loop_free(loop);
+}
+
 static void sigterm_reaches_the_callback(void **state)
 {
     (void)state;
@@ -211,6 +230,7 @@ int main(void)
         cmocka_unit_test(hook_runs_once_at_the_end_of_the_round_also_when_armed_by_a_hook),
         cmocka_unit_test(stop_before_run_is_not_lost),
         cmocka_unit_test(a_write_to_a_peer_that_is_gone_does_not_kill_the_process),
+        cmocka_unit_test(a_limit_that_is_over_at_once_ends_the_wait),
         cmocka_unit_test(sigterm_reaches_the_callback),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,8 +9,10 @@
 
 #include "runtime/base/buf.h"
 #include "runtime/base/check.h"
+#include "runtime/base/refused_log.h"
+#include "runtime/metrics/metrics_turnstile.h"
 
-enum { URL_MAX = 256, READ_SIZE = 2048, BACKLOG = 16, HANDLES_PER_CONNECTION = 2 };
+enum { URL_MAX = 256, READ_SIZE = 2048, BACKLOG = 1024, HANDLES_PER_CONNECTION = 2 };
 
 struct connection {
     struct metrics_http *server;
@@ -28,17 +30,24 @@ struct connection {
     bool writing;
     bool close_after; /* The answer being written. */
     struct buf answer;
+    struct turnstile_place place;
+    char peer[64];
+    uint64_t answered_ms; /* The last time. */
     struct connection *next, *previous;
 };
 
 struct metrics_http {
     struct metrics_http_options options;
     uv_tcp_t listener;
+    uv_timer_t accept_on; /* In the next turn. */
+    uint32_t accepts;     /* In this one. */
     uint16_t port;
     llhttp_settings_t settings;
     struct connection *connections;
-    uint32_t connection_count;
-    bool listener_closed;
+    struct turnstile *turnstile;
+    struct metrics_turnstile figures;
+    struct refused_log refused;
+    uint32_t handles_open; /* Its own. */
     bool stopping;
 };
 
@@ -46,8 +55,10 @@ struct metrics_http {
 
 static void server_free_if_done(struct metrics_http *server)
 {
-    if (server->listener_closed && server->connections == NULL)
-        free(server);
+    if (server->handles_open > 0 || server->connections != NULL)
+        return;
+    turnstile_free(server->turnstile);
+    free(server);
 }
 
 static void connection_closed(uv_handle_t *handle)
@@ -64,7 +75,6 @@ static void connection_closed(uv_handle_t *handle)
         server->connections = c->next;
     if (c->next != NULL)
         c->next->previous = c->previous;
-    server->connection_count--;
     buf_deinit(&c->answer);
     free(c);
     server_free_if_done(server);
@@ -74,6 +84,7 @@ static void connection_close(struct connection *c)
 {
     if (uv_is_closing((uv_handle_t *)&c->tcp))
         return;
+    turnstile_leave(c->server->turnstile, &c->place);
     uv_close((uv_handle_t *)&c->tcp, connection_closed);
     uv_close((uv_handle_t *)&c->timer, connection_closed);
 }
@@ -145,6 +156,7 @@ static void answer_ready(struct connection *c, bool keep_open)
 
 static void answer_request(struct connection *c, bool keep_open)
 {
+    turnstile_prove(c->server->turnstile, &c->place, uv_now(c->server->options.loop));
     c->url[c->url_size] = '\0';
     c->url[strcspn(c->url, "?")] = '\0';
     if (c->url_too_long)
@@ -204,10 +216,23 @@ static int on_complete(llhttp_t *parser)
 
 /* ---- Input ---- */
 
+static void count_refused(struct connection *c, enum turnstile_cause cause, const char *why)
+{
+    struct metrics_http *server = c->server;
+    struct address address;
+
+    (void)address_parse(c->peer, &address);
+    refused_log_add(&server->refused, cause, &address, why, uv_now(server->options.loop));
+}
+
 static void timed_out(uv_timer_t *timer)
 {
     struct connection *c = timer->data;
 
+    if (c->place.state == TURNSTILE_UNPROVEN) {
+        turnstile_count(c->server->turnstile, TURNSTILE_TIMEOUT);
+        count_refused(c, TURNSTILE_TIMEOUT, "no whole request came");
+    }
     if (c->head_bytes > 0 && !c->writing) {
         uv_timer_start(&c->timer, timed_out, METRICS_HTTP_TIMEOUT_MS, 0);
         send_text(c, 408, "Request Timeout", "the head took too long", false);
@@ -265,6 +290,7 @@ static void written(uv_write_t *write, int status)
         return;
     }
     c->head_bytes = 0;
+    c->answered_ms = uv_now(c->server->options.loop);
     llhttp_reset(&c->parser);
     uv_timer_start(&c->timer, timed_out, METRICS_HTTP_TIMEOUT_MS, 0);
     if (uv_read_start((uv_stream_t *)&c->tcp, give_room, has_read) != 0)
@@ -287,29 +313,92 @@ static struct connection *connection_new(struct metrics_http *server)
     if (c->next != NULL)
         c->next->previous = c;
     server->connections = c;
-    server->connection_count++;
     return c;
 }
 
+static void peer_print(struct connection *c)
+{
+    struct sockaddr_storage peer;
+    int size = sizeof peer;
+
+    (void)snprintf(c->peer, sizeof c->peer, "?");
+    if (uv_tcp_getpeername(&c->tcp, (struct sockaddr *)&peer, &size) == 0)
+        (void)uv_ip_name((struct sockaddr *)&peer, c->peer, sizeof c->peer);
+}
+
+/* For turnstile_visit. */
+static struct turnstile_place *find_idle(void *user, const struct turnstile_address *address)
+{
+    struct metrics_http *server = user;
+    struct connection *oldest = NULL;
+
+    for (struct connection *c = server->connections; c != NULL; c = c->next) {
+        if (c->place.state == TURNSTILE_PROVEN && !c->writing && c->head_bytes == 0 &&
+            (address == NULL || c->place.address == address) &&
+            (oldest == NULL || c->answered_ms < oldest->answered_ms))
+            oldest = c;
+    }
+    if (oldest == NULL ||
+        uv_now(server->options.loop) < oldest->answered_ms + METRICS_HTTP_IDLE_MS_MIN)
+        return NULL;
+    return &oldest->place;
+}
+
+static bool enter(struct connection *c)
+{
+    struct metrics_http *server = c->server;
+    struct turnstile_visit visit = { .now_ms = uv_now(server->options.loop),
+                                     .idle = find_idle,
+                                     .user = server };
+    struct turnstile_place *victim;
+    enum turnstile_cause cause;
+
+    peer_print(c);
+    (void)address_parse(c->peer, &visit.address);
+    bool entered = turnstile_enter(server->turnstile, &c->place, &visit, &victim, &cause);
+    if (!entered || victim != NULL)
+        count_refused(c, cause, entered ? "others came" : "no connection may go for it");
+    if (entered && victim != NULL)
+        connection_close(CONTAINER_OF(victim, struct connection, place));
+    return entered;
+}
+
+static void accept_one(struct metrics_http *server)
+{
+    struct connection *c = connection_new(server);
+
+    if (uv_accept((uv_stream_t *)&server->listener, (uv_stream_t *)&c->tcp) != 0 || !enter(c) ||
+        uv_read_start((uv_stream_t *)&c->tcp, give_room, has_read) != 0) {
+        connection_close(c);
+        return;
+    }
+    uv_timer_start(&c->timer, timed_out, METRICS_HTTP_HEAD_TIMEOUT_MS, 0);
+}
+
+static void accept_on(uv_timer_t *timer)
+{
+    struct metrics_http *server = timer->data;
+
+    server->accepts = 0;
+    accept_one(server);
+}
+
+/* libuv holds one that is not taken, and no others come until it is. */
 static void has_client(uv_stream_t *listener, int status)
 {
     struct metrics_http *server = listener->data;
 
     if (status != 0)
         return;
-    struct connection *c = connection_new(server);
-    if (uv_accept(listener, (uv_stream_t *)&c->tcp) != 0 ||
-        server->connection_count > METRICS_HTTP_CONNECTIONS_MAX ||
-        uv_read_start((uv_stream_t *)&c->tcp, give_room, has_read) != 0) {
-        connection_close(c);
-        return;
-    }
-    uv_timer_start(&c->timer, timed_out, METRICS_HTTP_TIMEOUT_MS, 0);
+    if (server->accepts++ < TURNSTILE_ACCEPTS_MAX)
+        accept_one(server);
+    else
+        uv_timer_start(&server->accept_on, accept_on, 0, 0);
 }
 
 /* ---- Public ---- */
 
-static err address_parse(const char *host, uint16_t port, struct sockaddr_storage *ret_address)
+static err sockaddr_parse(const char *host, uint16_t port, struct sockaddr_storage *ret_address)
 {
     if (uv_ip4_addr(host, port, (struct sockaddr_in *)ret_address) == 0)
         return ERR_OK;
@@ -318,12 +407,41 @@ static err address_parse(const char *host, uint16_t port, struct sockaddr_storag
     return ERR_INVALID;
 }
 
-static void listener_closed(uv_handle_t *handle)
+static void own_closed(uv_handle_t *handle)
 {
     struct metrics_http *server = handle->data;
 
-    server->listener_closed = true;
+    server->handles_open--;
     server_free_if_done(server);
+}
+
+static const struct turnstile_stats *read_turnstile(void *user)
+{
+    const struct metrics_http *server = user;
+
+    return turnstile_stats(server->turnstile);
+}
+
+static void turnstile_start(struct metrics_http *server)
+{
+    uint32_t max = server->options.connections_max;
+
+    if (max == 0)
+        max = METRICS_HTTP_CONNECTIONS_MAX;
+    server->turnstile = turnstile_new(&(struct turnstile_limits){
+        .places_max = max,
+        .address_max = max / METRICS_HTTP_ADDRESS_PART,
+        .reserved = max / 8,
+        .seed = uv_hrtime(),
+    });
+    server->refused = (struct refused_log){ .log = server->options.log, .port = "metrics" };
+    server->figures = (struct metrics_turnstile){ .read = read_turnstile, .user = server };
+}
+
+static void close_own(struct metrics_http *server)
+{
+    uv_close((uv_handle_t *)&server->listener, own_closed);
+    uv_close((uv_handle_t *)&server->accept_on, own_closed);
 }
 
 static err server_listen(struct metrics_http *server, const struct sockaddr_storage *address)
@@ -349,7 +467,7 @@ err metrics_http_start(const struct metrics_http_options *options, struct metric
 {
     struct sockaddr_storage address = { 0 };
 
-    err e = address_parse(options->host, options->port, &address);
+    err e = sockaddr_parse(options->host, options->port, &address);
     if (e != ERR_OK)
         return e;
     struct metrics_http *server = mem_zalloc(sizeof *server);
@@ -360,12 +478,18 @@ err metrics_http_start(const struct metrics_http_options *options, struct metric
     server->settings.on_headers_complete = on_head;
     server->settings.on_message_complete = on_complete;
     CHECK(uv_tcp_init(options->loop, &server->listener) == 0);
+    CHECK(uv_timer_init(options->loop, &server->accept_on) == 0);
+    server->handles_open = 2;
     server->listener.data = server;
+    server->accept_on.data = server;
+    turnstile_start(server);
     e = server_listen(server, &address);
     if (e != ERR_OK) {
-        uv_close((uv_handle_t *)&server->listener, listener_closed);
+        close_own(server);
         return e;
     }
+    if (options->metrics != NULL)
+        metrics_turnstile_register(&server->figures, options->metrics, "metrics", false);
     *ret_server = server;
     return ERR_OK;
 }
@@ -385,5 +509,5 @@ void metrics_http_stop(struct metrics_http *server)
     server->stopping = true;
     for (struct connection *c = server->connections; c != NULL; c = c->next)
         connection_close(c);
-    uv_close((uv_handle_t *)&server->listener, listener_closed);
+    close_own(server);
 }

@@ -118,7 +118,8 @@ static void ask(struct world *world, const char *request, char *text, size_t siz
     close(fd);
 }
 
-#define CLOSE "Host: x\r\nConnection: close\r\n\r\n"
+#define OF_ONE_ADDRESS (METRICS_HTTP_CONNECTIONS_MAX / METRICS_HTTP_ADDRESS_PART)
+#define CLOSE          "Host: x\r\nConnection: close\r\n\r\n"
 
 static void paths_answer_as_documented(void **state)
 {
@@ -203,12 +204,12 @@ static void bad_requests_are_refused_and_closed(void **state)
 static void connections_above_the_limit_are_closed(void **state)
 {
     struct world world;
-    int fds[METRICS_HTTP_CONNECTIONS_MAX];
+    int fds[OF_ONE_ADDRESS];
     char text[1024];
     (void)state;
 
     world_init(&world);
-    for (int i = 0; i < METRICS_HTTP_CONNECTIONS_MAX; i++) {
+    for (int i = 0; i < OF_ONE_ADDRESS; i++) {
         fds[i] = dial(&world);
         send(fds[i], "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", 34, MSG_NOSIGNAL);
         receive(fds[i], "ok\n", text, sizeof text);
@@ -216,7 +217,31 @@ static void connections_above_the_limit_are_closed(void **state)
     }
     ask(&world, "GET /healthz HTTP/1.1\r\n" CLOSE, text, sizeof text);
     assert_string_equal(text, "");
-    for (int i = 0; i < METRICS_HTTP_CONNECTIONS_MAX; i++)
+    for (int i = 0; i < OF_ONE_ADDRESS; i++)
+        close(fds[i]);
+    world_deinit(&world);
+}
+
+/* A crowd that never ends its requests fills all places, and a scraper gets in all the same. */
+static void half_open_clients_keep_no_scraper_out(void **state)
+{
+    struct world world;
+    int fds[4 * OF_ONE_ADDRESS];
+    char text[8192];
+    (void)state;
+
+    world_init(&world);
+    for (int i = 0; i < 4 * OF_ONE_ADDRESS; i++) {
+        fds[i] = dial(&world);
+        send(fds[i], "GET /healthz HTTP/1.1\r\nX", (size_t)i % 25, MSG_NOSIGNAL);
+    }
+    for (int i = 0; i < 20; i++) {
+        ask(&world, "GET /metrics HTTP/1.1\r\n" CLOSE, text, sizeof text);
+        assert_non_null(strstr(text, "200 OK"));
+    }
+    assert_non_null(strstr(text, "holdfast_connections_refused_total{port=\"metrics\","
+                                 "reason=\"address_cap\"} 97\n"));
+    for (int i = 0; i < 4 * OF_ONE_ADDRESS; i++)
         close(fds[i]);
     world_deinit(&world);
 }
@@ -249,6 +274,7 @@ int main(void)
         cmocka_unit_test(connection_serves_many_requests),
         cmocka_unit_test(bad_requests_are_refused_and_closed),
         cmocka_unit_test(connections_above_the_limit_are_closed),
+        cmocka_unit_test(half_open_clients_keep_no_scraper_out),
         cmocka_unit_test(bad_address_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

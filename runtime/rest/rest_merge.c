@@ -114,38 +114,3 @@ err rest_request_merge(ProtobufCMessage *body, const ProtobufCMessage *head,
     }
     return ERR_OK;
 }
-
-static const ProtobufCMessage *message_in(const ProtobufCMessage *message, const char *name)
-{
-    const ProtobufCFieldDescriptor *field =
-        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
-
-    if (field == NULL || field->type != PROTOBUF_C_TYPE_MESSAGE ||
-        field->label == PROTOBUF_C_LABEL_REPEATED || is_in_oneof(field))
-        return NULL;
-    return *(ProtobufCMessage *const *)member_of(message, field->offset);
-}
-
-/* False: the message has no version. */
-static bool version_of(const ProtobufCMessage *message, uint64_t *ret_version)
-{
-    const ProtobufCFieldDescriptor *version =
-        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, "version");
-
-    if (version == NULL || version->type != PROTOBUF_C_TYPE_UINT64)
-        return false;
-    memcpy(ret_version, member_of(message, version->offset), sizeof *ret_version);
-    return true;
-}
-
-bool rest_answer_version(const ProtobufCMessage *answer, uint64_t *ret_version)
-{
-    static const char *const holders[] = { "write", "profile" };
-
-    for (size_t i = 0; i < ARRAY_SIZE(holders); i++) {
-        const ProtobufCMessage *holder = message_in(answer, holders[i]);
-        if (holder != NULL && version_of(holder, ret_version))
-            return true;
-    }
-    return version_of(answer, ret_version);
-}

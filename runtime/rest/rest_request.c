@@ -51,7 +51,7 @@ static void mark_named(struct making *making, const ProtobufCFieldDescriptor *fi
 {
     size_t place = (size_t)(field - making->type->fields);
 
-    CHECK(place < 64);
+    CHECK(place < REST_FIELDS_MAX);
     making->named.bits |= 1ull << place;
 }
 

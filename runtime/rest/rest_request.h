@@ -11,6 +11,7 @@
 
 #include "runtime/rest/rest_route.h"
 
+#define REST_FIELDS_MAX     64u /* Of a request; idl/method_test.c holds every method to it. */
 #define REST_PARAMETERS_MAX 64u /* Of a query. */
 #define REST_DEPTH_MAX      4u  /* Names of a nested field: read.at_least.  */
 
@@ -44,9 +45,5 @@ NODISCARD err rest_request_head(const struct rest_head *head, struct arena *aren
  */
 NODISCARD err rest_request_merge(ProtobufCMessage *body, const ProtobufCMessage *head,
                                  struct rest_named named, struct rest_flaw *ret_flaw);
-
-/* The version that an answer tells, for ETag: `write.version`, `profile.version` or its own
- * `version`. False: it tells none. */
-bool rest_answer_version(const ProtobufCMessage *answer, uint64_t *ret_version);
 
 #endif

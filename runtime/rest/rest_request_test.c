@@ -228,32 +228,6 @@ static void what_the_body_says_otherwise_is_refused(void **state)
     json_codec_deinit(&codec);
 }
 
-static void an_answer_tells_its_version(void **state)
-{
-    Holdfast__V1__GrantResponse grant = HOLDFAST__V1__GRANT_RESPONSE__INIT;
-    Holdfast__V1__GetProfileResponse read = HOLDFAST__V1__GET_PROFILE_RESPONSE__INIT;
-    Holdfast__V1__GetBalancesResponse balances = HOLDFAST__V1__GET_BALANCES_RESPONSE__INIT;
-    Holdfast__V1__ListItemsResponse list = HOLDFAST__V1__LIST_ITEMS_RESPONSE__INIT;
-    Holdfast__V1__WriteInfo write = HOLDFAST__V1__WRITE_INFO__INIT;
-    Holdfast__V1__Profile profile = HOLDFAST__V1__PROFILE__INIT;
-    uint64_t version = 0;
-    (void)state;
-
-    assert_false(rest_answer_version(&grant.base, &version));
-    assert_false(rest_answer_version(&list.base, &version));
-    write.version = 7;
-    profile.version = 9;
-    grant.write = &write;
-    read.profile = &profile;
-    assert_true(rest_answer_version(&grant.base, &version));
-    assert_int_equal(version, 7);
-    assert_true(rest_answer_version(&read.base, &version));
-    assert_int_equal(version, 9);
-    balances.version = 11;
-    assert_true(rest_answer_version(&balances.base, &version));
-    assert_int_equal(version, 11);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,7 +239,6 @@ int main(void)
                                   tear_down),
         cmocka_unit_test_teardown(what_the_head_says_joins_what_the_body_says, tear_down),
         cmocka_unit_test_teardown(what_the_body_says_otherwise_is_refused, tear_down),
-        cmocka_unit_test(an_answer_tells_its_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,7 +247,7 @@ static bool is_told_read(enum method_id id)
 /* Of a router's own method only its name tells. */
 static bool is_named_read(const char *name)
 {
-    static const char *const verbs[] = { "Get", "List", "Read", "Trace", "Check", "Watch" };
+    static const char *const verbs[] = { "Get", "List", "Read", "Trace", "Check", "Watch", "Diff" };
 
     name = strchr(name, '/') + 1;
     for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {

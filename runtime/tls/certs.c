@@ -15,13 +15,14 @@
 #include "runtime/base/check.h"
 #include "runtime/tls/tls_private.h"
 
-#define DAY_MS         86400000u
-#define HOUR_MS        3600000u
-#define SAN_SIZE_MAX   127u /* One byte of DER length. */
-#define PEM_OUT_SIZE   16384u
-#define DN_SIZE        256u
-#define SERIAL_SIZE    16u
-#define X509_TIME_SIZE 16u
+#define DAY_MS           86400000u
+#define HOUR_MS          3600000u
+#define SAN_SIZE_MAX     127u /* One byte of DER length. */
+#define SAN_URI_SIZE_MAX 255u /* One byte of length behind 0x81. */
+#define PEM_OUT_SIZE     16384u
+#define DN_SIZE          256u
+#define SERIAL_SIZE      16u
+#define X509_TIME_SIZE   16u
 
 /* A certificate with its key. */
 struct pair {
@@ -329,6 +330,22 @@ static err append_san(struct buf *der, const char *name, struct tls_error *ret_e
     return ERR_OK;
 }
 
+static err append_uri(struct buf *der, const char *uri, struct tls_error *ret_error)
+{
+    size_t size = strlen(uri);
+
+    if (size == 0 || size > SAN_URI_SIZE_MAX) {
+        tls_error_set(ret_error, "URI of %zu bytes; the limit is %u", size, SAN_URI_SIZE_MAX);
+        return ERR_INVALID;
+    }
+    buf_put_u8(der, 0x86); /* uniformResourceIdentifier */
+    if (size >= 128)
+        buf_put_u8(der, 0x81);
+    buf_put_u8(der, (uint8_t)size);
+    buf_append(der, uri, size);
+    return ERR_OK;
+}
+
 /* The SubjectAltName extension. */
 static err make_sans(const struct certs_leaf *leaf, struct buf *ret_der,
                      struct tls_error *ret_error)
@@ -347,6 +364,8 @@ static err make_sans(const struct certs_leaf *leaf, struct buf *ret_der,
             e = append_san(&names, leaf->sans[i], ret_error);
         }
     }
+    if (e == ERR_OK && leaf->uri != NULL)
+        e = append_uri(&names, leaf->uri, ret_error);
     if (e == ERR_OK) {
         buf_put_u8(ret_der, 0x30); /* SEQUENCE, length in two bytes */
         buf_put_u8(ret_der, names.size < 128 ? (uint8_t)names.size : 0x82);

@@ -27,6 +27,7 @@ struct certs_leaf {
     const char *name; /* File stem and common name: letters, digits, '-', '_', '.'. */
     /* NULL-terminated DNS names or IP addresses beside localhost, 127.0.0.1 and ::1; or NULL. */
     const char *const *sans;
+    const char *uri; /* One URI among the names: its identity. NULL: none. */
     /* For tests. 0, 0: from an hour ago, for CERTS_LEAF_DAYS. */
     uint64_t not_before_ms;
     uint64_t not_after_ms;

@@ -101,6 +101,10 @@ static err check_options(const struct tls_options *options, struct tls_error *re
         tls_error_set(ret_error, "ca is needed to verify the peer");
         return ERR_INVALID;
     }
+    if (options->resumption && options->verify_peer) {
+        tls_error_set(ret_error, "resumption and verify_peer exclude each other");
+        return ERR_INVALID;
+    }
     if (options->alpn[TLS_ALPN_COUNT_MAX] != NULL) {
         tls_error_set(ret_error, "alpn: more than %u names", TLS_ALPN_COUNT_MAX);
         return ERR_INVALID;
@@ -162,6 +166,8 @@ static err apply(struct tls_config *config, const struct tls_options *options)
     if (config->cert_pem.size > 0 &&
         mbedtls_ssl_conf_own_cert(conf, &config->cert, &config->key) != 0)
         return ERR_NO_MEMORY;
+    if (options->side == TLS_SERVER && options->resumption)
+        return tls_resumption_start(config);
     return ERR_OK;
 }
 
@@ -177,6 +183,7 @@ err tls_config_new(const struct tls_options *options, struct tls_config **ret_co
     mbedtls_x509_crt_init(&config->ca);
     mbedtls_x509_crt_init(&config->cert);
     mbedtls_pk_init(&config->key);
+    tls_resumption_init(config);
     if (options->server_name != NULL) {
         size_t size = strlen(options->server_name) + 1;
         config->server_name = mem_alloc(size);
@@ -210,6 +217,7 @@ void tls_config_free(struct tls_config *config)
     if (config == NULL || atomic_fetch_sub(&config->owners, 1) != 1)
         return;
     mbedtls_ssl_config_free(&config->conf);
+    tls_resumption_deinit(config);
     mbedtls_x509_crt_free(&config->ca);
     mbedtls_x509_crt_free(&config->cert);
     mbedtls_pk_free(&config->key);
@@ -226,6 +234,11 @@ void tls_config_free(struct tls_config *config)
 enum tls_side tls_config_side(const struct tls_config *config)
 {
     return config->side;
+}
+
+size_t tls_config_own_sans(const struct tls_config *config, struct tls_san *ret_sans, size_t max)
+{
+    return config->cert_pem.size > 0 ? tls_sans_of(&config->cert, ret_sans, max) : 0;
 }
 
 uint64_t tls_config_expires_ms(const struct tls_config *config)

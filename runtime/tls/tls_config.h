@@ -9,6 +9,7 @@
 #ifndef RUNTIME_TLS_TLS_CONFIG_H
 #define RUNTIME_TLS_TLS_CONFIG_H
 
+#include "runtime/tls/tls_san.h"
 #include "runtime/base/err.h"
 #include "runtime/tls/tls_options.h"
 
@@ -25,6 +26,9 @@ struct tls_config *tls_config_hold(struct tls_config *config);
 void tls_config_free(struct tls_config *config);
 
 enum tls_side tls_config_side(const struct tls_config *config);
+/* Fills up to `max` of the URIs and DNS names in the own certificate, and returns how many there
+ * are, which may be more. Borrowed from the configuration. */
+size_t tls_config_own_sans(const struct tls_config *config, struct tls_san *ret_sans, size_t max);
 /* Milliseconds since 1970 at which the own certificate expires; 0: none. For warnings. */
 uint64_t tls_config_expires_ms(const struct tls_config *config);
 

@@ -29,6 +29,10 @@ struct tls_options {
     /* The peer must prove itself by a certificate under `ca`. A client without it trusts anyone
      * and is for tests only; a public server sets it to false. */
     bool verify_peer;
+    /* Server: clients that come back resume their session (RFC 5077 tickets, and a cache of
+     * sessions), for a fraction of the cost. Not with verify_peer: a certificate is then looked at
+     * each time. All its sessions must be of one thread. */
+    bool resumption;
     /* NULL or the names offered or accepted, in order of preference. A server that shares none
      * with a client that offers some refuses it. */
     const char *alpn[TLS_ALPN_COUNT_MAX + 1];

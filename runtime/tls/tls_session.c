@@ -7,6 +7,9 @@
 #include "runtime/base/check.h"
 #include "runtime/tls/tls_private.h"
 
+#define RECORD_HEAD_BYTES 5u /* RFC 5246 section 6.2.1. */
+#define RECORD_BYTES_MAX  16384u
+
 struct tls_session {
     mbedtls_ssl_context ssl;
     struct tls_config *config;
@@ -16,6 +19,7 @@ struct tls_session {
     err state; /* ERR_OK, or how it ended. */
     bool established;
     bool close_said;
+    bool resumed;
     struct tls_error error;
     char peer_name[TLS_ERROR_SIZE];
 };
@@ -148,9 +152,26 @@ static err conclude(struct tls_session *session, int code)
     return session->state;
 }
 
+enum tls_start tls_start_of(struct slice bytes)
+{
+    if (bytes.size > 0 && bytes.data[0] != MBEDTLS_SSL_MSG_HANDSHAKE)
+        return TLS_START_BAD;
+    if (bytes.size > 1 && bytes.data[1] != MBEDTLS_SSL_MAJOR_VERSION_3)
+        return TLS_START_BAD;
+    if (bytes.size < RECORD_HEAD_BYTES)
+        return TLS_START_PART;
+    size_t size = (size_t)bytes.data[3] << 8 | bytes.data[4];
+    if (size > RECORD_BYTES_MAX || bytes.size > RECORD_HEAD_BYTES + RECORD_BYTES_MAX)
+        return TLS_START_BAD;
+    return bytes.size < RECORD_HEAD_BYTES + size ? TLS_START_PART : TLS_START_WHOLE;
+}
+
 static err handshake(struct tls_session *session)
 {
+    uint64_t resumed = tls_resumed(session->config);
     int code = mbedtls_ssl_handshake(&session->ssl);
+
+    session->resumed |= tls_resumed(session->config) != resumed;
 
     if (code != 0)
         return conclude(session, code);
@@ -268,6 +289,11 @@ bool tls_session_is_established(const struct tls_session *session)
     return session->established && session->state == ERR_OK;
 }
 
+bool tls_session_is_resumed(const struct tls_session *session)
+{
+    return session->resumed;
+}
+
 const char *tls_session_alpn(const struct tls_session *session)
 {
     const char *name = mbedtls_ssl_get_alpn_protocol(&session->ssl);
@@ -278,6 +304,12 @@ const char *tls_session_alpn(const struct tls_session *session)
 const char *tls_session_peer_name(const struct tls_session *session)
 {
     return session->peer_name;
+}
+
+size_t tls_session_peer_sans(const struct tls_session *session, struct tls_san *ret_sans,
+                             size_t max)
+{
+    return tls_sans_of(mbedtls_ssl_get_peer_cert(&session->ssl), ret_sans, max);
 }
 
 const char *tls_session_cipher(const struct tls_session *session)

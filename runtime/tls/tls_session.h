@@ -15,6 +15,15 @@
 
 struct tls_session;
 
+/* What came first on a connection. */
+enum tls_start {
+    TLS_START_PART, /* May become a handshake record: more is needed. */
+    TLS_START_WHOLE,
+    TLS_START_BAD /* No handshake record, or one of more than 16 KiB. */
+};
+/* `bytes` is all that came so far. Pure. */
+enum tls_start tls_start_of(struct slice bytes);
+
 /* Holds the config. A client's first flight is in the output at once. */
 NODISCARD err tls_session_new(struct tls_config *config, struct tls_session **ret_session);
 void tls_session_free(struct tls_session *session);
@@ -39,10 +48,16 @@ struct buf *tls_session_output(struct tls_session *session);
 void tls_session_close(struct tls_session *session);
 
 bool tls_session_is_established(const struct tls_session *session);
+/* The handshake was a short one, by a ticket or from the cache of tls_options.resumption. */
+bool tls_session_is_resumed(const struct tls_session *session);
 /* The protocol agreed on by ALPN, or "". */
 const char *tls_session_alpn(const struct tls_session *session);
 /* The peer's certificate subject ("CN=node-1, O=holdfast"), or "" without one. */
 const char *tls_session_peer_name(const struct tls_session *session);
+/* As tls_config_own_sans, of the peer's certificate. Good until the session is read, written or
+ * freed. 0 without a certificate. */
+size_t tls_session_peer_sans(const struct tls_session *session, struct tls_san *ret_sans,
+                             size_t max);
 const char *tls_session_cipher(const struct tls_session *session);
 /* Why the session failed ("certificate expired", "unknown CA"...), or "". */
 const char *tls_session_error(const struct tls_session *session);

@@ -3,49 +3,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/file_stamp.h"
 
 #define FILES_MAX 3u
 #define DAY_MS    86400000ull
-
-/* What tells one version of a file from another. */
-struct stamp {
-    dev_t device;
-    ino_t inode;
-    off_t size;
-    struct timespec changed;
-};
 
 struct tls_watch {
     struct tls_watch_options options;
     struct loop_timer timer;
     struct tls_config *client, *server;
-    struct stamp stamps[FILES_MAX]; /* Of what was read last, whether it was good or not. */
-    bool bad;                       /* What was read last: it is tried again. */
+    struct file_stamp stamps[FILES_MAX]; /* Of what was read last, whether it was good or not. */
+    bool bad;                            /* What was read last: it is tried again. */
 };
-
-/* Zeros where there is no such file. */
-static struct stamp stamp_of(const char *path)
-{
-    struct stamp stamp = { 0 };
-    struct stat now;
-
-    if (path == NULL || stat(path, &now) != 0)
-        return stamp;
-    stamp.device = now.st_dev;
-    stamp.inode = now.st_ino;
-    stamp.size = now.st_size;
-    stamp.changed = now.st_mtim;
-    return stamp;
-}
-
-static bool stamp_equal(const struct stamp *a, const struct stamp *b)
-{
-    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-           a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
-}
 
 /* True: a file is another than at the last call. */
 static bool take_stamps(struct tls_watch *watch)
@@ -55,8 +26,8 @@ static bool take_stamps(struct tls_watch *watch)
     bool differ = false;
 
     for (size_t i = 0; i < FILES_MAX; i++) {
-        struct stamp stamp = stamp_of(paths[i]);
-        differ |= !stamp_equal(&stamp, &watch->stamps[i]);
+        struct file_stamp stamp = file_stamp_of(paths[i]);
+        differ |= !file_stamp_equal(&stamp, &watch->stamps[i]);
         watch->stamps[i] = stamp;
     }
     return differ;

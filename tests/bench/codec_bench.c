@@ -18,16 +18,16 @@ static const char request[] =
     "\"session:AAECAwQFBgcICQoLDA0ODxAREhMUFRYX\",\"currencies\":[{\"currency\":"
     "\"gold\",\"amount\":\"250\"}],\"reason\":\"match_reward\"}";
 static const char response[] =
-    "{\"write\":{\"version\":\"12\",\"dot\":{\"epoch\":\"7\",\"owner\":\"3\",\"counter\":"
-    "\"123456\"},\"replicasFsynced\":2},\"ledgerSeq\":\"12\",\"balances\":[{\"currency\":\"gold\","
+    "{\"write\":{\"version\":\"12\",\"replicasFsynced\":2,\"asOf\":\"c1.AAcAAAAHAAAAAwAB4kA\"},"
+    "\"ledgerSeq\":\"12\",\"balances\":[{\"currency\":\"gold\","
     "\"amount\":\"100250\"}]}";
 static const char plain_request[] =
     "{\"playerId\":\"p123456\",\"opId\":\"0192f8a3-7c1e-7abc-8def-0123456789ab\",\"authority\":"
-    "{\"session\":{\"token\":\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYX\"}},\"currencies\":{\"gold\":250},"
+    "\"session:AAECAwQFBgcICQoLDA0ODxAREhMUFRYX\",\"currencies\":{\"gold\":250},"
     "\"reason\":\"match_reward\"}";
 static const char plain_response[] =
-    "{\"write\":{\"version\":12,\"dot\":{\"epoch\":7,\"owner\":3,\"counter\":123456},"
-    "\"replicasFsynced\":2},\"ledgerSeq\":12,\"balances\":{\"gold\":100250}}";
+    "{\"write\":{\"version\":12,\"replicasFsynced\":2,\"asOf\":\"c1.AAcAAAAHAAAAAwAB4kA\"},"
+    "\"ledgerSeq\":12,\"balances\":{\"gold\":100250}}";
 
 struct bench {
     struct json_codec codec;

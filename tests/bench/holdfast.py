@@ -39,7 +39,7 @@ class Holdfast:
 
     def launch(self, **settings):
         """`settings` of every process, beside its own, as HOLDFAST_NAME=VALUE."""
-        settings = self.settings | settings
+        settings = {"key_rate": "0", "player_rate": "0"} | self.settings | settings
         env = os.environ | {f"HOLDFAST_{name.upper()}": value for name, value in settings.items()}
         self.dev = self.processes.start([BIN / "holdfast", "dev", "--data", self.home, "--port",
                                          self.port, "--access", self.access], self.log, env=env)
@@ -125,9 +125,11 @@ class Holdfast:
 
     def issue_key(self):
         """What every request brings from now on, as in production."""
+        state = self.state()
         self.key = subprocess.run(
             [BIN / "holdfast", "key", "issue", "bench", "--scopes", "game,payments,admin",
-             "--etcd", self.state()["etcd"]], check=True, capture_output=True, text=True).stdout.strip()
+             "--etcd", state["etcd"], "--etcd-ca", state["etcdCa"], "--etcd-cert", state["etcdCert"],
+             "--etcd-key", state["etcdKey"]], check=True, capture_output=True, text=True).stdout.strip()
         wait_for("the key to be known", lambda: "nodes" in self.call("AdminService/GetCluster", {}))
 
     def generate(self, **options):

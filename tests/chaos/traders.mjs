@@ -186,9 +186,18 @@ class Hand {
     return { player, uids: [], gold: 1 + below(20) };
   }
 
+  // Two looks at different moments can show one item with two players: the first of them offers it.
+  async offers(players) {
+    const sides = await Promise.all(players.map((player) => this.offer(player)));
+    return sides.map((side, i) => {
+      const offered = sides.slice(0, i).some(({ uids }) => uids[0] === side.uids[0]);
+      return side.uids.length > 0 && offered
+        ? { player: side.player, uids: [], gold: 1 + below(20) } : side;
+    });
+  }
+
   async swap() {
-    const [mine, theirs] = await Promise.all([this.player, this.target()].map(
-      (player) => this.offer(player)));
+    const [mine, theirs] = await this.offers([this.player, this.target()]);
     const record = { player: this.player, kind: "swap", sides: [mine, theirs] };
     const [a, b] = [mine, theirs].map((side) => ({ playerId: side.player, authority: unheld,
       gives: { currencies: coins(side), itemUids: side.uids } }));
@@ -199,7 +208,7 @@ class Hand {
   // Three or four in a ring: each gives to the next.
   async execute() {
     const players = [this.player, ...this.others(2 + below(2))];
-    const sides = await Promise.all(players.map((player) => this.offer(player)));
+    const sides = await this.offers(players);
     const changes = sides.map((side, i) => ({ change: { case: "move", value: {
       fromPlayerId: side.player, toPlayerId: players[(i + 1) % players.length],
       currencies: coins(side), itemUids: side.uids } } }));

@@ -15,7 +15,7 @@ const REQUESTS_MIN = 300;
 const DAY_MS = 86400000;
 const JSON_TYPE = { "content-type": "application/json" };
 // Of any answer: what a repetition tells in another way, and what depends on the moment.
-const NOT_COMPARED = new Set(["message", "duplicate", "replicasFsynced", "traceId", "retryAfterMs", "remainingMs"]);
+const NOT_COMPARED = new Set(["duplicate", "replicasFsynced", "traceId", "retryAfterMs", "remainingMs"]);
 // Of the answers of these methods: what every call makes, or what changes by itself.
 const OF_THE_MOMENT = {
   RegisterServer: ["incarnation"],
@@ -230,11 +230,16 @@ function comparable(desc, value, ignored) {
   return made;
 }
 
+// What is wrong has the same words in every form. What was meant is told in the form's own spelling, and REST tells
+// where a name stands that is no field's.
+const words = (message) => message.replace(/; did you mean \S+\?$/, "")
+  .replace("the query names a field that there is not", "no such field");
+
 function compared(method, { answer, code, message, detail }) {
   const ignored = new Set([...NOT_COMPARED, ...(OF_THE_MOMENT[method.name] ?? [])]);
   if (answer) return { answer: comparable(method.output, answer, ignored) };
   const facts = comparable(ErrorDetailSchema, detail, ignored);
-  return { code, detail: facts };
+  return { code, message: words(message), detail: { ...facts, message: words(facts.message) } };
 }
 
 // Every WriteInfo of an answer: its own, or those of a batch.

@@ -32,7 +32,14 @@ async function call(verb, path, options = {}) {
   if (response.ok) {
     valid(operation.responses[200].content["application/json"].schema.$ref.split("/").pop(), data);
     assert.equal(response.headers.has("etag"), "headers" in operation.responses[200], path);
+  } else if (response.status === 304) {
+    assert.ok("304" in operation.responses && response.headers.has("etag"), path);
   } else {
+    const listed = operation.responses[response.status];
+    assert.ok(listed, `${path} lists ${response.status}`);
+    const answers = document.components.responses[listed.$ref.split("/").pop()];
+    const codes = answers.content["application/json"].schema.allOf[1].properties.error.properties.code.enum;
+    assert.ok(codes.includes(error.error.code), `${path} lists ${error.error.code}`);
     valid("Error", error);
     assert.equal(response.headers.get("holdfast-error"), error.error.code);
     assert.equal(response.headers.get("holdfast-action"), error.error.action);
@@ -54,6 +61,15 @@ test("the document describes every service that has routes", () => {
   }
 });
 
+test("each operation lists errors of its own", () => {
+  const told = ({ $ref }) => document.components.responses[$ref.split("/").pop()].description;
+  const { get, patch } = document.paths["/v1/players/{player_id}"];
+  assert.match(told(patch.responses[412]), /`version_conflict`/);
+  assert.match(told(patch.responses[409]), /`schema_too_new` \(refused, fix\)/);
+  assert.ok(!("412" in get.responses));
+  assert.doesNotMatch(told(get.responses[409]), /schema_too_new/);
+});
+
 live("a stock client grants, reads, edits and spends", async () => {
   const body = { currencies: { gold: 50 }, items: [{ kind: "sword", attributes: { level: 1 } }], reason: "test" };
   const options = { ...named(player, { "idempotency-key": opId(), "holdfast-authority": "system:payments" }), body };
@@ -66,7 +82,13 @@ live("a stock client grants, reads, edits and spends", async () => {
   const read = await call("GET", "/v1/players/{player_id}", named(player, {}, { include }));
   assert.equal(read.data.profile.playerId, player);
   assert.deepEqual(read.data.profile.sections.progression.json, { xp: 40 });
-  assert.equal(read.response.headers.get("etag"), `"${read.data.profile.version}"`);
+  assert.equal(read.response.headers.get("etag"), `W/"${read.data.asOf}"`); // It has mail, which comes without a version.
+  const balances = await call("GET", "/v1/players/{player_id}/balances", named(player));
+  assert.equal(balances.response.headers.get("etag"), `"${read.data.profile.version}"`);
+  const known = await call("GET", "/v1/players/{player_id}/balances",
+    named(player, { "if-none-match": balances.response.headers.get("etag") }));
+  assert.equal(known.response.status, 304);
+  assert.equal(known.data, undefined);
   const items = await call("GET", "/v1/players/{player_id}/items", named(player, {}, { page_size: 1, kind: "sword" }));
   assert.deepEqual(items.data.items[0].attributes, { level: 1 });
   await call("GET", "/v1/items/{item_uid}/steps", { params: { path: { item_uid: items.data.items[0].uid } } });

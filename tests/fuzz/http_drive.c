@@ -79,6 +79,16 @@ static void on_request(void *user, struct rpc_request *request)
         end(drive, request);
 }
 
+/* Some callers have a key with a share of its own, some are refused by their heads. */
+static bool may_enter(void *user, struct rpc_request *request,
+                      Holdfast__V1__ErrorDetail *ret_detail)
+{
+    (void)user;
+    (void)ret_detail;
+    request->account = request->api_key.size;
+    return request->api_key.size != 3;
+}
+
 static void on_cancel(void *user, struct rpc_request *request)
 {
     (void)user;
@@ -90,8 +100,14 @@ static void drive_start(struct drive *drive)
     struct rpc_server_config config = {
         .address = "127.0.0.1",
         .cors_origins = "https://game.example,http://localhost",
-        .limits = { .body_bytes_max = 16384, .output_bytes_max = 65536, .streams_max = 32 },
+        .limits = { .body_bytes_max = 16384,
+                    .buffered_bytes_max = 24576,
+                    .heads_bytes_max = 131072,
+                    .heads_connection_bytes_max = 65536,
+                    .output_bytes_max = 65536,
+                    .streams_max = 32 },
         .handlers = { .on_request = on_request,
+                      .may_enter = may_enter,
                       .on_cancel = on_cancel,
                       .is_stream = is_stream,
                       .user = drive },
@@ -157,6 +173,7 @@ void drive_close(struct drive *drive)
     for (unsigned i = 0; stats->connections > 0 && i < TURNS_MAX; i++)
         turn(drive);
     end_kept(drive);
-    CHECK(stats->connections == 0 && stats->requests_active == 0 && stats->buffered_bytes == 0);
+    CHECK(stats->connections == 0 && stats->requests_active == 0 && stats->buffered_bytes == 0 &&
+          stats->head_bytes == 0);
     CHECK(close(drive->fd) == 0);
 }

@@ -149,8 +149,7 @@ class Cluster:
         self.cluster = "it"
         self.certs = self.dir / "certs"
         self.nodes, self.coordinators = [], []
-        subprocess.run([BIN / "holdfast", "certs", "--dir", self.certs, "--cluster", self.cluster],
-                       check=True, stdout=subprocess.DEVNULL)
+        self.make_certs("client")
         self.etcd = self.plan_etcd()
         for number in range(1, coordinators + 1):
             name = "coordinator" if coordinators == 1 else f"coordinator-{number}"
@@ -167,10 +166,16 @@ class Cluster:
             } | options.get("node", {}) | options.get(f"node-{number}", {})))
         listen = self.address("router")
         self.port = int(listen.split(":")[1])
-        self.router = self.plan("router", "router", {"listen": listen, "access": "open"} |
-                                options.get("router", {}))
+        self.router = self.plan("router", "router", {
+            "listen": listen, "access": "open", "player-rate": 0,  # Tests try one player hard.
+        } | options.get("router", {}))
         self.endpoint = f"http://{listen}"
         self.client = Client(self.endpoint)
+
+    def make_certs(self, *who):
+        """Certificates of the cluster's CA: "node/node-1", "client", ... (holdfast certs)."""
+        subprocess.run([BIN / "holdfast", "certs", "--dir", self.certs, "--cluster", self.cluster,
+                        "--names", ",".join(who)], check=True, stdout=subprocess.DEVNULL)
 
     def host_of(self, _name):
         """Where a process listens; chaos runs give each host an address of its own."""
@@ -195,11 +200,12 @@ class Cluster:
 
     def plan(self, kind, name, options):
         port = free_port()
+        self.make_certs(f"{kind}/{name}")
         command = [BIN / f"holdfast-{kind}"]
         options = {"name": name, "cluster": self.cluster, "etcd": self.etcd_url,
                    "metrics-host": self.host_of(name), "metrics-port": port, "tls-ca": self.certs / "ca.crt",
-                   "tls-cert": self.certs / f"{kind}.crt",
-                   "tls-key": self.certs / f"{kind}.key"} | options
+                   "tls-cert": self.certs / f"{name}.crt",
+                   "tls-key": self.certs / f"{name}.key"} | options
         command += [f"--{option}={value}" for option, value in options.items()]
         return Process(name, self.on_host(name, command), self.dir, port, self.host_of(name))
 

@@ -72,9 +72,16 @@ class DebugZipTest(ClusterTest):
         self.assertEqual(list(path.parent.glob("whole.zip.*")), [])
 
     def test_there_are_no_secrets_in_it_and_no_ids_if_asked(self):
+        # What signs session tokens: only etcd and routers have it.
+        secret = json.loads(subprocess.run(
+            ["etcdctl", f"--endpoints={self.cluster.etcd_url}", "get", "--print-value-only",
+             "/holdfast/it/tokens/secret"], capture_output=True, check=True, text=True,
+            env=os.environ | {"ETCDCTL_API": "3"}).stdout)
+        secrets = [value for value in secret.values() if isinstance(value, str) and len(value) >= 32]
+        self.assertTrue(secrets, "the secret of session tokens")
         # What should never be in a log, but might be.
         log = self.cluster.dir / "bad.log"
-        private = (self.cluster.certs / "node.key").read_text()
+        private = (self.cluster.certs / "node-1.key").read_text()
         log.write_text(f"start\nkey {KEY}\n{private}\n"
                        "t WARN audit.contained shard=1 player=zoe-3 reason=x\nend\n")
         words = self.everything()
@@ -87,6 +94,8 @@ class DebugZipTest(ClusterTest):
             self.assertIn("end", text)
             self.assertNotIn(KEY, text)
             self.assertNotIn("PRIVATE KEY", text)
+            for value in secrets:
+                self.assertNotIn(value, text)
             for file in pathlib.Path(self.cluster.certs).glob("*.key"):
                 for line in file.read_text().splitlines()[1:-1]:
                     self.assertNotIn(line, text)

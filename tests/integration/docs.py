@@ -7,6 +7,7 @@ anything after the last line does not count.
 """
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -36,6 +37,11 @@ def blocks_of(page):
 def pattern_of(expected):
     parts = re.sub(r"\s+", "", expected).split("…")
     return re.compile(".*?".join(re.escape(part) for part in parts) + r"\Z", re.DOTALL)
+
+
+def page_text(name):
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs" / name
+    return page.read_text(encoding="utf-8")
 
 
 def run_page(page, directory, environment):
@@ -74,7 +80,11 @@ def endpoint_of(data, cluster):
 def main():
     holdfast, pages = os.path.abspath(sys.argv[1]), sys.argv[2:]
     work = tempfile.mkdtemp(prefix="holdfast-docs.")
-    cluster = subprocess.Popen([holdfast, "dev", "--data", f"{work}/data", "--port", "0"])
+    # docs/player-tokens.md writes this file again, with the key that its tokens are signed with.
+    with open(f"{work}/players.json", "w", encoding="utf-8") as text:
+        text.write(re.search(r"^\{\"keys.*$", page_text("player-tokens.md"), re.M)[0])
+    cluster = subprocess.Popen([holdfast, "dev", "--data", f"{work}/data", "--port", "0"], env=os.environ | {
+        "HOLDFAST_PLAYER_KEYS": f"{work}/players.json", "HOLDFAST_PLAYER_AUDIENCE": "game"})
     wrong = 0
     try:
         environment = dict(os.environ, HOLDFAST_ENDPOINT=endpoint_of(f"{work}/data", cluster),

@@ -4,7 +4,9 @@ client, as far as a client can; `UNIT` names the unit tests that bring about the
 no test brings about fails the last test, and so does an error that is not promised (client.py).
 """
 
+import base64
 import concurrent.futures
+import hmac
 import json
 import signal
 import struct
@@ -20,6 +22,7 @@ from cluster import BIN, ROOT, Cluster, ClusterTest, wait_for
 ROUTES = api.TABLES.routes()
 STREAMS = [method for method, route in ROUTES.items() if route == "STREAM"]
 ADMIN = "system:admin"
+FOR_EVERY_KEY = "AdminService/GetServiceInfo"
 MOVABLE = 3000  # Milliseconds; of calls that must not wait for an owner that is frozen.
 
 # What a client cannot bring about in a sound cluster, and the unit test that does.
@@ -103,13 +106,31 @@ def formed(method, request):
 NOT_UNHELD = {"SessionService/EndSession"}
 
 
+PLAYERS_SECRET = b"thirty-two bytes, or some more.."
+
+
+def text_of(data):
+    """base64url without padding."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def players_token(player):
+    claims = json.dumps({"sub": player, "aud": "errors", "exp": int(time.time()) + 3600}).encode()
+    head = json.dumps({"alg": "HS256"}).encode()
+    signed = f"{text_of(head)}.{text_of(claims)}"
+    return f"{signed}.{text_of(hmac.digest(PLAYERS_SECRET, signed.encode(), 'sha256'))}"
+
+
 class Errors(ClusterTest):
     @classmethod
     def plan(cls):
         cluster = Cluster(shards=8, currencies="gold,gems")
         listen = cluster.address("keyed")
-        cls.keyed = cluster.plan("router", "keyed", {"listen": listen, "access": "keys",
-                                                    "failure-rate": 1000})
+        players = cluster.dir / "players.json"
+        players.write_text(json.dumps({"keys": [{"kty": "oct", "k": text_of(PLAYERS_SECRET)}]}))
+        cls.keyed = cluster.plan("router", "keyed", {
+            "listen": listen, "access": "keys", "failure-rate": 1000, "player-keys": players,
+            "player-audience": "errors", "player-token-rate": 0})
         cls.keyed_endpoint = f"http://{listen}"
         listen = cluster.address("blind")
         cls.blind = cluster.plan("router", "blind", {
@@ -200,14 +221,20 @@ class Errors(ClusterTest):
                     self.assertEqual(self.raw(self.cluster.endpoint, method, body, headers), code)
 
     def test_a_keys(self):
-        reader, slow = self.key("reader", "--scopes", "read"), self.key(
+        readers = [self.key(f"reader-{scope[5:]}", "--scopes", scope)
+                   for scope in ("read:player", "read:ops")]
+        slow = self.key(
             "slow", "--scopes", "game,payments,admin,moderation,match,mail,read", "--rate", "1")
+        token, anothers = players_token("errors"), b'{"playerId":"another"}'
         for method in api.PROMISED:
             with self.subTest(method=method):
                 self.assertEqual(self.raw(self.keyed_endpoint, method), "UNAUTHENTICATED")
-                if ("PERMISSION_DENIED", False) in api.PROMISED[method]:
-                    self.assertEqual(self.raw(self.keyed_endpoint, method, key=reader),
-                                     "PERMISSION_DENIED")
+                self.assertEqual(self.raw(self.keyed_endpoint, method, anothers, key=token),
+                                 "PERMISSION_DENIED")
+                if ("PERMISSION_DENIED", False) in api.PROMISED[method] and method != FOR_EVERY_KEY:
+                    # The first that is refused is enough: a stream that is not goes on and on.
+                    self.assertTrue(any(self.raw(self.keyed_endpoint, method, key=reader) ==
+                                        "PERMISSION_DENIED" for reader in readers))
                 end = time.monotonic() + 10
                 while self.raw(self.keyed_endpoint, method, b"{not JSON", key=slow) != "THROTTLED":
                     self.assertLess(time.monotonic(), end)
@@ -481,6 +508,26 @@ class Errors(ClusterTest):
             self.client.call("AdminService/SetPolicy", {"policy": policy | {"version": policy["version"] + 7}})
         self.assertEqual(refused.exception.code, "VERSION_CONFLICT")
         self.assertEqual(refused.exception.detail["about"]["version"]["current"], policy["version"])
+
+    def test_d_definitions(self):
+        service = "DefinitionService/"
+        kills = {"kind": "counter", "name": "kills"}
+        body = {"counter": {"maxValue": 5}}
+        wait_for("the shards to be heard", lambda: self.client.call(
+            service + "PutDefinition", kills | {"opId": "made", "body": body}))
+        for method in ("PutDefinition", "RollbackDefinition", "DeleteDefinition"):
+            more = {"body": {"counter": {"maxValue": 6}}} if method == "PutDefinition" else {}
+            more |= {"version": 1} if method == "RollbackDefinition" else {}
+            self.gives("OPERATION_ID_MISMATCH", service + method, kills | more | {"opId": "made"})
+            self.gives("VERSION_CONFLICT", service + method, kills | more | {"opId": uuid7(), "ifVersion": 9})
+            if method != "PutDefinition":
+                self.gives("NOT_FOUND", service + method, kills | more | {"opId": uuid7(), "name": "none"})
+        for method in ("GetDefinition", "DiffDefinitions"):
+            self.gives("NOT_FOUND", service + method, kills | {"name": "none"})
+        currency = {"body": {"currency": {"maxBalance": 5}}}
+        for number in range(64 - len(self.client.call("AdminService/GetCluster", {})["policy"]["currencies"])):
+            self.client.call(service + "PutDefinition", currency | {"name": f"c{number}", "opId": uuid7()})
+        self.gives("CAPACITY_FULL", service + "PutDefinition", currency | {"name": "more", "opId": uuid7()})
 
     def test_d_backups(self):
         self.client.grant(self.player, 1)

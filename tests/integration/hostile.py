@@ -28,9 +28,13 @@ def field(name, value):
     return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
 
 
+def bearer(key):
+    return field(b"authorization", b"Bearer " + key.encode())
+
+
 def post_headers(path="/holdfast.v1.LedgerService/GetBalances", content_type=b"application/grpc"):
     return b"".join(field(*pair) for pair in (
-        (b":method", b"POST"), (b":scheme", b"http"), (b":authority", b"x"),
+        (b":method", b"POST"), (b":scheme", b"http"), (b":authority", b"localhost"),
         (b":path", path.encode()), (b"content-type", content_type), (b"te", b"trailers")))
 
 
@@ -44,7 +48,7 @@ def post(path, body, *headers, length=None):
         body = json.dumps(body)
     if isinstance(body, str):
         body = body.encode()
-    lines = [f"POST {path} HTTP/1.1", "Host: x", "Content-Type: application/json", *headers]
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json", *headers]
     if length is not False:
         lines.append(f"Content-Length: {len(body) if length is None else length}")
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
@@ -53,8 +57,10 @@ def post(path, body, *headers, length=None):
 class Raw:
     """One connection on which anything may be sent."""
 
-    def __init__(self, port, receive_buffer=None):
+    def __init__(self, port, receive_buffer=None, source=None):
         self.sock = socket.socket()
+        if source is not None:  # Another caller's address, of this machine all the same.
+            self.sock.bind((source, 0))
         if receive_buffer is not None:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.sock.settimeout(20)

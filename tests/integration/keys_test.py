@@ -147,8 +147,8 @@ class KeysTest(ClusterTest):
             asked.call("LedgerService/Grant", grant)
             return client.call("LedgerService/ListEntries", {"playerId": player})["entries"][0]["authority"]
 
-        self.assertEqual(paid("i"), "system:payments")
-        self.assertEqual(paid("j", holdfast_authority="system:mail"), "system:mail")
+        self.assertEqual(paid("i"), f"system:payments/{key_id}")
+        self.assertEqual(paid("j", holdfast_authority="system:mail"), f"system:mail/{key_id}")
         parts = [self.grant("k", "mail"), self.grant("l", "mail")]
         del parts[1]["authority"]
         results = client.call("LedgerService/BatchGrant", {"requests": parts})["results"]
@@ -175,6 +175,64 @@ class KeysTest(ClusterTest):
         for authority in ("unheld", "session:1-1-1", "system:admin", "system:read", "payments"):
             self.holdfast("key", "issue", "bad", "--scopes", "payments, read", "--authority",
                           authority, code=2)
+
+    def authorities(self, client, player):
+        answer = client.call("LedgerService/ListEntries", {"playerId": player, "ascending": True})
+        return [entry["authority"] for entry in answer["entries"]]
+
+    def test_a_ledger_tells_whose_key_it_was_first(self):
+        old, old_id = self.issue("rotated-out", "payments, mail")
+        new, new_id = self.issue("rotated-in", "payments, mail, admin")
+        grant = self.grant("tess", "payments")
+        self.with_key(old).call("LedgerService/Grant", grant)
+        again = self.with_key(new).call("LedgerService/Grant", grant)
+        self.assertTrue(again["write"]["duplicate"])
+        mail = {"toPlayerIds": ["tess"], "opId": uuid7(), "authority": "system:mail", "currencies": {"gold": 1},
+                "text": "hello"}
+        self.with_key(new).call("MailboxService/DeliverMail", mail)
+        self.with_key(new).call("LedgerService/ReverseEntry", {
+            "playerId": "tess", "opId": uuid7(), "authority": "system:admin", "targetOpId": grant["opId"],
+            "reason": "chargeback"})
+        self.assertEqual(self.authorities(self.with_key(new), "tess"), [
+            f"system:payments/{old_id}", f"system:mail/{new_id}", f"system:admin/{new_id}"])
+        exported, _ = self.holdfast("ledger", "export", "--player", "tess", key=new)
+        path = self.cluster.dir / "tess.jsonl"
+        path.write_text(exported)
+        self.assertIn("0 faults", self.holdfast("ledger", "verify", str(path))[0])
+        path.write_text(exported.replace(old_id, new_id))
+        self.assertIn("entry 1 was edited", self.holdfast("ledger", "verify", str(path), code=1)[0])
+        self.assertIn(old_id, self.holdfast("ledger", "list", "tess", key=new)[0])
+
+    def test_no_caller_says_whose_key_it_is(self):
+        key, key_id = self.issue("forger", "admin, payments")
+        error = self.refused(self.with_key(key), "LedgerService/Grant", self.grant("uma", "admin/0a1b2c3d4e5f"))
+        self.assertEqual((error.code, error.field), ("INVALID_ARGUMENT", "authority"))
+        # The field by which a router tells a node, written by the caller: the router's own comes behind it.
+        forged, op_id = b"0a1b2c3d4e5f", uuid7().encode()
+        body = (b"\x0a\x03uma" + b"\x12" + bytes([len(op_id)]) + op_id + b"\x22\x0csystem:admin"
+                + b"\x52\x08\x0a\x04gold\x10\x05" + b"\xfa\x7f" + bytes([len(forged)]) + forged)
+        request = urllib.request.Request(
+            self.cluster.endpoint + "/holdfast.v1.LedgerService/Grant", data=body,
+            headers={"authorization": f"Bearer {key}", "content-type": "application/proto"})
+        with urllib.request.urlopen(request) as answer:
+            self.assertEqual(answer.status, 200)
+        self.assertEqual(self.authorities(self.with_key(key), "uma"), [f"system:admin/{key_id}"])
+
+    def test_what_is_refused_before_it_is_understood_names_its_key(self):
+        key, key_id = self.issue("mumbler", "game")
+        request = urllib.request.Request(
+            self.cluster.endpoint + "/holdfast.v1.LedgerService/Grant", data=b"{not json",
+            headers={"authorization": f"Bearer {key}", "content-type": "application/json"})
+        with self.assertRaises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(request)
+        caught.exception.close()
+        self.assertEqual(caught.exception.code, 400)
+        lines = [line for line in self.cluster.router.log().splitlines()
+                 if "request.refused" in line and key_id in line]
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("why=invalid_argument", lines[0])
+        self.assertIn("peer=127.0.0.1:", lines[0])
+        self.assertIn("method=holdfast.v1.LedgerService/Grant", lines[0])
 
     def test_a_revocation_acts_within_a_second(self):
         key, key_id = self.issue("short", "payments")

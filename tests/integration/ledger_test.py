@@ -105,10 +105,10 @@ class Ledger(ClusterTest):
             with self.subTest(amount=amount):
                 error = self.refused("INVALID_ARGUMENT", self.write, "LedgerService/Spend",
                                      currencies={"gold": amount})
-                self.assertEqual(error.field, "currencies[0].amount")
+                self.assertEqual(error.field, 'currencies["gold"].amount')
         self.assertEqual(self.refused("INVALID_ARGUMENT", self.write, "LedgerService/Spend",
                                       currencies={"doubloons": 1}).field,
-                         "currencies[0].currency")
+                         'currencies["doubloons"].currency')
         self.assertEqual(self.refused("INVALID_ARGUMENT", self.reverse, "x").field, "target_op_id")
         self.assertEqual(self.refused("INVALID_ARGUMENT", self.reverse, uuid7(), reason="").field,
                          "reason")

@@ -68,7 +68,7 @@ class Members(ClusterTest):
         self.refuse("2 nodes would be left", "node", "remove", "node-1")
         self.refuse("there is no such node", "node", "drain", "node-77")
         self.refuse("neither drained nor removed", "node", "undrain", "node-1")
-        self.refuse("there is no shard 99", "shard", "move", "99", "--from", "node-1", "--to", "node-2")
+        self.refuse("there is no such shard", "shard", "move", "99", "--from", "node-1", "--to", "node-2")
         self.refuse("already", "shard", "move", "3", "--from", "node-1", "--to", "node-2")
         self.refuse("there is no such node", "shard", "move", "3", "--from", "node-1", "--to", "x")
         self.assertEqual(self.cli("shard", "move", "3")[0], 2)

@@ -5,7 +5,7 @@ import time
 import unittest
 
 from client import PAYMENTS, ROOT, UNHELD, Heartbeat, uuid7
-from cluster import ClusterTest
+from cluster import ClusterTest, wait_for
 
 FEEDS = {"AdminService/ListIncidents"}  # Without an end: its cursor is never empty.
 
@@ -60,6 +60,12 @@ class Pages(ClusterTest):
         cls.servers = [client.register(f"server-{n}") for n in range(3)]
         for n in range(40):
             client.grant(f"extra-{n}", 1)
+        for n in range(8):  # Four versions each of two definitions, and two more of other kinds.
+            wait_for("a version", lambda value=n: client.call("DefinitionService/PutDefinition", {
+                "name": f"c{value % 2}", "opId": f"page-{value}", "body": {"counter": {"maxValue": value + 1}}}))
+        for name in ("pearls", "shells"):
+            client.call("DefinitionService/PutDefinition", {
+                "name": name, "opId": uuid7(), "body": {"currency": {"maxBalance": 5}}})
 
     def request_of(self, method):
         """(filters, other filters or None) of a list that has rows."""
@@ -69,6 +75,10 @@ class Pages(ClusterTest):
             return {"shard": 0}, {"shard": 1}
         if method in ("AdminService/ListShards", "AdminService/ListServers", "AdminService/ListProcesses"):
             return {}, None
+        if method == "DefinitionService/ListDefinitions":
+            return {}, {"kind": "currency"}
+        if method == "DefinitionService/ListDefinitionVersions":
+            return {"kind": "counter", "name": "c0"}, {"kind": "counter", "name": "c1"}
         return {"playerId": "ann"}, {"playerId": "bob"}
 
     def pages(self, method, request):

@@ -84,7 +84,7 @@ class OnePlayer(Receipts):
         op_id, mine, theirs = receipt(), self.player(), self.player()
         body = json.dumps(purchase(mine, op_id)).encode()
         with socket.create_connection(("127.0.0.1", self.cluster.port)) as raw:
-            raw.sendall(b"POST /holdfast.v1.LedgerService/Grant HTTP/1.1\r\nHost: x\r\n"
+            raw.sendall(b"POST /holdfast.v1.LedgerService/Grant HTTP/1.1\r\nHost: localhost\r\n"
                         b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
                         + body)
             wait_for("the purchase to be paid", lambda: self.client.balance(mine) == 50)

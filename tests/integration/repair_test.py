@@ -13,7 +13,7 @@ from cluster import BIN, Cluster, wait_for
 from containment_test import can_inject
 from transactions_test import FREE, Trades, gold
 
-REPAIRS = 4  # The first apply version that knows all repairs: CHANNEL_REPAIR_VERSION.
+REPAIRS = 5  # The first apply version that knows all repairs: RECORD_REPAIR_VERSION.
 
 
 @unittest.skipUnless(can_inject(), "this build cannot spoil rows")
@@ -188,6 +188,94 @@ class Repair(Trades):
         self.cluster.wait_converged()
         self.assertEqual(sum(n.metrics()["holdfast_node_replica_divergence_total"]
                              for n in self.cluster.nodes), 0)
+
+    def channel(self, *words, code=0):
+        return self.holdfast("channel", *(str(word) for word in words), code=code)
+
+    def stuck_record(self, sender, home, receiver, away, op_id):
+        """A transfer of 2 gold whose record cannot be read: it never left. Its number."""
+        self.nothing_on_its_way()
+        self.holdfast("debug", "inject", receiver, f"spoil-key=6369{home:04x}")
+        with self.assertRaises(RpcError):
+            self.client.call("LedgerService/TransferCurrencies", {
+                "playerId": sender, "toPlayerId": receiver, "opId": op_id,
+                "currencies": gold(2)} | FREE, deadline_ms=2000)
+        told = self.client.call("AdminService/GetChannel", {"shard": home, "otherShard": away})
+        record = int(told["outgoing"]["lastSeq"])
+        self.holdfast("debug", "inject", sender, f"spoil-key=78{away:04x}{record:016x}")
+        self.channel("repair", away, home, "--reason", "ticket 121")
+        return record
+
+    def plays_on(self, sender, home, receiver, away):
+        if self.held(sender):
+            self.holdfast("quarantine", "release", sender, "--reason", "ticket 122")
+        self.send(sender, receiver, 4)
+        self.nothing_on_its_way()
+        self.assertNotIn("cannot read", self.channel("check", home, away))
+        self.cluster.wait_converged()
+        self.assertEqual(sum(n.metrics()["holdfast_node_replica_divergence_total"]
+                             for n in self.cluster.nodes), 0)
+
+    def test_a_record_that_never_left_comes_back(self):
+        sender, home, receiver, away = self.two_players()
+        record = self.stuck_record(sender, home, receiver, away, "claim:stuck")
+        told = self.channel("check", home, away)
+        self.assertIn(f"shard {home} cannot read its record {record} to shard {away}", told)
+        self.assertIn(f"to repair: holdfast channel repair {home} {away} --reason TEXT "
+                      f"--record {record}", told)
+        repair = ("repair", home, away, "--reason", "ticket 122", "--record", record)
+        self.assertIn("record.op_id", self.channel(*repair, code=1))
+        self.assertIn("the sender's ledger tells", self.channel(
+            *repair, "--player", sender, "--operation", "claim:stuck", "--give-up", code=1))
+        done = self.channel(*repair, "--player", sender, "--operation", "claim:stuck")
+        self.assertIn(f"REPAIR_OUTCOME_MADE_AGAIN: record {record} to shard {away}", done)
+        self.assertIn("gold 2 (ledger entry", done)
+        self.nothing_on_its_way()
+        self.assertEqual(self.balance(sender)["gold"], 49)
+        self.assertEqual(self.mails(receiver), [1])
+        operation = self.client.call("OperationService/GetOperation", {
+            "entity": "player:" + sender, "opId": "claim:stuck"})["operation"]
+        self.assertIn("aborted", str(operation["state"]).lower())
+        self.assertIn("or has none", self.channel(*repair))
+        self.plays_on(sender, home, receiver, away)
+        self.assertEqual(self.balance(sender)["gold"], 45)
+        self.assertEqual(self.mails(receiver), [1, 4])
+
+    def test_a_decision_is_stated_where_no_row_tells(self):
+        sender, home, receiver, away = self.two_players()
+        record = self.stuck_record(sender, home, receiver, away, "claim:stuck")
+        self.holdfast("debug", "inject", receiver, f"spoil-key=6e{home:04x}{record:016x}")
+        self.channel("repair", home, away, "--reason", "ticket 122", "--record", record,
+                     "--player", sender, "--operation", "claim:stuck")
+        told = self.channel("check", home, away)
+        self.assertIn(f"shard {away} cannot read its decision on record {record} from shard {home}",
+                      told)
+        self.assertIn(f"of player {sender}, operation claim:stuck", told)
+        repair = ("repair", away, home, "--reason", "ticket 122", "--record", record,
+                  "--to", receiver)
+        self.assertIn("no row of the receiver tells", self.channel(*repair, code=1))
+        self.assertIn("RECORD_DECISION_CANCELLED", self.channel(
+            *repair, "--decision", "cancelled"))
+        self.nothing_on_its_way()  # The sender asks again, 10 seconds after it was told to wait.
+        self.assertEqual(self.balance(sender)["gold"], 49)
+        self.assertEqual(self.mails(receiver), [1])
+        self.plays_on(sender, home, receiver, away)
+
+    def test_both_ends_of_a_channel_are_made_again(self):
+        sender, home, receiver, away = self.two_players()
+        self.nothing_on_its_way()
+        self.holdfast("debug", "inject", receiver, f"spoil-key=6369{home:04x}")
+        self.holdfast("debug", "inject", sender, f"spoil-key=636f{away:04x}")
+        self.assertIn("the sender's row is repaired first", self.channel(
+            "repair", away, home, "--reason", "ticket 123", code=1))
+        self.assertIn("made again: channel to", self.channel(
+            "repair", home, away, "--reason", "ticket 123"))
+        self.assertIn("made again: channel from", self.channel(
+            "repair", away, home, "--reason", "ticket 123"))
+        self.send(sender, receiver, 2)
+        self.plays_on(sender, home, receiver, away)
+        self.assertEqual(self.mails(receiver), [1, 2, 4])
+        self.assertEqual(self.balance(sender)["gold"], 43)
 
     def test_rows_that_can_be_read_are_never_touched(self):
         player = f"sound-{uuid7()}"

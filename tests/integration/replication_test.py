@@ -148,7 +148,7 @@ class ReplicationTest(ClusterTest):
         closed = [node.log().count("peer.closed") for node in self.cluster.nodes]
         proxy.stalled = {owner.name}
         self.write()
-        found = wait_for("the pair to be named", lambda: self.findings("warn"))
+        found = wait_for("the pair to be named", lambda: self.findings("warn"), 60)
         self.assertEqual(len(found), 1, found)
         self.assertIn(f"{owner.name} -> {member.name}: nothing acknowledged for ", found[0]["what"])
         self.assertEqual(found[0]["runbook"], "HoldfastReplicationStalled")

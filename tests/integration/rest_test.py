@@ -8,7 +8,7 @@ import unittest
 import urllib.parse
 
 from client import Unanswered, grant_of, uuid7
-from cluster import ClusterTest
+from cluster import ClusterTest, wait_for
 
 JSON = {"content-type": "application/json"}
 
@@ -51,7 +51,24 @@ class Rest(ClusterTest):
             target += "?" + urllib.parse.urlencode(query, doseq=True)
         if verb in ("POST", "PUT", "PATCH") and body is None:
             body = {}
-        return self.ask(verb, target, body, headers)
+        asked = self.ask(verb, target, body, headers)
+        self.stands_in_document(operation, *asked)
+        return asked
+
+    def stands_in_document(self, operation, status, headers, answer):
+        """The operation names the status, and for it the code and the ETag."""
+        verb, path = self.routes[operation]
+        responses = self.document["paths"][path][verb.lower()]["responses"]
+        self.assertIn(str(status), responses, (operation, answer))
+        found = responses[str(status)]
+        if status < 400:
+            if headers["etag"]:
+                self.assertIn("ETag", found["headers"], operation)
+            return
+        response = self.document["components"]["responses"][found["$ref"].rsplit("/", 1)[1]]
+        schema = response["content"]["application/json"]["schema"]["allOf"][1]
+        codes = schema["properties"]["error"]["properties"]["code"]["enum"]
+        self.assertIn(answer["error"]["code"], codes, (operation, status))
 
     def good(self, operation, path=None, body=None, query=None, headers=None):
         status, said, answer = self.route(operation, path, body, query, headers)
@@ -69,7 +86,7 @@ class Rest(ClusterTest):
         self.assertEqual((headers["holdfast-error"], headers["holdfast-action"]), (error["code"], action))
         if field:
             self.assertEqual(error["field"], field, answer)
-            self.assertTrue(error.get("limit") or "U+0000" in error["message"], answer)
+            self.assertTrue(error.get("limit"), answer)
         return error
 
     def player(self, gold=0):
@@ -186,6 +203,42 @@ class Rest(ClusterTest):
         self.assertEqual(read["results"][0]["response"]["profile"]["balances"], {"gold": 15})
         self.good("UnregisterServer", {"incarnation": incarnation})
 
+    def test_shards_that_there_are_not(self):
+        """Of every method that names one."""
+        count = self.good("GetCluster")["shardCount"]
+        places = {"shard": 0, "other_shard": 1, "key": "70"}
+        bodies = {"MoveShard": {"from": "node-1", "to": "node-2"}, "RepairRow": {"reason": "test"}}
+        named = {name: path for name, (_, path) in self.routes.items() if "{shard}" in path}
+        self.assertEqual(len(named), 5, named)
+        for name, path in named.items():
+            for field in ("shard", "other_shard"):
+                for shard in (count, 65536, 2**32 - 1):
+                    if f"{{{field}}}" not in path:
+                        continue
+                    at = {place: value for place, value in places.items() if f"{{{place}}}" in path} | {field: shard}
+                    with self.subTest(name=name, at=at):
+                        error = self.bad(400, field, self.route(name, at, bodies.get(name), headers=self.as_system("admin")
+                                                                if name == "RepairRow" else None))
+                        self.assertIn(f"0 to {count - 1}", error["limit"])
+                        self.assertEqual(error["value"], str(shard))
+        for method in ("GetBackupState", "ArmBackup", "CutBackup", "ReadBackup", "BeginRestore", "RestoreRows",
+                       "FinishRestore"):
+            with self.subTest(method=method):
+                error = self.bad(400, "shard", self.ask("POST", f"/holdfast.v1.BackupService/{method}", {"shard": count}))
+                self.assertEqual((error["limit"], error["value"]), (f"0 to {count - 1}", str(count)))
+
+    def definitions(self):
+        name = {"kind": "counter", "name": "kills"}
+        for most in (5, 6):
+            wait_for("the shards to be heard", lambda value=most: self.route("PutDefinition", name, {
+                "opId": f"rest-{value}", "body": {"counter": {"maxValue": value}}})[0] == 200)
+        self.assertEqual(self.good("GetDefinition", name)["definition"]["version"], 2)
+        self.assertEqual(len(self.good("ListDefinitions")["definitions"]), 1)
+        self.assertEqual(len(self.good("ListDefinitionVersions", name)["versions"]), 2)
+        self.assertEqual(self.good("DiffDefinitions", name)["changes"][0]["field"], "counter.max_value")
+        self.good("RollbackDefinition", name, {"opId": uuid7(), "version": 1})
+        self.assertTrue(self.good("DeleteDefinition", name, query={"op_id": uuid7()})["definition"]["deleted"])
+
     def test_1_what_operators_call(self):
         ada = self.player(1)
         for operation in ("GetServiceInfo", "ListProcesses", "ListShards", "ListServers", "ListIncidents", "GetLoad"):
@@ -207,6 +260,7 @@ class Rest(ClusterTest):
                 ("ChangeNode", {"node": "nowhere"}, {"want": "drain"})):
             status, _, answer = self.route(operation, path, body, headers=self.as_system("admin"))
             self.assertIn(status, (400, 404, 409), (operation, answer))
+        self.definitions()
         self.good("RebalanceShards", None, {"dryRun": True})
         status, _, answer = self.route("AcceptEtcdRestore", None, {"dryRun": True})
         self.assertIn(status, (200, 409), answer)
@@ -300,8 +354,8 @@ class Rest(ClusterTest):
             self.assertIn("gold", granted["balances"])
         target = f"/v1/players/{encoded(ada)}:grant"
         for body, field in ((b'{"op_id": "claim:1", "opId": "claim:1"}', "opId"),
-                            (b'{"currencies": {"gold": 1, "gold": 2}}', "currencies.gold"),
-                            (b'{"currencies": {"gold": 9007199254740993}}', "currencies.gold")):
+                            (b'{"currencies": {"gold": 1, "gold": 2}}', 'currencies["gold"]'),
+                            (b'{"currencies": {"gold": 9007199254740993}}', 'currencies["gold"].amount')):
             self.bad(400, field, self.ask("POST", target, body))
         self.assertEqual(self.good("GetBalances", {"player_id": ada})["balances"], {"gold": 10})
 
@@ -335,6 +389,58 @@ class Rest(ClusterTest):
                                                  headers=self.as_system() | {"if-match": malformed}))
         self.bad(400, "if_version", self.route("Grant", {"player_id": ada}, grant | {"ifVersion": 1},
                                                headers=self.as_system() | {"if-match": '"2"'}))
+
+    def test_if_none_match(self):
+        """A GET whose answer the caller has is 304, without a body."""
+        ada = self.player(5)
+        for operation, query in (("GetProfile", None), ("GetBalances", None), ("ListEntries", None), ("ListItems", None),
+                                 ("ListMail", None), ("GetSession", None), ("GetProfile", {"include": "mail"})):
+            with self.subTest(operation=operation, query=query):
+                self.is_known(operation, {"player_id": ada}, query)
+        etag = self.route("GetBalances", {"player_id": ada})[1]["etag"]
+        self.good("Grant", {"player_id": ada}, {"currencies": {"gold": 1}, "reason": "test"},
+                  headers=self.as_system() | {"if-match": etag})
+        changed = self.route("GetBalances", {"player_id": ada}, headers={"if-none-match": etag})
+        self.assertEqual((changed[0], changed[2]["balances"]), (200, {"gold": 6}))
+        # Mail comes without a new version, so what has mail in it goes by the token.
+        had = self.route("GetProfile", {"player_id": ada}, query={"include": "mail"})
+        self.good("SendMail", {"player_id": self.player()}, {"toPlayerId": ada, "text": "gl"}, headers=self.unheld())
+        told = {}
+
+        def has_come():
+            status, _, answer = self.route("GetProfile", {"player_id": ada}, query={"include": "mail"},
+                                           headers={"if-none-match": had[1]["etag"]})
+            told.update(answer["profile"] if status == 200 else {})
+            return told.get("mail", {}).get("mails")
+
+        wait_for("the mail to come", has_come)
+        self.assertEqual(told["version"], had[2]["profile"]["version"])
+        late = self.route("GetProfile", {"player_id": ada}, headers={"if-none-match": "*", "connect-timeout-ms": "0"})
+        self.assertEqual(late[0], 504, late)
+        for malformed in ("1", '"1', '"1";', '"1",', "one"):
+            self.bad(400, "if-none-match", self.route("GetBalances", {"player_id": ada},
+                                                      headers={"if-none-match": malformed}))
+        for operation in ("Grant", "UpdateProfile"):
+            self.bad(400, "if-none-match", self.route(operation, {"player_id": ada}, {},
+                                                      headers=self.unheld() | {"if-none-match": "*"}))
+        self.good("GetCluster")  # No ETag, so no header makes it a 304.
+        self.assertEqual(self.route("GetCluster", headers={"if-none-match": '"1"'})[0], 200)
+
+    def is_known(self, operation, path, query):
+        """The cluster has other players, but the shard's token stands while nothing is written to it."""
+        for _ in range(20):
+            first = self.route(operation, path, query=query)
+            self.assertEqual(first[0], 200)
+            for header in (first[1]["etag"], f'"other", {first[1]["etag"]}', "*"):
+                again = self.route(operation, path, query=query, headers={"if-none-match": header})
+                if again[0] != 304:
+                    break
+                self.assertEqual((again[1]["etag"], again[2]), (first[1]["etag"], None))
+                self.assertIsNone(again[1]["content-type"])
+                self.assertEqual(again[1]["cache-control"], "no-store")
+            else:
+                return
+        self.fail(f"{operation} never was 304")
 
     def test_what_a_caller_decides_by(self):
         ada = self.player(5)

@@ -219,13 +219,13 @@ class TlsTest(ClusterTest):
         certs = self.cluster.certs
         node, = self.cluster.nodes
         self.cluster.client.grant("links", 1)
-        holdfast_certs(certs, "next")
-        for kind in ("node", "router", "coordinator"):
-            shutil.copy(certs / "next.key", certs / "new")
-            os.rename(certs / "new", certs / f"{kind}.key")
-            shutil.copy(certs / "next.crt", certs / "new")
-            os.rename(certs / "new", certs / f"{kind}.crt")
         running = [self.cluster.router, node, *self.cluster.coordinators]
+        self.cluster.make_certs("node", "router", "coordinator")  # The role alone: any name.
+        for process in running:
+            kind = process.command[0].rsplit("holdfast-", 1)[1]
+            for end in ("key", "crt"):
+                shutil.copy(certs / f"{kind}.{end}", certs / "new")
+                os.rename(certs / "new", certs / f"{process.name}.{end}")
         wait_for("all to have read them",
                  lambda: all("tls.reloaded" in process.log() for process in running))
         node.kill()

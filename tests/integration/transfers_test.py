@@ -201,7 +201,7 @@ class Transfers(Goods):
         request = self.give(giver, taker, uid)
         body = json.dumps(request).encode()
         with socket.create_connection(("127.0.0.1", self.cluster.port)) as raw:
-            raw.sendall(b"POST /holdfast.v1.InventoryService/TransferItems HTTP/1.1\r\nHost: x\r\n"
+            raw.sendall(b"POST /holdfast.v1.InventoryService/TransferItems HTTP/1.1\r\nHost: localhost\r\n"
                         b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
                         + body)
             wait_for("the send to commit", lambda: uid not in self.items(giver))

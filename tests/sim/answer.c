@@ -11,6 +11,7 @@
 #include "runtime/base/check.h"
 #include "tests/sim/answer.h"
 
+#define SKEW_MS_MAX 3000u
 #define STATE(name) HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_##name
 
 static const void *field(const ProtobufCMessage *message, const char *name)
@@ -121,20 +122,30 @@ static bool is_done(const struct told *t, const struct op_model *op)
            (op->state == OP_PENDING && goods_has_arrived(t->sim, t->call->shard, op));
 }
 
+const struct op_model *told_life(const struct told *t)
+{
+    const Holdfast__V1__WriteInfo *const *write = field(t->response, "write");
+    const struct op_model *newest = told_op(t);
+
+    CHECK(write != NULL && *write != NULL && newest != NULL);
+    return model_life(t->sim->oracle, newest, token_index(t, (*write)->as_of));
+}
+
 void told_write(const struct told *t)
 {
     const Holdfast__V1__WriteInfo *const *write = field(t->response, "write");
-    struct op_model *op = told_op(t);
+    struct op_model *newest = told_op(t);
 
-    CHECK(write != NULL && *write != NULL && op != NULL);
+    CHECK(write != NULL && *write != NULL && newest != NULL);
+    uint64_t index = token_index(t, (*write)->as_of);
+    const struct op_model *op = model_life(t->sim->oracle, newest, index);
     if (!is_done(t, op)) {
         told_fail(t, "told as done, the log says otherwise", OP_COMMITTED, op->state);
         return;
     }
     t->sim->counts.told_at_decision += op->state == OP_PENDING;
-    if (op->told_ms == 0)
-        op->told_ms = t->sim->now_ms;
-    uint64_t index = token_index(t, (*write)->as_of);
+    if (op == newest && newest->told_ms == 0)
+        newest->told_ms = t->sim->now_ms;
     if (index != op->index)
         told_fail(t, "the dot", index, op->index);
     if ((*write)->version != op->version)
@@ -142,6 +153,12 @@ void told_write(const struct told *t)
     oracle_acknowledge(t->sim, t->call->shard,
                        op->settled_index > 0 ? op->settled_index : op->index);
     t->sim->counts.late_packets_applied += t->call->late && !(*write)->duplicate;
+}
+
+/* The greatest that a node's clock may show. */
+static uint64_t now_ms(const struct told *t)
+{
+    return SIM_UNIX_MS + t->sim->now_ms + t->sim->clock_ms + SKEW_MS_MAX;
 }
 
 void told_status(const struct told *t, const Holdfast__Internal__V1__OperationRecord *status)
@@ -153,24 +170,27 @@ void told_status(const struct told *t, const Holdfast__Internal__V1__OperationRe
                            status);
         return;
     }
-    struct op_model *op = told_op(t);
+    struct op_model *newest = told_op(t);
+    uint64_t index =
+        status->dot != NULL ? oracle_index_of(t->shard, dot_of(status->dot)) : newest->index;
+    const struct op_model *op = model_life(t->sim->oracle, newest, index);
     uint64_t decided_index = op->settled_index > 0 ? op->settled_index : op->index;
 
     switch ((int)status->state) {
     case STATE(COMMITTED):
-        if (!is_done(t, op) || oracle_index_of(t->shard, dot_of(status->dot)) != op->index)
+        if (!is_done(t, op) || index != op->index)
             told_fail(t, "a status of done", STATE(COMMITTED), op->state);
-        if (op->told_ms == 0)
-            op->told_ms = t->sim->now_ms;
+        if (op == newest && newest->told_ms == 0)
+            newest->told_ms = t->sim->now_ms;
         oracle_acknowledge(t->sim, t->call->shard, decided_index);
         break;
     case STATE(ABORTED):
-        if (op->state != OP_ABORTED)
+        if (!model_was(t->sim->oracle, op, OP_ABORTED))
             told_fail(t, "a status of aborted", STATE(ABORTED), op->state);
         oracle_acknowledge(t->sim, t->call->shard, op->index);
         break;
     case STATE(REFUSED):
-        if (op->refused_index == 0)
+        if (op->refused_index == 0 && op->before == 0)
             told_fail(t, "a status of refused", STATE(REFUSED), op->state);
         break;
     case STATE(EXPIRED):
@@ -178,7 +198,8 @@ void told_status(const struct told *t, const Holdfast__Internal__V1__OperationRe
             told_fail(t, "a status of expired", op->ms, t->shard->floor_ms);
         break;
     default:
-        if ((op->state == OP_COMMITTED || op->state == OP_ABORTED) && decided_index <= must_see)
+        if ((op->state == OP_COMMITTED || op->state == OP_ABORTED) && decided_index <= must_see &&
+            !model_key_may_be_over(t->shard, op, now_ms(t)))
             told_fail(t, "a status of unknown for what was told before", decided_index, must_see);
         /* What callers were told never goes back, though the log says so only later. */
         if (op->told_ms != 0 && op->told_ms < t->call->came_ms && op->state == OP_PENDING)
@@ -244,12 +265,12 @@ static void check_refusal(const struct told *t, const Holdfast__Internal__V1__Re
         return;
     t->sim->counts.refused_final++;
     if (detail->code == CODE(OPERATION_ABORTED)) {
-        if (op->state != OP_ABORTED)
+        if (!model_was(t->sim->oracle, op, OP_ABORTED))
             told_fail(t, "told as aborted", OP_ABORTED, op->state);
         oracle_acknowledge(t->sim, t->call->shard, op->index);
         return;
     }
-    if (op->refused_index == 0)
+    if (op->refused_index == 0 && op->before == 0)
         told_fail(t, "a refusal that is not in the log", 0, 1);
 }
 

@@ -19,6 +19,9 @@ void told_fail(const struct told *t, const char *what, uint64_t got, uint64_t wa
 struct player_model *told_player(const struct told *t);
 /* The op that the request is about; NULL: it has no op_id. */
 struct op_model *told_op(const struct told *t);
+/* What the id stood for when the entry was logged that the answer's `write` names: a late answer
+ * may tell of a `key:` that was over since, and stands for another operation now. */
+const struct op_model *told_life(const struct told *t);
 
 /* A mutation that is done: so the log says, at that entry. What a row without `told` gets. */
 void told_write(const struct told *t);

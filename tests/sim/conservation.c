@@ -271,6 +271,7 @@ void conservation_check(struct sim *sim)
     check_items(&sum);
     check_totals(&sum);
     receipts_check(sim);
+    callers_check(sim);
     if (sum.steps != sim->oracle->book.step_count)
         sim_fail(sim, 0, "histories of items have %u steps, they took %u", sum.steps,
                  sim->oracle->book.step_count);

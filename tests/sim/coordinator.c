@@ -6,6 +6,7 @@
 #include "holdfast/v1/admin.pb-c.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
+#include "tests/sim/definition.h"
 #include "tests/sim/sim.h"
 
 #define TICK_MS          50u
@@ -324,6 +325,8 @@ static void carry_out(struct sim *sim, uint32_t place)
         txn_send(sim, place, &c->out.txns[i]);
     for (uint32_t i = 0; i < c->out.call_count; i++)
         call_send(sim, place, &c->out.calls[i]);
+    for (uint32_t i = 0; i < c->out.answer_count; i++)
+        definition_answered(sim, &c->out.answers[i]);
     coord_out_clear(&c->out);
 }
 
@@ -501,6 +504,8 @@ static struct coord_limits limits(void)
     l.repair_upgrade_ms = 1500;
     l.audit_interval_ms = 400;
     l.audit_timeout_ms = 2000;
+    l.define_ask_ms = 3000;
+    l.define_write_ms = 2000;
     return l;
 }
 
@@ -602,8 +607,12 @@ static void set_policy(struct sim *sim)
 
 static void on_tick(struct sim *sim, uint32_t place)
 {
+    struct coord_event ask;
+
     keep_election(sim, place);
     step(sim, place, (struct coord_event){ .type = COORD_TICK });
+    if (definition_ask(sim, &ask))
+        step(sim, place, ask);
     if (!sim->quiet && sim_chance(sim, 2) && !sim_without(sim, WITHOUT_policies))
         set_policy(sim);
     sim_later(sim, TICK_MS,

@@ -189,6 +189,12 @@ void receipt_check_told(struct sim *sim, const char *id, uint64_t must_see,
 /* By the rows of all ledgers: none paid twice, and none less than the logs say. */
 void receipts_check(struct sim *sim);
 
+/* ---- model_caller.c ---- */
+/* Behind the request of a call as the system: whose key it is, as a router writes it. */
+void caller_append(const struct sim *sim, const struct sim_op *op, struct buf *request);
+/* By the rows of all ledgers. */
+void callers_check(struct sim *sim);
+
 /* What a destination tells is what it has logged. */
 void goods_check_told(struct sim *sim, uint32_t destination, const ProtobufCMessage *request,
                       const ProtobufCMessage *response);

@@ -63,6 +63,8 @@ static void op_refused(struct change *c, struct op_model *op)
 static void op_repeated(struct change *c, const struct op_model *op)
 {
     c->sim->counts.duplicates++;
+    c->sim->counts.callers_again +=
+        op->caller[0] != 0 && !slice_equal(slice_from_text(op->caller), c->op.caller);
     if (op->state != OP_COMMITTED || dot_compare(op->dot, c->outcome->dot) != 0 ||
         op->version != c->outcome->version)
         model_fail_op(c, op, "gets a stored outcome that is not its own");
@@ -93,6 +95,7 @@ static void on_its_way(struct change *c, struct op_model *op)
     if (op->state == OP_PENDING)
         model_fail_op(c, op, "is debited a second time");
     model_asked(c, op);
+    caller_take(c, op);
     model_check_version(c, op);
     if (!receipt_is_id(c->op.id.text))
         model_version_rises(c, op);
@@ -109,13 +112,39 @@ static void on_its_way(struct change *c, struct op_model *op)
         model_fail_op(c, op, "is pending, and is of a kind that waits for nothing");
 }
 
-static void identified(struct change *c)
+/* What is refused for the moment leaves what stood, though it is over. */
+static bool is_for_the_moment(const struct change *c)
+{
+    if (c->outcome->kind != OUTCOME_REFUSED)
+        return false;
+    const Holdfast__Internal__V1__Refusal *detail = (const void *)arena_unpack(
+        &c->sim->oracle->arena, &holdfast__internal__v1__refusal__descriptor, c->outcome->body);
+    CHECK(detail != NULL);
+    return !detail->final;
+}
+
+/* The operation that the id stands for, from this entry on. */
+static struct op_model *op_of(struct change *c)
 {
     struct op_model *op = model_op(c->sim->oracle, c->op.entity, c->op.id.text);
+    uint64_t now_ms = c->entry->owner_ms;
+
+    op->shard = c->number;
+    c->was = op->state;
+    if (model_key_is_over(c->shard, op, now_ms) && c->outcome->duplicate)
+        model_fail_op(c, op, "is over, and its outcome is told");
+    if (!model_key_may_be_over(c->shard, op, now_ms) || c->outcome->duplicate ||
+        is_for_the_moment(c))
+        return op;
+    return model_key_again(c, op);
+}
+
+static void identified(struct change *c)
+{
+    struct op_model *op = op_of(c);
     const struct outcome *outcome = c->outcome;
     bool fresh = outcome->kind == OUTCOME_COMMITTED && !outcome->duplicate;
 
-    c->was = op->state;
     if (op->ms != UINT64_MAX && op->ms > c->entry->owner_ms + OP_ID_AHEAD_MS &&
         outcome->kind != OUTCOME_REFUSED)
         model_fail_op(c, op, "has an id of the future, and is not refused");
@@ -127,6 +156,7 @@ static void identified(struct change *c)
         return;
     }
     if (fresh) {
+        caller_take(c, op);
         model_carried_out(c, op);
         if (receipt_is_id(c->op.id.text))
             receipt_done(c);

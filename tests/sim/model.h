@@ -96,6 +96,16 @@ void model_check_version(const struct change *c, const struct op_model *op);
 /* Whether the log gives the reason that a refusal gives. */
 void model_check_reason(const struct change *c, const struct op_model *op, int code);
 
+/* ---- model_key.c ---- */
+/* The `key:` was over, and stands for another operation from this entry on. */
+struct op_model *model_key_again(struct change *c, struct op_model *op);
+/* After an entry that forgets: what is over is gone, and all else is there. */
+void model_keys_pruned(struct change *c);
+
+/* ---- model_caller.c ---- */
+/* The entry stands for the operation from here on: whose key it tells. */
+void caller_take(const struct change *c, struct op_model *op);
+
 /* ---- model_session.c ---- */
 bool model_is_held(const struct change *c, const struct player_model *player);
 /* The change's player has a new session, by the outcome in `body`. */

@@ -92,6 +92,7 @@ void model_reservation_refused(const struct change *c, const struct op_model *op
             model_fail_op(c, op, "is refused as expired before its time");
     }
     if (code == (int)CODE(NOT_FOUND) && target->state == OP_COMMITTED &&
-        target->method == METHOD_RESERVE_CURRENCIES && target->ms > c->shard->floor_ms)
+        target->method == METHOD_RESERVE_CURRENCIES && target->ms > c->shard->floor_ms &&
+        !model_key_may_be_over(c->shard, target, c->entry->owner_ms))
         model_fail_op(c, op, "does not find what was reserved");
 }

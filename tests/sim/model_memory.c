@@ -105,7 +105,25 @@ struct op_model *model_op(struct oracle *oracle, struct slice entity, struct sli
     memcpy(op->key, key, size + 1);
     CHECK(op_id_parse(id, &parsed, &why) == ERR_OK);
     op->ms = parsed.typed ? UINT64_MAX : uuid_v7_ms(&parsed.uuid);
+    op->is_key = parsed.is_key;
     return op;
+}
+
+struct op_model *model_op_again(struct oracle *oracle, struct op_model *op)
+{
+    uint32_t place = (uint32_t)(op - oracle->ops) + 1;
+    uint64_t slot =
+        hash_u64((struct slice){ (const uint8_t *)op->key, strlen(op->key) }) % MODEL_SLOTS;
+
+    while (oracle->slots[slot] != place)
+        slot = (slot + 1) % MODEL_SLOTS;
+    CHECK(oracle->op_count < MODEL_SLOTS / 2 && op->is_key);
+    struct op_model *again = &oracle->ops[oracle->op_count++];
+    *again = (struct op_model){ .ms = op->ms, .is_key = true, .shard = op->shard, .before = place };
+    memcpy(again->key, op->key, sizeof again->key);
+    oracle->slots[slot] = oracle->op_count;
+    op->again = true;
+    return again;
 }
 
 void model_fail(const struct change *c, const char *what, uint64_t number)

@@ -5,6 +5,7 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
+#include "node/core/shard/read_options.h"
 #include "node/core/shard/request_shard.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
@@ -136,6 +137,32 @@ static void take_replies(struct sim *sim, struct sim_node *node, uint32_t shard,
     }
 }
 
+static uint64_t must_see(const struct sim *sim, const struct node_call *call, struct slice request)
+{
+    struct read_options options;
+
+    read_options_scan(call->method, request, call->shard, &options);
+    if (options.kind != READ_AGED)
+        return oracle_acknowledged(sim, call->shard);
+    if (options.max_age_ms >= sim->now_ms)
+        return 0;
+    return oracle_acknowledged_before(sim, call->shard, sim->now_ms - options.max_age_ms);
+}
+
+/* Each reply has left; what no call waits with was given back. */
+static void give_back_answers(struct sim *sim, struct slot *slot, uint32_t shard,
+                              const struct shard_out *out)
+{
+    struct shard_stats stats;
+
+    for (uint32_t i = 0; i < out->reply_count; i++)
+        budget_give(&slot->answers, out->replies[i].held);
+    shard_stats_get(slot->shard, &stats);
+    if (stats.waiting_calls == 0 && budget_held(&slot->answers) > 0)
+        sim_fail(sim, shard, "%llu bytes of answers are held, and no call waits for one",
+                 (unsigned long long)budget_held(&slot->answers));
+}
+
 static void on_call(struct sim *sim, struct sim_node *node, struct sim_event *event)
 {
     struct reader reader = reader_from(buf_slice(&event->bytes));
@@ -161,7 +188,7 @@ static void on_call(struct sim *sim, struct sim_node *node, struct sim_event *ev
         return;
     }
     call->call = ++sim->calls;
-    call->must_see = oracle_acknowledged(sim, call->shard);
+    call->must_see = must_see(sim, call, body);
     call->came_ms = sim->now_ms;
     node_step(sim, node, call->shard,
               &(struct shard_event){ .type = SHARD_CALL,
@@ -269,6 +296,7 @@ static void carry_out(struct sim *sim, struct sim_node *node, uint32_t shard)
         sim_fail(sim, shard, "node %u sees that outcomes differ", node->id);
     look_at_waiting(sim, slot, shard);
     take_replies(sim, node, shard, out);
+    give_back_answers(sim, slot, shard, out);
     node_deliver(sim, node, shard, out);
     if (out->need.key_count > 0 || out->need.range_count > 0)
         node_load(sim, node, shard, &out->need);
@@ -379,9 +407,11 @@ static struct rep_record rep_record_of(const struct shard_record *record)
 
 static void make_shard(struct sim *sim, struct sim_node *node, uint32_t shard)
 {
-    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 } };
+    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 },
+                                 .answers = &node->slots[shard].answers };
     struct shard_limits limits = node_limits(sim, node);
 
+    budget_init(&node->slots[shard].answers, SIM_ANSWERS_BYTES);
     CHECK(shard_new(shard, node->id, &limits, node_handlers(), &image, &node->slots[shard].shard) ==
           ERR_OK);
     shard_set_full(node->slots[shard].shard, node->full ? SIM_FULL_TEXT : NULL);

@@ -317,7 +317,7 @@ void node_log_arrives(struct sim *sim, struct sim_node *node, struct sim_event *
     uint64_t count_max = sim_between(sim, 1, 64);
 
     while (from + count <= to && count < count_max && sim_disk_entry(disk, from + count) != NULL) {
-        if (from + count == node->slots[shard].rotten_index) {
+        if (rot_is_at(&node->slots[shard], from + count)) {
             node->slots[shard].marked = true;
             node_stop_on_damage(sim, node, true);
             return;
@@ -537,6 +537,7 @@ struct shard_limits node_limits(const struct sim *sim, const struct sim_node *no
     limits.snapshot_part_bytes = sim->part_bytes;
     limits.snapshot_idle_ms = 2000;
     limits.snapshot_hold_ms = 4000;
+    limits.answers_round_bytes = SIM_ANSWERS_ROUND_BYTES;
     limits.reads_waiting_max = SIM_READS_WAITING;
     limits.writes_waiting_max = SIM_WRITES_WAITING;
     limits.read_hold_ms = SIM_READ_HOLD_MS;
@@ -590,12 +591,14 @@ bool node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard)
         .meta_row = buf_slice(&slot->db.meta),
         .timers = timers,
         .timer_count = timers_of(&slot->db, timers),
+        .answers = &slot->answers,
     };
     image.rep.resumes = slot->resumes;
     slot->resumes = false;
     sim->counts.promotions_resumed += image.rep.resumes;
     if (slot->disk.count == 0)
         image.rep.log_first_index = slot->disk.checkpoint.index + 1;
+    budget_init(&slot->answers, SIM_ANSWERS_BYTES);
     err e = shard_new(shard, node->id, &limits, node_handlers(), &image, &slot->shard);
     free(timers);
     if (e == ERR_TOO_NEW)

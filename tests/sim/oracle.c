@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/core/handler/outcome_row.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
+#include "tests/sim/definition.h"
 
 #define REPAIR_MS_MIN   1000u /* Less than what coordinators wait (coordinator.c). */
 #define UNUSED_SLACK_MS 500u  /* Clocks differ. */
@@ -225,6 +227,7 @@ static void apply(struct sim *sim, uint32_t number, struct entry *entry)
     struct shard_oracle *shard = &sim->oracle->shards[number];
     struct outcome outcome = { 0 };
     uint64_t operations = applier_meta(shard->applier)->operation_count;
+    uint64_t keys = applier_meta(shard->applier)->key_count;
     struct cuts_seen cuts =
         cuts_see(applier_meta(shard->applier), applier_meta(shard->applier)->cut_id);
     err e;
@@ -234,6 +237,8 @@ static void apply(struct sim *sim, uint32_t number, struct entry *entry)
         load_absent(shard);
     CHECK(e == ERR_OK);
     cuts_count(sim, applier_meta(shard->applier), &cuts, entry);
+    if (applier_meta(shard->applier)->key_count < keys)
+        sim->counts.keys_pruned += keys - applier_meta(shard->applier)->key_count;
     if (applier_meta(shard->applier)->operation_count < operations)
         sim->counts.pruned_ops += operations - applier_meta(shard->applier)->operation_count;
     uint64_t floor_ms = applier_meta(shard->applier)->floor_ms;
@@ -246,6 +251,8 @@ static void apply(struct sim *sim, uint32_t number, struct entry *entry)
         shard->entries = mem_realloc(shard->entries, sizeof *shard->entries * shard->capacity);
         shard->outcomes = mem_realloc(shard->outcomes, sizeof *shard->outcomes * shard->capacity);
     }
+    if (shard->dated_from == 0 && applier_meta(shard->applier)->apply_version >= KEYS_APPLY_VERSION)
+        shard->dated_from = entry->index;
     shard->entries[shard->count] = entry_ref(entry);
     shard->outcomes[shard->count++] = applier_outcome_hash(shard->applier);
     sim->counts.committed++;
@@ -292,8 +299,9 @@ static void check_counters(struct sim *sim, const struct sim_node *node, uint32_
 {
     const struct meta *own = applier_meta(sim->oracle->shards[number].applier);
 
-    if (meta->operation_count != own->operation_count || meta->floor_ms != own->floor_ms ||
-        meta->session_count != own->session_count || meta->outbox_open != own->outbox_open)
+    if (meta->operation_count != own->operation_count || meta->key_count != own->key_count ||
+        meta->floor_ms != own->floor_ms || meta->session_count != own->session_count ||
+        meta->outbox_open != own->outbox_open)
         sim_fail(sim, number,
                  "node %u: after entry %" PRIu64 " it has %" PRIu64 " operations, %" PRIu64
                  " sessions, should have %" PRIu64 ", %" PRIu64,
@@ -347,8 +355,27 @@ uint64_t oracle_index_of(const struct shard_oracle *shard, struct dot dot)
 void oracle_acknowledge(struct sim *sim, uint32_t shard, uint64_t index)
 {
     CHECK(shard < sim->shard_count && index <= sim->oracle->shards[shard].count);
-    if (index > sim->oracle->shards[shard].acknowledged)
-        sim->oracle->shards[shard].acknowledged = index;
+    struct shard_oracle *told = &sim->oracle->shards[shard];
+
+    if (index <= told->acknowledged)
+        return;
+    told->acknowledged = index;
+    told->marks[told->mark_count % ORACLE_MARKS].ms = sim->now_ms;
+    told->marks[told->mark_count % ORACLE_MARKS].index = index;
+    told->mark_count++;
+}
+
+uint64_t oracle_acknowledged_before(const struct sim *sim, uint32_t shard, uint64_t ms)
+{
+    CHECK(shard < sim->shard_count);
+    const struct shard_oracle *told = &sim->oracle->shards[shard];
+    uint64_t kept = told->mark_count < ORACLE_MARKS ? told->mark_count : ORACLE_MARKS;
+
+    for (uint64_t i = told->mark_count; i > told->mark_count - kept; i--) {
+        if (told->marks[(i - 1) % ORACLE_MARKS].ms < ms)
+            return told->marks[(i - 1) % ORACLE_MARKS].index;
+    }
+    return 0;
 }
 
 uint64_t oracle_acknowledged(const struct sim *sim, uint32_t shard)
@@ -420,6 +447,8 @@ void oracle_coord_write(struct sim *sim, struct slice key, struct slice value, b
 {
     struct cluster_key_parts parts = cluster_key_parse(SIM_CLUSTER, key);
 
+    if (parts.kind == CLUSTER_KEY_DEFINITION)
+        definition_written_to_etcd(sim, &parts, value, remove);
     if (parts.kind == CLUSTER_KEY_SHARD_WISH)
         look_at_wish(sim, parts.shard, remove);
     if (parts.kind != CLUSTER_KEY_SERVER_KNOWN || sim->damaged)
@@ -590,6 +619,7 @@ static void check_slot(struct sim *sim, struct sim_node *node, uint32_t number,
 
 void oracle_check_end(struct sim *sim)
 {
+    definition_check_end(sim);
     for (uint32_t i = 0; i < sim->shard_count && !sim->twins_met; i++) {
         struct state *state = applier_state(sim->oracle->shards[i].applier);
         const struct state_write *writes;
@@ -613,9 +643,10 @@ void oracle_check_ops(struct sim *sim)
         const struct op_model *model =
             model_op(sim->oracle, slice_from_text(op->entity), slice_from_text(op->id));
         uint32_t shard = sim->player_shard[op->player];
-        if (op->told_done && !op->shared_id && model->state != OP_COMMITTED)
+        bool done = model_was(sim->oracle, model, OP_COMMITTED);
+        if (op->told_done && !op->shared_id && !done)
             sim_fail(sim, shard, "op %s was answered as done and is not in the log", op->id);
-        if (op->told_never && model->state == OP_COMMITTED)
+        if (op->told_never && model->state == OP_COMMITTED && model->before == 0)
             sim_fail(sim, shard, "op %s was answered as aborted and is done", op->id);
         if (op->told_nothing && op->calls == 1 && !op->packet_late && !op->shared_id &&
             model->state == OP_COMMITTED && model->method == op->method)

@@ -54,6 +54,9 @@ struct op_model {
     uint32_t method;
     uint32_t attempt;       /* Highest evaluated. */
     uint64_t ms;            /* Of a UUIDv7; UINT64_MAX: typed. */
+    bool is_key, again;     /* Of kind `key:`; it was over, and the id is used again. */
+    uint32_t shard;         /* That had it last. */
+    uint32_t before;        /* What the id stood for until that was over: place plus one; 0. */
     uint64_t index;         /* That decided it. */
     uint64_t refused_index; /* Of the newest refusal. */
     uint64_t
@@ -66,6 +69,8 @@ struct op_model {
     int64_t net[SIM_CURRENCIES]; /* What it did to the balances. */
     uint32_t item;               /* That it granted or spent: place in the book plus one. */
     bool reversed, by_system;
+    bool named;      /* It was asked for as the system, */
+    char caller[49]; /* ... under this key; empty: not told. Of the entry that stands for it. */
     /* Reserve: what, until when; whether nothing has closed it. */
     struct goods set_aside;
     uint64_t expires_ms, ledger_seq;
@@ -77,6 +82,8 @@ struct op_model {
     uint64_t told_ms; /* When a caller was first told that it is done; 0: none was. */
 };
 
+#define ORACLE_MARKS 2048u /* Of acknowledgements: more than in the longest age of a read. */
+
 struct shard_oracle {
     struct applier *applier;
     struct need need;
@@ -84,8 +91,13 @@ struct shard_oracle {
     struct hash128 *outcomes;
     uint64_t count, capacity;
     uint64_t acknowledged; /* Greatest index whose effect was told to anybody. */
+    struct {
+        uint64_t ms, index;
+    } marks[ORACLE_MARKS]; /* A ring: when `acknowledged` rose, and to what. */
+    uint64_t mark_count;
     uint64_t epoch_served; /* The greatest under which an owner ever served. */
     uint64_t floor_ms;
+    uint64_t dated_from; /* The START since which outcomes of `key:` ids are dated; 0: none yet. */
     struct incarnation lowest_live;
     struct incarnation expired[MODEL_EXPIRED];
     uint32_t expired_count;
@@ -107,11 +119,25 @@ struct oracle {
 void model_apply(struct sim *sim, uint32_t shard, const struct entry *entry,
                  const struct outcome *outcome);
 struct op_model *model_op(struct oracle *oracle, struct slice entity, struct slice id);
+/* Another operation under the same id, from here on found by it. */
+struct op_model *model_op_again(struct oracle *oracle, struct op_model *op);
 struct player_model *model_player(struct sim *sim, struct slice entity);
 bool model_expired(const struct shard_oracle *shard, struct incarnation incarnation);
 /* The player as of an index; NULL: it did not exist. */
 const struct moment *model_at(const struct player_model *player, uint64_t index);
 uint32_t model_section(const char *json);
+
+/* ---- model_key.c ---- */
+/* What a `key:` stood for may be over at that time, is over for sure. */
+bool model_key_may_be_over(const struct shard_oracle *shard, const struct op_model *op,
+                           uint64_t now_ms);
+bool model_key_is_over(const struct shard_oracle *shard, const struct op_model *op,
+                       uint64_t now_ms);
+/* Of all that the id has stood for: what this entry decided, else the newest. */
+const struct op_model *model_life(const struct oracle *oracle, const struct op_model *op,
+                                  uint64_t index);
+/* Whether any of them came to that. */
+bool model_was(const struct oracle *oracle, const struct op_model *op, enum op_state state);
 
 /* ---- oracle.c ---- */
 /* 0: no committed entry has this dot. */

@@ -34,7 +34,7 @@ void sim_op_id(struct sim *sim, char ret_id[48])
 
     store_u64(random, sim_random_next(&sim->random));
     if (sim_chance(sim, 60)) {
-        const char *kind = random[0] % 2 == 0 ? "claim" : "key";
+        const char *kind = random[0] % 4 == 0 ? "claim" : "key";
         snprintf(ret_id, 48, "%s:%llx", kind, (unsigned long long)load_u64(random));
         return;
     }
@@ -84,6 +84,16 @@ void request_parts_fill(const struct sim_op *op, struct request_parts *ret_parts
     ret_parts->item.kind = request_text("sword");
     ret_parts->items[0] = &ret_parts->item;
     ret_parts->uids[0] = request_text(op->uid);
+}
+
+Holdfast__V1__ReadOptions *request_read(const struct sim_op *op, struct request_parts *parts)
+{
+    holdfast__v1__read_options__init(&parts->read);
+    if (op->amount % 4 == 0)
+        parts->read.max_age_ms = op->amount * 6;
+    else if (op->amount % 4 == 1)
+        parts->read.max_age_ms = op->amount % 100;
+    return parts->read.max_age_ms > 0 ? &parts->read : NULL;
 }
 
 /* ---- several players ---- */

@@ -23,6 +23,7 @@ struct request_parts {
     Holdfast__V1__SectionEdit *edits[1];
     Holdfast__V1__ItemSpec item;
     Holdfast__V1__ItemSpec *items[1];
+    Holdfast__V1__ReadOptions read;
     char *uids[1];
 };
 
@@ -58,6 +59,9 @@ void request_txn_parts_fill(const struct sim_op *op, const struct request_parts 
                             struct request_txn_parts *ret_parts);
 /* Protobuf-c wants text that may be changed; it never changes it. */
 char *request_text(const char *borrowed);
+/* How old the answer to this read may be: as old as a round trip takes, or an election. NULL: not
+ * at all. */
+Holdfast__V1__ReadOptions *request_read(const struct sim_op *op, struct request_parts *parts);
 /* Appends. */
 void request_pack(const ProtobufCMessage *message, struct buf *out);
 /* "p0" to "p9". */

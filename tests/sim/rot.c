@@ -6,6 +6,16 @@
 #define LEARNERS    160u /* Of 256 that have just got their rows. */
 #define LEARNING_MS 40u
 
+bool rot_is_at(const struct slot *slot, uint64_t index)
+{
+    const struct entry *entry = sim_disk_entry(&slot->disk, index);
+
+    return index != 0 && index == slot->rotten_index && entry != NULL &&
+           entry->dot.epoch == slot->rotten_dot.epoch &&
+           entry->dot.owner == slot->rotten_dot.owner &&
+           entry->dot.counter == slot->rotten_dot.counter;
+}
+
 /* ---- what a start finds ---- */
 /* Reads the rotten entry as a start does, with one bit flipped: its checksum must tell. */
 bool rot_in_log(struct sim *sim, struct slot *slot)
@@ -14,7 +24,7 @@ bool rot_in_log(struct sim *sim, struct slot *slot)
     struct entry *decoded = NULL;
     struct buf bytes = { 0 };
 
-    if (slot->rotten_index == 0 || entry == NULL)
+    if (!rot_is_at(slot, slot->rotten_index))
         return false; /* Cut since. */
     buf_append(&bytes, entry->encoded.data, entry->encoded.size);
     uint64_t bit = sim_between(sim, 0, bytes.size * 8 - 1);
@@ -62,7 +72,7 @@ void rot_salvage(struct sim *sim, struct sim_node *node)
 {
     for (uint32_t i = 0; i < sim->shard_count && node->salvage; i++) {
         struct slot *slot = &node->slots[i];
-        if (!db_rots(&slot->db) && !slot->reset_due)
+        if (!db_rots(&slot->db) && (!slot->reset_due || !members_spare(sim, i, node)))
             continue;
         sim->counts.shards_damaged++;
         sim_say(sim, "node %u   s%u is lost with its database", node->id, i);
@@ -82,7 +92,7 @@ void rot_salvage(struct sim *sim, struct sim_node *node)
 bool slot_rots(const struct slot *slot)
 {
     return slot->damaged || slot->marked || db_rots(&slot->db) || db_rots(&slot->flushed) ||
-           (slot->rotten_index != 0 && sim_disk_entry(&slot->disk, slot->rotten_index) != NULL);
+           rot_is_at(slot, slot->rotten_index);
 }
 
 bool rot_anywhere(const struct sim *sim)
@@ -101,6 +111,7 @@ static bool rot_log(struct sim *sim, struct slot *slot)
     if (slot->disk.count == 0)
         return false;
     slot->rotten_index = sim_between(sim, slot->disk.first_index, sim_disk_last_index(&slot->disk));
+    slot->rotten_dot = sim_disk_entry(&slot->disk, slot->rotten_index)->dot;
     return true;
 }
 

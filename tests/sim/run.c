@@ -6,6 +6,7 @@
 #include "idl/method.h"
 #include "node/core/shard/request_shard.h"
 #include "runtime/base/check.h"
+#include "tests/sim/definition.h"
 #include "tests/sim/goods.h"
 #include "tests/sim/workload.h"
 
@@ -97,6 +98,7 @@ void sim_free(struct sim *sim)
             buf_deinit(&sim->routers[r].calls[i].body);
     }
     oracle_free(sim->oracle);
+    definition_free_all(sim);
     workload_free(sim->workload);
     etcd_deinit(sim);
     shard_out_deinit(&sim->out);
@@ -224,47 +226,6 @@ static bool run_until(struct sim *sim, uint64_t until_ms)
     return sim->failure[0] == '\0';
 }
 
-static void why_not(struct sim *sim)
-{
-    for (uint32_t i = 0; i < sim->shard_count; i++) {
-        for (uint32_t n = 0; n < sim->node_count; n++) {
-            const struct shard *shard = sim->nodes[n].slots[i].shard;
-            if (shard == NULL) {
-                sim_say(sim, "node %u   s%u is not there", n + 1, i);
-                continue;
-            }
-            const struct rep *rep = shard_rep(shard);
-            sim_say(
-                sim, "node %u   s%u role %d epoch %llu log %llu commit %llu applied %llu of %llu",
-                n + 1, i, (int)rep_role(rep), (unsigned long long)rep_epoch(rep),
-                (unsigned long long)rep_last_index(rep), (unsigned long long)rep_commit_index(rep),
-                (unsigned long long)shard_applied_index(shard),
-                (unsigned long long)oracle_committed(sim, i));
-        }
-    }
-}
-
-static void why_not_records(struct sim *sim)
-{
-    for (uint32_t i = 0; i < sim->etcd.kv_count; i++) {
-        const struct etcd_kv *kv = &sim->etcd.kvs[i];
-        if (kv->create_revision > 0 && strstr(kv->key, "/gs/") == NULL)
-            sim_say(sim, "etcd     %s %.*s", kv->key, (int)kv->value.size, kv->value.data);
-    }
-}
-
-static void why_not_coordinators(struct sim *sim)
-{
-    for (uint32_t i = 0; i < sim->coord_count; i++) {
-        struct coord_stats stats;
-        coord_stats_get(sim->coords[i].core, &stats);
-        sim_say(sim, "coord %u  active %llu, nodes %llu, unowned %llu, txns open %llu, lost %llu",
-                i, (unsigned long long)stats.active, (unsigned long long)stats.nodes_live,
-                (unsigned long long)stats.shards_unowned,
-                (unsigned long long)stats.transactions_open, (unsigned long long)stats.writes_lost);
-    }
-}
-
 /* A node whose disk stays full while others have room; 0: there is none. */
 static uint32_t full_owner(const struct sim *sim)
 {
@@ -280,30 +241,28 @@ static uint32_t full_owner(const struct sim *sim)
 
 static void heal(struct sim *sim)
 {
-    uint64_t end_ms;
-
     trouble_heal(sim);
     if (!run_until(sim, sim->now_ms + CALM_MS))
         return;
     sim->quiet = true;
     sim->clock_ms += UNUSED_MS; /* What was granted and never used frees itself. */
-    end_ms = sim->now_ms + HEAL_MS_MAX;
-    while (sim->now_ms < end_ms) {
+    struct rest_wait wait = rest_wait_begin(sim, HEAL_MS_MAX);
+    while (rest_wait_goes_on(sim, &wait)) {
         if (!run_until(sim, sim->now_ms + LOOK_MS))
             return;
         if (routers_open(sim) == 0 && oracle_pending(sim) == 0 && oracle_converged(sim) &&
-            full_owner(sim) == 0)
+            full_owner(sim) == 0 && definition_pending(sim) == 0)
             break;
     }
     if (!oracle_converged(sim)) {
-        why_not(sim);
-        why_not_records(sim);
-        why_not_coordinators(sim);
+        why_not_converged(sim);
         sim_fail(sim, oracle_converged_count(sim),
                  "the cluster does not serve and converge after all faults ended");
     } else if (oracle_pending(sim) > 0) {
         sim_fail(sim, 0, "%u timers, transfers or lost game servers never end",
                  oracle_pending(sim));
+    } else if (definition_pending(sim) > 0) {
+        sim_fail(sim, 0, "%u shards never follow the definitions", definition_pending(sim));
     } else if (routers_open(sim) > 0) {
         sim_fail(sim, 0, "%u calls never end", routers_open(sim));
     } else if (full_owner(sim) != 0) {
@@ -323,6 +282,7 @@ static void count_up(struct sim *sim)
             shard_stats_get(sim->nodes[n].slots[i].shard, &stats);
             sim->counts.promotions += stats.promotions;
             sim->counts.read_rounds += stats.rounds;
+            sim->counts.reads_aged += stats.reads_aged;
             sim->counts.reads_waited += stats.reads_waited;
             sim->counts.reads_timed_out += stats.reads_timed_out;
             sim->counts.reads_turned_away += stats.reads_turned_away;

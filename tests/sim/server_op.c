@@ -3,6 +3,7 @@
 
 #include "idl/method.h"
 #include "runtime/base/check.h"
+#include "tests/sim/goods.h"
 #include "tests/sim/workload.h"
 
 #define PATIENCE_MS 4000u
@@ -76,6 +77,7 @@ void op_call(struct sim *sim, struct sim_op *op)
     op->call = ask.from = ++sim->calls;
     op->calls++;
     request_encode(sim, op, &ask.bytes);
+    caller_append(sim, op, &ask.bytes);
     sim_later(sim, sim_between(sim, 0, 4), &ask);
     server_later(sim, op->server, PATIENCE_MS,
                  (struct sim_event){ .kind = EV_GIVE_UP, .number = number, .from = op->call });

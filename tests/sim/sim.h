@@ -84,12 +84,12 @@ enum sim_kind {
 /* clang-format off */
 #define SIM_REACH(X)                                                                               \
     X(promotions) X(truncated_entries) X(seals) X(aborted_answers) X(steals) X(waits_granted)      \
-    X(expiries) X(expired_refused) X(duplicates) X(mismatches) X(versions_held) X(versions_refused) X(pruned_ops) X(ops_expired)        \
+    X(expiries) X(expired_refused) X(duplicates) X(mismatches) X(versions_held) X(versions_refused) X(pruned_ops) X(keys_pruned) X(keys_reused) X(callers_told) X(callers_again) X(ops_expired)        \
     X(checkpoints) X(checkpoints_failed) X(db_flushes) X(log_cuts) X(evictions) X(need_rounds)     \
     X(stale_rows) X(log_reads) X(unknown_txns) X(late_txns) X(stale_writes_refused)                \
     X(grants_freed) X(read_rounds) X(refused_funds) X(refused_locked) X(refused_session_lost)      \
     X(refused_final) X(attempts_raised) X(unknown_told) X(retries) X(claims) X(failovers) X(owners_declined)          \
-    X(restarted_owners) X(elections) X(reattached) X(committed) X(reads_checked) X(renewals)       \
+    X(restarted_owners) X(elections) X(reattached) X(committed) X(reads_checked) X(reads_aged) X(renewals)       \
     X(get_operations) X(policies) X(deposed_calls) X(late_packets_applied) X(shards_damaged)       \
     X(damage_stops) X(snapshots) X(snapshot_views) X(snapshot_parts) X(snapshots_abandoned)        \
     X(installs_cut) X(promotions_resumed) X(changes_begun) X(changes_done) X(changes_aborted)      \
@@ -116,6 +116,9 @@ enum sim_kind {
     X(receipts_local) X(receipts_asked) X(receipts_bound) X(receipts_rejected)                     \
     X(receipts_cancelled) X(receipts_paid) X(receipts_refused) X(receipts_put_off)                 \
     X(receipts_across_owners) X(receipts_told)                                                     \
+    X(definitions_made) X(definitions_made_again) X(definitions_rolled_back) X(definitions_deleted) \
+    X(definitions_in_force) X(definitions_told_again) X(definitions_unknown)                        \
+    X(definitions_conflicted) X(definitions_swept) X(defines) X(defines_late)                       \
     X(servers_held) X(refused_full) X(evacuations)                                                                 \
     X(promotions_upgraded) X(programs_refused) X(programs_stopped)                              \
     X(etcd_rolled_back) X(rollbacks_noticed) X(restores_accepted) X(restores_interrupted)          \
@@ -241,6 +244,7 @@ struct slot {
     uint64_t applied_before, turned_away; /* Before the last step. */
     uint64_t steps;
     uint64_t truncated_seen;
+    struct budget answers; /* Of this shard alone. */
     struct db_rows view;   /* What a snapshot is read from. */
     struct db_rows staged; /* What one is put together in. */
     uint64_t installs;     /* Of snapshots in this life: what was asked before is not answered. */
@@ -250,8 +254,9 @@ struct slot {
     bool installing;           /* There is no shard meanwhile. */
     bool reset_due;            /* Durable, with a switch to a snapshot: the log is to be emptied. */
     uint64_t rotten_index;     /* The entry in the log with a flipped bit; 0: none. */
-    bool marked;               /* Durable, until the log is emptied: damage was found. */
-    bool damaged;              /* Found at a start: `shard` waits to be removed. */
+    struct dot rotten_dot; /* ... is this one: another may take the place of one that was cut. */
+    bool marked;           /* Durable, until the log is emptied: damage was found. */
+    bool damaged;          /* Found at a start: `shard` waits to be removed. */
     struct promise promises[SIM_PROMISES]; /* Made before; what rot may leave of them. */
     uint32_t promise_count;
     struct promise promised; /* The greatest that was ever durable. */
@@ -262,7 +267,7 @@ struct node_call {
     uint32_t proc; /* 0: no caller waits for the answer. */
     uint64_t proc_life, send, number;
     uint32_t method, shard;
-    uint64_t must_see; /* Acknowledged when it came in. */
+    uint64_t must_see; /* Acknowledged when it came in, or its greatest age before that. */
     uint64_t came_ms;
     struct buf request;
     bool late;
@@ -410,6 +415,7 @@ struct sim_op {
 };
 
 struct oracle;
+struct definitions_sim;
 struct model_rule;
 struct workload;
 
@@ -465,7 +471,8 @@ struct sim {
     uint64_t deadline_ms;
     uint64_t act_ms;
     uint32_t policy_version;
-    bool damaged;   /* damage.c: the models know nothing of what follows. */
+    struct definitions_sim *definitions; /* definition.c; NULL: none yet. */
+    bool damaged;                        /* damage.c: the models know nothing of what follows. */
     bool doubled;   /* The entry that doubles an item is committed, and did so. */
     bool twins_met; /* ... and both came to one player since. */
     uint8_t doubled_uid[ITEM_UID_BYTES];
@@ -557,11 +564,13 @@ void db_copy(struct db_rows *to, const struct db_rows *from);
 void db_put(struct db_rows *db, struct slice key, const struct blob *value);
 /* Place of the first row above `key`. */
 uint32_t db_place_after(const struct db_rows *db, struct slice key);
-#define SIM_READS_WAITING     16u /* At once in one shard. */
-#define SIM_WRITES_WAITING    48u
-#define SIM_READ_HOLD_MS      800u /* Networks are slow here. */
-#define SIM_FULL_TEXT         "the disk is full"
-#define SIM_APPLY_VERSION_MAX (APPLY_VERSION + 1u) /* Of the later program. */
+#define SIM_READS_WAITING       16u /* At once in one shard. */
+#define SIM_WRITES_WAITING      48u
+#define SIM_READ_HOLD_MS        800u /* Networks are slow here. */
+#define SIM_ANSWERS_BYTES       1048576u
+#define SIM_ANSWERS_ROUND_BYTES 256u /* So that reads wait for their turn. */
+#define SIM_FULL_TEXT           "the disk is full"
+#define SIM_APPLY_VERSION_MAX   (APPLY_VERSION + 1u) /* Of the later program. */
 /* program.c: at a start; when the chosen one refuses what it finds; when it meets what it cannot
  * apply: it stops; when a shard serves. */
 void program_choose(struct sim *sim, struct sim_node *node);
@@ -593,6 +602,8 @@ void rot_learner(struct sim *sim, const struct sim_node *node, uint32_t shard);
 void rot_flip(struct sim *sim, struct sim_node *node);
 /* The replica has a flipped bit, found or not; some has. */
 bool slot_rots(const struct slot *slot);
+/* Of the log, where it stands. */
+bool rot_is_at(const struct slot *slot, uint64_t index);
 bool rot_anywhere(const struct sim *sim);
 /* What a start finds: an entry whose checksum is wrong; a timer's row that cannot be read. */
 bool rot_in_log(struct sim *sim, struct slot *slot);
@@ -726,6 +737,19 @@ void oracle_forgets(struct sim *sim, uint32_t shard, struct slot *slot);
 /* ---- damage.c ---- */
 /* At the end of a run: in some of them an item is doubled, and must be contained in time. */
 void damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms));
+/* rest.c: a wait for `most_ms` until the cluster is at rest; a node that gets a snapshot, some rows
+ * at a time, gets as long again after each part. */
+struct rest_wait {
+    uint64_t begin_ms;
+    uint64_t end_ms;
+    uint64_t most_ms;
+    uint64_t parts;
+};
+struct rest_wait rest_wait_begin(const struct sim *sim, uint32_t most_ms);
+bool rest_wait_goes_on(const struct sim *sim, struct rest_wait *wait);
+/* Told before such a failure. */
+void why_not_converged(struct sim *sim);
+
 /* trade.c: a rush of trades, and reads among them. */
 void trade_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms));
 /* An entry that is committed; nothing before the damage is done. */
@@ -749,6 +773,8 @@ void oracle_answer(struct sim *sim, const struct node_call *call, const struct s
 /* `value`: of a put. */
 void oracle_coord_write(struct sim *sim, struct slice key, struct slice value, bool remove);
 uint64_t oracle_acknowledged(const struct sim *sim, uint32_t shard);
+/* ... before that moment. 0: not known. */
+uint64_t oracle_acknowledged_before(const struct sim *sim, uint32_t shard, uint64_t ms);
 uint64_t oracle_committed(const struct sim *sim, uint32_t shard);
 /* All replicas alike and like the oracle; fails otherwise. */
 void oracle_check_end(struct sim *sim);

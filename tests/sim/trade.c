@@ -125,9 +125,10 @@ static void judge(struct sim *sim, bool calm, uint64_t reads, uint64_t busy)
         sim_fail(sim, 0, "%u calls never end", routers_open(sim));
     else if (oracle_pending(sim) > 0)
         sim_fail(sim, 0, "%u timers or transfers never end", oracle_pending(sim));
-    else if (!oracle_converged(sim))
+    else if (!oracle_converged(sim)) {
+        why_not_converged(sim);
         sim_fail(sim, oracle_converged_count(sim), "the cluster does not converge after a rush");
-    else if (calm && reads + busy >= READS_SURE && busy * BUSY_ONE_OF > reads + busy)
+    } else if (calm && reads + busy >= READS_SURE && busy * BUSY_ONE_OF > reads + busy)
         sim_fail(sim, 0, "%llu of %llu reads find no rest among trades", (unsigned long long)busy,
                  (unsigned long long)(reads + busy));
 }
@@ -142,8 +143,8 @@ void trade_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t un
     uint64_t owners = epochs(sim);
     if (!rush(sim, run_until))
         return;
-    uint64_t end_ms = sim->now_ms + END_MS_MAX;
-    while (sim->now_ms < end_ms &&
+    struct rest_wait wait = rest_wait_begin(sim, END_MS_MAX);
+    while (rest_wait_goes_on(sim, &wait) &&
            (routers_open(sim) > 0 || oracle_pending(sim) > 0 || !oracle_converged(sim))) {
         if (!run_until(sim, sim->now_ms + LOOK_MS))
             return;

@@ -18,14 +18,18 @@
 {{- end -}}
 
 {{/*
-JSON list of the names in a certificate. Between Holdfast's processes any certificate of the CA is
-membership and names are not compared; etcd's clients and members do compare, each name in full,
+JSON list of the names in a certificate. Holdfast's processes prove their role by an identity
+(docs/security.md); all pods of a component share one certificate, so its name is "any". Helm writes no
+URIs, so here it is the DNS name that says the same. Host names are not compared; etcd's clients and members do compare, each name in full,
 since members look a certificate's names up and want the caller's address among them.
 dict root, component
 */}}
 {{- define "holdfast.certificateNames" -}}
 {{- $full := include "holdfast.fullname" .root -}}
 {{- $names := list (printf "%s-%s" $full .component) -}}
+{{- if and (ne .component "etcd") (eq .root.Values.certificates.mode "chart") -}}
+{{- $names = append $names (printf "*.%s.%s.id.holdfast.internal" .component (include "holdfast.cluster" .root)) -}}
+{{- end -}}
 {{- if eq .component "etcd" -}}
 {{- $domain := include "holdfast.headless" . -}}
 {{- range $i := until (int .root.Values.etcd.replicas) -}}
@@ -55,7 +59,9 @@ mode chart: fills .Values.certificatesMade once a rendering, so that secrets and
 {{- $_ := set $made "ca" (dict "cert" (b64enc $ca.Cert) "key" (b64enc $ca.Key)) -}}
 {{- range $component := include "holdfast.tlsComponents" . | fromJsonArray -}}
 {{- $secret := lookup "v1" "Secret" $.Release.Namespace (printf "%s-%s-tls" $full $component) -}}
-{{- if and $old $secret -}}
+{{- $identity := printf "holdfast://%s/%s/*" (include "holdfast.cluster" $) $component -}}
+{{- $named := or (eq $component "etcd") (eq (dig "metadata" "annotations" "holdfast/identity" "" $secret) $identity) -}}
+{{- if and $old $secret $named -}}
 {{- $_ := set $made $component (dict "cert" (index $secret.data "tls.crt") "key" (index $secret.data "tls.key")) -}}
 {{- else -}}
 {{- $names := include "holdfast.certificateNames" (dict "root" $ "component" $component) | fromJsonArray -}}

@@ -19,6 +19,7 @@ etcd_key: /etc/holdfast-etcd-tls/tls.key
 tls_ca: /etc/holdfast-tls/ca.crt
 tls_cert: /etc/holdfast-tls/tls.crt
 tls_key: /etc/holdfast-tls/tls.key
+tls_names: {{ .root.Values.certificates.names }}
 log_level: {{ .root.Values.log.level }}
 log_format: {{ .root.Values.log.format }}
 {{- range $key, $value := .values.config }}
@@ -40,6 +41,16 @@ drain_timeout: {{ .values.drainTimeoutSeconds }}s
 {{- if .values.tls.enabled }}
 public_tls_cert: /etc/holdfast-public-tls/tls.crt
 public_tls_key: /etc/holdfast-public-tls/tls.key
+{{- end }}
+{{- with .values.playerTokens }}
+{{- if or .url .existingSecret }}
+player_keys: {{ default "/etc/holdfast-player-keys/jwks.json" .url | quote }}
+{{- if and .url .existingSecret }}
+player_keys_ca: /etc/holdfast-player-keys/ca.crt
+{{- end }}
+player_audience: {{ required "router.playerTokens.audience: what a token has to name in aud" .audience | quote }}
+player_issuer: {{ .issuer | quote }}
+{{- end }}
 {{- end }}
 {{- else }}
 listen: 0.0.0.0:7301

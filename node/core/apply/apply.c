@@ -57,6 +57,11 @@ void applier_set_version_max(struct applier *applier, uint32_t version_max)
     applier->version_max = version_max;
 }
 
+void applier_set_log_version(struct applier *applier, uint32_t version)
+{
+    applier->log_version = version;
+}
+
 void applier_set_members(struct applier *applier, const struct member_state *members)
 {
     applier->members = *members;
@@ -123,19 +128,26 @@ err applier_restore(struct applier *applier, struct slice meta_row)
 /* What a refused or repeated application puts back. Policy and the expired set are changed only
  * right before ERR_OK, so they need no copy. */
 struct meta_counts {
-    uint64_t floor_ms, operation_count, operation_ms_max, session_count, outbox_open;
+    uint64_t floor_ms, operation_count, key_count, operation_ms_max, session_count, outbox_open;
 };
 
 static struct meta_counts counts_take(const struct meta *meta)
 {
-    return (struct meta_counts){ meta->floor_ms, meta->operation_count, meta->operation_ms_max,
-                                 meta->session_count, meta->outbox_open };
+    return (struct meta_counts){
+        .floor_ms = meta->floor_ms,
+        .operation_count = meta->operation_count,
+        .key_count = meta->key_count,
+        .operation_ms_max = meta->operation_ms_max,
+        .session_count = meta->session_count,
+        .outbox_open = meta->outbox_open,
+    };
 }
 
 static void counts_put(struct meta *meta, const struct meta_counts *counts)
 {
     meta->floor_ms = counts->floor_ms;
     meta->operation_count = counts->operation_count;
+    meta->key_count = counts->key_count;
     meta->operation_ms_max = counts->operation_ms_max;
     meta->session_count = counts->session_count;
     meta->outbox_open = counts->outbox_open;
@@ -514,12 +526,15 @@ static err evaluate(struct step *step)
 /* The owner looks again at once while there is more to forget. */
 static void note_pruned(struct step *step)
 {
+    if (step->op.method == METHOD_FINISH_RESTORE)
+        step->applier->keys_from_ms = 0; /* Rows have come that are older than all before. */
     if (step->op.method != METHOD_PRUNE_OPERATIONS)
         return;
     const Holdfast__Internal__V1__PruneOperationsRequest *request = (const void *)step->request;
     const Holdfast__Internal__V1__PruneOperationsResponse *response = (const void *)step->response;
-    if (response->removed >= request->rows_max)
+    if ((request->rows_max > 0 && response->removed >= request->rows_max) || response->keys_left)
         step->applier->prune_next_ms = 0;
+    step->applier->keys_from_ms = response->keys_from_ms;
 }
 
 /* Decodes the request while the processor fetches the rows that are looked up next. */

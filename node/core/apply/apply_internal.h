@@ -15,6 +15,7 @@ struct applier {
     uint32_t shard;
     uint32_t shard_count; /* 0: not told. */
     uint32_t version_max; /* Entries of a greater apply version never come (rep.h). */
+    uint32_t log_version;
     const struct handler_table *handlers;
     struct state *state;
     struct meta meta;
@@ -25,6 +26,7 @@ struct applier {
     struct auditor auditor;
     struct member_state members;
     uint64_t prune_next_ms; /* When to look for operations to forget; 0: at once. */
+    uint64_t keys_from_ms;  /* No `key:` id that is kept was decided earlier; 0: not known. */
 };
 
 /* Where a mutation says who, which and with what right. NULL where a method has none. */

@@ -138,6 +138,24 @@ static err check_room(struct preparation *p)
     return e;
 }
 
+/* None of them may be forgotten before its day is over. */
+static err check_room_of_keys(struct preparation *p)
+{
+    const struct meta *meta = &p->applier->meta;
+    uint64_t max = meta->policy.operations_max;
+
+    if (meta->key_count < max)
+        return ERR_OK;
+    err e = refuse(p->arena, p->refusal, CODE(THROTTLED), "op_id",
+                   "the shard keeps %" PRIu64 " outcomes of `key:` ids, at most %" PRIu64
+                   ", each for 24 hours; ids of other kinds are taken",
+                   meta->key_count, max);
+    p->refusal->limit = arena_printf(p->arena, "%" PRIu64, max);
+    p->refusal->value = arena_printf(p->arena, "%" PRIu64, meta->key_count);
+    p->refusal->retry_after_ms = THROTTLED_RETRY_MS;
+    return e;
+}
+
 static err prepare_mutation(struct preparation *p)
 {
     err e = prepare_entity(p);
@@ -147,6 +165,8 @@ static err prepare_mutation(struct preparation *p)
         e = prepare_id(p);
     if (e == ERR_OK && !p->op.id.typed && p->op.id.text.size > 0)
         e = check_room(p);
+    if (e == ERR_OK && p->op.id.is_key)
+        e = check_room_of_keys(p);
     if (e == ERR_OK && p->envelope.authority != NULL)
         e = prepare_authority(p);
     if (e == ERR_OK && p->envelope.attempt != NULL) {
@@ -154,6 +174,24 @@ static err prepare_mutation(struct preparation *p)
         *p->envelope.attempt = 0;
     }
     return e;
+}
+
+/* The field of the router's is no part of the request. Replicas of an earlier version cannot read
+ * who asked: it is left out while there may be any. */
+static err prepare_caller(struct preparation *p, const struct method_info *method)
+{
+    const struct applier *applier = p->applier;
+    uint32_t version =
+        applier->log_version > 0 ? applier->log_version : applier->meta.apply_version;
+    struct slice caller;
+
+    if (caller_name_take(p->request, &caller) != ERR_OK)
+        return refuse_invalid(p->arena, p->refusal, "",
+                              "a caller's name of at most 48 letters, digits, '.', '_', '-' or ':'",
+                              "other bytes");
+    if (method->route == METHOD_MUTATION && version >= CALLER_APPLY_VERSION)
+        p->op.caller = caller;
+    return ERR_OK;
 }
 
 static err prepare_request(struct preparation *p, const struct method_info *method,
@@ -164,16 +202,17 @@ static err prepare_request(struct preparation *p, const struct method_info *meth
         return refuse(p->arena, p->refusal, CODE(INVALID_ARGUMENT), "",
                       "the request is not a valid %s in protobuf", method->request->name);
     envelope_find(p->request, &p->envelope);
-    if (method->route == METHOD_MUTATION) {
-        err e = prepare_mutation(p);
-        if (e != ERR_OK)
-            return e;
-    }
+    err e = prepare_caller(p, method);
+    if (e == ERR_OK && method->route == METHOD_MUTATION)
+        e = prepare_mutation(p);
+    if (e != ERR_OK)
+        return e;
     struct check_context context = {
         .arena = p->arena,
         .meta = &p->applier->meta,
         .refusal = p->refusal,
         .authority = p->op.authority.kind,
+        .caller = p->op.caller,
         .shard = p->applier->shard,
         .shard_count = p->applier->shard_count,
     };

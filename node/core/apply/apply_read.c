@@ -12,6 +12,8 @@
 
 #define DUE_ASK_MS 50u
 
+typedef Holdfast__Internal__V1__PruneOperationsRequest prune_request;
+
 void applier_footprint(struct applier *applier, struct slice op_body, struct need *need)
 {
     struct need keys = { 0 };
@@ -110,6 +112,7 @@ err applier_read(struct applier *applier, uint32_t method, struct slice request,
         .meta = &applier->meta,
         .need = need,
         .shard = applier->shard,
+        .shard_count = applier->shard_count,
         .as_of = applier->meta.applied_dot,
         .members = applier->members,
         .now_unix_ms = now_unix_ms,
@@ -212,14 +215,13 @@ static uint64_t oldest_operation_ms(struct applier *applier)
     return ms;
 }
 
-static bool prune_due(struct applier *applier, uint64_t unix_ms, struct buf *out)
+/* What is to be pruned of UUIDv7 ids; false: nothing. */
+static bool operations_due(struct applier *applier, uint64_t unix_ms, prune_request *ret_prune)
 {
     const struct meta *meta = &applier->meta;
     const struct policy *policy = &meta->policy;
     bool crowded = meta->operation_count > policy->operations_max;
     uint64_t window_ms = crowded ? OPERATION_WINDOW_MS_MIN : policy->operation_window_ms;
-    Holdfast__Internal__V1__PruneOperationsRequest prune =
-        HOLDFAST__INTERNAL__V1__PRUNE_OPERATIONS_REQUEST__INIT;
 
     if (unix_ms < applier->prune_next_ms && !crowded)
         return false;
@@ -231,8 +233,28 @@ static bool prune_due(struct applier *applier, uint64_t unix_ms, struct buf *out
     if (oldest_ms > unix_ms - window_ms)
         return false;
     uint64_t excess = meta->operation_count - policy->operations_max;
-    prune.floor_ms = unix_ms - window_ms;
-    prune.rows_max = crowded && excess < PRUNE_ROWS_MAX ? (uint32_t)excess : PRUNE_ROWS_MAX;
+    ret_prune->floor_ms = unix_ms - window_ms;
+    ret_prune->rows_max = crowded && excess < PRUNE_ROWS_MAX ? (uint32_t)excess : PRUNE_ROWS_MAX;
+    return true;
+}
+
+/* Whether some `key:` id may be over. One that was not known to be the oldest is looked for by an
+ * entry, which tells. */
+static bool keys_due(const struct applier *applier, uint64_t unix_ms)
+{
+    return applier->meta.key_count > 0 && unix_ms >= applier->prune_next_ms &&
+           unix_ms > applier->keys_from_ms + OP_ID_KEY_MS;
+}
+
+static bool prune_due(struct applier *applier, uint64_t unix_ms, struct buf *out)
+{
+    prune_request prune = HOLDFAST__INTERNAL__V1__PRUNE_OPERATIONS_REQUEST__INIT;
+
+    bool keys = keys_due(applier, unix_ms);
+    bool operations = operations_due(applier, unix_ms, &prune);
+    if (!operations && !keys)
+        return false;
+    applier->prune_next_ms = unix_ms + PRUNE_EVERY_MS;
     owner_op_encode(METHOD_PRUNE_OPERATIONS, (struct slice){ 0 }, &prune.base, out);
     return true;
 }

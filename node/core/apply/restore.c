@@ -167,7 +167,8 @@ err restore_put(struct apply_context *context, const struct restore_call *call, 
     if (part > meta->use.parts)
         return refuse_shard(context, "lacks the parts before this one");
     while (restore_row_next(&reader, &key, &value)) {
-        state_put(context->state, key, value);
+        if (key.data[0] != TABLE_DEFINITION) /* This cluster's stand, not the backup's. */
+            state_put(context->state, key, value);
         row_digest_add(&meta->use.rows, key, value);
         /* A replica that restarts asks the database for ids up to here. */
         if (table_of(key)->carried == TABLE_CARRIED_DATED &&
@@ -220,6 +221,7 @@ static void take_over(struct meta *meta, struct meta *backup)
     meta->floor_ms = greater(meta->floor_ms, backup->floor_ms);
     meta->operation_ms_max = greater(meta->operation_ms_max, backup->operation_ms_max);
     meta->operation_count = backup->operation_count;
+    meta->key_count = backup->key_count;
     meta->session_count = backup->session_count;
     meta->outbox_open = backup->outbox_open;
     meta->unread_rows = backup->unread_rows;

@@ -180,6 +180,14 @@ void inbox_add(struct apply_context *context, uint32_t source,
     state_put_new(context->state, row_key_slice(&key), arena_pack(context->arena, &row->base));
 }
 
+void inbox_store(struct apply_context *context, uint32_t source,
+                 const Holdfast__Internal__V1__InboxRow *row)
+{
+    struct row_key key;
+    row_key_inbox(&key, source, row->result->seq);
+    store(context, &key, &row->base);
+}
+
 struct slice channel_ref_encode(struct arena *arena, uint32_t destination, uint64_t seq)
 {
     uint8_t *bytes = arena_alloc(arena, CHANNEL_REF_BYTES);

@@ -8,7 +8,9 @@
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "node/core/handler/handler.h"
 
-#define OUTBOX_DAMAGE "a record of the outbox cannot be read"
+/* Apply version from which replicas know repairs of records and of decisions (node/core/repair). */
+#define RECORD_REPAIR_VERSION 5u
+#define OUTBOX_DAMAGE         "a record of the outbox cannot be read"
 
 /* Open records of a shard, and records of one channel above its watermark. */
 #define OUTBOX_MAX        65536u
@@ -66,9 +68,13 @@ void outbox_add(struct apply_context *context, uint32_t destination,
 /* ... one that stands, and has changed. */
 void outbox_store(struct apply_context *context, uint32_t destination,
                   const Holdfast__Internal__V1__OutboxRow *row);
-/* Nothing was decided of it before. */
+/* Nothing was decided of it before; ... */
 void inbox_add(struct apply_context *context, uint32_t source,
                const Holdfast__Internal__V1__InboxRow *row);
+
+/* ... one that stands, and is made again. */
+void inbox_store(struct apply_context *context, uint32_t source,
+                 const Holdfast__Internal__V1__InboxRow *row);
 
 /* What a PENDING operation's row says: which record of the outbox it waits for. */
 struct slice channel_ref_encode(struct arena *arena, uint32_t destination, uint64_t seq);

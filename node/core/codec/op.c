@@ -8,6 +8,7 @@
 #include "runtime/base/check.h"
 
 #define OP_VERSION        1u
+#define OP_VERSION_CALLED 2u /* Behind the request stands the caller. */
 #define TYPED_BYTES_MIN   1u
 #define TYPED_BYTES_MAX   150u
 #define SCOPE_BYTES_MAX   16u
@@ -54,8 +55,10 @@ void op_encode(const struct op *op, struct buf *out)
     CHECK(op->method <= UINT16_MAX);
     CHECK(op->entity.size <= ENTITY_BYTES_MAX);
     CHECK(op->id.text.size <= OP_ID_BYTES_MAX);
-    (void)buf_reserve(out, op->request.size + op->entity.size + op->id.text.size + 64);
-    buf_put_u8(out, OP_VERSION);
+    CHECK(op->caller.size == 0 || caller_name_is_good(op->caller));
+    (void)buf_reserve(out,
+                      op->request.size + op->entity.size + op->id.text.size + op->caller.size + 64);
+    buf_put_u8(out, op->caller.size > 0 ? OP_VERSION_CALLED : OP_VERSION);
     buf_put_u16(out, (uint16_t)op->method);
     buf_put_u32(out, op->attempt);
     buf_put_u64(out, op->cut_id);
@@ -63,6 +66,8 @@ void op_encode(const struct op *op, struct buf *out)
     put_id(&op->id, out);
     put_short(out, op->entity);
     buf_put_bytes(out, op->request);
+    if (op->caller.size > 0)
+        put_short(out, op->caller);
 }
 
 static void read_authority(struct reader *reader, struct authority *authority)
@@ -96,6 +101,15 @@ static void read_id(struct reader *reader, struct op_id *id)
         reader->bad = true;
 }
 
+static void read_caller(struct reader *reader, struct op *op)
+{
+    op->caller = read_short(reader, CALLER_NAME_BYTES_MAX);
+    if (!caller_name_is_good(op->caller))
+        reader->bad = true;
+    if (op->authority.kind == AUTHORITY_SYSTEM)
+        op->authority.caller = op->caller;
+}
+
 bool entity_has_kind(struct slice entity)
 {
     return entity.size > 0 && memchr(entity.data, ':', entity.size) != NULL;
@@ -107,7 +121,8 @@ err op_decode(struct slice bytes, struct op *ret_op)
     struct op op;
 
     memset(&op, 0, sizeof op);
-    if (read_u8(&reader) != OP_VERSION)
+    uint8_t version = read_u8(&reader);
+    if (version != OP_VERSION && version != OP_VERSION_CALLED)
         return ERR_CORRUPT;
     op.method = read_u16(&reader);
     op.attempt = read_u32(&reader);
@@ -116,6 +131,8 @@ err op_decode(struct slice bytes, struct op *ret_op)
     read_id(&reader, &op.id);
     op.entity = read_short(&reader, ENTITY_BYTES_MAX);
     op.request = read_bytes(&reader, REQUEST_BYTES_MAX);
+    if (version == OP_VERSION_CALLED)
+        read_caller(&reader, &op);
     if (reader_finish(&reader) != ERR_OK || (op.entity.size > 0 && !entity_has_kind(op.entity)))
         return ERR_CORRUPT;
     op.payload = op_payload(op.method, op.request);

@@ -14,6 +14,7 @@
 #include "runtime/base/buf.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/id.h"
+#include "runtime/cluster/caller_name.h"
 #include "runtime/cluster/incarnation.h"
 
 #define ENTITY_BYTES_MAX    LIMIT_ENTITY_BYTES
@@ -34,6 +35,7 @@ struct authority {
     struct incarnation incarnation; /* SESSION */
     uint64_t fence;                 /* SESSION */
     struct slice scope;             /* SYSTEM */
+    struct slice caller;            /* SYSTEM: whose key acts (caller_name.h); empty: not known. */
 };
 
 /* A UUIDv7 (kept for a window, sorted by time) or a typed key (kept with the ledger, unless it is a
@@ -51,6 +53,9 @@ struct op {
     struct op_id id;     /* Empty text: an owner-made or shard-wide entry. */
     struct slice entity; /* "player:42"; empty for shard-wide entries. */
     struct authority authority;
+    /* Who asked, where an authority of the request is a system: its own, or another player's in a
+     * transaction. Empty: not known. No part of the payload. */
+    struct slice caller;
     struct hash128 payload; /* Of method and request. Computed by op_decode, not in the log. */
     uint64_t cut_id;
     uint32_t

@@ -60,6 +60,52 @@ static void an_operation_reads_back_as_it_was_written(void **state)
     }
 }
 
+static void an_operation_tells_who_asked_beside_its_request(void **state)
+{
+    static const uint8_t blank[] = { 1, ' ' };
+    struct op op = {
+        .method = 20,
+        .id = parsed("claim:a"),
+        .entity = SLICE_LITERAL("player:42"),
+        .authority = { .kind = AUTHORITY_SYSTEM, .scope = SLICE_LITERAL("mail") },
+        .request = SLICE_LITERAL("request"),
+    };
+    struct buf plain = { 0 }, called = { 0 };
+    struct op read;
+    (void)state;
+
+    op_encode(&op, &plain);
+    op.caller = SLICE_LITERAL("0a1b2c3d4e5f");
+    op_encode(&op, &called);
+    assert_int_equal(op_decode(buf_slice(&called), &read), ERR_OK);
+    assert_true(slice_equal(read.caller, op.caller));
+    assert_true(slice_equal(read.authority.caller, op.caller));
+    assert_true(slice_equal(read.request, op.request));
+    for (size_t cut = 0; cut < called.size; cut++)
+        assert_int_equal(op_decode((struct slice){ called.data, cut }, &read), ERR_CORRUPT);
+    struct hash128 payload = read.payload;
+    assert_int_equal(op_decode(buf_slice(&plain), &read), ERR_OK);
+    assert_int_equal(read.caller.size, 0);
+    assert_int_equal(read.authority.caller.size, 0);
+    assert_true(hash128_equal(read.payload, payload));
+    /* Not the authority's of another kind: in a transaction, that of another player. */
+    op.authority = (struct authority){ .kind = AUTHORITY_UNHELD };
+    buf_clear(&called);
+    op_encode(&op, &called);
+    assert_int_equal(op_decode(buf_slice(&called), &read), ERR_OK);
+    assert_int_equal(read.authority.caller.size, 0);
+    assert_int_equal(read.caller.size, 12);
+    /* No good name, and no name at all. */
+    called.size -= 13;
+    buf_append(&called, blank, sizeof blank);
+    assert_int_equal(op_decode(buf_slice(&called), &read), ERR_CORRUPT);
+    called.size -= sizeof blank;
+    buf_put_u8(&called, 0);
+    assert_int_equal(op_decode(buf_slice(&called), &read), ERR_CORRUPT);
+    buf_deinit(&plain);
+    buf_deinit(&called);
+}
+
 static void the_payload_covers_method_and_request_but_not_attempt_or_authority(void **state)
 {
     struct slice request = SLICE_LITERAL("request");
@@ -130,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_operation_reads_back_as_it_was_written),
+        cmocka_unit_test(an_operation_tells_who_asked_beside_its_request),
         cmocka_unit_test(the_payload_covers_method_and_request_but_not_attempt_or_authority),
         cmocka_unit_test(op_ids_are_uuid_v7_or_typed_keys_of_known_kinds),
         cmocka_unit_test(tokens_read_back_and_malformed_ones_do_not),

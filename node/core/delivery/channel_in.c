@@ -48,14 +48,20 @@ static bool same_payload(const ProtobufCBinaryData *a, const ProtobufCBinaryData
     return a->len == b->len && (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
 }
 
+/* A decision that a person's repair made again does not know the record's payload. */
+static bool is_repaired(const struct delivery *d, const Holdfast__Internal__V1__InboxRow *stored)
+{
+    return d->context->version >= RECORD_REPAIR_VERSION && stored->payload_hash.len == 0;
+}
+
 /* Decided already. A record that means something else now is a breach: nothing is said of it, so
  * that nothing is settled by it. A cancelled one never said what it was. */
-static void repeat(const Holdfast__Internal__V1__InboxRow *stored,
+static void repeat(const struct delivery *d, const Holdfast__Internal__V1__InboxRow *stored,
                    const Holdfast__Internal__V1__ChannelCredit *credit,
                    Holdfast__Internal__V1__ChannelResult *result)
 {
     if (credit != NULL && stored->result->decision != DECISION(CANCELLED) &&
-        !same_payload(&stored->payload_hash, &credit->payload_hash))
+        !is_repaired(d, stored) && !same_payload(&stored->payload_hash, &credit->payload_hash))
         return;
     result->decision = stored->result->decision;
     result->mail_id = stored->result->mail_id;
@@ -172,7 +178,7 @@ static err decide(struct delivery *d, uint64_t seq, uint32_t place,
         return ERR_NEED;
     case STATE_PRESENT:
         if (stored != NULL)
-            repeat(stored, credit, result);
+            repeat(d, stored, credit, result);
         else
             hold_unreadable(d, seq, result);
         return ERR_OK;

@@ -262,6 +262,23 @@ static void record_remove(struct apply_context *context, uint32_t destination, u
     damage_count_down(context->damage, &context->meta->outbox_open, 1);
 }
 
+err channel_record_drop(struct apply_context *context, uint32_t destination, uint64_t seq)
+{
+    Holdfast__Internal__V1__ChannelOutRow *stands = NULL;
+
+    enum state_found found =
+        channel_out_find(context->state, context->arena, destination, context->need, &stands);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    if (stands == NULL)
+        return channel_damaged(context, true, destination);
+    record_remove(context, destination, seq, stands);
+    err e = watermark_follow(context, destination, stands);
+    if (e == ERR_OK)
+        channel_out_store(context, destination, stands);
+    return e;
+}
+
 static err settle_item(struct apply_context *context, uint32_t place,
                        Holdfast__Internal__V1__ChannelOutRow *stands,
                        const Holdfast__Internal__V1__SettleItem *item)
@@ -305,6 +322,7 @@ static err settle_or_leave(struct apply_context *context, uint32_t place,
     struct channel_effect effect = *context->channel;
     uint64_t open = context->meta->outbox_open;
     uint64_t operations = context->meta->operation_count;
+    uint64_t keys = context->meta->key_count;
     uint64_t watermark = stands->watermark;
 
     err e = settle_item(context, place, stands, item);
@@ -314,6 +332,7 @@ static err settle_or_leave(struct apply_context *context, uint32_t place,
     *context->channel = effect;
     context->meta->outbox_open = open;
     context->meta->operation_count = operations;
+    context->meta->key_count = keys;
     stands->watermark = watermark;
     return e == ERR_NEED ? e : ERR_OK;
 }

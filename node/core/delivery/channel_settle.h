@@ -15,6 +15,11 @@ NODISCARD err channel_settle(struct apply_context *context,
 void channel_settle_footprint(const Holdfast__Internal__V1__SettleRequest *request,
                               struct need *keys);
 
+/* For repairs: one open record leaves the outbox as if it were settled, and nothing else changes.
+ * ERR_NEED; ERR_CONFLICT: QUARANTINED, the channel's row cannot be read, or there is none. */
+NODISCARD err channel_record_drop(struct apply_context *context, uint32_t destination,
+                                  uint64_t seq);
+
 /* APPLIED, REJECTED or CANCELLED: the record can be settled by it. */
 bool channel_result_decides(const Holdfast__Internal__V1__ChannelResult *result);
 

@@ -163,7 +163,8 @@ err goods_note_sent(struct apply_context *context, const Holdfast__V1__Mail *mai
         CHECK(balance != NULL); /* It was debited. */
         if (balance->sent > AMOUNT_MAX - amount) {
             err e = refuse(context->arena, context->refusal, CODE(THROTTLED),
-                           arena_printf(context->arena, "currencies[%zu].amount", i),
+                           entry_field_applied(context, "currencies", i,
+                                               mail->currencies[i]->currency, "amount"),
                            "%" PRId64 " of it are on their way already; nothing was done",
                            balance->sent);
             context->refusal->limit = arena_printf(context->arena, "%lld", AMOUNT_MAX);

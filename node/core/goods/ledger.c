@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "node/core/codec/arena_proto.h"
-#include "node/core/codec/sha256.h"
+#include "runtime/crypto/sha256.h"
 #include "runtime/base/check.h"
 
 #define LEDGER_VERSION          1u

@@ -269,12 +269,14 @@ static bool add_row(struct totals *totals, struct slice key, struct slice row, i
     case TABLE_MAILBOX:
     case TABLE_OPERATION:
     case TABLE_TYPED:
+    case TABLE_KEYED:
     case TABLE_CHANNEL:
     case TABLE_INBOX:
     case TABLE_REVERSAL:
     case TABLE_RESERVATION:
     case TABLE_TXN:
     case TABLE_RECEIPT:
+    case TABLE_DEFINITION:
     case TABLE_TIMER:
     case TABLE_META:
         break;

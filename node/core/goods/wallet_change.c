@@ -17,7 +17,7 @@ static const char *declared(struct arena *arena, const struct policy *policy)
 }
 
 err wallet_currency_check(struct arena *arena, struct refusal *refusal, const struct policy *policy,
-                          size_t place, const char *name)
+                          const char *field, const char *name)
 {
     if (policy_find_currency(policy, slice_from_text(name)) != NULL)
         return ERR_OK;
@@ -25,15 +25,14 @@ err wallet_currency_check(struct arena *arena, struct refusal *refusal, const st
     if (policy->version == 0)
         return refuse(arena, refusal, CODE(UNAVAILABLE), "",
                       "no currency is declared here yet; nothing was done");
-    return refuse_invalid(arena, refusal, arena_printf(arena, "currencies[%zu].currency", place),
-                          declared(arena, policy), text_shorten(arena, slice_from_text(name)));
+    return refuse_invalid(arena, refusal, field, declared(arena, policy),
+                          text_shorten(arena, slice_from_text(name)));
 }
 
 /* Only when currencies come and go: balances of those no longer declared stay. */
-static err refuse_currencies(struct apply_context *context, size_t place)
+static err refuse_currencies(struct apply_context *context, const char *field)
 {
-    err e = refuse(context->arena, context->refusal, CODE(CAPACITY_FULL),
-                   arena_printf(context->arena, "currencies[%zu].currency", place),
+    err e = refuse(context->arena, context->refusal, CODE(CAPACITY_FULL), field,
                    "the player has balances in %u currencies already", CURRENCIES_MAX);
     context->refusal->limit = arena_printf(context->arena, "%u", CURRENCIES_MAX);
     refusal_tell_capacity(context, "currencies", CURRENCIES_MAX);
@@ -48,7 +47,7 @@ static err refuse_balance(struct apply_context *context, size_t place,
     int64_t limit = below ? currency->min_balance : currency->max_balance;
 
     err e = refuse(arena, context->refusal, below ? CODE(INSUFFICIENT_FUNDS) : CODE(CAPACITY_FULL),
-                   arena_printf(arena, "currencies[%zu].amount", place),
+                   entry_field_applied(context, "currencies", place, currency->name, "amount"),
                    "%s is %" PRId64 "; %+" PRId64 " would pass the %s of %" PRId64, currency->name,
                    balance, amount, below ? "minimum" : "maximum", limit);
     context->refusal->limit = arena_printf(arena, "%" PRId64, limit);
@@ -70,13 +69,16 @@ err wallet_change(struct apply_context *context, size_t count,
     for (size_t i = 0; i < count; i++) {
         struct slice name = slice_from_text(amounts[i]->currency);
         const struct currency *currency = policy_find_currency(policy, name);
-        /* The policy may have changed since the request was checked. */
-        if (currency == NULL)
-            return wallet_currency_check(context->arena, context->refusal, policy, i,
-                                         amounts[i]->currency);
         const struct balance *held = player_find_balance(context->player, name);
-        if (held == NULL && context->player->balance_count == CURRENCIES_MAX)
-            return refuse_currencies(context, i);
+        bool full = held == NULL && context->player->balance_count == CURRENCIES_MAX;
+        if (currency == NULL || full) {
+            const char *field =
+                entry_field_applied(context, "currencies", i, amounts[i]->currency, "currency");
+            /* The policy may have changed since the request was checked. */
+            return currency != NULL ? refuse_currencies(context, field)
+                                    : wallet_currency_check(context->arena, context->refusal,
+                                                            policy, field, amounts[i]->currency);
+        }
         int64_t before = held != NULL ? held->amount : 0;
         int64_t amount = amounts[i]->amount * sign;
         int64_t after;

@@ -23,8 +23,9 @@ struct handler_table;
  * told here. Entries of before it are replayed as they were applied first: replicas that have
  * applied them already must agree.
  */
-#define FACTS_APPLY_VERSION 3u /* Refusals store their facts (refusal_tell_funds). */
-#define AS_OF_APPLY_VERSION 4u /* A settled operation tells `as_of`, and no dot. */
+#define FACTS_APPLY_VERSION  3u /* Refusals store their facts (refusal_tell_funds). */
+#define CALLER_APPLY_VERSION 5u /* Operations of a system tell who asked (caller_name.h). */
+#define AS_OF_APPLY_VERSION  4u /* A settled operation tells `as_of`, and no dot. */
 
 /* Why a request is refused. Texts live in an arena or are static. */
 struct refusal {
@@ -108,6 +109,7 @@ struct check_context {
     const struct meta *meta;       /* Limits and currencies in force; may change before apply. */
     struct refusal *refusal;       /* Fill it and return ERR_INVALID. */
     enum authority_kind authority; /* Under which the operation asks to be carried out. */
+    struct slice caller;           /* As op.h has it. */
     uint32_t shard;
     uint32_t shard_count;
 };
@@ -129,7 +131,7 @@ struct apply_context {
     bool unreadable;       /* The player's row cannot be read: `player` is as if it had none, and is
                             * not written back, unless a handler makes it again and says so. */
     struct refusal *refusal;
-    struct slice authority_text; /* "session:<server>", "system:payments": for the ledger. */
+    struct slice authority_text; /* "session:<server>", "system:payments/<key>": for the ledger. */
     bool pending;                /* Set: not decided yet (a steal in its grace period, a transfer
                                   * on its way: then channel->opened_seq). */
     uint32_t *freed;             /* Counts sessions freed, so that waiters are looked at. */
@@ -166,7 +168,8 @@ struct read_context {
     struct need *need;
     struct slice entity;
     uint32_t shard;
-    struct dot as_of; /* What the state includes: as_of_text. */
+    uint32_t shard_count; /* 0: not known yet. */
+    struct dot as_of;     /* What the state includes: as_of_text. */
     struct member_state members;
     uint64_t now_unix_ms;
     struct refusal *refusal;

@@ -8,13 +8,14 @@
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 
-#define OUTCOME_ROW_VERSION 1u
+#define OUTCOME_ROW_VERSION       1u
+#define OUTCOME_ROW_VERSION_KEYED 2u /* A row of TABLE_KEYED stands for it. */
 
 void outcome_row_encode(const struct outcome_row *row, struct buf *out)
 {
     CHECK(row->method <= UINT16_MAX);
     (void)buf_reserve(out, row->body.size + 80);
-    buf_put_u8(out, OUTCOME_ROW_VERSION);
+    buf_put_u8(out, row->keyed ? OUTCOME_ROW_VERSION_KEYED : OUTCOME_ROW_VERSION);
     buf_put_u8(out, (uint8_t)row->state);
     buf_put_u16(out, (uint16_t)row->method);
     buf_put_u32(out, row->attempt);
@@ -32,8 +33,10 @@ err outcome_row_decode(struct slice bytes, struct outcome_row *ret_row)
     struct reader reader = reader_from(bytes);
     struct outcome_row row;
 
-    if (read_u8(&reader) != OUTCOME_ROW_VERSION)
+    uint8_t version = read_u8(&reader);
+    if (version != OUTCOME_ROW_VERSION && version != OUTCOME_ROW_VERSION_KEYED)
         return ERR_CORRUPT;
+    row.keyed = version == OUTCOME_ROW_VERSION_KEYED;
     uint8_t state = read_u8(&reader);
     if (state < OUTCOME_ROW_PENDING || state > OUTCOME_ROW_ABORTED)
         return ERR_CORRUPT;
@@ -74,8 +77,9 @@ enum state_found outcome_row_find(struct state *state, struct slice entity, cons
 bool outcome_row_is_over(const struct outcome_row *row, const struct op_id *id, uint64_t now_ms)
 {
     bool decided = row->state == OUTCOME_ROW_COMMITTED || row->state == OUTCOME_ROW_REFUSED;
+    bool sealed = row->state == OUTCOME_ROW_ABORTED || row->attempt == UINT32_MAX;
 
-    return id->is_key && decided && row->attempt != UINT32_MAX && now_ms > row->decided_at_ms &&
+    return id->is_key && (row->keyed || (decided && !sealed)) && now_ms > row->decided_at_ms &&
            now_ms - row->decided_at_ms > OP_ID_KEY_MS;
 }
 
@@ -93,15 +97,51 @@ bool outcome_row_body_is_sound(const struct outcome_row *row, struct arena *aren
     }
 }
 
-void outcome_row_store(struct apply_context *context, const struct op_id *id, bool is_new,
-                       const struct outcome_row *row)
+void outcome_row_date(struct apply_context *context, struct slice entity, struct slice op_id,
+                      uint64_t decided_at_ms)
 {
     struct row_key key;
 
-    row_key_operation(&key, context->op->entity, id);
+    row_key_keyed(&key, decided_at_ms, entity, op_id);
     buf_clear(context->scratch);
-    outcome_row_encode(row, context->scratch);
+    keyed_row_encode(context->scratch);
     state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
+    context->meta->key_count++;
+}
+
+/* The date of the outcome that stands under a `key:`, which is about to be another or none. */
+static void drop_date(struct apply_context *context, const struct op_id *id)
+{
+    struct slice entity = context->op->entity, value;
+    struct outcome_row stood;
+    struct row_key key;
+
+    if (!id->is_key)
+        return;
+    row_key_operation(&key, entity, id);
+    if (state_find(context->state, row_key_slice(&key), &value) != STATE_PRESENT ||
+        outcome_row_decode(value, &stood) != ERR_OK || !stood.keyed)
+        return;
+    row_key_keyed(&key, stood.decided_at_ms, entity, id->text);
+    state_delete(context->state, row_key_slice(&key));
+    damage_count_down(context->damage, &context->meta->key_count, 1);
+}
+
+void outcome_row_store(struct apply_context *context, const struct op_id *id, bool is_new,
+                       const struct outcome_row *row)
+{
+    struct outcome_row stored = *row;
+    struct row_key key;
+
+    stored.keyed =
+        id->is_key && row->state != OUTCOME_ROW_PENDING && context->version >= KEYS_APPLY_VERSION;
+    buf_clear(context->scratch);
+    outcome_row_encode(&stored, context->scratch);
+    drop_date(context, id);
+    row_key_operation(&key, context->op->entity, id);
+    state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
+    if (stored.keyed)
+        outcome_row_date(context, context->op->entity, id->text, row->decided_at_ms);
     if (id->typed)
         return;
     uint64_t ms = uuid_v7_ms(&id->uuid);
@@ -133,6 +173,7 @@ void outcome_row_delete(struct apply_context *context, const struct op_id *id)
 {
     struct row_key key;
 
+    drop_date(context, id);
     row_key_operation(&key, context->op->entity, id);
     state_delete(context->state, row_key_slice(&key));
     if (!id->typed)

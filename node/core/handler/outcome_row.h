@@ -24,6 +24,7 @@ struct outcome_row {
     struct dot dot;         /* Of the entry that decided it. */
     uint64_t version;       /* Of the entity, after it. */
     uint64_t decided_at_ms;
+    bool keyed; /* Of a `key:` id: a row of TABLE_KEYED says when it is over. */
     struct slice body;
 };
 
@@ -36,16 +37,22 @@ NODISCARD err outcome_row_decode(struct slice bytes, struct outcome_row *ret_row
  * may be OUTCOME_ROW_UNREADABLE, and all else is zero then. */
 enum state_found outcome_row_find(struct state *state, struct slice entity, const struct op_id *id,
                                   struct need *need, struct outcome_row *ret_row);
-/* Of a `key:` alone: it was decided more than OP_ID_KEY_MS ago, so the id stands for nothing any
- * more, and may be carried out again. What is pending or sealed stays. */
+/* Of a `key:` alone: it was decided, or sealed, more than OP_ID_KEY_MS ago, so the id stands for
+ * nothing any more, and may be carried out again. What is pending stays, and what was sealed under
+ * an apply version below 5. */
 bool outcome_row_is_over(const struct outcome_row *row, const struct op_id *id, uint64_t now_ms);
 /* Whether the answer or the refusal that it keeps can be read; the row itself can. */
 bool outcome_row_body_is_sound(const struct outcome_row *row, struct arena *arena);
-/* Writes the row in the open transaction. `is_new`: none stood; the shard's counters follow. */
+/* Writes the row in the open transaction. `is_new`: none stood; the shard's counters follow, and
+ * from apply version 5 on a `key:`'s row of TABLE_KEYED. What stood under the id is in memory. */
 void outcome_row_store(struct apply_context *context, const struct op_id *id, bool is_new,
                        const struct outcome_row *row);
 /* COMMITTED: the ledger entry that the operation wrote, as its answer says; 0: none. */
 uint64_t outcome_row_ledger_seq(const struct outcome_row *row, struct arena *arena);
+/* A row of TABLE_KEYED for what was written under a `key:` by other means (row_repair.h). */
+void outcome_row_date(struct apply_context *context, struct slice entity, struct slice op_id,
+                      uint64_t decided_at_ms);
+#define KEYS_APPLY_VERSION 5u
 /* Forgets the row of an operation whose attempt ends without an outcome. */
 void outcome_row_delete(struct apply_context *context, const struct op_id *id);
 /* Who tells it. */

@@ -6,6 +6,7 @@
 #include "node/core/handler/handler.h"
 #include "node/core/handler/refusal.h"
 #include "runtime/base/check.h"
+#include "runtime/base/field_key.h"
 
 #define PLAYER_PREFIX    "player:"
 #define FIELD_IF_VERSION 5u
@@ -50,6 +51,52 @@ err refuse_number(struct arena *arena, struct refusal *refusal, const char *fiel
 {
     return refuse_invalid(arena, refusal, field, limit,
                           arena_printf(arena, "%lld", (long long)value));
+}
+
+const char *entry_field(struct arena *arena, const char *list, size_t place, const char *key,
+                        const char *name)
+{
+    char text[FIELD_KEY_BYTES];
+
+    field_key_print(slice_from_text(key), place, text);
+    return arena_printf(arena, "%s%s%s%s", list, text, name[0] != 0 ? "." : "", name);
+}
+
+const char *entry_field_applied(const struct apply_context *context, const char *list, size_t place,
+                                const char *key, const char *name)
+{
+    bool by_key = context->version >= ENTRY_KEYS_APPLY_VERSION;
+
+    return entry_field(context->arena, list, place, by_key ? key : "", name);
+}
+
+void refusal_tell_field(struct apply_context *context, const char *field)
+{
+    struct refusal *refusal = context->refusal;
+
+    if (context->version >= ENTRY_KEYS_APPLY_VERSION && refusal->field != NULL &&
+        refusal->field[0] != 0)
+        refusal->field = field;
+}
+
+err refuse_twin(struct arena *arena, struct refusal *refusal, const char *field)
+{
+    err e =
+        refuse(arena, refusal, CODE(INVALID_ARGUMENT), field, "%s: the name is there twice", field);
+
+    refusal->limit = "once";
+    return e;
+}
+
+void refusal_set_within(struct arena *arena, struct refusal *refusal, const char *whole)
+{
+    size_t size = strlen(refusal->field);
+
+    if (size == 0)
+        return;
+    if (strncmp(refusal->message, refusal->field, size) == 0 && refusal->message[size] == ':')
+        refusal->message = arena_printf(arena, "%s.%s", whole, refusal->message);
+    refusal->field = arena_printf(arena, "%s.%s", whole, refusal->field);
 }
 
 void refusal_tell_funds(struct apply_context *context, const char *currency, int64_t balance,

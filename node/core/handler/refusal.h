@@ -13,6 +13,25 @@ err refuse_invalid(struct arena *arena, struct refusal *refusal, const char *fie
                    const char *limit, const char *value);
 err refuse_number(struct arena *arena, struct refusal *refusal, const char *field,
                   const char *limit, int64_t value);
+/*
+ * The field of a refusal within an entry of a map: `currencies["gold"].amount`, `edits["a"]`. Maps
+ * are sorted for the log (canonical_order.h), and a repetition may come in another order, so no
+ * place would name the entry that the caller means. Other lists keep their order: `items[2].kind`.
+ * `place` stands where the key is empty. `name` empty: the entry itself. In the arena.
+ */
+const char *entry_field(struct arena *arena, const char *list, size_t place, const char *key,
+                        const char *name);
+/* The same at apply: by place in entries of before it, which are replayed as they were applied. */
+#define ENTRY_KEYS_APPLY_VERSION 5u
+const char *entry_field_applied(const struct apply_context *context, const char *list, size_t place,
+                                const char *key, const char *name);
+/* At apply: what is refused was put together from the request, which has it under `field`, or had
+ * it in another place. Does nothing to a refusal without a field, nor in entries of before. */
+void refusal_tell_field(struct apply_context *context, const char *field);
+/* INVALID_ARGUMENT: two entries have the key of `field`, as the codec says it of plain JSON. */
+err refuse_twin(struct arena *arena, struct refusal *refusal, const char *field);
+/* What is refused is a part of `whole`: its field, in the message too, becomes "whole.field". */
+void refusal_set_within(struct arena *arena, struct refusal *refusal, const char *whole);
 struct version_pair {
     uint64_t current, expected;
 };

@@ -5,7 +5,8 @@
 
 #include "runtime/base/check.h"
 
-#define META_VERSION                6u
+#define META_VERSION                7u
+#define META_VERSION_WITHOUT_KEYS   6u /* Written while there are none: apply version 4 reads it. */
 #define META_VERSION_WITHOUT_TOLD   5u
 #define META_VERSION_WITHOUT_USE    4u
 #define OPERATION_WINDOW_MS_DEFAULT (24ull * 3600u * 1000u)
@@ -185,7 +186,7 @@ static void read_policy(struct reader *reader, struct policy *policy)
 
 void meta_encode(const struct meta *meta, struct buf *out)
 {
-    buf_put_u8(out, META_VERSION);
+    buf_put_u8(out, meta->key_count > 0 ? META_VERSION : META_VERSION_WITHOUT_KEYS);
     buf_put_u64(out, meta->applied_index);
     put_dot(meta->applied_dot, out);
     put_hash(meta->applied_hash, out);
@@ -226,6 +227,8 @@ void meta_encode(const struct meta *meta, struct buf *out)
     buf_put_u64(out, meta->use.rows.sums[0]);
     buf_put_u64(out, meta->use.rows.sums[1]);
     buf_put_u8(out, meta->inboxes_told);
+    if (meta->key_count > 0)
+        buf_put_u64(out, meta->key_count);
 }
 
 static void read_use(struct reader *reader, struct shard_use *use)
@@ -349,6 +352,8 @@ err meta_decode(struct slice bytes, struct meta *meta)
         read_use(&reader, &read.use);
     if (version > META_VERSION_WITHOUT_TOLD)
         read.inboxes_told = read_told(&reader);
+    if (version > META_VERSION_WITHOUT_KEYS)
+        read.key_count = read_u64(&reader);
     if (reader_finish(&reader) != ERR_OK) {
         meta_deinit(&read);
         return ERR_CORRUPT;

@@ -78,6 +78,7 @@ struct meta {
     uint64_t cut_id;
     uint64_t floor_ms; /* UUIDv7 ids at or below it are OPERATION_EXPIRED. */
     uint64_t operation_count;
+    uint64_t key_count; /* Outcomes of `key:` ids that are forgotten in time (TABLE_KEYED). */
     uint64_t operation_ms_max;      /* Youngest UUIDv7 id ever applied. */
     uint64_t session_count;         /* GRANTED or HELD; those of an expired server are counted
                                      * until their player is next touched. */

@@ -65,6 +65,31 @@ static void a_row_of_before_restores_is_not_of_an_empty_shard(void **state)
     meta_deinit(&read);
 }
 
+/* Written as before while there are none, so that a program of apply version 4 reads it. */
+static void keys_are_counted_in_rows_that_have_some(void **state)
+{
+    struct meta meta = { 0 };
+    struct meta read = { 0 };
+    struct buf bytes = { 0 };
+    (void)state;
+
+    fill(&meta);
+    meta_encode(&meta, &bytes);
+    assert_int_equal(bytes.data[0], 6);
+    meta.key_count = 12;
+    buf_clear(&bytes);
+    meta_encode(&meta, &bytes);
+    assert_int_equal(bytes.data[0], 7);
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_OK);
+    assert_int_equal(read.key_count, 12);
+    assert_true(read.inboxes_told);
+    bytes.size--;
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_CORRUPT);
+    buf_deinit(&bytes);
+    meta_deinit(&meta);
+    meta_deinit(&read);
+}
+
 /* Its channels never noted what they decided: none of it may be taken for new. */
 static void a_row_of_an_earlier_build_knows_nothing_of_its_inboxes(void **state)
 {
@@ -175,6 +200,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(meta_reads_back_as_it_was_written_and_no_prefix_of_it_does),
         cmocka_unit_test(a_row_of_before_restores_is_not_of_an_empty_shard),
+        cmocka_unit_test(keys_are_counted_in_rows_that_have_some),
         cmocka_unit_test(a_row_of_an_earlier_build_knows_nothing_of_its_inboxes),
         cmocka_unit_test(servers_are_expired_below_the_lowest_live_or_one_by_one),
         cmocka_unit_test(the_quarantined_are_found_released_and_bounded),

@@ -17,16 +17,17 @@ typedef Holdfast__V1__PatchStep Step;
 #define EDIT(kind)  HOLDFAST__V1__SECTION_EDIT__EDIT_##kind
 #define PATCH(kind) HOLDFAST__V1__PATCH_KIND__PATCH_KIND_##kind
 
-static const char *edit_field(struct arena *arena, size_t place, const char *name)
+/* Of an edit in a list of them, or of the only one: `edit` is what the request calls it. */
+static const char *edit_field(struct arena *arena, const char *edit, const char *name)
 {
-    return arena_printf(arena, "edits[%zu].%s", place, name);
+    return arena_printf(arena, "%s.%s", edit, name);
 }
 
-static err check_name(struct check_context *context, size_t place, const char *name)
+static err check_name(struct check_context *context, const char *called, const char *name)
 {
     static const char *const reserved[] = { "wallet", "inventory", "ledger" };
     struct slice text = slice_from_text(name);
-    const char *field = edit_field(context->arena, place, "name");
+    const char *field = edit_field(context->arena, called, "name");
 
     if (!text_is_name(text, SECTION_NAME_BYTES_MAX))
         return refuse_invalid(context->arena, context->refusal, field, "1 to 64 of [a-z0-9_]",
@@ -111,14 +112,15 @@ static err check_step(struct check_context *context, const char *prefix, Step *s
     return ERR_OK;
 }
 
-static err check_patch(struct check_context *context, size_t place, Holdfast__V1__PatchList *patch)
+static err check_patch(struct check_context *context, const char *called,
+                       Holdfast__V1__PatchList *patch)
 {
     if (patch->n_steps == 0 || patch->n_steps > PATCH_STEPS_MAX)
         return refuse_number(context->arena, context->refusal,
-                             edit_field(context->arena, place, "patch.steps"), "1 to 64 steps",
+                             edit_field(context->arena, called, "patch.steps"), "1 to 64 steps",
                              (int64_t)patch->n_steps);
     for (size_t i = 0; i < patch->n_steps; i++) {
-        const char *prefix = arena_printf(context->arena, "edits[%zu].patch.steps[%zu]", place, i);
+        const char *prefix = arena_printf(context->arena, "%s.patch.steps[%zu]", called, i);
         err e = check_step(context, prefix, patch->steps[i]);
         if (e != ERR_OK)
             return e;
@@ -126,9 +128,9 @@ static err check_patch(struct check_context *context, size_t place, Holdfast__V1
     return ERR_OK;
 }
 
-static err check_remove(struct check_context *context, size_t place, const Edit *edit)
+static err check_remove(struct check_context *context, const char *called, const Edit *edit)
 {
-    const char *field = edit_field(context->arena, place, "remove");
+    const char *field = edit_field(context->arena, called, "remove");
 
     if (edit->n_remove == 0)
         return ERR_OK;
@@ -147,29 +149,41 @@ static err check_remove(struct check_context *context, size_t place, const Edit 
     return ERR_OK;
 }
 
-static err check_edit(struct check_context *context, size_t place, Edit *edit)
+err section_edit_check(struct check_context *context, const char *called, Edit *edit)
 {
-    err e = check_name(context, place, edit->name);
+    err e = check_name(context, called, edit->name);
 
     if (e == ERR_OK)
-        e = check_remove(context, place, edit);
+        e = check_remove(context, called, edit);
     if (e != ERR_OK)
         return e;
     switch (edit->edit_case) {
     case EDIT(REPLACE):
-        return make_canonical(context, edit_field(context->arena, place, "replace"),
+        return make_canonical(context, edit_field(context->arena, called, "replace"),
                               &edit->replace);
     case EDIT(MERGE):
-        return make_canonical(context, edit_field(context->arena, place, "merge"), &edit->merge);
+        return make_canonical(context, edit_field(context->arena, called, "merge"), &edit->merge);
     case EDIT(PATCH):
-        return check_patch(context, place, edit->patch);
+        return check_patch(context, called, edit->patch);
     case EDIT(DELETE):
         return ERR_OK;
     default:
         return refuse_invalid(context->arena, context->refusal,
-                              edit_field(context->arena, place, "edit"),
+                              edit_field(context->arena, called, "edit"),
                               "one of replace, merge, patch, delete", "");
     }
+}
+
+static err check_twins(struct check_context *context, size_t count, Edit *const *edits)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(edits[i]->name, edits[j]->name) == 0)
+                return refuse_twin(context->arena, context->refusal,
+                                   entry_field(context->arena, "edits", i, edits[i]->name, ""));
+        }
+    }
+    return ERR_OK;
 }
 
 err section_edits_check(struct check_context *context, size_t count, Edit **edits)
@@ -178,17 +192,12 @@ err section_edits_check(struct check_context *context, size_t count, Edit **edit
         return refuse_number(context->arena, context->refusal, "edits", "at most 32 edits",
                              (int64_t)count);
     for (size_t i = 0; i < count; i++) {
-        err e = check_edit(context, i, edits[i]);
+        const char *called = entry_field(context->arena, "edits", i, edits[i]->name, "");
+        err e = section_edit_check(context, called, edits[i]);
         if (e != ERR_OK)
             return e;
-        for (size_t j = 0; j < i; j++) {
-            if (strcmp(edits[i]->name, edits[j]->name) == 0)
-                return refuse_invalid(context->arena, context->refusal,
-                                      edit_field(context->arena, i, "name"), "each section once",
-                                      edits[i]->name);
-        }
     }
-    return ERR_OK;
+    return check_twins(context, count, edits);
 }
 
 static bool reads_section(const Edit *edit)
@@ -218,6 +227,11 @@ struct edit_step {
     struct row_key key;
 };
 
+static const char *step_field(const struct edit_step *step, const char *name)
+{
+    return entry_field_applied(step->context, "edits", step->place, step->edit->name, name);
+}
+
 static err check_versions(struct edit_step *step)
 {
     struct apply_context *context = step->context;
@@ -226,7 +240,7 @@ static err check_versions(struct edit_step *step)
 
     if (step->section != NULL && edit->schema_version < step->section->schema_version) {
         (void)refuse(context->arena, context->refusal, CODE(SCHEMA_TOO_NEW),
-                     edit_field(context->arena, step->place, "schema_version"),
+                     step_field(step, "schema_version"),
                      "section %s has schema version %u; this writer knows %u", edit->name,
                      step->section->schema_version, edit->schema_version);
         context->refusal->limit =
@@ -236,7 +250,7 @@ static err check_versions(struct edit_step *step)
     }
     if (edit->_if_version_case == HOLDFAST__V1__SECTION_EDIT___IF_VERSION_IF_VERSION &&
         edit->if_version != version)
-        return refuse_version(context, edit_field(context->arena, step->place, "if_version"),
+        return refuse_version(context, step_field(step, "if_version"),
                               arena_printf(context->arena, "section %s", edit->name),
                               &(struct version_pair){ version, edit->if_version });
     return ERR_OK;
@@ -269,13 +283,13 @@ static err read_document(struct edit_step *step, json_t **ret_document)
 static err refuse_step(struct edit_step *step, size_t place, err e, const char *why)
 {
     struct apply_context *context = step->context;
-    const char *field =
-        arena_printf(context->arena, "edits[%zu].patch.steps[%zu].path", step->place, place);
+    const char *name = arena_printf(context->arena, "patch.steps[%zu].path", place);
     const char *path = step->edit->patch->steps[place]->path;
 
     (void)refuse(context->arena, context->refusal,
-                 e == ERR_FULL ? CODE(CAPACITY_FULL) : CODE(INVALID_ARGUMENT), field,
-                 "section %s at %s: expected %s", step->edit->name, path, why);
+                 e == ERR_FULL ? CODE(CAPACITY_FULL) : CODE(INVALID_ARGUMENT),
+                 step_field(step, name), "section %s at %s: expected %s", step->edit->name, path,
+                 why);
     context->refusal->limit = why;
     context->refusal->value = text_shorten(context->arena, slice_from_text(path));
     return ERR_CONFLICT;
@@ -336,8 +350,7 @@ static err make_document(struct edit_step *step, struct slice *ret_text)
     else
         e = run_patch(step, &document);
     if (e == ERR_OK && json_canon_write(document, &text) != ERR_OK) {
-        e = refuse(context->arena, context->refusal, CODE(CAPACITY_FULL),
-                   edit_field(context->arena, step->place, "patch"),
+        e = refuse(context->arena, context->refusal, CODE(CAPACITY_FULL), step_field(step, "patch"),
                    "section %s would nest deeper than %u", step->edit->name, JSON_DEPTH_MAX);
         refusal_tell_capacity(context, "depth", JSON_DEPTH_MAX);
     }
@@ -360,8 +373,7 @@ static err refuse_capacity(struct edit_step *step, const struct room *room, uint
     struct apply_context *context = step->context;
     uint64_t limit = room->max;
 
-    (void)refuse(context->arena, context->refusal, CODE(CAPACITY_FULL),
-                 arena_printf(context->arena, "edits[%zu]", step->place),
+    (void)refuse(context->arena, context->refusal, CODE(CAPACITY_FULL), step_field(step, ""),
                  "%s: at most %llu, would be %llu", room->words, (unsigned long long)limit,
                  (unsigned long long)value);
     context->refusal->limit = arena_printf(context->arena, "%llu", (unsigned long long)limit);

@@ -14,6 +14,9 @@
 /* Names, limits, JSON. Replaces JSON texts by their canonical form (arena). ERR_INVALID. */
 NODISCARD err section_edits_check(struct check_context *context, size_t count,
                                   Holdfast__V1__SectionEdit **edits);
+/* One of them, which the request calls `called`. ERR_INVALID. */
+NODISCARD err section_edit_check(struct check_context *context, const char *called,
+                                 Holdfast__V1__SectionEdit *edit);
 /* Section rows that the edits need to read. */
 void section_edits_footprint(const struct op *op, size_t count,
                              Holdfast__V1__SectionEdit *const *edits, struct need *keys);

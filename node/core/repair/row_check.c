@@ -5,6 +5,7 @@
 #include "idl/method.h"
 #include "node/core/channel/channel_row.h"
 #include "node/core/codec/json_canon.h"
+#include "node/core/definition/definition.h"
 #include "node/core/goods/goods.h"
 #include "node/core/goods/ledger.h"
 #include "node/core/goods/mailbox.h"
@@ -147,10 +148,22 @@ static bool check_receipt(struct look *look)
     return is(look, receipt_decode(look->arena, look->value) != NULL, RECEIPT_DAMAGE);
 }
 
+static bool check_definition(struct look *look)
+{
+    return is(look, definition_row_is_sound(look->arena, look->key, look->value),
+              DEFINITION_DAMAGE);
+}
+
 static bool check_timer(struct look *look)
 {
     struct timer_row timer;
     return is(look, timer_row_decode(look->key, look->value, &timer) == ERR_OK, TIMER_DAMAGE);
+}
+
+static bool check_keyed(struct look *look)
+{
+    struct keyed_row keyed;
+    return is(look, keyed_row_decode(look->key, look->value, &keyed) == ERR_OK, KEYED_DAMAGE);
 }
 
 static bool check_operation(struct look *look)

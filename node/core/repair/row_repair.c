@@ -111,11 +111,28 @@ static err drop(struct step *step)
     return ERR_OK;
 }
 
+/* Of keys of an entity, a 0 and a text. */
+static struct slice behind_entity(const struct step *step)
+{
+    size_t head = 1 + step->entity.size + 1;
+    size_t at = head < step->key.size ? head : step->key.size;
+
+    return (struct slice){ step->key.data + at, step->key.size - at };
+}
+
+static bool is_of_key(const struct step *step)
+{
+    struct op_id id;
+    const char *why;
+
+    return step->key.data[0] == TABLE_TYPED &&
+           op_id_parse(behind_entity(step), &id, &why) == ERR_OK && id.is_key;
+}
+
 static err drop_section(struct step *step)
 {
     struct apply_context *context = step->context;
-    size_t head = 1 + step->entity.size + 1;
-    struct slice name = { step->key.data + head, step->key.size - head };
+    struct slice name = behind_entity(step);
 
     if (!context->unreadable && player_sections(context->player, context->arena) == ERR_OK) {
         struct section_info *section = player_find_section(context->player, name);
@@ -179,12 +196,32 @@ static err replace_outcome(struct step *step)
         .attempt = UINT32_MAX,
         .dot = context->dot,
         .decided_at_ms = context->owner_ms,
+        .keyed = context->version >= KEYS_APPLY_VERSION && is_of_key(step),
         .body = refusal_pack(&lost, context->arena),
     };
     buf_clear(context->scratch);
     outcome_row_encode(&row, context->scratch);
     state_put(context->state, step->key, buf_slice(context->scratch));
+    if (row.keyed)
+        outcome_row_date(context, step->entity, behind_entity(step), row.decided_at_ms);
     step->repair->told->outcome = OUTCOME(REPLACED);
+    return ERR_OK;
+}
+
+/* All that it says stands in its key. */
+static err make_date(struct step *step)
+{
+    struct apply_context *context = step->context;
+    struct keyed_row keyed;
+
+    if (keyed_key_parse(step->key, &keyed) != ERR_OK) {
+        damage_count_down(context->damage, &context->meta->key_count, 1);
+        return drop(step);
+    }
+    buf_clear(context->scratch);
+    keyed_row_encode(context->scratch);
+    state_put(context->state, step->key, buf_slice(context->scratch));
+    step->repair->told->outcome = OUTCOME(MADE_AGAIN);
     return ERR_OK;
 }
 
@@ -379,6 +416,8 @@ static struct rule rule_of(struct slice key)
     case TABLE_OPERATION:
     case TABLE_TYPED:
         return (struct rule){ 3, replace_outcome };
+    case TABLE_KEYED:
+        return (struct rule){ 3, make_date };
     case TABLE_MAIL:
         return (struct rule){ 3, drop_mail };
     case TABLE_INTENT:
@@ -394,6 +433,7 @@ static struct rule rule_of(struct slice key)
     case TABLE_INBOX:
     case TABLE_TXN:
     case TABLE_RECEIPT:
+    case TABLE_DEFINITION:
     case TABLE_META:
     case TABLE_NOTE:
         break;
@@ -441,7 +481,9 @@ err row_repair(struct apply_context *context, struct row_repair *repair)
     struct row_check check;
 
     step.entity = row_entity(repair->key);
-    if (!slice_equal(step.entity, context->op->entity) || !key_is_whole(repair->key, step.entity))
+    bool known = repair->key.data[0] != TABLE_KEYED || context->version >= KEYS_APPLY_VERSION;
+    if (!known || !slice_equal(step.entity, context->op->entity) ||
+        !key_is_whole(repair->key, step.entity))
         return refuse_row(&step, "keys of rows of this player");
     if (rule.repair == NULL)
         return refuse_row(&step, "other rows than the player's own, which `rebuild` makes again");

@@ -160,7 +160,8 @@ struct rep_out {
     uint64_t read_round;   /* REP_READ: the round that was joined. */
     uint64_t rounds_done;  /* Every round up to this one is confirmed; 0: none this step. */
     uint64_t rounds_index; /* ... and may be answered once this index is applied. */
-    bool committed;        /* rep_commit_index rose. */
+    uint64_t rounds_ms, rounds_unix_ms; /* ... and the last of them began then. */
+    bool committed;                     /* rep_commit_index rose. */
     bool role_changed;
     bool too_new;  /* The owner's log is of an apply version above ours: this process must end. */
     bool diverged; /* A peer's outcome hash differs at the same index. */

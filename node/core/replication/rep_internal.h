@@ -163,6 +163,7 @@ struct rep {
     bool round_open; /* round_started is not confirmed yet. */
     bool round_wanted;
     uint64_t round_index;
+    uint64_t round_ms, round_unix_ms; /* When round_started began. */
 
     bool quarantined;       /* Our outcomes are wrong. */
     uint64_t differs_index; /* Owner: the last index at which somebody was first seen to differ. */

@@ -23,6 +23,8 @@ void rep_round_settle(struct rep *rep, struct rep_out *out)
     rep->round_open = false;
     out->rounds_done = rep->round_started;
     out->rounds_index = rep->round_index;
+    out->rounds_ms = rep->round_ms;
+    out->rounds_unix_ms = rep->round_unix_ms;
 }
 
 void rep_round_begin(struct rep *rep, struct rep_out *out)
@@ -34,5 +36,7 @@ void rep_round_begin(struct rep *rep, struct rep_out *out)
     rep->round_open = true;
     rep->round_started++;
     rep->round_index = rep->commit_index;
+    rep->round_ms = rep->now_ms;
+    rep->round_unix_ms = rep->unix_ms;
     rep_round_settle(rep, out);
 }

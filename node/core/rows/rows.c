@@ -92,6 +92,21 @@ void row_key_timer(struct row_key *key, uint64_t due_ms, struct slice entity)
     key_add(key, entity);
 }
 
+void row_key_definition(struct row_key *key, uint64_t number)
+{
+    key_begin(key, TABLE_DEFINITION);
+    key_add_be(key, number, 8);
+}
+
+void row_key_keyed(struct row_key *key, uint64_t decided_at_ms, struct slice entity,
+                   struct slice op_id)
+{
+    key_begin(key, TABLE_KEYED);
+    key_add_be(key, decided_at_ms, 8);
+    key_add_entity(key, entity);
+    key_add(key, op_id);
+}
+
 void row_key_reservation_timer(struct row_key *key, uint64_t due_ms, struct slice entity,
                                uint64_t seq)
 {
@@ -252,6 +267,40 @@ err timer_row_decode(struct slice key, struct slice value, struct timer_row *ret
         return ERR_CORRUPT;
     *ret_timer = timer;
     return ERR_OK;
+}
+
+void keyed_row_encode(struct buf *out)
+{
+    buf_put_u8(out, ROW_VERSION);
+}
+
+err keyed_key_parse(struct slice key, struct keyed_row *ret_keyed)
+{
+    struct reader reader = reader_from(key);
+    struct keyed_row keyed;
+    struct op_id id;
+    const char *why;
+
+    bool known = read_u8(&reader) == TABLE_KEYED;
+    keyed.decided_at_ms = read_u64_be(&reader);
+    keyed.entity = row_entity(key);
+    (void)read_raw(&reader, keyed.entity.size + 1);
+    keyed.op_id = read_raw(&reader, reader_left(&reader));
+    if (!known || reader_finish(&reader) != ERR_OK || keyed.entity.size > ENTITY_BYTES_MAX ||
+        !entity_has_kind(keyed.entity) || op_id_parse(keyed.op_id, &id, &why) != ERR_OK ||
+        !id.is_key)
+        return ERR_CORRUPT;
+    *ret_keyed = keyed;
+    return ERR_OK;
+}
+
+err keyed_row_decode(struct slice key, struct slice value, struct keyed_row *ret_keyed)
+{
+    struct reader reader = reader_from(value);
+
+    if (read_u8(&reader) != ROW_VERSION || reader_finish(&reader) != ERR_OK)
+        return ERR_CORRUPT;
+    return keyed_key_parse(key, ret_keyed);
 }
 
 void reservation_row_encode(uint64_t expires_at_ms, struct buf *out)

@@ -28,6 +28,9 @@ void row_key_ledger(struct row_key *key, struct slice entity, uint64_t seq);
 /* A UUIDv7 goes to TABLE_OPERATION, a typed id to TABLE_TYPED. */
 void row_key_operation(struct row_key *key, struct slice entity, const struct op_id *id);
 void row_key_timer(struct row_key *key, uint64_t due_ms, struct slice entity);
+/* Of the outcome of a `key:` id: sorts by when that was decided. */
+void row_key_keyed(struct row_key *key, uint64_t decided_at_ms, struct slice entity,
+                   struct slice op_id);
 /* Of a reservation, by its ledger entry. */
 void row_key_reservation_timer(struct row_key *key, uint64_t due_ms, struct slice entity,
                                uint64_t seq);
@@ -51,6 +54,8 @@ void row_key_history_prefix(struct row_key *key, const uint8_t uid[ITEM_UID_BYTE
 void row_key_intent(struct row_key *key, struct slice entity);
 void row_key_txn(struct row_key *key, uint32_t destination, uint64_t seq);
 void row_key_receipt(struct row_key *key, struct slice receipt);
+/* 0: how far the shard has followed the definitions. */
+void row_key_definition(struct row_key *key, uint64_t number);
 /* The last key that an operation of this millisecond could have, and what follows it. */
 void row_key_operation_bound(struct row_key *key, uint64_t ms);
 /* Of a key of TABLE_OPERATION. */
@@ -68,6 +73,18 @@ struct timer_row {
 #define TIMER_DAMAGE "a timer's row cannot be read"
 void timer_row_encode(uint64_t fence, struct buf *out);
 NODISCARD err timer_row_decode(struct slice key, struct slice value, struct timer_row *ret_timer);
+
+/* Whose outcome is over a day after it was decided. All of it stands in the row's key. */
+struct keyed_row {
+    uint64_t decided_at_ms;
+    struct slice entity, op_id;
+};
+#define KEYED_DAMAGE "when the outcome of a `key:` id is over cannot be read"
+void keyed_row_encode(struct buf *out);
+/* ERR_CORRUPT: the key is none; *ret_keyed untouched. */
+NODISCARD err keyed_key_parse(struct slice key, struct keyed_row *ret_keyed);
+/* Also of the value. */
+NODISCARD err keyed_row_decode(struct slice key, struct slice value, struct keyed_row *ret_keyed);
 
 /*
  * An item's UID is unique by construction, big-endian: shard (2 bytes), epoch (6), counter (6) of

@@ -34,14 +34,16 @@
     X(MAILBOX,     mailbox,     'h', REST,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* uuid v7 (16), entity -> outcome. Sorts by time. */ \
     X(OPERATION,   operation,   'o', UUID,   NONE, ALWAYS, NO,  AGE,    ABOVE,  DATED) \
-    /* entity, 0, typed op id -> outcome. As long-lived as the ledger. */ \
+    /* entity, 0, typed op id -> outcome. As long-lived as the ledger, but for `key:` ids. */ \
     X(TYPED,       typed,       'y', FIRST,  NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
+    /* decided_at_ms (u64 big-endian), entity, 0, `key:` id -> version. When its outcome is over. */ \
+    X(KEYED,       keyed,       'e', TIMER,  NONE, ALWAYS, NO,  FIRST,  LOAD,   ROWS) \
     /* 'o' or 'i', other shard (u16 big-endian) -> where it stands. */ \
     X(CHANNEL,     channel,     'c', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* destination (u16 big-endian), seq (u64 big-endian) -> record. */ \
-    X(OUTBOX,      outbox,      'x', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
+    X(OUTBOX,      outbox,      'x', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* source, seq (as above) -> decision. */ \
-    X(INBOX,       inbox,       'n', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
+    X(INBOX,       inbox,       'n', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* entity, 0, seq (as in the ledger) -> seq of what undid or closed it. */ \
     X(REVERSAL,    reversal,    'v', FIRST,  SEQ,  NONE,   NO,  USE,    LOAD,   ROWS) \
     /* entity, 0, seq (as in the ledger) -> what is set aside, until when. */ \
@@ -49,9 +51,11 @@
     /* entity -> the transaction that holds it, and its escrow. */ \
     X(INTENT,      intent,      'q', REST,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* destination, seq (as above) -> a transaction of this home shard. */ \
-    X(TXN,         txn,         'z', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
+    X(TXN,         txn,         'z', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* "receipt:<id>" -> whose it is. As long-lived as the ledger. */ \
     X(RECEIPT,     receipt,     'R', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
+    /* number (u64 big-endian) -> definition; 0: how far the shard has followed. */ \
+    X(DEFINITION,  definition,  'd', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* due_ms (u64 big-endian), entity, or that, 0, seq -> kind. */ \
     X(TIMER,       timer,       't', TIMER,  NONE, ALWAYS, NO,  NEVER,  ABSENT, READ)
 

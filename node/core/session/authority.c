@@ -124,7 +124,8 @@ static size_t put_decimal(char *at, uint64_t number)
 
 struct slice authority_text(struct arena *arena, const struct authority *authority)
 {
-    char *text = arena_alloc(arena, sizeof "session:" + INCARNATION_TEXT_SIZE);
+    struct slice caller = authority->caller;
+    char *text = arena_alloc(arena, sizeof "session:" + INCARNATION_TEXT_SIZE + caller.size);
     size_t size = 0;
 
     switch (authority->kind) {
@@ -137,6 +138,11 @@ struct slice authority_text(struct arena *arena, const struct authority *authori
         size = put_text(text, "system:");
         memcpy(text + size, authority->scope.data, authority->scope.size);
         size += authority->scope.size;
+        if (caller.size == 0)
+            break;
+        text[size++] = '/';
+        memcpy(text + size, caller.data, caller.size);
+        size += caller.size;
         break;
     case AUTHORITY_SESSION:
         size = put_text(text, "session:");
@@ -193,6 +199,16 @@ static err session_lost(struct apply_context *context)
                   "the session is no longer current: %s", why);
 }
 
+/* Replicas of an earlier version tell no caller: they may stand beside this one. */
+static struct slice told_authority(const struct apply_context *context)
+{
+    struct authority authority = context->op->authority;
+
+    if (context->version < CALLER_APPLY_VERSION)
+        authority.caller = (struct slice){ 0 };
+    return authority_text(context->arena, &authority);
+}
+
 err authority_apply(struct apply_context *context, const struct handler *handler)
 {
     const struct authority *authority = &context->op->authority;
@@ -203,7 +219,7 @@ err authority_apply(struct apply_context *context, const struct handler *handler
     err e = authority_check_kind(context->arena, context->refusal, handler, authority->kind);
     if (e != ERR_OK)
         return e;
-    context->authority_text = authority_text(context->arena, authority);
+    context->authority_text = told_authority(context);
     if (authority->kind == AUTHORITY_UNHELD && session_is_live(session, context->meta))
         return refuse_locked(context, session->incarnation);
     if (authority->kind != AUTHORITY_SESSION)

@@ -8,6 +8,7 @@
 #include "node/core/handler/handler.h"
 
 #define AUTHORITY_TOKEN_BYTES_MAX 64u
+#define AUTHORITY_TOLD_BYTES_MAX  128u
 
 /* What an error says of a text that is no authority: what is expected, and what was given, without
  * anything that may be a token. */
@@ -23,7 +24,8 @@ NODISCARD err authority_parse(struct arena *arena, struct slice text,
  * neither. */
 NODISCARD err authority_parse_logged(struct slice text, struct authority *ret_authority);
 
-/* "session:<incarnation>", "system:<scope>", "unheld": for the ledger. Empty for AUTHORITY_NONE. */
+/* "session:<incarnation>", "system:<scope>/<caller>" or, where that is not known, "system:<scope>",
+ * "unheld": for the ledger. At most AUTHORITY_TOLD_BYTES_MAX; empty for AUTHORITY_NONE. */
 struct slice authority_text(struct arena *arena, const struct authority *authority);
 /* "payments", "mail", "moderation", "match", "admin". */
 bool authority_scope_is_known(struct slice scope);

@@ -65,6 +65,9 @@ static void another_text_is_refused_without_repeating_a_token(void **state)
     assert_refused("system:", scopes, "system:");
     assert_refused("system:root", scopes, "system:root");
     assert_refused("system:game", scopes, "system:game");
+    /* A ledger tells it so; a caller does not say whose key it has. */
+    assert_refused("system:admin/0a1b2c3d4e5f", scopes, "system:admin/0a1b2c3d4e5f");
+    assert_refused("system:admin/", scopes, "system:admin/");
 }
 
 /* Before the field was a string it was a message: these are its bytes as a log has them. A NUL
@@ -92,6 +95,25 @@ static void the_old_form_is_read_from_the_log_alone(void **state)
     assert_refused(unheld, "session:<token>, system:<scope> or unheld", "1 other bytes");
     assert_refused(mail, "session:<token>, system:<scope> or unheld", "8 other bytes");
     assert_refused(session, "session:<token>, system:<scope> or unheld", "10 other bytes");
+}
+
+static void the_longest_of_all_is_told_whole(void **state)
+{
+    static const char name[] = "cert:0123456789012345678901234567890123456789-.x";
+    struct arena arena = { 0 };
+    const struct authority longest = { .kind = AUTHORITY_SYSTEM,
+                                       .scope = SLICE_LITERAL("moderation"),
+                                       .caller = slice_from_text(name) };
+    const struct authority session = { .kind = AUTHORITY_SESSION,
+                                       .incarnation = { UINT64_MAX, UINT64_MAX } };
+    (void)state;
+
+    struct slice text = authority_text(&arena, &longest);
+    assert_int_equal(text.size, strlen("system:moderation/") + CALLER_NAME_BYTES_MAX);
+    assert_memory_equal(text.data, "system:moderation/cert:", 23);
+    assert_true(text.size <= AUTHORITY_TOLD_BYTES_MAX);
+    assert_true(authority_text(&arena, &session).size <= AUTHORITY_TOLD_BYTES_MAX);
+    arena_deinit(&arena);
 }
 
 static void no_other_bytes_are_read_from_the_log(void **state)
@@ -124,6 +146,7 @@ int main(void)
         cmocka_unit_test(each_kind_is_read_from_its_text),
         cmocka_unit_test(another_text_is_refused_without_repeating_a_token),
         cmocka_unit_test(the_old_form_is_read_from_the_log_alone),
+        cmocka_unit_test(the_longest_of_all_is_told_whole),
         cmocka_unit_test(no_other_bytes_are_read_from_the_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

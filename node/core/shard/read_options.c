@@ -33,6 +33,28 @@ static void take_token(const char *text, uint32_t shard, struct read_options *op
     options->at_least = (struct dot){ as_of.epoch, as_of.owner, as_of.counter };
 }
 
+static void take_options(const Holdfast__V1__ReadOptions *message, uint32_t shard,
+                         struct read_options *options)
+{
+    bool at_least = message->at_least[0] != 0;
+
+    if (at_least + message->stale + (message->max_age_ms != 0) > 1) {
+        options->wrong_field = message->stale ? "read.stale" : "read.max_age_ms";
+        options->wrong_limit = "one of at_least, max_age_ms and stale";
+    } else if (message->max_age_ms > READ_AGE_MS_MAX) {
+        options->wrong_field = "read.max_age_ms";
+        options->wrong_limit = "1 to 60000, or 0 for a read that is linearizable";
+        options->wrong_value = message->max_age_ms;
+    } else if (message->stale) {
+        options->kind = READ_STALE;
+    } else if (at_least) {
+        take_token(message->at_least, shard, options);
+    } else if (message->max_age_ms != 0) {
+        options->kind = READ_AGED;
+        options->max_age_ms = message->max_age_ms;
+    }
+}
+
 void read_options_scan(uint32_t method, struct slice request, uint32_t shard,
                        struct read_options *ret_options)
 {
@@ -46,13 +68,6 @@ void read_options_scan(uint32_t method, struct slice request, uint32_t shard,
         holdfast__v1__read_options__unpack(NULL, bytes.size, bytes.data);
     if (options == NULL)
         return;
-    if (options->stale && options->at_least[0] != 0) {
-        ret_options->wrong_field = "read.stale";
-        ret_options->wrong_limit = "at_least or stale, not both";
-    } else if (options->stale) {
-        ret_options->kind = READ_STALE;
-    } else if (options->at_least[0] != 0) {
-        take_token(options->at_least, shard, ret_options);
-    }
+    take_options(options, shard, ret_options);
     holdfast__v1__read_options__free_unpacked(options, NULL);
 }

@@ -9,13 +9,17 @@
 
 #include "node/core/entry/entry.h"
 
-enum read_kind { READ_STRICT, READ_AT_LEAST, READ_STALE };
+#define READ_AGE_MS_MAX 60000u
+
+enum read_kind { READ_STRICT, READ_AT_LEAST, READ_AGED, READ_STALE };
 
 struct read_options {
     enum read_kind kind;
     struct dot at_least;     /* READ_AT_LEAST; epoch 0 otherwise. */
+    uint32_t max_age_ms;     /* READ_AGED; 0 otherwise. */
     const char *wrong_field; /* NULL: none. Else what the request says there cannot be, */
     const char *wrong_limit; /* and what can. Static texts. */
+    uint32_t wrong_value;    /* 0: not told. */
 };
 
 /* Missing options are strict; so are malformed ones: the read itself reports what is malformed.

@@ -33,6 +33,9 @@ static err restore(struct shard *shard, const struct shard_image *image)
     return ERR_OK;
 }
 
+#define SCRATCH_KEPT_BYTES 65536u   /* A node has many shards. */
+#define OUT_KEPT_BYTES     4194304u /* A worker has one. */
+
 err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
               const struct handler_table *handlers, const struct shard_image *image,
               struct shard **ret_shard)
@@ -44,6 +47,8 @@ err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
     shard->limits = *limits;
     shard->halt_index = image->halt_index;
     shard->arena.pool = image->arenas;
+    shard->read_arena.pool = image->arenas;
+    shard->answers = image->answers;
     shard->snapshot = image->snapshot;
     shard->holds_of_reads.ms_max = limits->read_hold_ms;
     shard->applier = applier_new(number, handlers);
@@ -93,6 +98,7 @@ void shard_free(struct shard *shard)
     shard_snapshot_deinit(shard);
     key_set_deinit(&shard->loading);
     arena_deinit(&shard->arena);
+    arena_deinit(&shard->read_arena);
     buf_deinit(&shard->scratch);
     buf_deinit(&shard->holds);
     need_deinit(&shard->need);
@@ -106,6 +112,8 @@ err shard_rep_step(struct shard *shard, const struct rep_event *event, struct sh
     if (out->rep.rounds_done > shard->rounds_done) {
         shard->rounds_done = out->rep.rounds_done;
         shard->rounds_index = out->rep.rounds_index;
+        shard->rounds_ms = out->rep.rounds_ms;
+        shard->rounds_unix_ms = out->rep.rounds_unix_ms;
         shard->stats.rounds++;
     }
     return e;
@@ -191,8 +199,16 @@ static void expire_waiting(struct shard *shard, const struct shard_event *event,
     }
 }
 
+/* Nothing but its answer comes of it: no one waits for that any more. */
+static bool is_plain_read(const struct call *call)
+{
+    return (call->place == CALL_CONFIRMING || call->place == CALL_READING) &&
+           call->method != METHOD_RENEW_TOKENS;
+}
+
 /* What is on its way to the log goes on; a place in a queue is given up, lest the session be
- * granted to a caller that has gone, and so is what waits for others. */
+ * granted to a caller that has gone, and so is what waits for others, and a read with the room that
+ * is reserved for its answer. */
 static void cancel(struct shard *shard, uint64_t id, uint64_t now_ms)
 {
     struct call *call = call_find(shard, id);
@@ -201,7 +217,8 @@ static void cancel(struct shard *shard, uint64_t id, uint64_t now_ms)
         return;
     if (call->method == METHOD_READ_SETTLED)
         shard_settled_end(shard, call, now_ms);
-    if (call->place == CALL_QUEUED || call->place == CALL_SETTLING || call->place == CALL_YIELDING)
+    if (call->place == CALL_QUEUED || call->place == CALL_SETTLING ||
+        call->place == CALL_YIELDING || is_plain_read(call))
         call_free(shard, call);
     else
         call->id = 0;
@@ -281,6 +298,8 @@ static void follow_role(struct shard *shard, const struct shard_event *event, st
 void shard_step(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
     CHECK(!shard->stopped);
+    if (event->type == SHARD_FLUSH || event->type == SHARD_TICK)
+        shard->read_bytes = 0;
     shard_holds_progress(shard, event, out);
     event_step(shard, event, out);
     if (shard->stopped)
@@ -301,6 +320,8 @@ void shard_step(struct shard *shard, const struct shard_event *event, struct sha
     shard->stats.writes_waiting = shard->calls[CALL_YIELDING].count;
     shard->stats.waiters = shard->calls[CALL_QUEUED].count + shard->calls[CALL_STEALING].count;
     arena_reset(&shard->arena);
+    if (shard->scratch.capacity > SCRATCH_KEPT_BYTES)
+        buf_deinit(&shard->scratch);
     applier_rest(shard->applier);
 #ifdef HOLDFAST_DEBUG_INJECT /* In what tests build: a release serves on where only a sum is       \
                                 wrong. */
@@ -319,6 +340,8 @@ void shard_out_clear(struct shard_out *out)
     need_clear(&out->need);
     snapshot_actions_clear(&out->snapshot);
     buf_clear(&out->bytes);
+    if (out->bytes.capacity > OUT_KEPT_BYTES)
+        buf_deinit(&out->bytes);
     out->reply_count = 0;
     out->delivery_count = 0;
     out->incident_count = 0;

@@ -13,6 +13,7 @@
 #include "node/core/replication/rep.h"
 #include "node/core/shard/incident.h"
 #include "node/core/shard/shard_snapshot.h"
+#include "runtime/base/budget.h"
 
 /* clang-format off */
 /*    field                  unit default     min   max      meaning                            */
@@ -23,6 +24,7 @@
     X(writes_waiting_max, 1024, 1, 65536, "writes that wait until reads of their players are done") \
     X(read_hold_ms, 200, 1, 10000, "a write waits for reads of its players, at most")               \
     X(apply_batch_max, 1024, 1, 65536, "entries applied in one step")                              \
+    X(answers_round_bytes, 1048576, 1, 67108864, "answers to reads between two flushes, about")    \
     X(watermark_tell_ms, 5000, 1, 60000, "a watermark that no batch takes along leaves after")     \
     X(settle_wait_ms, 50, 0, 5000, "decisions that no caller waits for are logged together after")     \
     X(snapshot_part_bytes, 262144, 256, 1048576, "rows in one part of a snapshot, about")          \
@@ -104,6 +106,7 @@ struct shard_reply {
     enum reply_status status;
     uint32_t offset;
     uint32_t size;
+    uint32_t held; /* Of shard_image.answers: the shell gives it back once the body has left. */
     uint64_t owner;
     uint64_t epoch;
 };
@@ -150,6 +153,10 @@ struct shard_image {
     uint32_t timer_count;
     struct snapshot_stats snapshot; /* Of the shard whose place it takes. */
     struct arena_pool *arenas;      /* Borrowed for the shard's life; NULL: memory of its own. */
+    /* Borrowed likewise. Every reply's bytes are held in it from before they are packed into `out`:
+     * a read whose answer has no room is refused as THROTTLED; the outcome of a write never is, but
+     * a StartSession waits with its profile. NULL: answers are not counted. */
+    struct budget *answers;
 };
 
 /* ERR_CORRUPT: the meta row or an entry contradicts the image. ERR_TOO_NEW: they are of an apply
@@ -226,6 +233,7 @@ struct shard_stats {
     uint64_t transfers_open;    /* Records in the outbox. */
     uint64_t transfers_oldest_ms; /* Since the oldest of them that is known was opened. */
     uint64_t transfers_sent, transfers_settled, transfers_refunded, transfers_retried;
+    uint64_t reads_aged;                    /* Reads with a greatest age that needed no round. */
     uint64_t reads_waiting, writes_waiting; /* Now: for a transaction's end, for reads' end. */
     uint64_t reads_waited;                  /* Times that a read met a transaction, and waited. */
     uint64_t reads_timed_out;               /* Of those: until shortly before its deadline. */

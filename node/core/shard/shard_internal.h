@@ -3,6 +3,7 @@
 #define NODE_CORE_SHARD_SHARD_INTERNAL_H
 
 #include "holdfast/internal/v1/channel.pb-c.h"
+#include "node/core/shard/answer_sizes.h"
 #include "node/core/shard/channel_lanes.h"
 #include "node/core/shard/key_set.h"
 #include "node/core/shard/read_hold.h"
@@ -25,9 +26,11 @@ enum call_place {
 struct call {
     struct call *previous, *next;
     enum call_place place;
-    bool blocked; /* Reading or answering: rows are on their way. */
-    bool claimed; /* This very call made the claim it waits for: its answer is no duplicate. */
-    uint64_t id;  /* The shell's; 0 when its caller has gone. */
+    bool blocked;      /* Reading or answering: rows are on their way. */
+    bool claimed;      /* This very call made the claim it waits for: its answer is no duplicate. */
+    bool starved;      /* ANSWERING: no room for its profile; the next tick looks again. */
+    uint32_t reserved; /* Of shard->answers, for its reply; given back with the call. */
+    uint64_t id;       /* The shell's; 0 when its caller has gone. */
     uint32_t method;
     uint64_t deadline_ms;
     uint64_t since_ms; /* YIELDING. */
@@ -59,12 +62,13 @@ struct shard {
     uint32_t call_count;
     uint64_t rounds_done; /* Highest confirmed read round of this ownership. */
     uint64_t rounds_index;
-    uint64_t due_index;      /* Owner-made entry on its way; 0: none. */
-    uint64_t due_next_ms;    /* unix_ms at which to ask applier_due again. */
-    bool served;             /* As of the last step. */
-    bool apply_blocked;      /* Rows are missing for the next entry. */
-    uint64_t halt_index;     /* See shard_image. */
-    uint64_t applying_index; /* See shard_applying_index. */
+    uint64_t rounds_ms, rounds_unix_ms; /* When that round began. */
+    uint64_t due_index;                 /* Owner-made entry on its way; 0: none. */
+    uint64_t due_next_ms;               /* unix_ms at which to ask applier_due again. */
+    bool served;                        /* As of the last step. */
+    bool apply_blocked;                 /* Rows are missing for the next entry. */
+    uint64_t halt_index;                /* See shard_image. */
+    uint64_t applying_index;            /* See shard_applying_index. */
     bool flush_wanted;
     bool checkpoint_open;
     uint64_t checkpoint_index; /* Of the open checkpoint. */
@@ -76,10 +80,14 @@ struct shard {
     struct snapshot_source source;
     struct snapshot_target target;
     struct snapshot_stats snapshot;
-    uint64_t unreadable_ms; /* When an unreadable row of no player may be told again. */
-    bool stopped;           /* A snapshot takes its place. */
-    struct key_set loading; /* Keys asked of the database, not answered yet. */
-    struct arena arena;     /* One step's. */
+    uint64_t unreadable_ms;  /* When an unreadable row of no player may be told again. */
+    bool stopped;            /* A snapshot takes its place. */
+    struct key_set loading;  /* Keys asked of the database, not answered yet. */
+    struct arena arena;      /* One step's. */
+    struct arena read_arena; /* One read's: rows unpacked, and the response before it is packed. */
+    struct budget *answers;  /* See shard_image; NULL: none. */
+    struct answer_sizes sizes;
+    uint64_t read_bytes; /* Answers made since the last flush or tick, refused ones included. */
     struct buf scratch;
     struct need need;            /* One apply's or read's, before `loading` is taken out. */
     char full[SHARD_FULL_BYTES]; /* Why nothing is proposed; empty: there is room. */
@@ -107,6 +115,9 @@ void reply_elsewhere(struct shard *shard, struct call *call, enum reply_status s
                      struct shard_out *out);
 /* Everyone waits for an owner, which this replica is no longer. */
 void reply_deposed(struct shard *shard, struct shard_out *out);
+/* Reserves room for a reply of so many bytes, instead of what the call has reserved before, for
+ * reply_bytes to use. False: there is none. */
+bool reply_reserve(struct shard *shard, struct call *call, enum budget_kind kind, size_t size);
 /* Refuses an event's call that never became one. */
 void reply_event_refused(struct shard_out *out, uint64_t id, const struct refusal *refusal);
 

@@ -43,6 +43,8 @@ struct call *call_new(struct shard *shard, const struct shard_event *event)
     call->deadline_ms = event->deadline_ms;
     call->blocked = false;
     call->claimed = false;
+    call->starved = false;
+    call->reserved = 0;
     call->index = 0;
     call->round = 0;
     call->at_least = (struct dot){ 0 };
@@ -56,8 +58,21 @@ struct call *call_new(struct shard *shard, const struct shard_event *event)
     return call;
 }
 
+#define KEEP_BYTES_MAX 65536u /* Of a call's buffers, for the next call. */
+
+static void buf_trim(struct buf *buf)
+{
+    if (buf->capacity > KEEP_BYTES_MAX)
+        buf_deinit(buf);
+}
+
 void call_free(struct shard *shard, struct call *call)
 {
+    if (call->reserved > 0) /* Its caller gets another answer, or has gone. */
+        budget_give(shard->answers, call->reserved);
+    call->reserved = 0;
+    buf_trim(&call->request);
+    buf_trim(&call->answer);
     list_remove(&shard->calls[call->place], call);
     shard->call_count--;
     call->next = shard->free_calls;

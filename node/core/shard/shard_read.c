@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <string.h>
 
 #include "idl/method.h"
@@ -60,8 +61,23 @@ static void refuse_options(struct shard *shard, struct call *call,
 {
     struct refusal refusal = { 0 };
 
-    (void)refuse_invalid(&shard->arena, &refusal, options->wrong_field, options->wrong_limit, "");
+    const char *value = options->wrong_value == 0
+                            ? ""
+                            : arena_printf(&shard->arena, "%" PRIu32, options->wrong_value);
+    (void)refuse_invalid(&shard->arena, &refusal, options->wrong_field, options->wrong_limit,
+                         value);
     reply_refusal(shard, call, &refusal, out);
+}
+
+/* A round that began so lately was confirmed, under this ownership. The two clocks are those of the
+ * read's own step: the one does not stand still when the process does, the other never goes back.
+ */
+static bool confirmed_within(const struct shard *shard, const struct shard_event *event,
+                             uint32_t max_age_ms)
+{
+    return shard->rounds_done > 0 && event->now_ms - shard->rounds_ms <= max_age_ms &&
+           event->unix_ms >= shard->rounds_unix_ms &&
+           event->unix_ms - shard->rounds_unix_ms <= max_age_ms;
 }
 
 void shard_read_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out)
@@ -88,6 +104,13 @@ void shard_read_begin(struct shard *shard, const struct shard_event *event, stru
     }
     if (!shard_serves(shard)) {
         reply_elsewhere(shard, call, REPLY_NOT_OWNER, out);
+        return;
+    }
+    if (options.kind == READ_AGED && confirmed_within(shard, event, options.max_age_ms)) {
+        shard->stats.reads_aged++;
+        call->index = shard->rounds_index;
+        call_move(shard, call, CALL_READING);
+        shard_read_progress(shard, event, out);
         return;
     }
     log_decisions(shard, call, event, out);
@@ -192,8 +215,68 @@ static void tell_members(struct shard *shard)
     applier_set_members(shard->applier, &state);
 }
 
-void shard_read_run(struct shard *shard, struct call *call, const struct shard_event *event,
-                    struct shard_out *out)
+#define ANSWERS_RETRY_MS 100u
+/* With room for one as large as any, no guess is needed. */
+#define UNREAD_BYTES_MIN 4194304u
+
+/* Nothing was done: its caller may ask again soon. Not at another node: that one has callers, too.
+ */
+static void refuse_answer(struct shard *shard, struct call *call, size_t size,
+                          struct shard_out *out)
+{
+    struct refusal refusal = { 0 };
+
+    (void)refuse(&shard->arena, &refusal, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED, "",
+                 "answers on their way fill the node's %llu bytes for them (answers_size_max); "
+                 "this one has %zu; ask again, or for less",
+                 (unsigned long long)budget_share(shard->answers, BUDGET_READ), size);
+    refusal.retry_after_ms = ANSWERS_RETRY_MS;
+    reply_refusal(shard, call, &refusal, out);
+}
+
+/* The answer to a read is in the scratch buffer. */
+static void read_answer(struct shard *shard, struct call *call, const struct shard_event *event,
+                        struct shard_out *out)
+{
+    bool is_outcome = call->method == METHOD_GET_OPERATION;
+
+    if (is_outcome && !shard_operation_told(shard, call, out))
+        return;
+    size_t size = shard->scratch.size;
+    shard->read_bytes += size;
+    if (size > BUDGET_SMALL_BYTES || size > shard->limits.answers_round_bytes)
+        answer_sizes_note(&shard->sizes, call->method, buf_slice(&call->request), size);
+    if (!reply_reserve(shard, call, is_outcome ? BUDGET_OUTCOME : BUDGET_READ, size)) {
+        refuse_answer(shard, call, size, out);
+        return;
+    }
+    if (call->method == METHOD_READ_SETTLED) {
+        shard_settled_answer(shard, call, event, out);
+        return;
+    }
+    if (call->method == METHOD_RENEW_TOKENS)
+        propose_holds(shard, call, event, out);
+    reply_bytes(shard, call, REPLY_OK, buf_slice(&shard->scratch), out);
+}
+
+/* As large as it was the last time, it has no room: rows need not be read to say so. */
+static bool refused_unread(struct shard *shard, struct call *call, struct shard_out *out)
+{
+    size_t size;
+
+    if (shard->answers == NULL || call->reserved > 0 ||
+        budget_has_room(shard->answers, BUDGET_READ, UNREAD_BYTES_MIN))
+        return false;
+    size = answer_sizes_find(&shard->sizes, call->method, buf_slice(&call->request));
+    if (call->method == METHOD_GET_OPERATION || budget_has_room(shard->answers, BUDGET_READ, size))
+        return false;
+    budget_refuse(shard->answers);
+    refuse_answer(shard, call, size, out);
+    return true;
+}
+
+static void read_run(struct shard *shard, struct call *call, const struct shard_event *event,
+                     struct shard_out *out)
 {
     struct refusal refusal = { 0 };
     bool lost = false;
@@ -207,6 +290,8 @@ void shard_read_run(struct shard *shard, struct call *call, const struct shard_e
             refuse_lost(shard, call, out);
         return;
     }
+    if (refused_unread(shard, call, out))
+        return;
     if (call->method == METHOD_MEMBER_STATE) {
         if (!shard_serves(shard)) {
             reply_elsewhere(shard, call, REPLY_NOT_OWNER, out);
@@ -216,7 +301,7 @@ void shard_read_run(struct shard *shard, struct call *call, const struct shard_e
     }
     buf_clear(&shard->scratch);
     err e = applier_read(shard->applier, call->method, buf_slice(&call->request), event->unix_ms,
-                         &shard->arena, &shard->need, &shard->scratch, &refusal);
+                         &shard->read_arena, &shard->need, &shard->scratch, &refusal);
     call->blocked = e == ERR_NEED;
     if (e == ERR_NEED) {
         shard_ask_rows(shard, out);
@@ -231,15 +316,46 @@ void shard_read_run(struct shard *shard, struct call *call, const struct shard_e
         reply_refusal(shard, call, &refusal, out);
         return;
     }
-    if (call->method == METHOD_GET_OPERATION && !shard_operation_told(shard, call, out))
-        return;
-    if (call->method == METHOD_READ_SETTLED) {
-        shard_settled_answer(shard, call, event, out);
-        return;
+    read_answer(shard, call, event, out);
+}
+
+void shard_read_run(struct shard *shard, struct call *call, const struct shard_event *event,
+                    struct shard_out *out)
+{
+    read_run(shard, call, event, out);
+    arena_reset(&shard->read_arena);
+}
+
+/* How many times answers_round_bytes a round makes where it is not known that they are large. */
+#define ROUNDS_MAX 4u
+
+/* So many bytes of answers were made that they should leave before more are, and that whatever else
+ * has come should have its turn. */
+static bool is_spent(const struct shard *shard, uint32_t rounds)
+{
+    return shard->read_bytes >= (uint64_t)rounds * shard->limits.answers_round_bytes;
+}
+
+/* Large answers go on after the next flush or tick; meanwhile those that are small pass them. What
+ * waits has its room reserved, so there are never more than the budget holds: the others are
+ * refused at once. */
+static bool waits_turn(struct shard *shard, struct call *call, const struct shard_event *event,
+                       struct shard_out *out)
+{
+    size_t size;
+
+    if (!is_spent(shard, 1))
+        return false;
+    size = answer_sizes_find(&shard->sizes, call->method, buf_slice(&call->request));
+    if (size == 0 && !is_spent(shard, ROUNDS_MAX))
+        return false;
+    if (size > 0 && call->reserved == 0 && !reply_reserve(shard, call, BUDGET_READ, size)) {
+        refuse_answer(shard, call, size, out);
+        return true;
     }
-    if (call->method == METHOD_RENEW_TOKENS)
-        propose_holds(shard, call, event, out);
-    reply_bytes(shard, call, REPLY_OK, buf_slice(&shard->scratch), out);
+    if (event->type == SHARD_ROWS)
+        call->blocked = false; /* It looks again whether they are its own that came. */
+    return true;
 }
 
 void shard_read_progress(struct shard *shard, const struct shard_event *event,
@@ -255,7 +371,8 @@ void shard_read_progress(struct shard *shard, const struct shard_event *event,
     }
     for (call = shard->calls[CALL_READING].first; call != NULL; call = next) {
         next = call->next;
-        shard_read_run(shard, call, event, out);
+        if (!waits_turn(shard, call, event, out))
+            shard_read_run(shard, call, event, out);
     }
 }
 
@@ -266,8 +383,12 @@ void shard_answer_progress(struct shard *shard, const struct shard_event *event,
 
     for (struct call *call = shard->calls[CALL_ANSWERING].first; call != NULL; call = next) {
         next = call->next;
-        if (call->blocked && event->type != SHARD_ROWS)
+        if (event->type == SHARD_ROWS)
+            call->blocked = false;
+        if (call->blocked || is_spent(shard, ROUNDS_MAX))
             continue;
+        if (call->starved && event->type != SHARD_TICK)
+            return;
         buf_clear(&shard->scratch);
         const struct granted granted = { buf_slice(&call->request), buf_slice(&call->answer) };
         struct refusal refusal = { 0 };
@@ -282,6 +403,12 @@ void shard_answer_progress(struct shard *shard, const struct shard_event *event,
             reply_refusal(shard, call, &refusal, out);
             continue;
         }
+        shard->read_bytes += shard->scratch.size;
+        /* The session is granted: it waits for room, and at its deadline the outcome is unknown. */
+        call->starved =
+            !reply_reserve(shard, call, BUDGET_OUTCOME, call->answer.size + shard->scratch.size);
+        if (call->starved)
+            return;
         buf_append(&call->answer, shard->scratch.data, shard->scratch.size);
         reply_bytes(shard, call, REPLY_OK, buf_slice(&call->answer), out);
     }

@@ -12,6 +12,30 @@ static struct shard_reply *reply_add(struct shard_out *out)
     return reply;
 }
 
+bool reply_reserve(struct shard *shard, struct call *call, enum budget_kind kind, size_t size)
+{
+    if (shard->answers == NULL)
+        return true;
+    if (call->reserved > 0)
+        budget_commit(shard->answers, call->reserved, size);
+    else if (!budget_reserve(shard->answers, kind, size))
+        return false;
+    call->reserved = (uint32_t)size;
+    return true;
+}
+
+/* What was reserved for the call becomes what its reply holds. */
+static uint32_t hold(struct shard *shard, struct call *call, size_t size)
+{
+    uint32_t reserved = call->reserved;
+
+    call->reserved = 0;
+    if (shard->answers == NULL)
+        return 0;
+    budget_commit(shard->answers, reserved, size);
+    return (uint32_t)size;
+}
+
 void reply_bytes(struct shard *shard, struct call *call, enum reply_status status,
                  struct slice body, struct shard_out *out)
 {
@@ -20,6 +44,7 @@ void reply_bytes(struct shard *shard, struct call *call, enum reply_status statu
         reply->call = call->id;
         reply->status = status;
         reply->size = (uint32_t)body.size;
+        reply->held = hold(shard, call, body.size);
         buf_append(&out->bytes, body.data, body.size);
     }
     call_free(shard, call);

@@ -577,6 +577,7 @@ static void take_vote(struct decision *d, txn_member *member,
     member->state = STATE(ABORTED);
     if (d->row->refusal == NULL)
         d->row->refusal = result->refusal;
+    d->sealed = d->row->refusal == NULL; /* A repair had it cancelled before it was voted on. */
 }
 
 /* Votes and row do not fit one another: nothing is taken, and its home player is held back. */

@@ -107,7 +107,9 @@ err txn_authority_load(const Holdfast__Internal__V1__StoredAuthority *stored,
     } else if (kind == HOLDFAST__INTERNAL__V1__STORED_AUTHORITY__KIND_SYSTEM) {
         authority.kind = AUTHORITY_SYSTEM;
         authority.scope = slice_from_text(stored->system->scope);
-        if (!authority_scope_is_known(authority.scope))
+        authority.caller = slice_from_text(stored->system->caller);
+        if (!authority_scope_is_known(authority.scope) ||
+            (authority.caller.size > 0 && !caller_name_is_good(authority.caller)))
             return ERR_CORRUPT;
     } else if (kind == HOLDFAST__INTERNAL__V1__STORED_AUTHORITY__KIND_UNHELD) {
         authority.kind = AUTHORITY_UNHELD;
@@ -137,6 +139,7 @@ Holdfast__Internal__V1__StoredAuthority *txn_authority_store(struct arena *arena
         stored->system =
             (void *)arena_message(arena, &holdfast__internal__v1__stored_system__descriptor);
         stored->system->scope = arena_text(arena, authority->scope);
+        stored->system->caller = arena_text(arena, authority->caller);
     } else {
         stored->kind_case = HOLDFAST__INTERNAL__V1__STORED_AUTHORITY__KIND_UNHELD;
         stored->unheld =
@@ -279,8 +282,11 @@ static err take(struct txn_player *p, const txn_part *part, const char *reason, 
     struct item_row items[LEDGER_ITEMS_MAX];
 
     err e = wallet_change(context, part->n_take, part->take, -1, changes);
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
         e = goods_take_items(context, part->n_take_uids, part->take_uids, items);
+        if (e == ERR_CONFLICT)
+            refusal_tell_field(context, "item_uids"); /* Of several changes: `value` says which. */
+    }
     if (e != ERR_OK || part->n_take + part->n_take_uids == 0)
         return e;
     CHECK(part->n_take_to == part->n_take_uids);

@@ -17,6 +17,7 @@ struct claims {
     struct calls *calls;
     struct link *coordinator;
     char address[LINK_ADDRESS_SIZE];
+    char name[sizeof((struct coordinator_record *)0)->name];
     struct loop_timer timer;
     struct told {
         uint64_t owner; /* 0: free. */
@@ -54,15 +55,18 @@ static void follow_coordinator(struct claims *claims)
     const struct coordinator_record *elected =
         shard_map_find_coordinator(registry_map(claims->options.registry));
 
-    if (elected == NULL || strcmp(elected->address, claims->address) == 0)
+    if (elected == NULL || (strcmp(elected->address, claims->address) == 0 &&
+                            strcmp(elected->name, claims->name) == 0))
         return;
     if (claims->coordinator != NULL)
         link_close(claims->coordinator);
     claims->coordinator = NULL;
     snprintf(claims->address, sizeof claims->address, "%s", elected->address);
+    snprintf(claims->name, sizeof claims->name, "%s", elected->name);
     struct link_dial_options dial = {
         .transport = LINK_NNG,
         .address = claims->address,
+        .expect = { .role = ROLE_COORDINATOR, .name = claims->name },
         .handlers = { .ready = on_ready, .frame = on_frame, .closed = on_closed, .user = claims },
     };
     if (link_dial(claims->options.hub, &dial, &claims->coordinator) != ERR_OK)

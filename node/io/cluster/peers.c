@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/io/cluster/peer_choice.h"
 #include "runtime/base/check.h"
 
 struct peer {
     uint64_t replica;
+    uint64_t life;                              /* Of the connection in use, as its HELLO said. */
+    char name[sizeof((struct hello *)0)->name]; /* As registered in etcd. */
     char address[LINK_ADDRESS_SIZE];
     struct link *dialled;  /* Ours to close; NULL when the other side dials. */
     struct link_ref ref;   /* The connection in use; zeroed when there is none. */
@@ -33,29 +36,78 @@ static struct peer *find(struct peers *peers, uint64_t replica)
     return NULL;
 }
 
+/* The place of the one that has been without a connection for longest: of replicas that nodes of
+ * before had, most likely. NULL: all are connected. */
+static struct peer *make_room(struct peers *peers)
+{
+    struct peer *longest = NULL;
+
+    for (uint32_t i = 0; i < peers->count; i++) {
+        struct peer *peer = &peers->list[i];
+        if (link_find(peers->options.hub, peer->ref) == NULL &&
+            (longest == NULL || peer->closed_at_ms < longest->closed_at_ms))
+            longest = peer;
+    }
+    if (longest == NULL)
+        return NULL;
+    if (longest->dialled != NULL)
+        link_close(longest->dialled);
+    log_event(peers->options.log, LOG_INFO, "peer.forgotten", LOG_N("replica", longest->replica),
+              LOG_N("limit", PEERS_MAX));
+    return longest;
+}
+
 static struct peer *find_or_add(struct peers *peers, uint64_t replica)
 {
     struct peer *peer = find(peers, replica);
 
-    if (peer != NULL || peers->count == PEERS_MAX)
+    if (peer != NULL)
         return peer;
-    peer = &peers->list[peers->count++];
+    peer = peers->count < PEERS_MAX ? &peers->list[peers->count++] : make_room(peers);
+    if (peer == NULL) {
+        log_event(peers->options.log, LOG_ERROR, "peer.no_room", LOG_N("replica", replica),
+                  LOG_N("limit", PEERS_MAX));
+        return NULL;
+    }
     *peer = (struct peer){ .replica = replica, .closed_at_ms = loop_now_ms(peers->loop) };
     return peer;
+}
+
+/* Its certificate proves the name; etcd says which replica has that name. So a node's certificate
+ * speaks for that node's replica alone, and one that etcd does not know takes no place here. */
+static enum link_refusal on_admit(void *user, struct link *link, const struct hello *hello)
+{
+    struct peers *peers = user;
+    const struct peer *peer = find(peers, hello->replica_id);
+
+    if (hello->replica_id == 0 || hello->replica_id == peers->options.self)
+        return LINK_REFUSED_REPLICA;
+    if (peer == NULL)
+        return LINK_REFUSED_UNREGISTERED;
+    if (strcmp(peer->name, hello->name) != 0)
+        return LINK_REFUSED_REPLICA;
+    if (link != peer->dialled && hello->replica_id < peers->options.self)
+        return LINK_REFUSED_SIDE;
+    struct link *older = link_find(peers->options.hub, peer->ref);
+    const struct peer_held held = { .is_there = older != NULL,
+                                    .life = peer->life,
+                                    .idle_ms = older != NULL ? link_idle_ms(older) : 0 };
+    enum peer_choice choice = peer_choose(&held, hello->life);
+    if (choice == PEER_REFUSE)
+        return LINK_REFUSED_SECOND;
+    if (choice == PEER_REPLACE)
+        link_close(older); /* Its `closed` lets go of it. */
+    return LINK_ADMITTED;
 }
 
 static void on_ready(void *user, struct link *link, const struct hello *hello)
 {
     struct peers *peers = user;
-    struct peer *peer = hello->role == ROLE_NODE ? find_or_add(peers, hello->replica_id) : NULL;
+    struct peer *peer = find(peers, hello->replica_id);
 
-    if (peer == NULL || hello->replica_id == peers->options.self) {
-        log_event(peers->options.log, LOG_WARN, "peer.refused",
-                  LOG_S("role", hello_role_name(hello->role)), LOG_N("replica", hello->replica_id));
-        link_close(link);
-        return;
-    }
+    CHECK(peer != NULL && link_find(peers->options.hub, peer->ref) == NULL); /* on_admit. */
     peer->ref = link_ref(link);
+    peer->life = hello->life;
     peer->met = true;
     link_set_data(link, (void *)(uintptr_t)hello->replica_id);
     log_event(peers->options.log, LOG_INFO, "peer.connected", LOG_N("replica", peer->replica),
@@ -92,14 +144,16 @@ static void on_closed(void *user, struct link *link, enum link_close_reason reas
 static struct link_handlers handlers_of(struct peers *peers)
 {
     return (struct link_handlers){
-        .ready = on_ready, .frame = on_frame, .closed = on_closed, .user = peers
+        .admit = on_admit, .ready = on_ready, .frame = on_frame, .closed = on_closed, .user = peers
     };
 }
 
 err peers_new(const struct peers_options *options, struct peers **ret_peers)
 {
     struct peers *peers = mem_zalloc(sizeof *peers);
-    struct link_listen_options listen = { .transport = LINK_PEER, .address = options->listen };
+    struct link_listen_options listen = { .transport = LINK_PEER,
+                                          .address = options->listen,
+                                          .roles = 1u << ROLE_NODE };
 
     peers->options = *options;
     peers->loop = options->loop;
@@ -128,18 +182,20 @@ uint16_t peers_port(const struct peers *peers)
     return link_listener_port(peers->listener);
 }
 
-void peers_set_address(struct peers *peers, uint64_t replica, const char *address)
+void peers_set_address(struct peers *peers, uint64_t replica, const char *name, const char *address)
 {
     struct peer *peer;
     struct link_dial_options dial = { .transport = LINK_PEER,
                                       .address = address,
+                                      .expect = { ROLE_NODE, replica, name },
                                       .handlers = handlers_of(peers) };
 
     if (replica == peers->options.self || (peer = find_or_add(peers, replica)) == NULL)
         return;
-    if (strcmp(peer->address, address) == 0)
+    if (strcmp(peer->address, address) == 0 && strcmp(peer->name, name) == 0)
         return;
     snprintf(peer->address, sizeof peer->address, "%s", address);
+    snprintf(peer->name, sizeof peer->name, "%s", name);
     if (peers->options.self < replica)
         return;
     if (peer->dialled != NULL)

@@ -8,7 +8,7 @@
 #include "node/core/replication/rep_message.h"
 #include "runtime/link/call.h"
 
-#define PEERS_MAX 256u
+#define PEERS_MAX 256u /* Known at a time. */
 
 struct peers;
 
@@ -30,8 +30,13 @@ NODISCARD err peers_new(const struct peers_options *options, struct peers **ret_
 void peers_free(struct peers *peers);
 uint16_t peers_port(const struct peers *peers);
 
-/* Learns or changes where a replica is; dials it if that is this side's part. */
-void peers_set_address(struct peers *peers, uint64_t replica, const char *address);
+/* Learns or changes the name of a replica's node and where it is, as its record in etcd says; dials
+ * it if that is this side's part. Only replicas told of here are linked with, only by processes
+ * that prove the name, and while a link is alive no other takes its place (peer_choice.h). They
+ * stay known when their record goes, since replication does not depend on etcd's leases; one more
+ * than PEERS_MAX takes the place of the one that has been without a link for longest. */
+void peers_set_address(struct peers *peers, uint64_t replica, const char *name,
+                       const char *address);
 /* Encodes and sends; dropped when the replica is not reachable or its queue is full. `trace`:
  * FRAME_TRACE_SIZE bytes, for the other's log; NULL: none. */
 void peers_send(struct peers *peers, uint64_t replica, const struct rep_message *message,

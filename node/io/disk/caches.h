@@ -13,10 +13,9 @@ struct caches {
     uint64_t block_bytes; /* RocksDB's blocks. */
 };
 
-/* Bytes of this machine, or of the control group that this process is in if that allows fewer. */
-uint64_t caches_machine_bytes(void);
-/* 0 configured: a sixteenth of the machine for rows (256 MiB to 16 GiB), a quarter of that for
- * blocks (64 MiB to 4 GiB), so that three nodes on one machine leave three quarters to others. */
+/* `machine_bytes`: runtime/memory/machine.h. 0 configured: a sixteenth of the machine for rows (256
+ * MiB to 16 GiB), a quarter of that for blocks (64 MiB to 4 GiB), so that three nodes on one
+ * machine leave three quarters to others. */
 struct caches caches_of(uint64_t row_bytes, uint64_t block_bytes, uint64_t machine_bytes);
 
 #endif

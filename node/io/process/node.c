@@ -15,6 +15,7 @@
 #include "node/io/disk/caches.h"
 #include "node/io/disk/scrub.h"
 #include "node/io/process/earlier_life.h"
+#include "node/io/process/node_text.h"
 #include "node/io/process/service.h"
 #include "node/io/process/stores.h"
 #include "node/io/report/node_load.h"
@@ -26,6 +27,9 @@
 #include "node/io/worker/workers.h"
 #include "node/store/datadir.h"
 #include "runtime/base/check.h"
+#include "runtime/cluster/link_right.h"
+#include "runtime/metrics/metrics_turnstile.h"
+#include "runtime/memory/machine.h"
 #include "runtime/metrics_http/metrics_http.h"
 #include "runtime/tls_watch/tls_watch.h"
 
@@ -33,6 +37,7 @@ struct node {
     struct node_options options;
     const struct node_config *config;
     struct caches caches;
+    struct budget answers;
     const struct log *log;
     struct loop *loop;
     struct metrics *metrics;
@@ -40,8 +45,10 @@ struct node {
     struct state_metrics *state_metrics;
     struct peer_metrics *peer_metrics;
     struct metrics_http *http;
+    struct metrics_turnstile link_figures;
     struct tls_watch *tls;         /* NULL: plain. */
     enum link_transport transport; /* Of what routers dial. */
+    enum link_names names;
     struct registry *registry;
     struct earlier_life earlier;
     struct loop_timer begin_timer, start_timer;
@@ -92,6 +99,7 @@ static void on_answer(void *user, uint64_t call, const struct shard_reply *reply
 
     if (!deliveries_answer(node->deliveries, call, reply, body))
         service_answer(node->service, call, reply, body);
+    budget_give(&node->answers, reply->held); /* The link counts what it has taken. */
 }
 
 static void on_deliver(void *user, uint32_t from, const struct shard_delivery *delivery,
@@ -214,7 +222,7 @@ static void on_node(void *user, const struct node_record *record)
 
     if (node->peers == NULL || record->replica_id == node->self.replica_id)
         return;
-    peers_set_address(node->peers, record->replica_id, record->peer_address);
+    peers_set_address(node->peers, record->replica_id, record->name, record->peer_address);
     if (node->peer_metrics != NULL)
         peer_metrics_know(node->peer_metrics, record);
 }
@@ -308,15 +316,30 @@ static err open_store(struct node *node, const struct cluster_record *cluster)
     return e;
 }
 
+static const struct turnstile_stats *link_turnstile(void *user)
+{
+    const struct node *node = user;
+
+    return node->hub != NULL ? link_hub_turnstile(node->hub) : NULL;
+}
+
 static err open_links(struct node *node, const struct cluster_record *cluster)
 {
     struct link_hub_options hub = {
         .loop = node->loop,
         .log = node->log,
         .self = { .role = ROLE_NODE,
-                  .replica_id = datadir_identity_get(node->datadir)->replica_id },
+                  .replica_id = datadir_identity_get(node->datadir)->replica_id,
+                  .life = node->life,
+                  .abilities = HELLO_TAKES_CALLERS },
+        .cluster = node->config->cluster,
+        .names = node->names,
+        .admits = link_right,
+        .metrics = node->metrics,
         .tls_client = node->tls != NULL ? tls_watch_client(node->tls) : NULL,
         .tls_server = node->tls != NULL ? tls_watch_server(node->tls) : NULL,
+        LINK_HUB_CONFIG(node->config),
+        .answers = &node->answers,
     };
 
     snprintf(hub.self.cluster_id, sizeof hub.self.cluster_id, "%s", cluster->cluster_id);
@@ -366,7 +389,7 @@ static err open_links(struct node *node, const struct cluster_record *cluster)
 static uint64_t resident_max(const struct node *node)
 {
     return node->caches.row_bytes + node->caches.block_bytes + 2 * node->config->write_buffer_size +
-           IDLE_BYTES;
+           node->answers.bytes_max / 4 + IDLE_BYTES;
 }
 
 static bool log_has_room(void *user)
@@ -395,6 +418,7 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
         .self = datadir_identity_get(node->datadir)->replica_id,
         .shard_count = cluster->shard_count,
         .limits = shard_limits_default(),
+        .answers = &node->answers,
         .cache_bytes = node->caches.row_bytes,
         .resident_max_bytes = resident_max(node),
         .checkpoint_interval_ms = node->config->checkpoint_interval,
@@ -448,17 +472,6 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
         log_event(node->log, LOG_ERROR, "node.shards_damaged",
                   LOG_S("what", "damaged shards are not served from here"));
     return e;
-}
-
-/* "host:port" as others reach it; a listening port of 0 became a real one. */
-static void address_of(const char *advertise, const char *listen, uint16_t port, char ret[256])
-{
-    const char *colon = strrchr(listen, ':');
-
-    if (advertise[0] != 0)
-        snprintf(ret, 256, "%s", advertise);
-    else
-        snprintf(ret, 256, "%.*s:%u", (int)(colon - listen), listen, port);
 }
 
 static void announce(struct node *node)
@@ -569,20 +582,21 @@ static err watch_tls(struct node *node)
     return e;
 }
 
-static const char *file_or_null(const char *path)
-{
-    return path[0] != 0 ? path : NULL;
-}
-
 #define CACHE_BYTES_MIN       (4u * 1024 * 1024)
 #define BLOCK_CACHE_BYTES_MIN (1024u * 1024)
+#define ANSWERS_BYTES_MIN     (1024u * 1024)
 
 static err find_transport(struct node *node)
 {
-    if (link_transport_find(node->config->node_transport, &node->transport))
-        return ERR_OK;
-    fail(node, "node_transport", "is nng or peer");
-    return ERR_INVALID;
+    if (!link_transport_find(node->config->node_transport, &node->transport)) {
+        fail(node, "node_transport", "is nng or peer");
+        return ERR_INVALID;
+    }
+    if (!link_names_find(node->config->tls_names, &node->names)) {
+        fail(node, "tls_names", "is require or accept-unnamed");
+        return ERR_INVALID;
+    }
+    return ERR_OK;
 }
 
 static err find_caches(struct node *node)
@@ -597,9 +611,16 @@ static err find_caches(struct node *node)
         fail(node, "block_cache_size", "is 0, or at least 1MiB");
         return ERR_INVALID;
     }
-    node->caches = caches_of(config->cache_size, config->block_cache_size, caches_machine_bytes());
+    if (config->answers_size_max > 0 && config->answers_size_max < ANSWERS_BYTES_MIN) {
+        fail(node, "answers_size_max", "is 0, or at least 1MiB");
+        return ERR_INVALID;
+    }
+    node->caches = caches_of(config->cache_size, config->block_cache_size, memory_machine_bytes());
+    budget_init(&node->answers, memory_share(config->answers_size_max));
+    node_metrics_set_answers(node->node_metrics, &node->answers);
     log_event(node->log, LOG_INFO, "node.caches", LOG_N("rows_bytes", node->caches.row_bytes),
-              LOG_N("blocks_bytes", node->caches.block_bytes));
+              LOG_N("blocks_bytes", node->caches.block_bytes),
+              LOG_N("answers_bytes", node->answers.bytes_max));
     return ERR_OK;
 }
 
@@ -660,14 +681,16 @@ static bool serve_metrics(struct node *node)
 {
     const struct node_config *config = node->config;
     char text[DATADIR_ERROR_BYTES];
-    err e =
-        metrics_http_start(&(struct metrics_http_options){ .loop = loop_uv(node->loop),
-                                                           .metrics = node->metrics,
-                                                           .host = config->metrics_host,
-                                                           .port = (uint16_t)config->metrics_port,
-                                                           .ready = on_ready,
-                                                           .context = node },
-                           &node->http);
+    err e = metrics_http_start(
+        &(struct metrics_http_options){ .loop = loop_uv(node->loop),
+                                        .metrics = node->metrics,
+                                        .host = config->metrics_host,
+                                        .port = (uint16_t)config->metrics_port,
+                                        .connections_max = config->metrics_connections_max,
+                                        .log = node->log,
+                                        .ready = on_ready,
+                                        .context = node },
+        &node->http);
 
     if (e == ERR_CONFLICT && datadir_is_held(config->data_dir, text) &&
         earlier_life_wait(&node->earlier, &node->begin_timer, text))
@@ -701,6 +724,8 @@ err node_new(const struct node_options *options, struct node **ret_node)
     loop_timer_init(&node->begin_timer, node->loop, begin, node);
     loop_timer_init(&node->start_timer, node->loop, start, node);
     node->metrics = metrics_new();
+    node->link_figures = (struct metrics_turnstile){ .read = link_turnstile, .user = node };
+    metrics_turnstile_register(&node->link_figures, node->metrics, "links", true);
     metrics_process_register(node->metrics, options->version);
     node->node_metrics = node_metrics_new(node->metrics);
     err e = find_transport(node);
@@ -751,6 +776,7 @@ void node_free(struct node *node)
     service_free(node->service);
     deliveries_free(node->deliveries);
     link_hub_free(node->hub);
+    node->hub = NULL;
     if (node->store_log != NULL)
         node_log_close(node->store_log);
     if (node->db != NULL)

@@ -6,7 +6,7 @@
 
 /* For tests of upgrades alone: stands for a program that knows one apply version more. */
 #ifdef HOLDFAST_DEBUG_INJECT
-#define NODE_DEBUG_CONFIG(X) X(apply_version_max, U32, "4", 4, 5, "", "greatest apply version")
+#define NODE_DEBUG_CONFIG(X) X(apply_version_max, U32, "5", 5, 6, "", "greatest apply version")
 #else
 #define NODE_DEBUG_CONFIG(X)
 #endif
@@ -27,6 +27,7 @@
     X(lease_ttl,           DURATION, "3s",                    1000,    60000,         "ms",        "how long the cluster waits for a silent node") \
     X(cache_size,          SIZE,     "0",                     0,       1099511627776, "bytes",     "rows and recent log entries kept in memory, heap overhead included; 0: a sixteenth of the machine's")  \
     X(block_cache_size,    SIZE,     "0",                     0,       1099511627776, "bytes",     "RocksDB's block cache; 0: a 64th of the machine's memory") \
+    X(answers_size_max,    SIZE,     "0",                     0,       1099511627776, "bytes",     "answers on their way to callers, together; past it reads are THROTTLED; 0: a sixteenth of the memory, else at least 1MiB") \
     X(write_buffer_size,   SIZE,     "32MiB",                 1048576, 1073741824,    "bytes",     "RocksDB's write buffer") \
     X(database_rate,       SIZE,     "32MiB",                 1048576, 1099511627776, "bytes",     "written a second by the database, its merging included, at most") \
     X(log_segment_size,    SIZE,     "64MiB",                 4194304, 1073741824,    "bytes",     "size of one pre-written log file") \

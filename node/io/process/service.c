@@ -32,6 +32,7 @@ static const uint32_t share_percent[] = { 60, 85, 100 };
 #define PRIORITY_URGENT 2u
 #define RETRY_MS_MIN    50u
 #define RETRY_MS_MAX    1000u
+#define RETRY_UNREAD_MS 100u
 #define BULK_LOOK_MS    20u /* How often stalled bulk is looked for. */
 
 struct service {
@@ -51,6 +52,22 @@ struct service {
     struct buf scratch;
 };
 
+static void refuse_call(struct service *service, const struct call_reply *reply, uint16_t status,
+                        const struct refusal *refusal);
+
+/* The link to that router is full of answers that it has not read. */
+static void refuse_unread(struct service *service, const struct call_reply *reply)
+{
+    static const struct refusal refusal = {
+        .code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED,
+        .message = "answers on their way to this router fill its link; ask again, or for less",
+        .retry_after_ms = RETRY_UNREAD_MS,
+    };
+
+    node_metrics_answer_unread(service->options.metrics);
+    refuse_call(service, reply, WIRE_REFUSED, &refusal);
+}
+
 static void answer(struct service *service, const struct call_reply *reply, uint16_t status,
                    struct slice body)
 {
@@ -59,10 +76,13 @@ static void answer(struct service *service, const struct call_reply *reply, uint
     err e = call_answer(service->calls, reply, status, body);
     if (e == ERR_TOO_LARGE)
         log_event(service->options.log, LOG_ERROR, "answer.too_large", LOG_N("bytes", body.size));
-    /* A router that reads its link too slowly for large answers: what was done is not said, and it
-     * asks again; a mutation then finds its stored outcome. */
-    if (e == ERR_FULL)
+    /* A router that reads its link too slowly for large answers. A read is refused, and not asked
+     * again of another node. What a write did is not said: the router asks again, and finds the
+     * stored outcome. */
+    if (e == ERR_FULL && reply->is_outcome)
         (void)!call_answer(service->calls, reply, WIRE_UNKNOWN, (struct slice){ 0 });
+    else if (e == ERR_FULL)
+        refuse_unread(service, reply);
 }
 
 static struct open_call *open_begin(struct service *service, const struct call_reply *reply,
@@ -77,6 +97,7 @@ static struct open_call *open_begin(struct service *service, const struct call_r
         service->places_used = place + 1;
     service->first_free = open->next_free;
     open->reply = *reply;
+    open->reply.is_outcome = method_find(method)->writes;
     open->id = ++service->generation << 20 | (place + 1);
     open->begun_ns = loop_clock_ns();
     open->method = method;
@@ -448,6 +469,7 @@ err service_new(const struct service_options *options, struct service **ret_serv
         .transport = options->transport,
         .address = options->listen,
         .busy = true,
+        .roles = 1u << ROLE_ROUTER | 1u << ROLE_COORDINATOR,
         .handlers = { .ready = on_ready, .frame = on_frame, .closed = on_closed, .user = service },
     };
 

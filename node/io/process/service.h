@@ -38,7 +38,8 @@ void service_free(struct service *service);
 uint16_t service_port(const struct service *service);
 /* Calls are refused as UNAVAILABLE until workers are set. */
 void service_set_workers(struct service *service, struct workers *workers);
-/* worker_ops.answer, with the service as `user`. */
+/* worker_ops.answer, with the service as `user`; what the reply holds stays the caller's to give
+ * back. */
 void service_answer(void *service, uint64_t call, const struct shard_reply *reply,
                     struct slice body);
 /* Any thread: `incidents` may have something to tell. The service is `user`. */

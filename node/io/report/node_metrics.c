@@ -5,6 +5,7 @@
 
 #include "idl/method.h"
 #include "runtime/base/check.h"
+#include "runtime/metrics/budget_metrics.h"
 
 #define STATUS_COUNT 4
 
@@ -26,7 +27,11 @@ struct node_metrics {
     struct counter *calls[METHOD_ID_MAX + 1][STATUS_COUNT];
     struct histogram *latency[METHOD_ID_MAX + 1];
     struct histogram *commits;
+    struct counter *unread;
 };
+
+#define REFUSED_FAMILY "holdfast_node_answers_refused_total"
+#define REFUSED_HELP   "Answers to reads that were refused for their bytes, by what was full."
 
 static void register_method(struct node_metrics *m, const struct method_info *method)
 {
@@ -86,6 +91,23 @@ void node_metrics_call(struct node_metrics *metrics, uint32_t method, enum reply
 struct histogram *node_metrics_commits(const struct node_metrics *metrics)
 {
     return metrics->commits;
+}
+
+void node_metrics_set_answers(struct node_metrics *m, struct budget *answers)
+{
+    const struct metric_label labels[] = { { "reason", "link" }, { NULL, NULL } };
+
+    budget_metrics_register(m->metrics, answers,
+                            &(struct budget_metric_names){ "holdfast_node_answers_bytes",
+                                                           "holdfast_node_answers_max_bytes",
+                                                           REFUSED_FAMILY, REFUSED_HELP });
+    m->unread =
+        metrics_counter(m->metrics, &(struct metric_info){ REFUSED_FAMILY, REFUSED_HELP, labels });
+}
+
+void node_metrics_answer_unread(struct node_metrics *m)
+{
+    counter_add_owned(m->unread, 1);
 }
 
 void node_metrics_visit(const struct node_metrics *metrics,

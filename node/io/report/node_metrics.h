@@ -8,6 +8,7 @@
 #include "node/io/view/incidents.h"
 #include "node/io/view/shard_view.h"
 #include "node/store/node_log.h"
+#include "runtime/base/budget.h"
 #include "runtime/etcd/etcd.h"
 #include "runtime/metrics/metrics.h"
 
@@ -26,6 +27,10 @@ void node_metrics_set_etcd(struct node_metrics *metrics, const struct etcd *etcd
 void node_metrics_set_space(struct node_metrics *metrics, const struct space *space);
 /* What the scrub has read and found. Once. */
 void node_metrics_set_scrub(struct node_metrics *metrics, const struct scrub *scrub);
+/* Answers on their way to callers. Once; before node_metrics_answer_unread. */
+void node_metrics_set_answers(struct node_metrics *metrics, struct budget *answers);
+/* One was refused because the link to its router is full. */
+void node_metrics_answer_unread(struct node_metrics *metrics);
 /* From here on they read zero. */
 void node_metrics_clear_sources(struct node_metrics *metrics);
 /* Of calls of one method, since the start. */

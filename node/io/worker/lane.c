@@ -5,6 +5,25 @@
 
 #include "runtime/base/check.h"
 
+enum lane_use parcel_lane(enum parcel_kind kind)
+{
+    switch (kind) {
+    case PARCEL_MESSAGE:
+    case PARCEL_RECORD:
+    case PARCEL_ROLE:
+    case PARCEL_DAMAGE:
+    case PARCEL_SAVED:
+        return LANE_SYSTEM;
+    case PARCEL_CALL:
+    case PARCEL_CANCEL:
+    case PARCEL_ANSWER:
+    case PARCEL_DELIVER:
+    case PARCEL_DELIVERED:
+        break;
+    }
+    return LANE_CALLS;
+}
+
 static void on_round_end(void *user)
 {
     struct lane *lane = user;

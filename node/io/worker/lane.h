@@ -13,6 +13,10 @@
 
 #define LANE_BYTES_MAX (64u * 1024u * 1024u)
 
+/* There are two lanes each way. What the cluster says to itself (MESSAGE, RECORD, ROLE, DAMAGE,
+ * SAVED) has its own, with room of its own: callers' requests and answers never fill it. */
+enum lane_use { LANE_SYSTEM, LANE_CALLS, LANE_USES };
+
 enum parcel_kind {
     PARCEL_CALL,      /* shard, id: call, method, deadline_ms, bytes: request,
                          arrived_ns, number, trace                            */
@@ -26,6 +30,8 @@ enum parcel_kind {
     PARCEL_DELIVERED, /* shard, id: token, reply: its status, bytes: body   */
     PARCEL_SAVED      /* Every shard's checkpoint is written.                 */
 };
+
+enum lane_use parcel_lane(enum parcel_kind kind);
 
 struct parcel {
     struct mailbox_node node;

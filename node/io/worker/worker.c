@@ -383,6 +383,7 @@ static err adopt(struct worker *worker, uint32_t shard, const struct shard_image
     struct shard_image pooled = *image;
 
     pooled.arenas = &worker->arenas;
+    pooled.answers = worker->options.answers;
     halt_if_noted(worker, shard, &pooled);
     err e = shard_new(shard, worker->options.self, &worker->options.limits,
                       worker->options.handlers, &pooled, &slot->shard);

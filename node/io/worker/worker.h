@@ -23,7 +23,7 @@ struct worker_ops {
      * call among its entries, for the other's log; NULL: none. */
     void (*send)(void *user, uint64_t replica, const struct rep_message *message,
                  const uint8_t *trace);
-    /* Ends a call that worker_call began. */
+    /* Ends a call that worker_call began. reply->held is the callee's to give back to `answers`. */
     void (*answer)(void *user, uint64_t call, const struct shard_reply *reply, struct slice body);
     /* A batch from shard `from` for another shard; answered by worker_delivered, never from inside
      * this call. The request is borrowed. */
@@ -50,6 +50,7 @@ struct worker_options {
     uint32_t shard_count;
     uint32_t shard_first, shard_stride; /* Of all, it recovers every stride-th from the first. */
     struct shard_limits limits;
+    struct budget *answers; /* See shard_image; NULL: not counted. */
     uint64_t cache_bytes;
     uint64_t resident_max_bytes; /* Of the process: above it, free heap goes back to the system. */
     uint64_t checkpoint_interval_ms;

@@ -32,6 +32,7 @@ struct backup_read {
     uint64_t index;
     struct buf after;
     uint32_t bytes_max;
+    uint32_t reserved; /* Of the budget for answers, before anything is read. */
     struct buf meta;
     struct db_rows rows;
     err result;
@@ -47,13 +48,19 @@ static void answer(struct worker *worker, uint64_t call, enum reply_status statu
     worker->options.ops.answer(worker->options.user, call, &reply, body);
 }
 
+static void pack(const ProtobufCMessage *message, struct buf *out)
+{
+    size_t size = protobuf_c_message_get_packed_size(message);
+
+    protobuf_c_message_pack(message, buf_reserve(out, size + 1));
+    out->size = size;
+}
+
 static void answer_message(struct worker *worker, uint64_t call, const ProtobufCMessage *message)
 {
     struct buf body = { 0 };
-    size_t size = protobuf_c_message_get_packed_size(message);
 
-    protobuf_c_message_pack(message, buf_reserve(&body, size + 1));
-    body.size = size;
+    pack(message, &body);
     answer(worker, call, REPLY_OK, buf_slice(&body));
     buf_deinit(&body);
 }
@@ -187,10 +194,31 @@ static void on_work(uv_work_t *work)
         job->result = db_view_page(job->view, buf_slice(&job->after), job->bytes_max, &job->rows);
 }
 
+/* Before a page is read. False: answers fill their budget. */
+static bool reserve(const struct worker *worker, uint32_t bytes)
+{
+    struct budget *answers = worker->options.answers;
+
+    return answers == NULL || budget_reserve(answers, BUDGET_READ, bytes);
+}
+
+/* The page has `size` bytes, 0 without one. Returns what its reply holds of the budget. */
+static uint32_t commit(const struct backup_read *job, size_t size)
+{
+    struct budget *answers = job->worker->options.answers;
+
+    if (answers == NULL)
+        return 0;
+    budget_commit(answers, job->reserved, size);
+    return (uint32_t)size;
+}
+
 static void answer_page(struct backup_read *job)
 {
     Holdfast__V1__ReadBackupResponse response = HOLDFAST__V1__READ_BACKUP_RESPONSE__INIT;
+    struct worker *worker = job->worker;
     struct buf bytes = { 0 };
+    struct buf body = { 0 };
 
     for (uint32_t i = 0; i < job->rows.count; i++) {
         const struct shard_row *row = &job->rows.rows[i];
@@ -205,8 +233,13 @@ static void answer_page(struct backup_read *job)
     response.rows.len = bytes.size;
     response.last = job->rows.complete;
     response.index = job->index;
-    answer_message(job->worker, job->call, &response.base);
+    pack(&response.base, &body);
+    const struct shard_reply reply = { .call = job->call,
+                                       .status = REPLY_OK,
+                                       .held = commit(job, body.size) };
+    worker->options.ops.answer(worker->options.user, job->call, &reply, buf_slice(&body));
     buf_deinit(&bytes);
+    buf_deinit(&body);
 }
 
 static void on_done(uv_work_t *work, int status)
@@ -218,6 +251,8 @@ static void on_done(uv_work_t *work, int status)
     CHECK(status == 0);
     worker->backup_reads_open--;
     worker->slots[job->shard].backup.reads_open--;
+    if (worker->stopping || job->result != ERR_OK)
+        (void)commit(job, 0);
     if (!worker->stopping && job->result == ERR_OK) {
         answer_page(job);
     } else if (!worker->stopping) {
@@ -231,6 +266,11 @@ static void on_done(uv_work_t *work, int status)
     free(job);
 }
 
+static uint32_t page_bytes(const read_request *request)
+{
+    return request->bytes_max < PAGE_BYTES_MAX ? request->bytes_max : PAGE_BYTES_MAX;
+}
+
 static void read_begin(struct worker *worker, uint32_t shard, uint64_t call,
                        const read_request *request)
 {
@@ -242,7 +282,8 @@ static void read_begin(struct worker *worker, uint32_t shard, uint64_t call,
     job->call = call;
     job->view = backup->view;
     job->index = backup->index;
-    job->bytes_max = request->bytes_max < PAGE_BYTES_MAX ? request->bytes_max : PAGE_BYTES_MAX;
+    job->bytes_max = page_bytes(request);
+    job->reserved = job->bytes_max;
     if (request->after.len > 0)
         buf_append(&job->after, request->after.data, request->after.len);
     backup->reads_open++;
@@ -270,6 +311,10 @@ static void read_page(struct worker *worker, uint32_t shard, uint64_t call,
         answer_message(worker, call, &response.base);
     } else if (worker->backup_reads_open >= READS_MAX) {
         answer_refused(worker, call, CODE(THROTTLED), "other pages are being read");
+    } else if (!reserve(worker, page_bytes(request))) {
+        backup->touched_ms = loop_now_ms(worker->options.loop);
+        answer_refused(worker, call, CODE(THROTTLED),
+                       "answers on their way fill the node's budget for them (answers_size_max)");
     } else {
         backup->touched_ms = loop_now_ms(worker->options.loop);
         read_begin(worker, shard, call, request);

@@ -3,7 +3,7 @@
  * flush of the database, then the log is cut to what the flush covers and no member needs.
  * DESIGN section 8.
  */
-#include "node/io/disk/heap.h"
+#include "runtime/memory/heap.h"
 #include "node/io/worker/worker_internal.h"
 #include "runtime/base/check.h"
 

@@ -19,7 +19,7 @@ struct member {
     struct worker *worker; /* T */
     struct loop *loop;     /* T */
     struct buf scratch;    /* T */
-    struct lane in, out;
+    struct lane in[LANE_USES], out[LANE_USES];
     atomic_int phase;
     pthread_t thread;
     bool started;
@@ -34,6 +34,22 @@ struct workers {
     bool stopping;
 };
 
+/* False: its lane is full, and nothing was sent. */
+static bool send_if_room(struct lane lanes[LANE_USES], const struct parcel *parcel)
+{
+    struct lane *lane = &lanes[parcel_lane(parcel->kind)];
+
+    if (!lane_has_room(lane, parcel->bytes.size))
+        return false;
+    lane_send(lane, parcel);
+    return true;
+}
+
+static void send_parcel(struct lane lanes[LANE_USES], const struct parcel *parcel)
+{
+    lane_send(&lanes[parcel_lane(parcel->kind)], parcel);
+}
+
 /* ---- on a member's thread: what its worker does, told to the main thread ---- */
 
 static void on_send(void *user, uint64_t replica, const struct rep_message *message,
@@ -47,16 +63,15 @@ static void on_send(void *user, uint64_t replica, const struct rep_message *mess
     if (trace != NULL)
         memcpy(parcel.trace, trace, sizeof parcel.trace);
     parcel.bytes = buf_slice(&member->scratch);
-    if (lane_has_room(&member->out, parcel.bytes.size))
-        lane_send(&member->out, &parcel);
+    (void)send_if_room(member->out, &parcel); /* Lost: replication repeats it. */
 }
 
 static void on_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
 {
     struct member *member = user;
 
-    lane_send(
-        &member->out,
+    send_parcel(
+        member->out,
         &(struct parcel){ .kind = PARCEL_ANSWER, .id = call, .reply = *reply, .bytes = body });
 }
 
@@ -66,28 +81,27 @@ static void on_deliver(void *user, uint32_t from, const struct shard_delivery *d
     struct member *member = user;
 
     /* Lost: it is sent again. */
-    if (lane_has_room(&member->out, request.size))
-        lane_send(&member->out, &(struct parcel){ .kind = PARCEL_DELIVER,
-                                                  .shard = from,
-                                                  .delivery = *delivery,
-                                                  .bytes = request });
+    (void)send_if_room(member->out, &(struct parcel){ .kind = PARCEL_DELIVER,
+                                                      .shard = from,
+                                                      .delivery = *delivery,
+                                                      .bytes = request });
 }
 
 static void on_role_changed(void *user, uint32_t shard)
 {
     struct member *member = user;
 
-    lane_send(&member->out, &(struct parcel){ .kind = PARCEL_ROLE, .shard = shard });
+    send_parcel(member->out, &(struct parcel){ .kind = PARCEL_ROLE, .shard = shard });
 }
 
 static void on_damaged(void *user, uint32_t shard, const char *text)
 {
     struct member *member = user;
 
-    lane_send(&member->out,
-              &(struct parcel){ .kind = PARCEL_DAMAGE,
-                                .shard = shard,
-                                .bytes = { (const uint8_t *)text, strlen(text) + 1 } });
+    send_parcel(member->out,
+                &(struct parcel){ .kind = PARCEL_DAMAGE,
+                                  .shard = shard,
+                                  .bytes = { (const uint8_t *)text, strlen(text) + 1 } });
 }
 
 static void take_call(struct member *member, const struct parcel *parcel)
@@ -158,7 +172,7 @@ static void *run(void *user)
         loop_run(member->loop);
     if (atomic_load(&member->phase) == PHASE_SAVE) {
         worker_checkpoint_all(member->worker);
-        lane_send(&member->out, &(struct parcel){ .kind = PARCEL_SAVED });
+        send_parcel(member->out, &(struct parcel){ .kind = PARCEL_SAVED });
     }
     while (atomic_load(&member->phase) != PHASE_END)
         loop_run(member->loop);
@@ -183,8 +197,11 @@ static void on_parcel_out(void *user, const struct parcel *parcel)
 
     if (parcel->kind == PARCEL_SAVED)
         workers->saving--;
-    if (workers->stopping)
+    if (workers->stopping) {
+        if (parcel->reply.held > 0)
+            budget_give(workers->options.worker.answers, parcel->reply.held);
         return;
+    }
     switch (parcel->kind) {
     case PARCEL_MESSAGE:
         workers->options.send_encoded(owner, parcel->id, parcel->bytes, trace_of(parcel));
@@ -235,10 +252,13 @@ static err member_make(struct workers *workers, uint32_t number)
     err e = loop_new(&member->loop);
     if (e != ERR_OK)
         return e;
-    lane_init(&member->in,
-              &(struct lane_options){ main_loop, member->loop, parcels_max, on_parcel_in, member });
-    lane_init(&member->out, &(struct lane_options){ member->loop, main_loop, parcels_max,
-                                                    on_parcel_out, member });
+    /* What is made last is emptied first: the system's. */
+    for (int use = LANE_USES - 1; use >= 0; use--) {
+        lane_init(&member->in[use], &(struct lane_options){ main_loop, member->loop, parcels_max,
+                                                            on_parcel_in, member });
+        lane_init(&member->out[use], &(struct lane_options){ member->loop, main_loop, parcels_max,
+                                                             on_parcel_out, member });
+    }
     member->has_lanes = true;
     share.loop = member->loop;
     share.ops = (struct worker_ops){
@@ -299,9 +319,9 @@ static void member_end(struct member *member)
         CHECK(pthread_join(member->thread, NULL) == 0);
     else
         worker_free(member->worker);
-    if (member->has_lanes) {
-        lane_deinit(&member->in);
-        lane_deinit(&member->out);
+    for (int use = 0; use < LANE_USES && member->has_lanes; use++) {
+        lane_deinit(&member->in[use]);
+        lane_deinit(&member->out[use]);
     }
     loop_free(member->loop);
     buf_deinit(&member->scratch);
@@ -337,8 +357,8 @@ void workers_record(struct workers *workers, uint32_t shard, const struct rep_re
     if (member == NULL)
         worker_record(workers->first, shard, record);
     else if (!workers->stopping)
-        lane_send(&member->in,
-                  &(struct parcel){ .kind = PARCEL_RECORD, .shard = shard, .record = *record });
+        send_parcel(member->in,
+                    &(struct parcel){ .kind = PARCEL_RECORD, .shard = shard, .record = *record });
 }
 
 static void message_to_member(struct member *member, uint64_t from, struct slice bytes,
@@ -348,7 +368,7 @@ static void message_to_member(struct member *member, uint64_t from, struct slice
 
     if (trace != NULL)
         memcpy(parcel.trace, trace, sizeof parcel.trace);
-    lane_send(&member->in, &parcel);
+    (void)send_if_room(member->in, &parcel);
 }
 
 err workers_message(struct workers *workers, uint64_t from, struct slice bytes,
@@ -365,7 +385,7 @@ err workers_message(struct workers *workers, uint64_t from, struct slice bytes,
     member = member_of(workers, shard);
     if (member == NULL)
         return worker_message(workers->first, from, bytes, trace);
-    if (!workers->stopping && lane_has_room(&member->in, bytes.size))
+    if (!workers->stopping)
         message_to_member(member, from, bytes, trace);
     return ERR_OK;
 }
@@ -388,11 +408,8 @@ err workers_call(struct workers *workers, const struct worker_request *request)
         return worker_call(workers->first, request);
     if (workers->stopping)
         return ERR_NOT_FOUND;
-    if (!lane_has_room(&member->in, request->bytes.size))
-        return ERR_FULL;
     memcpy(parcel.trace, request->trace, sizeof parcel.trace);
-    lane_send(&member->in, &parcel);
-    return ERR_OK;
+    return send_if_room(member->in, &parcel) ? ERR_OK : ERR_FULL;
 }
 
 void workers_cancel(struct workers *workers, uint32_t shard, uint64_t call)
@@ -402,9 +419,9 @@ void workers_cancel(struct workers *workers, uint32_t shard, uint64_t call)
     struct member *member = member_of(workers, shard);
     if (member == NULL)
         worker_cancel(workers->first, shard, call);
-    else if (!workers->stopping && lane_has_room(&member->in, 0))
-        lane_send(&member->in,
-                  &(struct parcel){ .kind = PARCEL_CANCEL, .shard = shard, .id = call });
+    else if (!workers->stopping)
+        (void)send_if_room(member->in,
+                           &(struct parcel){ .kind = PARCEL_CANCEL, .shard = shard, .id = call });
 }
 
 void workers_delivered(struct workers *workers, const struct worker_delivered *delivered)
@@ -413,12 +430,12 @@ void workers_delivered(struct workers *workers, const struct worker_delivered *d
 
     if (member == NULL)
         worker_delivered(workers->first, delivered);
-    else if (!workers->stopping && lane_has_room(&member->in, delivered->body.size))
-        lane_send(&member->in, &(struct parcel){ .kind = PARCEL_DELIVERED,
-                                                 .shard = delivered->shard,
-                                                 .id = delivered->token,
-                                                 .reply = { .status = delivered->status },
-                                                 .bytes = delivered->body });
+    else if (!workers->stopping)
+        (void)send_if_room(member->in, &(struct parcel){ .kind = PARCEL_DELIVERED,
+                                                         .shard = delivered->shard,
+                                                         .id = delivered->token,
+                                                         .reply = { .status = delivered->status },
+                                                         .bytes = delivered->body });
 }
 
 static bool all_saved(void *user)

@@ -81,6 +81,8 @@ def outcomes_never_change(case):
         for call, told in tellings:
             if told != op.result:
                 yield f"{op.op_id} of {op.home}: {call.name} was told {told}, first {op.result}"
+        if len(granted := {call.answer.get("token") for call in op.calls if call.kind == "ok"}) > 1:
+            yield f"{op.op_id} of {op.home}: its callers were told of {len(granted)} sessions"
         refusals = collections.defaultdict(set)
         for call in op.calls:
             if call.kind == "refused" and call.code != "OPERATION_ABORTED":
@@ -244,15 +246,15 @@ def sessions_of(case):
         for op in ops:
             if op.method == "SessionService/StartSession":
                 told = min((c.end for c in op.calls if c.kind == "ok"), default=None)
-                starts[player].append((int(op.result["fence"]), version(op), told, op.result["token"]))
-        starts[player].sort()
+                starts[player].append((int(op.result["fence"]), version(op), told, op.token))
+        starts[player].sort(key=lambda start: start[:2])
     return starts
 
 
 def fences_rise(case):
     for player, found in sessions_of(case).items():
         for one, next_one in zip(found, found[1:]):
-            if one[0] == next_one[0] or one[1] >= next_one[1] or one[3] == next_one[3]:
+            if one[0] == next_one[0] or one[1] >= next_one[1] or one[3] and one[3] == next_one[3]:
                 yield f"{player}: the session {next_one} does not come after {one}"
 
 

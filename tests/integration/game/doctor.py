@@ -213,8 +213,8 @@ def two_writes_have_one_version(story):
 def a_fence_is_given_twice(story):
     sessions = check.sessions_of(story.case)
     op = story.op("SessionService/StartSession", want=lambda op: (
-        len(op.calls) == 1 and not op.asks and op.result["token"] != sessions[op.home][0][3]))
-    place = next(i for i, s in enumerate(sessions[op.home]) if s[3] == op.result["token"])
+        len(op.calls) == 1 and not op.asks and op.token != sessions[op.home][0][3]))
+    place = next(i for i, s in enumerate(sessions[op.home]) if s[3] == op.token)
     story.answered(op.calls[0])["fence"] = str(sessions[op.home][place - 1][0])
     return check.fences_rise
 

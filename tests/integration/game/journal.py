@@ -22,6 +22,8 @@ READS = {"ProfileService/GetProfile", "LedgerService/GetBalances", "InventorySer
 ASKS = {"OperationService/GetOperation", "OperationService/ResolveOperation"}
 # An answer tells of the request, too, what differs between the first one and a repetition.
 NOT_STORED = ("duplicate", "replicas_fsynced")
+# What only the caller of the method is told, not who asks for the outcome of an operation.
+CALLERS_OWN = ("profile", "token")
 
 
 class Call:
@@ -79,6 +81,11 @@ class Operation:
         return None
 
     @property
+    def token(self):
+        """Of a StartSession that was answered, what its callers were told."""
+        return next((call.answer["token"] for call in self.calls if call.kind == "ok"), None)
+
+    @property
     def told(self):
         """Whether its outcome is settled: carried out, refused for its highest attempt, or sealed."""
         if self.result is not None:
@@ -97,8 +104,8 @@ def state_of(answer):
 
 
 def stored(answer):
-    """What of an answer is the same each time. A profile beside it is read when answering."""
-    kept = {name: value for name, value in answer.items() if name != "profile"}
+    """What of an answer is the same each time, to all who may see it. A profile is read when answering."""
+    kept = {name: value for name, value in answer.items() if name not in CALLERS_OWN}
     if "write" in kept:
         kept["write"] = {name: value for name, value in kept["write"].items() if name not in NOT_STORED}
     return kept

@@ -8,8 +8,8 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     Holdfast__V1__GetBalancesRequest request = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
 
     (void)sim;
-    (void)op;
     request.player_id = parts->player;
+    request.read = request_read(op, parts);
     request_pack(&request.base, out);
 }
 

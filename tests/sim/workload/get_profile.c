@@ -9,8 +9,8 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     Holdfast__V1__GetProfileRequest request = HOLDFAST__V1__GET_PROFILE_REQUEST__INIT;
 
     (void)sim;
-    (void)op;
     request.player_id = parts->player;
+    request.read = request_read(op, parts);
     request_pack(&request.base, out);
 }
 

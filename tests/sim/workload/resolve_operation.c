@@ -54,6 +54,8 @@ static void resolved(struct change *c, struct op_model *op, int state)
     case STATE(REFUSED):
         if (op->state != OP_REFUSED)
             model_fail_op(c, op, "is resolved as refused, and was not");
+        if (request->seal && op->attempt != UINT32_MAX)
+            op->refused_index = c->entry->index;
         if (request->seal)
             op->attempt = UINT32_MAX;
         break;
@@ -87,6 +89,13 @@ static void logged(struct change *c)
     CHECK(response != NULL && response->operation != NULL);
     c->sim->counts.seals += request->seal != 0;
     int state = (int)response->operation->state;
+    op->shard = c->number;
+    if (model_key_may_be_over(c->shard, op, c->entry->owner_ms)) {
+        if (state == STATE(UNKNOWN) && !request->seal)
+            return;
+        if (model_key_is_over(c->shard, op, c->entry->owner_ms) || state == STATE(ABORTED))
+            op = model_key_again(c, op);
+    }
     if (op->state == OP_PENDING && rule->plans != NULL && state == STATE(ABORTED))
         txn_sealed(c, op);
     if (op->state == OP_PENDING && rule->claims == NULL && state != STATE(PENDING))

@@ -97,7 +97,8 @@ static void refused(const struct change *c, const struct op_model *op,
     if (detail->code == CODE(NOT_REVERSIBLE) && reversible)
         model_fail_op(c, op, "is refused as of a kind that is not reversed");
     if (detail->code == CODE(NOT_FOUND) && target->state == OP_COMMITTED && reversible &&
-        target->ms > c->shard->floor_ms)
+        target->ms > c->shard->floor_ms &&
+        !model_key_may_be_over(c->shard, target, c->entry->owner_ms))
         model_fail_op(c, op, "does not find what was carried out");
 }
 

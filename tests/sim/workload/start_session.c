@@ -103,7 +103,7 @@ static void told(const struct told *t)
     told_write(t);
     if (t->sim->failure[0] != '\0')
         return;
-    const struct op_model *op = told_op(t);
+    const struct op_model *op = told_life(t);
     if (response->fence != op->fence)
         told_fail(t, "the fence", response->fence, op->fence);
     if (response->profile == NULL) {

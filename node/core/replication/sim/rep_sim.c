@@ -173,7 +173,7 @@ static void take_out(struct rep_sim *sim, struct sim_node *node)
     }
     /* Before the role is looked at: a round may be done in the step that ends the ownership. */
     if (out->rounds_done > 0)
-        rep_sim_check_reads(sim, node, out->rounds_done, out->rounds_index);
+        rep_sim_check_reads(sim, node, out);
     if (out->role_changed)
         note_role(sim, node);
     if (out->committed)
@@ -252,6 +252,8 @@ static void on_apply(struct rep_sim *sim, struct sim_node *node)
         sim_checkpoint_apply(&node->applied, entry);
         if (entry->dot.owner == node->id && entry->index > sim->acknowledged_index) {
             sim->acknowledged_index = entry->index; /* Now the client is answered. */
+            sim->marks[sim->mark_count % SIM_MARKS].ms = sim->now_ms;
+            sim->marks[sim->mark_count++ % SIM_MARKS].index = entry->index;
             sim->counts.acknowledged++;
         }
         step_plain(sim, node,

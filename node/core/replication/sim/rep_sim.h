@@ -15,6 +15,7 @@
 
 #define SIM_NODES_MAX 8u /* Replica ids are 1 .. node_count. */
 #define SIM_READS_MAX 64u
+#define SIM_MARKS     1024u
 
 /* Reach counters: what a run has exercised. */
 /* clang-format off */
@@ -103,6 +104,10 @@ struct rep_sim {
     struct hash128 *committed;
     uint64_t committed_count, committed_capacity;
     uint64_t acknowledged_index;
+    struct {
+        uint64_t ms, index;
+    } marks[SIM_MARKS]; /* A ring: when that rose, and to what. */
+    uint64_t mark_count;
     uint64_t reads_answered;
     struct sim_counts counts;
     struct rep_out out;
@@ -137,8 +142,7 @@ void rep_sim_fail(struct rep_sim *sim, const char *format, ...)
 
 /* rep_sim_check.c: the promises. */
 void rep_sim_check_commit(struct rep_sim *sim, struct sim_node *node);
-void rep_sim_check_reads(struct rep_sim *sim, struct sim_node *node, uint64_t round,
-                         uint64_t index);
+void rep_sim_check_reads(struct rep_sim *sim, struct sim_node *node, const struct rep_out *out);
 /* All members of the newest record hold one log, applied alike. */
 bool rep_sim_converged(const struct rep_sim *sim);
 

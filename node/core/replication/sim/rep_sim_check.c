@@ -75,12 +75,29 @@ void rep_sim_check_commit(struct rep_sim *sim, struct sim_node *node)
     node->commit_seen = commit;
 }
 
-/* Linearizable: a read sees every write that was acknowledged before it began. */
-void rep_sim_check_reads(struct rep_sim *sim, struct sim_node *node, uint64_t round, uint64_t index)
+static uint64_t acknowledged_before(const struct rep_sim *sim, uint64_t ms)
 {
+    uint64_t kept = sim->mark_count < SIM_MARKS ? sim->mark_count : SIM_MARKS;
+
+    for (uint64_t i = sim->mark_count; i > sim->mark_count - kept; i--) {
+        if (sim->marks[(i - 1) % SIM_MARKS].ms < ms)
+            return sim->marks[(i - 1) % SIM_MARKS].index;
+    }
+    return 0;
+}
+
+/* Linearizable: a read sees every write that was acknowledged before it began. */
+void rep_sim_check_reads(struct rep_sim *sim, struct sim_node *node, const struct rep_out *out)
+{
+    uint64_t round = out->rounds_done, index = out->rounds_index;
+    uint64_t begun = acknowledged_before(sim, out->rounds_ms);
     uint32_t kept = 0;
 
     sim->counts.rounds++;
+    /* What a later read with a greatest age relies on. */
+    if (index < begun)
+        rep_sim_fail(sim, "node %llu says that %llu was all at %llu ms, acknowledged was %llu",
+                     ULL(node->id), ULL(index), ULL(out->rounds_ms), ULL(begun));
     for (uint32_t i = 0; i < node->read_count; i++) {
         const struct sim_read *read = &node->reads[i];
         if (read->round > round) {

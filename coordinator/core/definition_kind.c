@@ -1,0 +1,192 @@
+/* The kinds of definitions: their names, what their bodies may hold, and what of that is for ever.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "coordinator/core/definition_kind.h"
+#include "runtime/base/check.h"
+#include "runtime/base/nearest.h"
+
+#define AMOUNT_MAX    9007199254740991ll
+#define EDGES_DEFAULT 10000u
+#define EDGES_MAX     100000u
+#define SCALE_MAX     9u
+#define RATE_MAX      1000000u
+#define PERIOD_MS_MIN 1000u
+#define PERIOD_MS_MAX 86400000u
+#define KEEP_MS_MIN   60000ll
+#define KEEP_MS_MAX   31536000000ll
+#define EVENTS_MIN    1000u
+#define EVENTS_MAX    100000000u
+#define CURRENCY_NAME 32u
+
+typedef Holdfast__V1__DefinitionBody definition_body;
+
+static const struct kind {
+    uint32_t kind;
+    const char *name;
+} kinds[] = {
+    { HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY, "currency" },
+    { HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION, "collection" },
+    { HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER, "counter" },
+    { HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE, "rate_rule" },
+    { HOLDFAST__V1__DEFINITION_BODY__KIND_EVENT_RETENTION, "event_retention" },
+};
+
+const char *definition_kind_name(uint32_t kind)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        if (kinds[i].kind == kind)
+            return kinds[i].name;
+    }
+    return NULL;
+}
+
+uint32_t definition_kind_find(const char *name, const char **ret_hint)
+{
+    struct nearest nearest;
+
+    nearest_init(&nearest, slice_from_text(name));
+    *ret_hint = "";
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        if (strcmp(kinds[i].name, name) == 0)
+            return kinds[i].kind;
+        nearest_offer_text(&nearest, kinds[i].name);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        if (slice_equal(nearest.name, slice_from_text(kinds[i].name)))
+            *ret_hint = kinds[i].name;
+    }
+    return 0;
+}
+
+static bool fault(struct definition_fault *ret_fault, const char *field, const char *limit,
+                  int64_t value)
+{
+    ret_fault->field = field;
+    snprintf(ret_fault->limit, sizeof ret_fault->limit, "%s", limit);
+    snprintf(ret_fault->value, sizeof ret_fault->value, "%lld", (long long)value);
+    return false;
+}
+
+static bool fault_text(struct definition_fault *ret_fault, const char *field, const char *limit,
+                       const char *value)
+{
+    ret_fault->field = field;
+    snprintf(ret_fault->limit, sizeof ret_fault->limit, "%s", limit);
+    snprintf(ret_fault->value, sizeof ret_fault->value, "%.64s", value);
+    return false;
+}
+
+static bool is_name(const char *name, size_t most)
+{
+    size_t size = strlen(name);
+
+    return size >= 1 && size <= most &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == size;
+}
+
+static bool check_currency(Holdfast__V1__CurrencyBody *currency, const char *name,
+                           struct definition_fault *ret_fault)
+{
+    if (!is_name(name, CURRENCY_NAME))
+        return fault_text(ret_fault, "name", "1 to 32 of [a-z0-9_]", name);
+    if (currency->max_balance == 0)
+        currency->max_balance = AMOUNT_MAX;
+    if (currency->max_balance < 1 || currency->max_balance > AMOUNT_MAX)
+        return fault(ret_fault, "currency.max_balance", "1 to 9007199254740991",
+                     currency->max_balance);
+    if (currency->min_balance > 0 || currency->min_balance < -AMOUNT_MAX)
+        return fault(ret_fault, "currency.min_balance", "-9007199254740991 to 0",
+                     currency->min_balance);
+    if (currency->scale > SCALE_MAX)
+        return fault(ret_fault, "currency.scale", "0 to 9", currency->scale);
+    return true;
+}
+
+static bool check_collection(Holdfast__V1__CollectionBody *collection,
+                             struct definition_fault *ret_fault)
+{
+    if (collection->conflict_policy !=
+            HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_HIGHEST_VERSION &&
+        collection->conflict_policy != HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_LAST_WRITE)
+        return fault(ret_fault, "collection.conflict_policy", "highest_version or last_write",
+                     (int64_t)collection->conflict_policy);
+    if (collection->edges_max == 0)
+        collection->edges_max = EDGES_DEFAULT;
+    if (collection->edges_max > EDGES_MAX)
+        return fault(ret_fault, "collection.edges_max", "1 to 100000", collection->edges_max);
+    return true;
+}
+
+static bool check_counter(Holdfast__V1__CounterBody *counter, struct definition_fault *ret_fault)
+{
+    if (counter->max_value == 0)
+        counter->max_value = AMOUNT_MAX;
+    if (counter->add_max == 0)
+        counter->add_max = AMOUNT_MAX;
+    if (counter->max_value < 1 || counter->max_value > AMOUNT_MAX)
+        return fault(ret_fault, "counter.max_value", "1 to 9007199254740991", counter->max_value);
+    if (counter->add_max < 1 || counter->add_max > AMOUNT_MAX)
+        return fault(ret_fault, "counter.add_max", "1 to 9007199254740991", counter->add_max);
+    return true;
+}
+
+static bool check_rule(const Holdfast__V1__RateRuleBody *rule, struct definition_fault *ret_fault)
+{
+    if (!is_name(rule->subject, DEFINITION_NAME_MAX))
+        return fault_text(ret_fault, "rate_rule.subject", "1 to 64 of [a-z0-9_]", rule->subject);
+    if (rule->limit < 1 || rule->limit > RATE_MAX)
+        return fault(ret_fault, "rate_rule.limit", "1 to 1000000", rule->limit);
+    if (rule->period_ms < PERIOD_MS_MIN || rule->period_ms > PERIOD_MS_MAX)
+        return fault(ret_fault, "rate_rule.period_ms", "1000 to 86400000", rule->period_ms);
+    return true;
+}
+
+static bool check_retention(const Holdfast__V1__EventRetentionBody *retention,
+                            struct definition_fault *ret_fault)
+{
+    if (retention->keep_ms < KEEP_MS_MIN || retention->keep_ms > KEEP_MS_MAX)
+        return fault(ret_fault, "event_retention.keep_ms", "60000 to 31536000000",
+                     retention->keep_ms);
+    if (retention->events_max < EVENTS_MIN || retention->events_max > EVENTS_MAX)
+        return fault(ret_fault, "event_retention.events_max", "1000 to 100000000",
+                     retention->events_max);
+    return true;
+}
+
+bool definition_body_check(definition_body *body, const char *name,
+                           struct definition_fault *ret_fault)
+{
+    if (!is_name(name, DEFINITION_NAME_MAX))
+        return fault_text(ret_fault, "name", "1 to 64 of [a-z0-9_]", name);
+    switch (body->kind_case) {
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY:
+        return check_currency(body->currency, name, ret_fault);
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION:
+        return check_collection(body->collection, ret_fault);
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER:
+        return check_counter(body->counter, ret_fault);
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE:
+        return check_rule(body->rate_rule, ret_fault);
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_EVENT_RETENTION:
+        return check_retention(body->event_retention, ret_fault);
+    case HOLDFAST__V1__DEFINITION_BODY__KIND__NOT_SET:
+    default:
+        break;
+    }
+    return fault_text(ret_fault, "body",
+                      "one of currency, collection, counter, rate_rule and event_retention", "");
+}
+
+const char *definition_frozen(const definition_body *before, const definition_body *after)
+{
+    CHECK(before->kind_case == after->kind_case);
+    if (before->kind_case == HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY &&
+        before->currency->scale != after->currency->scale)
+        return "currency.scale";
+    if (before->kind_case == HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION &&
+        before->collection->conflict_policy != after->collection->conflict_policy)
+        return "collection.conflict_policy";
+    return NULL;
+}

@@ -1,0 +1,407 @@
+#include "node/core/definition/definition.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/core/codec/arena_proto.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/rows/rows.h"
+#include "runtime/base/check.h"
+
+#define HEAD_NUMBER 0u
+
+typedef Holdfast__Internal__V1__DefinedCurrency defined_currency;
+
+int definition_order(uint64_t generation, uint64_t revision, uint64_t other_generation,
+                     uint64_t other_revision)
+{
+    if (generation != other_generation)
+        return generation < other_generation ? -1 : 1;
+    if (revision != other_revision)
+        return revision < other_revision ? -1 : 1;
+    return 0;
+}
+
+/* ---- rows ---- */
+static uint64_t number_of(struct slice key)
+{
+    struct reader reader = reader_from(key);
+
+    (void)read_u8(&reader);
+    return read_u64_be(&reader);
+}
+
+static defined *row_decode(struct arena *arena, struct slice key, struct slice value)
+{
+    defined *row = (void *)arena_unpack(arena, &holdfast__internal__v1__defined__descriptor, value);
+    size_t name = row != NULL ? strlen(row->name) : 0;
+
+    if (row == NULL || row->number != number_of(key) || row->number == HEAD_NUMBER || name == 0 ||
+        name > DEFINITION_NAME_MAX || row->body == NULL)
+        return NULL;
+    return row;
+}
+
+static bool currency_is_sound(const defined_currency *currency)
+{
+    size_t size = strlen(currency->name);
+
+    return size > 0 && size <= CURRENCY_NAME_BYTES_MAX && currency->min_balance <= 0 &&
+           currency->max_balance >= 0;
+}
+
+static defined_head *head_decode(struct arena *arena, struct slice value)
+{
+    defined_head *head =
+        (void *)arena_unpack(arena, &holdfast__internal__v1__defined_head__descriptor, value);
+
+    if (head == NULL || head->n_currencies > CURRENCIES_MAX || head->count > DEFINITIONS_MAX)
+        return NULL;
+    for (size_t i = 0; i < head->n_currencies; i++) {
+        if (!currency_is_sound(head->currencies[i]))
+            return NULL;
+    }
+    return head;
+}
+
+bool definition_row_is_sound(struct arena *arena, struct slice key, struct slice value)
+{
+    if (key.size != 1 + sizeof(uint64_t))
+        return false;
+    if (number_of(key) == HEAD_NUMBER)
+        return head_decode(arena, value) != NULL;
+    return row_decode(arena, key, value) != NULL;
+}
+
+err definition_head_get(struct state *state, struct arena *arena, struct need *need,
+                        defined_head **ret_head)
+{
+    struct row_key key;
+    struct slice value;
+
+    row_key_definition(&key, HEAD_NUMBER);
+    enum state_found found = row_find(state, &key, need, &value);
+
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    *ret_head = found == STATE_PRESENT ? head_decode(arena, arena_copy(arena, value)) : NULL;
+    if (*ret_head == NULL)
+        *ret_head = (void *)arena_message(arena, &holdfast__internal__v1__defined_head__descriptor);
+    return ERR_OK;
+}
+
+static void head_put(struct apply_context *context, const defined_head *head)
+{
+    struct row_key key;
+
+    row_key_definition(&key, HEAD_NUMBER);
+    state_put(context->state, row_key_slice(&key), arena_pack(context->arena, &head->base));
+}
+
+/* ---- currencies ---- */
+static struct currency *currency_find(struct policy *policy, const char *name)
+{
+    return (struct currency *)(uintptr_t)policy_find_currency(policy, slice_from_text(name));
+}
+
+static int currency_order(const void *a, const void *b)
+{
+    const struct currency *left = a, *right = b;
+
+    return strcmp(left->name, right->name);
+}
+
+/* False: there is no room. Debts that were allowed once stand. */
+static bool currency_put(struct policy *policy, const defined_currency *given)
+{
+    struct currency *currency = currency_find(policy, given->name);
+
+    if (currency == NULL) {
+        if (policy->currency_count == CURRENCIES_MAX)
+            return false;
+        currency = &policy->currencies[policy->currency_count++];
+        memset(currency, 0, sizeof *currency);
+        memcpy(currency->name, given->name, strlen(given->name));
+        currency->lowest_min = given->min_balance;
+    }
+    currency->min_balance = given->min_balance;
+    currency->max_balance = given->max_balance;
+    if (currency->lowest_min > currency->min_balance)
+        currency->lowest_min = currency->min_balance;
+    qsort(policy->currencies, policy->currency_count, sizeof *policy->currencies, currency_order);
+    return true;
+}
+
+static void currency_remove(struct policy *policy, const char *name)
+{
+    struct currency *currency = currency_find(policy, name);
+
+    if (currency == NULL)
+        return;
+    size_t place = (size_t)(currency - policy->currencies);
+
+    policy->currency_count--;
+    memmove(currency, currency + 1, (policy->currency_count - place) * sizeof *policy->currencies);
+    memset(&policy->currencies[policy->currency_count], 0, sizeof *policy->currencies);
+}
+
+static err refuse_currencies(struct apply_context *context)
+{
+    err e =
+        refuse(context->arena, context->refusal, CODE(CAPACITY_FULL), "currencies",
+               "the policy and the definitions together may declare %u currencies", CURRENCIES_MAX);
+
+    context->refusal->limit = arena_printf(context->arena, "%u", CURRENCIES_MAX);
+    return e;
+}
+
+err definition_keep_currencies(struct apply_context *context, struct policy *policy)
+{
+    struct policy kept = *policy;
+    defined_head *head;
+
+    if (context->version < DEFINITION_APPLY_VERSION)
+        return ERR_OK;
+    err e = definition_head_get(context->state, context->arena, context->need, &head);
+    if (e != ERR_OK)
+        return e;
+    for (size_t i = 0; i < head->n_currencies; i++) {
+        const char *name = head->currencies[i]->name;
+        const struct currency *stood =
+            policy_find_currency(&context->meta->policy, slice_from_text(name));
+
+        if (!currency_put(&kept, head->currencies[i]))
+            return refuse_currencies(context);
+        struct currency *stands = currency_find(&kept, name);
+        if (stood != NULL && stood->lowest_min < stands->lowest_min)
+            stands->lowest_min = stood->lowest_min;
+    }
+    *policy = kept;
+    return ERR_OK;
+}
+
+/* ---- taking a span in ---- */
+
+/* One span while it is taken in. */
+struct take {
+    struct apply_context *context;
+    const Holdfast__Internal__V1__DefineRequest *request;
+    defined_head *head;
+    struct policy policy; /* As it will be. */
+    struct slice *swept;  /* Keys of rows of earlier generations. */
+    uint32_t swept_count;
+};
+
+static void forget_currency(struct take *take, uint64_t number)
+{
+    defined_head *head = take->head;
+
+    for (size_t i = 0; i < head->n_currencies; i++) {
+        if (head->currencies[i]->number != number)
+            continue;
+        currency_remove(&take->policy, head->currencies[i]->name);
+        head->currencies[i] = head->currencies[--head->n_currencies];
+        return;
+    }
+}
+
+static err note_currency(struct take *take, const defined *given)
+{
+    struct arena *arena = take->context->arena;
+    defined_head *head = take->head;
+    defined_currency *currency = NULL;
+
+    for (size_t i = 0; i < head->n_currencies && currency == NULL; i++) {
+        if (head->currencies[i]->number == given->number)
+            currency = head->currencies[i];
+    }
+    if (currency == NULL) {
+        if (head->n_currencies == CURRENCIES_MAX)
+            return refuse_currencies(take->context);
+        void **list = arena_alloc(arena, (head->n_currencies + 1) * sizeof *list);
+        if (head->n_currencies > 0)
+            memcpy(list, head->currencies, head->n_currencies * sizeof *list);
+        head->currencies = (void *)list;
+        currency =
+            (void *)arena_message(arena, &holdfast__internal__v1__defined_currency__descriptor);
+        head->currencies[head->n_currencies++] = currency;
+    }
+    currency->number = given->number;
+    currency->name = given->name;
+    currency->min_balance = given->body->currency->min_balance;
+    currency->max_balance = given->body->currency->max_balance;
+    if (currency->max_balance == 0)
+        currency->max_balance = AMOUNT_MAX;
+    return currency_put(&take->policy, currency) ? ERR_OK : refuse_currencies(take->context);
+}
+
+static bool is_currency(const defined *given)
+{
+    return given->body->kind_case == HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY;
+}
+
+/* The row that stands; *ret_row NULL: none that can be read. */
+static err row_get(struct take *take, const struct row_key *key, defined **ret_row,
+                   size_t *ret_bytes)
+{
+    struct arena *arena = take->context->arena;
+    struct slice value;
+    enum state_found found = row_find(take->context->state, key, take->context->need, &value);
+
+    *ret_row = NULL;
+    *ret_bytes = 0;
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    if (found == STATE_ABSENT)
+        return ERR_OK;
+    *ret_bytes = key->size + value.size;
+    *ret_row = row_decode(arena, row_key_slice(key), arena_copy(arena, value));
+    return ERR_OK;
+}
+
+static void count_row(defined_head *head, size_t before, size_t after)
+{
+    head->bytes = (head->bytes > before ? head->bytes - before : 0) + after;
+    head->count -= before > 0 && head->count > 0;
+    head->count += after > 0;
+}
+
+static err take_one(struct take *take, const defined *given)
+{
+    struct apply_context *context = take->context;
+    struct row_key key;
+    defined *stands;
+    size_t before;
+
+    row_key_definition(&key, given->number);
+    err e = row_get(take, &key, &stands, &before);
+    if (e != ERR_OK)
+        return e;
+    if (stands != NULL && definition_order(given->generation, given->revision, stands->generation,
+                                           stands->revision) <= 0)
+        return ERR_OK;
+    if (given->deleted) {
+        forget_currency(take, given->number);
+        state_delete(context->state, row_key_slice(&key));
+        count_row(take->head, before, 0);
+        return ERR_OK;
+    }
+    struct slice row = arena_pack(context->arena, &given->base);
+
+    state_put(context->state, row_key_slice(&key), row);
+    count_row(take->head, before, key.size + row.size);
+    return is_currency(given) ? note_currency(take, given) : ERR_OK;
+}
+
+/* Those that the etcd of this generation does not have. */
+static bool look_for_earlier(void *user, struct slice key, struct slice value)
+{
+    struct take *take = user;
+    struct arena *arena = take->context->arena;
+
+    if (number_of(key) == HEAD_NUMBER)
+        return true;
+    const defined *row = row_decode(arena, key, arena_copy(arena, value));
+
+    if (row == NULL || row->generation < take->request->generation) {
+        take->swept[take->swept_count++] = arena_copy(arena, key);
+        count_row(take->head, key.size + value.size, 0);
+    }
+    return true;
+}
+
+static err sweep(struct take *take)
+{
+    const uint8_t letter = TABLE_DEFINITION;
+    const struct state_range all = { .prefix = { &letter, 1 }, .limit = DEFINITIONS_MAX + 1 };
+    struct apply_context *context = take->context;
+
+    take->swept = arena_alloc(context->arena, all.limit * sizeof *take->swept);
+    err e = state_range_visit(context->state, &all, context->need, look_for_earlier, take);
+    if (e != ERR_OK)
+        return e;
+    for (uint32_t i = 0; i < take->swept_count; i++) {
+        forget_currency(take, number_of(take->swept[i]));
+        state_delete(context->state, take->swept[i]);
+    }
+    take->head->swept_generation = take->request->generation;
+    return ERR_OK;
+}
+
+/* Nothing that the shard has already, and nothing behind a gap. */
+static bool is_due(const Holdfast__Internal__V1__DefineRequest *request, const defined_head *head)
+{
+    if (request->generation == head->generation)
+        return request->from_revision <= head->revision &&
+               (request->to_revision > head->revision ||
+                (request->to_revision == head->revision && request->last &&
+                 head->swept_generation < request->generation));
+    return request->generation > head->generation && request->from_revision == 0;
+}
+
+static err take_all(struct take *take)
+{
+    const Holdfast__Internal__V1__DefineRequest *request = take->request;
+    defined_head *head = take->head;
+    err e = ERR_OK;
+
+    for (size_t i = 0; i < request->n_definitions && e == ERR_OK; i++) {
+        const defined *given = request->definitions[i];
+        if (definition_order(request->generation, given->revision, head->generation,
+                             head->revision) > 0)
+            e = take_one(take, given);
+    }
+    if (e != ERR_OK)
+        return e;
+    head->generation = request->generation;
+    if (request->from_revision == 0 || request->to_revision > head->revision)
+        head->revision = request->to_revision;
+    if (request->last && head->swept_generation < request->generation)
+        e = sweep(take);
+    return e;
+}
+
+static err refuse_bytes(struct apply_context *context, const defined_head *head)
+{
+    struct arena *arena = context->arena;
+    err e = refuse(arena, context->refusal, CODE(CAPACITY_FULL), "definitions",
+                   "the definitions of a shard would pass %u bytes or %u in number",
+                   DEFINITIONS_BYTES_MAX, DEFINITIONS_MAX);
+
+    context->refusal->limit = arena_printf(arena, "%u", DEFINITIONS_BYTES_MAX);
+    context->refusal->value = arena_printf(arena, "%llu", (unsigned long long)head->bytes);
+    return e;
+}
+
+err definition_take(struct apply_context *context,
+                    const Holdfast__Internal__V1__DefineRequest *request, defined_head **ret_head)
+{
+    struct take take = { .context = context, .request = request, .policy = context->meta->policy };
+
+    err e = definition_head_get(context->state, context->arena, context->need, &take.head);
+    if (e != ERR_OK)
+        return e;
+    *ret_head = take.head;
+    if (!is_due(request, take.head))
+        return ERR_OK;
+    e = take_all(&take);
+    if (e != ERR_OK)
+        return e;
+    if (take.head->bytes > DEFINITIONS_BYTES_MAX || take.head->count > DEFINITIONS_MAX)
+        return refuse_bytes(context, take.head);
+    head_put(context, take.head);
+    context->meta->policy = take.policy;
+    return ERR_OK;
+}
+
+void definition_footprint(const Holdfast__Internal__V1__DefineRequest *request, struct need *keys)
+{
+    struct row_key key;
+
+    row_key_definition(&key, HEAD_NUMBER);
+    need_add_key(keys, row_key_slice(&key));
+    for (size_t i = 0; i < request->n_definitions; i++) {
+        row_key_definition(&key, request->definitions[i]->number);
+        need_add_key(keys, row_key_slice(&key));
+    }
+}

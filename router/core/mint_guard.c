@@ -1,0 +1,232 @@
+#include "router/core/mint_guard.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/v1/currency.pb-c.h"
+#include "holdfast/v1/inventory.pb-c.h"
+#include "idl/error_code.h"
+#include "router/core/refusal.h"
+#include "runtime/base/check.h"
+#include "runtime/cluster/api_key.h"
+#include "runtime/cluster/mint_limits.h"
+
+#define DAY_MS 86400000u
+
+/* What one key asked for today. */
+struct mint_day {
+    char key_id[SERVER_KEY_SIZE];
+    uint64_t day;
+    struct mint_limits made;
+};
+
+struct mint_guard {
+    struct mint_day *days[MINT_KEYS_MAX];
+    uint32_t count;
+};
+
+struct mint_guard *mint_guard_new(void)
+{
+    return mem_zalloc(sizeof(struct mint_guard));
+}
+
+void mint_guard_free(struct mint_guard *guard)
+{
+    if (guard == NULL)
+        return;
+    for (uint32_t i = 0; i < guard->count; i++)
+        free(guard->days[i]);
+    free(guard);
+}
+
+/* The key's day, which begins at nothing when another one came. A place of yesterday serves another
+ * key. NULL: so many keys have limits that there is no place. */
+static struct mint_day *find_day(struct mint_guard *guard, const char *key_id, uint64_t day)
+{
+    struct mint_day *free_day = NULL;
+
+    for (uint32_t i = 0; i < guard->count; i++) {
+        if (strcmp(guard->days[i]->key_id, key_id) == 0) {
+            free_day = guard->days[i];
+            break;
+        }
+        if (guard->days[i]->day != day)
+            free_day = guard->days[i];
+    }
+    if (free_day == NULL && guard->count < MINT_KEYS_MAX) {
+        free_day = mem_zalloc(sizeof *free_day);
+        guard->days[guard->count++] = free_day;
+    }
+    if (free_day == NULL || (strcmp(free_day->key_id, key_id) == 0 && free_day->day == day))
+        return free_day;
+    *free_day = (struct mint_day){ .day = day };
+    (void)snprintf(free_day->key_id, sizeof free_day->key_id, "%s", key_id);
+    return free_day;
+}
+
+/* ---- what a call makes ---- */
+
+struct counting {
+    const struct mint_call *call;
+    const struct mint_limits *allowed; /* No others are. NULL: any, of which `made` counts some. */
+    struct mint_limits made;
+    Holdfast__V1__ErrorDetail *detail;
+};
+
+static err deny(const struct counting *counting, const char *name, const char *limit,
+                const char *value)
+{
+    struct arena *arena = counting->call->arena;
+
+    refusal_make(arena, counting->detail, CODE(PERMISSION_DENIED),
+                 "the API key %s may make %s: %s; this call: %s", counting->call->key_id, name,
+                 limit, value);
+    counting->detail->field = arena_printf(arena, "%s", name);
+    counting->detail->limit = arena_printf(arena, "%s", limit);
+    counting->detail->value = arena_printf(arena, "%s", value);
+    return ERR_PERMISSION;
+}
+
+static uint64_t sum_of(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static err count_one(struct counting *counting, const char *name, uint64_t amount)
+{
+    uint32_t place = mint_limits_find(&counting->made, name);
+
+    if (place == UINT32_MAX)
+        return counting->allowed == NULL
+                   ? ERR_OK
+                   : deny(counting, name, "none",
+                          arena_printf(counting->call->arena, "%" PRIu64, amount));
+    counting->made.goods[place].amount = sum_of(counting->made.goods[place].amount, amount);
+    return ERR_OK;
+}
+
+static const void *list_of(const ProtobufCMessage *message, const char *name,
+                           const ProtobufCMessageDescriptor *type, size_t *ret_count)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
+    const char *base = (const char *)message;
+    const void *list;
+
+    if (field == NULL || field->label != PROTOBUF_C_LABEL_REPEATED || field->descriptor != type)
+        return NULL;
+    memcpy(ret_count, base + field->quantifier_offset, sizeof *ret_count);
+    memcpy(&list, base + field->offset, sizeof list);
+    return list != NULL ? list : ""; /* Of none. */
+}
+
+static err visit(void *user, const ProtobufCMessage *message)
+{
+    struct counting *counting = user;
+    size_t item_count = 0, currency_count = 0;
+    Holdfast__V1__ItemSpec *const *items =
+        list_of(message, "items", &holdfast__v1__item_spec__descriptor, &item_count);
+    Holdfast__V1__CurrencyAmount *const *currencies =
+        list_of(message, "currencies", &holdfast__v1__currency_amount__descriptor, &currency_count);
+    err e = ERR_OK;
+
+    if (items == NULL) /* Nothing new: of an ItemSpec alone goods are made. */
+        return ERR_OK;
+    for (size_t i = 0; e == ERR_OK && currencies != NULL && i < currency_count; i++) {
+        if (currencies[i]->amount > 0)
+            e = count_one(counting, currencies[i]->currency, (uint64_t)currencies[i]->amount);
+    }
+    for (size_t i = 0; e == ERR_OK && i < item_count; i++)
+        e = count_one(counting, arena_printf(counting->call->arena, "item/%s", items[i]->kind), 1);
+    return e;
+}
+
+static err count_made(struct counting *counting, const struct mint_limits *goods)
+{
+    const struct mint_call *call = counting->call;
+
+    counting->made = *goods;
+    for (uint32_t i = 0; i < goods->count; i++)
+        counting->made.goods[i].amount = 0;
+    return message_walk(&(struct message_visitor){ visit, counting, call->arena, counting->detail },
+                        call->message);
+}
+
+/* ---- the limits ---- */
+
+static err check_call(const struct mint_call *call, Holdfast__V1__ErrorDetail *detail)
+{
+    struct mint_limits limits;
+    struct counting counting = { .call = call, .allowed = &limits, .detail = detail };
+
+    if (call->grants[0] == 0)
+        return ERR_OK;
+    /* A record with another text was refused when it was read. */
+    CHECK(mint_limits_parse(slice_from_text(call->grants), &limits) == ERR_OK);
+    err e = count_made(&counting, &limits);
+    for (uint32_t i = 0; e == ERR_OK && i < limits.count; i++) {
+        if (counting.made.goods[i].amount > limits.goods[i].amount)
+            e = deny(
+                &counting, limits.goods[i].name,
+                arena_printf(call->arena, "at most %" PRIu64 " a call", limits.goods[i].amount),
+                arena_printf(call->arena, "%" PRIu64, counting.made.goods[i].amount));
+    }
+    return e;
+}
+
+static err refuse_day(const struct mint_call *call, const char *name, uint64_t limit,
+                      uint64_t amount, Holdfast__V1__ErrorDetail *detail)
+{
+    refusal_make(call->arena, detail, CODE(THROTTLED),
+                 "the API key %s may make %" PRIu64 " of %s a day (UTC) by this router; with this "
+                 "call it would be %" PRIu64 "; nothing was done",
+                 call->key_id, limit, name, amount);
+    detail->field = arena_printf(call->arena, "%s", name);
+    detail->limit = arena_printf(call->arena, "%" PRIu64 " a day", limit);
+    detail->value = arena_printf(call->arena, "%" PRIu64, amount);
+    detail->retry_after_ms = (uint32_t)(DAY_MS - call->wall_ms % DAY_MS);
+    return ERR_FULL;
+}
+
+static err take_day(struct mint_guard *guard, const struct mint_call *call,
+                    Holdfast__V1__ErrorDetail *detail)
+{
+    struct mint_limits limits;
+    struct counting counting = { .call = call, .detail = detail };
+
+    if (call->per_day[0] == 0)
+        return ERR_OK;
+    CHECK(mint_limits_parse(slice_from_text(call->per_day), &limits) == ERR_OK);
+    err e = count_made(&counting, &limits);
+    if (e != ERR_OK)
+        return e;
+    struct mint_day *day = find_day(guard, call->key_id, call->wall_ms / DAY_MS);
+    if (day == NULL)
+        return refuse_day(call, "anything, since too many keys have limits", 0, 0, detail);
+    for (uint32_t i = 0; i < limits.count; i++) {
+        uint32_t place = mint_limits_find(&day->made, limits.goods[i].name);
+        uint64_t before = place != UINT32_MAX ? day->made.goods[place].amount : 0;
+        uint64_t amount = sum_of(before, counting.made.goods[i].amount);
+
+        if (counting.made.goods[i].amount > 0 && amount > limits.goods[i].amount)
+            return refuse_day(call, limits.goods[i].name, limits.goods[i].amount, amount, detail);
+        counting.made.goods[i].amount = amount;
+    }
+    day->made = counting.made;
+    return ERR_OK;
+}
+
+err mint_guard_ask(struct mint_guard *guard, const struct mint_call *call,
+                   Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const struct counting counting = { .call = call, .detail = ret_detail };
+
+    if (call->grants[0] == 0 && call->per_day[0] == 0)
+        return ERR_OK;
+    if (call->method->id == METHOD_REVERSE_ENTRY || call->method->id == METHOD_RELEASE_QUARANTINE)
+        return deny(&counting, "goods", "only by calls that tell how many", call->method->name);
+    err e = check_call(call, ret_detail);
+    return e == ERR_OK ? take_day(guard, call, ret_detail) : e;
+}

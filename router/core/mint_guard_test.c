@@ -1,0 +1,193 @@
+#include "router/core/mint_guard.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "holdfast/v1/inventory.pb-c.h"
+#include "holdfast/v1/ledger.pb-c.h"
+#include "idl/error_code.h"
+
+#define DAY_MS 86400000u
+
+struct fixture {
+    struct arena arena;
+    struct mint_guard *guard;
+    Holdfast__V1__ErrorDetail detail;
+    const char *key;
+    uint64_t wall_ms;
+};
+
+static int setup(void **state)
+{
+    static struct fixture f;
+
+    f = (struct fixture){ .guard = mint_guard_new(), .key = "a", .wall_ms = 5 * DAY_MS };
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    mint_guard_free(f->guard);
+    arena_deinit(&f->arena);
+    return 0;
+}
+
+static err grant(struct fixture *f, int64_t gold, const char *grants, const char *per_day)
+{
+    Holdfast__V1__GrantRequest request;
+    Holdfast__V1__CurrencyAmount amount, *list[] = { &amount };
+    char name[] = "gold";
+
+    holdfast__v1__grant_request__init(&request);
+    holdfast__v1__currency_amount__init(&amount);
+    amount.currency = name;
+    amount.amount = gold;
+    request.currencies = list;
+    request.n_currencies = 1;
+    const struct mint_call call = {
+        method_find(METHOD_GRANT), &request.base, f->key, grants, per_day, f->wall_ms, &f->arena
+    };
+    return mint_guard_ask(f->guard, &call, &f->detail);
+}
+
+static void a_call_makes_what_its_key_may_and_no_more(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(grant(f, INT64_MAX, "", ""), ERR_OK);
+    assert_int_equal(grant(f, 100, "gold:100", ""), ERR_OK);
+    assert_int_equal(grant(f, 101, "gold:100", ""), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(PERMISSION_DENIED));
+    assert_string_equal(f->detail.field, "gold");
+    assert_string_equal(f->detail.limit, "at most 100 a call");
+    assert_string_equal(f->detail.value, "101");
+    assert_int_equal(grant(f, 1, "gems:100", ""), ERR_PERMISSION);
+    assert_string_equal(f->detail.limit, "none");
+    assert_int_equal(grant(f, -5, "gold:100", ""), ERR_OK); /* The node refuses it. */
+}
+
+static void a_day_is_of_each_key_and_ends(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(grant(f, 60, "", "gold:100"), ERR_OK);
+    assert_int_equal(grant(f, 41, "", "gold:100"), ERR_FULL);
+    assert_int_equal(f->detail.code, CODE(THROTTLED));
+    assert_int_equal(f->detail.retry_after_ms, DAY_MS);
+    assert_int_equal(grant(f, 40, "", "gold:100"), ERR_OK); /* What was refused is not counted. */
+    assert_int_equal(grant(f, 1, "", "gold:100"), ERR_FULL);
+    f->key = "b";
+    assert_int_equal(grant(f, 100, "", "gold:100"), ERR_OK);
+    f->key = "a";
+    f->wall_ms += DAY_MS - 1;
+    assert_int_equal(grant(f, 1, "", "gold:100"), ERR_FULL);
+    assert_int_equal(f->detail.retry_after_ms, 1);
+    f->wall_ms++;
+    assert_int_equal(grant(f, 100, "", "gold:100"), ERR_OK);
+    assert_int_equal(grant(f, INT64_MAX, "", "gold:100"), ERR_FULL);
+}
+
+/* Grants these many swords and one shield, and gold. */
+static err grant_items(struct fixture *f, size_t swords, const char *grants, const char *per_day)
+{
+    Holdfast__V1__GrantRequest request;
+    Holdfast__V1__ItemSpec sword, shield, *list[4];
+    char sword_kind[] = "sword", shield_kind[] = "shield";
+
+    holdfast__v1__grant_request__init(&request);
+    holdfast__v1__item_spec__init(&sword);
+    holdfast__v1__item_spec__init(&shield);
+    sword.kind = sword_kind;
+    shield.kind = shield_kind;
+    for (size_t i = 0; i < swords; i++)
+        list[i] = &sword;
+    list[swords] = &shield;
+    request.items = list;
+    request.n_items = swords + 1;
+    const struct mint_call call = {
+        method_find(METHOD_GRANT), &request.base, f->key, grants, per_day, f->wall_ms, &f->arena
+    };
+    return mint_guard_ask(f->guard, &call, &f->detail);
+}
+
+static void items_are_counted_by_kind_each_as_one(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(grant_items(f, 2, "item/shield:1,item/sword:2", ""), ERR_OK);
+    assert_int_equal(grant_items(f, 3, "item/shield:1,item/sword:2", ""), ERR_PERMISSION);
+    assert_string_equal(f->detail.field, "item/sword");
+    assert_string_equal(f->detail.limit, "at most 2 a call");
+    assert_string_equal(f->detail.value, "3");
+    assert_int_equal(grant_items(f, 1, "item/sword:2", ""), ERR_PERMISSION);
+    assert_string_equal(f->detail.field, "item/shield");
+    assert_string_equal(f->detail.limit, "none");
+    assert_int_equal(grant_items(f, 2, "", "item/sword:3"), ERR_OK);
+    assert_int_equal(grant_items(f, 2, "", "item/sword:3"), ERR_FULL);
+    assert_string_equal(f->detail.field, "item/sword");
+    assert_string_equal(f->detail.limit, "3 a day");
+    assert_string_equal(f->detail.value, "4");
+    assert_int_equal(grant_items(f, 1, "", "item/sword:3"), ERR_OK);
+}
+
+static void more_keys_than_there_is_room_for_are_refused_until_tomorrow(void **state)
+{
+    struct fixture *f = *state;
+    char key[16];
+
+    f->key = key;
+    for (uint32_t i = 0; i < MINT_KEYS_MAX; i++) {
+        snprintf(key, sizeof key, "%u", i);
+        assert_int_equal(grant(f, 1, "", "gold:1"), ERR_OK);
+    }
+    snprintf(key, sizeof key, "one more");
+    assert_int_equal(grant(f, 1, "", "gold:1"), ERR_FULL);
+    f->wall_ms += DAY_MS;
+    assert_int_equal(grant(f, 1, "", "gold:1"), ERR_OK);
+}
+
+static void what_tells_no_amount_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__ReverseEntryRequest request;
+
+    holdfast__v1__reverse_entry_request__init(&request);
+    const struct mint_call call = {
+        method_find(METHOD_REVERSE_ENTRY), &request.base, "a", "", "gold:1", f->wall_ms, &f->arena
+    };
+    assert_int_equal(mint_guard_ask(f->guard, &call, &f->detail), ERR_PERMISSION);
+    assert_string_equal(f->detail.field, "goods");
+    assert_string_equal(f->detail.value, "holdfast.v1.LedgerService/ReverseEntry");
+    const struct mint_call release = { method_find(METHOD_RELEASE_QUARANTINE),
+                                       &request.base,
+                                       "a",
+                                       "gold:1",
+                                       "",
+                                       f->wall_ms,
+                                       &f->arena };
+    assert_int_equal(mint_guard_ask(f->guard, &release, &f->detail), ERR_PERMISSION);
+    assert_string_equal(f->detail.field, "goods");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_call_makes_what_its_key_may_and_no_more, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_day_is_of_each_key_and_ends, setup, teardown),
+        cmocka_unit_test_setup_teardown(more_keys_than_there_is_room_for_are_refused_until_tomorrow,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(items_are_counted_by_kind_each_as_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_tells_no_amount_is_refused, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+#include "runtime/rest/rest_tag.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+
+/* ---- of an answer ---- */
+
+/* Of a message that is set, with a field of that name and type; else NULL. */
+static const void *find_value(const ProtobufCMessage *message, const char *name, ProtobufCType type)
+{
+    if (message == NULL)
+        return NULL;
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
+    if (field == NULL || field->type != type || field->label == PROTOBUF_C_LABEL_REPEATED ||
+        (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0)
+        return NULL;
+    return (const char *)message + field->offset;
+}
+
+static const ProtobufCMessage *find_message(const ProtobufCMessage *message, const char *name)
+{
+    const void *found = find_value(message, name, PROTOBUF_C_TYPE_MESSAGE);
+
+    return found != NULL ? *(ProtobufCMessage *const *)found : NULL;
+}
+
+static bool tag_of_version(const ProtobufCMessage *message, char ret_tag[REST_TAG_BYTES])
+{
+    const void *found = find_value(message, "version", PROTOBUF_C_TYPE_UINT64);
+    uint64_t version;
+
+    if (found == NULL)
+        return false;
+    memcpy(&version, found, sizeof version);
+    snprintf(ret_tag, REST_TAG_BYTES, "\"%" PRIu64 "\"", version);
+    return true;
+}
+
+bool rest_tag_of(const ProtobufCMessage *answer, char ret_tag[REST_TAG_BYTES])
+{
+    const ProtobufCMessage *profile = find_message(answer, "profile");
+    bool has_mail = find_message(profile, "mail") != NULL;
+
+    if (tag_of_version(find_message(answer, "write"), ret_tag) ||
+        (!has_mail && tag_of_version(profile, ret_tag)) || tag_of_version(answer, ret_tag))
+        return true;
+    const void *found = find_value(answer, "as_of", PROTOBUF_C_TYPE_STRING);
+    const char *as_of = found != NULL ? *(char *const *)found : NULL;
+    if (as_of == NULL || as_of[0] == 0)
+        return false;
+    CHECK(strlen(as_of) < AS_OF_TEXT_SIZE);
+    snprintf(ret_tag, REST_TAG_BYTES, "W/\"%s\"", as_of);
+    return true;
+}
+
+/* ---- of a request ---- */
+
+static void skip_space(struct slice *text)
+{
+    while (text->size > 0 && (*text->data == ' ' || *text->data == '\t'))
+        *text = (struct slice){ text->data + 1, text->size - 1 };
+}
+
+static struct slice without_weakness(struct slice tag)
+{
+    bool weak = tag.size >= 2 && tag.data[0] == 'W' && tag.data[1] == '/';
+
+    return weak ? (struct slice){ tag.data + 2, tag.size - 2 } : tag;
+}
+
+/* `"7"`, past the comma behind it. False: no tag stands there. */
+static bool take_tag(struct slice *text, struct slice *ret_tag)
+{
+    struct slice tag = without_weakness(*text);
+    size_t size = 1;
+
+    if (tag.size < 2 || tag.data[0] != '"')
+        return false;
+    while (size < tag.size && tag.data[size] != '"' && tag.data[size] > 0x20 &&
+           tag.data[size] != 0x7F)
+        size++;
+    if (size == tag.size || tag.data[size] != '"')
+        return false;
+    *ret_tag = (struct slice){ tag.data, size + 1 };
+    *text = (struct slice){ tag.data + size + 1, tag.size - size - 1 };
+    skip_space(text);
+    if (text->size == 0)
+        return true;
+    if (*text->data != ',')
+        return false;
+    *text = (struct slice){ text->data + 1, text->size - 1 };
+    skip_space(text);
+    return true;
+}
+
+bool rest_tags_are_sound(struct slice header)
+{
+    struct slice tag;
+
+    if (slice_equal(header, SLICE_LITERAL("*")))
+        return true;
+    if (header.size == 0 || header.data[header.size - 1] == ',')
+        return false;
+    while (header.size > 0) {
+        if (!take_tag(&header, &tag))
+            return false;
+    }
+    return true;
+}
+
+bool rest_tags_have(struct slice header, const char *tag)
+{
+    struct slice wanted = without_weakness(slice_from_text(tag));
+    struct slice each;
+
+    if (slice_equal(header, SLICE_LITERAL("*")))
+        return true;
+    while (header.size > 0 && take_tag(&header, &each)) {
+        if (slice_equal(each, wanted))
+            return true;
+    }
+    return false;
+}

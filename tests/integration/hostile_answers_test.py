@@ -1,0 +1,294 @@
+"""
+Reads whose answers are large, from a caller who may only read: hundreds at once, read or not, one by
+one and in batches. No node and no router takes more memory for them than its budget says, no shard
+changes its owner, and other callers are answered meanwhile about as soon as before.
+"""
+
+import contextlib
+import json
+import multiprocessing
+import re
+import selectors
+import socket
+import threading
+import time
+import unittest
+
+from client import Client, RpcError, Unanswered, uuid7
+from cluster import Cluster, ClusterTest, wait_for
+from hostile import Raw, machine_is_busy, post
+
+MIB = 1 << 20
+PROFILE = "/holdfast.v1.ProfileService/GetProfile"
+BATCH = "/holdfast.v1.ProfileService/BatchGetProfile"
+PLAYERS = "/holdfast.v1.TransactionService/ReadPlayers"
+BUDGET = 32 * MIB
+CACHE = 64 * MIB
+BLOCKS = 16 * MIB
+WRITE_BUFFER = 8 * MIB
+# What may come on top, and what a process takes that holds nothing.
+BESIDE, IDLE = 64 * MIB, 40 * MIB
+SECTIONS, SECTION_BYTES = 5, 240_000
+PIPELINED = 30
+STATUS = re.compile(rb"HTTP/1\.1 (\d{3})")
+# Two cores, on which the attack and this test run, too; and others, when the machine is busy.
+P99_MS_FLOOR, P99_MS_FLOOR_BUSY = 250, 1000
+QUIET_S, ATTACK_S = 3, 6
+PATIENCE_S = 40
+
+
+def send_all(port, request, count):
+    socks, left = [], count
+    while left > 0:
+        sock = socket.create_connection(("127.0.0.1", port))
+        socks.append(sock)
+        sock.sendall(request * min(PIPELINED, left))
+        left -= PIPELINED
+    return socks
+
+
+def read_all(socks, count, end, counts):
+    """Until `count` answers have come, or the time is over; adds them to {status: count}."""
+    tails, wanted = {sock: b"" for sock in socks}, sum(counts.values()) + count
+    with selectors.DefaultSelector() as selector:
+        for sock in socks:
+            selector.register(sock, selectors.EVENT_READ)
+        while tails and time.monotonic() < end and sum(counts.values()) < wanted:
+            for key, _ in selector.select(0.1):
+                try:
+                    data = key.fileobj.recv(1 << 18)
+                except OSError:
+                    data = b""
+                if not data:
+                    selector.unregister(key.fileobj)
+                    del tails[key.fileobj]
+                    continue
+                text = tails[key.fileobj] + data
+                for status in STATUS.findall(text):
+                    counts[int(status)] = counts.get(int(status), 0) + 1
+                cut = text.rfind(b"HTTP/1.1 ", -11)  # A status that is not whole is looked at again.
+                tails[key.fileobj] = text[cut:] if cut >= 0 else text[-8:]
+
+
+def flood(port, request, count, reads, told):
+    """The request `count` times at once, PIPELINED on each connection, again and again for ATTACK_S;
+    the answers are read, or are not."""
+    end, counts, sent = time.monotonic() + ATTACK_S, {}, 0
+    while time.monotonic() < end:
+        socks = send_all(port, request, count)
+        sent += count
+        if reads:
+            read_all(socks, count, end, counts)
+        else:
+            time.sleep(max(0, end - time.monotonic()))
+        for sock in socks:
+            sock.close()
+    told.put((sent, counts))
+
+
+class Flood:
+    """That, in a process of its own: another caller's time is not to wait for this one's Python."""
+
+    def __init__(self, port, request, count, reads):
+        fork = multiprocessing.get_context("fork")
+        self.told = fork.Queue()
+        self.process = fork.Process(target=flood, args=(port, request, count, reads, self.told))
+        self.process.start()
+
+    def wait(self):
+        counts = self.told.get(timeout=ATTACK_S + 60)
+        self.process.join()
+        return counts
+
+
+class Others:
+    """Another caller, who grants and reads a small profile; and what all processes take meanwhile."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.stop = threading.Event()
+        self.took_ms, self.failures = [], []
+        self.peaks = {}
+
+    def __enter__(self):
+        self.threads = [threading.Thread(target=self.call), threading.Thread(target=self.measure)]
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def call(self):
+        client, players = Client(self.cluster.endpoint), [f"other-{i}-{uuid7()}" for i in range(8)]
+        number = 0
+        while not self.stop.is_set():
+            number += 1
+            begun = time.monotonic()
+            try:
+                if number % 2:
+                    client.grant(players[number // 2 % 8], 1)
+                else:
+                    client.balance(players[number // 2 % 8])
+            except (RpcError, Unanswered) as error:
+                self.failures.append(repr(error))
+            self.took_ms.append((time.monotonic() - begun) * 1e3)
+            self.stop.wait(0.01)
+
+    def measure(self):
+        while not self.stop.is_set():
+            for process in [self.cluster.router, *self.cluster.nodes]:
+                with contextlib.suppress(OSError):
+                    self.peaks[process.name] = max(self.peaks.get(process.name, 0), process.resident_bytes())
+            self.stop.wait(0.02)
+
+    def __exit__(self, kind, error, trace):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+    def p99_ms(self):
+        return sorted(self.took_ms)[int(len(self.took_ms) * 0.99)]
+
+
+class HostileAnswers(ClusterTest):
+    @classmethod
+    def plan(cls):
+        answers = {"answers-size-max": BUDGET}
+        return Cluster(nodes=3, shards=8, options={
+            "coordinator": {"rebalance-load": "0"},  # An attack is load; here owners change by failing alone.
+            "node": {"cache-size": CACHE, "block-cache-size": BLOCKS, "write-buffer-size": WRITE_BUFFER,
+                     "checkpoint-interval": "5s"} | answers,
+            "router": answers})
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.big = [cls.big_profile(number) for number in range(4)]
+        wait_for("all shards to serve", cls.cluster.all_serving)
+        for player in cls.big:  # What one such answer takes is there before the attack.
+            cls.client.profile(player, include=["sections"])
+        cls.client.drop()
+        with Others(cls.cluster) as quiet:
+            time.sleep(QUIET_S)
+        cls.quiet_ms = quiet.p99_ms()
+        cls.idle = {process.name: process.resident_bytes()
+                    for process in [cls.cluster.router, *cls.cluster.nodes]}
+
+    @classmethod
+    def big_profile(cls, number):
+        player = f"big-{number}-{uuid7()}"
+        for section in range(SECTIONS):
+            cls.client.update(player, None, {"name": f"s{section}",
+                                             "replace": json.dumps("x" * SECTION_BYTES)})
+        return player
+
+    def epochs(self):
+        return {shard.get("shard", 0): shard["epoch"] for shard in self.client.shards()}
+
+    def metrics(self, name):
+        return {process.name: sum(value for series, value in process.metrics().items()
+                                  if series.split("{")[0] == f"holdfast_{kind}_{name}")
+                for kind, processes in (("node", self.cluster.nodes), ("router", [self.cluster.router]))
+                for process in processes}
+
+    @contextlib.contextmanager
+    def attack(self, what, request, count, reads=True):
+        """Meanwhile the body of the `with` runs. Afterwards: how it went."""
+        epochs, attempts = self.epochs(), self.metrics("attempts_total")["router"]
+        with Others(self.cluster) as others:
+            sent = Flood(self.cluster.port, request, count, reads)
+            yield
+            sent_count, self.told = sent.wait()
+        print(f"{what}: {sent_count} requests of {len(request)} bytes: {self.told}; others: "
+              f"{len(others.took_ms)} calls, {len(others.failures)} failures, p99 {others.p99_ms():.0f} ms "
+              f"(before {self.quiet_ms:.0f}); peaks in MiB: " +
+              ", ".join(f"{name} {peak / MIB:.0f} (idle {self.idle[name] / MIB:.0f})"
+                        for name, peak in sorted(others.peaks.items())), flush=True)
+        self.assertEqual(others.failures, [])
+        self.assertGreater(len(others.took_ms), 20, "the other caller saw too little")
+        floor_ms = P99_MS_FLOOR_BUSY if machine_is_busy() else P99_MS_FLOOR
+        self.assertLessEqual(others.p99_ms(), max(3 * self.quiet_ms, floor_ms))
+        for name, peak in others.peaks.items():
+            self.assertLess(peak - self.idle[name], BUDGET + BESIDE, f"{name} grew too much")
+            if name != "router":
+                self.assertLess(peak, CACHE + BLOCKS + 2 * WRITE_BUFFER + BUDGET + BESIDE + IDLE, name)
+        wait_for("all answers to have gone", lambda: not any(self.metrics("answers_bytes").values()),
+                 PATIENCE_S)
+        self.assertEqual(self.epochs(), epochs, "a shard changed its owner")
+        # Each was asked of one node, once: a batch of its elements.
+        each = max(1, request.count(b'"playerId"'), request.count(b'"playerIds"') * len(self.big))
+        self.assertLess(self.metrics("attempts_total")["router"] - attempts,
+                        2 * (sent_count * each + len(others.took_ms)) + 100)
+
+    def one(self):
+        return post(PROFILE, {"playerId": self.big[0], "include": ["sections"]})
+
+    def test_hundreds_of_reads_at_once(self):
+        refused = sum(self.metrics("answers_refused_total").values())
+        with self.attack("reads", self.one(), 600):
+            pass
+        self.assertLessEqual(set(self.told), {200, 429})
+        self.assertGreater(self.told.get(200, 0), 10)
+        self.assertGreater(self.told.get(429, 0), 10)
+        self.assertGreater(sum(self.metrics("answers_refused_total").values()), refused)
+
+    def test_thousands_of_reads_at_once(self):
+        with self.attack("more reads", self.one(), 2400):
+            pass
+        self.assertLessEqual(set(self.told), {200, 429})
+        self.assertGreater(self.told.get(200, 0), 10)
+
+    def test_answers_that_their_caller_never_reads(self):
+        """Meanwhile a game server gets a player's profile with its session: it may wait for room."""
+        incarnation = self.client.register("game")
+        with self.attack("unread", self.one(), 600, reads=False):
+            time.sleep(1)
+            granted = self.client.settle("SessionService/StartSession", {
+                "playerId": self.big[1], "opId": uuid7(), "incarnation": incarnation, "mode": "fail",
+                "include": ["sections"]})
+            self.assertEqual(len(granted["profile"]["sections"]), SECTIONS)
+            self.client.end(self.big[1], granted["token"])
+        self.assertTrue(self.cluster.router.running())
+
+    def test_batches(self):
+        """Each 2 kB. What does not fit is the failure of its element."""
+        batch = {"requests": [{"playerId": self.big[i % 4]} for i in range(60)], "include": ["sections"]}
+        with self.attack("batches", post(BATCH, batch), 8):
+            pass
+        self.assertEqual(set(self.told), {200})
+        answer = self.client.call("ProfileService/BatchGetProfile", batch)
+        codes = {result.get("error", {}).get("code", "ok") for result in answer["results"]}
+        self.assertEqual(len(answer["results"]), 60)
+        self.assertLessEqual(codes, {"ok", "throttled", "unavailable"})
+        self.assertIn("ok", codes)
+
+    def test_reads_of_several_players(self):
+        with self.attack("ReadPlayers", post(PLAYERS, {"playerIds": self.big[:2],
+                                                       "include": ["sections"]}), 100):
+            pass
+        self.assertLessEqual(set(self.told), {200, 409, 429})
+
+    def test_what_a_refusal_says(self):
+        raws = [Raw(self.cluster.port) for _ in range(4)]
+        for raw in raws:
+            raw.send(self.one() * PIPELINED)
+        wait_for("a read to be refused", lambda: any(
+            raw.read_until(b"HTTP/1.1 429", 0.2) and not raw.read(0.2) for raw in raws), PATIENCE_S)
+        came = next(raw.came for raw in raws if b"HTTP/1.1 429" in raw.came)
+        body = came[came.index(b"HTTP/1.1 429"):].split(b"\r\n\r\n")[1].split(b"HTTP/1.1")[0]
+        for raw in raws:
+            raw.close()
+        error = RpcError(429, json.loads(body))
+        self.assertEqual((error.code, error.outcome, error.action),
+                         ("THROTTLED", "NOT_APPLIED", "RETRY_SAME"))
+        self.assertGreater(error.retry_after_ms, 0)
+        self.assertIn("answers_size_max", error.message)
+
+    def test_memory_goes_back(self):
+        with self.attack("before memory goes back", self.one(), 300):
+            pass
+        wait_for("memory to go back", lambda: all(
+            process.resident_bytes() < self.idle[process.name] + BUDGET
+            for process in [self.cluster.router, *self.cluster.nodes]), PATIENCE_S)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,20 @@
+/* definition: a team's changes of definitions while all else goes wrong, and what must hold. */
+#ifndef TESTS_SIM_DEFINITION_H
+#define TESTS_SIM_DEFINITION_H
+
+#include "tests/sim/sim.h"
+
+/* At a coordinator's tick: a caller's change of a definition. False: none is asked for. */
+bool definition_ask(struct sim *sim, struct coord_event *ret_event);
+void definition_answered(struct sim *sim, const struct coord_answer *answer);
+/* Before the write is carried out. */
+void definition_written_to_etcd(struct sim *sim, const struct cluster_key_parts *parts,
+                                struct slice value, bool remove);
+/* A DEFINE entry is applied. */
+void definition_logged(struct sim *sim, uint32_t shard, const ProtobufCMessage *message);
+/* Shards that have not followed to what etcd has. */
+uint32_t definition_pending(struct sim *sim);
+void definition_check_end(struct sim *sim);
+void definition_free_all(struct sim *sim);
+
+#endif

@@ -1,0 +1,14 @@
+/* Define, which the coordinator calls: definition.c says what must hold. */
+#include "tests/sim/answer.h"
+#include "tests/sim/definition.h"
+#include "tests/sim/workload.h"
+
+static void logged(struct change *c)
+{
+    definition_logged(c->sim, c->number, c->request);
+}
+
+const struct workload_row workload_define = {
+    .method = METHOD_DEFINE,
+    .rule = { .logged = logged, .told = told_nothing },
+};
