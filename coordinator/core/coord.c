@@ -324,7 +324,7 @@ void coord_stats_get(const struct coord *coord, struct coord_stats *ret_stats)
         const struct shard *shard = &coord->shards[i];
 
         stats.shards_placed_now += shard->mod_revision > 0;
-        stats.shards_doubted += shard->doubted;
+        stats.shards_doubted += shard->doubted || shard->defined.doubted;
         stats.shards_unheard += shard->mod_revision > 0 && !shard->heard;
         stats.repairs_open += shard->wish_revision > 0 && shard->wish.repair != 0;
         stats.replicas_damaged += repair_damaged_count(coord, i);

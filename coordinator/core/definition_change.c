@@ -17,6 +17,7 @@
 #include "coordinator/core/flight.h"
 #include "idl/error_code.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hash.h"
 #include "runtime/base/nearest.h"
 
 #define WAIT_MS_MAX      60000u
@@ -38,7 +39,6 @@ struct change {
     change_request *request;
     uint32_t kind;
     struct definition *stands; /* Of that kind and name, not deleted; NULL: none. */
-    struct definition *before; /* Likewise, or the one that was deleted last. */
 };
 
 /* ---- answers ---- */
@@ -145,8 +145,7 @@ static bool find_kind(struct change *change)
 
 static void find_stand(struct change *change)
 {
-    change->before = definition_named(change->coord, change->kind, change->request->name);
-    change->stands = change->before;
+    change->stands = definition_named(change->coord, change->kind, change->request->name);
     if (change->stands != NULL && definition_newest(change->stands)->deleted)
         change->stands = NULL;
 }
@@ -238,16 +237,20 @@ static bool check_room(struct change *change, const definition_record *record)
     return true;
 }
 
-static uint64_t number_new(const struct coord *coord)
+/* Out of who asks for what: an etcd that lost a definition in a restore gives its number to no
+ * other one, whether or not anyone has noticed the restore. */
+static uint64_t number_new(const struct coord *coord, const struct change *change)
 {
+    const char *op_id = change->request->op_id, *name = change->request->name;
+    const struct hash128 kind = { .bytes = { (uint8_t)change->kind } };
+    struct hash128 asked = hash_chain(kind, slice_from_text(op_id), slice_from_text(name));
     uint64_t first = coord->cluster.generation << DEFINITION_GENERATION_BITS;
-    uint64_t number = first;
+    uint64_t mask = (UINT64_C(1) << DEFINITION_GENERATION_BITS) - 1;
+    uint64_t number = first | (hash_u64((struct slice){ asked.bytes, sizeof asked.bytes }) & mask);
 
-    for (uint32_t i = 0; i < coord->definitions.count; i++) {
-        if (coord->definitions.list[i]->number > number)
-            number = coord->definitions.list[i]->number;
-    }
-    return number + 1;
+    while (number == 0 || definition_find(coord, number) != NULL)
+        number = first | ((number + 1) & mask);
+    return number;
 }
 
 /* ---- what is to be written ---- */
@@ -321,7 +324,7 @@ static bool record_fill(struct change *change, definition_record *record)
     struct coord *coord = change->coord;
     change_request *request = change->request;
 
-    record->number = change->stands != NULL ? change->stands->number : number_new(coord);
+    record->number = change->stands != NULL ? change->stands->number : number_new(coord, change);
     record->version = change->stands != NULL ? definition_newest(change->stands)->version + 1 : 1;
     record->name = request->name;
     record->author = request->author;
@@ -447,43 +450,72 @@ static void wait_for_shards(struct coord *coord, struct definition_wait *wait,
     wait->state = WAIT_FREE;
 }
 
-/* True: the op_id made something before. */
-static bool find_duplicate(struct change *change)
+/* What the op_id made of the definition; NULL: nothing that is kept. */
+static const struct definition_version *made_by(const struct definition *definition,
+                                                const char *op_id)
 {
-    struct coord *coord = change->coord;
-    const change_request *request = change->request;
-
-    for (uint32_t i = 0; change->before != NULL && i < change->before->count; i++) {
-        const struct definition_version *version = &change->before->versions[i];
-        definition_record *record = definition_unpack(version);
-        bool own = strcmp(record->op_id, request->op_id) == 0;
-        bool same =
-            own &&
-            record->deleted == (request->deed ==
-                                HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_DELETE) &&
-            (request->body == NULL || same_body(record->body, request->body)) &&
-            record->rolled_back_to == request->version;
+    for (uint32_t i = 0; i < definition->count; i++) {
+        definition_record *record = definition_unpack(&definition->versions[i]);
+        bool own = strcmp(record->op_id, op_id) == 0;
 
         holdfast__internal__v1__definition_version__free_unpacked(record, NULL);
-        if (!own)
+        if (own)
+            return &definition->versions[i];
+    }
+    return NULL;
+}
+
+static bool asks_for(const change_request *request, const struct definition_version *version)
+{
+    definition_record *record = definition_unpack(version);
+    bool deletes = request->deed == HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_DELETE;
+    bool same = record->deleted == deletes &&
+                (request->body == NULL || same_body(record->body, request->body)) &&
+                record->rolled_back_to == request->version;
+
+    holdfast__internal__v1__definition_version__free_unpacked(record, NULL);
+    return same;
+}
+
+static void answer_duplicate(struct change *change, const struct definition *definition,
+                             const struct definition_version *version)
+{
+    struct coord *coord = change->coord;
+    struct definition_wait now = { .call = change->call, .duplicate = true };
+    struct definition_wait *wait = change->request->wait_ms > 0 ? wait_new(coord) : NULL;
+
+    if (wait == NULL) {
+        answer_made(coord, change->out, &now, version, NULL);
+        return;
+    }
+    now.number = definition->number;
+    now.version = version->version;
+    now.wait_ms = change->request->wait_ms;
+    now.until_ms = coord->now_ms + change->request->wait_ms;
+    *wait = now;
+    wait_for_shards(coord, wait, version, change->out);
+}
+
+/* True: the op_id made something before, be it of a definition of that name that was deleted since,
+ * and the name made again. */
+static bool find_duplicate(struct change *change)
+{
+    const struct definitions *all = &change->coord->definitions;
+    const change_request *request = change->request;
+
+    for (uint32_t i = 0; i < all->count; i++) {
+        const struct definition *definition = all->list[i];
+
+        if (definition->kind != change->kind || strcmp(definition->name, request->name) != 0)
             continue;
-        if (!same)
+        const struct definition_version *version = made_by(definition, request->op_id);
+        if (version == NULL)
+            continue;
+        if (!asks_for(request, version))
             return !refuse(change, &(struct objection){
                                        CODE(OPERATION_ID_MISMATCH), "op_id", "", request->op_id,
                                        "the op_id was used before for another change" });
-        struct definition_wait now = { .call = change->call, .duplicate = true };
-        struct definition_wait *wait = request->wait_ms > 0 ? wait_new(coord) : NULL;
-
-        if (wait == NULL) {
-            answer_made(coord, change->out, &now, version, NULL);
-            return true;
-        }
-        now.number = change->before->number;
-        now.version = version->version;
-        now.wait_ms = request->wait_ms;
-        now.until_ms = coord->now_ms + request->wait_ms;
-        *wait = now;
-        wait_for_shards(coord, wait, version, change->out);
+        answer_duplicate(change, definition, version);
         return true;
     }
     return false;

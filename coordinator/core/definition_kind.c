@@ -94,13 +94,13 @@ static bool check_currency(Holdfast__V1__CurrencyBody *currency, const char *nam
     if (currency->max_balance == 0)
         currency->max_balance = AMOUNT_MAX;
     if (currency->max_balance < 1 || currency->max_balance > AMOUNT_MAX)
-        return fault(ret_fault, "currency.max_balance", "1 to 9007199254740991",
+        return fault(ret_fault, "body.currency.max_balance", "1 to 9007199254740991",
                      currency->max_balance);
     if (currency->min_balance > 0 || currency->min_balance < -AMOUNT_MAX)
-        return fault(ret_fault, "currency.min_balance", "-9007199254740991 to 0",
+        return fault(ret_fault, "body.currency.min_balance", "-9007199254740991 to 0",
                      currency->min_balance);
     if (currency->scale > SCALE_MAX)
-        return fault(ret_fault, "currency.scale", "0 to 9", currency->scale);
+        return fault(ret_fault, "body.currency.scale", "0 to 9", currency->scale);
     return true;
 }
 
@@ -110,12 +110,12 @@ static bool check_collection(Holdfast__V1__CollectionBody *collection,
     if (collection->conflict_policy !=
             HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_HIGHEST_VERSION &&
         collection->conflict_policy != HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_LAST_WRITE)
-        return fault(ret_fault, "collection.conflict_policy", "highest_version or last_write",
+        return fault(ret_fault, "body.collection.conflict_policy", "highest_version or last_write",
                      (int64_t)collection->conflict_policy);
     if (collection->edges_max == 0)
         collection->edges_max = EDGES_DEFAULT;
     if (collection->edges_max > EDGES_MAX)
-        return fault(ret_fault, "collection.edges_max", "1 to 100000", collection->edges_max);
+        return fault(ret_fault, "body.collection.edges_max", "1 to 100000", collection->edges_max);
     return true;
 }
 
@@ -126,20 +126,22 @@ static bool check_counter(Holdfast__V1__CounterBody *counter, struct definition_
     if (counter->add_max == 0)
         counter->add_max = AMOUNT_MAX;
     if (counter->max_value < 1 || counter->max_value > AMOUNT_MAX)
-        return fault(ret_fault, "counter.max_value", "1 to 9007199254740991", counter->max_value);
+        return fault(ret_fault, "body.counter.max_value", "1 to 9007199254740991",
+                     counter->max_value);
     if (counter->add_max < 1 || counter->add_max > AMOUNT_MAX)
-        return fault(ret_fault, "counter.add_max", "1 to 9007199254740991", counter->add_max);
+        return fault(ret_fault, "body.counter.add_max", "1 to 9007199254740991", counter->add_max);
     return true;
 }
 
 static bool check_rule(const Holdfast__V1__RateRuleBody *rule, struct definition_fault *ret_fault)
 {
     if (!is_name(rule->subject, DEFINITION_NAME_MAX))
-        return fault_text(ret_fault, "rate_rule.subject", "1 to 64 of [a-z0-9_]", rule->subject);
+        return fault_text(ret_fault, "body.rate_rule.subject", "1 to 64 of [a-z0-9_]",
+                          rule->subject);
     if (rule->limit < 1 || rule->limit > RATE_MAX)
-        return fault(ret_fault, "rate_rule.limit", "1 to 1000000", rule->limit);
+        return fault(ret_fault, "body.rate_rule.limit", "1 to 1000000", rule->limit);
     if (rule->period_ms < PERIOD_MS_MIN || rule->period_ms > PERIOD_MS_MAX)
-        return fault(ret_fault, "rate_rule.period_ms", "1000 to 86400000", rule->period_ms);
+        return fault(ret_fault, "body.rate_rule.period_ms", "1000 to 86400000", rule->period_ms);
     return true;
 }
 
@@ -147,10 +149,10 @@ static bool check_retention(const Holdfast__V1__EventRetentionBody *retention,
                             struct definition_fault *ret_fault)
 {
     if (retention->keep_ms < KEEP_MS_MIN || retention->keep_ms > KEEP_MS_MAX)
-        return fault(ret_fault, "event_retention.keep_ms", "60000 to 31536000000",
+        return fault(ret_fault, "body.event_retention.keep_ms", "60000 to 31536000000",
                      retention->keep_ms);
     if (retention->events_max < EVENTS_MIN || retention->events_max > EVENTS_MAX)
-        return fault(ret_fault, "event_retention.events_max", "1000 to 100000000",
+        return fault(ret_fault, "body.event_retention.events_max", "1000 to 100000000",
                      retention->events_max);
     return true;
 }
@@ -184,9 +186,9 @@ const char *definition_frozen(const definition_body *before, const definition_bo
     CHECK(before->kind_case == after->kind_case);
     if (before->kind_case == HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY &&
         before->currency->scale != after->currency->scale)
-        return "currency.scale";
+        return "body.currency.scale";
     if (before->kind_case == HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION &&
         before->collection->conflict_policy != after->collection->conflict_policy)
-        return "collection.conflict_policy";
+        return "body.collection.conflict_policy";
     return NULL;
 }

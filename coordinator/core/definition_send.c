@@ -26,6 +26,13 @@ static bool is_behind(const struct coord *coord, const struct shard *shard, uint
     return stands->generation != coord->cluster.generation || stands->revision < revision;
 }
 
+static bool is_ahead(const struct coord *coord, const struct defined_shard *stands,
+                     uint64_t revision)
+{
+    return stands->generation > coord->cluster.generation ||
+           (stands->generation == coord->cluster.generation && stands->revision > revision);
+}
+
 uint32_t definition_left(const struct coord *coord, int64_t revision)
 {
     uint32_t left = 0;
@@ -143,6 +150,25 @@ static bool may_send(const struct coord *coord, const struct shard *shard, uint6
            (stands->generation == coord->cluster.generation && stands->revision < revision);
 }
 
+/* A shard knows of a version that etcd does not have. The copy here may be late; if that lasts,
+ * etcd was restored from a backup, and no process has noticed: an operator has to accept it. */
+static void look_for_doubt(struct coord *coord, uint32_t number, uint64_t revision)
+{
+    struct defined_shard *stands = &coord->shards[number].defined;
+    bool ahead = stands->known && is_ahead(coord, stands, revision);
+
+    if (!ahead || stands->ahead_since_ms == 0)
+        stands->ahead_since_ms = ahead ? coord->now_ms : 0;
+    bool doubted = ahead && coord->now_ms - stands->ahead_since_ms >= coord->limits.stale_doubt_ms;
+
+    if (doubted && !stands->doubted)
+        log_event(coord->log, LOG_ERROR, "coordinator.definitions_doubted", LOG_N("shard", number),
+                  LOG_N("revision_known", stands->revision), LOG_N("revision", revision),
+                  LOG_S("reason", "a later definition is known than etcd has: was etcd restored "
+                                  "from a backup? holdfast admin accept-etcd-restore --force"));
+    stands->doubted = doubted;
+}
+
 /* One old version at a time. */
 static void trim(struct coord *coord)
 {
@@ -166,6 +192,7 @@ void definitions_run(struct coord *coord, struct coord_out *out)
         bool behind = is_behind(coord, shard, revision);
 
         left += behind;
+        look_for_doubt(coord, i, revision);
         if (shard->defined.calls > 0 || !shard_takes_calls(coord, shard))
             continue;
         bool ask = coord->now_ms >= shard->defined.ask_at_ms;

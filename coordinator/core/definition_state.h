@@ -36,10 +36,12 @@ struct definition {
 
 /* How far a shard has followed, as it said last. */
 struct defined_shard {
-    bool known; /* Asked in this term. */
+    bool known;   /* Asked in this term. */
+    bool doubted; /* It has been ahead of etcd for long. */
     uint64_t generation, revision;
-    uint64_t ask_at_ms; /* Not asked earlier. */
-    uint32_t calls;     /* In flight: one at most. */
+    uint64_t ask_at_ms;      /* Not asked earlier. */
+    uint64_t ahead_since_ms; /* It knows of more than etcd has; 0: it does not. */
+    uint32_t calls;          /* In flight: one at most. */
 };
 
 enum definition_wait_state {

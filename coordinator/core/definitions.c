@@ -50,18 +50,14 @@ const struct definition_version *definition_get(const struct definition *definit
 
 struct definition *definition_named(const struct coord *coord, uint32_t kind, const char *name)
 {
-    struct definition *last = NULL;
-
     for (uint32_t i = 0; i < coord->definitions.count; i++) {
         struct definition *definition = coord->definitions.list[i];
 
-        if (definition->kind != kind || strcmp(definition->name, name) != 0)
-            continue;
-        if (!definition_newest(definition)->deleted)
+        if (definition->kind == kind && strcmp(definition->name, name) == 0 &&
+            !definition_newest(definition)->deleted)
             return definition;
-        last = definition; /* Numbers rise. */
     }
-    return last;
+    return NULL;
 }
 
 definition_record *definition_unpack(const struct definition_version *version)

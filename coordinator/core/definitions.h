@@ -13,7 +13,7 @@
 #include "coordinator/core/coord_state.h"
 #include "holdfast/internal/v1/definition.pb-c.h"
 
-#define DEFINITION_GENERATION_BITS 24u /* Below the generation in a number. */
+#define DEFINITION_GENERATION_BITS 40u /* Below the generation in a number. */
 
 typedef Holdfast__Internal__V1__DefinitionVersion definition_record;
 
@@ -24,7 +24,7 @@ void definitions_deleted(struct coord *coord, uint64_t number, uint64_t version)
 void definitions_free(struct coord *coord);
 /* NULL: none. */
 struct definition *definition_find(const struct coord *coord, uint64_t number);
-/* The one of that kind and name that is not deleted, else the one that was deleted last; NULL. */
+/* The one of that kind and name that is not deleted; NULL: there is none. */
 struct definition *definition_named(const struct coord *coord, uint32_t kind, const char *name);
 const struct definition_version *definition_newest(const struct definition *definition);
 /* NULL: it is not kept. */

@@ -611,7 +611,7 @@ static void on_tick(struct sim *sim, uint32_t place)
 
     keep_election(sim, place);
     step(sim, place, (struct coord_event){ .type = COORD_TICK });
-    if (definition_ask(sim, &ask))
+    if (definition_ask(sim, place, &ask))
         step(sim, place, ask);
     if (!sim->quiet && sim_chance(sim, 2) && !sim_without(sim, WITHOUT_policies))
         set_policy(sim);

@@ -56,6 +56,8 @@ struct definitions_sim {
     struct stand stands[SIM_SHARDS_MAX][NUMBERS_MAX];
     uint32_t stand_count[SIM_SHARDS_MAX];
     uint64_t generation[SIM_SHARDS_MAX], revision[SIM_SHARDS_MAX]; /* Of the heads. */
+    bool
+        closed; /* All that was asked for is in force: the end is near, and no caller asks again. */
     struct arena arena;
     struct need need;
 };
@@ -152,18 +154,19 @@ static struct ask *ask_open(struct sim *sim)
     return NULL;
 }
 
-/* At a coordinator's tick: whether or not it decides. */
-bool definition_ask(struct sim *sim, struct coord_event *ret_event)
+/* At a coordinator's tick: whether or not it decides, but for the end, when callers are to be
+ * served. */
+bool definition_ask(struct sim *sim, uint32_t place, struct coord_event *ret_event)
 {
     struct definitions_sim *d = own(sim);
-    struct ask *ask;
+    struct ask *ask = NULL;
 
     if (sim_without(sim, WITHOUT_definitions))
         return false;
     if (!sim->quiet && d->ask_count < ASKS_MAX && sim_chance(sim, 60)) {
         ask_new(sim);
         ask = &d->asks[d->ask_count - 1];
-    } else {
+    } else if (!sim->quiet || (!d->closed && coord_is_active(sim->coords[place].core))) {
         ask = ask_open(sim);
     }
     if (ask == NULL)
@@ -251,6 +254,9 @@ void definition_written_to_etcd(struct sim *sim, const struct cluster_key_parts 
                  record->name);
     check_number(sim, record);
     check_op(sim, record);
+    sim_say(sim, "etcd     definition %s number %llu version %u of %s%s", record->name,
+            (unsigned long long)record->number, (uint32_t)record->version, record->op_id,
+            record->deleted ? ", deleted" : "");
     sim->counts.definitions_made++;
     sim->counts.definitions_rolled_back += record->rolled_back_to > 0;
     sim->counts.definitions_deleted += record->deleted != 0;
@@ -375,9 +381,15 @@ void definition_logged(struct sim *sim, uint32_t shard, const ProtobufCMessage *
         head->generation > d->generation[shard] && d->generation[shard];
     d->generation[shard] = head->generation;
     d->revision[shard] = head->revision;
+    sim_say(sim, "DEFINE   s%u above %u.%u: follows definitions up to %u.%u, has %u", shard,
+            (uint32_t)request->generation, (uint32_t)request->from_revision,
+            (uint32_t)head->generation, (uint32_t)head->revision, head->count);
     for (size_t i = 0; i < request->n_definitions; i++) {
         const defined *given = request->definitions[i];
         struct stand *stand = stand_get(d, shard, given->number);
+        sim_say(sim, "DEFINE   s%u %s number %llu version %u at %u%s", shard, given->name,
+                (unsigned long long)given->number, (uint32_t)given->version,
+                (uint32_t)given->revision, given->deleted ? ", deleted" : "");
         /* A deletion has no row to be looked at: from here on it is what the shard had last. */
         if (order > 0 && given->deleted && row_of(sim, shard, given->number) == NULL &&
             definition_order(request->generation, given->revision, stand->generation,
@@ -487,7 +499,7 @@ static bool shard_defines(const struct sim *sim, uint32_t shard)
 uint32_t definition_pending(struct sim *sim)
 {
     struct cluster_key_parts parts;
-    uint32_t pending = 0, at = 0;
+    uint32_t pending = 0, at = 0, define = 0;
     uint64_t newest = 0;
     const struct etcd_kv *kv;
 
@@ -497,9 +509,15 @@ uint32_t definition_pending(struct sim *sim)
     }
     for (uint32_t i = 0; i < sim->shard_count; i++) {
         const defined_head *head = head_of(sim, i);
-        bool behind = head->generation < etcd_generation(sim) || head->revision < newest;
-        pending += shard_defines(sim, i) && behind && (newest > 0 || head->generation > 0);
+        bool even = head->generation == etcd_generation(sim) && head->revision == newest;
+        define += shard_defines(sim, i);
+        pending += shard_defines(sim, i) && !even && (newest > 0 || head->generation > 0);
     }
+    /* A shard that takes none yet cannot say how far it is: changes wait for it. */
+    for (uint32_t i = 0; i < own(sim)->ask_count && define == sim->shard_count && !own(sim)->closed;
+         i++)
+        pending += !own(sim)->asks[i].answered;
+    own(sim)->closed = sim->quiet && (own(sim)->closed || pending == 0);
     return pending;
 }
 

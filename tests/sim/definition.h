@@ -5,7 +5,7 @@
 #include "tests/sim/sim.h"
 
 /* At a coordinator's tick: a caller's change of a definition. False: none is asked for. */
-bool definition_ask(struct sim *sim, struct coord_event *ret_event);
+bool definition_ask(struct sim *sim, uint32_t place, struct coord_event *ret_event);
 void definition_answered(struct sim *sim, const struct coord_answer *answer);
 /* Before the write is carried out. */
 void definition_written_to_etcd(struct sim *sim, const struct cluster_key_parts *parts,
