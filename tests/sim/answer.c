@@ -90,6 +90,57 @@ void told_reserved(const struct told *t, size_t count,
     }
 }
 
+static void told_section(const struct told *t, const Holdfast__V1__Section *told,
+                         const struct moment *moment)
+{
+    const struct section_model *section =
+        &moment->sections.each[edit_section_number(told->name)];
+    char text[SIM_DOCUMENT_BYTES];
+
+    edit_print(&section->document, text);
+    if (!section->exists || strcmp(text, told->json) != 0)
+        told_fail(t, "a section's document", strlen(told->json), strlen(text));
+    if (told->version != section->version)
+        told_fail(t, "a section's version", told->version, section->version);
+    if (told->schema_version != section->schema)
+        told_fail(t, "a section's schema version", told->schema_version, section->schema);
+    if ((uint64_t)told->last_write_at_ms != section->written_ms)
+        told_fail(t, "when a section was written", (uint64_t)told->last_write_at_ms,
+                  section->written_ms);
+}
+
+void told_whole(const struct told *t, const Holdfast__V1__Profile *profile,
+                const struct moment *moment)
+{
+    size_t sections = 0;
+
+    told_profile(t, profile, moment);
+    for (uint32_t i = 0; i < SIM_SECTIONS; i++)
+        sections += moment->sections.each[i].exists;
+    if (profile->n_sections != sections)
+        told_fail(t, "the number of sections", profile->n_sections, sections);
+    told_balances(t, profile->n_balances, profile->balances, moment);
+}
+
+void told_balances(const struct told *t, size_t count,
+                   Holdfast__V1__CurrencyAmount *const *balances, const struct moment *moment)
+{
+    int64_t told[SIM_CURRENCIES] = { 0 };
+    bool named[SIM_CURRENCIES] = { false };
+
+    for (size_t i = 0; i < count; i++) {
+        uint32_t currency = model_currency(balances[i]->currency);
+        if (named[currency])
+            told_fail(t, "a balance is told twice", currency, 0);
+        named[currency] = true;
+        told[currency] = balances[i]->amount;
+    }
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
+        if (told[i] != moment->balances[i])
+            told_fail(t, "a balance", (uint64_t)told[i], (uint64_t)moment->balances[i]);
+    }
+}
+
 /* ---- writes ---- */
 void told_profile(const struct told *t, const Holdfast__V1__Profile *profile,
                   const struct moment *moment)
@@ -104,12 +155,8 @@ void told_profile(const struct told *t, const Holdfast__V1__Profile *profile,
     }
     if (profile->n_balances > 0) /* They were asked for. */
         told_reserved(t, profile->n_reserved, profile->reserved, moment);
-    for (size_t i = 0; i < profile->n_sections; i++) {
-        uint32_t section = strcmp(profile->sections[i]->name, "quests") == 0;
-        uint32_t number = model_section(profile->sections[i]->json);
-        if (number != moment->sections[section])
-            told_fail(t, "a section", number, moment->sections[section]);
-    }
+    for (size_t i = 0; i < profile->n_sections; i++)
+        told_section(t, profile->sections[i], moment);
     if (profile->item_count != moment->items)
         told_fail(t, "the count of items", profile->item_count, moment->items);
 }
@@ -190,6 +237,9 @@ void told_status(const struct told *t, const Holdfast__Internal__V1__OperationRe
         oracle_acknowledge(t->sim, t->call->shard, op->index);
         break;
     case STATE(REFUSED):
+        if (op == newest && op->told_ms != 0 && op->told_ms < t->call->came_ms)
+            told_fail(t, "a status of refused for what was told as done", op->told_ms,
+                      t->call->came_ms);
         if (op->refused_index == 0 && op->before == 0)
             told_fail(t, "a status of refused", STATE(REFUSED), op->state);
         break;

@@ -57,11 +57,11 @@ struct op_model *model_target(const struct change *c, const char *op_id)
 
 /* ---- reservations ---- */
 void model_close_reservation(const struct change *c, const struct op_model *op,
-                             struct op_model *target, int64_t posted)
+                             struct op_model *target, const struct goods *posted)
 {
     const struct goods *goods = &target->set_aside;
 
-    CHECK(op != target && posted >= 0);
+    CHECK(op != target);
     c->sim->counts.closed_just_before +=
         target->open && target->expires_ms < c->entry->owner_ms + CLOSE_MS;
     if (target->state != OP_COMMITTED || target->method != METHOD_RESERVE_CURRENCIES)
@@ -70,11 +70,15 @@ void model_close_reservation(const struct change *c, const struct op_model *op,
         model_fail_op(c, op, "closes a reservation a second time");
     else if (target->expires_ms <= c->entry->owner_ms)
         model_fail_op(c, op, "closes a reservation that has expired");
-    if (posted > goods->amount)
-        model_fail_op(c, op, "posts more than was reserved");
     target->open = false;
-    c->player->now.reserved[goods->currency] -= goods->amount;
-    c->player->now.balances[goods->currency] += goods->amount - posted;
+    c->player->now.reservations--;
+    target->closed_index = c->entry->index;
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
+        if (posted->amounts[i] > goods->amounts[i])
+            model_fail_op(c, op, "posts more than was reserved");
+        c->player->now.reserved[i] -= goods->amounts[i];
+        c->player->now.balances[i] += goods->amounts[i] - posted->amounts[i];
+    }
 }
 
 void model_reservation_refused(const struct change *c, const struct op_model *op,

@@ -98,15 +98,24 @@ void plan_items(const struct change *c, struct txn_part_model *from, struct txn_
 
 /* ---- one player ---- */
 
+static int64_t sum_of(const int64_t amounts[SIM_CURRENCIES])
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
+        sum += amounts[i];
+    return sum;
+}
+
 static bool takes(const struct txn_part_model *part)
 {
-    return part->take[0] + part->take[1] > 0 || part->out_count > 0;
+    return sum_of(part->take) > 0 || part->out_count > 0;
 }
 
 static bool gives(const struct txn_part_model *part)
 {
-    return part->give[0] + part->give[1] > 0 || part->in_count + part->mint_count > 0 ||
-           part->edits[0] + part->edits[1] > 0;
+    return sum_of(part->give) > 0 || part->in_count + part->mint_count > 0 ||
+           part->edit_count > 0;
 }
 
 static bool may(const struct change *c, const struct txn_part_model *part)
@@ -121,25 +130,68 @@ static bool may(const struct change *c, const struct txn_part_model *part)
            incarnation_compare(part->authority.incarnation, player->incarnation) == 0;
 }
 
+/* `version`: before this entry. */
+static bool check_fails(const struct change *c, const struct txn_part_model *part, uint64_t version)
+{
+    const struct player_model *player = player_at(c, part->player);
+    const struct section_model *section = &player->now.sections.each[part->section];
+    const struct item_model *item =
+        part->item > 0 ? &book_of(c)->items[part->item - 1] : NULL;
+
+    if (part->wants_version && part->version != version)
+        return true;
+    if (part->wants_section && part->section_version != (section->exists ? section->version : 0))
+        return true;
+    return part->wants_item &&
+           (item == NULL || item->place != ITEM_HELD || item->player != part->player);
+}
+
+/* For what is to come, once what leaves has left. */
+static bool has_room(const struct change *c, const struct txn_part_model *part)
+{
+    struct moment after = player_at(c, part->player)->now;
+    struct goods more = { .item_count = part->in_count + part->mint_count };
+
+    after.items -= part->out_count < after.items ? part->out_count : after.items;
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
+        after.balances[i] -= part->take[i];
+        more.amounts[i] = part->give[i];
+    }
+    return policy_has_room(c, &after, &more);
+}
+
 /* Why it cannot be prepared as the logs stand; NULL: it can. */
-static const char *obstacle(const struct change *c, const struct txn_part_model *part)
+static const char *obstacle(const struct change *c, const struct txn_part_model *part, bool risen)
 {
     const struct player_model *player = player_at(c, part->player);
 
     if (player->txn != 0)
         return "prepares a player that another holds";
+    if (check_fails(c, part, player->now.version - (risen ? 1 : 0)))
+        return "is prepared, and a check of it fails";
     if (!may(c, part))
         return "writes under a session that is not current";
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
-        if (player->now.balances[i] < part->take[i] || player->now.balances[i] < part->at_least[i])
-            return "takes, or counts on, what is not there";
+        if (part->take[i] > 0 &&
+            player->now.balances[i] - part->take[i] < policy_least(c, i))
+            return "takes what is not there";
+        if (part->at_least[i] > 0 && player->now.balances[i] < part->at_least[i])
+            return "counts on what is not there";
     }
+    if (!has_room(c, part))
+        return "gives more than the player may have";
     for (uint32_t i = 0; i < part->out_count && !part->strange; i++) {
         const struct item_model *item = &book_of(c)->items[part->items_out[i] - 1];
         if (item->place != ITEM_HELD || item->player != part->player)
             return "takes an item that the player does not hold";
     }
-    return part->strange ? "takes an item that never was" : NULL;
+    if (part->strange)
+        return "takes an item that never was";
+    for (uint32_t i = 0; i < part->edit_count; i++) {
+        if (edit_obstacle(&player->now.sections, &part->edits[i]) != NULL)
+            return edit_obstacle(&player->now.sections, &part->edits[i]);
+    }
+    return NULL;
 }
 
 static struct slice op_id_of(const struct change *c, const struct txn_model *txn)
@@ -158,7 +210,7 @@ static void prepare_part(const struct change *c, struct txn_model *txn, struct t
                          bool risen)
 {
     struct player_model *player = player_at(c, part->player);
-    const char *why = obstacle(c, part);
+    const char *why = obstacle(c, part, risen);
 
     CHECK(!part->prepared && shard_of(c, part->player) == c->number);
     if (why != NULL) {
@@ -201,10 +253,8 @@ static void come(const struct change *c, const struct txn_model *txn, struct txn
     for (uint32_t i = 0; i < part->mint_count; i++)
         hold(c, txn, part->minted[i], part->player);
     player->now.items += part->in_count + part->mint_count;
-    for (uint32_t i = 0; i < SIM_SECTIONS; i++) {
-        if (part->edits[i] > 0)
-            player->now.sections[i] = part->edits[i] - 1;
-    }
+    for (uint32_t i = 0; i < part->edit_count; i++)
+        edit_apply(&player->now.sections, &part->edits[i], c->entry->owner_ms);
 }
 
 static void come_back(const struct change *c, const struct txn_model *txn,
@@ -317,6 +367,18 @@ void txn_done(struct change *c, struct op_model *op)
     c->sim->counts.txns_local++;
 }
 
+bool plan_is_hindered(const struct change *c)
+{
+    struct txn_model txn = { .home = c->number };
+    bool hindered = false;
+
+    c->rule->plans(c, &txn);
+    for (uint32_t i = 0; i < txn.part_count; i++)
+        hindered |= shard_of(c, txn.parts[i].player) == c->number &&
+                    obstacle(c, &txn.parts[i], false) != NULL;
+    return hindered;
+}
+
 /* ---- across shards ---- */
 
 static struct txn_model *txn_at(const struct change *c, uint32_t place)
@@ -387,7 +449,7 @@ static void prepared_there(struct change *c, struct transfer_model *record, int 
 
     for (uint32_t i = 0; i < txn->part_count; i++) {
         if (shard_of(c, txn->parts[i].player) == c->number)
-            can &= obstacle(c, &txn->parts[i]) == NULL;
+            can &= obstacle(c, &txn->parts[i], false) == NULL;
     }
     if (decision == DECISION(REJECTED) && can)
         fail(c, "is refused without a reason", record->seq);

@@ -22,6 +22,7 @@ struct oracle *oracle_new(struct sim *sim, const struct model_rule *const *rules
     oracle->ops = mem_alloc(sizeof *oracle->ops * (MODEL_SLOTS / 2));
     for (uint32_t i = 0; i < sim->shard_count; i++) {
         oracle->shards[i].applier = applier_new(i, node_handlers());
+        policy_begin(&oracle->shards[i].policy);
         applier_set_shard_count(oracle->shards[i].applier, sim->shard_count);
         applier_set_version_max(oracle->shards[i].applier, SIM_APPLY_VERSION_MAX);
     }
@@ -43,6 +44,7 @@ void oracle_free(struct oracle *oracle)
     }
     for (uint32_t i = 0; i < SIM_PLAYERS_MAX; i++) {
         free(oracle->players[i].history);
+        free(oracle->players[i].entries);
         free(oracle->players[i].lost_at);
     }
     arena_deinit(&oracle->arena);

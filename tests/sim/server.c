@@ -194,13 +194,29 @@ static void write_player(struct sim *sim, uint32_t server, uint32_t player)
     op_call(sim, op);
 }
 
+static void read_player(struct sim *sim, uint32_t server, uint32_t player)
+{
+    struct sim_op *op = op_new(
+        sim, server, player, workload_face(sim, WISH_READ, op_twist(sim->seed, sim->op_count)));
+    const struct sim_op *target = &sim->ops[sim->op_count - 1 - op->twist / 7 % sim->op_count];
+
+    /* What a list may be filtered by. */
+    if (target->player == player && target->id[0] != '\0')
+        op->target = (uint32_t)(target - sim->ops);
+    if (sim->oracle->book.item_count > 0)
+        memcpy(op->uid,
+               sim->oracle->book.items[op->twist / 9 % sim->oracle->book.item_count].uid,
+               sizeof op->uid);
+    op_call(sim, op);
+}
+
 static void act_on_player(struct sim *sim, uint32_t server, uint32_t player)
 {
     const struct held *held = &sim->servers[server].held[player];
     uint64_t dice = sim_between(sim, 0, 99);
 
     if (dice < READS) {
-        op_call(sim, op_new(sim, server, player, workload_part(sim, WISH_READ, dice, READS)));
+        read_player(sim, server, player);
     } else if (!held->held && dice < 55) {
         start(sim, server, player);
     } else if (held->held && dice < 25) {

@@ -63,6 +63,28 @@ static void check_target(const struct change *c, const struct op_model *op,
         model_fail_op(c, op, "takes back as the system what it did not give");
 }
 
+/* For what comes back. */
+static bool lacks_room(const struct change *c, const struct op_model *target)
+{
+    struct goods more = { 0 };
+
+    if (reversal_of(c, target) == REVERSED_BY_GIVING)
+        more.item_count = target->item_count;
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
+        more.amounts[i] = target->net[i] < 0 ? -target->net[i] : 0;
+    return !policy_has_room(c, &c->player->now, &more);
+}
+
+static bool lacks_funds(const struct change *c, const struct op_model *target)
+{
+    bool lacks = false;
+
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
+        lacks |= target->net[i] > 0 &&
+                 c->player->now.balances[i] - target->net[i] < policy_least(c, i);
+    return lacks;
+}
+
 static void effect(struct change *c, struct op_model *op, const ProtobufCMessage *response)
 {
     struct op_model *target = target_of(c);
@@ -70,17 +92,21 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
     (void)response;
     c->sim->counts.reversals++;
     check_target(c, op, target);
+    if (lacks_room(c, target))
+        model_fail_op(c, op, "gives back more than the player may have");
     target->reversed = true;
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
         c->player->now.balances[i] -= target->net[i];
         c->sim->oracle->book.made[i] -= target->net[i];
-        if (c->player->now.balances[i] < 0)
+        if (target->net[i] > 0 && c->player->now.balances[i] < policy_least(c, i))
             model_fail_op(c, op, "takes back what is not there");
     }
-    if (target->item != 0 && reversal_of(c, target) == REVERSED_BY_TAKING)
-        model_item_goes(c, op, target->item);
-    else if (target->item != 0)
-        model_item_comes_back(c, op, target->item);
+    for (uint32_t i = 0; i < target->item_count; i++) {
+        if (reversal_of(c, target) == REVERSED_BY_TAKING)
+            model_item_goes(c, op, target->items[i]);
+        else
+            model_item_comes_back(c, op, target->items[i]);
+    }
 }
 
 static void refused(const struct change *c, const struct op_model *op,
@@ -94,6 +120,14 @@ static void refused(const struct change *c, const struct op_model *op,
         if (!target->reversed)
             model_fail_op(c, op, "is refused as reversed before, and was not");
     }
+    if (detail->code == CODE(INSUFFICIENT_FUNDS) && !lacks_funds(c, target))
+        model_fail_op(c, op, "is refused for funds that are there");
+    if (detail->code == CODE(CAPACITY_FULL) && !lacks_room(c, target))
+        model_fail_op(c, op, "is refused for a limit that is not reached");
+    if (detail->code == CODE(PERMISSION_DENIED) &&
+        (target->by_system || c->op.authority.kind != AUTHORITY_SYSTEM ||
+         reversal_of(c, target) != REVERSED_BY_TAKING))
+        model_fail_op(c, op, "is refused to the system, which gave it");
     if (detail->code == CODE(NOT_REVERSIBLE) && reversible)
         model_fail_op(c, op, "is refused as of a kind that is not reversed");
     if (detail->code == CODE(NOT_FOUND) && target->state == OP_COMMITTED && reversible &&

@@ -22,7 +22,7 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
 {
     (void)response;
     c->sim->counts.voided++;
-    model_close_reservation(c, op, target_of(c), 0);
+    model_close_reservation(c, op, target_of(c), &(struct goods){ 0 });
 }
 
 static void refused(const struct change *c, const struct op_model *op,
