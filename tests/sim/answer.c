@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "holdfast/v1/session.pb-c.h"
 #include "idl/as_of.h"
 #include "idl/error_code.h"
 #include "idl/method.h"
@@ -11,7 +12,8 @@
 #include "runtime/base/check.h"
 #include "tests/sim/answer.h"
 
-#define SKEW_MS_MAX 3000u
+#define SKEW_MS_MAX     3000u
+#define WAIT_GRANTED_MS 3000u /* Disks are slow at times. */
 #define STATE(name) HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_##name
 
 static const void *field(const ProtobufCMessage *message, const char *name)
@@ -197,6 +199,9 @@ void told_write(const struct told *t)
         told_fail(t, "the dot", index, op->index);
     if ((*write)->version != op->version)
         told_fail(t, "the version", (*write)->version, op->version);
+    uint32_t held = oracle_held_by(t->sim, t->call->shard, index);
+    if (index > 0 && held > 0 && ((*write)->replicas_fsynced == 0 || (*write)->replicas_fsynced > held))
+        told_fail(t, "how many have it on their disks", (*write)->replicas_fsynced, held);
     oracle_acknowledge(t->sim, t->call->shard,
                        op->settled_index > 0 ? op->settled_index : op->index);
     t->sim->counts.late_packets_applied += t->call->late && !(*write)->duplicate;
@@ -303,6 +308,23 @@ void told_nothing(const struct told *t)
 }
 
 /* ---- refusals ---- */
+/* Who waits for a player gets it soon after no server holds it. */
+static void check_locked(const struct told *t)
+{
+    const Holdfast__V1__StartSessionRequest *request = (const void *)t->request;
+    const struct player_model *player = told_player(t);
+    bool held = !incarnation_is_none(player->incarnation) &&
+                !model_expired(t->shard, player->incarnation);
+    uint64_t since_ms = player->free_ms > t->call->came_ms ? player->free_ms : t->call->came_ms;
+
+    if (request->mode != HOLDFAST__V1__START_MODE__START_MODE_WAIT || held ||
+        player->contained || player->txn != 0)
+        return;
+    if (t->sim->now_ms - since_ms > WAIT_GRANTED_MS)
+        told_fail(t, "a WAIT is refused, and no server has held the player for so long",
+                  t->sim->now_ms - since_ms, WAIT_GRANTED_MS);
+}
+
 static void check_refusal(const struct told *t, const Holdfast__Internal__V1__Refusal *detail)
 {
     if (!error_is_given(t->call->method, detail->code, detail->final))
@@ -311,6 +333,8 @@ static void check_refusal(const struct told *t, const Holdfast__Internal__V1__Re
 
     if (detail->code == CODE(OPERATION_EXPIRED) && !op->too_old)
         told_fail(t, "told as too old", op->ms, t->shard->floor_ms);
+    if (t->call->method == METHOD_START_SESSION && detail->code == CODE(SESSION_LOCKED))
+        check_locked(t);
     if (!detail->final)
         return;
     t->sim->counts.refused_final++;

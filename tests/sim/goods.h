@@ -41,6 +41,7 @@ struct step_model {
     uint64_t index;
     uint64_t op_hash;
     bool held;
+    uint32_t to; /* To whom it went, plus one; 0: to no player. */
 };
 
 struct mail_model {
@@ -223,6 +224,8 @@ const char *goods_pick_mail(struct sim *sim, uint32_t player);
 /* The item came to that player, into its mailbox or left it. */
 void trace_step(const struct change *c, uint32_t item, uint32_t player, bool held,
                 struct slice op_id);
+/* The step that the item took last went to that player. */
+void trace_to(const struct change *c, uint32_t item, uint32_t player);
 /* What a shard tells of an item's history, as of an entry. */
 void trace_check_told(struct sim *sim, uint32_t shard, uint64_t index,
                       const ProtobufCMessage *request, const ProtobufCMessage *response);

@@ -56,6 +56,8 @@ struct model_rule {
     bool about_another;
     enum model_reversal reversal;
     enum model_wants wants;
+    /* Also while the player is held back for review. */
+    bool passes_review;
     /* It edits sections, and some edit cannot be done. */
     bool (*edit_refused)(const struct change *c);
     /* Carried out: the player is as it was before, but for the version, which has risen. */
@@ -170,6 +172,8 @@ void model_close_reservation(const struct change *c, const struct op_model *op,
                              struct op_model *target, const struct goods *posted);
 void model_reservation_refused(const struct change *c, const struct op_model *op,
                                const struct op_model *target, int code);
+/* A request that says `reserve_seq` names another entry than the reservation's. */
+bool model_names_another(const struct change *c, const struct op_model *target);
 
 /* ---- model_goods.c ---- */
 /* `sends`, carried out on one shard; `response` names the mail. */

@@ -258,8 +258,11 @@ static struct goods_wish wish_of(const struct change *c)
 /* They leave the player, unless they have left the player's reservation. */
 static void leave(const struct change *c, const struct goods_wish *wish)
 {
-    if (!wish->reserved)
-        take(c, wish->from, &wish->goods);
+    if (wish->reserved)
+        return;
+    take(c, wish->from, &wish->goods);
+    for (uint32_t i = 0; i < wish->goods.item_count; i++)
+        trace_to(c, wish->goods.items[i], wish->to);
 }
 
 static const char *mail_id_of(const ProtobufCMessage *response)

@@ -86,6 +86,9 @@ void model_check_reason(const struct change *c, const struct op_model *op, int c
     if (code == (int)CODE(TXN_CONFLICT) && c->player->txn == 0 && c->rule->plans == NULL)
         model_fail_op(c, op, "meets a transaction, and none holds the player");
     c->sim->counts.txn_conflicts_told += code == (int)CODE(TXN_CONFLICT);
+    c->sim->counts.refused_contained += code == (int)CODE(QUARANTINED);
+    if (code == (int)CODE(QUARANTINED) && !c->player->contained && c->rule->plans == NULL)
+        model_fail_op(c, op, "is refused for a review that there is not");
     if (c->rule->plans != NULL) {
         check_plan_refused(c, op, code);
         return;
@@ -163,6 +166,8 @@ void model_check_free(const struct change *c, const struct op_model *op)
 
 void model_asked(struct change *c, struct op_model *op)
 {
+    if (c->player->contained && !c->rule->passes_review)
+        model_fail_op(c, op, "is carried out while the player is held back for review");
     model_check_free(c, op);
     op_committed(c, op);
     check_authority(c);

@@ -167,6 +167,8 @@ static const char *obstacle(const struct change *c, const struct txn_part_model 
 
     if (player->txn != 0)
         return "prepares a player that another holds";
+    if (player->contained)
+        return "prepares a player who is held back for review";
     if (check_fails(c, part, player->now.version - (risen ? 1 : 0)))
         return "is prepared, and a check of it fails";
     if (!may(c, part))
@@ -205,6 +207,16 @@ static void remember(const struct change *c, struct player_model *player)
         model_remember(player, c->entry->index);
 }
 
+static void note_receiver(const struct change *c, const struct txn_model *txn, uint32_t item)
+{
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        for (uint32_t j = 0; j < txn->parts[i].in_count; j++) {
+            if (txn->parts[i].items_in[j] == item)
+                trace_to(c, item, txn->parts[i].player);
+        }
+    }
+}
+
 /* `risen`: the entry raises the version by itself. */
 static void prepare_part(const struct change *c, struct txn_model *txn, struct txn_part_model *part,
                          bool risen)
@@ -228,6 +240,7 @@ static void prepare_part(const struct change *c, struct txn_model *txn, struct t
     for (uint32_t i = 0; i < part->out_count; i++) {
         goods_item_move(c, part->items_out[i], ITEM_ON_ITS_WAY, part->player);
         trace_step(c, part->items_out[i], part->player, false, op_id_of(c, txn));
+        note_receiver(c, txn, part->items_out[i]);
     }
     player->now.items -= part->out_count;
     player->now.version += takes(part) && !risen;
@@ -282,6 +295,7 @@ static void finish_part(const struct change *c, const struct txn_model *txn,
     part->finished = true;
     player->txn = 0;
     player->freed_index = c->entry->index;
+    player->free_ms = c->sim->now_ms;
     if (commit)
         come(c, txn, part);
     else

@@ -51,6 +51,9 @@ struct player_model {
     uint32_t renewals;              /* Answered as good, of this fence. */
     uint64_t renewed_ms;            /* When there were RENEWALS_SURE of them. */
     uint64_t renewed_epoch;         /* Of the owner that answered them. */
+    uint64_t free_ms;  /* Of the run: since when nothing keeps a server from having it. */
+    bool contained;        /* Held back for review, or not any more, since this entry. */
+    uint64_t review_index;
     uint64_t claim_ms;              /* When the holder's time is over; 0: no one asked for it. */
     uint64_t *lost_at; /* By model_fence_place: the entry that ended it; 0: it stands. */
     uint64_t lost_capacity;
@@ -181,6 +184,9 @@ bool model_was(const struct oracle *oracle, const struct op_model *op, enum op_s
 /* ---- oracle.c ---- */
 /* 0: no committed entry has this dot. */
 uint64_t oracle_index_of(const struct shard_oracle *shard, struct dot dot);
+/* How many replicas have the entry on their disks; 0: not known, since some dropped what they had.
+ */
+uint32_t oracle_held_by(const struct sim *sim, uint32_t shard, uint64_t index);
 void oracle_acknowledge(struct sim *sim, uint32_t shard, uint64_t index);
 
 /* Fences of a generation begin far above those of the one before. */

@@ -6,6 +6,7 @@
 
 #include "runtime/base/check.h"
 
+#define LARGE_BITS       46u
 #define FIRST_CURRENCIES 2u /* What most requests are about. */
 
 static const char *const currency_names[SIM_CURRENCIES] = { "gold", "gems", "dust", "coal" };
@@ -89,6 +90,13 @@ static void fill_amounts(const struct sim_op *op, struct request_parts *parts)
         parts->amounts[i + 1] = more;
     }
     parts->amount_count = op->twist % 4 > 0 ? 1 : 2 + op->twist / 4 % (SIM_CURRENCIES - 1);
+}
+
+void request_large(const struct sim_op *op, struct request_parts *parts)
+{
+    CHECK(parts->amounts[0] == &parts->amount);
+    parts->amount.currency = request_text("coal");
+    parts->amount.amount = ((int64_t)1 << LARGE_BITS) + op->amount - 5000;
 }
 
 static void fill_items(const struct sim_op *op, struct request_parts *parts)

@@ -59,6 +59,8 @@ struct request_txn_parts {
     } while (false)
 
 const char *request_currency(uint32_t currency);
+/* Of a currency of its own, more than what shards count as little on its way (GOODS_LARGE). */
+void request_large(const struct sim_op *op, struct request_parts *parts);
 void request_parts_fill(const struct sim_op *op, struct request_parts *ret_parts);
 void request_txn_parts_fill(const struct sim_op *op, const struct request_parts *parts,
                             struct request_txn_parts *ret_parts);

@@ -90,7 +90,7 @@ enum sim_kind {
     X(grants_freed) X(read_rounds) X(refused_funds) X(refused_locked) X(refused_session_lost)      \
     X(refused_final) X(attempts_raised) X(unknown_told) X(retries) X(claims) X(failovers) X(owners_declined)          \
     X(restarted_owners) X(elections) X(reattached) X(committed) X(reads_checked) X(reads_aged) X(renewals)       \
-    X(get_operations) X(policies) X(policies_late) X(policies_bind) X(edits_refused) X(pages_told) X(deposed_calls) X(late_packets_applied) X(shards_damaged)       \
+    X(get_operations) X(policies) X(policies_late) X(policies_bind) X(edits_refused) X(pages_told) X(contained) X(released) X(refused_contained) X(deposed_calls) X(late_packets_applied) X(shards_damaged)       \
     X(damage_stops) X(snapshots) X(snapshot_views) X(snapshot_parts) X(snapshots_abandoned)        \
     X(installs_cut) X(promotions_resumed) X(changes_begun) X(changes_done) X(changes_aborted)      \
     X(drained) X(exchanges) X(replicas_dropped) X(joint_promotions)                                \
@@ -414,6 +414,7 @@ struct sim_op {
     enum sim_authority other_authority[2];
     char other_tokens[2][64];
     char other_uid[33];
+    uint64_t target_seq; /* Reverse, Post, Void: of the ledger entry, too; 0: by the op alone. */
     uint64_t check_version, check_section; /* Execute: of the first of them, or nearly. */
     struct sim_edit edits[SIM_SECTIONS];
     uint32_t target;  /* Resolve, GetOperation: the op asked about. Reverse, Post, Void: which.

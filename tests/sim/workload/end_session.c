@@ -31,6 +31,7 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
 
     (void)op;
     model_edit(c, request->n_edits, request->edits, told->n_sections, told->sections);
+    c->player->free_ms = c->sim->now_ms;
     model_session_ends(c->player, c->entry->index);
 }
 

@@ -51,7 +51,7 @@ static void add_moves(const struct sim_op *op, const struct request_parts *p, st
 /* That of the one other player, which no move takes. */
 static bool spends_item(const struct sim_op *op)
 {
-    return op->other_count == 1 && op->other_uid[0] != '\0' && op->amount % 2 == 0;
+    return op->other_count == 1 && op->other_uid[0] != '\0';
 }
 
 static void add_rest(const struct sim_op *op, const struct request_parts *p, struct changes *t)

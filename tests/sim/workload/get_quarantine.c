@@ -1,4 +1,4 @@
-/* AdminService.GetQuarantine: whether a player is held back. No record is damaged before the end. */
+/* AdminService.GetQuarantine: whether a player is held back. */
 #include "holdfast/v1/admin.pb-c.h"
 #include "tests/sim/answer.h"
 #include "tests/sim/workload.h"
@@ -18,8 +18,13 @@ static void told(const struct told *t)
 {
     const Holdfast__V1__GetQuarantineResponse *response = (const void *)t->response;
 
-    if (told_index(t) > 0 && response->quarantined != NULL)
-        told_fail(t, "a sound player is quarantined", 1, 0);
+    const struct player_model *player = told_player(t);
+    uint64_t index = told_index(t);
+
+    if (index > 0 && index >= player->review_index &&
+        (response->quarantined != NULL) != player->contained)
+        told_fail(t, "whether the player is held back", response->quarantined != NULL,
+                  player->contained);
 }
 
 const struct workload_row workload_get_quarantine = {

@@ -12,10 +12,15 @@ static bool has_currency(const struct sim_op *op)
     return op->amount / 3 % 6 != 4;
 }
 
+static bool is_large(const struct sim_op *op)
+{
+    return op->twist / 16 % 24 == 0;
+}
+
 /* More often several than what takes them. */
 static size_t currencies(const struct sim_op *op)
 {
-    return op->twist % 2 > 0 ? 1 : 1 + op->twist / 2 % SIM_CURRENCIES;
+    return op->twist % 2 > 0 || is_large(op) ? 1 : 1 + op->twist / 2 % SIM_CURRENCIES;
 }
 
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
@@ -26,6 +31,9 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     (void)sim;
     REQUEST_HEAD(request, op, parts);
     request.currencies = parts->amounts;
+    parts->amount.amount += op->twist >> 27; /* What is spent must be given. */
+    if (is_large(op))
+        request_large(op, parts);
     request.n_currencies = has_currency(op) ? currencies(op) : 0;
     parts->item.attributes = parts->json; /* Another amount is another request. */
     request.items = parts->items;

@@ -1,4 +1,4 @@
-/* AdminService.ListQuarantined: who is held back in a shard. No record is damaged before the end. */
+/* AdminService.ListQuarantined: who is held back in a shard. */
 #include "holdfast/v1/admin.pb-c.h"
 #include "tests/sim/answer.h"
 #include "tests/sim/workload.h"
@@ -20,8 +20,27 @@ static void told(const struct told *t)
 {
     const Holdfast__V1__ListQuarantinedResponse *response = (const void *)t->response;
 
-    if (told_index(t) > 0 && response->n_players > 0)
-        told_fail(t, "sound players are quarantined", response->n_players, 0);
+    const Holdfast__V1__ListQuarantinedRequest *request = (const void *)t->request;
+    uint64_t index = told_index(t);
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < t->sim->player_count; i++) {
+        const struct player_model *player = &t->sim->oracle->players[i];
+        if (player->shard != t->call->shard)
+            continue;
+        if (index == 0 || index < player->review_index)
+            return;
+        if (!player->contained || at == request->page_size)
+            continue;
+        if (at == response->n_players ||
+            model_player_of_id(response->players[at]->player_id) != i) {
+            told_fail(t, "who is held back is not told", at, i);
+            return;
+        }
+        at++;
+    }
+    if (response->n_players != at)
+        told_fail(t, "players are told as held back who are not", response->n_players, at);
 }
 
 const struct workload_row workload_list_quarantined = {

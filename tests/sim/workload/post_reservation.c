@@ -22,6 +22,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
     REQUEST_HEAD(request, op, parts);
     request.reserve_op_id = request_text(sim->ops[op->target].id);
+    request.reserve_seq = op->target_seq;
     request.n_currencies = op->amount % 3 == 0 ? 1 + op->twist % 2 : 0;
     request.currencies = parts->amounts;
     if (op->amount % 15 > 0) /* Else of any currency, as it comes. */

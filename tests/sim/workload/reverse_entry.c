@@ -3,6 +3,8 @@
 #include "runtime/base/check.h"
 #include "tests/sim/workload.h"
 
+#define TRIES_MAX 5u /* For one that is done. */
+
 static bool is_tried(const struct sim *sim, uint32_t method)
 {
     return workload_get(sim, method)->reverse_tried;
@@ -10,8 +12,10 @@ static bool is_tried(const struct sim *sim, uint32_t method)
 
 static bool choose(struct sim *sim, struct workload_choice *choice)
 {
-    const struct sim_op *earlier = server_earlier_op(sim, choice->player, is_tried);
+    const struct sim_op *earlier = NULL;
 
+    for (uint32_t i = 0; i < TRIES_MAX && (earlier == NULL || !earlier->told_done); i++)
+        earlier = server_earlier_op(sim, choice->player, is_tried);
     if (earlier != NULL)
         choice->target = (uint32_t)(earlier - sim->ops);
     return earlier != NULL;
@@ -31,6 +35,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
     REQUEST_HEAD(request, op, parts);
     request.target_op_id = request_text(sim->ops[op->target].id);
+    request.target_seq = op->target_seq;
     request.reason = request_text("support");
     request_pack(&request.base, out);
 }
@@ -61,6 +66,14 @@ static void check_target(const struct change *c, const struct op_model *op,
     if (c->op.authority.kind == AUTHORITY_SYSTEM && reversal == REVERSED_BY_TAKING &&
         !target->by_system)
         model_fail_op(c, op, "takes back as the system what it did not give");
+}
+
+/* It says which entry, and that is none of the operation's. */
+static bool names_another(const struct change *c, const struct op_model *target)
+{
+    const Holdfast__V1__ReverseEntryRequest *request = (const void *)c->request;
+
+    return request->target_seq != 0 && request->target_seq != target->entry_seq;
 }
 
 /* For what comes back. */
@@ -94,6 +107,8 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
     check_target(c, op, target);
     if (lacks_room(c, target))
         model_fail_op(c, op, "gives back more than the player may have");
+    if (names_another(c, target) && !target->is_key)
+        model_fail_op(c, op, "reverses an operation by another's entry");
     target->reversed = true;
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
         c->player->now.balances[i] -= target->net[i];
@@ -130,7 +145,7 @@ static void refused(const struct change *c, const struct op_model *op,
         model_fail_op(c, op, "is refused to the system, which gave it");
     if (detail->code == CODE(NOT_REVERSIBLE) && reversible)
         model_fail_op(c, op, "is refused as of a kind that is not reversed");
-    if (detail->code == CODE(NOT_FOUND) && target->state == OP_COMMITTED && reversible &&
+    if (detail->code == CODE(NOT_FOUND) && !names_another(c, target) && target->state == OP_COMMITTED && reversible &&
         target->ms > c->shard->floor_ms &&
         !model_key_may_be_over(c->shard, target, c->entry->owner_ms))
         model_fail_op(c, op, "does not find what was carried out");
@@ -138,7 +153,7 @@ static void refused(const struct change *c, const struct op_model *op,
 
 const struct workload_row workload_reverse_entry = {
     .method = METHOD_REVERSE_ENTRY,
-    .shares = { [WISH_LEDGER] = { .place = 1, .weight = 20 } },
+    .shares = { [WISH_LEDGER] = { .place = 1, .weight = 40 } },
     .reverse_tried = true,
     .choose = choose,
     .fill = fill,

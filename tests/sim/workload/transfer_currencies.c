@@ -19,6 +19,10 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     request.to_player_id = parts->to;
     request.currencies = parts->amounts;
     request.n_currencies = parts->amount_count;
+    if (op->twist / 16 % 4 == 0) {
+        request_large(op, parts);
+        request.n_currencies = 1;
+    }
     request_pack(&request.base, out);
 }
 

@@ -8,6 +8,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
     REQUEST_HEAD(request, op, parts);
     request.reserve_op_id = request_text(sim->ops[op->target].id);
+    request.reserve_seq = op->target_seq;
     request_pack(&request.base, out);
 }
 
