@@ -415,6 +415,7 @@ struct sim_op {
     char other_tokens[2][64];
     char other_uid[33];
     uint64_t target_seq; /* Reverse, Post, Void: of the ledger entry, too; 0: by the op alone. */
+    int64_t around_ms; /* ListEntries: the time of an entry, or beside it. */
     uint64_t check_version, check_section; /* Execute: of the first of them, or nearly. */
     struct sim_edit edits[SIM_SECTIONS];
     uint32_t target;  /* Resolve, GetOperation: the op asked about. Reverse, Post, Void: which.

@@ -30,9 +30,9 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     else if (filter == 3 && op->target > 0)
         request.op_id = request_text(sim->ops[op->target].id);
     else if (filter == 4)
-        request.from_ms = (int64_t)(SIM_UNIX_MS + op->twist / 96 % 20000);
+        request.from_ms = op->around_ms;
     else if (filter == 5)
-        request.to_ms = (int64_t)(SIM_UNIX_MS + op->twist / 96 % 40000);
+        request.to_ms = op->around_ms;
     request_pack(&request.base, out);
 }
 
