@@ -10,6 +10,7 @@
 #include "idl/method_errors.h"
 #include "node/core/codec/arena_proto.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hash.h"
 #include "tests/sim/answer.h"
 
 #define SKEW_MS_MAX     3000u
@@ -180,6 +181,25 @@ const struct op_model *told_life(const struct told *t)
     return model_life(t->sim->oracle, newest, token_index(t, (*write)->as_of));
 }
 
+/* Beside `write` an answer is the outcome, to the byte. */
+static void check_body(const struct told *t, const struct op_model *op)
+{
+    Holdfast__V1__WriteInfo **write = (Holdfast__V1__WriteInfo **)(uintptr_t)field(t->response, "write");
+    Holdfast__V1__WriteInfo *kept = *write;
+    struct buf body = { 0 };
+
+    if (t->call->method == METHOD_START_SESSION) /* It has a profile, too. */
+        return;
+    *write = NULL;
+    size_t size = protobuf_c_message_get_packed_size(t->response);
+    protobuf_c_message_pack(t->response, buf_reserve(&body, size + 1));
+    body.size = size;
+    if (hash_u64(buf_slice(&body)) != op->body_hash)
+        told_fail(t, "the answer is not the outcome", size, 0);
+    *write = kept;
+    buf_deinit(&body);
+}
+
 void told_write(const struct told *t)
 {
     const Holdfast__V1__WriteInfo *const *write = field(t->response, "write");
@@ -200,6 +220,8 @@ void told_write(const struct told *t)
     if ((*write)->version != op->version)
         told_fail(t, "the version", (*write)->version, op->version);
     uint32_t held = oracle_held_by(t->sim, t->call->shard, index);
+    if (op->body_hash != 0 && op->state == OP_COMMITTED)
+        check_body(t, op);
     if (index > 0 && held > 0 && ((*write)->replicas_fsynced == 0 || (*write)->replicas_fsynced > held))
         told_fail(t, "how many have it on their disks", (*write)->replicas_fsynced, held);
     oracle_acknowledge(t->sim, t->call->shard,

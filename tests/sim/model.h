@@ -125,6 +125,11 @@ void entries_check(const struct change *c, uint32_t player, uint64_t head,
 /* The item is as it was made; what is not known yet of it is learned. */
 bool item_is_like(struct item_model *item, struct slice kind, struct slice attributes,
                   uint64_t minted_ms);
+/* What the outcome of the entry's own operation tells, after that. */
+void answer_check(const struct change *c);
+/* `balances` and `reserved` of a message: of these currencies, as they are. */
+void answer_check_balances(const struct change *c, const ProtobufCMessage *told,
+                           const struct moment *now, uint32_t changed);
 /* After each entry: what is stored is what the model says. */
 void rows_check(const struct change *c);
 
@@ -185,6 +190,8 @@ void goods_wish_items(const struct change *c, size_t count, char *const *uids,
 /* The item comes to be, and takes its first step. */
 uint32_t goods_item_add(const struct change *c, const char *uid, enum item_place place,
                         uint32_t player);
+/* ... as its request says. */
+void goods_item_made(const struct change *c, uint32_t item, const Holdfast__V1__ItemSpec *spec);
 /* Goods come to a player. */
 void goods_give(const struct change *c, uint32_t player, const struct goods *goods,
                 struct slice op_id);

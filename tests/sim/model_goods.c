@@ -72,6 +72,17 @@ uint32_t goods_item_add(const struct change *c, const char *uid, enum item_place
     return item;
 }
 
+void goods_item_made(const struct change *c, uint32_t item, const Holdfast__V1__ItemSpec *spec)
+{
+    struct item_model *made = &book_of(c)->items[item - 1];
+
+    CHECK(item > 0 && item <= book_of(c)->item_count);
+    snprintf(made->kind, sizeof made->kind, "%s", spec->kind);
+    snprintf(made->attributes, sizeof made->attributes, "%s",
+             spec->attributes[0] != '\0' ? spec->attributes : "{}");
+    made->minted_ms = c->entry->owner_ms;
+}
+
 void goods_item_move(const struct change *c, uint32_t item, enum item_place place, uint32_t player)
 {
     CHECK(item <= book_of(c)->item_count && player < c->sim->player_count);

@@ -364,6 +364,24 @@ static struct txn_model *txn_new(const struct change *c, const struct op_model *
     return txn;
 }
 
+/* Done on one shard: each player's balances are what the transaction has left. */
+static void check_outcomes(const struct change *c, const struct txn_model *txn)
+{
+    const Holdfast__V1__ExecuteTransactionResponse *response = (const void *)arena_unpack(
+        &c->sim->oracle->arena, &holdfast__v1__execute_transaction_response__descriptor,
+        c->outcome->body);
+
+    CHECK(response != NULL && response->n_players == txn->part_count);
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        const struct txn_part_model *part = &txn->parts[i];
+        uint32_t changed = 0;
+        for (uint32_t j = 0; j < SIM_CURRENCIES; j++)
+            changed |= part->take[j] + part->give[j] > 0 ? 1u << j : 0;
+        answer_check_balances(c, &response->players[i]->base, &player_at(c, part->player)->now,
+                              changed);
+    }
+}
+
 void txn_done(struct change *c, struct op_model *op)
 {
     struct txn_model *txn = txn_new(c, op);
@@ -378,6 +396,7 @@ void txn_done(struct change *c, struct op_model *op)
     commit(c, txn, c->outcome->body);
     for (uint32_t i = 0; i < txn->part_count; i++)
         finish_part(c, txn, &txn->parts[i], true, i == 0 || takes(&txn->parts[i]));
+    check_outcomes(c, txn);
     c->sim->counts.txns_local++;
 }
 

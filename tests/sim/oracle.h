@@ -89,6 +89,7 @@ struct op_model {
     uint64_t version;
     uint64_t fence; /* StartSession: granted. */
     struct hash128 payload;
+    uint64_t body_hash; /* Of what it came to in the entry that asked for it; 0: not known. */
     uint32_t packets;            /* Sent to nodes; copies that come late count too. */
     int64_t net[SIM_CURRENCIES]; /* What it did to the balances. */
     uint32_t items[SIM_GOODS_ITEMS]; /* That it granted or spent: places in the book plus one. */

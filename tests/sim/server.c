@@ -287,7 +287,7 @@ static void act(struct sim *sim, uint32_t server)
         ask_about(sim, server);
     else if (dice < 60)
         misuse_id(sim, server);
-    else if (dice < 70)
+    else if (dice < 80)
         server_trace(sim, server);
     else if (dice < 130)
         server_transact(sim, server);

@@ -73,9 +73,12 @@ void server_trace(struct sim *sim, uint32_t server)
         return;
     uint32_t shard = (uint32_t)sim_between(sim, 0, sim->shard_count - 1);
     uint32_t die = op_twist(sim->seed, sim->op_count) % 8;
-    if (die < 3) {
-        op_call(sim, op_new(sim, server, shard,
-                            die < 2 ? METHOD_LIST_PLAYERS : METHOD_LIST_QUARANTINED));
+    static const uint32_t looks[] = { METHOD_LIST_PLAYERS, METHOD_LIST_QUARANTINED,
+                                      METHOD_GET_CHANNEL, METHOD_GET_BACKUP_STATE };
+    if (looks[die % ARRAY_SIZE(looks)] == METHOD_GET_BACKUP_STATE && shard == 0)
+        die = 0; /* No request is empty. */
+    if (die < ARRAY_SIZE(looks) && (looks[die] != METHOD_GET_CHANNEL || sim->shard_count > 1)) {
+        op_call(sim, op_new(sim, server, shard, looks[die]));
         return;
     }
     struct sim_op *op = op_new(sim, server, shard, METHOD_ITEM_HISTORY);

@@ -35,6 +35,8 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
     for (size_t i = 0; i < told->n_items && i < SIM_GOODS_ITEMS; i++)
         mail.goods.items[mail.goods.item_count++] =
             goods_item_add(c, told->items[i]->uid, ITEM_MAILED, mail.player);
+    for (uint32_t i = 0; i < mail.goods.item_count; i++)
+        goods_item_made(c, mail.goods.items[i], request->items[i]);
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
         c->sim->oracle->book.made[i] += mail.goods.amounts[i];
     goods_mail_arrives(c, told->mail_id, &mail);

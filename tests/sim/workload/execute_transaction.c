@@ -33,6 +33,11 @@ static Holdfast__V1__TransactionChange *change_add(struct changes *t, int kind)
     return change;
 }
 
+static bool shares_out(const struct sim_op *op, const struct changes *t)
+{
+    return op->other_count == 2 && t->shared.uid_count > 1 && op->twist / 7 % 4 > 0;
+}
+
 static void add_moves(const struct sim_op *op, const struct request_parts *p, struct changes *t)
 {
     for (uint32_t i = 0; i < op->other_count; i++) {
@@ -43,6 +48,14 @@ static void add_moves(const struct sim_op *op, const struct request_parts *p, st
         move->currencies = i == 0 ? t->shared.amounts : t->shared.other_amounts;
         move->n_currencies = t->shared.amount_count;
         move->item_uids = i == 0 ? t->shared.uids : t->shared.other_uids;
+        if (i == 1 && shares_out(op, t)) { /* Of one player's items some go to each of the others. */
+            move->from_player_id = request_text(p->player);
+            move->item_uids = t->shared.uids + 1;
+            move->n_item_uids = t->shared.uid_count - 1;
+            t->moves[0].n_item_uids = 1;
+            change_add(t, HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_MOVE)->move = move;
+            continue;
+        }
         move->n_item_uids = i == 0 ? t->shared.uid_count : op->other_uid[0] != '\0';
         change_add(t, HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_MOVE)->move = move;
     }

@@ -36,6 +36,8 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
         request_large(op, parts);
     request.n_currencies = has_currency(op) ? currencies(op) : 0;
     parts->item.attributes = parts->json; /* Another amount is another request. */
+    parts->more_items[0].attributes = request_text("{ }");
+    parts->more_items[1].attributes = request_text("{\"worn\": true, \"by\": 1}");
     request.items = parts->items;
     request.n_items = has_item(op) ? parts->item_count : 0;
     request_pack(&request.base, out);
@@ -56,6 +58,7 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
     for (size_t i = 0; i < request->n_items; i++) {
         c->player->now.items++;
         op->items[i] = goods_item_add(c, told->item_uids[i], ITEM_HELD, model_player_number(c));
+        goods_item_made(c, op->items[i], request->items[i]);
     }
     op->item_count = (uint32_t)request->n_items;
     if (op->item_count > 0 && c->player->now.items > c->shard->policy.items_max)
