@@ -11,6 +11,7 @@
 
 #define REPAIR_MS_MIN   1000u /* Less than what coordinators wait (coordinator.c). */
 #define UNUSED_SLACK_MS 500u  /* Clocks differ. */
+#define STALL_MS        300u /* So long without an entry: no one serves, or a disk stands still. */
 #define WINDOW_MS_MIN   (15u * 60u * 1000u)
 
 struct oracle *oracle_new(struct sim *sim, const struct model_rule *const *rules)
@@ -270,6 +271,9 @@ static void apply(struct sim *sim, uint32_t number, struct entry *entry)
     shard->entries[shard->count] = entry_ref(entry);
     shard->outcomes[shard->count++] = applier_outcome_hash(shard->applier);
     sim->counts.committed++;
+    if (sim->now_ms - shard->logged_ms > STALL_MS)
+        shard->stalled_ms = sim->now_ms;
+    shard->logged_ms = sim->now_ms;
     model_apply(sim, number, entry, &outcome);
     damage_look(sim, entry, &outcome);
     damage_applied(sim);

@@ -132,6 +132,7 @@ struct shard_oracle {
         uint64_t ms, index;
     } marks[ORACLE_MARKS]; /* A ring: when `acknowledged` rose, and to what. */
     uint64_t mark_count;
+    uint64_t logged_ms, stalled_ms; /* The newest entry; the end of the last time without one. */
     uint64_t epoch_served; /* The greatest under which an owner ever served. */
     uint64_t floor_ms;
     uint64_t dated_from; /* The START since which outcomes of `key:` ids are dated; 0: none yet. */
