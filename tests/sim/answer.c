@@ -14,6 +14,7 @@
 #include "tests/sim/answer.h"
 
 #define SKEW_MS_MAX     3000u
+#define OP_ID_AHEAD_MS  (5u * 60u * 1000u)
 #define WAIT_GRANTED_MS 1500u /* Of a shard that goes on meanwhile. */
 #define STATE(name) HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_##name
 
@@ -349,8 +350,25 @@ static void check_locked(const struct told *t)
                   t->shard->logged_ms - since_ms, WAIT_GRANTED_MS);
 }
 
+/* An id of the future: more so than clocks differ. */
+static void check_early(const struct told *t)
+{
+    const struct op_model *op = told_op(t);
+
+    if (op == NULL || op->ms == UINT64_MAX ||
+        op->ms + 3 * SKEW_MS_MAX < now_ms(t) + OP_ID_AHEAD_MS)
+        told_fail(t, "an id is refused as of the future", op != NULL ? op->ms : 0, now_ms(t));
+}
+
 static void check_refusal(const struct told *t, const Holdfast__Internal__V1__Refusal *detail)
 {
+    if (detail->code == CODE(INVALID_ARGUMENT) && !detail->final) {
+        t->sim->counts.invalid_refused++;
+        if (strcmp(detail->field, "op_id") == 0)
+            check_early(t);
+        else if (valid_request(t->call->method, t->request))
+            told_fail(t, "a valid request is refused as invalid", detail->code, 0);
+    }
     if (!error_is_given(t->call->method, detail->code, detail->final))
         told_fail(t, "an error that idl/method_errors.h does not have", detail->code, 0);
     const struct op_model *op = told_op(t);
@@ -419,7 +437,9 @@ void oracle_answer(struct sim *sim, const struct node_call *call, const struct s
         told_fail(&t, "an answer that cannot be read", body.size, 0);
         return;
     }
-    if (rule->told != NULL)
+    if (!valid_request(call->method, t.request))
+        told_fail(&t, "a request that is not valid is answered", call->method, 0);
+    else if (rule->told != NULL)
         rule->told(&t);
     else
         told_write(&t);

@@ -59,7 +59,7 @@ void edit_choose(const struct sim *sim, struct sim_op *op)
         op->target_seq = op->twist % 4 == 0 ? named->entry_seq + (op->twist / 4 % 4 == 0) : 0;
     }
     const struct player_model *own = &sim->oracle->players[op->player];
-    if (own->entry_count > 0)
+    if (own->entry_count > 0 && op->cursor[0] == '\0')
         op->around_ms = (int64_t)own->entries[op->twist / 8 % own->entry_count].at_ms +
                         (int64_t)(op->twist % 3) - 1;
     op->check_version = near(first->version, op->twist >> 16);

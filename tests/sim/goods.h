@@ -30,7 +30,7 @@ struct item_model {
     enum item_place place;
     uint32_t player; /* Whose inventory or mailbox. */
     uint32_t steps;  /* Of its history, over all shards. */
-    char kind[16], attributes[48]; /* As they were when it was made; they never change. */
+    char kind[80], attributes[48]; /* As they were when it was made; they never change. */
     uint64_t minted_ms;
 };
 

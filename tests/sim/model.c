@@ -243,6 +243,10 @@ void model_apply(struct sim *sim, uint32_t number, const struct entry *entry,
     say(&c);
     if (sim->damaged)
         return;
+    if (c.op.id.text.size > 0 && !valid_request(c.op.method, c.request)) {
+        model_fail(&c, "a request is logged that is not valid", c.op.method);
+        return;
+    }
     if (c.op.id.text.size > 0)
         identified(&c);
     else if (c.rule->logged != NULL)

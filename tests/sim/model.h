@@ -118,6 +118,13 @@ bool policy_has_room(const struct change *c, const struct moment *now, const str
 void policy_check_funds(const struct change *c, const struct op_model *op);
 void policy_check_full(const struct change *c, const struct op_model *op);
 
+/* ---- model_valid.c ---- */
+/* The request may be logged, or read by, as far as its form goes. */
+bool valid_request(uint32_t method, const ProtobufCMessage *request);
+bool valid_message(const ProtobufCMessage *message);
+/* The highest `page_size` of a list; 0: it is none. */
+uint32_t valid_page_most(uint32_t method);
+
 /* ---- model_entry.c, model_rows.c ---- */
 /* The player's ledger, up to `head`, since it was looked at last. */
 void entries_check(const struct change *c, uint32_t player, uint64_t head,

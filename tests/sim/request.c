@@ -118,6 +118,43 @@ static void fill_items(const struct sim_op *op, struct request_parts *parts)
     parts->item_count = op->twist % 3 > 0 ? 1 : 2 + op->twist / 3 % 2;
 }
 
+#define KIND_64 "a-kind-of-item-whose-name-is-as-long-as-the-names-of-kinds-may-b"
+
+static void spoil_goods(const struct sim_op *op, struct request_parts *parts)
+{
+    switch (op->twist / 37 % 9) {
+    case 0:
+        parts->amount.amount = 0;
+        break;
+    case 1:
+        parts->amount.amount = (int64_t)1 << 53;
+        break;
+    case 2:
+        parts->amount.currency = request_text("bogus");
+        break;
+    case 3:
+        parts->more[0].currency = parts->amount.currency;
+        break;
+    case 4:
+        if (parts->uid_count > 0 && parts->uid_count < ARRAY_SIZE(parts->uids))
+            parts->uids[parts->uid_count++] = parts->uids[0];
+        break;
+    case 5:
+        parts->item.kind = request_text("");
+        break;
+    case 6:
+        parts->item.kind = request_text(KIND_64 "x");
+        break;
+    case 7:
+        memcpy(parts->to, parts->player, sizeof parts->to);
+        break;
+    default: /* Just as much as may be. */
+        parts->amount.amount = ((int64_t)1 << 53) - 1;
+        parts->item.kind = request_text(KIND_64);
+        break;
+    }
+}
+
 void request_parts_fill(const struct sim_op *op, struct request_parts *ret_parts)
 {
     request_player_name(op->player, ret_parts->player);
@@ -127,6 +164,29 @@ void request_parts_fill(const struct sim_op *op, struct request_parts *ret_parts
     fill_amounts(op, ret_parts);
     edit_parts_fill(op, &ret_parts->edits);
     fill_items(op, ret_parts);
+    if (op->twist % 37 == 0)
+        spoil_goods(op, ret_parts);
+}
+
+void request_say_why(const struct sim_op *op, ProtobufCMessage *message)
+{
+    static char why[] = "quest", longest[] = KIND_64, too_long[] = KIND_64 "x";
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, "reason");
+    uint32_t die = (op->twist ^ op->twist >> 15) % 64;
+
+    if (field == NULL || die > 16)
+        return;
+    *(char **)(void *)((uint8_t *)message + field->offset) = die == 0   ? too_long
+                                                             : die == 1 ? longest
+                                                                        : why;
+}
+
+uint32_t request_page(const struct sim_op *op, uint32_t mostly, uint32_t most)
+{
+    uint32_t die = (op->twist ^ op->twist >> 13) % 32;
+
+    return die < 2 ? most + die : mostly;
 }
 
 Holdfast__V1__ReadOptions *request_read(const struct sim_op *op, struct request_parts *parts)

@@ -52,6 +52,7 @@ struct request_txn_parts {
 /* ... and of those that depend on no version. */
 #define REQUEST_HEAD_ANY(request, op, parts)                                                       \
     do {                                                                                           \
+        request_say_why(op, &(request).base);                                                      \
         (request).player_id = (parts)->player;                                                     \
         (request).op_id = request_text((op)->id);                                                  \
         (request).attempt = (op)->attempt;                                                         \
@@ -69,6 +70,10 @@ char *request_text(const char *borrowed);
 /* How old the answer to this read may be: as old as a round trip takes, or an election. NULL: not
  * at all. */
 Holdfast__V1__ReadOptions *request_read(const struct sim_op *op, struct request_parts *parts);
+/* `reason`, if the message has one: mostly none, and now and then one byte too long. */
+void request_say_why(const struct sim_op *op, ProtobufCMessage *message);
+/* Of a list: now and then its limit, or one more. */
+uint32_t request_page(const struct sim_op *op, uint32_t mostly, uint32_t most);
 /* Appends. */
 void request_pack(const ProtobufCMessage *message, struct buf *out);
 /* "p0" to "p9". */

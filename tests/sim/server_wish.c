@@ -62,6 +62,7 @@ void server_ask_on(struct sim *sim, const struct sim_op *op, const char *next_cu
     next->twist = before.twist;
     next->amount = before.amount;
     next->target = before.target;
+    next->around_ms = before.around_ms;
     op_call(sim, next);
 }
 

@@ -18,7 +18,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     request.player_id = parts->player;
     request.read = request_read(op, parts);
     request.ascending = op->twist & 1;
-    request.page_size = op->twist / 2 % 8;
+    request.page_size = request_page(op, op->twist / 2 % 8, 200);
     request.cursor = request_text(op->cursor);
     request.kinds = kinds;
     if (filter == 0)

@@ -16,7 +16,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     (void)sim;
     request.player_id = parts->player;
     request.read = request_read(op, parts);
-    request.page_size = op->twist % 3 == 0 ? 0 : 1 + op->twist / 3 % 5;
+    request.page_size = request_page(op, op->twist % 3 == 0 ? 0 : 1 + op->twist / 3 % 5, 500);
     if (op->twist / 15 % 4 == 0)
         request.kind = request_text("sword");
     request.cursor = request_text(op->cursor);

@@ -13,7 +13,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
     (void)sim;
     request.player_id = parts->player;
-    request.page_size = op->twist % 4;
+    request.page_size = request_page(op, op->twist % 4, 100);
     request.cursor = request_text(op->cursor);
     request_pack(&request.base, out);
 }

@@ -12,7 +12,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     (void)sim;
     (void)parts;
     request.shard = op->player;
-    request.page_size = 1 + op->twist % 4;
+    request.page_size = request_page(op, 1 + op->twist % 4, 1024);
     request_pack(&request.base, out);
 }
 

@@ -13,6 +13,8 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     parts->amount.amount = server_reserved_amount(op);
     request.currencies = parts->amounts;
     request.expires_in_ms = 1000 + op->amount % (op->amount % 4 > 0 ? 600 : 4000);
+    if (op->twist % 32 < 2)
+        request.expires_in_ms = 999 + op->twist % 2;
     request_pack(&request.base, out);
 }
 

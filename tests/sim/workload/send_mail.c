@@ -27,7 +27,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     request.item_uids = parts->uids;
     request.n_item_uids = parts->uid_count;
     if (op->amount % 4 < 2)
-        request.expires_in_ms = 1000 + op->amount % 3000;
+        request.expires_in_ms = op->twist % 16 < 2 ? 999 + op->twist % 2 : 1000 + op->amount % 3000;
     request_pack(&request.base, out);
 }
 
