@@ -150,6 +150,30 @@ static void check_mailbox(const struct seen *s)
 }
 
 /* ---- items that moved in this entry ---- */
+/* The row of a step says whose it is, and whether that player holds the item since. */
+static void check_step(const struct seen *s, const struct step_model *step,
+                       const uint8_t uid[ITEM_UID_BYTES])
+{
+    struct history_row stored;
+    struct row_key key;
+    struct slice row;
+    char to[32] = "";
+
+    if (step->to > 0)
+        player_entity(step->to - 1, to);
+    row_key_history(&key, uid, step->number);
+    if (find(s, &key, &row) != STATE_PRESENT ||
+        history_row_decode(row_key_slice(&key), row, &stored) != ERR_OK)
+        fail(s, "a step of an item is not there", 0, step->number);
+    else if (stored.held != step->held)
+        fail(s, "whether an item is held since a step", stored.held, step->held);
+    else if (!slice_equal(stored.entity, slice_from_text(s->entity)) ||
+             !slice_equal(stored.next, slice_from_text(to)))
+        fail(s, "whose a step of an item is, or to whom it went", step->number, step->to);
+    else if (stored.ledger_seq == 0 || stored.ledger_seq > s->model->entry_count + ENTRY_ITEMS)
+        fail(s, "the entry of a step", stored.ledger_seq, s->model->entry_count);
+}
+
 static void check_item(const struct change *c, const struct step_model *step)
 {
     struct item_model *item = &c->sim->oracle->book.items[step->item - 1];
@@ -165,6 +189,7 @@ static void check_item(const struct change *c, const struct step_model *step)
     CHECK(item_uid_parse(slice_from_text(item->uid), uid) == ERR_OK);
     row_key_item(&key, slice_from_text(s.entity), uid);
     bool present = find(&s, &key, &row) == STATE_PRESENT;
+    check_step(&s, step, uid);
     if (step->number < item->steps)
         return; /* It moved on in the same entry. */
     if (present != step->held) {

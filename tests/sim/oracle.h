@@ -52,6 +52,7 @@ struct player_model {
     uint64_t renewed_ms;            /* When there were RENEWALS_SURE of them. */
     uint64_t renewed_epoch;         /* Of the owner that answered them. */
     uint64_t free_ms;  /* Of the run: since when nothing keeps a server from having it. */
+    struct incarnation claimant; /* Of the claim that is pending: who asked last. */
     bool contained;        /* Held back for review, or not any more, since this entry. */
     uint64_t review_index;
     uint64_t claim_ms;              /* When the holder's time is over; 0: no one asked for it. */

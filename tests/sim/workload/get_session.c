@@ -34,6 +34,12 @@ static void told(const struct told *t)
         told_fail(t, "whether a server holds the player", 0, held);
     if (response->shard != player->shard)
         told_fail(t, "where the player lives", response->shard, player->shard);
+    if (response->claimant[0] != '\0' && player->claim_ms == 0)
+        told_fail(t, "someone asks for the session, and no one does", 1, 0);
+    incarnation_print(player->claimant, holder);
+    if (player->claim_ms != 0 && !model_expired(t->shard, player->claimant) &&
+        strcmp(response->claimant, holder) != 0)
+        told_fail(t, "who asks for the session", response->claimant[0] != '\0', 1);
     incarnation_print(player->incarnation, holder);
     if (held ? strcmp(response->incarnation, holder) != 0 : response->incarnation[0] != '\0')
         told_fail(t, "who holds the player", 0, player->fence);
