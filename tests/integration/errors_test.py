@@ -42,6 +42,8 @@ UNIT_OF_METHOD = {
         "node/rpc/admin_repair_player_test.c", "ERROR(INVALID_ARGUMENT)"),
     ("MailboxService/ClaimMail", "INVALID_ARGUMENT", True): (
         "node/rpc/unreadable_rows_test.c", "TABLE_ROWS(TABLE_TEST)"),
+    ("LedgerService/ReverseEntry", "INVALID_ARGUMENT", True): (
+        "node/rpc/unreadable_rows_test.c", "TABLE_ROWS(TABLE_TEST)"),
     ("BackupService/BeginRestore", "SCHEMA_TOO_NEW", False): (
         "node/rpc/backup_restore_test.c", "ERROR(SCHEMA_TOO_NEW)"),
     ("BackupService/BeginRestore", "VERSION_CONFLICT", False): (
