@@ -23,6 +23,23 @@ bool earlier_life_wait(struct earlier_life *life, struct loop_timer *timer, cons
     return true;
 }
 
+bool earlier_life_wait_for_port(struct earlier_life *life, struct loop_timer *timer,
+                                const char *port)
+{
+    uint64_t now_ms = loop_now_ms(life->loop);
+
+    if (life->ports_until_ms == 0) {
+        life->ports_until_ms = now_ms + EARLIER_LIFE_PORTS_MS;
+        log_event(life->log, LOG_WARN, "node.waits_for_port", LOG_S("port", port),
+                  LOG_N("patience_ms", EARLIER_LIFE_PORTS_MS));
+    }
+    if (now_ms >= life->ports_until_ms)
+        return false;
+    snprintf(life->why, sizeof life->why, "the %s is taken", port);
+    loop_timer_start(timer, TRY_EVERY_MS);
+    return true;
+}
+
 void earlier_life_end(struct earlier_life *life)
 {
     life->why[0] = 0;

@@ -692,8 +692,10 @@ static bool serve_metrics(struct node *node)
                                         .context = node },
         &node->http);
 
-    if (e == ERR_CONFLICT && datadir_is_held(config->data_dir, text) &&
-        earlier_life_wait(&node->earlier, &node->begin_timer, text))
+    if (e == ERR_CONFLICT && (datadir_is_held(config->data_dir, text)
+                                  ? earlier_life_wait(&node->earlier, &node->begin_timer, text)
+                                  : earlier_life_wait_for_port(&node->earlier, &node->begin_timer,
+                                                               "metrics port")))
         return false;
     if (e != ERR_OK)
         fail(node, "metrics port", metrics_http_why(e));
