@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "node/store/datadir.h"
+
 #define TRY_EVERY_MS 50u
 
 bool earlier_life_wait(struct earlier_life *life, struct loop_timer *timer, const char *why)
@@ -24,10 +26,13 @@ bool earlier_life_wait(struct earlier_life *life, struct loop_timer *timer, cons
 }
 
 bool earlier_life_wait_for_port(struct earlier_life *life, struct loop_timer *timer,
-                                const char *port)
+                                const char *path, const char *port)
 {
     uint64_t now_ms = loop_now_ms(life->loop);
+    char text[DATADIR_ERROR_BYTES];
 
+    if (datadir_is_held(path, text))
+        return earlier_life_wait(life, timer, text);
     if (life->ports_until_ms == 0) {
         life->ports_until_ms = now_ms + EARLIER_LIFE_PORTS_MS;
         log_event(life->log, LOG_WARN, "node.waits_for_port", LOG_S("port", port),
