@@ -10,6 +10,7 @@
 #include "tests/sim/sim.h"
 
 #define LATE_MS_MAX                       9000u
+#define PACKET_HEAD_BYTES                 18u
 #define CALL_NUMBER(r, place, generation) ((uint64_t)(generation) << 16 | (r) << 12 | (place))
 
 static uint64_t number_of(const struct sim *sim, const struct sim_call *call)
@@ -97,6 +98,7 @@ static void packet(struct sim *sim, const struct sim_call *call, bool late, stru
                                  .node = call->retry.target.owner,
                                  .from = call->send,
                                  .number = number_of(sim, call) };
+    buf_reserve(&event->bytes, PACKET_HEAD_BYTES + call->body.size);
     buf_put_u8(&event->bytes, late ? 0 : (uint8_t)(PROC_ROUTER + call->router));
     buf_put_u8(&event->bytes, late);
     buf_put_u64(&event->bytes, 0);

@@ -190,6 +190,7 @@ struct etcd_sim {
     struct etcd_lease *leases;
     uint32_t lease_count;
     int64_t revision;
+    uint64_t generation; /* Of the cluster, by its record; 0: there is none. */
     bool in_txn, txn_wrote;
     uint64_t down_until_ms;
 };
