@@ -31,14 +31,9 @@ struct sim_event {
     struct buf bytes; /* The queue's while inside; then the popper's to release. */
 };
 
-/* What is due in one millisecond, or what is too far off: places in `slots`, plus one; 0: none. */
+/* What is due in one millisecond, or what is too far off: places of events, plus one; 0: none. */
 struct sim_list {
     uint32_t first, last;
-};
-
-struct sim_slot {
-    struct sim_event event;
-    uint32_t next; /* Plus one. */
 };
 
 #define SIM_QUEUE_MS 8192u /* A power of two. */
@@ -52,7 +47,8 @@ struct sim_queue {
     uint64_t busy[SIM_QUEUE_MS / 64u]; /* Which of them hold anything. */
     struct sim_list far;               /* In the order added; beyond the wheel when added. */
     uint64_t far_next_ms;              /* Earliest of them. */
-    struct sim_slot *slots;
+    struct sim_event *events;
+    uint32_t *next; /* Of each event, in its list: its place plus one. */
     uint32_t slot_count, slot_capacity; /* slot_count: ever used. */
     uint32_t free_first;                /* Plus one. */
     uint64_t now_ms;                    /* Nothing earlier is in the queue. */
