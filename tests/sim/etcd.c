@@ -289,6 +289,23 @@ uint64_t etcd_generation(const struct sim *sim)
     return sim->etcd.generation;
 }
 
+err etcd_shard_record(const struct sim *sim, uint32_t shard, const struct buf *value,
+                      struct shard_record *ret_record)
+{
+    CHECK(shard < SIM_SHARDS_MAX);
+    struct etcd_decoded *decoded = &sim->etcd.decoded[shard];
+
+    if (decoded->value.size == 0 || !slice_equal(buf_slice(&decoded->value), buf_slice(value))) {
+        err e = shard_record_decode(buf_slice(value), &decoded->record, NULL);
+        buf_clear(&decoded->value);
+        if (e != ERR_OK)
+            return e;
+        buf_append(&decoded->value, value->data, value->size);
+    }
+    *ret_record = decoded->record;
+    return ERR_OK;
+}
+
 static void begin_anew(struct sim *sim, uint32_t proc)
 {
     struct etcd_mirror *mirror = &sim->mirrors[proc];
@@ -543,6 +560,9 @@ void etcd_deinit(struct sim *sim)
     changes_cut(&sim->etcd, 0);
     for (uint32_t i = 0; i < PROCS; i++)
         free(sim->mirrors[i].known);
+    for (uint32_t i = 0; i < SIM_SHARDS_MAX; i++)
+        buf_deinit(&sim->etcd.decoded[i].value);
+    free(sim->etcd.decoded);
     free(sim->etcd.changes);
     free(sim->etcd.leases);
 }

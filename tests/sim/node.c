@@ -313,7 +313,7 @@ void node_step(struct sim *sim, struct sim_node *node, uint32_t shard, struct sh
     bool served = shard_serves(slot->shard);
     shard_step(slot->shard, event, &sim->out);
     if (++slot->steps % CHECK_EVERY == 0)
-        shard_check(slot->shard);
+        shard_check_again(slot->shard, &slot->rows_checked);
     if (node->full && served && shard_serves(slot->shard) &&
         rep_last_index(shard_rep(slot->shard)) > last)
         sim_fail(sim, shard, "node %u proposes although its disk is full", node->id);
@@ -426,7 +426,7 @@ static void confirm_records(struct sim *sim, struct sim_node *node)
 
         if (!node->slots[i].damaged || node->slots[i].shard == NULL || kv == NULL)
             continue;
-        CHECK(shard_record_decode(buf_slice(&kv->value), &record, NULL) == ERR_OK);
+        CHECK(etcd_shard_record(sim, i, &kv->value, &record) == ERR_OK);
         struct rep_record rep = rep_record_of(&record);
         rep.confirmed = true;
         node_step(sim, node, i, &(struct shard_event){ .type = SHARD_RECORD, .record = &rep });
@@ -440,7 +440,7 @@ void node_changed(struct sim *sim, struct sim_node *node, const struct etcd_chan
 
     if (!node->up || parts.kind != CLUSTER_KEY_SHARD || change->create_revision == 0)
         return;
-    CHECK(shard_record_decode(buf_slice(&change->value), &record, NULL) == ERR_OK);
+    CHECK(etcd_shard_record(sim, parts.shard, &change->value, &record) == ERR_OK);
     struct rep_record rep = rep_record_of(&record);
     rep.confirmed =
         node->registered_revision > 0 && change->mod_revision > node->registered_revision;

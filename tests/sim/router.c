@@ -318,7 +318,7 @@ void router_changed(struct sim *sim, uint32_t place, const struct etcd_change *c
 
     if (parts.kind != CLUSTER_KEY_SHARD || change->create_revision == 0)
         return;
-    CHECK(shard_record_decode(buf_slice(&change->value), &record, NULL) == ERR_OK);
+    CHECK(etcd_shard_record(sim, parts.shard, &change->value, &record) == ERR_OK);
     if (record.epoch <= r->map[parts.shard].epoch)
         return;
     r->map[parts.shard] = (struct route_target){ record.owner, record.epoch };

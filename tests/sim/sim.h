@@ -180,7 +180,14 @@ struct etcd_backup {
     uint32_t change_count;
 };
 
+/* A shard's record, decoded before: each process is told each, and all look at them again. */
+struct etcd_decoded {
+    struct buf value;
+    struct shard_record record;
+};
+
 struct etcd_sim {
+    struct etcd_decoded *decoded; /* The one read last, by shard. */
     struct etcd_backup backup; /* kvs NULL: there is none. */
     uint32_t restores;
     struct etcd_kv *kvs;
@@ -243,7 +250,7 @@ struct slot {
     bool flush_due, syncing;
     uint64_t commit_seen, applied_seen;
     uint64_t applied_before, turned_away; /* Before the last step. */
-    uint64_t steps;
+    uint64_t steps, rows_checked;
     uint64_t truncated_seen;
     struct budget answers; /* Of this shard alone. */
     struct db_rows view;   /* What a snapshot is read from. */
@@ -532,6 +539,9 @@ bool etcd_heard(struct sim *sim, uint32_t proc);
 /* An answer told it so. */
 void etcd_seen(struct sim *sim, uint32_t proc, int64_t revision);
 uint64_t etcd_generation(const struct sim *sim);
+/* As shard_record_decode. */
+err etcd_shard_record(const struct sim *sim, uint32_t shard, const struct buf *value,
+                      struct shard_record *ret_record);
 /* The process begins again: it knows nothing. */
 void etcd_mirror_forget(struct sim *sim, uint32_t proc);
 void etcd_deinit(struct sim *sim);
