@@ -17,6 +17,10 @@ endif()
 # The preset `sim` builds one program, which runs a hundred thousand seeds and meets nothing from outside:
 # optimised as a whole, objects for that alone, and without what hardens a server.
 option(HOLDFAST_FAST_SIM "build the simulator to run many seeds" OFF)
+if(HOLDFAST_FAST_SIM)
+    add_compile_options(-fno-pie)
+    add_link_options(-no-pie)
+endif()
 if(HOLDFAST_FAST_SIM AND HOLDFAST_LTO_COMPILE)
     set(HOLDFAST_LTO_COMPILE -flto)
     set(HOLDFAST_PLAIN_LINK)

@@ -113,6 +113,8 @@ void arena_reset(struct arena *arena)
 {
     struct arena_block *keep = arena->blocks;
 
+    if (keep == NULL)
+        return; /* Nothing was asked of it. */
     if (arena->pool != NULL) {
         blocks_give_back(arena->pool, keep);
         keep = NULL;

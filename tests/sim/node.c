@@ -14,7 +14,6 @@
 
 #define TICK_MS         30u
 #define CHECK_EVERY     64u  /* Steps of one shard, from one look at all of it to the next. */
-#define MESSAGE_BYTES   512u /* Most messages are shorter. */
 #define LEASE_TTL_MS    2000u
 #define LEASE_KEEP_MS   500u
 #define NOTE_MS         2000u
@@ -54,6 +53,7 @@ static void send_reply(struct sim *sim, const struct sim_node *node, const struc
 
     if (call->proc == 0)
         return;
+    event.bytes = sim_queue_bytes(&sim->queue);
     buf_put_u8(&event.bytes, statuses[reply->status]);
     buf_put_u64(&event.bytes, reply->owner);
     buf_put_u64(&event.bytes, reply->epoch);
@@ -234,7 +234,7 @@ static void send_message(struct sim *sim, const struct sim_node *node, const str
     CHECK(send->to >= 1 && send->to <= sim->node_count && send->to != node->id);
     if (send->message.type == REP_MSG_SEAL && !sim->healing && sim_chance(sim, sim->duel))
         trouble_duel(sim, node->id);
-    buf_reserve(&event.bytes, MESSAGE_BYTES);
+    event.bytes = sim_queue_bytes(&sim->queue);
     rep_message_encode(&send->message, &event.bytes);
     (void)net_send(sim, node->id, &event);
     if (send->message.type == REP_MSG_SEAL_ACK && !send->message.refused && !sim->healing &&
@@ -313,7 +313,7 @@ void node_step(struct sim *sim, struct sim_node *node, uint32_t shard, struct sh
     bool served = shard_serves(slot->shard);
     shard_step(slot->shard, event, &sim->out);
     if (++slot->steps % CHECK_EVERY == 0)
-        shard_check_again(slot->shard, &slot->rows_checked);
+        shard_check(slot->shard);
     if (node->full && served && shard_serves(slot->shard) &&
         rep_last_index(shard_rep(slot->shard)) > last)
         sim_fail(sim, shard, "node %u proposes although its disk is full", node->id);

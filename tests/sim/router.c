@@ -10,7 +10,6 @@
 #include "tests/sim/sim.h"
 
 #define LATE_MS_MAX                       9000u
-#define PACKET_HEAD_BYTES                 18u
 #define CALL_NUMBER(r, place, generation) ((uint64_t)(generation) << 16 | (r) << 12 | (place))
 
 static uint64_t number_of(const struct sim *sim, const struct sim_call *call)
@@ -51,7 +50,8 @@ void router_answer(struct sim *sim, const struct sim_call *call, Holdfast__V1__E
                                .node = PROC_SERVER + op->server,
                                .life = op->server_life,
                                .number = call->op,
-                               .from = call->op_call };
+                               .from = call->op_call,
+                               .bytes = sim_queue_bytes(&sim->queue) };
 
     buf_put_u8(&event.bytes, (uint8_t)code);
     buf_append(&event.bytes, body.data, body.size);
@@ -97,8 +97,8 @@ static void packet(struct sim *sim, const struct sim_call *call, bool late, stru
     *event = (struct sim_event){ .kind = EV_CALL,
                                  .node = call->retry.target.owner,
                                  .from = call->send,
-                                 .number = number_of(sim, call) };
-    buf_reserve(&event->bytes, PACKET_HEAD_BYTES + call->body.size);
+                                 .number = number_of(sim, call),
+                                 .bytes = sim_queue_bytes(&sim->queue) };
     buf_put_u8(&event->bytes, late ? 0 : (uint8_t)(PROC_ROUTER + call->router));
     buf_put_u8(&event->bytes, late);
     buf_put_u64(&event->bytes, 0);

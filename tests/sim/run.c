@@ -214,7 +214,7 @@ static bool run_until(struct sim *sim, uint64_t until_ms)
         }
         digest(sim, &event);
         dispatch(sim, &event);
-        buf_deinit(&event.bytes);
+        sim_queue_bytes_back(&sim->queue, &event.bytes);
         if (sim->progress != NULL)
             *sim->progress = sim->counts.events;
         if (++sim->counts.events > EVENTS_MAX)

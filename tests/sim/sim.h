@@ -180,8 +180,7 @@ struct etcd_backup {
     uint32_t change_count;
 };
 
-/* A shard's record, decoded before: each process is told each, and all look at them again. */
-struct etcd_decoded {
+struct etcd_decoded { /* A shard's record: all processes are told it, and look at it again. */
     struct buf value;
     struct shard_record record;
 };
@@ -197,7 +196,7 @@ struct etcd_sim {
     struct etcd_lease *leases;
     uint32_t lease_count;
     int64_t revision;
-    uint64_t generation; /* Of the cluster, by its record; 0: there is none. */
+    uint64_t generation; /* Of the cluster; 0: it has no record. */
     bool in_txn, txn_wrote;
     uint64_t down_until_ms;
 };
@@ -237,7 +236,8 @@ struct db_rows {
     struct db_row **rows;
     uint32_t count, capacity;
     struct buf meta;
-    uint64_t version; /* Copies of one table have one. */
+    struct sim_checkpoint at; /* What `meta` says, once a checkpoint has written it. */
+    uint64_t version;         /* Copies of one table have one. */
 };
 
 struct slot {
@@ -246,11 +246,12 @@ struct slot {
     struct db_rows db;      /* As written by checkpoints. */
     struct db_rows flushed; /* As of the last flush: survives a crash for sure. */
     struct shard_checkpoint checkpoint;
+    struct sim_checkpoint checkpoint_at;
     bool checkpoint_open;
     bool flush_due, syncing;
     uint64_t commit_seen, applied_seen;
     uint64_t applied_before, turned_away; /* Before the last step. */
-    uint64_t steps, rows_checked;
+    uint64_t steps;
     uint64_t truncated_seen;
     struct budget answers; /* Of this shard alone. */
     struct db_rows view;   /* What a snapshot is read from. */

@@ -274,7 +274,6 @@ void state_prefetch(const struct state *state, struct slice key)
 enum state_found state_find(struct state *state, struct slice key, struct slice *ret_value)
 {
     CHECK(key.size > 0);
-    state->uses++;
     state_unpack(state, key);
     struct row *row = row_table_find(&state->table, key, hash_u64(key));
     if (row == NULL) {
@@ -367,7 +366,6 @@ void state_begin(struct state *state)
 {
     CHECK(!state->transaction_open);
     CHECK(state->undo_count == 0);
-    state->uses++;
     state->transaction_open = true;
 }
 
@@ -584,7 +582,6 @@ bool state_load(struct state *state, uint64_t load_generation, struct slice key,
         return false;
     if (value == NULL && state_miss_is_absent(state, key))
         return true;
-    state->uses++;
     state_unpack(state, key);
     struct row *row = state_row_make(state, key, &made);
     if (made && value != NULL)
@@ -595,11 +592,6 @@ bool state_load(struct state *state, uint64_t load_generation, struct slice key,
 void state_set_operations_known_ms(struct state *state, uint64_t known_ms)
 {
     state->operations_known_ms = known_ms;
-}
-
-uint64_t state_uses(const struct state *state)
-{
-    return state->uses;
 }
 
 void state_stats_get(const struct state *state, struct state_stats *ret_stats)

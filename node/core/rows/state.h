@@ -140,8 +140,6 @@ void state_evict(struct state *state, size_t bytes_max);
 /* Walks every row: CHECKs that lists, sums, order and what can be undone fit together. For tests
  * and the simulator. */
 void state_check(const struct state *state);
-/* Rises with whatever may have changed what state_check looks at, but within a transaction. */
-uint64_t state_uses(const struct state *state);
 
 struct state_stats {
     uint64_t rows, dirty_rows, bytes, dirty_bytes, hits, misses, evictions;

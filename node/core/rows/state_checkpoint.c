@@ -38,7 +38,6 @@ bool state_checkpoint_begin(struct state *state, const struct state_write **ret_
     CHECK(!state->transaction_open);
     if (state->checkpoint_open)
         return false;
-    state->uses++;
     uint32_t count = state->dirty_count;
     for (uint32_t i = 0; i < TABLE_RUNS; i++)
         count += state->fresh[i].run.count;
@@ -116,7 +115,6 @@ void state_checkpoint_end(struct state *state, bool written)
 {
     CHECK(state->checkpoint_open);
     CHECK(!state->transaction_open);
-    state->uses++;
     for (uint32_t i = 0; i < state->frozen_count; i++) {
         state_value_unref(state, state->writes[i].value);
         thaw(state, state->frozen[i], written);
@@ -132,7 +130,6 @@ static void evict_row(struct state *state, struct row *row)
 {
     if (row->ordered)
         state_uncover(state, row_slice(row));
-    state->uses++;
     state->stats.evictions++;
     state_row_drop(state, row);
 }

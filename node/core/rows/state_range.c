@@ -64,7 +64,6 @@ bool state_load_range(struct state *state, uint64_t load_generation,
 {
     if (load_generation != state->load_generation)
         return false;
-    state->uses++;
     struct coverage *coverage = coverage_find(state, range->prefix);
     bool extends = coverage != NULL &&
                    slice_compare(range->after, buf_slice(&coverage->after)) >= 0 &&
@@ -141,7 +140,6 @@ err state_range_visit(struct state *state, const struct state_range *range, stru
     struct slice at = range->after;
 
     CHECK(range->prefix.size > 0);
-    state->uses++;
     order_ask(state, range->prefix);
     state_unpack(state, range->prefix);
     if (!page_is_in_memory(state, range, &horizon)) {

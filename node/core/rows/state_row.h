@@ -120,7 +120,6 @@ struct state {
     uint64_t load_generation;
     uint64_t operations_known_ms;
     uint64_t aged_bytes; /* Of present rows of tables that are dropped by age. */
-    uint64_t uses;       /* Calls that may have changed anything. */
     struct state_stats stats;
     struct state_observer observer; /* `row` NULL: none. */
 };

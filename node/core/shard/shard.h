@@ -220,9 +220,6 @@ bool shard_wants_flush(const struct shard *shard);
 /* Walks all that the shard keeps, rows too: CHECKs that it fits together. For tests and the
  * simulator, between steps. */
 void shard_check(const struct shard *shard);
-/* The same, again and again: rows of which nothing was asked since (*rows_checked; 0 at first) are
- * not walked another time. */
-void shard_check_again(const struct shard *shard, uint64_t *rows_checked);
 
 struct shard_stats {
     uint64_t proposed, committed, applied, refused, duplicates, reads, rounds;

@@ -79,24 +79,12 @@ static void check_snapshot(const struct shard *shard)
 
 void shard_check(const struct shard *shard)
 {
-    uint64_t none_checked = UINT64_MAX;
-
-    shard_check_again(shard, &none_checked);
-}
-
-void shard_check_again(const struct shard *shard, uint64_t *rows_checked)
-{
-    const struct state *state = applier_state(shard->applier);
-    uint64_t uses = state_uses(state);
-
     check_calls(shard);
     check_holds(&shard->holds_of_reads);
     check_snapshot(shard);
     channel_lanes_check(&shard->lanes, shard->limits.shard_count);
     key_set_check(&shard->loading);
-    if (*rows_checked != uses)
-        state_check(state);
-    *rows_checked = uses;
+    state_check(applier_state(shard->applier));
 }
 
 void shard_check_step(const struct shard *shard)

@@ -169,8 +169,34 @@ bool sim_queue_pop(struct sim_queue *queue, uint64_t until_ms, struct sim_event 
     return true;
 }
 
+struct buf sim_queue_bytes(struct sim_queue *queue)
+{
+    struct buf bytes = { 0 };
+
+    if (queue->spare_count > 0)
+        return queue->spare[--queue->spare_count];
+    (void)buf_reserve(&bytes, SIM_QUEUE_BYTES_SPARE);
+    return bytes;
+}
+
+void sim_queue_bytes_back(struct sim_queue *queue, struct buf *bytes)
+{
+    if (bytes->capacity != SIM_QUEUE_BYTES_SPARE || queue->spare_count == SIM_QUEUE_SPARE_MAX) {
+        buf_deinit(bytes);
+        return;
+    }
+    if (queue->spare == NULL)
+        queue->spare = mem_alloc(SIM_QUEUE_SPARE_MAX * sizeof queue->spare[0]);
+    buf_clear(bytes);
+    queue->spare[queue->spare_count++] = *bytes;
+    *bytes = (struct buf){ 0 };
+}
+
 void sim_queue_deinit(struct sim_queue *queue)
 {
+    while (queue->spare_count > 0)
+        buf_deinit(&queue->spare[--queue->spare_count]);
+    free(queue->spare);
     for (uint32_t i = 0; i < queue->slot_count; i++)
         buf_deinit(&queue->events[i].bytes);
     free(queue->events);

@@ -36,7 +36,9 @@ struct sim_list {
     uint32_t first, last;
 };
 
-#define SIM_QUEUE_MS 8192u /* A power of two. */
+#define SIM_QUEUE_MS          8192u /* A power of two. */
+#define SIM_QUEUE_SPARE_MAX   256u
+#define SIM_QUEUE_BYTES_SPARE 512u
 
 /*
  * A wheel of milliseconds (Varghese and Lauck, 1987): constant time, since a simulator that keeps
@@ -53,12 +55,17 @@ struct sim_queue {
     uint32_t free_first;                /* Plus one. */
     uint64_t now_ms;                    /* Nothing earlier is in the queue. */
     uint32_t count;
+    struct buf *spare; /* SIM_QUEUE_SPARE_MAX of them at most. */
+    uint32_t spare_count;
 };
 
 /* Takes over event->bytes. Not before the event popped last. */
 void sim_queue_push(struct sim_queue *queue, const struct sim_event *event);
 /* False when nothing is due at or before `until_ms`. */
 bool sim_queue_pop(struct sim_queue *queue, uint64_t until_ms, struct sim_event *ret_event);
+/* Empty, with room for what most events carry: of an event that is over, if one gave it back. */
+struct buf sim_queue_bytes(struct sim_queue *queue);
+void sim_queue_bytes_back(struct sim_queue *queue, struct buf *bytes);
 void sim_queue_deinit(struct sim_queue *queue);
 
 #endif
