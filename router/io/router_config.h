@@ -30,6 +30,7 @@
     X(node_transport,      TEXT,     "nng",                   3,   4,        "",          "what dials nodes: nng or peer (libuv); the other side may differ") \
     PROCESS_CONFIG(X) \
     X(in_flight_max,       U32,      "20000",                 1,   60000,    "",          "calls in flight; more are THROTTLED, bulk first") \
+    X(in_flight_key_share, U32,      "50",                    1,   100,      "percent",   "of in_flight_max that one API key or native client may hold, or all players' tokens; one call passes always") \
     X(connections_max,     U32,      "10000",                 1,   100000,   "",          "public connections; for more, those without a valid key yet go first, then idle ones") \
     X(address_connections_max, U32,  "0",                     0,   100000,   "",          "public connections of one address (IPv6: one /64); 0: a quarter of connections_max") \
     X(proxies,             LIST,     "",                      0,   64,       "CIDRs",     "addresses of proxies: no limit on connections or handshakes of one address holds for them") \

@@ -464,6 +464,7 @@ static void make_dispatcher(struct router_process *process)
         .etcd = process->etcd,
         .secrets = token_feed_secrets(process->tokens),
         .in_flight_max = config->in_flight_max,
+        .in_flight_key_percent = config->in_flight_key_share,
         .player_rate = config->player_rate,
         .self = { config->name, process->options.version, cluster_certificate_ms,
                   public_certificate_ms, process },
@@ -487,6 +488,9 @@ static void make_dispatcher(struct router_process *process)
         &(struct native_door_options){ .loop = process->loop,
                                        .log = process->log,
                                        .router = &process->router,
+                                       .key_rate = config->key_rate,
+                                       .bodies_bytes_max = config->bodies_size_max / 100 *
+                                                           config->bodies_key_share,
                                        .deadline_default_ms = (uint32_t)config->deadline_default,
                                        .deadline_max_ms = (uint32_t)config->deadline_max });
 }
