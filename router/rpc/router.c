@@ -17,6 +17,7 @@ void router_init(struct router *router, const struct router_options *options)
     router->guard.secrets = options->secrets != NULL ? options->secrets : &none;
     router->players = options->player_rate > 0 ? rate_table_new() : NULL;
     router->mint = mint_guard_new();
+    router->registrations = rate_table_new();
     router->places = caller_shares_new();
     admission_init(&router->admission, options->in_flight_max);
 }
@@ -26,6 +27,7 @@ void router_deinit(struct router *router)
     CHECK(router->admission.in_flight == 0 && router->watch_count == 0);
     buf_deinit(&router->scratch);
     rate_table_free(router->players);
+    rate_table_free(router->registrations);
     mint_guard_free(router->mint);
     caller_shares_free(router->places);
 }

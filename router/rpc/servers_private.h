@@ -2,6 +2,7 @@
 #ifndef ROUTER_RPC_SERVERS_PRIVATE_H
 #define ROUTER_RPC_SERVERS_PRIVATE_H
 
+#include "router/core/caller_share.h"
 #include "router/rpc/server_answers.h"
 #include "runtime/base/log.h"
 #include "runtime/cluster/cluster_record.h"
@@ -18,6 +19,7 @@ struct server_entry {
     uint64_t renewed_ms; /* Sending time of the last keep-alive that etcd confirmed; 0: none. */
     uint64_t asked_ms;   /* Last call of servers_renew. */
     uint64_t sent_ms;    /* Of the keep-alive in flight. */
+    uint64_t owner;      /* The key that registered it here, as a number; 0: another router's. */
     uint32_t rounds;     /* Steps of the renewal in flight. */
     bool busy;           /* A renewal is in flight. */
     struct server_record record; /* Its name, where known; while re-attaching, what to write. */
@@ -54,6 +56,7 @@ struct servers {
     bool failing; /* etcd's last answer to a renewal was none. */
     struct servers_stats stats;
     struct server_entry *buckets[SERVERS_BUCKETS];
+    struct caller_shares *keys; /* How many entries each has that registered here. */
     struct server_task tasks; /* Head of a circular list. */
 };
 

@@ -27,6 +27,7 @@ STREAMS = 250
 BALANCES = "/holdfast.v1.LedgerService/GetBalances"
 ANSWERS_MAX = 16 * MIB
 NATIVE_BODIES = 4 * MIB
+REGISTER_RATE = 20
 
 
 def json_headers(path, key=None, wait_ms=WAIT_MS):
@@ -41,7 +42,8 @@ class HostilePlaces(ClusterTest):
     def plan(cls):
         cls.native_port = free_port()
         cluster = Cluster(nodes=1, shards=4, options={"router": {
-            "access": "keys", "in-flight-max": IN_FLIGHT_MAX, "answers-size-max": ANSWERS_MAX,
+            "access": "keys", "in-flight-max": IN_FLIGHT_MAX, "register-rate": REGISTER_RATE,
+            "answers-size-max": ANSWERS_MAX,
             "native-listen": f"127.0.0.1:{cls.native_port}", "bodies-size-max": 4 * NATIVE_BODIES}})
         cluster.make_certs("client/glutton?scopes=game+read", "client/modest?scopes=read")
         return cluster
@@ -49,8 +51,8 @@ class HostilePlaces(ClusterTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.writer, cls.greedy, cls.modest = issue_keys(
-            cls.cluster, ("writer", "payments,game"), ("greedy", "read"), ("modest", "read"))
+        cls.writer, cls.greedy, cls.modest, cls.crowd = issue_keys(
+            cls.cluster, ("writer", "payments,game"), ("greedy", "read"), ("modest", "read"), ("crowd", "game"))
         cls.payer = Client(cls.cluster.endpoint, cls.writer)
         cls.players = [f"p-{number}-{uuid7()}" for number in range(8)]
         cls.ahead = [cls.future(player) for player in cls.players]
@@ -123,6 +125,21 @@ class HostilePlaces(ClusterTest):
             raw.close()
         self.calm()  # Whoever goes gives the places back.
         Client(self.cluster.endpoint, self.greedy).balance("p")
+
+    def test_a_key_registers_servers_a_few_at_a_time(self):
+        """Each costs a lease in etcd, and an entry in every shard's log when it lapses."""
+        crowd, refused, begun = Client(self.cluster.endpoint, self.crowd), [], time.monotonic()
+        for number in range(200):
+            try:
+                crowd.register(f"crowd-{number}")
+            except RpcError as error:
+                refused.append(error)
+        most = REGISTER_RATE * (2 + time.monotonic() - begun)
+        self.assertGreaterEqual(len(refused), 200 - most)
+        self.assertEqual({(error.code, error.limit) for error in refused},
+                         {("THROTTLED", f"at most {REGISTER_RATE} a second")})
+        self.assertTrue(all(error.retry_after_ms > 0 for error in refused))
+        self.payer.register("another's")
 
     # Native clients.
 
