@@ -46,14 +46,14 @@ static struct server_entry *get_entry(struct servers *servers, struct incarnatio
     return entry;
 }
 
-static uint64_t owner_of(const char *key)
+uint64_t servers_owner_of(const char *key)
 {
     return key != NULL && key[0] != 0 ? hash_u64(slice_from_text(key)) | 1 : 0;
 }
 
 bool servers_has_room(const struct servers *servers, const char *key)
 {
-    uint64_t owner = owner_of(key);
+    uint64_t owner = servers_owner_of(key);
 
     return owner == 0 || caller_share_held(servers->keys, owner) < SERVERS_KEY_MAX;
 }
@@ -91,7 +91,7 @@ void servers_remember(struct servers *servers, struct incarnation incarnation,
     entry->lease_id = record->lease_id;
     entry->renewed_ms = 0;
     disown(entry);
-    entry->owner = owner_of(record->key);
+    entry->owner = servers_owner_of(record->key);
     if (entry->owner != 0) /* servers_has_room was asked: by then others were on their way. */
         (void)caller_share_take(servers->keys, entry->owner, 1, SERVERS_KNOWN_MAX);
 }
@@ -143,6 +143,7 @@ struct servers *servers_new(const struct servers_options *options)
     servers->cluster = options->cluster;
     servers->log = options->log;
     servers->keys = caller_shares_new();
+    servers->claims = caller_shares_new();
     servers->tasks.next = &servers->tasks;
     servers->tasks.previous = &servers->tasks;
     loop_timer_init(&servers->sweep, servers->loop, sweep, servers);
@@ -164,9 +165,7 @@ static void abandon_task(struct server_task *task)
 {
     if (task->call != NULL)
         etcd_call_cancel(task->call);
-    task->previous->next = task->next;
-    task->next->previous = task->previous;
-    free(task);
+    server_task_free(task);
 }
 
 void servers_cancel(struct servers *servers, const void *user)
@@ -196,6 +195,7 @@ void servers_free(struct servers *servers)
     while (servers->tasks.next != &servers->tasks)
         abandon_task(servers->tasks.next);
     caller_shares_free(servers->keys);
+    caller_shares_free(servers->claims);
     free(servers);
 }
 

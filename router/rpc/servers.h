@@ -79,6 +79,8 @@ struct servers_claimant {
     uint64_t timeout_ms;
 };
 
+#define SERVERS_CLAIMS_MAX 256u /* Questions of one key to etcd at once; more are UNSURE. */
+
 /* SERVERS_CLAIM_PENDING: `done` comes exactly once, never from inside. Else it is not called. */
 enum servers_claim servers_claim(struct servers *servers, const struct servers_claimant *claimant,
                                  servers_claimed *done, void *user);

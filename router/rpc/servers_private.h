@@ -44,6 +44,7 @@ struct server_task {
     servers_registered *registered;
     servers_unregistered *unregistered;
     servers_claimed *claimed; /* record.key: the claimant's. */
+    uint64_t claimant;        /* In servers->claims; 0: it does not count there. */
     void *user;
 };
 
@@ -56,10 +57,13 @@ struct servers {
     bool failing; /* etcd's last answer to a renewal was none. */
     struct servers_stats stats;
     struct server_entry *buckets[SERVERS_BUCKETS];
-    struct caller_shares *keys; /* How many entries each has that registered here. */
+    struct caller_shares *keys;   /* How many entries each has that registered here. */
+    struct caller_shares *claims; /* And how many questions to etcd whose one is. */
     struct server_task tasks; /* Head of a circular list. */
 };
 
+/* The key as a number; 0: anyone. */
+uint64_t servers_owner_of(const char *key);
 struct server_task *server_task_new(struct servers *servers, uint64_t timeout_ms);
 void server_task_free(struct server_task *task);
 /* NULL: not remembered here. */

@@ -338,8 +338,8 @@ static void what_waits_keeps_little_of_its_head(void **state)
     f->keep = false;
 }
 
-/* The description of the API needs no key: who asks for it without reading it takes an eighth of the
- * room for answers, and leaves the rest to those who showed a key. */
+/* The description of the API needs no key: callers that do not read it take an eighth of the room
+ * for answers, and leave the rest to those that showed a key. */
 static void documents_leave_room_for_answers(void **state)
 {
     static const char ask[] = "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";

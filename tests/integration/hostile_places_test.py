@@ -123,7 +123,7 @@ class HostilePlaces(ClusterTest):
         self.assertGreater(error.retry_after_ms, 0)
         for raw in self.raws:
             raw.close()
-        self.calm()  # Whoever goes gives the places back.
+        self.calm()  # A caller that goes gives its places back.
         Client(self.cluster.endpoint, self.greedy).balance("p")
 
     def test_a_key_registers_servers_a_few_at_a_time(self):
