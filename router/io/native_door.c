@@ -24,7 +24,7 @@ struct native_request {
     struct native_door *door;
     struct call_reply reply;
     struct arena arena;
-    struct slice body; /* A copy: the frame's is gone after the callback. */
+    struct slice body;      /* A copy: the frame's is gone after the callback. */
     uint64_t charged_bytes; /* Of its client, in door->bodies. */
     uint32_t method;
     struct native_request *next; /* In the pool, or among the open ones. */
@@ -290,9 +290,8 @@ static bool may_enter(struct native_request *native, const struct frame *frame,
     uint32_t most = method_request_bytes_max(request->method);
 
     if (frame->body.size > most) {
-        refusal_make(&native->arena, detail, CODE(TOO_LARGE),
-                     "the body has %zu bytes; %s takes %u", frame->body.size,
-                     request->method->name, most);
+        refusal_make(&native->arena, detail, CODE(TOO_LARGE), "the body has %zu bytes; %s takes %u",
+                     frame->body.size, request->method->name, most);
         detail->field = text_lend("body");
         detail->limit = arena_printf(&native->arena, "%u", most);
         detail->value = arena_printf(&native->arena, "%zu", frame->body.size);

@@ -73,10 +73,9 @@ static int setup(void **state)
 {
     static const struct log silent = { .level_min = LOG_ERROR };
     struct fixture *f = mem_zalloc(sizeof *f);
-    struct router_options options = { .cluster = "test",
-                                      .log = &silent,
-                                      .in_flight_max = PLACES,
-                                      .in_flight_key_percent = 50 };
+    struct router_options options = {
+        .cluster = "test", .log = &silent, .in_flight_max = PLACES, .in_flight_key_percent = 50
+    };
 
     CHECK(loop_new(&f->loop) == ERR_OK);
     fake_cluster_init(&f->fake, 4);

@@ -69,8 +69,7 @@ bool request_take_places(struct request *request, uint32_t weight, uint32_t perc
     *ret_limit = each;
     if (!caller_share_take(router->places, request->caller, weight, each))
         return false;
-    if (request->player != NULL &&
-        !caller_share_take(router->places, ALL_PLAYERS, weight, share)) {
+    if (request->player != NULL && !caller_share_take(router->places, ALL_PLAYERS, weight, share)) {
         caller_share_give(router->places, request->caller, weight);
         *ret_limit = share;
         return false;

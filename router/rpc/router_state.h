@@ -56,7 +56,7 @@ struct router_options {
     const struct session_secrets *secrets; /* Of session tokens. NULL: none. */
     uint32_t in_flight_max;
     uint32_t in_flight_key_percent; /* Of it, that one caller may hold; 0: no limit. */
-    uint32_t player_rate; /* Calls a second for one player; 0: no limit. */
+    uint32_t player_rate;           /* Calls a second for one player; 0: no limit. */
     uint32_t register_rate; /* Registrations of servers a second of one caller; 0: no limit. */
     struct budget
         *answers;        /* Counts what came for answers, see request_hold. NULL: nothing does. */
@@ -75,8 +75,8 @@ struct router {
     struct rate_table *players; /* NULL: no limit. */
     struct rate_table *registrations;
     uint64_t players_throttled;
-    struct caller_shares *places; /* Of calls in flight, by caller. */
-    uint64_t callers_throttled;   /* Calls refused: their caller holds its share. */
+    struct caller_shares *places;   /* Of calls in flight, by caller. */
+    uint64_t callers_throttled;     /* Calls refused: their caller holds its share. */
     uint64_t foreign_incarnations;  /* Requests refused: another key registered what they name. */
     uint64_t random;                /* For traces. */
     struct buf scratch;             /* For one encoding at a time, within one callback. */

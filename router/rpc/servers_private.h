@@ -59,7 +59,7 @@ struct servers {
     struct server_entry *buckets[SERVERS_BUCKETS];
     struct caller_shares *keys;   /* How many entries each has that registered here. */
     struct caller_shares *claims; /* And how many questions to etcd whose one is. */
-    struct server_task tasks; /* Head of a circular list. */
+    struct server_task tasks;     /* Head of a circular list. */
 };
 
 /* The key as a number; 0: anyone. */

@@ -112,16 +112,14 @@ static err check_count(const struct request *request, Holdfast__V1__ErrorDetail 
     if (request->key_id == NULL || request->key_id[0] == 0)
         return ERR_OK;
     if (!servers_has_room(options->servers, request->key_id))
-        return refuse_many(request,
-                           arena_printf(request->arena, "at most %u through one router",
-                                        SERVERS_KEY_MAX),
-                           FULL_RETRY_MS, ret_detail);
+        return refuse_many(
+            request, arena_printf(request->arena, "at most %u through one router", SERVERS_KEY_MAX),
+            FULL_RETRY_MS, ret_detail);
     if (!rate_take(rate_table_get(request->router->registrations, request->caller),
                    options->register_rate, loop_now_ms(options->loop), &retry_after_ms))
-        return refuse_many(request,
-                           arena_printf(request->arena, "at most %u a second",
-                                        options->register_rate),
-                           retry_after_ms, ret_detail);
+        return refuse_many(
+            request, arena_printf(request->arena, "at most %u a second", options->register_rate),
+            retry_after_ms, ret_detail);
     return ERR_OK;
 }
 
