@@ -11,6 +11,7 @@
 #include "router/io/action_log.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/log_gate.h"
 #include "runtime/cluster/caller_name.h"
 #include "runtime/cluster/wire.h"
 #include "runtime/codec/proto_codec.h"
@@ -40,6 +41,7 @@ struct native_door {
     struct native_request open; /* Head of a circular list. */
     bool draining;
     struct action_log actions;
+    struct log_gate unsent; /* One line a minute of answers that could not be sent. */
     struct rate_table *clients;
     struct caller_shares *bodies;
     uint64_t bodies_bytes; /* All of it. */
@@ -118,6 +120,17 @@ static void give_back(struct native_request *native)
     door->pool_count++;
 }
 
+static void log_unsent(struct native_request *native, size_t size, err why)
+{
+    struct native_door *door = native->door;
+    uint64_t more = 0;
+
+    if (log_gate_pass(&door->unsent, loop_now_ms(door->options.loop), &more))
+        log_event(door->options.log, LOG_ERROR, "native.not_answered",
+                  LOG_N("method", native->method), LOG_N("bytes", size),
+                  LOG_S("why", err_text(why)), LOG_N("more", more));
+}
+
 static void answer(struct native_request *native, uint16_t status, struct slice body)
 {
     struct native_door *door = native->door;
@@ -127,13 +140,10 @@ static void answer(struct native_request *native, uint16_t status, struct slice 
     if (e == ERR_TOO_LARGE || e == ERR_FULL) {
         struct slice none = { 0 };
 
-        log_event(door->options.log, LOG_ERROR, "native.answer_too_large",
-                  LOG_N("method", native->method), LOG_N("bytes", body.size),
-                  LOG_S("why", err_text(e)));
+        log_unsent(native, body.size, e);
         e = call_answer(door->calls, &native->reply, WIRE_UNKNOWN, none);
         if (e != ERR_OK)
-            log_event(door->options.log, LOG_WARN, "native.not_answered",
-                      LOG_S("why", err_text(e)));
+            log_unsent(native, 0, e);
     }
     give_back(native);
 }

@@ -5,6 +5,7 @@
 #include "router/core/caller_share.h"
 #include "router/rpc/server_answers.h"
 #include "runtime/base/log.h"
+#include "runtime/base/log_gate.h"
 #include "runtime/cluster/cluster_record.h"
 #include "runtime/etcd/etcd.h"
 #include "runtime/loop/loop.h"
@@ -54,6 +55,7 @@ struct servers {
     const char *cluster;
     const struct log *log;
     struct loop_timer sweep;
+    struct log_gate unregistered; /* One line a minute of registrations that failed. */
     bool failing; /* etcd's last answer to a renewal was none. */
     struct servers_stats stats;
     struct server_entry *buckets[SERVERS_BUCKETS];
