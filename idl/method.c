@@ -15,6 +15,7 @@
 #include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/backup.pb-c.h"
 #include "holdfast/v1/definition.pb-c.h"
+#include "holdfast/v1/favorites.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
@@ -40,6 +41,7 @@
 #define SERVICE_debug       "DebugService/"
 #define SERVICE_definition  "DefinitionService/"
 #define SERVICE_earlier     "EarlierService/"
+#define SERVICE_favorites   "FavoritesService/"
 #define SERVICE_inventory   "InventoryService/"
 #define SERVICE_ledger      "LedgerService/"
 #define SERVICE_mailbox     "MailboxService/"
@@ -284,6 +286,9 @@ uint32_t method_request_bytes_max(const struct method_info *method)
     case METHOD_PUT_DEFINITION: /* A body of at most 4000 bytes. */
     case METHOD_CHANGE_DEFINITION:
         return METHOD_BYTES_LISTS;
+    case METHOD_BATCH_GET_STATUS: /* 200 ids of targets. */
+    case METHOD_GET_PARTIALS:
+        return METHOD_BYTES_IDS;
     default:
         return route_request_bytes_max(method->route);
     }
