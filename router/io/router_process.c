@@ -465,6 +465,8 @@ static void make_dispatcher(struct router_process *process)
         .secrets = token_feed_secrets(process->tokens),
         .in_flight_max = config->in_flight_max,
         .player_rate = config->player_rate,
+        .count_age_ms = (uint32_t)config->count_age,
+        .count_memo_bytes = config->count_memo_size,
         .self = { config->name, process->options.version, cluster_certificate_ms,
                   public_certificate_ms, process },
         .observer = { router_metrics_finished, process->router_metrics },
