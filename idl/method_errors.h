@@ -191,7 +191,7 @@
     X(NOT_FOUND, OPEN, "no collection of that name is defined; the message says which name is near", "define it, or name another")
 #define OF_EDGE(X) \
     OF_OPERATION(X) OF_SCOPE(X) OF_COLLECTION(X) \
-    X(NOT_FOUND, FINAL, "the collection was deleted meanwhile", "define it, or name another, under a new op_id") \
+    X(NOT_FOUND, FINAL, "no collection of that name is defined where the call is applied", "define it, or name another, under a new op_id") \
     X(VERSION_CONFLICT, FINAL, "`if_ver` is not the edge's `ver`; `about.version` is", "read the status again, decide again under a new op_id")
 #define ERRORS_FAVORITE(X) \
     OF_EDGE(X) \

@@ -11,8 +11,8 @@ static err favorites_unfavorite_check(struct check_context *context, ProtobufCMe
     return favorite_check(context, &call);
 }
 
-static err favorites_unfavorite_handle(struct apply_context *context, const ProtobufCMessage *message,
-                                   ProtobufCMessage *reply)
+static err favorites_unfavorite_handle(struct apply_context *context,
+                                       const ProtobufCMessage *message, ProtobufCMessage *reply)
 {
     const Holdfast__V1__UnfavoriteRequest *request = (const void *)message;
     Holdfast__V1__UnfavoriteResponse *response = (void *)reply;

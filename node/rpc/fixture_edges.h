@@ -1,4 +1,4 @@
-/* fixture_edges: collections, edges from players to targets, and what is told of them. Tests only. */
+/* fixture_edges: collections, edges from players to targets, what is told of them. Tests only. */
 #ifndef NODE_RPC_FIXTURE_EDGES_H
 #define NODE_RPC_FIXTURE_EDGES_H
 

@@ -39,9 +39,8 @@ void applier_free(struct applier *applier);
 void applier_set_shard_count(struct applier *applier, uint32_t shard_count);
 /* What this program can apply, if not APPLY_VERSION. */
 void applier_set_version_max(struct applier *applier, uint32_t version_max);
-/* Under which version that is applied what is prepared from here on, and of which epoch: of the last
- * START in the log, which may not be applied yet. 0, at first: of the START that was applied last.
- */
+/* Under which version what is prepared from here on is applied, and in which epoch: of the last
+ * START in the log, which may not be applied yet. 0, at first: of the START applied last. */
 void applier_set_log(struct applier *applier, uint32_t version, uint64_t epoch);
 /* What reads are told of the replicas until it is set again. */
 void applier_set_members(struct applier *applier, const struct member_state *members);

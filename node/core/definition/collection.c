@@ -98,7 +98,8 @@ static void look(struct search *search, const struct listed *entry)
 static bool look_at_definition(void *user, struct slice key, struct slice value)
 {
     struct search *search = user;
-    const defined *row = definition_row_decode(search->arena, key, arena_copy(search->arena, value));
+    const defined *row =
+        definition_row_decode(search->arena, key, arena_copy(search->arena, value));
     const Holdfast__V1__CollectionBody *body;
 
     if (row == NULL || row->body->kind_case != HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION)

@@ -73,7 +73,8 @@ static err number_decode(struct slice value, uint64_t *ret_number)
 /* Up to a 0, which the reader is behind then. */
 static struct slice read_text(struct reader *reader)
 {
-    const uint8_t *end = reader_left(reader) > 0 ? memchr(reader->at, 0, reader_left(reader)) : NULL;
+    size_t left = reader_left(reader);
+    const uint8_t *end = left > 0 ? memchr(reader->at, 0, left) : NULL;
 
     if (end == NULL) {
         reader->bad = true;

@@ -1,7 +1,7 @@
 /*
  * favorite_row: the rows of edges from players to targets. An edge has a row of its own; while it
- * stands, one in its player's list and one with its target; once it is gone, one in the list of what
- * is gone. All keys name the collection by its number. Values that are no such row are ERR_CORRUPT.
+ * stands, one in its player's list and one with its target; once it is gone, one in the list of
+ * what is gone. All keys name the collection by its number. Values that are no such row are ERR_CORRUPT.
  */
 #ifndef NODE_CORE_FAVORITE_FAVORITE_ROW_H
 #define NODE_CORE_FAVORITE_FAVORITE_ROW_H
