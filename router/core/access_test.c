@@ -261,8 +261,8 @@ static void a_players_operation_is_called_by_what_is_forgotten_in_time(void **st
 {
     static const char *const good[] = { "", "01890a5d-ac96-774b-bcce-b302099a8057", "key:a",
                                         "key:receipt:1" };
-    static const char *const bad[] = { "receipt:1", "claim:1", "match:m:1", "admin:1", "season:1",
-                                       "keys:1" };
+    static const char *const bad[] = { "receipt:1", "claim:1",  "match:m:1",
+                                       "admin:1",   "season:1", "keys:1" };
     Holdfast__V1__FavoriteRequest request = HOLDFAST__V1__FAVORITE_REQUEST__INIT;
     Holdfast__V1__GetBalancesRequest read = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
     struct asked asked;

@@ -1,6 +1,6 @@
 /*
- * count_ask: what a request for counts may say, by the rules that a shard has as well: one request's
- * targets are asked for together with others', so none may be what a shard refuses. Pure.
+ * count_ask: what a request for counts may say, by the rules that a shard has as well: one
+ * request's targets are asked for together with others', so none may be what a shard refuses. Pure.
  */
 #ifndef ROUTER_CORE_COUNT_ASK_H
 #define ROUTER_CORE_COUNT_ASK_H
@@ -14,7 +14,7 @@
 #define COUNT_COLLECTION_DEFAULT "favorites"
 
 struct count_ask {
-    const char *collection;    /* As the request has it; empty: the default. */
+    const char *collection;     /* As the request has it; empty: the default. */
     const char *const *targets; /* 1 to 200, each once. */
     size_t count;
     bool is_one; /* GetCount: the field is target_id. */

@@ -10,8 +10,8 @@
 #define PLACES_MIN        64u
 
 struct entry {
-    struct entry *chain;  /* Of its place. */
-    struct entry *newer;  /* In the order in which they were asked for. */
+    struct entry *chain; /* Of its place. */
+    struct entry *newer; /* In the order in which they were asked for. */
     struct entry *older;
     uint64_t hash;
     struct count_known known;

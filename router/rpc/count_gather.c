@@ -12,7 +12,7 @@
 #include "runtime/codec/proto_codec.h"
 
 #define GATHER_MS_MAX   2000u
-#define GATHERS_OPEN    4u  /* At once; each has at most WINDOW calls out. */
+#define GATHERS_OPEN    4u /* At once; each has at most WINDOW calls out. */
 #define GATHERS_WAITING 16u
 #define WINDOW          64u
 #define RETRY_MS        100u
@@ -195,8 +195,7 @@ static bool take_stale(struct asking *asking, size_t place)
     uint64_t now = now_ms(counts);
     uint64_t since = now > COUNT_STALE_MS_MAX ? now - COUNT_STALE_MS_MAX : 0;
 
-    if (asking->fresh ||
-        !count_memo_recall(counts->memo, &name, since, &asking->told[place].known))
+    if (asking->fresh || !count_memo_recall(counts->memo, &name, since, &asking->told[place].known))
         return false;
     asking->told[place].stale = true;
     counts->stats.stale++;
@@ -541,7 +540,8 @@ void counts_ask(struct request *request, const struct count_ask *ask, bool fresh
         request_fail_text(request, CODE(UNAVAILABLE), "the router does not know the cluster yet");
         return;
     }
-    *asking = (struct asking){ .request = request, .ask = ask, .reply = reply_with, .fresh = fresh };
+    *asking =
+        (struct asking){ .request = request, .ask = ask, .reply = reply_with, .fresh = fresh };
     asking->told = arena_zalloc(request->arena, ask->count * sizeof *asking->told);
     asking->waits = arena_zalloc(request->arena, ask->count * sizeof *asking->waits);
     if (!find_all(asking)) {

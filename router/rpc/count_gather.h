@@ -1,11 +1,13 @@
 /*
- * count_gather: counts of targets, from the router's memory or from all shards. One gather asks every
- * shard once for up to 200 targets of a collection; requests for the same target share it, and what
- * comes while enough gathers are under way waits for the next one, which takes all of it along.
+ * count_gather: counts of targets, from the router's memory or from all shards. One gather asks
+ * every shard once for up to 200 targets of a collection; requests for the same target share it,
+ * and what comes while enough gathers are under way waits for the next one, which takes all of it
+ * along.
  *
  *   counts_ask -> known and young enough: answered at once
  *              -> else waits for a gather -> every shard answered: kept, and told to all who wait
- *                                         -> one did not: what was known before, as stale, or the error
+ *                                         -> one did not: what was known before, as stale, or the
+ * error
  *
  * Everything runs on the loop's thread.
  */

@@ -355,8 +355,8 @@ static void a_deadline_ends_the_request_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            a_count_is_the_sum_of_all_shards_and_is_kept_for_a_while, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_count_is_the_sum_of_all_shards_and_is_kept_for_a_while,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_fresh_one_is_gathered_after_it_was_asked_for, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(requests_for_one_target_share_a_gather, setup, teardown),
@@ -364,10 +364,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_batch_asks_each_shard_once, setup, teardown),
         cmocka_unit_test_setup_teardown(two_lives_of_a_collection_are_not_added_up, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(a_silent_shard_makes_what_was_known_stale, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_caller_that_goes_takes_its_gather_along, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(a_silent_shard_makes_what_was_known_stale, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_caller_that_goes_takes_its_gather_along, setup, teardown),
         cmocka_unit_test_setup_teardown(a_deadline_ends_the_request_alone, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

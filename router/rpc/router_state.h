@@ -55,8 +55,8 @@ struct router_options {
     struct servers *servers;
     const struct session_secrets *secrets; /* Of session tokens. NULL: none. */
     uint32_t in_flight_max;
-    uint32_t player_rate; /* Calls a second for one player; 0: no limit. */
-    uint32_t count_age_ms; /* How old a count of favorites may be that is told again. */
+    uint32_t player_rate;    /* Calls a second for one player; 0: no limit. */
+    uint32_t count_age_ms;   /* How old a count of favorites may be that is told again. */
     size_t count_memo_bytes; /* Of counts kept; 0: none is. */
     struct budget
         *answers;        /* Counts what came for answers, see request_hold. NULL: nothing does. */

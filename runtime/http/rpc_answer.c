@@ -63,8 +63,8 @@ static void add_no_store(struct fields *fields, const struct rpc_call *call)
         add_text(fields, "cache-control", "no-store");
 }
 
-/* Of an answer that its caller may keep for a while; no other cache may, since a key or a token asked
- * for it. */
+/* Of an answer that its caller may keep for a while; no other cache may, since a key or a token
+ * asked for it. */
 static void add_cache_control(struct fields *fields, const struct rpc_call *call,
                               const ProtobufCMessage *message)
 {

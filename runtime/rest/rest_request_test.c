@@ -57,7 +57,8 @@ static void path_and_query_become_one_object(void **state)
                 "{\"player_id\":\"ada\",\"page_size\":\"10\",\"kind\":\"sword\"}");
     assert_head("/v1/players/ada/items", "limit=10&",
                 "{\"player_id\":\"ada\",\"page_size\":\"10\"}");
-    assert_head("/v1/users/ada/favorites", "limit=10", "{\"player_id\":\"ada\",\"page_size\":\"10\"}");
+    assert_head("/v1/users/ada/favorites", "limit=10",
+                "{\"player_id\":\"ada\",\"page_size\":\"10\"}");
     assert_head("/v1/favorites/status", "user_id=ada&game_ids=a&game_ids=b",
                 "{\"player_id\":\"ada\",\"target_ids\":[\"a\",\"b\"]}");
     assert_head("/v1/players/a%22%5C%0Ab/items", "kind=%22+%2B",

@@ -69,8 +69,8 @@ void rest_route_show(const struct rest_route *route, char ret_text[REST_SHOWN_BY
 /* Whether a path belongs to REST at all, found or not; that of the document does. */
 bool rest_path_is_rest(struct slice path);
 
-/* `verb` as HTTP has it: HEAD finds what GET does. `path` begins with a slash and has no query. *ret_found is filled as the
- * result says. */
+/* `verb` as HTTP has it: HEAD finds what GET does. `path` begins with a slash and has no query.
+ * *ret_found is filled as the result says. */
 enum rest_result rest_route_find(struct slice verb, struct slice path, struct arena *arena,
                                  struct rest_found *ret_found, struct rest_flaw *ret_flaw);
 

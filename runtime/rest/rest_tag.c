@@ -92,8 +92,8 @@ static bool has_stale_part(const ProtobufCMessage *answer)
         const ProtobufCFieldDescriptor *field = &answer->descriptor->fields[i];
         if (field->type != PROTOBUF_C_TYPE_MESSAGE || field->label != PROTOBUF_C_LABEL_REPEATED)
             continue;
-        size_t count = *(const size_t *)(const void *)((const char *)answer +
-                                                       field->quantifier_offset);
+        size_t count =
+            *(const size_t *)(const void *)((const char *)answer + field->quantifier_offset);
         ProtobufCMessage *const *parts =
             *(ProtobufCMessage *const *const *)(const void *)((const char *)answer + field->offset);
         for (size_t j = 0; j < count; j++) {
