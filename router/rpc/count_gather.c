@@ -215,8 +215,9 @@ static void on_deadline(void *user)
     if (all) {
         reply(asking);
     } else {
-        refusal_make(asking->request->arena, &detail, CODE(DEADLINE_EXCEEDED),
+        refusal_make(asking->request->arena, &detail, CODE(UNAVAILABLE),
                      "the shards did not all tell their part of the count in time");
+        detail.retry_after_ms = RETRY_MS;
         fail(asking, &detail);
     }
     drop_idle(counts);
