@@ -209,7 +209,7 @@ class Rest(ClusterTest):
         places = {"shard": 0, "other_shard": 1, "key": "70"}
         bodies = {"MoveShard": {"from": "node-1", "to": "node-2"}, "RepairRow": {"reason": "test"}}
         named = {name: path for name, (_, path) in self.routes.items() if "{shard}" in path}
-        self.assertEqual(len(named), 5, named)
+        self.assertEqual(len(named), 6, named)
         for name, path in named.items():
             for field in ("shard", "other_shard"):
                 for shard in (count, 65536, 2**32 - 1):
@@ -233,11 +233,27 @@ class Rest(ClusterTest):
             wait_for("the shards to be heard", lambda value=most: self.route("PutDefinition", name, {
                 "opId": f"rest-{value}", "body": {"counter": {"maxValue": value}}})[0] == 200)
         self.assertEqual(self.good("GetDefinition", name)["definition"]["version"], 2)
-        self.assertEqual(len(self.good("ListDefinitions")["definitions"]), 1)
+        self.assertEqual(len(self.good("ListDefinitions", query={"kind": "counter"})["definitions"]), 1)
         self.assertEqual(len(self.good("ListDefinitionVersions", name)["versions"]), 2)
         self.assertEqual(self.good("DiffDefinitions", name)["changes"][0]["field"], "counter.max_value")
         self.good("RollbackDefinition", name, {"opId": uuid7(), "version": 1})
         self.assertTrue(self.good("DeleteDefinition", name, query={"op_id": uuid7()})["definition"]["deleted"])
+
+    def test_1_favorites(self):
+        ada, collection = self.player(), {"kind": "collection", "name": "favorites"}
+        wait_for("favourites to be in force", lambda: self.route("PutDefinition", collection, {
+            "opId": uuid7(), "waitMs": 20000, "body": {"collection": {"conflictPolicy": "highest_version"}}})[2].get(
+                "definition", {}).get("inForce"))
+        place = {"player_id": ada, "target_id": "a/b é"}
+        made = self.good("Favorite", place, {"ver": 5}, headers={"idempotency-key": uuid7()})
+        self.assertEqual((made["status"]["targetId"], made["status"]["ver"]), ("a/b é", 5))
+        self.assertEqual(self.good("ListFavorites", {"player_id": ada})["favorites"], [made["status"]])
+        self.assertEqual(self.good("BatchGetStatus", {"player_id": ada}, {"targetIds": ["a/b é"]})["statuses"],
+                         [made["status"]])
+        self.good("BatchFavorite", None, {"requests": [{"playerId": ada, "targetId": "x", "opId": uuid7()}]})
+        gone = self.good("Unfavorite", place, query={"ver": 6}, headers={"idempotency-key": uuid7()})
+        self.assertTrue(gone["applied"])
+        self.good("ListByTarget", {"shard": 0}, query={"target_id": "x"})
 
     def test_1_what_operators_call(self):
         ada = self.player(1)
