@@ -563,6 +563,8 @@ class Errors(ClusterTest):
         self.gives("NOT_FOUND", "FavoritesService/BatchGetStatus", {
             "playerId": self.player, "targetIds": ["pong"], "collection": "none"})
         self.gives("NOT_FOUND", "FavoritesService/ListByTarget", {"targetId": "pong", "collection": "none"})
+        self.gives("NOT_FOUND", "FavoritesService/GetCount", {"targetId": "pong", "collection": "none"})
+        self.gives("NOT_FOUND", "FavoritesService/BatchGetCounts", {"targetIds": ["pong"], "collection": "none"})
 
     def test_d_backups(self):
         self.client.grant(self.player, 1)
