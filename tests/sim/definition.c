@@ -142,8 +142,7 @@ static uint32_t choose_name(struct sim *sim, char ret_name[16], Holdfast__V1__De
         return place;
     }
     snprintf(ret_name, 16, "d%u", place);
-    body->kind_case =
-        place % 2 == 0 ? HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY : KIND_COUNTER;
+    body->kind_case = place % 2 == 0 ? HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY : KIND_COUNTER;
     *ret_kind = place % 2 == 0 ? "currency" : "counter";
     return place;
 }

@@ -80,8 +80,7 @@ static void ask_change(struct sim *sim, uint32_t server, uint32_t player, uint32
 {
     bool gone = sim_chance(sim, 300);
     uint32_t ver = (uint32_t)(sim->now_ms / VER_STEP_MS) & VER_BITS;
-    struct sim_op *op =
-        op_new(sim, server, player, gone ? METHOD_UNFAVORITE : METHOD_FAVORITE);
+    struct sim_op *op = op_new(sim, server, player, gone ? METHOD_UNFAVORITE : METHOD_FAVORITE);
 
     op->target = target;
     if (sim_chance(sim, 600))
