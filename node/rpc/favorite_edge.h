@@ -7,9 +7,8 @@
 /* `request` is a FavoriteRequest or an UnfavoriteRequest. It is borrowed. */
 #define FAVORITE_CALL(request, wanted)                                                             \
     {                                                                                              \
-        .collection = (request)->collection,                                                       \
-        .target = (request)->target_id,                                                            \
-        .favorite = (wanted),                                                                      \
+        .op_id = (request)->op_id, .collection = (request)->collection,                            \
+        .target = (request)->target_id, .favorite = (wanted),                                      \
         .ver = (request)->_ver_case != 0 ? &(request)->ver : NULL,                                 \
         .if_ver = (request)->_if_ver_case != 0 ? &(request)->if_ver : NULL,                        \
     }

@@ -33,8 +33,7 @@ static err favorites_batch_get_status_read(struct read_context *context,
     if (e != ERR_OK)
         return e;
     edge.collection = collection.number;
-    response->statuses =
-        arena_alloc(context->arena, sizeof(void *) * request->n_target_ids);
+    response->statuses = arena_alloc(context->arena, sizeof(void *) * request->n_target_ids);
     for (size_t i = 0; i < request->n_target_ids; i++) {
         edge.target = slice_from_text(request->target_ids[i]);
         e = status_of(context, &edge, &response->statuses[i]);

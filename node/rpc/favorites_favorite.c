@@ -12,7 +12,7 @@ static err favorites_favorite_check(struct check_context *context, ProtobufCMess
 }
 
 static err favorites_favorite_handle(struct apply_context *context, const ProtobufCMessage *message,
-                                   ProtobufCMessage *reply)
+                                     ProtobufCMessage *reply)
 {
     const Holdfast__V1__FavoriteRequest *request = (const void *)message;
     Holdfast__V1__FavoriteResponse *response = (void *)reply;

@@ -298,6 +298,24 @@ static void bad_fields_are_refused_before_the_log(void **state)
     assert_string_equal(f->error->field, "if_ver");
 }
 
+/* Ids of receipts and claims are not for players to use up. */
+static void an_op_id_is_a_uuid_or_a_key(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const ids[] = { "receipt:GPA.1", "claim:season-3", "match:m:1", "admin:x" };
+    struct fixture_edge edge = { .player = "ann", .target = "pong", .op_id = "key:tap-1" };
+
+    for (size_t i = 0; i < 4; i++) {
+        assert_null(fixture_edge(
+            f, &(struct fixture_edge){ "ann", "pong", NULL, 0, 0, i % 2 == 1, ids[i] }));
+        assert_false(f->recorded);
+        assert_string_equal(f->error->field, "op_id");
+    }
+    assert_true(fixture_edge(f, &edge)->applied);
+    assert_non_null(fixture_edge(f, &edge));
+    assert_true(f->outcome.duplicate);
+}
+
 static void status_and_partials_take_200_targets_each_once(void **state)
 {
     struct fixture *f = *state;
@@ -432,6 +450,7 @@ int main(void)
         EDGE_TEST(a_name_made_again_meets_nothing_of_its_former_life),
         EDGE_TEST(what_was_gone_for_longest_is_forgotten),
         EDGE_TEST(bad_fields_are_refused_before_the_log),
+        EDGE_TEST(an_op_id_is_a_uuid_or_a_key),
         EDGE_TEST(status_and_partials_take_200_targets_each_once),
         EDGE_TEST(definitions_of_before_are_looked_through),
         EDGE_TEST(counts_and_who_favorited_are_made_again),

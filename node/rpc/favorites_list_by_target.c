@@ -89,8 +89,8 @@ static err favorites_list_by_target_read(struct read_context *context,
     if (request->page_size > PAGE_SIZE_MAX)
         return refuse_number(context->arena, context->refusal, "page_size", "1 to 1000, or 0",
                              request->page_size);
-    err e = favorite_target_check(context->arena, context->refusal, "target_id",
-                                  request->target_id);
+    err e =
+        favorite_target_check(context->arena, context->refusal, "target_id", request->target_id);
     if (e == ERR_OK)
         e = collection_read(context, request->collection, &collection);
     if (e == ERR_OK)

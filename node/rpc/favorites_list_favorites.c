@@ -125,8 +125,7 @@ static err favorites_list_favorites_read(struct read_context *context,
     err e = collection_read(context, request->collection, &collection);
     if (e != ERR_OK)
         return e;
-    const struct favorite_key edge = { .entity = context->entity,
-                                       .collection = collection.number };
+    const struct favorite_key edge = { .entity = context->entity, .collection = collection.number };
     e = count_edges(context, &edge, response);
     if (e == ERR_OK && response->edges > 0)
         e = read_page(&page, request, collection.number);

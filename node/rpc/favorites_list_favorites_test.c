@@ -108,8 +108,8 @@ static void one_that_is_gone_is_not_listed_and_comes_back_as_the_newest(void **s
     assert_non_null(fixture_favorite(f, "ann", "doom"));
     walk(f, 0, NULL, text);
     assert_string_equal(text, "doom go zork chess pong | ");
-    assert_non_null(fixture_edge(
-        f, &(struct fixture_edge){ .player = "ann", .target = "doom", .ver = 900 }));
+    assert_non_null(
+        fixture_edge(f, &(struct fixture_edge){ .player = "ann", .target = "doom", .ver = 900 }));
     request.player_id = text_lend("ann");
     request.page_size = 1;
     const Holdfast__V1__ListFavoritesResponse *response =
@@ -128,8 +128,8 @@ static void collections_do_not_mix(void **state)
 
     fixture_define(f, &(struct fixture_collection){ 8, 20, "likes", POLICY_HIGHEST, 0, false });
     make_some(f);
-    assert_non_null(fixture_edge(f, &(struct fixture_edge){ "ann", "tetris", "likes", 0, 0, false,
-                                                            NULL }));
+    assert_non_null(
+        fixture_edge(f, &(struct fixture_edge){ "ann", "tetris", "likes", 0, 0, false, NULL }));
     walk(f, 0, NULL, text);
     assert_string_equal(text, "go doom zork chess pong | ");
 }

@@ -136,9 +136,9 @@ static void check_edge(struct fixture *f, const struct favorite_key *edge, struc
     row_key_favored_add(&key, part, row.at_ms, edge->target);
     const struct fixture_row *listed = row_find_key(f, &key);
     assert_non_null(listed);
-    assert_int_equal(favored_row_decode(buf_slice(&listed->key), buf_slice(&listed->value), &unused,
-                                        &ver),
-                     ERR_OK);
+    assert_int_equal(
+        favored_row_decode(buf_slice(&listed->key), buf_slice(&listed->value), &unused, &ver),
+        ERR_OK);
     assert_int_equal(ver, row.ver);
     row_key_favorer_prefix(&key, edge->collection, edge->target);
     row_key_favorer_add(&key, edge->entity);

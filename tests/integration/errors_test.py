@@ -280,7 +280,8 @@ class Errors(ClusterTest):
             writes[method] = {"playerId": self.player, "authority": ADMIN, "reason": "test"} | more
         for method, request in writes.items():
             with self.subTest(method=method):
-                used, sealed = f"claim:{method[-9:]}".replace("/", "-"), f"claim:s{method[-9:]}"
+                kind = "key" if method in NO_AUTHORITY else "claim"
+                used, sealed = f"{kind}:{method[-9:]}".replace("/", "-"), f"{kind}:s{method[-9:]}"
                 sealed = sealed.replace("/", "-")
                 self.client.grant(self.player, 77, used)
                 self.gives("OPERATION_ID_MISMATCH", method, request | {"opId": used})

@@ -8,6 +8,7 @@
 #include "idl/method.h"
 #include "idl/method_errors.h"
 #include "node/core/codec/arena_proto.h"
+#include "node/core/codec/proto_scan.h"
 #include "runtime/base/check.h"
 #include "tests/sim/answer.h"
 
@@ -45,21 +46,34 @@ static uint64_t token_index(const struct told *t, const char *text)
     return oracle_index_of(t->shard, (struct dot){ as_of.epoch, as_of.owner, as_of.counter });
 }
 
-struct op_model *told_op(const struct told *t)
+/* What names an operation in a request. */
+struct op_names {
+    struct slice id, player;
+    struct slice given; /* An entity that is no player's. */
+};
+
+static struct op_model *op_named(const struct sim *sim, const struct op_names *names)
 {
     char entity[64];
-    struct slice id = text_field(t->request, "op_id");
-    struct slice player = text_field(t->request, "player_id");
-    struct slice given = text_field(t->request, "entity");
 
-    if (id.size == 0)
+    if (names->id.size == 0)
         return NULL;
-    if (given.size > 0)
-        return model_op(t->sim->oracle, given, id);
-    CHECK(player.size + 8 < sizeof entity);
+    if (names->given.size > 0)
+        return model_op(sim->oracle, names->given, names->id);
+    CHECK(names->player.size + 8 < sizeof entity);
     memcpy(entity, "player:", 7);
-    memcpy(entity + 7, player.data, player.size);
-    return model_op(t->sim->oracle, (struct slice){ (const uint8_t *)entity, player.size + 7 }, id);
+    memcpy(entity + 7, names->player.data, names->player.size);
+    return model_op(sim->oracle,
+                    (struct slice){ (const uint8_t *)entity, names->player.size + 7 }, names->id);
+}
+
+struct op_model *told_op(const struct told *t)
+{
+    const struct op_names names = { .id = text_field(t->request, "op_id"),
+                                    .player = text_field(t->request, "player_id"),
+                                    .given = text_field(t->request, "entity") };
+
+    return op_named(t->sim, &names);
 }
 
 struct player_model *told_player(const struct told *t)
@@ -280,13 +294,43 @@ void oracle_packet(struct sim *sim, const struct sim_op *op)
         model_op(sim->oracle, slice_from_text(op->entity), slice_from_text(op->id))->packets++;
 }
 
-/* NOT_OWNER says that nothing was done: it may not be said of the only packet of an op that stands
- * in the log. */
-static void check_not_owner(const struct told *t)
+static uint32_t number_of(const struct method_info *method, const char *name)
 {
-    const struct op_model *op =
-        model_rule(t->sim->oracle, t->call->method)->about_another ? NULL : told_op(t);
+    const ProtobufCFieldDescriptor *found =
+        protobuf_c_message_descriptor_get_field_by_name(method->request, name);
 
+    return found != NULL ? found->id : 0;
+}
+
+static struct op_names packed_names(const struct method_info *method, struct slice request)
+{
+    const uint32_t id = number_of(method, "op_id");
+    const uint32_t player = number_of(method, "player_id");
+    const uint32_t given = number_of(method, "entity");
+    struct reader reader = reader_from(request);
+    struct op_names names = { .id = { 0 } };
+    struct proto_field field;
+
+    while (proto_scan_next(&reader, &field)) {
+        if (field.number == id)
+            names.id = field.bytes;
+        else if (field.number == player)
+            names.player = field.bytes;
+        else if (field.number == given)
+            names.given = field.bytes;
+    }
+    CHECK(proto_scan_ended(&reader));
+    return names;
+}
+
+/* NOT_OWNER says that nothing was done: it may not be said of the only packet of an op that stands
+ * in the log. Most answers are that one: the request is not unpacked for it. */
+static void check_not_owner(const struct told *t, const struct method_info *method)
+{
+    if (model_rule(t->sim->oracle, t->call->method)->about_another)
+        return;
+    const struct op_names names = packed_names(method, buf_slice(&t->call->request));
+    const struct op_model *op = op_named(t->sim, &names);
     if (op != NULL && op->packets == 1 && (op->state == OP_PENDING || op->state == OP_COMMITTED))
         told_fail(t, "NOT_OWNER for what stands in the log", op->state, OP_NONE);
 }
@@ -302,13 +346,13 @@ void oracle_answer(struct sim *sim, const struct node_call *call, const struct s
     if (sim->failure[0] != '\0' || sim->damaged || reply->status == REPLY_UNKNOWN ||
         (reply->status == REPLY_NOT_OWNER && method->route != METHOD_MUTATION))
         return;
+    if (reply->status == REPLY_NOT_OWNER) {
+        check_not_owner(&t, method);
+        return;
+    }
     arena_reset(arena);
     t.request = arena_unpack(arena, method->request, buf_slice(&call->request));
     CHECK(t.request != NULL);
-    if (reply->status == REPLY_NOT_OWNER) {
-        check_not_owner(&t);
-        return;
-    }
     if (reply->status == REPLY_REFUSED) {
         const Holdfast__Internal__V1__Refusal *detail =
             (const void *)arena_unpack(arena, &holdfast__internal__v1__refusal__descriptor, body);

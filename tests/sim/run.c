@@ -59,6 +59,7 @@ struct sim *sim_new(uint64_t seed, const struct sim_switches *switches, bool ver
     sim->verbose = verbose;
     sim->now_ms = 1000;
     sim->etcd.revision = 10;
+    sim->etcd.decoded = mem_zalloc(sizeof *sim->etcd.decoded * SIM_SHARDS_MAX);
     trouble_choose(sim);
     sim->nodes = mem_zalloc(sizeof *sim->nodes * SIM_NODES_MAX);
     sim->routers = mem_zalloc(sizeof *sim->routers * SIM_ROUTERS_MAX);
@@ -215,7 +216,7 @@ static bool run_until(struct sim *sim, uint64_t until_ms)
         }
         digest(sim, &event);
         dispatch(sim, &event);
-        buf_deinit(&event.bytes);
+        sim_queue_bytes_back(&sim->queue, &event.bytes);
         if (sim->progress != NULL)
             *sim->progress = sim->counts.events;
         if (++sim->counts.events > EVENTS_MAX)

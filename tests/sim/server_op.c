@@ -74,6 +74,7 @@ void op_call(struct sim *sim, struct sim_op *op)
 
     if (op->call != 0)
         return;
+    ask.bytes = sim_queue_bytes(&sim->queue);
     op->call = ask.from = ++sim->calls;
     op->calls++;
     request_encode(sim, op, &ask.bytes);

@@ -184,7 +184,13 @@ struct etcd_backup {
     uint32_t change_count;
 };
 
+struct etcd_decoded { /* A shard's record: all processes are told it, and look at it again. */
+    struct buf value;
+    struct shard_record record;
+};
+
 struct etcd_sim {
+    struct etcd_decoded *decoded; /* The one read last, by shard. */
     struct etcd_backup backup; /* kvs NULL: there is none. */
     uint32_t restores;
     struct etcd_kv *kvs;
@@ -194,6 +200,7 @@ struct etcd_sim {
     struct etcd_lease *leases;
     uint32_t lease_count;
     int64_t revision;
+    uint64_t generation; /* Of the cluster; 0: it has no record. */
     bool in_txn, txn_wrote;
     uint64_t down_until_ms;
 };
@@ -233,7 +240,8 @@ struct db_rows {
     struct db_row **rows;
     uint32_t count, capacity;
     struct buf meta;
-    uint64_t version; /* Copies of one table have one. */
+    struct sim_checkpoint at; /* What `meta` says, once a checkpoint has written it. */
+    uint64_t version;         /* Copies of one table have one. */
 };
 
 struct slot {
@@ -242,6 +250,7 @@ struct slot {
     struct db_rows db;      /* As written by checkpoints. */
     struct db_rows flushed; /* As of the last flush: survives a crash for sure. */
     struct shard_checkpoint checkpoint;
+    struct sim_checkpoint checkpoint_at;
     bool checkpoint_open;
     bool flush_due, syncing;
     uint64_t commit_seen, applied_seen;
@@ -537,6 +546,9 @@ bool etcd_heard(struct sim *sim, uint32_t proc);
 /* An answer told it so. */
 void etcd_seen(struct sim *sim, uint32_t proc, int64_t revision);
 uint64_t etcd_generation(const struct sim *sim);
+/* As shard_record_decode. */
+err etcd_shard_record(const struct sim *sim, uint32_t shard, const struct buf *value,
+                      struct shard_record *ret_record);
 /* The process begins again: it knows nothing. */
 void etcd_mirror_forget(struct sim *sim, uint32_t proc);
 void etcd_deinit(struct sim *sim);

@@ -160,8 +160,8 @@ static err search_all(struct state *state, struct need *need, struct search *sea
     return e;
 }
 
-err collection_find(struct state *state, struct arena *arena, struct need *need,
-                    struct slice name, struct collection *ret_collection)
+err collection_find(struct state *state, struct arena *arena, struct need *need, struct slice name,
+                    struct collection *ret_collection)
 {
     struct search search = { .arena = arena, .name = name, .found = ret_collection };
 

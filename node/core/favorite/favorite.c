@@ -59,9 +59,26 @@ static err refuse_early(struct check_context *context)
     return ERR_INVALID;
 }
 
+/* Players may call this themselves: an id that is kept for ever is not for them, and one of a
+ * receipt or of a claim would stand in the way of what it is for. */
+static err op_id_check(struct check_context *context, const char *text)
+{
+    struct slice given = slice_from_text(text);
+    struct op_id id;
+    const char *why;
+
+    if (op_id_parse(given, &id, &why) == ERR_OK && (!id.typed || id.is_key))
+        return ERR_OK;
+    return refuse_invalid(context->arena, context->refusal, "op_id", "a UUIDv7, or key:<anything>",
+                          text_shorten(context->arena, given));
+}
+
 err favorite_check(struct check_context *context, const struct favorite_call *call)
 {
-    err e = favorite_target_check(context->arena, context->refusal, "target_id", call->target);
+    err e = op_id_check(context, call->op_id);
+
+    if (e == ERR_OK)
+        e = favorite_target_check(context->arena, context->refusal, "target_id", call->target);
 
     if (e != ERR_OK)
         return e;
@@ -144,7 +161,7 @@ struct change {
     const struct favorite_call *call;
     struct collection collection;
     struct favorite_key edge;
-    struct favorite_row row; /* As it stands; `ver` 0: there is none. */
+    struct favorite_row row;  /* As it stands; `ver` 0: there is none. */
     struct favorites_row own; /* The player's, in this collection. */
     uint64_t partial;
 };

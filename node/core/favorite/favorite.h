@@ -17,10 +17,10 @@
 
 /* What a caller wants of one edge. */
 struct favorite_call {
-    const char *collection; /* As the request has it. */
+    const char *op_id, *collection; /* As the request has them. */
     const char *target;
-    bool favorite;        /* Else it is to go. */
-    const uint64_t *ver;  /* NULL: the next one. */
+    bool favorite;          /* Else it is to go. */
+    const uint64_t *ver;    /* NULL: the next one. */
     const uint64_t *if_ver; /* NULL: any. */
 };
 
@@ -47,8 +47,8 @@ Holdfast__V1__FavoriteStatus *favorite_status(struct arena *arena, struct slice 
                                               const struct favorite_row *row);
 
 /* Each of these: ERR_NEED; ERR_CORRUPT: the row cannot be read. All zero if there is none. */
-NODISCARD err favorite_find(struct state *state, const struct favorite_key *edge,
-                            struct need *need, struct favorite_row *ret_row);
+NODISCARD err favorite_find(struct state *state, const struct favorite_key *edge, struct need *need,
+                            struct favorite_row *ret_row);
 NODISCARD err favorites_find(struct state *state, const struct favorite_key *edge,
                              struct need *need, struct favorites_row *ret_row);
 NODISCARD err partial_find(struct state *state, const struct favorite_key *edge, struct need *need,

@@ -1,7 +1,8 @@
 /*
  * favorite_row: the rows of edges from players to targets. An edge has a row of its own; while it
  * stands, one in its player's list and one with its target; once it is gone, one in the list of
- * what is gone. All keys name the collection by its number. Values that are no such row are ERR_CORRUPT.
+ * what is gone. All keys name the collection by its number. Values that are no such row are
+ * ERR_CORRUPT.
  */
 #ifndef NODE_CORE_FAVORITE_FAVORITE_ROW_H
 #define NODE_CORE_FAVORITE_FAVORITE_ROW_H
@@ -45,12 +46,12 @@ NODISCARD err favorite_key_parse(struct slice key, struct favorite_key *ret_key)
 
 /* TABLE_FAVORED: the edge's `ver`. */
 void favored_row_encode(uint64_t ver, struct buf *out);
-NODISCARD err favored_row_decode(struct slice key, struct slice value,
-                                 struct favorite_key *ret_key, uint64_t *ret_ver);
+NODISCARD err favored_row_decode(struct slice key, struct slice value, struct favorite_key *ret_key,
+                                 uint64_t *ret_ver);
 /* TABLE_FAVORER: since when. */
 void favorer_row_encode(uint64_t at_ms, struct buf *out);
-NODISCARD err favorer_row_decode(struct slice key, struct slice value,
-                                 struct favorite_key *ret_key, uint64_t *ret_at_ms);
+NODISCARD err favorer_row_decode(struct slice key, struct slice value, struct favorite_key *ret_key,
+                                 uint64_t *ret_at_ms);
 /* TABLE_PARTIAL: how many, at least 1. */
 void partial_row_encode(uint64_t count, struct buf *out);
 NODISCARD err partial_row_decode(struct slice value, uint64_t *ret_count);

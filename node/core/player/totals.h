@@ -12,7 +12,7 @@
 
 #include "node/core/rows/rows.h"
 
-#define TOTALS_BUCKETS        4096u
+#define TOTALS_BUCKETS        4096u /* A multiple of 64. */
 #define TOTALS_CURRENCIES_MAX 128u /* Ever seen in a shard; beyond it they are counted as one. */
 #define TOTALS_NAME_SIZE      33u
 
@@ -32,6 +32,9 @@ struct totals {
     int64_t count;                                            /* Sums over all buckets. */
     uint64_t hashes;
     struct totals_bucket *buckets; /* NULL: all are zero. Owned. */
+    /* Which of them are not zero: a bit each. Most shards fill few, and each checkpoint and each cut
+     * goes through those. */
+    uint64_t filled[TOTALS_BUCKETS / 64u];
 };
 
 void totals_deinit(struct totals *totals);
