@@ -119,6 +119,10 @@ enum sim_kind {
     X(definitions_made) X(definitions_made_again) X(definitions_rolled_back) X(definitions_deleted) \
     X(definitions_in_force) X(definitions_told_again) X(definitions_unknown)                        \
     X(definitions_conflicted) X(definitions_swept) X(defines) X(defines_late)                       \
+    X(favorites_made) X(favorites_kept) X(favorites_gone) X(favorites_never) X(favorites_late)      \
+    X(favorites_full) X(favorites_unknown) X(favorites_again) X(favorites_lists)                    \
+    X(favorites_pages) X(favorites_ties) X(favorites_statuses) X(favorites_partials)                \
+    X(favorites_by_target)                                                                          \
     X(servers_held) X(refused_full) X(evacuations)                                                                 \
     X(promotions_upgraded) X(programs_refused) X(programs_stopped)                              \
     X(etcd_rolled_back) X(rollbacks_noticed) X(restores_accepted) X(restores_interrupted)          \
@@ -187,7 +191,7 @@ struct etcd_decoded { /* A shard's record: all processes are told it, and look a
 
 struct etcd_sim {
     struct etcd_decoded *decoded; /* The one read last, by shard. */
-    struct etcd_backup backup; /* kvs NULL: there is none. */
+    struct etcd_backup backup;    /* kvs NULL: there is none. */
     uint32_t restores;
     struct etcd_kv *kvs;
     uint32_t kv_count;
@@ -425,6 +429,7 @@ struct sim_op {
 
 struct oracle;
 struct definitions_sim;
+struct favorites_sim;
 struct model_rule;
 struct workload;
 
@@ -481,6 +486,7 @@ struct sim {
     uint64_t act_ms;
     uint32_t policy_version;
     struct definitions_sim *definitions; /* definition.c; NULL: none yet. */
+    struct favorites_sim *favorites;     /* favorite.c; NULL: none yet. */
     bool damaged;                        /* damage.c: the models know nothing of what follows. */
     bool doubled;   /* The entry that doubles an item is committed, and did so. */
     bool twins_met; /* ... and both came to one player since. */

@@ -13,7 +13,7 @@
 #include "node/core/rows/rows.h"
 
 #define TOTALS_BUCKETS        4096u /* A multiple of 64. */
-#define TOTALS_CURRENCIES_MAX 128u /* Ever seen in a shard; beyond it they are counted as one. */
+#define TOTALS_CURRENCIES_MAX 128u  /* Ever seen in a shard; beyond it they are counted as one. */
 #define TOTALS_NAME_SIZE      33u
 
 struct totals_currency {
@@ -32,8 +32,8 @@ struct totals {
     int64_t count;                                            /* Sums over all buckets. */
     uint64_t hashes;
     struct totals_bucket *buckets; /* NULL: all are zero. Owned. */
-    /* Which of them are not zero: a bit each. Most shards fill few, and each checkpoint and each cut
-     * goes through those. */
+    /* Which of them are not zero: a bit each. Most shards fill few, and each checkpoint and each
+     * cut goes through those. */
     uint64_t filled[TOTALS_BUCKETS / 64u];
 };
 
