@@ -56,6 +56,12 @@ def seed_judge(program, seed):
                  True)
 
 
+def router_judge(program, first, count):
+    """Seeds of the router's core alone (tests/sim/router), which are so short that a handful is one judge."""
+    return Judge(f"router seeds {first} to {first + count - 1}",
+                 [str(program), "--first", str(first), "--seeds", str(count), "--no-reach"], True)
+
+
 def limited(command, cpu_s):
     """The command under limits of processor time (of each process), memory and core files, behind other work."""
     whole = max(1, int(cpu_s + 0.999))
@@ -84,8 +90,8 @@ def execute(command, cpu_s, environment):
 class Bench:
     """All judges, and what each reaches without a mutant."""
 
-    def __init__(self, program, seeds, tests):
-        self.judges = [seed_judge(program, seed) for seed in seeds]
+    def __init__(self, simulators, tests):
+        self.judges = list(simulators)
         self.judges += [Judge(name, command, False) for name, command in tests]
         self.seeds_max = len(self.judges)
 

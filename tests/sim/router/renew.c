@@ -218,7 +218,7 @@ static void sign_run(struct beat *b)
     response.stolen = rsim_chance(sim, 50);
     size_t size = holdfast__v1__start_session_response__pack(&response, bytes);
     if (what == 1)
-        size -= 1 + (size > 1 && response.stolen);
+        size -= size > 1 && response.stolen ? 2 : 1;
     if (what == 2) { /* Fields of other types, of a later version. */
         memcpy(bytes + size, "\xf9\x06" "12345678" "\xfd\x06" "1234", 16);
         size += 16;

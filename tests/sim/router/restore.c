@@ -37,6 +37,7 @@ struct past {
     size_t key_count;
     struct truth shards[SHARDS];
     bool answers[NODES + 1], live[NODES + 1];
+    bool quiet; /* Nothing was lost: etcd is as new as what nodes know. */
     uint32_t doubting;
     uint64_t generation; /* The highest that anything knows. */
     uint64_t floor;
@@ -70,7 +71,7 @@ static uint32_t new_members_of(uint32_t shard, uint64_t config, uint64_t ret_ids
 
 static uint64_t owner_of(uint32_t shard, uint64_t epoch)
 {
-    return (shard + 3 * epoch) % (NODES + 1); /* 0: not known. */
+    return (shard + epoch) % (NODES + 1); /* 0: not known. */
 }
 
 /* ---- etcd ---- */
@@ -99,7 +100,7 @@ static void shard_make(struct past *p, uint32_t number)
     uint64_t config = rsim_between(sim, 1, 8);
     struct buf value = { 0 };
 
-    *truth = (struct truth){ .has_record = rsim_chance(sim, 90) };
+    *truth = (struct truth){ .has_record = p->quiet || rsim_chance(sim, 90) };
     if (!truth->has_record)
         return;
     *record = (struct shard_record){ .generation = rsim_between(sim, 1, 3),
@@ -109,6 +110,12 @@ static void shard_make(struct past *p, uint32_t number)
     record->new_member_count = new_members_of(number, config, record->new_members);
     record->phase = record->new_member_count > 0 ? SHARD_JOINT : SHARD_STABLE;
     record->owner = record->members[rsim_between(sim, 0, 2)];
+    if (p->quiet || rsim_chance(sim, 80)) { /* As the history has it. */
+        record->generation = p->cluster.generation;
+        while (!shard_record_has_member(record, owner_of(number, record->epoch)))
+            record->epoch++;
+        record->owner = owner_of(number, record->epoch);
+    }
     if (record->phase == SHARD_STABLE && rsim_chance(sim, 20))
         record->learner = (number + config / 4 + 3) % NODES + 1;
     shard_record_encode(record, &value);
@@ -130,7 +137,7 @@ static void node_make(struct past *p, uint64_t id)
     p->answers[id] = rsim_chance(p->sim, 85);
     if (!p->live[id])
         return;
-    record.doubts = rsim_chance(p->sim, 20) ? rsim_between(p->sim, 1, 4) : 0;
+    record.doubts = !p->quiet && rsim_chance(p->sim, 10) ? rsim_between(p->sim, 1, 4) : 0;
     node_record_encode(&record, &value);
     put(p, cluster_key_node(CLUSTER, id), &value);
     p->doubting += record.doubts != 0 && record.doubts >= p->cluster.generation;
@@ -207,14 +214,14 @@ static void known_make(struct past *p, uint64_t id, uint32_t shard)
     uint32_t at = p->answer_count;
     Holdfast__Internal__V1__KnownShard *known = &p->known[at][shard];
     struct truth *truth = &p->shards[shard];
-    bool late = rsim_chance(sim, 25);
+    bool late = !p->quiet && rsim_chance(sim, 15);
     uint64_t config = rsim_between(sim, 1, late ? 10 : truth->has_record ? truth->record.config : 1);
 
     holdfast__internal__v1__known_shard__init(known);
     p->lists[at][shard] = known;
     known->shard = shard;
     known->epoch = rsim_between(sim, 1, late ? 15 : truth->has_record ? truth->record.epoch : 1);
-    known->config = config + rsim_between(sim, 0, 9) / 9;
+    known->config = config + (late ? rsim_between(sim, 0, 9) / 9 : 0);
     known->generation = rsim_between(sim, 0, late ? 4 : 1);
     known->owner = owner_of(shard, known->epoch);
     known->mute = rsim_chance(sim, 6);
@@ -247,7 +254,7 @@ static void nodes_make(struct past *p)
         if (!p->answers[id])
             continue;
         holdfast__internal__v1__get_node_status_response__init(status);
-        status->generation = rsim_chance(p->sim, 15) ? rsim_between(p->sim, 1, 5) : 0;
+        status->generation = !p->quiet && rsim_chance(p->sim, 15) ? rsim_between(p->sim, 1, 5) : 0;
         at_least(&p->generation, status->generation);
         status->known = p->lists[p->answer_count];
         for (uint32_t i = 0; i < SHARDS; i++) {
@@ -477,6 +484,7 @@ static void one_past(struct rsim *sim)
     struct restore_plan *plan = arena_alloc(&sim->arena, sizeof *plan);
 
     p->sim = sim;
+    p->quiet = rsim_chance(sim, 30);
     etcd_make(p);
     nodes_make(p);
     const struct restore_input input = { .cluster = CLUSTER,

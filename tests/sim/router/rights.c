@@ -61,7 +61,7 @@ static void session_make(struct message *m, struct note *note, const char *playe
     struct session_token token = { .incarnation = { rsim_between(sim, 1, 3),
                                                     rsim_between(sim, 1, 99) },
                                    .fence = rsim_between(sim, 1, 9) };
-    char text[SESSION_TOKEN_TEXT_SIZE], plain[96];
+    char text[SESSION_TOKEN_TEXT_SIZE], plain[64];
     uint64_t what = rsim_between(sim, 0, 9);
 
     (void)snprintf(plain, sizeof plain, "%llu-%llu-%llu",

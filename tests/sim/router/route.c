@@ -5,6 +5,7 @@
 
 #include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/operation_service.pb-c.h"
 #include "idl/error_code.h"
 #include "router/core/refusal.h"
 #include "router/core/route.h"
