@@ -258,6 +258,8 @@ static void answers_run(struct rsim *sim)
 
     for (uint32_t i = 0; i < count; i++) {
         size_t length = rsim_chance(sim, 30) ? rsim_between(sim, 100, 140) : rsim_between(sim, 0, 3);
+        if (rsim_chance(sim, 5))
+            length = rsim_between(sim, 8000, 17000);
         char *text = arena_zalloc(&sim->arena, length + 1);
         uint8_t *bytes = arena_alloc(&sim->arena, length + 64);
 

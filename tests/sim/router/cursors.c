@@ -101,6 +101,21 @@ static void incidents_refused_run(struct rsim *sim)
     sim->counts.cursors_refused++;
 }
 
+/* More nodes than a cluster can have are in no cursor. */
+static void incidents_many_run(struct rsim *sim)
+{
+    struct incident_cursor *cursor = arena_alloc(&sim->arena, sizeof *cursor);
+    uint64_t count = rsim_about(sim, CLUSTER_NODES_MAX);
+    struct buf text = { 0 };
+
+    for (uint64_t i = 0; i < count; i++)
+        buf_printf(&text, "%s%u.1.1", i > 0 ? "," : "", (unsigned)i + 1);
+    err e = incident_cursor_parse(buf_slice(&text), &sim->arena, cursor, &sim->detail);
+    PROMISE(sim, e == (count > CLUSTER_NODES_MAX ? ERR_INVALID : ERR_OK), "%u nodes: %d",
+            (unsigned)count, (int)e);
+    buf_deinit(&text);
+}
+
 /* ---- the history of an item ---- */
 
 static char *uid_make(struct rsim *sim, uint32_t shard)
@@ -177,6 +192,8 @@ static void trace_refused_run(struct rsim *sim)
 void room_cursors(struct rsim *sim)
 {
     incidents_run(sim);
+    if (sim->seed % 4 == 1)
+        incidents_many_run(sim);
     for (uint32_t i = 0; i < 8; i++) {
         incidents_refused_run(sim);
         trace_run(sim);

@@ -300,6 +300,8 @@ static void keys_full_run(struct rsim *sim)
                 (int)e);
     }
     rsim_refused(sim, CODE(THROTTLED), NULL);
+    PROMISE(sim, strcmp(sim->detail.value, "0") == 0 && strcmp(sim->detail.limit, "0 a day") == 0,
+            "told as %s of %s", sim->detail.value, sim->detail.limit);
     call.wall_ms++;
     PROMISE(sim, mint_guard_ask(guard, &call, &sim->detail) == ERR_OK, "no place on the next day");
     sim->counts.mint_keys_full++;

@@ -31,6 +31,7 @@
     X(policies_refused) X(versions_refused) X(cursors_read) X(cursors_refused) X(nodes_forgotten) \
     X(envelopes_refused) X(entities_found) X(moves_allowed) X(moves_refused) X(zones_respected) \
     X(drains_refused) X(removals_refused) X(rebalanced) X(restores_planned) X(restores_refused) \
+    X(reads_answered) X(reads_busy) X(reads_drained) X(reads_settled) X(reads_paused) \
     X(restores_needless) X(restores_forked) X(restores_joint)
 /* clang-format on */
 
@@ -71,7 +72,7 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
 /* The rooms. */
 #define RSIM_ROOMS(X)                                                                              \
     X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) X(cursors) \
-        X(route) X(members) X(restore)
+        X(reads) X(route) X(members) X(restore)
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROOMS(RSIM_ROOM)
 #undef RSIM_ROOM
