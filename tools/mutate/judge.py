@@ -57,7 +57,7 @@ def seed_judge(program, seed):
 
 
 def router_judge(program, first, count):
-    """Seeds of the router's core alone (tests/sim/router), which are so short that a handful is one judge."""
+    """Seeds of the router's core alone (tests/sim/cores), which are so short that a handful is one judge."""
     return Judge(f"router seeds {first} to {first + count - 1}",
                  [str(program), "--first", str(first), "--seeds", str(count), "--no-reach"], True)
 

@@ -9,7 +9,7 @@
 #include "router/core/member_plan.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/shard_change.h"
-#include "tests/sim/router/rsim.h"
+#include "tests/sim/cores/rsim.h"
 
 #define NODES   7u
 #define SHARDS  8u

@@ -10,7 +10,7 @@
 #include "runtime/base/base64.h"
 #include "runtime/base/check.h"
 #include "runtime/crypto/hmac.h"
-#include "tests/sim/router/rsim.h"
+#include "tests/sim/cores/rsim.h"
 
 #define KEYS      12u
 #define CLUSTER   "sim"

@@ -16,7 +16,7 @@
 #include "router/core/node_form.h"
 #include "router/core/scatter.h"
 #include "runtime/base/check.h"
-#include "tests/sim/router/rsim.h"
+#include "tests/sim/cores/rsim.h"
 
 #define SHARED_BYTES_MAX 8192u
 #define ELEMENTS_MAX     12u

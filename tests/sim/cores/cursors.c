@@ -5,7 +5,7 @@
 #include "idl/error_code.h"
 #include "router/core/incident_cursor.h"
 #include "router/core/trace_cursor.h"
-#include "tests/sim/router/rsim.h"
+#include "tests/sim/cores/rsim.h"
 
 #define SHARDS 16u
 

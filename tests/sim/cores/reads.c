@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "router/core/txn_read.h"
-#include "tests/sim/router/rsim.h"
+#include "tests/sim/cores/rsim.h"
 
 #define PLAYERS  8u
 #define EARLY_MS 60u

@@ -9,7 +9,7 @@
 #include "idl/error_code.h"
 #include "router/core/restore_plan.h"
 #include "runtime/base/check.h"
-#include "tests/sim/router/rsim.h"
+#include "tests/sim/cores/rsim.h"
 
 #define SHARDS  4u
 #define NODES   5u

@@ -8,7 +8,7 @@
 #include "idl/error_code.h"
 #include "router/core/retry.h"
 #include "runtime/cluster/wire.h"
-#include "tests/sim/router/rsim.h"
+#include "tests/sim/cores/rsim.h"
 
 #define STEPS_MAX 400u
 

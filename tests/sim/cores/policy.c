@@ -3,7 +3,7 @@
 
 #include "idl/error_code.h"
 #include "router/core/policy_rules.h"
-#include "tests/sim/router/rsim.h"
+#include "tests/sim/cores/rsim.h"
 
 #define CURRENCIES 66u
 #define AMOUNT_MAX 9007199254740991ll

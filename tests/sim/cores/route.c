@@ -10,7 +10,7 @@
 #include "router/core/refusal.h"
 #include "router/core/route.h"
 #include "runtime/base/check.h"
-#include "tests/sim/router/rsim.h"
+#include "tests/sim/cores/rsim.h"
 
 #define TEXT_MAX 170u
 

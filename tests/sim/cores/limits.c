@@ -7,7 +7,7 @@
 #include "router/core/admission.h"
 #include "router/core/rate_limit.h"
 #include "runtime/cluster/authority_text.h"
-#include "tests/sim/router/rsim.h"
+#include "tests/sim/cores/rsim.h"
 
 #define SECOND_US 1000000
 

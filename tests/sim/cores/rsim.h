@@ -1,13 +1,13 @@
 /*
- * rsim: the router's decisions alone, under random callers, keys, clocks and nodes. One seed is one
- * run through every room; a room drives one part of router/core and says its rules a second time,
- * from what the headers and docs promise and never from the code. The first promise that does not
- * hold ends the seed.
+ * rsim: what router and coordinator decide, each core alone, under random callers, keys, clocks and
+ * nodes. One seed is one run through every room of a core; a room drives one part of it and says its
+ * rules a second time, from what the headers and docs promise and never from the code. The first
+ * promise that does not hold ends the seed.
  *
  * Each reach counter names a case that some seed of a batch has to meet.
  */
-#ifndef TESTS_SIM_ROUTER_RSIM_H
-#define TESTS_SIM_ROUTER_RSIM_H
+#ifndef TESTS_SIM_CORES_RSIM_H
+#define TESTS_SIM_CORES_RSIM_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,7 +32,9 @@
     X(envelopes_refused) X(entities_found) X(moves_allowed) X(moves_refused) X(zones_respected) \
     X(drains_refused) X(removals_refused) X(rebalanced) X(restores_planned) X(restores_refused) \
     X(reads_answered) X(reads_busy) X(reads_drained) X(reads_settled) X(reads_paused) \
-    X(restores_needless) X(restores_forked) X(restores_joint)
+    X(restores_needless) X(restores_forked) X(restores_joint) X(owners_spread) X(owners_drained) \
+    X(owners_claimed) X(owners_restarted) X(owners_failed_over) X(owners_relieved) \
+    X(comers_zoned) X(changes_begun) X(changes_done) X(changes_aborted) X(clusters_at_rest)
 /* clang-format on */
 
 struct rsim_counts {
@@ -69,12 +71,14 @@ noreturn void rsim_broken(struct rsim *sim, const char *format, ...)
  * field names it, or says in `limit` what was expected. `field` NULL: any. */
 void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *field);
 
-/* The rooms. */
-#define RSIM_ROOMS(X)                                                                              \
+/* The rooms of each core. */
+#define RSIM_COORDINATOR_ROOMS(X) X(owners)
+#define RSIM_ROUTER_ROOMS(X)                                                                              \
     X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) X(cursors) \
         X(reads) X(route) X(members) X(restore)
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
-RSIM_ROOMS(RSIM_ROOM)
+RSIM_ROUTER_ROOMS(RSIM_ROOM)
+RSIM_COORDINATOR_ROOMS(RSIM_ROOM)
 #undef RSIM_ROOM
 
 #endif

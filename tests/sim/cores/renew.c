@@ -11,7 +11,7 @@
 #include "router/core/route.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
-#include "tests/sim/router/rsim.h"
+#include "tests/sim/cores/rsim.h"
 
 #define SESSIONS 24u
 #define SHARDS   8u

@@ -13,7 +13,7 @@
 #include "router/core/mint_guard.h"
 #include "router/core/node_form.h"
 #include "runtime/base/check.h"
-#include "tests/sim/router/rsim.h"
+#include "tests/sim/cores/rsim.h"
 
 #define GOODS  4u
 #define KEYS   3u

@@ -10,7 +10,7 @@
 #include "router/core/access.h"
 #include "router/core/session_guard.h"
 #include "runtime/base/check.h"
-#include "tests/sim/router/rsim.h"
+#include "tests/sim/cores/rsim.h"
 
 #define NOTES_MAX 64u
 #define DEPTH     5u

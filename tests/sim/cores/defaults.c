@@ -16,7 +16,7 @@
 #include "router/core/node_form.h"
 #include "router/core/request_defaults.h"
 #include "runtime/base/check.h"
-#include "tests/sim/router/rsim.h"
+#include "tests/sim/cores/rsim.h"
 
 #define ELEMENTS 3u
 

@@ -1,4 +1,4 @@
-/* holdfast-router-sim: seeds of the router's core alone. */
+/* holdfast-cores-sim: seeds of the cores of router and coordinator, each alone. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,13 +8,14 @@
 #include <unistd.h>
 
 #include "runtime/base/check.h"
-#include "tests/sim/router/rsim.h"
+#include "tests/sim/cores/rsim.h"
 
 #define SEEDS_MAX 100000000u
 
 struct options {
     uint64_t first, seeds;
-    const char *room; /* Alone; NULL: all. */
+    const char *core; /* Alone; NULL: all. */
+    const char *room; /* Likewise. */
     bool no_reach;
 };
 
@@ -95,11 +96,14 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
 static void run_seed(const struct options *options, uint64_t seed, struct rsim_counts *counts)
 {
     static const struct {
-        const char *name;
+        const char *core, *name;
         void (*run)(struct rsim *sim);
     } rooms[] = {
-#define RSIM_ROOM(name) { #name, room_##name },
-        RSIM_ROOMS(RSIM_ROOM)
+#define RSIM_ROOM(name) { "router", #name, room_##name },
+        RSIM_ROUTER_ROOMS(RSIM_ROOM)
+#undef RSIM_ROOM
+#define RSIM_ROOM(name) { "coordinator", #name, room_##name },
+            RSIM_COORDINATOR_ROOMS(RSIM_ROOM)
 #undef RSIM_ROOM
     };
     struct rsim sim = { .seed = seed, .counts = *counts };
@@ -108,7 +112,8 @@ static void run_seed(const struct options *options, uint64_t seed, struct rsim_c
     for (size_t i = 0; i < ARRAY_SIZE(rooms); i++) {
         sim.room = rooms[i].name;
         sim.random = seed * 1000003u + i;
-        if (options->room != NULL && strcmp(options->room, sim.room) != 0)
+        if ((options->room != NULL && strcmp(options->room, sim.room) != 0) ||
+            (options->core != NULL && strcmp(options->core, rooms[i].core) != 0))
             continue;
         rooms[i].run(&sim);
         arena_reset(&sim.arena);
@@ -126,7 +131,7 @@ static uint32_t report(const struct options *options, const struct rsim_counts *
 #define RSIM_FIELD(name)                                                                           \
     printf("%s\"" #name "\":%" PRIu64, comma, counts->name);                                       \
     comma = ",";                                                                                   \
-    if (counts->name == 0 && !options->no_reach && options->room == NULL) {                        \
+    if (counts->name == 0 && !options->no_reach) {                        \
         fprintf(stderr, "never exercised: " #name "\n");                                           \
         never++;                                                                                   \
     }
@@ -160,11 +165,13 @@ static struct options parse(char **argv)
             options.seeds = number_of(*++at);
         else if (strcmp(*at, "--room") == 0 && at[1] != NULL)
             options.room = *++at;
+        else if (strcmp(*at, "--core") == 0 && at[1] != NULL)
+            options.core = *++at;
         else if (strcmp(*at, "--no-reach") == 0)
             options.no_reach = true;
         else {
-            fprintf(stderr, "holdfast-router-sim [--first S] [--seeds N] [--room NAME] "
-                            "[--no-reach]\n");
+            fprintf(stderr, "holdfast-cores-sim [--first S] [--seeds N] [--core NAME] "
+                            "[--room NAME] [--no-reach]\n");
             exit(2);
         }
     }
@@ -180,7 +187,8 @@ int main(int argc, char **argv)
     struct rsim_counts counts = { 0 };
 
     (void)argc;
-    const struct options options = parse(argv);
+    struct options options = parse(argv);
+    options.no_reach |= options.room != NULL || options.core != NULL;
     (void)setvbuf(stdout, out, _IOFBF, sizeof out);
     check_watch_set(&watch);
     for (size_t i = 0; i < ARRAY_SIZE(fatal); i++)
