@@ -56,10 +56,10 @@ def seed_judge(program, seed):
                  True)
 
 
-def router_judge(program, first, count):
-    """Seeds of the router's core alone (tests/sim/cores), which are so short that a handful is one judge."""
-    return Judge(f"router seeds {first} to {first + count - 1}",
-                 [str(program), "--first", str(first), "--seeds", str(count), "--no-reach"], True)
+def core_judge(program, core, first, count):
+    """Seeds of one core alone (tests/sim/cores), which are so short that a handful is one judge."""
+    return Judge(f"{core} seeds {first} to {first + count - 1}",
+                 [str(program), "--core", core, "--first", str(first), "--seeds", str(count)], True)
 
 
 def limited(command, cpu_s):
