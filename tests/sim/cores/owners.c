@@ -619,6 +619,8 @@ void room_owners(struct rsim *sim)
 
     c.world->watch = (struct world_watch){ .user = &c, .sent = sent, .wrote = wrote };
     c.busy = rsim_chance(sim, 30);
+    c.world->limits.change_abort_ms = 2000; /* Else it is longer than most absences here. */
+    world_replace_coordinator(c.world);
     for (uint64_t id = 1; id <= NODES; id++) {
         c.nodes[id] = (struct judged_node){ .zone = (uint32_t)rsim_between(sim, 0, 3), .wish = -1 };
         if (id <= 3 || rsim_chance(sim, 60))

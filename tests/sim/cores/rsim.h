@@ -36,7 +36,8 @@
     X(owners_claimed) X(owners_restarted) X(owners_failed_over) X(owners_relieved) \
     X(comers_zoned) X(changes_begun) X(changes_done) X(changes_aborted) X(clusters_at_rest) \
     X(servers_marked) X(servers_held) X(servers_forgotten) X(imbalances) X(players_contained) \
-    X(definitions_refused)
+    X(definitions_refused) X(definitions_made) X(definitions_listed) X(changes_refused) \
+    X(changes_unknown)
 /* clang-format on */
 
 struct rsim_counts {
@@ -74,7 +75,7 @@ noreturn void rsim_broken(struct rsim *sim, const char *format, ...)
 void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *field);
 
 /* The rooms of each core. */
-#define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds)
+#define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions)
 #define RSIM_ROUTER_ROOMS(X)                                                                              \
     X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) X(cursors) \
         X(reads) X(route) X(members) X(restore)
