@@ -59,7 +59,8 @@ def seed_judge(program, seed):
 def core_judge(program, core, first, count):
     """Seeds of one core alone (tests/sim/cores), which are so short that a handful is one judge."""
     return Judge(f"{core} seeds {first} to {first + count - 1}",
-                 [str(program), "--core", core, "--first", str(first), "--seeds", str(count)], True)
+                 [str(program), "--core", core, "--first", str(first), "--seeds", str(count), "--no-reach"],
+                 True)
 
 
 def limited(command, cpu_s):

@@ -111,13 +111,14 @@ static void body_make(struct body *b)
     static void (*const all[])(struct body *b) = { currency_make, collection_make, counter_make,
                                                    rule_make, retention_make };
     uint32_t kind = (uint32_t)rsim_between(b->sim, 0, 4);
+    bool none = rsim_chance(b->sim, 3);
 
     holdfast__v1__definition_body__init(&b->body);
     b->bad = NULL;
     b->name = name_make(b, "name", 64);
-    if (kind == 0 && b->bad == NULL && strlen(b->name) > 32)
+    if (kind == 0 && !none && b->bad == NULL && strlen(b->name) > 32)
         b->bad = "name";
-    if (rsim_chance(b->sim, 3)) {
+    if (none) {
         b->bad = b->bad != NULL ? b->bad : "body";
         return;
     }

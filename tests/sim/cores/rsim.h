@@ -17,7 +17,7 @@
 #include "runtime/base/arena.h"
 
 /* clang-format off */
-#define RSIM_REACH(X) \
+#define RSIM_ROUTER_REACH(X) \
     X(answers_passed_on) X(calls_unknown) X(calls_too_late) X(calls_undone) X(calls_cancelled) \
     X(calls_abandoned) X(calls_too_large) X(hints_followed) X(hints_dropped) X(refused_again) \
     X(rate_refused) X(rate_in_debt) X(names_given_up) X(weights_refused) X(full_before_read) \
@@ -28,21 +28,23 @@
     X(authority_refused) X(op_id_filled) X(op_id_other) X(batches_split) X(batches_too_many) \
     X(fields_shared) X(fields_too_large) X(operations_twice) X(answers_joined) X(mail_spread) \
     X(swaps_flattened) X(renewals) X(renewals_lost) X(renewals_unknown) X(policies_completed) \
-    X(policies_refused) X(versions_refused) X(cursors_read) X(cursors_refused) X(nodes_forgotten) \
-    X(envelopes_refused) X(entities_found) X(moves_allowed) X(moves_refused) X(zones_respected) \
-    X(drains_refused) X(removals_refused) X(rebalanced) X(restores_planned) X(restores_refused) \
-    X(reads_answered) X(reads_busy) X(reads_drained) X(reads_settled) X(reads_paused) \
-    X(restores_needless) X(restores_forked) X(restores_joint) X(owners_spread) X(owners_drained) \
-    X(owners_claimed) X(owners_restarted) X(owners_failed_over) X(owners_relieved) \
-    X(comers_zoned) X(changes_begun) X(changes_done) X(changes_aborted) X(clusters_at_rest) \
-    X(servers_marked) X(servers_held) X(servers_forgotten) X(imbalances) X(players_contained) \
-    X(definitions_refused) X(definitions_made) X(definitions_listed) X(changes_refused) \
-    X(changes_unknown)
+    X(policies_refused) X(versions_refused) X(cursors_read) X(cursors_refused) \
+    X(nodes_forgotten) X(envelopes_refused) X(entities_found) X(moves_allowed) X(moves_refused) \
+    X(zones_respected) X(drains_refused) X(removals_refused) X(rebalanced) X(restores_planned) \
+    X(restores_refused) X(reads_answered) X(reads_busy) X(reads_drained) X(reads_settled) \
+    X(reads_paused) X(restores_needless) X(restores_forked) X(restores_joint)
+#define RSIM_COORDINATOR_REACH(X) \
+    X(owners_spread) X(owners_drained) X(owners_claimed) X(owners_restarted) \
+    X(owners_failed_over) X(owners_relieved) X(comers_zoned) X(changes_begun) X(changes_done) \
+    X(changes_aborted) X(clusters_at_rest) X(servers_marked) X(servers_held) \
+    X(servers_forgotten) X(imbalances) X(players_contained) X(definitions_refused) \
+    X(definitions_made) X(definitions_listed) X(changes_refused) X(changes_unknown)
 /* clang-format on */
 
 struct rsim_counts {
 #define RSIM_FIELD(name) uint64_t name;
-    RSIM_REACH(RSIM_FIELD)
+    RSIM_ROUTER_REACH(RSIM_FIELD)
+    RSIM_COORDINATOR_REACH(RSIM_FIELD)
 #undef RSIM_FIELD
 };
 
