@@ -82,7 +82,8 @@ struct op_model {
     uint64_t told_ms; /* When a caller was first told that it is done; 0: none was. */
 };
 
-#define ORACLE_MARKS 2048u /* Of acknowledgements: more than in the longest age of a read. */
+#define ORACLE_FIELDS 64u
+#define ORACLE_MARKS  2048u /* Of acknowledgements: more than in the longest age of a read. */
 
 struct shard_oracle {
     struct applier *applier;
@@ -103,7 +104,14 @@ struct shard_oracle {
     uint32_t expired_count;
 };
 
+/* The numbers of the fields that name an operation, of one method; 0: it has none. */
+struct op_fields {
+    const struct method_info *method;
+    uint32_t id, player, given;
+};
+
 struct oracle {
+    struct op_fields fields[ORACLE_FIELDS]; /* Of the last method with that remainder. */
     const struct model_rule *const *rules; /* By method: model.h. */
     struct shard_oracle shards[SIM_SHARDS_MAX];
     struct player_model players[SIM_PLAYERS_MAX];

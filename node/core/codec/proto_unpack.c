@@ -84,7 +84,9 @@ static enum wire wire_of(ProtobufCType type)
     case PROTOBUF_C_TYPE_BYTES:
     case PROTOBUF_C_TYPE_MESSAGE:
         return WIRE_BYTES;
-    default: /* There is none of fixed size in the protocol. */
+    case PROTOBUF_C_TYPE_FIXED64:
+        return WIRE_FIXED64;
+    default: /* The protocol has no others. */
         return WIRE_NONE;
     }
 }
@@ -95,6 +97,7 @@ static size_t size_of(ProtobufCType type)
     case PROTOBUF_C_TYPE_INT64:
     case PROTOBUF_C_TYPE_SINT64:
     case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
         return sizeof(uint64_t);
     case PROTOBUF_C_TYPE_STRING:
     case PROTOBUF_C_TYPE_MESSAGE:
@@ -170,6 +173,13 @@ static bool put_value(struct unpack *u, const ProtobufCFieldDescriptor *field, v
     struct slice bytes;
     uint64_t value;
 
+    if (field->type == PROTOBUF_C_TYPE_FIXED64) {
+        if (u->end - u->at < (ptrdiff_t)sizeof value)
+            return false;
+        *(uint64_t *)member = load_u64(u->at);
+        u->at += sizeof value;
+        return true;
+    }
     if (wire_of(field->type) == WIRE_BYTES)
         return take_bytes(&u->at, u->end, &bytes) && put_bytes(u, field, bytes, member);
     if (!take_varint(&u->at, u->end, &value))
