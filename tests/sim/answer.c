@@ -418,21 +418,24 @@ static uint32_t number_of(const struct method_info *method, const char *name)
     return found != NULL ? found->id : 0;
 }
 
-static struct op_names packed_names(const struct method_info *method, struct slice request)
+static struct op_names packed_names(struct op_fields *fields, const struct method_info *method,
+                                    struct slice request)
 {
-    const uint32_t id = number_of(method, "op_id");
-    const uint32_t player = number_of(method, "player_id");
-    const uint32_t given = number_of(method, "entity");
     struct reader reader = reader_from(request);
     struct op_names names = { .id = { 0 } };
     struct proto_field field;
 
+    if (fields->method != method)
+        *fields = (struct op_fields){ .method = method,
+                                      .id = number_of(method, "op_id"),
+                                      .player = number_of(method, "player_id"),
+                                      .given = number_of(method, "entity") };
     while (proto_scan_next(&reader, &field)) {
-        if (field.number == id)
+        if (field.number == fields->id)
             names.id = field.bytes;
-        else if (field.number == player)
+        else if (field.number == fields->player)
             names.player = field.bytes;
-        else if (field.number == given)
+        else if (field.number == fields->given)
             names.given = field.bytes;
     }
     CHECK(proto_scan_ended(&reader));
@@ -445,7 +448,8 @@ static void check_not_owner(const struct told *t, const struct method_info *meth
 {
     if (model_rule(t->sim->oracle, t->call->method)->about_another)
         return;
-    const struct op_names names = packed_names(method, buf_slice(&t->call->request));
+    struct op_fields *fields = &t->sim->oracle->fields[method->id % ORACLE_FIELDS];
+    const struct op_names names = packed_names(fields, method, buf_slice(&t->call->request));
     const struct op_model *op = op_named(t->sim, &names);
     if (op != NULL && op->packets == 1 && (op->state == OP_PENDING || op->state == OP_COMMITTED))
         told_fail(t, "NOT_OWNER for what stands in the log", op->state, OP_NONE);
