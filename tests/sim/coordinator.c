@@ -400,10 +400,11 @@ static void look_at_election(struct sim *sim, uint32_t place)
     struct sim_coord *c = &sim->coords[place];
     struct cluster_key prefix = cluster_key_election_prefix(SIM_CLUSTER);
     const struct etcd_kv *first = NULL;
+    size_t size = strlen(prefix.text);
 
     for (uint32_t i = 0; i < sim->etcd.kv_count; i++) {
         const struct etcd_kv *kv = &sim->etcd.kvs[i];
-        if (kv->create_revision == 0 || strncmp(kv->key, prefix.text, strlen(prefix.text)) != 0)
+        if (kv->create_revision == 0 || strncmp(kv->key, prefix.text, size) != 0)
             continue;
         if (first == NULL || kv->create_revision < first->create_revision)
             first = kv;

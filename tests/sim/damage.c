@@ -106,6 +106,9 @@ void damage_look(struct sim *sim, const struct entry *entry, const struct outcom
         return;
     CHECK(op_decode(entry->body, &op) == ERR_OK);
     sim->doubled |= op.method == METHOD_DEBUG_INJECT && outcome->kind == OUTCOME_COMMITTED;
+    /* A release that comes late frees who holds it, and rightly: nothing more can be said. */
+    sim->twins_met |= sim->doubled && op.method == METHOD_RELEASE_QUARANTINE &&
+                      outcome->kind == OUTCOME_COMMITTED;
 }
 
 void damage_applied(struct sim *sim)

@@ -111,8 +111,9 @@ struct op_model {
     uint64_t told_ms; /* When a caller was first told that it is done; 0: none was. */
 };
 
-#define LIST_CURSORS 256u
-#define ORACLE_MARKS 2048u /* Of acknowledgements: more than in the longest age of a read. */
+#define LIST_CURSORS  256u
+#define ORACLE_FIELDS 64u
+#define ORACLE_MARKS  2048u /* Of acknowledgements: more than in the longest age of a read. */
 
 /* As the shard's log says. */
 struct policy_model {
@@ -142,7 +143,14 @@ struct shard_oracle {
     uint32_t expired_count;
 };
 
+/* The numbers of the fields that name an operation, of one method; 0: it has none. */
+struct op_fields {
+    const struct method_info *method;
+    uint32_t id, player, given;
+};
+
 struct oracle {
+    struct op_fields fields[ORACLE_FIELDS]; /* Of the last method with that remainder. */
     const struct model_rule *const *rules; /* By method: model.h. */
     struct shard_oracle shards[SIM_SHARDS_MAX];
     struct player_model players[SIM_PLAYERS_MAX];

@@ -6,6 +6,7 @@
 #include "idl/error_code.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
+#include "tests/sim/favorite.h"
 #include "tests/sim/goods.h"
 #include "tests/sim/request.h"
 #include "tests/sim/workload.h"
@@ -305,7 +306,7 @@ static void on_act(struct sim *sim, uint32_t server, const struct sim_event *eve
     if (event->number > 0) {
         struct sim_op *op = &sim->ops[event->number - 1];
         bool planned = op->calls == 0 && op->authority != BY_SYSTEM; /* server_reservation.c. */
-        if (planned && sim->quiet)
+        if (sim->quiet && (planned || op->method == METHOD_RELEASE_QUARANTINE))
             return;
         if (planned)
             server_sign(sim, op);
@@ -313,6 +314,7 @@ static void on_act(struct sim *sim, uint32_t server, const struct sim_event *eve
         return;
     }
     act(sim, server);
+    favorite_act(sim, server);
     server_later(sim, server, sim_between(sim, 1, sim->act_ms),
                  (struct sim_event){ .kind = EV_ACT });
 }

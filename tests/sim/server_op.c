@@ -87,6 +87,7 @@ void op_call(struct sim *sim, struct sim_op *op)
         return;
     if (op->calls == 0)
         edit_choose(sim, op);
+    ask.bytes = sim_queue_bytes(&sim->queue);
     op->call = ask.from = ++sim->calls;
     op->calls++;
     request_encode(sim, op, &ask.bytes);

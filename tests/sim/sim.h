@@ -119,6 +119,10 @@ enum sim_kind {
     X(definitions_made) X(definitions_made_again) X(definitions_rolled_back) X(definitions_deleted) \
     X(definitions_in_force) X(definitions_told_again) X(definitions_unknown)                        \
     X(definitions_conflicted) X(definitions_swept) X(defines) X(defines_late)                       \
+    X(favorites_made) X(favorites_kept) X(favorites_gone) X(favorites_never) X(favorites_late)      \
+    X(favorites_full) X(favorites_unknown) X(favorites_again) X(favorites_lists)                    \
+    X(favorites_pages) X(favorites_ties) X(favorites_statuses) X(favorites_partials)                \
+    X(favorites_by_target)                                                                          \
     X(servers_held) X(refused_full) X(evacuations)                                                                 \
     X(promotions_upgraded) X(programs_refused) X(programs_stopped)                              \
     X(etcd_rolled_back) X(rollbacks_noticed) X(restores_accepted) X(restores_interrupted)          \
@@ -180,8 +184,14 @@ struct etcd_backup {
     uint32_t change_count;
 };
 
+struct etcd_decoded { /* A shard's record: all processes are told it, and look at it again. */
+    struct buf value;
+    struct shard_record record;
+};
+
 struct etcd_sim {
-    struct etcd_backup backup; /* kvs NULL: there is none. */
+    struct etcd_decoded *decoded; /* The one read last, by shard. */
+    struct etcd_backup backup;    /* kvs NULL: there is none. */
     uint32_t restores;
     struct etcd_kv *kvs;
     uint32_t kv_count;
@@ -190,6 +200,7 @@ struct etcd_sim {
     struct etcd_lease *leases;
     uint32_t lease_count;
     int64_t revision;
+    uint64_t generation; /* Of the cluster; 0: it has no record. */
     bool in_txn, txn_wrote;
     uint64_t down_until_ms;
 };
@@ -229,7 +240,8 @@ struct db_rows {
     struct db_row **rows;
     uint32_t count, capacity;
     struct buf meta;
-    uint64_t version; /* Copies of one table have one. */
+    struct sim_checkpoint at; /* What `meta` says, once a checkpoint has written it. */
+    uint64_t version;         /* Copies of one table have one. */
 };
 
 struct slot {
@@ -238,6 +250,7 @@ struct slot {
     struct db_rows db;      /* As written by checkpoints. */
     struct db_rows flushed; /* As of the last flush: survives a crash for sure. */
     struct shard_checkpoint checkpoint;
+    struct sim_checkpoint checkpoint_at;
     bool checkpoint_open;
     bool flush_due, syncing;
     uint64_t commit_seen, applied_seen;
@@ -380,6 +393,7 @@ struct sim_server {
 
 struct oracle;
 struct definitions_sim;
+struct favorites_sim;
 struct model_rule;
 struct workload;
 
@@ -436,6 +450,7 @@ struct sim {
     uint64_t act_ms;
     uint32_t policy_version;
     struct definitions_sim *definitions; /* definition.c; NULL: none yet. */
+    struct favorites_sim *favorites;     /* favorite.c; NULL: none yet. */
     bool damaged;                        /* damage.c: the models know nothing of what follows. */
     bool doubled;   /* The entry that doubles an item is committed, and did so. */
     bool twins_met; /* ... and both came to one player since. */
@@ -495,6 +510,9 @@ bool etcd_heard(struct sim *sim, uint32_t proc);
 /* An answer told it so. */
 void etcd_seen(struct sim *sim, uint32_t proc, int64_t revision);
 uint64_t etcd_generation(const struct sim *sim);
+/* As shard_record_decode. */
+err etcd_shard_record(const struct sim *sim, uint32_t shard, const struct buf *value,
+                      struct shard_record *ret_record);
 /* The process begins again: it knows nothing. */
 void etcd_mirror_forget(struct sim *sim, uint32_t proc);
 void etcd_deinit(struct sim *sim);
