@@ -63,8 +63,8 @@ static struct op_model *op_named(const struct sim *sim, const struct op_names *n
     CHECK(names->player.size + 8 < sizeof entity);
     memcpy(entity, "player:", 7);
     memcpy(entity + 7, names->player.data, names->player.size);
-    return model_op(sim->oracle,
-                    (struct slice){ (const uint8_t *)entity, names->player.size + 7 }, names->id);
+    return model_op(sim->oracle, (struct slice){ (const uint8_t *)entity, names->player.size + 7 },
+                    names->id);
 }
 
 struct op_model *told_op(const struct told *t)

@@ -304,8 +304,7 @@ static bool take_field(struct unpack *u)
         return (tag & 7) == WIRE_BYTES && put_packed(u, field);
     if ((tag & 7) != wire)
         return false;
-    return field->label == PROTOBUF_C_LABEL_REPEATED ? put_element(u, field)
-                                                     : put_single(u, field);
+    return field->label == PROTOBUF_C_LABEL_REPEATED ? put_element(u, field) : put_single(u, field);
 }
 
 static uint8_t *message_unpack(struct arena *arena, const ProtobufCMessageDescriptor *type,

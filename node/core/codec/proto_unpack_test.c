@@ -1,5 +1,5 @@
-/* Beside the library: what one pass tells of a message is what the library tells, for every method's
- * request and answer, filled at random, and for the same bytes spoiled. */
+/* Beside the library: what one pass tells of a message is what the library tells, for every
+ * method's request and answer, filled at random, and for the same bytes spoiled. */
 #include "node/core/codec/proto_unpack.h"
 
 #include <setjmp.h>
@@ -91,8 +91,8 @@ static void fill_one(struct arena *arena, const ProtobufCFieldDescriptor *field,
 static void fill_list(struct arena *arena, const ProtobufCFieldDescriptor *field, uint8_t *message,
                       unsigned depth)
 {
-    size_t size = field->type == PROTOBUF_C_TYPE_BYTES ? sizeof(ProtobufCBinaryData)
-                                                       : sizeof(uint64_t);
+    size_t size =
+        field->type == PROTOBUF_C_TYPE_BYTES ? sizeof(ProtobufCBinaryData) : sizeof(uint64_t);
     size_t count = next_number() % COUNT_MAX;
     uint8_t *list = arena_zalloc(arena, (count + 1) * size);
 
@@ -188,10 +188,10 @@ static void every_message_reads_as_the_library_reads_it(void **state)
     assert_true(tried > 50);
 }
 
-/* Its rules hold: what is told twice is one message of both, an unknown field is kept. */
+/* Its rules hold: the last text counts, an unknown field is kept. */
 static void what_programs_do_not_write_is_left_to_the_library(void **state)
 {
-    static const uint8_t twice[] = { 0x1a, 2, 0x10, 1, 0x1a, 2, 0x10, 2 }; /* A list: two of them. */
+    static const uint8_t twice[] = { 0x1a, 2, 0x10, 1, 0x1a, 2, 0x10, 2 }; /* A list of two. */
     static const uint8_t unknown[] = { 0xf8, 0x3f, 1 };
     static const uint8_t other_wire[] = { 0x08, 1 };
     static const uint8_t text_again[] = { 0x0a, 1, 'a', 0x0a, 2, 'b', 'c' };

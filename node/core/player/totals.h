@@ -13,7 +13,7 @@
 #include "node/core/rows/rows.h"
 
 #define TOTALS_BUCKETS        4096u /* A multiple of 64. */
-#define TOTALS_CURRENCIES_MAX 128u /* Ever seen in a shard; beyond it they are counted as one. */
+#define TOTALS_CURRENCIES_MAX 128u  /* Ever seen in a shard; beyond it they are counted as one. */
 #define TOTALS_NAME_SIZE      33u
 
 struct totals_currency {
@@ -27,8 +27,8 @@ struct totals_bucket {
 };
 
 struct totals_buckets {
-    /* Which of them are not zero: a bit each. Most shards fill few, and each checkpoint and each cut
-     * goes through those. */
+    /* Which of them are not zero: a bit each. Most shards fill few, and each checkpoint and each
+     * cut goes through those. */
     uint64_t filled[TOTALS_BUCKETS / 64u];
     struct totals_bucket each[TOTALS_BUCKETS];
 };
