@@ -1,7 +1,5 @@
 #include "node/core/codec/arena_proto.h"
 
-#include "node/core/codec/proto_unpack.h"
-
 static void *proto_alloc(void *arena, size_t size_bytes)
 {
     return arena_alloc(arena, size_bytes);
@@ -19,10 +17,6 @@ ProtobufCMessage *arena_unpack(struct arena *arena, const ProtobufCMessageDescri
     ProtobufCAllocator allocator = { .alloc = proto_alloc,
                                      .free = proto_free,
                                      .allocator_data = arena };
-    ProtobufCMessage *message = proto_unpack(arena, type, bytes);
-
-    if (message != NULL)
-        return message;
     return protobuf_c_message_unpack(type, &allocator, bytes.size, bytes.data);
 }
 
