@@ -64,12 +64,13 @@ def counts_table(counts):
 
 
 def simulator(runs):
-    yield "| seeds | events | minutes | seeds that failed | run on |"
-    yield "|---|---|---|---|---|"
+    yield "| seeds | events | minutes | events a second and processor | seeds that failed | run on |"
+    yield "|---|---|---|---|---|---|"
     for run in runs["simulator"]:
         minutes = f"{run['seconds'] / 60:.0f}" if run.get("seconds") else ""
+        speed = f"{run['events_per_processor_second']:,}" if "events_per_processor_second" in run else ""
         yield (f"| {run['first']:,} to {run['first'] + run['seeds'] - 1:,} | {run['events']:,} | {minutes} "
-               f"| {run['violations']} | {run['day']} |")
+               f"| {speed} | {run['violations']} | {run['day']} |")
     last = runs["simulator"][-1]
     yield from ("", "Of the last one:", "", *counts_table(last["reach"] | last["faults"]))
 
@@ -139,7 +140,8 @@ TABLES = {"simulator": simulator, "planted_summary": planted_summary, "planted":
 def add(runs, kind, run, first):
     run["day"] = datetime.date.today().isoformat()
     if kind == "simulator":
-        kept = {name: run[name] for name in ("seeds", "events", "violations", "seconds", "reach", "faults", "day")}
+        kept = {name: run[name] for name in ("seeds", "events", "violations", "seconds",
+                                             "events_per_processor_second", "reach", "faults", "day")}
         runs[kind] = [*runs[kind], {"first": first} | kept][-SIMULATOR_RUNS_MAX:]
     elif kind == "mutants":
         runs[kind] = {"day": run["day"],

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,6 +52,21 @@ static double seconds_since(const struct timespec *began)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)(now.tv_sec - began->tv_sec) + (double)(now.tv_nsec - began->tv_nsec) / 1e9;
+}
+
+/* Of the children that have ended: what a machine that does other things too does not change. */
+static double processor_seconds(void)
+{
+    struct rusage used;
+
+    CHECK(getrusage(RUSAGE_CHILDREN, &used) == 0);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+}
+
+static double events_per_second(const struct batch *batch, double seconds)
+{
+    return seconds > 0 ? (double)batch->counts.events / seconds : 0;
 }
 
 static bool time_is_up(const struct batch *batch)
@@ -239,11 +255,13 @@ static uint32_t unreached(const struct batch *batch)
     return zeros;
 }
 
-static void print_json(const struct batch *batch, double seconds)
+static void print_json(const struct batch *batch, double seconds, double processor)
 {
     printf("{\"seeds\":%" PRIu64 ",\"events\":%" PRIu64 ",\"violations\":%" PRIu64
-           ",\"seconds\":%.1f,\"reach\":{",
-           batch->done, batch->counts.events, batch->failed, seconds);
+           ",\"seconds\":%.1f,\"processor_seconds\":%.1f,\"events_per_processor_second\":%.0f"
+           ",\"reach\":{",
+           batch->done, batch->counts.events, batch->failed, seconds, processor,
+           events_per_second(batch, processor));
     const char *comma = "";
 #define SIM_FIELD(name)                                                                            \
     printf("%s\"" #name "\":%" PRIu64, comma, batch->counts.name);                                 \
@@ -262,7 +280,7 @@ static void print_json(const struct batch *batch, double seconds)
     printf("\"}\n");
 }
 
-static void print_text(const struct batch *batch, double seconds)
+static void print_text(const struct batch *batch, double seconds, double processor)
 {
     uint32_t column = 0;
 
@@ -274,21 +292,23 @@ static void print_text(const struct batch *batch, double seconds)
     column = 0;
     SIM_FAULTS(SIM_FIELD)
 #undef SIM_FIELD
-    printf("\n%" PRIu64 " seeds, %" PRIu64 " events, %.1f s (%.0f seeds/s), %" PRIu64 " failed\n",
-           batch->done, batch->counts.events, seconds, (double)batch->done / seconds,
-           batch->failed);
+    printf("\n%" PRIu64 " seeds, %" PRIu64 " events, %.1f s (%.0f seeds/s), "
+           "%.1f processor seconds (%.0f events in each), %" PRIu64 " failed\n",
+           batch->done, batch->counts.events, seconds, (double)batch->done / seconds, processor,
+           events_per_second(batch, processor), batch->failed);
 }
 
 static int report(const struct batch *batch)
 {
     double seconds = seconds_since(&batch->began);
+    double processor = processor_seconds(); /* Before stories are shrunk. */
 
     if (batch->options->json) {
-        print_json(batch, seconds);
+        print_json(batch, seconds, processor);
     } else {
         for (uint64_t i = 0; i < batch->failed && i < STORIES_MAX && !batch->options->stop; i++)
             story_shrunk(batch->failures[i].seed, &batch->options->switches);
-        print_text(batch, seconds);
+        print_text(batch, seconds, processor);
     }
     return unreached(batch) > 0 || batch->failed > 0;
 }

@@ -12,6 +12,12 @@
 #define TICK_MS    40u
 #define STALE_MAX  30u /* Changes that a lagging member does not have. */
 
+/* A shard's record, as it was read last: all processes are told it, and look at it again. */
+struct etcd_decoded {
+    struct buf value;
+    struct shard_record record;
+};
+
 static bool key_is(const char key[CLUSTER_KEY_SIZE], struct slice slice)
 {
     return slice.size < CLUSTER_KEY_SIZE && memcmp(key, slice.data, slice.size) == 0 &&
@@ -552,6 +558,12 @@ void etcd_mirror_forget(struct sim *sim, uint32_t proc)
     sim->mirrors[proc].generation = 0;
     sim->mirrors[proc].rolled_back = false;
     etcd_mirror_reset(sim, proc);
+}
+
+void etcd_init(struct sim *sim)
+{
+    sim->etcd.revision = 10;
+    sim->etcd.decoded = mem_zalloc(sizeof *sim->etcd.decoded * SIM_SHARDS_MAX);
 }
 
 void etcd_deinit(struct sim *sim)

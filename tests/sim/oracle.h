@@ -151,7 +151,7 @@ struct op_fields {
 
 struct oracle {
     struct op_fields fields[ORACLE_FIELDS]; /* Of the last method with that remainder. */
-    const struct model_rule *const *rules; /* By method: model.h. */
+    const struct model_rule *const *rules;  /* By method: model.h. */
     struct shard_oracle shards[SIM_SHARDS_MAX];
     struct player_model players[SIM_PLAYERS_MAX];
     struct op_model *ops;

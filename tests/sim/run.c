@@ -58,8 +58,7 @@ struct sim *sim_new(uint64_t seed, const struct sim_switches *switches, bool ver
     sim->random.state = seed * 0x9e3779b97f4a7c15u + 1;
     sim->verbose = verbose;
     sim->now_ms = 1000;
-    sim->etcd.revision = 10;
-    sim->etcd.decoded = mem_zalloc(sizeof *sim->etcd.decoded * SIM_SHARDS_MAX);
+    etcd_init(sim);
     trouble_choose(sim);
     sim->nodes = mem_zalloc(sizeof *sim->nodes * SIM_NODES_MAX);
     sim->routers = mem_zalloc(sizeof *sim->routers * SIM_ROUTERS_MAX);

@@ -184,13 +184,8 @@ struct etcd_backup {
     uint32_t change_count;
 };
 
-struct etcd_decoded { /* A shard's record: all processes are told it, and look at it again. */
-    struct buf value;
-    struct shard_record record;
-};
-
 struct etcd_sim {
-    struct etcd_decoded *decoded; /* The one read last, by shard. */
+    struct etcd_decoded *decoded; /* By shard. */
     struct etcd_backup backup;    /* kvs NULL: there is none. */
     uint32_t restores;
     struct etcd_kv *kvs;
@@ -510,6 +505,7 @@ bool etcd_heard(struct sim *sim, uint32_t proc);
 /* An answer told it so. */
 void etcd_seen(struct sim *sim, uint32_t proc, int64_t revision);
 uint64_t etcd_generation(const struct sim *sim);
+void etcd_init(struct sim *sim);
 /* As shard_record_decode. */
 err etcd_shard_record(const struct sim *sim, uint32_t shard, const struct buf *value,
                       struct shard_record *ret_record);
