@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "holdfast/v1/ledger.pb-c.h"
 #include "idl/error_code.h"
 #include "router/core/access.h"
 #include "router/core/session_guard.h"
@@ -341,6 +342,10 @@ static void player_check(struct rsim *sim, const struct method_info *method,
     bool empty = named == NULL || named[0] == 0;
     bool own = name != NULL && (empty || strcmp(named, player.id) == 0);
     err e = access_check_player(method, &player, message, &sim->arena, &sim->detail);
+    if (method_is_public(method)) { /* It tells what belongs to no player. */
+        PROMISE(sim, e == ERR_OK && !player.filled, "%s is public, and refused", method->name);
+        return;
+    }
     PROMISE(sim, e == (own ? ERR_OK : ERR_PERMISSION), "%s: a token of %s reads \"%s\", or not",
             method->name, player.id, named);
     PROMISE(sim, player.filled == (own && empty), "%s: a player is filled in, or not",
@@ -355,6 +360,29 @@ static void player_check(struct rsim *sim, const struct method_info *method,
         protobuf_c_message_descriptor_get_field_by_name(method->request, name);
     memcpy(&named, (char *)message + field->offset, sizeof named);
     PROMISE(sim, strcmp(named, player.id) == 0, "%s: it is about another player", method->name);
+}
+
+/* A player's own operations are named by ids that are not kept for good. */
+static void player_op_check(struct rsim *sim)
+{
+    static const struct {
+        const char *op_id;
+        bool good;
+    } all[] = {
+        { "", true },        { "0190c0de-0000-7000-8000-000000000001", true },
+        { "key:7", true },   { "receipt:7", false },
+        { "keys:7", false }, { "admin:x", false },
+    };
+    Holdfast__V1__GrantRequest request;
+    size_t place = rsim_between(sim, 0, ARRAY_SIZE(all) - 1);
+
+    holdfast__v1__grant_request__init(&request);
+    request.op_id = text_lend(all[place].op_id);
+    err e = access_check_player_op(&request.base, &sim->arena, &sim->detail);
+    PROMISE(sim, e == (all[place].good ? ERR_OK : ERR_PERMISSION), "the op_id \"%s\": %d",
+            all[place].op_id, (int)e);
+    if (e != ERR_OK)
+        rsim_refused(sim, CODE(PERMISSION_DENIED), "op_id");
 }
 
 static void secrets_make(struct rsim *sim, struct session_secrets *secrets)
@@ -404,6 +432,7 @@ void room_rights(struct rsim *sim)
     secrets_make(sim, &m->secrets);
     secrets_make(sim, &m->others);
     depth_check(sim);
+    player_op_check(sim);
     for (uint32_t i = 0; i < 24; i++) {
         const struct method_info *method = &all[rsim_between(sim, 0, count - 1)];
 
