@@ -32,7 +32,8 @@
     X(nodes_forgotten) X(envelopes_refused) X(entities_found) X(moves_allowed) X(moves_refused) \
     X(zones_respected) X(drains_refused) X(removals_refused) X(rebalanced) X(restores_planned) \
     X(restores_refused) X(reads_answered) X(reads_busy) X(reads_drained) X(reads_settled) \
-    X(reads_paused) X(restores_needless) X(restores_forked) X(restores_joint)
+    X(reads_paused) X(restores_needless) X(restores_forked) X(restores_joint) \
+    X(shares_refused) X(sums_whole)
 #define RSIM_COORDINATOR_REACH(X) \
     X(owners_spread) X(owners_drained) X(owners_claimed) X(owners_restarted) \
     X(owners_failed_over) X(owners_relieved) X(comers_zoned) X(changes_begun) X(changes_done) \
@@ -79,7 +80,7 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
 /* clang-format off */
 #define RSIM_ROUTER_ROOMS(X) \
     X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) \
-    X(cursors) X(reads) X(route) X(members) X(restore)
+    X(cursors) X(shares) X(reads) X(route) X(members) X(restore)
 #define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
