@@ -36,6 +36,7 @@ class Judge:
     simulator: bool
     cpu_s: float = 0.0
     marks: bytes = b""
+    alone: bool = False  # Seeds of one core, which are tried before those of whole clusters.
 
     def reaches(self, place):
         return self.marks[place] != 0
@@ -60,7 +61,7 @@ def core_judge(program, core, first, count):
     """Seeds of one core alone (tests/sim/cores), which are so short that a handful is one judge."""
     return Judge(f"{core} seeds {first} to {first + count - 1}",
                  [str(program), "--core", core, "--first", str(first), "--seeds", str(count), "--no-reach"],
-                 True)
+                 True, alone=True)
 
 
 def limited(command, cpu_s):
@@ -142,7 +143,9 @@ class Bench:
         began = time.monotonic()
         reaching = sorted((j for j in self.judges if j.reaches(place)), key=lambda j: j.cpu_s)
         verdict = Verdict(mutant)
-        verdict.simulator = self._hunt([j for j in reaching if j.simulator][:self.seeds_max], mutant, verdict)
+        seeds = [j for j in reaching if j.alone]
+        seeds += [j for j in reaching if j.simulator and not j.alone][:self.seeds_max]
+        verdict.simulator = self._hunt(seeds, mutant, verdict)
         verdict.verdict = verdict.simulator
         if verdict.simulator != KILLED:
             told = self._hunt([j for j in reaching if not j.simulator], mutant, verdict)

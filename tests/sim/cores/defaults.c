@@ -23,6 +23,7 @@
 struct asked {
     struct rsim *sim;
     struct request_defaults defaults;
+    const char *shared;    /* Of the batch. */
     const char *authority; /* Of header or key; NULL: neither says one. */
     bool authority_bad;
     const char *op_id; /* Of the header; NULL: it says none. */
@@ -145,16 +146,17 @@ static struct field field_of(char **text)
 }
 
 /* Runs it. `fields`: first the authorities, then the op_ids, as many of each. */
-static void check(struct asked *asked, const struct method_info *method, ProtobufCMessage *message,
-                  const char *shared, struct field *fields, uint32_t count)
+static void check(struct asked *asked, enum method_id id, ProtobufCMessage *message,
+                  struct field *fields, uint32_t count)
 {
+    const struct method_info *method = method_find(id);
     struct rsim *sim = asked->sim;
     bool header = asked->defaults.idempotency_key.size > 0, other = false, filled = false;
     bool typed_batch = method->route == METHOD_SCATTER && method->id != METHOD_DELIVER_MAIL;
 
     for (uint32_t i = 0; i < count; i++) {
         struct field *op_id = &fields[count + i];
-        filled |= authority_fill(&fields[i], shared, asked->authority);
+        filled |= authority_fill(&fields[i], asked->shared, asked->authority);
         if (!header || asked->op_id_bad)
             continue;
         if (op_id->was[0] != 0 && strcmp(op_id->was, asked->op_id) != 0)
@@ -171,15 +173,15 @@ static void check(struct asked *asked, const struct method_info *method, Protobu
             method->name, e != ERR_OK ? sim->detail.message : "");
     if (e != ERR_OK) {
         rsim_refused(sim, CODE(INVALID_ARGUMENT), NULL);
-        PROMISE(sim, !asked->authority_bad || strcmp(sim->detail.field, "holdfast-authority") != 0 ||
-                         strstr(sim->detail.message, "xxxx") == NULL,
+        PROMISE(sim,
+                !asked->authority_bad || strcmp(sim->detail.field, "holdfast-authority") != 0 ||
+                    strstr(sim->detail.message, "xxxx") == NULL,
                 "a header that may be a token is repeated");
         sim->counts.authority_refused += asked->authority_bad;
         sim->counts.op_id_other += other;
         return;
     }
-    PROMISE(sim, asked->defaults.used == filled, "%s: a field was filled in, or not",
-            method->name);
+    PROMISE(sim, asked->defaults.used == filled, "%s: a field was filled in, or not", method->name);
     for (uint32_t i = 0; i < 2 * count; i++)
         PROMISE(sim, strcmp(*fields[i].text, fields[i].wanted) == 0,
                 "%s: \"%s\" in the place of \"%s\"", method->name, *fields[i].text,
@@ -190,7 +192,7 @@ static void check(struct asked *asked, const struct method_info *method, Protobu
 
 static void ask(struct rsim *sim, struct asked *asked)
 {
-    *asked = (struct asked){ .sim = sim };
+    *asked = (struct asked){ .sim = sim, .shared = "" };
     authority_ask(asked);
     op_id_ask(asked);
 }
@@ -207,7 +209,7 @@ static void single_run(struct rsim *sim)
     if (asked.op_id != NULL && rsim_chance(sim, 30))
         request.op_id = text_lend(asked.op_id);
     struct field fields[] = { field_of(&request.authority), field_of(&request.op_id) };
-    check(&asked, method_find(METHOD_GRANT), &request.base, "", fields, 1);
+    check(&asked, METHOD_GRANT, &request.base, fields, 1);
 }
 
 static void batch_run(struct rsim *sim)
@@ -233,7 +235,8 @@ static void batch_run(struct rsim *sim)
         fields[i] = field_of(&parts[i].authority);
         fields[count + i] = field_of(&parts[i].op_id);
     }
-    check(&asked, method_find(METHOD_BATCH_GRANT), &batch.base, batch.authority, fields, count);
+    asked.shared = batch.authority;
+    check(&asked, METHOD_BATCH_GRANT, &batch.base, fields, count);
 }
 
 static void mail_run(struct rsim *sim)
@@ -259,10 +262,10 @@ static void mail_run(struct rsim *sim)
         fields[i] = field_of(&parts[i].authority);
         fields[count + i] = field_of(&parts[i].op_id);
     }
-    check(&asked, method_find(METHOD_DELIVER_MAIL), &all.base, "", fields, count);
+    check(&asked, METHOD_DELIVER_MAIL, &all.base, fields, count);
 }
 
-/* Reads take no header, and an op_id that is asked about is nobody's to fill in. */
+/* Reads take no header, and no header fills in an op_id that is asked about. */
 static void left_alone_run(struct rsim *sim)
 {
     Holdfast__V1__GetProfileRequest read;
@@ -284,7 +287,8 @@ static void left_alone_run(struct rsim *sim)
             request_defaults_apply(&asked.defaults, method_find(METHOD_RESOLVE_OPERATION),
                                    &resolve.base, &sim->arena, &sim->detail) == ERR_OK,
             "an operation that is asked about takes a header");
-    PROMISE(sim, resolve.op_id == NULL || resolve.op_id[0] == 0, "another operation is asked about");
+    PROMISE(sim, resolve.op_id == NULL || resolve.op_id[0] == 0,
+            "another operation is asked about");
 }
 
 void room_defaults(struct rsim *sim)

@@ -65,7 +65,8 @@ static void bucket_run(struct rsim *sim)
     uint64_t now_ms = rsim_between(sim, 0, 10000);
 
     for (uint32_t i = 0; i < 40; i++) {
-        now_ms += rsim_chance(sim, 60) ? 0 : rsim_between(sim, 0, rsim_chance(sim, 10) ? 3000 : 300);
+        now_ms +=
+            rsim_chance(sim, 60) ? 0 : rsim_between(sim, 0, rsim_chance(sim, 10) ? 3000 : 300);
         if (rate == 0) {
             rate_charge(&bucket, rate, 1000, now_ms);
             PROMISE(sim, rate_take(&bucket, rate, now_ms, &retry_ms), "no limit is a limit");
@@ -184,6 +185,13 @@ static void admission_run(struct rsim *sim)
     struct load load = { .count = 0 };
 
     admission_init(&load.admission, RSIM_PICK(sim, limits));
+    for (uint32_t priority = 0; priority < ADMISSION_PRIORITY_COUNT; priority++) {
+        uint32_t percent = (uint32_t)rsim_between(sim, 0, 100);
+        enum admission_priority one = (enum admission_priority)priority;
+        uint64_t share = most_of(load.admission.in_flight_max, one) * percent / 100;
+        PROMISE(sim, admission_share(&load.admission, one, percent) == (share > 0 ? share : 1),
+                "%u percent of the places of priority %u", percent, priority);
+    }
     for (uint32_t i = 0; i < 200; i++) {
         if (load.count > 0 && (load.count == 200 || rsim_chance(sim, 40))) {
             uint32_t weight = load.weights[--load.count];

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "holdfast/v1/ledger.pb-c.h"
 #include "idl/error_code.h"
 #include "router/core/access.h"
 #include "router/core/session_guard.h"
@@ -82,8 +83,8 @@ static void session_make(struct message *m, struct note *note, const char *playe
 
 static void authority_make(struct message *m, struct note *note, const char *player)
 {
-    static const char *const unreal[] = { "system:root", "system:game", "system:read", "system:",
-                                          "system:admin/3f09c2a7be41" };
+    static const char *const unreal[] = { "system:root", "system:game", "system:read",
+                                          "system:", "system:admin/3f09c2a7be41" };
     size_t count;
     const struct scope_info *scopes = scope_all(&count);
     struct rsim *sim = m->sim;
@@ -224,7 +225,8 @@ static bool is_denied(const struct note *note, uint32_t scopes)
 
 static void scopes_check(struct rsim *sim, const struct message *m, ProtobufCMessage *message)
 {
-    uint32_t scopes = rsim_chance(sim, 10) ? SCOPES_ALL : (uint32_t)rsim_between(sim, 0, SCOPES_ALL);
+    uint32_t scopes =
+        rsim_chance(sim, 10) ? SCOPES_ALL : (uint32_t)rsim_between(sim, 0, SCOPES_ALL);
     bool denied = false, unreal = false;
 
     for (uint32_t i = 0; i < m->count; i++) {
@@ -340,6 +342,10 @@ static void player_check(struct rsim *sim, const struct method_info *method,
     bool empty = named == NULL || named[0] == 0;
     bool own = name != NULL && (empty || strcmp(named, player.id) == 0);
     err e = access_check_player(method, &player, message, &sim->arena, &sim->detail);
+    if (method_is_public(method)) { /* It tells what belongs to no player. */
+        PROMISE(sim, e == ERR_OK && !player.filled, "%s is public, and refused", method->name);
+        return;
+    }
     PROMISE(sim, e == (own ? ERR_OK : ERR_PERMISSION), "%s: a token of %s reads \"%s\", or not",
             method->name, player.id, named);
     PROMISE(sim, player.filled == (own && empty), "%s: a player is filled in, or not",
@@ -356,6 +362,29 @@ static void player_check(struct rsim *sim, const struct method_info *method,
     PROMISE(sim, strcmp(named, player.id) == 0, "%s: it is about another player", method->name);
 }
 
+/* A player's own operations are named by ids that are not kept for good. */
+static void player_op_check(struct rsim *sim)
+{
+    static const struct {
+        const char *op_id;
+        bool good;
+    } all[] = {
+        { "", true },        { "0190c0de-0000-7000-8000-000000000001", true },
+        { "key:7", true },   { "receipt:7", false },
+        { "keys:7", false }, { "admin:x", false },
+    };
+    Holdfast__V1__GrantRequest request;
+    size_t place = rsim_between(sim, 0, ARRAY_SIZE(all) - 1);
+
+    holdfast__v1__grant_request__init(&request);
+    request.op_id = text_lend(all[place].op_id);
+    err e = access_check_player_op(&request.base, &sim->arena, &sim->detail);
+    PROMISE(sim, e == (all[place].good ? ERR_OK : ERR_PERMISSION), "the op_id \"%s\": %d",
+            all[place].op_id, (int)e);
+    if (e != ERR_OK)
+        rsim_refused(sim, CODE(PERMISSION_DENIED), "op_id");
+}
+
 static void secrets_make(struct rsim *sim, struct session_secrets *secrets)
 {
     struct token_secret_record record = { .rotated_at_ms = 0 };
@@ -368,10 +397,9 @@ static void secrets_make(struct rsim *sim, struct session_secrets *secrets)
 /* An authority stands in no message of the API deeper than eight others. */
 static void depth_check(struct rsim *sim)
 {
-    ProtobufCFieldDescriptor inner = { .name = "inner",
-                                       .id = 1,
-                                       .label = PROTOBUF_C_LABEL_NONE,
-                                       .type = PROTOBUF_C_TYPE_MESSAGE };
+    ProtobufCFieldDescriptor inner = {
+        .name = "inner", .id = 1, .label = PROTOBUF_C_LABEL_NONE, .type = PROTOBUF_C_TYPE_MESSAGE
+    };
     struct nested {
         ProtobufCMessage base;
         struct nested *inner;
@@ -404,6 +432,7 @@ void room_rights(struct rsim *sim)
     secrets_make(sim, &m->secrets);
     secrets_make(sim, &m->others);
     depth_check(sim);
+    player_op_check(sim);
     for (uint32_t i = 0; i < 24; i++) {
         const struct method_info *method = &all[rsim_between(sim, 0, count - 1)];
 

@@ -1,8 +1,8 @@
 /*
- * rsim: what router and coordinator decide, each core alone, under random callers, keys, clocks and
- * nodes. One seed is one run through every room of a core; a room drives one part of it and says its
- * rules a second time, from what the headers and docs promise and never from the code. The first
- * promise that does not hold ends the seed.
+ * rsim: what router and coordinator decide, each core alone, under random callers, keys, clocks
+ * and nodes. One seed is one run through every room of a core; a room drives one part of it and
+ * says its rules a second time, from what the headers and docs promise and never from the code. The
+ * first promise that does not hold ends the seed.
  *
  * Each reach counter names a case that some seed of a batch has to meet.
  */
@@ -32,7 +32,8 @@
     X(nodes_forgotten) X(envelopes_refused) X(entities_found) X(moves_allowed) X(moves_refused) \
     X(zones_respected) X(drains_refused) X(removals_refused) X(rebalanced) X(restores_planned) \
     X(restores_refused) X(reads_answered) X(reads_busy) X(reads_drained) X(reads_settled) \
-    X(reads_paused) X(restores_needless) X(restores_forked) X(restores_joint)
+    X(reads_paused) X(restores_needless) X(restores_forked) X(restores_joint) \
+    X(shares_refused) X(sums_whole)
 #define RSIM_COORDINATOR_REACH(X) \
     X(owners_spread) X(owners_drained) X(owners_claimed) X(owners_restarted) \
     X(owners_failed_over) X(owners_relieved) X(comers_zoned) X(changes_begun) X(changes_done) \
@@ -69,18 +70,19 @@ uint64_t rsim_about(struct rsim *sim, uint64_t at);
 noreturn void rsim_broken(struct rsim *sim, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* A promise; what is told names it. */
-#define PROMISE(sim, condition, ...)                                                               \
-    ((condition) ? (void)0 : rsim_broken(sim, "" __VA_ARGS__))
+#define PROMISE(sim, condition, ...) ((condition) ? (void)0 : rsim_broken(sim, "" __VA_ARGS__))
 
 /* sim->detail is a refusal that helps its reader: that code and a message; INVALID_ARGUMENT about a
  * field names it, or says in `limit` what was expected. `field` NULL: any. */
 void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *field);
 
 /* The rooms of each core. */
+/* clang-format off */
+#define RSIM_ROUTER_ROOMS(X) \
+    X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) \
+    X(cursors) X(shares) X(reads) X(route) X(members) X(restore)
 #define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions)
-#define RSIM_ROUTER_ROOMS(X)                                                                              \
-    X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) X(cursors) \
-        X(reads) X(route) X(members) X(restore)
+/* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)
 RSIM_COORDINATOR_ROOMS(RSIM_ROOM)
