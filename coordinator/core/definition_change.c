@@ -330,7 +330,8 @@ static bool record_fill(struct change *change, definition_record *record)
     record->author = request->author;
     record->reason = request->reason;
     record->op_id = request->op_id;
-    record->at_ms = (int64_t)(coord->now_ms + coord->wall_ahead_ms);
+    if (!request->dry_run)
+        record->at_ms = (int64_t)(coord->now_ms + coord->wall_ahead_ms);
     switch (request->deed) {
     case HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_PUT:
         return fill_put(change, record);

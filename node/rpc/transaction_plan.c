@@ -233,13 +233,12 @@ static err take_uids(struct planner *p, txn_part *part, txn_part *to, size_t cou
 
 static err balance_check(struct planner *p, amount_message *balance)
 {
-    const struct policy *policy = &p->context->meta->policy;
     struct refusal *refusal = p->context->refusal;
 
-    if (p->logged)
+    if (p->logged) /* A footprint knows no policy. */
         return ERR_OK;
-    err e = wallet_currency_check(p->context->arena, refusal, policy, field_of(p, "currency"),
-                                  balance->currency);
+    err e = wallet_currency_check(p->context->arena, refusal, &p->context->meta->policy,
+                                  field_of(p, "currency"), balance->currency);
     if (e == ERR_INVALID)
         wallet_currency_hint(p->context, balance->currency);
     if (e == ERR_OK && (balance->amount < 1 || balance->amount > AMOUNT_MAX))

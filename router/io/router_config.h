@@ -16,6 +16,8 @@
     X(key_rate,            U32,      "5000",                  0,   1000000,  "a second",  "requests of one API key here, unless its own record says; 0: no limit") \
     X(player_rate,         U32,      "200",                   0,   1000000,  "a second",  "calls of one API key for one player here, in batches too; 0: no limit") \
     X(register_rate,       U32,      "100",                   0,   1000000,  "a second",  "game servers that one API key or native client registers here; 0: no limit") \
+    X(count_age,           DURATION, "5s",                    2000, 10000,   "ms",        "how old a count of favorites may be that is told without asking the shards") \
+    X(count_memo_size,     SIZE,     "16MiB",                 65536, 1073741824, "bytes", "counts of favorites kept; what was asked for longest ago goes first") \
     X(address_rate,        U32,      "0",                     0,   1000000,  "a second",  "requests of one client address (IPv6: one /64); 0: no limit") \
     X(failure_rate,        U32,      "50",                    1,   1000000,  "a second",  "requests of one address that bring no valid key; more are THROTTLED") \
     X(player_keys,         PATH,     "",                      0,   4000,     "",          "keys of players' tokens: a JWK Set, in a file or at an http(s) URL; empty: none are taken") \

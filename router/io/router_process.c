@@ -467,6 +467,8 @@ static void make_dispatcher(struct router_process *process)
         .in_flight_key_percent = config->in_flight_key_share,
         .player_rate = config->player_rate,
         .register_rate = config->register_rate,
+        .count_age_ms = (uint32_t)config->count_age,
+        .count_memo_bytes = config->count_memo_size,
         .self = { config->name, process->options.version, cluster_certificate_ms,
                   public_certificate_ms, process },
         .observer = { router_metrics_finished, process->router_metrics },

@@ -106,6 +106,14 @@ static void finish(struct request *request, Holdfast__V1__ErrorCode code)
         observer->finished(observer->context, request, code, latency_us);
 }
 
+uint32_t request_time_left(const struct request *request, uint32_t most_ms)
+{
+    uint64_t now_ms = loop_now_ms(request->router->options.loop);
+    uint64_t left_ms = request->answer_by_ms > now_ms ? request->answer_by_ms - now_ms : 1;
+
+    return left_ms < most_ms ? (uint32_t)left_ms : most_ms;
+}
+
 void request_reply(struct request *request, const ProtobufCMessage *response)
 {
     finish(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNSPECIFIED);

@@ -88,6 +88,9 @@ struct request {
     void (*writable)(struct request *request);
 };
 
+/* How long a question may take that is asked for this request, so that its answer is in time:
+ * `most_ms` or less, and at least 1. */
+uint32_t request_time_left(const struct request *request, uint32_t most_ms);
 void request_reply(struct request *request, const ProtobufCMessage *response);
 void request_reply_encoded(struct request *request, struct slice response);
 void request_fail(struct request *request, const Holdfast__V1__ErrorDetail *detail);

@@ -4,6 +4,7 @@
 #include "router/core/node_form.h"
 #include "router/core/refusal.h"
 #include "router/core/scatter.h"
+#include "router/rpc/count_gather.h"
 #include "router/rpc/handlers.h"
 #include "runtime/base/check.h"
 
@@ -19,6 +20,7 @@ void router_init(struct router *router, const struct router_options *options)
     router->mint = mint_guard_new();
     router->registrations = rate_table_new();
     router->places = caller_shares_new();
+    router->counts = counts_new(router);
     admission_init(&router->admission, options->in_flight_max);
 }
 
@@ -30,6 +32,7 @@ void router_deinit(struct router *router)
     rate_table_free(router->registrations);
     mint_guard_free(router->mint);
     caller_shares_free(router->places);
+    counts_free(router->counts);
 }
 
 uint32_t router_in_flight(const struct router *router)
@@ -221,12 +224,21 @@ static err check_caller(struct request *request, Holdfast__V1__ErrorDetail *ret_
     return e;
 }
 
+/* What a player's operation may be called. */
+static err check_player_op(const struct request *request, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    return request->player != NULL
+               ? access_check_player_op(request->message, request->arena, ret_detail)
+               : ERR_OK;
+}
+
 /* False: answered. */
 static bool allow(struct request *request)
 {
     Holdfast__V1__ErrorDetail detail;
 
     if (check_caller(request, &detail) == ERR_OK && complete(request, &detail) == ERR_OK &&
+        check_player_op(request, &detail) == ERR_OK &&
         access_check_message(request->message, request->scopes, request->arena, &detail) ==
             ERR_OK &&
         guard_mint(request, &detail) == ERR_OK && guard_tokens(request, &detail) == ERR_OK)

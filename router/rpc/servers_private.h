@@ -56,7 +56,7 @@ struct servers {
     const struct log *log;
     struct loop_timer sweep;
     struct log_gate unregistered; /* One line a minute of registrations that failed. */
-    bool failing; /* etcd's last answer to a renewal was none. */
+    bool failing;                 /* etcd's last answer to a renewal was none. */
     struct servers_stats stats;
     struct server_entry *buckets[SERVERS_BUCKETS];
     struct caller_shares *keys;   /* How many entries each has that registered here. */

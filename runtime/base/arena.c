@@ -64,14 +64,21 @@ struct slice arena_copy(struct arena *arena, struct slice bytes)
     return (struct slice){ copy, bytes.size };
 }
 
+/* Most texts fit behind what the block holds, and are printed once. */
 char *arena_printf(struct arena *arena, const char *format, ...)
 {
+    struct arena_block *block = arena->blocks;
+    size_t room = block != NULL ? block->capacity - arena->used : 0;
+    char *behind = room > 0 ? (char *)block->data + arena->used : NULL;
     va_list args;
+
     va_start(args, format);
-    int length = vsnprintf(NULL, 0, format, args);
+    int length = vsnprintf(behind, room, format, args);
     va_end(args);
     CHECK(length >= 0);
     char *text = arena_alloc(arena, (size_t)length + 1);
+    if (text == behind)
+        return text;
     va_start(args, format);
     vsnprintf(text, (size_t)length + 1, format, args);
     va_end(args);
@@ -106,6 +113,8 @@ void arena_reset(struct arena *arena)
 {
     struct arena_block *keep = arena->blocks;
 
+    if (keep == NULL)
+        return; /* Nothing was asked of it. */
     if (arena->pool != NULL) {
         blocks_give_back(arena->pool, keep);
         keep = NULL;

@@ -20,11 +20,18 @@ bool cluster_name_valid(const char *cluster)
 
 static struct cluster_key key_make(const char *cluster, const char *folder, const char *rest)
 {
+    const char *const parts[] = { KEY_ROOT, cluster, "/", folder, rest };
     struct cluster_key key;
+    size_t used = 0;
 
     CHECK(cluster_name_valid(cluster));
-    int length = snprintf(key.text, sizeof key.text, KEY_ROOT "%s/%s%s", cluster, folder, rest);
-    CHECK(length > 0 && (size_t)length < sizeof key.text);
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        size_t size = strlen(parts[i]);
+        CHECK(size < sizeof key.text - used);
+        memcpy(key.text + used, parts[i], size);
+        used += size;
+    }
+    key.text[used] = '\0';
     return key;
 }
 

@@ -98,6 +98,7 @@ class DefinitionsTest(ClusterTest):
         self.refused("VERSION_CONFLICT", self.put, "counter", "jumps", {"maxValue": 12}, ifVersion=0)
         trial = self.put("counter", "jumps", {"maxValue": 12}, ifVersion=1, dryRun=True)
         self.assertEqual(trial["definition"]["version"], 2)
+        self.assertNotIn("madeAtMs", trial["definition"], "it was not made")
         self.assertEqual(self.ask("GetDefinition", kind="counter", name="jumps")["definition"]["version"], 1)
 
     def test_a_name_that_is_made_again_has_another_number(self):

@@ -172,6 +172,31 @@ class DataDirectories(ClusterTest):
         wait_for("the node to be ready", lambda: node.ready() or not node.running())
         self.assertTrue(node.running(), node.log()[-2000:])
 
+    def test_a_port_that_its_earlier_life_still_has_is_waited_for(self):
+        """The kernel gives a killed process's lock back before the last of its ports."""
+        node = self.cluster.nodes[1]
+        node.kill()
+        with socket.socket() as holder:
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            holder.bind(("127.0.0.1", node.metrics_port))
+            holder.listen()
+            node.start()
+            wait_for("a word that it waits", lambda: "node.waits_for_port" in node.log())
+        wait_for("the node to be ready", lambda: node.ready() or not node.running())
+        self.assertTrue(node.running(), node.log()[-2000:])
+
+    def test_a_port_of_another_process_is_told(self):
+        with socket.socket() as holder:
+            holder.bind(("127.0.0.1", 0))
+            holder.listen()
+            node = changed(self.cluster.nodes[0], "shut-out", metrics_port=holder.getsockname()[1],
+                           data_dir=self.cluster.dir / "shut-out",
+                           listen=f"127.0.0.1:{free_port()}",
+                           peer_listen=f"127.0.0.1:{free_port()}").start()
+            self.assertEqual(node.wait_exit(), 1)
+        self.assertEqual(node.log().count("node.waits_for_port"), 1)
+        self.assertIn("another process listens there", node.log())
+
     def test_a_directory_of_another_cluster_is_refused(self):
         ours = self.client.call("AdminService/GetCluster", {})["clusterId"]
         with Cluster(nodes=1) as other:

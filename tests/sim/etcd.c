@@ -12,9 +12,10 @@
 #define TICK_MS    40u
 #define STALE_MAX  30u /* Changes that a lagging member does not have. */
 
-static bool key_is(const char *key, struct slice slice)
+static bool key_is(const char key[CLUSTER_KEY_SIZE], struct slice slice)
 {
-    return strlen(key) == slice.size && memcmp(key, slice.data, slice.size) == 0;
+    return slice.size < CLUSTER_KEY_SIZE && memcmp(key, slice.data, slice.size) == 0 &&
+           key[slice.size] == '\0';
 }
 
 static struct etcd_kv *find(const struct sim *sim, struct slice key)
@@ -65,6 +66,25 @@ static struct etcd_kv *kv_new(struct etcd_sim *etcd, struct slice key)
     return kv;
 }
 
+/* What the record of the cluster says; asked all the time, and changed at a restore alone. */
+static void note_generation(struct sim *sim)
+{
+    struct cluster_key key = cluster_key_cluster(SIM_CLUSTER);
+    const struct etcd_kv *kv = find(sim, cluster_key_slice(&key));
+    struct cluster_record record;
+    bool good = kv != NULL && cluster_record_decode(buf_slice(&kv->value), &record, NULL) == ERR_OK;
+
+    sim->etcd.generation = good ? record.generation : 0;
+}
+
+static void note_if_cluster(struct sim *sim, const char *changed)
+{
+    struct cluster_key key = cluster_key_cluster(SIM_CLUSTER);
+
+    if (strcmp(changed, key.text) == 0)
+        note_generation(sim);
+}
+
 /* All that one transaction writes has one revision. */
 static void raise_revision(struct sim *sim)
 {
@@ -97,6 +117,7 @@ void etcd_put(struct sim *sim, struct slice key, struct slice value, int64_t lea
     kv->lease = lease;
     buf_clear(&kv->value);
     buf_append(&kv->value, value.data, value.size);
+    note_if_cluster(sim, kv->key);
     change_new(&sim->etcd, kv);
     etcd_announce(sim);
 }
@@ -105,6 +126,7 @@ static void remove_kv(struct sim *sim, struct etcd_kv *kv)
 {
     kv->create_revision = 0;
     kv->mod_revision = sim->etcd.revision;
+    note_if_cluster(sim, kv->key);
     change_new(&sim->etcd, kv);
     etcd_announce(sim);
 }
@@ -258,19 +280,31 @@ void etcd_restore(struct sim *sim)
         etcd->leases[i].deadline_ms = sim->now_ms + etcd->leases[i].ttl_ms;
     etcd->revision = backup->revision;
     changes_cut(etcd, backup->change_count);
+    note_generation(sim);
     etcd->restores++;
     etcd_announce(sim);
 }
 
 uint64_t etcd_generation(const struct sim *sim)
 {
-    struct cluster_key key = cluster_key_cluster(SIM_CLUSTER);
-    const struct etcd_kv *kv = find(sim, cluster_key_slice(&key));
-    struct cluster_record record;
+    return sim->etcd.generation;
+}
 
-    if (kv == NULL || cluster_record_decode(buf_slice(&kv->value), &record, NULL) != ERR_OK)
-        return 0;
-    return record.generation;
+err etcd_shard_record(const struct sim *sim, uint32_t shard, const struct buf *value,
+                      struct shard_record *ret_record)
+{
+    CHECK(shard < SIM_SHARDS_MAX);
+    struct etcd_decoded *decoded = &sim->etcd.decoded[shard];
+
+    if (decoded->value.size == 0 || !slice_equal(buf_slice(&decoded->value), buf_slice(value))) {
+        err e = shard_record_decode(buf_slice(value), &decoded->record, NULL);
+        buf_clear(&decoded->value);
+        if (e != ERR_OK)
+            return e;
+        buf_append(&decoded->value, value->data, value->size);
+    }
+    *ret_record = decoded->record;
+    return ERR_OK;
 }
 
 static void begin_anew(struct sim *sim, uint32_t proc)
@@ -527,6 +561,9 @@ void etcd_deinit(struct sim *sim)
     changes_cut(&sim->etcd, 0);
     for (uint32_t i = 0; i < PROCS; i++)
         free(sim->mirrors[i].known);
+    for (uint32_t i = 0; i < SIM_SHARDS_MAX; i++)
+        buf_deinit(&sim->etcd.decoded[i].value);
+    free(sim->etcd.decoded);
     free(sim->etcd.changes);
     free(sim->etcd.leases);
 }

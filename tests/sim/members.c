@@ -41,7 +41,7 @@ static bool find_record(const struct sim *sim, uint32_t shard, struct shard_reco
     struct cluster_key key = cluster_key_shard(SIM_CLUSTER, shard);
     const struct etcd_kv *kv = etcd_find(sim, cluster_key_slice(&key));
 
-    return kv != NULL && shard_record_decode(buf_slice(&kv->value), ret_record, NULL) == ERR_OK;
+    return kv != NULL && etcd_shard_record(sim, shard, &kv->value, ret_record) == ERR_OK;
 }
 
 /* ---- what happens ---- */

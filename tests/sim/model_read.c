@@ -18,9 +18,8 @@ struct told_read {
     struct sim *sim;
     const struct sim_reading *reading;
     const struct goods_book *book;
-    bool *before; /* By transaction: it came before the read. */
-    uint32_t *open;
-    uint32_t open_count;
+    bool *before;                    /* By transaction: it came before the read. */
+    uint32_t turns[SIM_PLAYERS_MAX]; /* Of those: the last turn of each player. */
 };
 
 static enum seen seen(const struct txn_part_model *part, uint64_t version)
@@ -53,12 +52,16 @@ static void fail(const struct told_read *t, uint32_t player, const char *what, u
              what, txn);
 }
 
-static void must_be_before(struct told_read *t, uint32_t txn)
+static void must_be_before(struct told_read *t, uint32_t number)
 {
-    if (t->before[txn])
-        return;
-    t->before[txn] = true;
-    t->open[t->open_count++] = txn;
+    const struct txn_model *txn = &t->book->txns[number];
+
+    t->before[number] = true;
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        uint32_t *turn = &t->turns[txn->parts[i].player];
+        if (txn->parts[i].turn > *turn)
+            *turn = txn->parts[i].turn;
+    }
 }
 
 /* Those that the read has seen, or parts of them. */
@@ -83,19 +86,29 @@ static void look(struct told_read *t, uint32_t number)
     must_be_before(t, number);
 }
 
-/* What held a player of this one earlier came before the read, too. */
-static void look_back(struct told_read *t, uint32_t number)
+/* It held a player earlier than one that came before the read. */
+static bool is_earlier(const struct told_read *t, const struct txn_model *txn)
 {
-    const struct txn_model *txn = &t->book->txns[number];
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        if (txn->parts[i].prepared && txn->parts[i].turn < t->turns[txn->parts[i].player])
+            return true;
+    }
+    return false;
+}
 
-    for (uint32_t other = 0; other < t->book->txn_count; other++) {
-        const struct txn_model *earlier = &t->book->txns[other];
-        for (uint32_t i = 0; i < txn->part_count && earlier->decision == TXN_COMMIT; i++) {
-            for (uint32_t j = 0; j < earlier->part_count; j++) {
-                if (earlier->parts[j].player == txn->parts[i].player &&
-                    earlier->parts[j].prepared && earlier->parts[j].turn < txn->parts[i].turn)
-                    must_be_before(t, other);
-            }
+/* What held a player of those before the read earlier came before it, too, and so on. */
+static void look_back(struct told_read *t)
+{
+    bool found = true;
+
+    while (found) {
+        found = false;
+        for (uint32_t i = t->book->txn_count; i > 0; i--) {
+            const struct txn_model *txn = &t->book->txns[i - 1];
+            if (t->before[i - 1] || txn->decision != TXN_COMMIT || !is_earlier(t, txn))
+                continue;
+            must_be_before(t, i - 1);
+            found = true;
         }
     }
 }
@@ -133,17 +146,14 @@ void read_check_told(struct sim *sim, const struct sim_reading *reading)
     CHECK(reading->core.count > 0 && reading->core.count <= SIM_READ_PLAYERS);
     check_fresh(&t);
     t.before = mem_zalloc(sizeof *t.before * (book->txn_count + 1));
-    t.open = mem_zalloc(sizeof *t.open * (book->txn_count + 1));
     for (uint32_t i = 0; i < book->txn_count; i++)
         look(&t, i);
-    while (t.open_count > 0)
-        look_back(&t, t.open[--t.open_count]);
+    look_back(&t);
     for (uint32_t i = 0; i < book->txn_count; i++) {
         if (t.before[i])
             check_before(&t, i);
     }
     free(t.before);
-    free(t.open);
 }
 
 void read_check_refused(struct sim *sim, const struct node_call *call, uint64_t applied)

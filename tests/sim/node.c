@@ -13,8 +13,7 @@
 #include "tests/sim/goods.h"
 
 #define TICK_MS         30u
-#define CHECK_EVERY     64u  /* Steps of one shard, from one look at all of it to the next. */
-#define MESSAGE_BYTES   512u /* Most messages are shorter. */
+#define CHECK_EVERY     64u /* Steps of one shard, from one look at all of it to the next. */
 #define LEASE_TTL_MS    2000u
 #define LEASE_KEEP_MS   500u
 #define NOTE_MS         2000u
@@ -54,6 +53,7 @@ static void send_reply(struct sim *sim, const struct sim_node *node, const struc
 
     if (call->proc == 0)
         return;
+    event.bytes = sim_queue_bytes(&sim->queue);
     buf_put_u8(&event.bytes, statuses[reply->status]);
     buf_put_u64(&event.bytes, reply->owner);
     buf_put_u64(&event.bytes, reply->epoch);
@@ -98,36 +98,31 @@ static bool is_read_refused(const struct node_call *call, const struct shard_rep
 }
 
 /* Reads and writes that wait for each other: bounded in number and in time, and truly so. */
-static void look_at_waiting(struct sim *sim, const struct slot *slot, uint32_t shard)
+static void look_at_waiting(struct sim *sim, const struct shard_stats *stats, uint32_t shard)
 {
-    struct shard_stats stats;
-
-    shard_stats_get(slot->shard, &stats);
-    if (stats.reads_waiting > SIM_READS_WAITING)
+    if (stats->reads_waiting > SIM_READS_WAITING)
         sim_fail(sim, shard, "%llu reads wait for transactions",
-                 (unsigned long long)stats.reads_waiting);
-    if (stats.writes_waiting > SIM_WRITES_WAITING)
+                 (unsigned long long)stats->reads_waiting);
+    if (stats->writes_waiting > SIM_WRITES_WAITING)
         sim_fail(sim, shard, "%llu writes wait for reads",
-                 (unsigned long long)stats.writes_waiting);
-    if (stats.oldest_write_ms >= SIM_READ_HOLD_MS)
+                 (unsigned long long)stats->writes_waiting);
+    if (stats->oldest_write_ms >= SIM_READ_HOLD_MS)
         sim_fail(sim, shard, "a write has waited for reads for %llu ms",
-                 (unsigned long long)stats.oldest_write_ms);
+                 (unsigned long long)stats->oldest_write_ms);
 }
 
 static void take_replies(struct sim *sim, struct sim_node *node, uint32_t shard,
                          struct shard_out *out)
 {
     const struct slot *slot = &node->slots[shard];
-    struct shard_stats stats;
+    bool turned_away = shard_reads_turned_away(slot->shard) > slot->turned_away;
 
-    shard_stats_get(slot->shard, &stats);
     for (uint32_t i = 0; i < out->reply_count; i++) {
         const struct shard_reply *reply = &out->replies[i];
         struct node_call *call = call_find(node, reply->call);
         struct slice body = { out->bytes.data + reply->offset, reply->size };
         CHECK(call != NULL);
-        if (stats.reads_turned_away == slot->turned_away && !sim->damaged &&
-            is_read_refused(call, reply, body))
+        if (!turned_away && !sim->damaged && is_read_refused(call, reply, body))
             read_check_refused(sim, call, slot->applied_before);
         oracle_answer(sim, call, reply, body);
         if (reply->status == REPLY_NOT_OWNER || reply->status == REPLY_UNKNOWN)
@@ -151,14 +146,13 @@ static uint64_t must_see(const struct sim *sim, const struct node_call *call, st
 
 /* Each reply has left; what no call waits with was given back. */
 static void give_back_answers(struct sim *sim, struct slot *slot, uint32_t shard,
-                              const struct shard_out *out)
+                              const struct shard_stats *stats)
 {
-    struct shard_stats stats;
+    const struct shard_out *out = &sim->out;
 
     for (uint32_t i = 0; i < out->reply_count; i++)
         budget_give(&slot->answers, out->replies[i].held);
-    shard_stats_get(slot->shard, &stats);
-    if (stats.waiting_calls == 0 && budget_held(&slot->answers) > 0)
+    if (stats->waiting_calls == 0 && budget_held(&slot->answers) > 0)
         sim_fail(sim, shard, "%llu bytes of answers are held, and no call waits for one",
                  (unsigned long long)budget_held(&slot->answers));
 }
@@ -240,7 +234,7 @@ static void send_message(struct sim *sim, const struct sim_node *node, const str
     CHECK(send->to >= 1 && send->to <= sim->node_count && send->to != node->id);
     if (send->message.type == REP_MSG_SEAL && !sim->healing && sim_chance(sim, sim->duel))
         trouble_duel(sim, node->id);
-    buf_reserve(&event.bytes, MESSAGE_BYTES);
+    event.bytes = sim_queue_bytes(&sim->queue);
     rep_message_encode(&send->message, &event.bytes);
     (void)net_send(sim, node->id, &event);
     if (send->message.type == REP_MSG_SEAL_ACK && !send->message.refused && !sim->healing &&
@@ -294,9 +288,11 @@ static void carry_out(struct sim *sim, struct sim_node *node, uint32_t shard)
     oracle_look(sim, node, shard);
     if (out->rep.diverged && !sim->twins_met)
         sim_fail(sim, shard, "node %u sees that outcomes differ", node->id);
-    look_at_waiting(sim, slot, shard);
+    struct shard_stats stats;
+    shard_stats_get(slot->shard, &stats);
+    look_at_waiting(sim, &stats, shard);
     take_replies(sim, node, shard, out);
-    give_back_answers(sim, slot, shard, out);
+    give_back_answers(sim, slot, shard, &stats);
     node_deliver(sim, node, shard, out);
     if (out->need.key_count > 0 || out->need.range_count > 0)
         node_load(sim, node, shard, &out->need);
@@ -311,10 +307,8 @@ void node_step(struct sim *sim, struct sim_node *node, uint32_t shard, struct sh
     CHECK(node->up && slot->shard != NULL);
     event->now_ms = sim->now_ms;
     event->unix_ms = sim_unix_ms(sim, node);
-    struct shard_stats stats;
-    shard_stats_get(slot->shard, &stats);
     slot->applied_before = shard_applied_index(slot->shard);
-    slot->turned_away = stats.reads_turned_away;
+    slot->turned_away = shard_reads_turned_away(slot->shard);
     uint64_t last = rep_last_index(shard_rep(slot->shard));
     bool served = shard_serves(slot->shard);
     shard_step(slot->shard, event, &sim->out);
@@ -432,7 +426,7 @@ static void confirm_records(struct sim *sim, struct sim_node *node)
 
         if (!node->slots[i].damaged || node->slots[i].shard == NULL || kv == NULL)
             continue;
-        CHECK(shard_record_decode(buf_slice(&kv->value), &record, NULL) == ERR_OK);
+        CHECK(etcd_shard_record(sim, i, &kv->value, &record) == ERR_OK);
         struct rep_record rep = rep_record_of(&record);
         rep.confirmed = true;
         node_step(sim, node, i, &(struct shard_event){ .type = SHARD_RECORD, .record = &rep });
@@ -446,7 +440,7 @@ void node_changed(struct sim *sim, struct sim_node *node, const struct etcd_chan
 
     if (!node->up || parts.kind != CLUSTER_KEY_SHARD || change->create_revision == 0)
         return;
-    CHECK(shard_record_decode(buf_slice(&change->value), &record, NULL) == ERR_OK);
+    CHECK(etcd_shard_record(sim, parts.shard, &change->value, &record) == ERR_OK);
     struct rep_record rep = rep_record_of(&record);
     rep.confirmed =
         node->registered_revision > 0 && change->mod_revision > node->registered_revision;

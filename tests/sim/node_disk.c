@@ -120,6 +120,7 @@ void db_copy(struct db_rows *to, const struct db_rows *from)
     for (uint32_t i = 0; i < from->count; i++)
         to->rows[i]->refs++;
     buf_append(&to->meta, from->meta.data, from->meta.size);
+    to->at = from->at;
 }
 
 /* ---- rows for a shard ---- */
@@ -333,6 +334,18 @@ void node_log_arrives(struct sim *sim, struct sim_node *node, struct sim_event *
 }
 
 /* ---- checkpoints ---- */
+static struct sim_checkpoint checkpoint_of(const struct meta *meta)
+{
+    return (struct sim_checkpoint){
+        .index = meta->applied_index,
+        .hash = meta->applied_hash,
+        .ms = meta->owner_ms,
+        .vector = meta->vector,
+        .membership = meta->membership,
+        .generation = meta->generation,
+    };
+}
+
 void node_checkpoint(struct sim *sim, struct sim_node *node, uint32_t shard)
 {
     struct slot *slot = &node->slots[shard];
@@ -340,6 +353,7 @@ void node_checkpoint(struct sim *sim, struct sim_node *node, uint32_t shard)
     if (slot->checkpoint_open || !shard_checkpoint_begin(slot->shard, &slot->checkpoint))
         return;
     slot->checkpoint_open = true;
+    slot->checkpoint_at = checkpoint_of(shard_meta(slot->shard));
     sim_later(sim, sim_between(sim, 0, 4u * sim->sync_ms_max),
               &(struct sim_event){ .kind = EV_CHECKPOINT,
                                    .node = node->id,
@@ -372,6 +386,7 @@ void node_checkpoint_done(struct sim *sim, struct sim_node *node, uint32_t shard
         slot->db.version = ++sim->db_versions;
         buf_clear(&slot->db.meta);
         buf_append(&slot->db.meta, checkpoint->meta_row.data, checkpoint->meta_row.size);
+        slot->db.at = slot->checkpoint_at;
         sim->counts.checkpoints++;
     } else {
         sim->counts.checkpoints_failed++;
@@ -388,14 +403,7 @@ void node_checkpoint_of(const struct db_rows *db, struct sim_checkpoint *ret_che
     meta_init(&meta);
     if (db->meta.size > 0)
         CHECK(meta_decode(buf_slice(&db->meta), &meta) == ERR_OK);
-    *ret_checkpoint = (struct sim_checkpoint){
-        .index = meta.applied_index,
-        .hash = meta.applied_hash,
-        .ms = meta.owner_ms,
-        .vector = meta.vector,
-        .membership = meta.membership,
-        .generation = meta.generation,
-    };
+    *ret_checkpoint = checkpoint_of(&meta);
     meta_deinit(&meta);
 }
 
@@ -446,7 +454,7 @@ void node_db_flush(struct sim *sim, struct sim_node *node)
             continue;
         if (slot->flushed.version != slot->db.version) {
             db_copy(&slot->flushed, &slot->db);
-            node_checkpoint_of(&slot->flushed, &slot->disk.checkpoint);
+            slot->disk.checkpoint = slot->flushed.at;
         }
         uint64_t needed = rep_retain_index(shard_rep(slot->shard));
         uint64_t cut = slot->disk.checkpoint.index;
@@ -503,6 +511,7 @@ static void slot_crash(struct sim *sim, struct slot *slot)
     }
     sim_disk_crash(&slot->disk, keep);
     node_checkpoint_of(&slot->db, &slot->disk.checkpoint);
+    CHECK(slot->db.at.index == 0 || slot->db.at.index == slot->disk.checkpoint.index);
     log_follow_database(slot);
 }
 

@@ -50,7 +50,8 @@ void router_answer(struct sim *sim, const struct sim_call *call, Holdfast__V1__E
                                .node = PROC_SERVER + op->server,
                                .life = op->server_life,
                                .number = call->op,
-                               .from = call->op_call };
+                               .from = call->op_call,
+                               .bytes = sim_queue_bytes(&sim->queue) };
 
     buf_put_u8(&event.bytes, (uint8_t)code);
     buf_append(&event.bytes, body.data, body.size);
@@ -96,7 +97,8 @@ static void packet(struct sim *sim, const struct sim_call *call, bool late, stru
     *event = (struct sim_event){ .kind = EV_CALL,
                                  .node = call->retry.target.owner,
                                  .from = call->send,
-                                 .number = number_of(sim, call) };
+                                 .number = number_of(sim, call),
+                                 .bytes = sim_queue_bytes(&sim->queue) };
     buf_put_u8(&event->bytes, late ? 0 : (uint8_t)(PROC_ROUTER + call->router));
     buf_put_u8(&event->bytes, late);
     buf_put_u64(&event->bytes, 0);
@@ -316,7 +318,7 @@ void router_changed(struct sim *sim, uint32_t place, const struct etcd_change *c
 
     if (parts.kind != CLUSTER_KEY_SHARD || change->create_revision == 0)
         return;
-    CHECK(shard_record_decode(buf_slice(&change->value), &record, NULL) == ERR_OK);
+    CHECK(etcd_shard_record(sim, parts.shard, &change->value, &record) == ERR_OK);
     if (record.epoch <= r->map[parts.shard].epoch)
         return;
     r->map[parts.shard] = (struct route_target){ record.owner, record.epoch };

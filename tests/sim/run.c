@@ -7,6 +7,7 @@
 #include "node/core/shard/request_shard.h"
 #include "runtime/base/check.h"
 #include "tests/sim/definition.h"
+#include "tests/sim/favorite.h"
 #include "tests/sim/goods.h"
 #include "tests/sim/workload.h"
 
@@ -58,6 +59,7 @@ struct sim *sim_new(uint64_t seed, const struct sim_switches *switches, bool ver
     sim->verbose = verbose;
     sim->now_ms = 1000;
     sim->etcd.revision = 10;
+    sim->etcd.decoded = mem_zalloc(sizeof *sim->etcd.decoded * SIM_SHARDS_MAX);
     trouble_choose(sim);
     sim->nodes = mem_zalloc(sizeof *sim->nodes * SIM_NODES_MAX);
     sim->routers = mem_zalloc(sizeof *sim->routers * SIM_ROUTERS_MAX);
@@ -99,6 +101,7 @@ void sim_free(struct sim *sim)
     }
     oracle_free(sim->oracle);
     definition_free_all(sim);
+    favorite_free_all(sim);
     workload_free(sim->workload);
     etcd_deinit(sim);
     shard_out_deinit(&sim->out);
@@ -213,7 +216,7 @@ static bool run_until(struct sim *sim, uint64_t until_ms)
         }
         digest(sim, &event);
         dispatch(sim, &event);
-        buf_deinit(&event.bytes);
+        sim_queue_bytes_back(&sim->queue, &event.bytes);
         if (sim->progress != NULL)
             *sim->progress = sim->counts.events;
         if (++sim->counts.events > EVENTS_MAX)
@@ -307,6 +310,7 @@ void sim_run(struct sim *sim)
         uint64_t next_ms = sim->now_ms + CONSERVATION_MS;
         held = run_until(sim, next_ms < end_ms ? next_ms : end_ms);
         conservation_check(sim);
+        favorite_sum_up(sim);
     }
 
     /* Clusters that hardly ever serve need longer to show anything. */
@@ -316,6 +320,7 @@ void sim_run(struct sim *sim)
     if (held)
         heal(sim);
     conservation_check(sim);
+    favorite_sum_up(sim);
     if (sim->failure[0] == '\0' && !sim->stopped)
         oracle_check_ops(sim);
     if (sim->failure[0] == '\0' && !sim->stopped)

@@ -6,6 +6,8 @@ static uint64_t read_varint(struct reader *reader)
 {
     uint64_t value = 0;
 
+    if (!reader->bad && reader->at < reader->end && *reader->at < 128)
+        return *reader->at++; /* Nearly all tags and lengths. */
     for (unsigned shift = 0; shift < 64; shift += 7) {
         uint8_t byte = read_u8(reader);
         value |= (uint64_t)(byte & 127) << shift;

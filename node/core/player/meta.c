@@ -63,10 +63,10 @@ void meta_copy(struct meta *to, const struct meta *from)
     }
     struct meta old = *to;
     *to = *from;
-    to->totals.buckets = NULL;
+    to->totals = (struct totals){ 0 };
     totals_copy(&to->totals, &from->totals);
     for (uint32_t i = 0; i < CUTS_KEPT; i++) {
-        to->cuts[i].totals.buckets = NULL;
+        to->cuts[i].totals = (struct totals){ 0 };
         totals_copy(&to->cuts[i].totals, &from->cuts[i].totals);
     }
     meta_deinit(&old);

@@ -98,6 +98,63 @@ void row_key_definition(struct row_key *key, uint64_t number)
     key_add_be(key, number, 8);
 }
 
+void row_key_collection(struct row_key *key)
+{
+    key_begin(key, TABLE_COLLECTION);
+    key_add_be(key, 0, 1);
+}
+
+void row_key_favorites(struct row_key *key, struct slice entity, uint64_t collection)
+{
+    key_begin(key, TABLE_FAVORITES);
+    key_add_entity(key, entity);
+    key_add_be(key, collection, 8);
+}
+
+void row_key_favorite(struct row_key *key, struct slice entity, uint64_t collection,
+                      struct slice target)
+{
+    key_begin(key, TABLE_FAVORITE);
+    key_add_entity(key, entity);
+    key_add_be(key, collection, 8);
+    key_add(key, target);
+}
+
+void row_key_favored_prefix(struct row_key *key, struct slice entity, uint64_t collection,
+                            char part)
+{
+    key_begin(key, TABLE_FAVORED);
+    key_add_entity(key, entity);
+    key_add_be(key, collection, 8);
+    key_add_be(key, (uint8_t)part, 1);
+}
+
+void row_key_favored_add(struct row_key *key, char part, uint64_t at_ms, struct slice target)
+{
+    key_add_be(key, part == FAVORED_EDGES ? ~at_ms : at_ms, 8);
+    key_add(key, target);
+}
+
+void row_key_favorer_prefix(struct row_key *key, uint64_t collection, struct slice target)
+{
+    key_begin(key, TABLE_FAVORER);
+    key_add_be(key, collection, 8);
+    key_add(key, target);
+    key_add_be(key, 0, 1);
+}
+
+void row_key_favorer_add(struct row_key *key, struct slice entity)
+{
+    key_add(key, entity);
+}
+
+void row_key_partial(struct row_key *key, uint64_t collection, struct slice target)
+{
+    key_begin(key, TABLE_PARTIAL);
+    key_add_be(key, collection, 8);
+    key_add(key, target);
+}
+
 void row_key_keyed(struct row_key *key, uint64_t decided_at_ms, struct slice entity,
                    struct slice op_id)
 {
@@ -392,6 +449,7 @@ err history_row_decode(struct slice key, struct slice value, struct history_row 
     history.next = read_raw(&reader, read_u8(&reader));
     known &= history.step > 0 && entity_has_kind(history.entity);
     known &= history.next.size == 0 || entity_has_kind(history.next);
+    known &= history.entity.size <= ENTITY_BYTES_MAX && history.next.size <= ENTITY_BYTES_MAX;
     if (!known || reader_finish(&key_reader) != ERR_OK || reader_finish(&reader) != ERR_OK)
         return ERR_CORRUPT;
     *ret_history = history;
@@ -423,7 +481,8 @@ err item_row_decode(struct slice key, struct slice value, struct item_row *ret_i
     item.minted_at_ms = read_u64(&reader);
     item.kind = read_bytes(&reader, UINT32_MAX);
     item.attributes = read_raw(&reader, reader_left(&reader));
-    if (reader_finish(&reader) != ERR_OK)
+    if (reader_finish(&reader) != ERR_OK || item.kind.size > ITEM_KIND_ROW_MAX ||
+        item.attributes.size > ITEM_ATTRIBUTES_ROW_MAX)
         return ERR_CORRUPT;
     *ret_item = item;
     return ERR_OK;

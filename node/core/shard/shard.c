@@ -434,6 +434,11 @@ bool shard_wants_flush(const struct shard *shard)
     return shard->flush_wanted;
 }
 
+uint64_t shard_reads_turned_away(const struct shard *shard)
+{
+    return shard->stats.reads_turned_away;
+}
+
 void shard_stats_get(const struct shard *shard, struct shard_stats *ret_stats)
 {
     *ret_stats = shard->stats;

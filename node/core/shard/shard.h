@@ -247,5 +247,7 @@ struct shard_stats {
     struct state_stats state;
 };
 void shard_stats_get(const struct shard *shard, struct shard_stats *ret_stats);
+/* One of them, at the price of one. */
+uint64_t shard_reads_turned_away(const struct shard *shard);
 
 #endif

@@ -680,7 +680,6 @@ static err start_registry(struct node *node)
 static bool serve_metrics(struct node *node)
 {
     const struct node_config *config = node->config;
-    char text[DATADIR_ERROR_BYTES];
     err e = metrics_http_start(
         &(struct metrics_http_options){ .loop = loop_uv(node->loop),
                                         .metrics = node->metrics,
@@ -692,8 +691,8 @@ static bool serve_metrics(struct node *node)
                                         .context = node },
         &node->http);
 
-    if (e == ERR_CONFLICT && datadir_is_held(config->data_dir, text) &&
-        earlier_life_wait(&node->earlier, &node->begin_timer, text))
+    if (e == ERR_CONFLICT && earlier_life_wait_for_port(&node->earlier, &node->begin_timer,
+                                                        config->data_dir, "metrics port"))
         return false;
     if (e != ERR_OK)
         fail(node, "metrics port", metrics_http_why(e));

@@ -31,17 +31,14 @@ struct sim_event {
     struct buf bytes; /* The queue's while inside; then the popper's to release. */
 };
 
-/* What is due in one millisecond, or what is too far off: places in `slots`, plus one; 0: none. */
+/* What is due in one millisecond, or what is too far off: places of events, plus one; 0: none. */
 struct sim_list {
     uint32_t first, last;
 };
 
-struct sim_slot {
-    struct sim_event event;
-    uint32_t next; /* Plus one. */
-};
-
-#define SIM_QUEUE_MS 8192u /* A power of two. */
+#define SIM_QUEUE_MS          8192u /* A power of two. */
+#define SIM_QUEUE_SPARE_MAX   256u
+#define SIM_QUEUE_BYTES_SPARE 512u
 
 /*
  * A wheel of milliseconds (Varghese and Lauck, 1987): constant time, since a simulator that keeps
@@ -52,17 +49,23 @@ struct sim_queue {
     uint64_t busy[SIM_QUEUE_MS / 64u]; /* Which of them hold anything. */
     struct sim_list far;               /* In the order added; beyond the wheel when added. */
     uint64_t far_next_ms;              /* Earliest of them. */
-    struct sim_slot *slots;
+    struct sim_event *events;
+    uint32_t *next;                     /* Of each event, in its list: its place plus one. */
     uint32_t slot_count, slot_capacity; /* slot_count: ever used. */
     uint32_t free_first;                /* Plus one. */
     uint64_t now_ms;                    /* Nothing earlier is in the queue. */
     uint32_t count;
+    struct buf *spare; /* SIM_QUEUE_SPARE_MAX of them at most. */
+    uint32_t spare_count;
 };
 
 /* Takes over event->bytes. Not before the event popped last. */
 void sim_queue_push(struct sim_queue *queue, const struct sim_event *event);
 /* False when nothing is due at or before `until_ms`. */
 bool sim_queue_pop(struct sim_queue *queue, uint64_t until_ms, struct sim_event *ret_event);
+/* Empty, with room for what most events carry: of an event that is over, if one gave it back. */
+struct buf sim_queue_bytes(struct sim_queue *queue);
+void sim_queue_bytes_back(struct sim_queue *queue, struct buf *bytes);
 void sim_queue_deinit(struct sim_queue *queue);
 
 #endif
