@@ -17,7 +17,7 @@
 #define SKEW_MS_MAX     3000u
 #define OP_ID_AHEAD_MS  (5u * 60u * 1000u)
 #define WAIT_GRANTED_MS 1500u /* Of a shard that goes on meanwhile. */
-#define STATE(name) HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_##name
+#define STATE(name)     HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_##name
 
 static const void *field(const ProtobufCMessage *message, const char *name)
 {
@@ -111,8 +111,7 @@ void told_reserved(const struct told *t, size_t count,
 static void told_section(const struct told *t, const Holdfast__V1__Section *told,
                          const struct moment *moment)
 {
-    const struct section_model *section =
-        &moment->sections.each[edit_section_number(told->name)];
+    const struct section_model *section = &moment->sections.each[edit_section_number(told->name)];
     char text[SIM_DOCUMENT_BYTES];
 
     edit_print(&section->document, text);
@@ -199,7 +198,8 @@ const struct op_model *told_life(const struct told *t)
 /* Beside `write` an answer is the outcome, to the byte. */
 static void check_body(const struct told *t, const struct op_model *op)
 {
-    Holdfast__V1__WriteInfo **write = (Holdfast__V1__WriteInfo **)(uintptr_t)field(t->response, "write");
+    Holdfast__V1__WriteInfo **write =
+        (Holdfast__V1__WriteInfo **)(uintptr_t)field(t->response, "write");
     Holdfast__V1__WriteInfo *kept = *write;
     struct buf body = { 0 };
 
@@ -237,7 +237,8 @@ void told_write(const struct told *t)
     uint32_t held = oracle_held_by(t->sim, t->call->shard, index);
     if (op->body_hash != 0 && op->state == OP_COMMITTED)
         check_body(t, op);
-    if (index > 0 && held > 0 && ((*write)->replicas_fsynced == 0 || (*write)->replicas_fsynced > held))
+    if (index > 0 && held > 0 &&
+        ((*write)->replicas_fsynced == 0 || (*write)->replicas_fsynced > held))
         told_fail(t, "how many have it on their disks", (*write)->replicas_fsynced, held);
     oracle_acknowledge(t->sim, t->call->shard,
                        op->settled_index > 0 ? op->settled_index : op->index);
@@ -350,14 +351,14 @@ static void check_locked(const struct told *t)
 {
     const Holdfast__V1__StartSessionRequest *request = (const void *)t->request;
     const struct player_model *player = told_player(t);
-    bool held = !incarnation_is_none(player->incarnation) &&
-                !model_expired(t->shard, player->incarnation);
+    bool held =
+        !incarnation_is_none(player->incarnation) && !model_expired(t->shard, player->incarnation);
     uint64_t since_ms = player->free_ms > t->call->came_ms ? player->free_ms : t->call->came_ms;
     if (t->shard->stalled_ms > since_ms)
         since_ms = t->shard->stalled_ms;
 
-    if (request->mode != HOLDFAST__V1__START_MODE__START_MODE_WAIT || held ||
-        player->contained || player->txn != 0)
+    if (request->mode != HOLDFAST__V1__START_MODE__START_MODE_WAIT || held || player->contained ||
+        player->txn != 0)
         return;
     if (t->shard->logged_ms > since_ms + WAIT_GRANTED_MS)
         told_fail(t, "a WAIT is refused, and no server has held the player for so long",
@@ -369,8 +370,7 @@ static void check_early(const struct told *t)
 {
     const struct op_model *op = told_op(t);
 
-    if (op == NULL || op->ms == UINT64_MAX ||
-        op->ms + 3 * SKEW_MS_MAX < now_ms(t) + OP_ID_AHEAD_MS)
+    if (op == NULL || op->ms == UINT64_MAX || op->ms + 3 * SKEW_MS_MAX < now_ms(t) + OP_ID_AHEAD_MS)
         told_fail(t, "an id is refused as of the future", op != NULL ? op->ms : 0, now_ms(t));
 }
 

@@ -11,7 +11,7 @@
 #include "tests/sim/request.h"
 #include "tests/sim/sim.h"
 
-#define LATE_POLICY_MS 2000u
+#define LATE_POLICY_MS   2000u
 #define TICK_MS          50u
 #define LEASE_TTL_MS     1500u
 #define TXN_TIMEOUT_MS   500u

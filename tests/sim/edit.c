@@ -52,9 +52,8 @@ void edit_choose(const struct sim *sim, struct sim_op *op)
     const struct moment *first = &sim->oracle->players[op->others[0]].now;
     const struct section_model *checked = &first->sections.each[op->twist >> 12 & 1];
     if (op->target > 0 && op->target < sim->op_count && sim->ops[op->target].id[0] != '\0') {
-        const struct op_model *named =
-            model_op(sim->oracle, slice_from_text(op->entity),
-                     slice_from_text(sim->ops[op->target].id));
+        const struct op_model *named = model_op(sim->oracle, slice_from_text(op->entity),
+                                                slice_from_text(sim->ops[op->target].id));
         /* One of sixteen names another entry. */
         op->target_seq = op->twist % 4 == 0 ? named->entry_seq + (op->twist / 4 % 4 == 0) : 0;
     }

@@ -13,7 +13,7 @@
 #include "tests/sim/edit.h"
 #include "tests/sim/sim.h"
 
-#define GOODS_ID_SIZE   33u
+#define GOODS_ID_SIZE 33u
 
 #define SIM_GOODS_ITEMS 3u
 
@@ -28,8 +28,8 @@ enum item_place { ITEM_HELD, ITEM_MAILED, ITEM_ON_ITS_WAY, ITEM_GONE };
 struct item_model {
     char uid[GOODS_ID_SIZE];
     enum item_place place;
-    uint32_t player; /* Whose inventory or mailbox. */
-    uint32_t steps;  /* Of its history, over all shards. */
+    uint32_t player;               /* Whose inventory or mailbox. */
+    uint32_t steps;                /* Of its history, over all shards. */
     char kind[80], attributes[48]; /* As they were when it was made; they never change. */
     uint64_t minted_ms;
 };
@@ -48,7 +48,7 @@ struct mail_model {
     char id[GOODS_ID_SIZE];
     uint32_t player, from;
     bool gone;
-    uint64_t expires_ms; /* 0: never. */
+    uint64_t expires_ms;             /* 0: never. */
     uint64_t came_index, gone_index; /* Entries of its player's shard; 0: not gone. */
     struct goods goods;
 };
@@ -91,14 +91,14 @@ struct txn_part_model {
     int64_t take[SIM_CURRENCIES], give[SIM_CURRENCIES], at_least[SIM_CURRENCIES];
     uint32_t items_out[SIM_TXN_ITEMS], items_in[SIM_TXN_ITEMS], minted[SIM_TXN_ITEMS];
     uint32_t out_count, in_count, mint_count;
-    bool spent[SIM_TXN_ITEMS];    /* Of items_out: it leaves for good. */
+    bool spent[SIM_TXN_ITEMS]; /* Of items_out: it leaves for good. */
     struct edit_model edits[SIM_SECTIONS];
     uint32_t edit_count;
     /* Checks beside `at_least`. */
     bool wants_version, wants_section, wants_item;
     uint64_t version, section_version;
     uint32_t section, item; /* item: place plus one; 0: it never was. */
-    bool own;                     /* Its authority stands here, not in the operation. */
+    bool own;               /* Its authority stands here, not in the operation. */
     struct authority authority;
     bool strange; /* Names an item that the run never made. */
     bool prepared, finished;

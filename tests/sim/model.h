@@ -39,10 +39,11 @@ enum model_reversal {
     REVERSED_BY_GIVING  /* It took. */
 };
 
-/* What an operation of a method asks for in its request's fields, for refusals to be held against. */
+/* What an operation of a method asks for in its request's fields, for refusals to be held against.
+ */
 enum model_wants {
     WANTS_NOTHING,
-    WANTS_FUNDS,         /* `currencies` are taken, */
+    WANTS_FUNDS,          /* `currencies` are taken, */
     WANTS_FUNDS_AND_MAIL, /* ... and it goes to a mailbox. */
     WANTS_MAIL,
     WANTS_ROOM /* `currencies` and `items` come to the player. */

@@ -64,8 +64,7 @@ void answer_check_balances(const struct change *c, const ProtobufCMessage *told,
     size_t count = 0, reserved_count = 0;
     uint32_t reserved = 0;
     Holdfast__V1__CurrencyAmount *const *const *balances = field_of(told, "balances", &count);
-    Holdfast__V1__CurrencyAmount *const *const *apart =
-        field_of(told, "reserved", &reserved_count);
+    Holdfast__V1__CurrencyAmount *const *const *apart = field_of(told, "reserved", &reserved_count);
 
     if (balances == NULL || apart == NULL)
         return;
@@ -98,8 +97,8 @@ static void check_items(const struct change *c, const ProtobufCMessage *response
         model_fail(c, "other items are told than have moved", count);
 }
 
-static void check_number(const struct change *c, const ProtobufCMessage *response,
-                         const char *name, uint64_t wanted)
+static void check_number(const struct change *c, const ProtobufCMessage *response, const char *name,
+                         uint64_t wanted)
 {
     const uint64_t *told = field_of(response, name, NULL);
 

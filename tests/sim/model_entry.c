@@ -13,11 +13,11 @@
 #include "tests/sim/model.h"
 #include "tests/sim/request.h"
 
-#define KIND(name)   HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_##name
-#define BIT(name)    (1ull << KIND_PLACE(KIND(name)))
+#define KIND(name) HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_##name
+#define BIT(name)  (1ull << KIND_PLACE(KIND(name)))
 /* TXN_TAKE and TXN_GIVE are 90 and 91. */
 #define KIND_PLACE(kind) ((kind) >= 90 ? (kind)-60 : (kind))
-#define GENESIS_TEXT "holdfast.ledger.1:"
+#define GENESIS_TEXT     "holdfast.ledger.1:"
 
 /* An entry while it is looked at. */
 struct look {
@@ -183,8 +183,8 @@ static void check_direction(const struct look *look)
         if ((takes && entry->amounts[i] > 0) || (gives && entry->amounts[i] < 0))
             fail(look, "moves a currency the wrong way", i);
     }
-    if (entry->item_count > 0 && ((takes && entry->extended && !entry->items_taken) ||
-                                  (gives && entry->items_taken)))
+    if (entry->item_count > 0 &&
+        ((takes && entry->extended && !entry->items_taken) || (gives && entry->items_taken)))
         fail(look, "moves items the wrong way", entry->item_count);
 }
 
@@ -221,9 +221,9 @@ static void check_own(const struct look *look, struct slice op_id, struct slice 
     const struct change *c = look->c;
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field_by_name(c->request->descriptor, "reason");
-    static const char *const kinds[] = {
-        [AUTHORITY_SESSION] = "session:", [AUTHORITY_SYSTEM] = "system:", [AUTHORITY_UNHELD] = "unheld"
-    };
+    static const char *const kinds[] = { [AUTHORITY_SESSION] = "session:",
+                                         [AUTHORITY_SYSTEM] = "system:",
+                                         [AUTHORITY_UNHELD] = "unheld" };
 
     if (!slice_equal(op_id, c->op.id.text))
         fail(look, "has another op_id than its operation", op_id.size);

@@ -62,8 +62,7 @@ bool model_names_another(const struct change *c, const struct op_model *target)
         protobuf_c_message_descriptor_get_field_by_name(c->request->descriptor, "reserve_seq");
 
     CHECK(field != NULL);
-    uint64_t seq =
-        *(const uint64_t *)(const void *)((const uint8_t *)c->request + field->offset);
+    uint64_t seq = *(const uint64_t *)(const void *)((const uint8_t *)c->request + field->offset);
     return seq != 0 && seq != target->entry_seq;
 }
 
@@ -108,8 +107,9 @@ void model_reservation_refused(const struct change *c, const struct op_model *op
         if (!target->expired && (!target->open || target->expires_ms > c->entry->owner_ms))
             model_fail_op(c, op, "is refused as expired before its time");
     }
-    if (code == (int)CODE(NOT_FOUND) && !model_names_another(c, target) && target->state == OP_COMMITTED &&
-        target->method == METHOD_RESERVE_CURRENCIES && target->ms > c->shard->floor_ms &&
+    if (code == (int)CODE(NOT_FOUND) && !model_names_another(c, target) &&
+        target->state == OP_COMMITTED && target->method == METHOD_RESERVE_CURRENCIES &&
+        target->ms > c->shard->floor_ms &&
         !model_key_may_be_over(c->shard, target, c->entry->owner_ms))
         model_fail_op(c, op, "does not find what was reserved");
 }

@@ -63,8 +63,7 @@ uint32_t list_items(const struct told *t, uint64_t index, struct listed_item **r
     *ret_items = mem_alloc(sizeof **ret_items * (book->item_count + 1));
     for (uint32_t i = 1; i <= book->item_count; i++) {
         if (last[i] != NULL && last[i]->held && last[i]->player == player)
-            (*ret_items)[count++] =
-                (struct listed_item){ &book->items[i - 1], last[i]->number };
+            (*ret_items)[count++] = (struct listed_item){ &book->items[i - 1], last[i]->number };
     }
     free(last);
     qsort(*ret_items, count, sizeof **ret_items, by_uid);

@@ -51,8 +51,8 @@ void policy_check_stored(const struct change *c)
 
     if (stored->version != policy->version)
         model_fail(c, "another version of the policy is in force", stored->version);
-    else if (policy->version > 0 && (stored->items_max != policy->items_max ||
-                                     stored->mailbox_max != policy->mailbox_max))
+    else if (policy->version > 0 &&
+             (stored->items_max != policy->items_max || stored->mailbox_max != policy->mailbox_max))
         model_fail(c, "the policy in force has other limits", policy->version);
     for (uint32_t i = 0; i < SIM_CURRENCIES && policy->version > 0; i++) {
         const struct currency *currency =

@@ -1,5 +1,6 @@
 /* What a shard stores of a player is what its log has made of it, by the model: after each entry,
- * by the rows of the oracle's own replica (which all others are held against). Part of the model. */
+ * by the rows of the oracle's own replica (which all others are held against). Part of the model.
+ */
 #include <inttypes.h>
 #include <string.h>
 

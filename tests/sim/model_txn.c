@@ -114,8 +114,7 @@ static bool takes(const struct txn_part_model *part)
 
 static bool gives(const struct txn_part_model *part)
 {
-    return sum_of(part->give) > 0 || part->in_count + part->mint_count > 0 ||
-           part->edit_count > 0;
+    return sum_of(part->give) > 0 || part->in_count + part->mint_count > 0 || part->edit_count > 0;
 }
 
 static bool may(const struct change *c, const struct txn_part_model *part)
@@ -135,8 +134,7 @@ static bool check_fails(const struct change *c, const struct txn_part_model *par
 {
     const struct player_model *player = player_at(c, part->player);
     const struct section_model *section = &player->now.sections.each[part->section];
-    const struct item_model *item =
-        part->item > 0 ? &book_of(c)->items[part->item - 1] : NULL;
+    const struct item_model *item = part->item > 0 ? &book_of(c)->items[part->item - 1] : NULL;
 
     if (part->wants_version && part->version != version)
         return true;
@@ -174,8 +172,7 @@ static const char *obstacle(const struct change *c, const struct txn_part_model 
     if (!may(c, part))
         return "writes under a session that is not current";
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
-        if (part->take[i] > 0 &&
-            player->now.balances[i] - part->take[i] < policy_least(c, i))
+        if (part->take[i] > 0 && player->now.balances[i] - part->take[i] < policy_least(c, i))
             return "takes what is not there";
         if (part->at_least[i] > 0 && player->now.balances[i] < part->at_least[i])
             return "counts on what is not there";

@@ -19,7 +19,7 @@ struct page_limit {
 };
 
 static const struct page_limit page_limits[] = {
-    { METHOD_LIST_ITEMS, 500 },        { METHOD_LIST_ENTRIES, 200 }, { METHOD_LIST_MAIL, 100 },
+    { METHOD_LIST_ITEMS, 500 },        { METHOD_LIST_ENTRIES, 200 },  { METHOD_LIST_MAIL, 100 },
     { METHOD_LIST_RESERVATIONS, 64 },  { METHOD_LIST_PLAYERS, 1000 }, { METHOD_CHECK_PLAYER, 64 },
     { METHOD_LIST_QUARANTINED, 1024 },
 };
@@ -138,9 +138,9 @@ bool valid_message(const ProtobufCMessage *message)
         bool valid =
             field->label != PROTOBUF_C_LABEL_REPEATED
                 ? single_is_valid(message, field)
-                : field_is_valid(
-                      field, *(const size_t *)(const void *)(at + field->quantifier_offset),
-                      *(const void *const *)(const void *)(at + field->offset));
+                : field_is_valid(field,
+                                 *(const size_t *)(const void *)(at + field->quantifier_offset),
+                                 *(const void *const *)(const void *)(at + field->offset));
         if (!valid)
             return false;
     }
@@ -168,7 +168,9 @@ static bool trade_is_valid(const Holdfast__V1__ExecuteTransactionRequest *reques
         bool moves = change->change_case == HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_MOVE;
         bool spends = change->change_case == HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_SPEND;
         size_t n = moves ? change->move->n_item_uids : spends ? change->spend->n_item_uids : 0;
-        char *const *list = moves ? change->move->item_uids : spends ? change->spend->item_uids : NULL;
+        char *const *list = moves    ? change->move->item_uids
+                            : spends ? change->spend->item_uids
+                                     : NULL;
         for (size_t j = 0; j < n && count < ARRAY_SIZE(uids); j++)
             uids[count++] = list[j];
     }

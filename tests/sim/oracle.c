@@ -11,7 +11,7 @@
 
 #define REPAIR_MS_MIN   1000u /* Less than what coordinators wait (coordinator.c). */
 #define UNUSED_SLACK_MS 500u  /* Clocks differ. */
-#define STALL_MS        300u /* So long without an entry: no one serves, or a disk stands still. */
+#define STALL_MS        300u  /* So long without an entry: no one serves, or a disk stands still. */
 #define WINDOW_MS_MIN   (15u * 60u * 1000u)
 
 struct oracle *oracle_new(struct sim *sim, const struct model_rule *const *rules)

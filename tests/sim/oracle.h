@@ -51,16 +51,16 @@ struct player_model {
     uint32_t renewals;              /* Answered as good, of this fence. */
     uint64_t renewed_ms;            /* When there were RENEWALS_SURE of them. */
     uint64_t renewed_epoch;         /* Of the owner that answered them. */
-    uint64_t free_ms;  /* Of the run: since when nothing keeps a server from having it. */
+    uint64_t free_ms;            /* Of the run: since when nothing keeps a server from having it. */
     struct incarnation claimant; /* Of the claim that is pending: who asked last. */
-    bool contained;        /* Held back for review, or not any more, since this entry. */
+    bool contained;              /* Held back for review, or not any more, since this entry. */
     uint64_t review_index;
-    uint64_t claim_ms;              /* When the holder's time is over; 0: no one asked for it. */
+    uint64_t claim_ms; /* When the holder's time is over; 0: no one asked for it. */
     uint64_t *lost_at; /* By model_fence_place: the entry that ended it; 0: it stands. */
     uint64_t lost_capacity;
-    uint32_t txn;         /* The transaction that holds it: place plus one; 0: none. */
-    uint64_t freed_index; /* The entry that ended the last one that held the player. */
-    uint32_t turns;       /* How many have held it. */
+    uint32_t txn;                /* The transaction that holds it: place plus one; 0: none. */
+    uint64_t freed_index;        /* The entry that ended the last one that held the player. */
+    uint32_t turns;              /* How many have held it. */
     struct entry_model *entries; /* Of its ledger. */
     uint64_t entry_count, entry_capacity;
     uint8_t entry_hash[32];                 /* Of the newest, */
@@ -91,8 +91,8 @@ struct op_model {
     uint64_t fence; /* StartSession: granted. */
     struct hash128 payload;
     uint64_t body_hash; /* Of what it came to in the entry that asked for it; 0: not known. */
-    uint32_t packets;            /* Sent to nodes; copies that come late count too. */
-    int64_t net[SIM_CURRENCIES]; /* What it did to the balances. */
+    uint32_t packets;   /* Sent to nodes; copies that come late count too. */
+    int64_t net[SIM_CURRENCIES];     /* What it did to the balances. */
     uint32_t items[SIM_GOODS_ITEMS]; /* That it granted or spent: places in the book plus one. */
     uint32_t item_count;
     bool reversed, by_system;
@@ -135,7 +135,7 @@ struct shard_oracle {
     } marks[ORACLE_MARKS]; /* A ring: when `acknowledged` rose, and to what. */
     uint64_t mark_count;
     uint64_t logged_ms, stalled_ms; /* The newest entry; the end of the last time without one. */
-    uint64_t epoch_served; /* The greatest under which an owner ever served. */
+    uint64_t epoch_served;          /* The greatest under which an owner ever served. */
     uint64_t floor_ms;
     uint64_t dated_from; /* The START since which outcomes of `key:` ids are dated; 0: none yet. */
     struct incarnation lowest_live;
@@ -151,7 +151,7 @@ struct op_fields {
 
 struct oracle {
     struct op_fields fields[ORACLE_FIELDS]; /* Of the last method with that remainder. */
-    const struct model_rule *const *rules; /* By method: model.h. */
+    const struct model_rule *const *rules;  /* By method: model.h. */
     struct shard_oracle shards[SIM_SHARDS_MAX];
     struct player_model players[SIM_PLAYERS_MAX];
     struct op_model *ops;

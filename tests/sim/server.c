@@ -11,10 +11,10 @@
 #include "tests/sim/request.h"
 #include "tests/sim/workload.h"
 
-#define RENEW_MS 600u
+#define RENEW_MS   600u
 #define REVIEWS    256u /* One of so many wishes. */
 #define CONTAIN_MS 2000u
-#define READS    15u /* Of a hundred wishes about one player. */
+#define READS      15u /* Of a hundred wishes about one player. */
 
 /* ---- answers ---- */
 static void take_ok(struct sim *sim, struct sim_op *op, struct slice body)
@@ -203,16 +203,15 @@ static void write_player(struct sim *sim, uint32_t server, uint32_t player)
 
 static void read_player(struct sim *sim, uint32_t server, uint32_t player)
 {
-    struct sim_op *op = op_new(
-        sim, server, player, workload_face(sim, WISH_READ, op_twist(sim->seed, sim->op_count)));
+    struct sim_op *op = op_new(sim, server, player,
+                               workload_face(sim, WISH_READ, op_twist(sim->seed, sim->op_count)));
     const struct sim_op *target = &sim->ops[sim->op_count - 1 - op->twist / 7 % sim->op_count];
 
     /* What a list may be filtered by. */
     if (target->player == player && target->id[0] != '\0')
         op->target = (uint32_t)(target - sim->ops);
     if (sim->oracle->book.item_count > 0)
-        memcpy(op->uid,
-               sim->oracle->book.items[op->twist / 9 % sim->oracle->book.item_count].uid,
+        memcpy(op->uid, sim->oracle->book.items[op->twist / 9 % sim->oracle->book.item_count].uid,
                sizeof op->uid);
     op_call(sim, op);
 }

@@ -419,7 +419,7 @@ struct sim_op {
     bool of_receipt; /* GetOperation: of the receipt itself. */
     uint32_t to;     /* Transfer, Send: the recipient. */
     char uid[33];    /* Transfer, Send, Spend: an item; empty: none. */
-    char more_uids[2][33]; /* ... and others beside it. */
+    char more_uids[2][33];        /* ... and others beside it. */
     char mail[33], more_mail[33]; /* Claim. */
     char cursor[96];              /* Lists: of the page before. */
     /* Swap, Execute: everybody else, and an item of the first of them. */
@@ -428,7 +428,7 @@ struct sim_op {
     char other_tokens[2][64];
     char other_uid[33];
     uint64_t target_seq; /* Reverse, Post, Void: of the ledger entry, too; 0: by the op alone. */
-    int64_t around_ms; /* ListEntries: the time of an entry, or beside it. */
+    int64_t around_ms;   /* ListEntries: the time of an entry, or beside it. */
     uint64_t check_version, check_section; /* Execute: of the first of them, or nearly. */
     struct sim_edit edits[SIM_SECTIONS];
     uint32_t target;  /* Resolve, GetOperation: the op asked about. Reverse, Post, Void: which.

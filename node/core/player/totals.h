@@ -27,8 +27,8 @@ struct totals_bucket {
 };
 
 struct totals_buckets {
-    /* Which of them are not zero: a bit each. Most shards fill few, and each checkpoint and each cut
-     * goes through those. */
+    /* Which of them are not zero: a bit each. Most shards fill few, and each checkpoint and each
+     * cut goes through those. */
     uint64_t filled[TOTALS_BUCKETS / 64u];
     struct totals_bucket each[TOTALS_BUCKETS];
 };

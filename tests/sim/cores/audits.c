@@ -1,6 +1,6 @@
 /*
- * The audit of all goods (coordinator/core/audit.c, audit_search.c; docs/containment.md): a cut that
- * does not come to zero is told once, and only players who account for it are held back.
+ * The audit of all goods (coordinator/core/audit.c, audit_search.c; docs/containment.md): a cut
+ * that does not come to zero is told once, and only players who account for it are held back.
  */
 #include <string.h>
 
@@ -77,8 +77,8 @@ static void settled_check(struct books *b, const bool *contained_before)
     struct coord_stats stats = world_stats(w);
     bool wrong = b->gold != 0 || w->items != 0;
     /* Each holder is one too many, or all but one are. */
-    bool items_told = w->items != 0 && (b->holders == (uint32_t)w->items ||
-                                        b->holders == (uint32_t)w->items + 1);
+    bool items_told =
+        w->items != 0 && (b->holders == (uint32_t)w->items || b->holders == (uint32_t)w->items + 1);
 
     PROMISE(b->sim, stats.audit_imbalance == wrong, "%lld gold and %d items too many: imbalance %d",
             (long long)b->gold, w->items, (int)stats.audit_imbalance);

@@ -1,6 +1,6 @@
 /*
- * Batches (router/core/scatter.h) and mail to many (node_form.h): what is split, shared, refused and
- * joined, said from the shape that every Batch method has.
+ * Batches (router/core/scatter.h) and mail to many (node_form.h): what is split, shared, refused
+ * and joined, said from the shape that every Batch method has.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,9 +28,9 @@ static char *maybe(struct rsim *sim, const char *text)
 
 static char *id_make(struct rsim *sim, const char *kind)
 {
-    return rsim_chance(sim, 8) ? text_lend("")
-                               : arena_printf(&sim->arena, "%s%u", kind,
-                                              (unsigned)rsim_between(sim, 0, 9));
+    return rsim_chance(sim, 8)
+               ? text_lend("")
+               : arena_printf(&sim->arena, "%s%u", kind, (unsigned)rsim_between(sim, 0, 9));
 }
 
 static const char *first_of(const char *own, const char *shared)
@@ -103,7 +103,8 @@ static void shared_check(struct rsim *sim, const struct starts *s)
     sim->counts.fields_shared++;
 }
 
-/* The place of the first that names a player and an op_id as an earlier one; count: there is none. */
+/* The place of the first that names a player and an op_id as an earlier one; count: there is none.
+ */
 static uint32_t repeated(const struct starts *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
@@ -141,7 +142,8 @@ static void starts_run(struct rsim *sim)
     struct scatter_elements elements;
 
     starts_make(sim, &s);
-    PROMISE(sim, scatter_split(method, &s.batch.base, &sim->arena, &elements, &sim->detail) == ERR_OK,
+    PROMISE(sim,
+            scatter_split(method, &s.batch.base, &sim->arena, &elements, &sim->detail) == ERR_OK,
             "a batch of %u is refused", s.count);
     PROMISE(sim, elements.count == s.count, "%u elements of %u", elements.count, s.count);
     for (uint32_t i = 0; i < s.count; i++)
@@ -212,8 +214,9 @@ static void limits_run(struct rsim *sim)
     if (e == ERR_OK)
         return;
     rsim_refused(sim, CODE(INVALID_ARGUMENT), "requests");
-    PROMISE(sim, strcmp(sim->detail.limit, "at most 1000") == 0 &&
-                     strcmp(sim->detail.value, "1001") == 0,
+    PROMISE(sim,
+            strcmp(sim->detail.limit, "at most 1000") == 0 &&
+                strcmp(sim->detail.value, "1001") == 0,
             "the limit or the value is another: %s, %s", sim->detail.limit, sim->detail.value);
     sim->counts.batches_too_many++;
 }
@@ -257,7 +260,8 @@ static void answers_run(struct rsim *sim)
     size_t lengths[8];
 
     for (uint32_t i = 0; i < count; i++) {
-        size_t length = rsim_chance(sim, 30) ? rsim_between(sim, 100, 140) : rsim_between(sim, 0, 3);
+        size_t length =
+            rsim_chance(sim, 30) ? rsim_between(sim, 100, 140) : rsim_between(sim, 0, 3);
         if (rsim_chance(sim, 5))
             length = rsim_between(sim, 8000, 17000);
         char *text = arena_zalloc(&sim->arena, length + 1);
@@ -289,7 +293,7 @@ static void answers_run(struct rsim *sim)
         bool error_case = one->outcome_case == HOLDFAST__V1__GRANT_RESULT__OUTCOME_ERROR;
 
         PROMISE(sim, error_case == outcomes[i].failed, "an error is told as an answer");
-        size_t length = error_case ? strlen(one->error->message)
+        size_t length = error_case                       ? strlen(one->error->message)
                         : one->response->n_item_uids > 0 ? strlen(one->response->item_uids[0])
                                                          : 0;
         PROMISE(sim, length == lengths[i], "the answer of another element");
@@ -325,16 +329,18 @@ static void mail_check(struct rsim *sim, const Holdfast__V1__DeliverMailRequest 
         const Holdfast__Internal__V1__DeliverToPlayerRequest *one = all->requests[i];
 
         PROMISE(sim, strcmp(one->player_id, request->to_player_ids[i]) == 0, "another recipient");
-        PROMISE(sim, strcmp(one->op_id, request->op_id) == 0 &&
-                         strcmp(one->authority, request->authority) == 0 &&
-                         one->attempt == request->attempt,
+        PROMISE(sim,
+                strcmp(one->op_id, request->op_id) == 0 &&
+                    strcmp(one->authority, request->authority) == 0 &&
+                    one->attempt == request->attempt,
                 "another operation, or authority");
-        PROMISE(sim, one->n_currencies == request->n_currencies &&
-                         one->currencies == request->currencies &&
-                         one->n_items == request->n_items && one->items == request->items,
+        PROMISE(sim,
+                one->n_currencies == request->n_currencies &&
+                    one->currencies == request->currencies && one->n_items == request->n_items &&
+                    one->items == request->items,
                 "other goods");
-        PROMISE(sim, strcmp(one->text, request->text) == 0 &&
-                         strcmp(one->reason, request->reason) == 0,
+        PROMISE(sim,
+                strcmp(one->text, request->text) == 0 && strcmp(one->reason, request->reason) == 0,
                 "another text");
     }
     sim->counts.mail_spread++;
@@ -381,8 +387,9 @@ static void mail_run(struct rsim *sim)
     }
     mail_check(sim, &request, form);
     const struct scatter_elements elements = {
-        (ProtobufCMessage *const *)(void *)((const Holdfast__Internal__V1__DeliverToPlayersRequest *)
-                                                form)->requests,
+        (ProtobufCMessage *const
+             *)(void *)((const Holdfast__Internal__V1__DeliverToPlayersRequest *)form)
+            ->requests,
         (uint32_t)count
     };
     bool twice = false;
@@ -441,24 +448,31 @@ static void swap_run(struct rsim *sim)
             "a swap has no form");
     const Holdfast__Internal__V1__SwapGoodsRequest *flat =
         (const Holdfast__Internal__V1__SwapGoodsRequest *)form;
-    const Holdfast__V1__Goods *a = request.a != NULL && request.a->gives ? request.a->gives : &nothing;
-    const Holdfast__V1__Goods *b = request.b != NULL && request.b->gives ? request.b->gives : &nothing;
-    PROMISE(sim, strcmp(flat->op_id, "swap:1") == 0 && strcmp(flat->reason, "fair") == 0 &&
-                     flat->attempt == request.attempt,
+    const Holdfast__V1__Goods *a =
+        request.a != NULL && request.a->gives ? request.a->gives : &nothing;
+    const Holdfast__V1__Goods *b =
+        request.b != NULL && request.b->gives ? request.b->gives : &nothing;
+    PROMISE(sim,
+            strcmp(flat->op_id, "swap:1") == 0 && strcmp(flat->reason, "fair") == 0 &&
+                flat->attempt == request.attempt,
             "another operation");
     bool versioned = request._if_version_case != 0;
-    PROMISE(sim, (flat->_if_version_case != 0) == versioned &&
-                     (!versioned || flat->if_version == request.if_version),
+    PROMISE(sim,
+            (flat->_if_version_case != 0) == versioned &&
+                (!versioned || flat->if_version == request.if_version),
             "another condition");
-    PROMISE(sim, strcmp(flat->player_id, request.a != NULL ? "ada" : "") == 0 &&
-                     strcmp(flat->other_player_id, request.b != NULL ? "bob" : "") == 0,
+    PROMISE(sim,
+            strcmp(flat->player_id, request.a != NULL ? "ada" : "") == 0 &&
+                strcmp(flat->other_player_id, request.b != NULL ? "bob" : "") == 0,
             "other players");
-    PROMISE(sim, strcmp(flat->authority, request.a != NULL ? "session:ada" : "") == 0 &&
-                     strcmp(flat->other_authority, request.b != NULL ? "session:bob" : "") == 0,
+    PROMISE(sim,
+            strcmp(flat->authority, request.a != NULL ? "session:ada" : "") == 0 &&
+                strcmp(flat->other_authority, request.b != NULL ? "session:bob" : "") == 0,
             "the authority of another");
-    PROMISE(sim, flat->n_currencies == a->n_currencies && flat->n_item_uids == a->n_item_uids &&
-                     flat->n_other_currencies == b->n_currencies &&
-                     flat->n_other_item_uids == b->n_item_uids,
+    PROMISE(sim,
+            flat->n_currencies == a->n_currencies && flat->n_item_uids == a->n_item_uids &&
+                flat->n_other_currencies == b->n_currencies &&
+                flat->n_other_item_uids == b->n_item_uids,
             "a side gives something else");
     sim->counts.swaps_flattened++;
 }

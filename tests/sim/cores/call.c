@@ -204,8 +204,9 @@ static void not_owner(struct calling *c)
 
 static void answered(struct calling *c)
 {
-    static const uint32_t statuses[] = { WIRE_OK,          WIRE_REFUSED,   WIRE_REFUSED,
-                                         WIRE_NOT_OWNER,   WIRE_NOT_OWNER, WIRE_UNKNOWN,
+    static const uint32_t statuses[] = { WIRE_OK,          WIRE_REFUSED,
+                                         WIRE_REFUSED,     WIRE_NOT_OWNER,
+                                         WIRE_NOT_OWNER,   WIRE_UNKNOWN,
                                          WIRE_UNAVAILABLE, 77 };
 
     c->event.status = RSIM_PICK(c->sim, statuses);
@@ -233,8 +234,8 @@ static void answered(struct calling *c)
 
 static void failed(struct calling *c)
 {
-    static const err failures[] = { ERR_TIMEOUT, ERR_DISCONNECTED, ERR_CANCELLED, ERR_CLOSED,
-                                    ERR_FULL,    ERR_UNAVAILABLE };
+    static const err failures[] = { ERR_TIMEOUT, ERR_DISCONNECTED, ERR_CANCELLED,
+                                    ERR_CLOSED,  ERR_FULL,         ERR_UNAVAILABLE };
 
     c->event.failure = RSIM_PICK(c->sim, failures);
     step(c, RETRY_EVENT_FAILED);

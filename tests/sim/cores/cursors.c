@@ -49,8 +49,9 @@ static void same_check(struct rsim *sim, const struct known *known,
         const struct incident_place *a = &known->places[i];
         const struct incident_place *b = incident_cursor_find(cursor, a->replica_id);
 
-        PROMISE(sim, b != NULL && b->life == a->life && b->after == a->after &&
-                         b->replica_id == a->replica_id,
+        PROMISE(sim,
+                b != NULL && b->life == a->life && b->after == a->after &&
+                    b->replica_id == a->replica_id,
                 "a node is known otherwise");
     }
     PROMISE(sim, incident_cursor_find(cursor, 0) == NULL, "a node that there is not");
@@ -83,14 +84,14 @@ static void incidents_refused_run(struct rsim *sim)
         const char *text;
         bool good;
     } all[] = {
-        { "", true },          { "1.2.3", true },  { "1.2.3,4.5.6", true }, { "1.2", false },
-        { "1.2.3.4", false },  { "x", false },     { "1.2.3,1.4.5", false }, { "1..3", false },
-        { "1.2.3,", true },    { ",1.2.3", false }, { "1.2.03", false },
+        { "", true },         { "1.2.3", true },   { "1.2.3,4.5.6", true },  { "1.2", false },
+        { "1.2.3.4", false }, { "x", false },      { "1.2.3,1.4.5", false }, { "1..3", false },
+        { "1.2.3,", true },   { ",1.2.3", false }, { "1.2.03", false },
     };
     struct incident_cursor *cursor = arena_alloc(&sim->arena, sizeof *cursor);
     size_t place = rsim_between(sim, 0, sizeof all / sizeof all[0] - 1);
-    err e = incident_cursor_parse(slice_from_text(all[place].text), &sim->arena, cursor,
-                                  &sim->detail);
+    err e =
+        incident_cursor_parse(slice_from_text(all[place].text), &sim->arena, cursor, &sim->detail);
 
     PROMISE(sim, e == (all[place].good ? ERR_OK : ERR_INVALID), "the cursor \"%s\" is %d",
             all[place].text, (int)e);
@@ -170,12 +171,24 @@ static void trace_refused_run(struct rsim *sim)
         const char *text;
         bool good;
     } all[] = {
-        { "1.15.15", true },  { "1.16.0", false },         { "1.0.16", false },
-        { "0.1.1", false },   { "1.1", false },            { "1.1.1.", false },
-        { "1.1.1.1", false }, { "4294967295.0.0", true },  { "4294967296.0.0", false },
-        { "1..1", false },    { ".1.1", false },           { "1.1.", false },
-        { "x", false },       { "42949672950.0.0", false }, { "1,1.1", false },
-        { "9.0.0", true },    { "/.0.0", false },          { ":.0.0", false },
+        { "1.15.15", true },
+        { "1.16.0", false },
+        { "1.0.16", false },
+        { "0.1.1", false },
+        { "1.1", false },
+        { "1.1.1.", false },
+        { "1.1.1.1", false },
+        { "4294967295.0.0", true },
+        { "4294967296.0.0", false },
+        { "1..1", false },
+        { ".1.1", false },
+        { "1.1.", false },
+        { "x", false },
+        { "42949672950.0.0", false },
+        { "1,1.1", false },
+        { "9.0.0", true },
+        { "/.0.0", false },
+        { ":.0.0", false },
     };
     size_t place = rsim_between(sim, 0, sizeof all / sizeof all[0] - 1);
     struct trace_cursor cursor;

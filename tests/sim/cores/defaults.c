@@ -171,15 +171,15 @@ static void check(struct asked *asked, const struct method_info *method, Protobu
             method->name, e != ERR_OK ? sim->detail.message : "");
     if (e != ERR_OK) {
         rsim_refused(sim, CODE(INVALID_ARGUMENT), NULL);
-        PROMISE(sim, !asked->authority_bad || strcmp(sim->detail.field, "holdfast-authority") != 0 ||
-                         strstr(sim->detail.message, "xxxx") == NULL,
+        PROMISE(sim,
+                !asked->authority_bad || strcmp(sim->detail.field, "holdfast-authority") != 0 ||
+                    strstr(sim->detail.message, "xxxx") == NULL,
                 "a header that may be a token is repeated");
         sim->counts.authority_refused += asked->authority_bad;
         sim->counts.op_id_other += other;
         return;
     }
-    PROMISE(sim, asked->defaults.used == filled, "%s: a field was filled in, or not",
-            method->name);
+    PROMISE(sim, asked->defaults.used == filled, "%s: a field was filled in, or not", method->name);
     for (uint32_t i = 0; i < 2 * count; i++)
         PROMISE(sim, strcmp(*fields[i].text, fields[i].wanted) == 0,
                 "%s: \"%s\" in the place of \"%s\"", method->name, *fields[i].text,
@@ -284,7 +284,8 @@ static void left_alone_run(struct rsim *sim)
             request_defaults_apply(&asked.defaults, method_find(METHOD_RESOLVE_OPERATION),
                                    &resolve.base, &sim->arena, &sim->detail) == ERR_OK,
             "an operation that is asked about takes a header");
-    PROMISE(sim, resolve.op_id == NULL || resolve.op_id[0] == 0, "another operation is asked about");
+    PROMISE(sim, resolve.op_id == NULL || resolve.op_id[0] == 0,
+            "another operation is asked about");
 }
 
 void room_defaults(struct rsim *sim)

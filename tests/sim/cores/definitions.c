@@ -147,10 +147,9 @@ static void ask(struct book *r, enum method_id method, struct slice body)
 {
     r->call++;
     r->answered = false;
-    world_step(r->world, (struct coord_event){ .type = COORD_ASK,
-                                               .call = r->call,
-                                               .method = (uint16_t)method,
-                                               .body = body });
+    world_step(r->world,
+               (struct coord_event){
+                   .type = COORD_ASK, .call = r->call, .method = (uint16_t)method, .body = body });
     for (uint32_t i = 0; i < 400 && !r->answered; i++)
         world_run(r->world, 20);
     PROMISE(r->sim, r->answered, "a question is never answered");
@@ -206,8 +205,8 @@ static void refused_check(struct book *r, Holdfast__V1__ErrorCode code)
     Holdfast__Internal__V1__Refusal *refusal =
         holdfast__internal__v1__refusal__unpack(NULL, r->body.size, r->body.data);
 
-    PROMISE(r->sim, r->status == WIRE_REFUSED && refusal != NULL, "status %d, and refusal %d is due",
-            (int)r->status, (int)code);
+    PROMISE(r->sim, r->status == WIRE_REFUSED && refusal != NULL,
+            "status %d, and refusal %d is due", (int)r->status, (int)code);
     PROMISE(r->sim, refusal->code == code, "refused with %d, not %d: %s", (int)refusal->code,
             (int)code, refusal->message);
     holdfast__internal__v1__refusal__free_unpacked(refusal, NULL);
@@ -246,9 +245,10 @@ static void told_check(struct book *r, const struct life *life, uint64_t version
             "version %llu of %llu is told, not %llu of %llu", (unsigned long long)told->version,
             (unsigned long long)told->number, (unsigned long long)version,
             (unsigned long long)life->number);
-    PROMISE(r->sim, strcmp(told->name, names[life->name]) == 0 && told->deleted == made->deleted &&
-                        told->rolled_back_to == made->rolled_back_to &&
-                        told->body->counter->max_value == made->value,
+    PROMISE(r->sim,
+            strcmp(told->name, names[life->name]) == 0 && told->deleted == made->deleted &&
+                told->rolled_back_to == made->rolled_back_to &&
+                told->body->counter->max_value == made->value,
             "%s: another version is told than was made", names[life->name]);
 }
 
@@ -306,8 +306,7 @@ static void change_turn(struct book *r)
 
     if (r->life_count == LIVES || (stands != NULL && stands->count == VERSIONS - 1))
         return;
-    w.if_version = stands != NULL && rsim_chance(sim, 60) ? stands->count
-                                                          : rsim_between(sim, 0, 3);
+    w.if_version = stands != NULL && rsim_chance(sim, 60) ? stands->count : rsim_between(sim, 0, 3);
     if (w.deed == (int)DEED(ROLL_BACK))
         w.version = rsim_between(sim, 0, stands != NULL ? stands->count + 1 : 2);
     if (rsim_chance(sim, 5))
@@ -370,15 +369,15 @@ static void page_check(struct book *r, const find_request *request, find_respons
     uint64_t number = request->after_number, version = request->after_version;
 
     PROMISE(r->sim, page->n_definitions <= request->limit, "a page of %zu", page->n_definitions);
-    PROMISE(r->sim, !page->more || page->n_definitions == request->limit, "a page that is not full");
+    PROMISE(r->sim, !page->more || page->n_definitions == request->limit,
+            "a page that is not full");
     for (size_t i = 0; i < page->n_definitions; i++) {
         const Holdfast__Internal__V1__FoundDefinition *found = page->definitions[i];
         const struct life *life = life_of(r, found->version->number);
-        bool next = request->history
-                        ? number == 0 || found->version->number < number ||
-                              (found->version->number == number &&
-                               found->version->version < version)
-                        : found->version->number > number;
+        bool next = request->history ? number == 0 || found->version->number < number ||
+                                           (found->version->number == number &&
+                                            found->version->version < version)
+                                     : found->version->number > number;
 
         PROMISE(r->sim, life != NULL && found->version->version <= life->count,
                 "a definition that there is not");
@@ -407,9 +406,8 @@ static void find_turn(struct book *r)
     request.history = rsim_chance(sim, 50);
     request.deleted = rsim_chance(sim, 50);
     request.limit = (uint32_t)rsim_between(sim, 0, 4);
-    request.name = text_lend(request.history || rsim_chance(sim, 30)
-                                 ? names[rsim_between(sim, 0, NAMES - 1)]
-                                 : "");
+    request.name = text_lend(
+        request.history || rsim_chance(sim, 30) ? names[rsim_between(sim, 0, NAMES - 1)] : "");
     if (request.limit == 0) {
         request.limit = rsim_chance(sim, 50) ? 0 : (uint32_t)rsim_about(sim, 200);
         bool bad = request.limit == 0 || request.limit > 200;
@@ -461,10 +459,11 @@ static void called(void *user, const struct coord_call *call)
         const Holdfast__Internal__V1__Defined *told = request->definitions[i];
         uint32_t at = 0;
 
-        PROMISE(r->sim, told->revision > request->from_revision &&
-                            told->revision <= request->to_revision,
+        PROMISE(r->sim,
+                told->revision > request->from_revision && told->revision <= request->to_revision,
                 "a definition outside of its span");
-        while (at < r->known_count[call->shard] && r->shards[call->shard][at].number != told->number)
+        while (at < r->known_count[call->shard] &&
+               r->shards[call->shard][at].number != told->number)
             at++;
         CHECK(at < KNOWN_MAX);
         r->known_count[call->shard] += at == r->known_count[call->shard];
@@ -506,8 +505,7 @@ void room_definitions(struct rsim *sim)
     r->world = world_new();
     world_start(r->world);
     world_run(r->world, 3000);
-    r->world->watch =
-        (struct world_watch){ .user = r, .called = called, .answered = answered };
+    r->world->watch = (struct world_watch){ .user = r, .called = called, .answered = answered };
     for (uint32_t i = 0; i < 40; i++) {
         if (rsim_chance(sim, 10))
             r->world->deaf_node = rsim_between(sim, 0, 3);

@@ -118,7 +118,8 @@ static void put_one(struct rsim *sim, struct ring *ring, struct key *key)
 {
     if (rsim_chance(sim, 40)) {
         key->record.scopes = (uint32_t)rsim_between(sim, 1, SCOPES_ALL);
-        key->record.expires_at_ms = rsim_chance(sim, 50) ? ring->now_ms + rsim_between(sim, 0, 3) : 0;
+        key->record.expires_at_ms =
+            rsim_chance(sim, 50) ? ring->now_ms + rsim_between(sim, 0, 3) : 0;
     }
     if (api_key_record_validate(&key->record, NULL) != ERR_OK)
         return;
@@ -265,7 +266,8 @@ static void token_use(struct rsim *sim, struct service *service, struct token *t
     enum jwt_fault fault;
 
     PROMISE(sim, player == NULL || (token->proven && lives), "a token is known that is not good");
-    PROMISE(sim, player != NULL || !token->proven || !lives, "a token that was proven is forgotten");
+    PROMISE(sim, player != NULL || !token->proven || !lives,
+            "a token that was proven is forgotten");
     if (player != NULL) {
         told_player(sim, token, player);
         sim->counts.tokens_recalled++;

@@ -108,8 +108,8 @@ static void retention_make(struct body *b)
 
 static void body_make(struct body *b)
 {
-    static void (*const all[])(struct body *b) = { currency_make, collection_make, counter_make,
-                                                   rule_make, retention_make };
+    static void (*const all[])(struct body * b) = { currency_make, collection_make, counter_make,
+                                                    rule_make, retention_make };
     uint32_t kind = (uint32_t)rsim_between(b->sim, 0, 4);
     bool none = rsim_chance(b->sim, 3);
 
@@ -122,8 +122,9 @@ static void body_make(struct body *b)
         b->bad = b->bad != NULL ? b->bad : "body";
         return;
     }
-    b->body.kind_case = (Holdfast__V1__DefinitionBody__KindCase)(
-        HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY + kind);
+    b->body.kind_case =
+        (Holdfast__V1__DefinitionBody__KindCase)(HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY +
+                                                 kind);
     all[kind](b);
 }
 
@@ -131,24 +132,24 @@ static void defaults_check(struct body *b, const struct body *was)
 {
     switch (b->body.kind_case) {
     case HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY:
-        PROMISE(b->sim, b->currency.max_balance == (was->currency.max_balance != 0
-                                                        ? was->currency.max_balance
-                                                        : AMOUNT_MAX) &&
-                            b->currency.min_balance == was->currency.min_balance,
+        PROMISE(b->sim,
+                b->currency.max_balance ==
+                        (was->currency.max_balance != 0 ? was->currency.max_balance : AMOUNT_MAX) &&
+                    b->currency.min_balance == was->currency.min_balance,
                 "max_balance");
         break;
     case HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION:
-        PROMISE(b->sim, b->collection.edges_max == (was->collection.edges_max != 0
-                                                        ? was->collection.edges_max
-                                                        : 10000),
+        PROMISE(b->sim,
+                b->collection.edges_max ==
+                    (was->collection.edges_max != 0 ? was->collection.edges_max : 10000),
                 "edges_max");
         break;
     case HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER:
-        PROMISE(b->sim, b->counter.max_value == (was->counter.max_value != 0
-                                                     ? was->counter.max_value
-                                                     : AMOUNT_MAX) &&
-                            b->counter.add_max ==
-                                (was->counter.add_max != 0 ? was->counter.add_max : AMOUNT_MAX),
+        PROMISE(b->sim,
+                b->counter.max_value ==
+                        (was->counter.max_value != 0 ? was->counter.max_value : AMOUNT_MAX) &&
+                    b->counter.add_max ==
+                        (was->counter.add_max != 0 ? was->counter.add_max : AMOUNT_MAX),
                 "max_value or add_max");
         break;
     default:
@@ -178,8 +179,8 @@ static void frozen_check(struct rsim *sim)
     a.body.kind_case = b.body.kind_case = currency ? HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY
                                                    : HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION;
     const char *frozen = definition_frozen(&a.body, &b.body);
-    PROMISE(sim, (frozen == NULL) == (wanted == NULL) &&
-                     (wanted == NULL || strcmp(frozen, wanted) == 0),
+    PROMISE(sim,
+            (frozen == NULL) == (wanted == NULL) && (wanted == NULL || strcmp(frozen, wanted) == 0),
             "what is for ever changes: %s", wanted);
 }
 
@@ -212,8 +213,9 @@ void room_kinds(struct rsim *sim)
         body_make(&b);
         was = b;
         bool good = definition_body_check(&b.body, b.name, &fault);
-        PROMISE(sim, good == (b.bad == NULL), "a definition with a wrong %s is taken, or a good one "
-                                              "is refused for %s",
+        PROMISE(sim, good == (b.bad == NULL),
+                "a definition with a wrong %s is taken, or a good one "
+                "is refused for %s",
                 b.bad, fault.field);
         if (good)
             defaults_check(&b, &was);

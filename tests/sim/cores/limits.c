@@ -65,7 +65,8 @@ static void bucket_run(struct rsim *sim)
     uint64_t now_ms = rsim_between(sim, 0, 10000);
 
     for (uint32_t i = 0; i < 40; i++) {
-        now_ms += rsim_chance(sim, 60) ? 0 : rsim_between(sim, 0, rsim_chance(sim, 10) ? 3000 : 300);
+        now_ms +=
+            rsim_chance(sim, 60) ? 0 : rsim_between(sim, 0, rsim_chance(sim, 10) ? 3000 : 300);
         if (rate == 0) {
             rate_charge(&bucket, rate, 1000, now_ms);
             PROMISE(sim, rate_take(&bucket, rate, now_ms, &retry_ms), "no limit is a limit");

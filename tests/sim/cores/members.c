@@ -240,9 +240,10 @@ static void remove_check(struct world *w, uint64_t id)
         for (uint32_t k = 0; k < record->member_count; k++)
             live += record->members[k] != id && w->nodes[record->members[k]].up;
         /* Of one or two replicas the one that leaves helps, while it lives. */
-        bool helps = record->member_count <= 2 && live + 1 >= record->member_count &&
-                     w->nodes[id].up;
-        stranded |= w->placed[i] && member(record, id) && 2 * live <= record->member_count && !helps;
+        bool helps =
+            record->member_count <= 2 && live + 1 >= record->member_count && w->nodes[id].up;
+        stranded |=
+            w->placed[i] && member(record, id) && 2 * live <= record->member_count && !helps;
     }
     bool refused = w->nodes[id].wish == NODE_REMOVE || left < w->factor || stranded;
     said(w->sim, member_plan_remove(&w->plan, id), refused ? ERR_CONFLICT : ERR_OK, "remove");

@@ -1,6 +1,6 @@
 /*
- * What keys make out of nothing (router/core/mint_guard.h). What a call asks for is counted while it
- * is made; the limits are kept here as numbers.
+ * What keys make out of nothing (router/core/mint_guard.h). What a call asks for is counted while
+ * it is made; the limits are kept here as numbers.
  */
 #include <stdio.h>
 #include <string.h>
@@ -271,8 +271,8 @@ static void one_call(struct minting *m, const struct mint_call *keys,
     sim->counts.mint_refused += e == ERR_PERMISSION;
     if (e == ERR_PERMISSION) {
         rsim_refused(sim, CODE(PERMISSION_DENIED), NULL);
-        PROMISE(sim, sim->detail.field != NULL && sim->detail.limit != NULL &&
-                         sim->detail.value != NULL,
+        PROMISE(sim,
+                sim->detail.field != NULL && sim->detail.limit != NULL && sim->detail.value != NULL,
                 "the goods are not named");
     }
     if (e == ERR_FULL)

@@ -13,18 +13,18 @@
 #include "runtime/cluster/shard_change.h"
 #include "tests/sim/cores/rsim.h"
 
-#define NODES        5u
-#define SHARDS       8u
-#define FACTOR       3u
-#define VALID_MS     1500u /* A report counts for so long (report_valid_ms). */
-#define CALM_MS      5000u
-#define CLUSTER      "test"
-#define PERIOD_MS    200u
-#define DRAIN_MS     20u
-#define CHANGES_MAX  4u
-#define LAG_MAX      256u
-#define UP_MS        10000u
-#define SHUN_MS      60000u
+#define NODES       5u
+#define SHARDS      8u
+#define FACTOR      3u
+#define VALID_MS    1500u /* A report counts for so long (report_valid_ms). */
+#define CALM_MS     5000u
+#define CLUSTER     "test"
+#define PERIOD_MS   200u
+#define DRAIN_MS    20u
+#define CHANGES_MAX 4u
+#define LAG_MAX     256u
+#define UP_MS       10000u
+#define SHUN_MS     60000u
 
 struct judged_node {
     bool up;
@@ -39,7 +39,7 @@ struct judged_node {
 struct judged_shard {
     struct shard_record record; /* Epoch 0: there is none. */
     uint64_t written_ms;
-    uint64_t calm_ms; /* Under this coordinator it is left alone until then. */
+    uint64_t calm_ms;               /* Under this coordinator it is left alone until then. */
     uint64_t reports_ms[NODES + 1]; /* Of each node, on this epoch; 0: none. */
     bool wished;
     bool begins; /* A change of its members is on its way to etcd. */
@@ -51,10 +51,10 @@ struct court {
     struct judged_node nodes[NODES + 1];
     struct judged_shard shards[SHARDS];
     uint64_t handed_ms, drained_ms, exchanged_ms; /* Last; 0: never. */
-    uint32_t exchanges; /* At exchanged_ms. */
-    bool busy;          /* Shards are given loads: they may be exchanged. */
+    uint32_t exchanges;                           /* At exchanged_ms. */
+    bool busy;         /* Shards are given loads: they may be exchanged. */
     uint64_t fault_ms; /* Since then owners answer as they do. */
-    uint64_t ticket; /* Of the last transaction that was judged. */
+    uint64_t ticket;   /* Of the last transaction that was judged. */
 };
 
 static uint64_t now_of(const struct court *c)
@@ -168,8 +168,7 @@ static bool is_exchanged(struct court *c)
 static bool is_drained(struct court *c, const struct shard_record *was,
                        const struct shard_record *next)
 {
-    if (c->nodes[was->owner].wish < 0 || c->nodes[next->owner].wish >= 0 ||
-        is_full(c, next->owner))
+    if (c->nodes[was->owner].wish < 0 || c->nodes[next->owner].wish >= 0 || is_full(c, next->owner))
         return false;
     if (c->drained_ms != 0 && now_of(c) - c->drained_ms < DRAIN_MS)
         return false; /* That is one too many, but for ownership being spread. */
@@ -212,8 +211,7 @@ static void owner_judged(struct court *c, uint32_t number, const struct shard_re
         c->sim->counts.owners_failed_over++;
     } else if (is_claimed(c, shard)) {
         claimant_check(c, number, next);
-    } else if (is_full(c, was->owner) && !is_full(c, next->owner) &&
-               now_of(c) >= shard->calm_ms) {
+    } else if (is_full(c, was->owner) && !is_full(c, next->owner) && now_of(c) >= shard->calm_ms) {
         c->sim->counts.owners_relieved++;
     } else if (!is_drained(c, was, next) && !is_spread(c, was, next) && !is_exchanged(c)) {
         rsim_broken(c->sim, "shard %u: the healthy owner %llu (%u shards) is deposed for %llu (%u)",
@@ -310,26 +308,30 @@ static void members_judged(struct court *c, uint32_t number, const struct shard_
     if (!shard_change_is_open(was)) {
         begun_judged(c, number, next);
     } else if (was->learner != 0 && next->phase == SHARD_JOINT) {
-        PROMISE(sim, majority_up(c, next->members, next->member_count) &&
-                         majority_up(c, next->new_members, next->new_member_count),
+        PROMISE(sim,
+                majority_up(c, next->members, next->member_count) &&
+                    majority_up(c, next->new_members, next->new_member_count),
                 "shard %u: a joint phase begins without both majorities", number);
         PROMISE(sim, !said || c->world->learner_lag <= LAG_MAX,
                 "shard %u: a learner that lags by %llu entries joins", number,
                 (unsigned long long)c->world->learner_lag);
         PROMISE(sim, next->config == was->config + 1, "shard %u: config %llu after %llu", number,
                 (unsigned long long)next->config, (unsigned long long)was->config);
-        PROMISE(sim, !said || !c->world->unstarted, "shard %u: joined before the owner began", number);
+        PROMISE(sim, !said || !c->world->unstarted, "shard %u: joined before the owner began",
+                number);
     } else if (next->phase == SHARD_STABLE && next->learner == 0 &&
                next->member_count == was->new_member_count &&
                memcmp(next->members, was->new_members,
                       next->member_count * sizeof *next->members) == 0) {
-        PROMISE(sim, !said || !c->world->unstarted, "shard %u: left before the owner began", number);
+        PROMISE(sim, !said || !c->world->unstarted, "shard %u: left before the owner began",
+                number);
         sim->counts.changes_done++;
     } else {
-        PROMISE(sim, next->phase == SHARD_STABLE && next->learner == 0 &&
-                         next->member_count == was->member_count &&
-                         memcmp(next->members, was->members,
-                                was->member_count * sizeof *was->members) == 0,
+        PROMISE(sim,
+                next->phase == SHARD_STABLE && next->learner == 0 &&
+                    next->member_count == was->member_count &&
+                    memcmp(next->members, was->members, was->member_count * sizeof *was->members) ==
+                        0,
                 "shard %u: a change that is neither carried out nor given up", number);
         sim->counts.changes_aborted++;
     }
@@ -611,8 +613,9 @@ static void rest_check(struct court *c)
 
     for (uint64_t id = 1; id <= NODES; id++)
         staying += c->nodes[id].wish != NODE_REMOVE;
-    PROMISE(c->sim, stats.transactions_open == 0 && stats.changes_open == 0 &&
-                        stats.shards_unowned == 0 && stats.policy_pending == 0,
+    PROMISE(c->sim,
+            stats.transactions_open == 0 && stats.changes_open == 0 && stats.shards_unowned == 0 &&
+                stats.policy_pending == 0,
             "the cluster does not come to rest: %llu changes",
             (unsigned long long)stats.changes_open);
     for (uint32_t i = 0; i < SHARDS; i++) {

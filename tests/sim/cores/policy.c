@@ -60,8 +60,9 @@ static void currency_make(struct rsim *sim, struct drafted *d, uint32_t place)
         one->max_balance = rsim_chance(sim, 70) ? (int64_t)rsim_between(sim, 0, 2) - 1
                                                 : AMOUNT_MAX - 1 + (int64_t)rsim_between(sim, 0, 2);
     if (rsim_chance(sim, 30))
-        one->min_balance = rsim_chance(sim, 70) ? (int64_t)rsim_between(sim, 0, 2) - 1
-                                                : -AMOUNT_MAX - 1 + (int64_t)rsim_between(sim, 0, 2);
+        one->min_balance = rsim_chance(sim, 70)
+                               ? (int64_t)rsim_between(sim, 0, 2) - 1
+                               : -AMOUNT_MAX - 1 + (int64_t)rsim_between(sim, 0, 2);
     d->bad |= one->max_balance < 0 || one->max_balance > AMOUNT_MAX || one->min_balance > 0 ||
               one->min_balance < -AMOUNT_MAX;
 }
@@ -88,8 +89,9 @@ static void completed_check(struct rsim *sim, const Holdfast__V1__Policy *was,
 {
     PROMISE(sim, now->version == was->version && now->n_currencies == was->n_currencies,
             "another policy");
-    PROMISE(sim, now->operation_window_ms ==
-                     (was->operation_window_ms != 0 ? was->operation_window_ms : 86400000),
+    PROMISE(sim,
+            now->operation_window_ms ==
+                (was->operation_window_ms != 0 ? was->operation_window_ms : 86400000),
             "operation_window_ms");
     PROMISE(sim, now->operations_max == (was->operations_max != 0 ? was->operations_max : 2000000),
             "operations_max");
@@ -99,8 +101,9 @@ static void completed_check(struct rsim *sim, const Holdfast__V1__Policy *was,
     for (size_t i = 0; i < was->n_currencies; i++) {
         const Holdfast__V1__CurrencyPolicy *a = was->currencies[i], *b = now->currencies[i];
 
-        PROMISE(sim, strcmp(a->name, b->name) == 0 && a->min_balance == b->min_balance &&
-                         b->max_balance == (a->max_balance != 0 ? a->max_balance : AMOUNT_MAX),
+        PROMISE(sim,
+                strcmp(a->name, b->name) == 0 && a->min_balance == b->min_balance &&
+                    b->max_balance == (a->max_balance != 0 ? a->max_balance : AMOUNT_MAX),
                 "the currency %s", a->name);
     }
     sim->counts.policies_completed++;
@@ -112,8 +115,8 @@ static void successor_check(struct rsim *sim, const Holdfast__V1__Policy *next)
     bool none = rsim_chance(sim, 30);
 
     holdfast__v1__policy__init(&current);
-    current.version = rsim_chance(sim, 50) ? next->version - (next->version > 0)
-                                           : rsim_between(sim, 1, 9);
+    current.version =
+        rsim_chance(sim, 50) ? next->version - (next->version > 0) : rsim_between(sim, 1, 9);
     uint64_t stands = none ? 0 : current.version;
     err e = policy_check_successor(next, none ? NULL : &current, &sim->arena, &sim->detail);
     PROMISE(sim, e == (next->version == stands + 1 ? ERR_OK : ERR_INVALID),
@@ -125,8 +128,8 @@ static void successor_check(struct rsim *sim, const Holdfast__V1__Policy *next)
     PROMISE(sim, sim->detail.about != NULL && sim->detail.about->version->current == stands,
             "the version that stands is not told");
     PROMISE(sim,
-            strcmp(sim->detail.limit, arena_printf(&sim->arena, "%llu",
-                                                   (unsigned long long)(stands + 1))) == 0 &&
+            strcmp(sim->detail.limit,
+                   arena_printf(&sim->arena, "%llu", (unsigned long long)(stands + 1))) == 0 &&
                 strcmp(sim->detail.value,
                        arena_printf(&sim->arena, "%llu", (unsigned long long)stands)) == 0,
             "the version that is wanted is not told");

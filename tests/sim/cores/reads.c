@@ -58,8 +58,9 @@ static void ask_check(struct reading *r)
     PROMISE(r->sim, ask.pass_count == (draining ? r->pass_count : 0), "%u may pass, not %u",
             ask.pass_count, draining ? r->pass_count : 0);
     for (uint32_t i = 0; i < ask.pass_count; i++)
-        PROMISE(r->sim, passed(r, (uint32_t)ask.pass[i].seq) && ask.pass[i].home == 1 &&
-                            ask.pass[i].destination == (uint32_t)ask.pass[i].seq % 3,
+        PROMISE(r->sim,
+                passed(r, (uint32_t)ask.pass[i].seq) && ask.pass[i].home == 1 &&
+                    ask.pass[i].destination == (uint32_t)ask.pass[i].seq % 3,
                 "another transaction may pass");
 }
 
@@ -118,8 +119,8 @@ static enum txn_read_next gives_way(struct reading *r)
     r->looks = 2;
     r->phase = TXN_READ_LOOK;
     r->rounds = 1;
-    PROMISE(r->sim, resume_ms >= r->now_ms + 10 * r->pauses &&
-                        resume_ms < r->now_ms + 10 * r->pauses + 10,
+    PROMISE(r->sim,
+            resume_ms >= r->now_ms + 10 * r->pauses && resume_ms < r->now_ms + 10 * r->pauses + 10,
             "a pause of %lld ms, the %u.", (long long)(resume_ms - r->now_ms), r->pauses);
     return resume_ms + EARLY_MS >= r->deadline_ms ? TXN_READ_BUSY : TXN_READ_PAUSE;
 }

@@ -94,7 +94,8 @@ static void groups_check(struct beat *b)
     PROMISE(b->sim, grouped == asked, "%u tokens are asked for, not %u", grouped, asked);
 }
 
-/* A shard's answer: all but those that it names are current. A position of no session says nothing. */
+/* A shard's answer: all but those that it names are current. A position of no session says nothing.
+ */
 static void answer_one(struct beat *b, uint32_t g)
 {
     struct rsim *sim = b->sim;
@@ -159,13 +160,14 @@ static void joined_check(struct beat *b)
             continue;
         PROMISE(sim, released < told->n_release_requested, "to be released, and not told");
         const Holdfast__V1__ReleaseRequest *one = told->release_requested[released++];
-        PROMISE(sim, strcmp(one->player_id, ref->player_id) == 0 &&
-                         strcmp(one->token, ref->token) == 0 &&
-                         one->remaining_ms == b->remaining_ms[i],
+        PROMISE(sim,
+                strcmp(one->player_id, ref->player_id) == 0 &&
+                    strcmp(one->token, ref->token) == 0 && one->remaining_ms == b->remaining_ms[i],
                 "another session is to be released");
     }
-    PROMISE(sim, lost == told->n_lost && unknown == told->n_unknown &&
-                     released == told->n_release_requested,
+    PROMISE(sim,
+            lost == told->n_lost && unknown == told->n_unknown &&
+                released == told->n_release_requested,
             "a session that is current is told as another");
     sim->counts.renewals++;
     sim->counts.renewals_lost += lost > 0;
@@ -220,7 +222,12 @@ static void sign_run(struct beat *b)
     if (what == 1)
         size -= size > 1 && response.stolen ? 2 : 1;
     if (what == 2) { /* Fields of other types, of a later version. */
-        memcpy(bytes + size, "\xf9\x06" "12345678" "\xfd\x06" "1234", 16);
+        memcpy(bytes + size,
+               "\xf9\x06"
+               "12345678"
+               "\xfd\x06"
+               "1234",
+               16);
         size += 16;
     }
     err e = session_guard_sign(&guard, SLICE_LITERAL("ada"), (struct slice){ bytes, size },
@@ -232,8 +239,9 @@ static void sign_run(struct beat *b)
     PROMISE(sim, e == ERR_OK, "an answer is not signed: %d", (int)e);
     read = holdfast__v1__start_session_response__unpack(NULL, told.size, told.data);
     PROMISE(sim, read != NULL, "an answer that cannot be read");
-    PROMISE(sim, read->fence == response.fence && read->stolen == response.stolen &&
-                     (read->write != NULL) == (response.write != NULL),
+    PROMISE(sim,
+            read->fence == response.fence && read->stolen == response.stolen &&
+                (read->write != NULL) == (response.write != NULL),
             "the rest of an answer is changed");
     PROMISE(sim,
             session_guard_token(&guard, SLICE_LITERAL("ada"), slice_from_text(read->token),
@@ -243,13 +251,13 @@ static void sign_run(struct beat *b)
     PROMISE(sim,
             session_guard_token(&guard, SLICE_LITERAL("bob"), slice_from_text(read->token),
                                 &token) == ERR_INVALID &&
-                session_guard_token(&guard, SLICE_LITERAL("ada"), slice_from_text(plain),
-                                    &token) == ERR_INVALID &&
+                session_guard_token(&guard, SLICE_LITERAL("ada"), slice_from_text(plain), &token) ==
+                    ERR_INVALID &&
                 session_guard_token(&guard, SLICE_LITERAL("ada"), SLICE_LITERAL("x"), &token) ==
                     ERR_INVALID,
             "a token is good for another player, or without its MAC");
-    PROMISE(sim, guard.refused[SESSION_GUARD_NO_MAC] == 1 &&
-                     guard.refused[SESSION_GUARD_WRONG_MAC] == 1,
+    PROMISE(sim,
+            guard.refused[SESSION_GUARD_NO_MAC] == 1 && guard.refused[SESSION_GUARD_WRONG_MAC] == 1,
             "tokens that were not believed are miscounted");
     holdfast__v1__start_session_response__free_unpacked(read, NULL);
     sim->counts.answers_signed++;

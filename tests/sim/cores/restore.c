@@ -1,7 +1,7 @@
 /*
  * What an operator accepts who restored etcd from a backup (router/core/restore_plan.h,
- * docs/etcd-restore.md). A random cluster has a true history of owners and configurations; etcd fell
- * back to some point of it, and each node that answers knows another part.
+ * docs/etcd-restore.md). A random cluster has a true history of owners and configurations; etcd
+ * fell back to some point of it, and each node that answers knows another part.
  */
 #include <stdio.h>
 #include <string.h>
@@ -126,11 +126,9 @@ static void shard_make(struct past *p, uint32_t number)
 
 static void node_make(struct past *p, uint64_t id)
 {
-    struct node_record record = { .replica_id = id,
-                                  .name = "n",
-                                  .address = "a:1",
-                                  .peer_address = "a:2",
-                                  .version = "v" };
+    struct node_record record = {
+        .replica_id = id, .name = "n", .address = "a:1", .peer_address = "a:2", .version = "v"
+    };
     struct buf value = { 0 };
 
     p->live[id] = rsim_chance(p->sim, 85);
@@ -192,8 +190,7 @@ static void etcd_make(struct past *p)
         node_make(p, id);
     servers_make(p);
     if (rsim_chance(p->sim, 60)) {
-        (void)snprintf(key.text + strlen(key.text), sizeof key.text - strlen(key.text), "%s",
-                       "77");
+        (void)snprintf(key.text + strlen(key.text), sizeof key.text - strlen(key.text), "%s", "77");
         buf_printf(&value, "x");
         put(p, key, &value);
         p->elections++;
@@ -215,7 +212,10 @@ static void known_make(struct past *p, uint64_t id, uint32_t shard)
     Holdfast__Internal__V1__KnownShard *known = &p->known[at][shard];
     struct truth *truth = &p->shards[shard];
     bool late = !p->quiet && rsim_chance(sim, 15);
-    uint64_t config = rsim_between(sim, 1, late ? 10 : truth->has_record ? truth->record.config : 1);
+    uint64_t config = rsim_between(sim, 1,
+                                   late                ? 10
+                                   : truth->has_record ? truth->record.config
+                                                       : 1);
 
     holdfast__internal__v1__known_shard__init(known);
     p->lists[at][shard] = known;
@@ -343,8 +343,8 @@ static void record_check(struct past *p, uint32_t number, const struct restore_w
             (unsigned long long)p->floor);
     PROMISE(sim, record.generation == p->generation + 1, "shard %u: generation", number);
     at_least(&numbered, truth->config);
-    PROMISE(sim, record.config == numbered + RESTORE_CONFIGS_MARGIN, "shard %u: config %llu", number,
-            (unsigned long long)record.config);
+    PROMISE(sim, record.config == numbered + RESTORE_CONFIGS_MARGIN, "shard %u: config %llu",
+            number, (unsigned long long)record.config);
     uint32_t count = members_of(number, config, ids);
     PROMISE(sim, record.member_count == count && same_set(record.members, ids, count),
             "shard %u: other members than configuration %llu has", number,
@@ -368,19 +368,22 @@ static void server_check(struct past *p, const struct cluster_key_parts *parts,
 {
     struct server_record record;
 
-    PROMISE(p->sim, server_record_decode(write->value, &record, NULL) == ERR_OK &&
-                        record.state == SERVER_EXPIRING,
+    PROMISE(p->sim,
+            server_record_decode(write->value, &record, NULL) == ERR_OK &&
+                record.state == SERVER_EXPIRING,
             "a game server does not end");
     if (parts->incarnation.revision > 1000) {
-        PROMISE(p->sim, parts->incarnation.generation == p->generation &&
-                            parts->incarnation.revision >= (1ull << 63) - 10,
+        PROMISE(p->sim,
+                parts->incarnation.generation == p->generation &&
+                    parts->incarnation.revision >= (1ull << 63) - 10,
                 "servers of the lost time do not end");
         PROMISE(p->sim, write->revision == -1 && write->lease_id == 0, "it may be there already");
         return;
     }
     uint64_t place = parts->incarnation.revision - 100;
-    PROMISE(p->sim, place < SERVERS && write->lease_id == p->server_lease[place] &&
-                        write->lease_id != 0 && write->revision > 0,
+    PROMISE(p->sim,
+            place < SERVERS && write->lease_id == p->server_lease[place] && write->lease_id != 0 &&
+                write->revision > 0,
             "the lease of another server");
 }
 
@@ -416,10 +419,11 @@ static void writes_check(struct past *p, const struct restore_plan *plan)
             "a registration stays");
     struct cluster_record next;
     const struct restore_write *last = &plan->writes[plan->write_count - 1];
-    PROMISE(sim, cluster_record_decode(last->value, &next, NULL) == ERR_OK &&
-                     next.generation == p->generation + 1 &&
-                     next.epoch_floor == p->floor + RESTORE_EPOCHS_MARGIN &&
-                     next.shard_count == SHARDS && last->revision == p->cluster_revision,
+    PROMISE(sim,
+            cluster_record_decode(last->value, &next, NULL) == ERR_OK &&
+                next.generation == p->generation + 1 &&
+                next.epoch_floor == p->floor + RESTORE_EPOCHS_MARGIN &&
+                next.shard_count == SHARDS && last->revision == p->cluster_revision,
             "the cluster goes on as another");
 }
 
@@ -434,13 +438,13 @@ static void told_check(struct past *p, const struct restore_plan *plan)
         behind += is_behind(p, truth);
         PROMISE(p->sim, restore_shard_is_behind(plan, &plan->shards[i]) == is_behind(p, truth),
                 "shard %u is behind, or is not", i);
-        bool differs = truth->member_config >
-                       (truth->has_record ? truth->record.config : 0);
-        PROMISE(p->sim, differs || !plan->shards[i].members_differ, "shard %u: the same members", i);
+        bool differs = truth->member_config > (truth->has_record ? truth->record.config : 0);
+        PROMISE(p->sim, differs || !plan->shards[i].members_differ, "shard %u: the same members",
+                i);
         p->sim->counts.restores_forked += truth->forked;
     }
-    PROMISE(p->sim, plan->silent_count == silent, "%u nodes are silent, not %u",
-            plan->silent_count, silent);
+    PROMISE(p->sim, plan->silent_count == silent, "%u nodes are silent, not %u", plan->silent_count,
+            silent);
     PROMISE(p->sim, plan->shards_behind == behind, "%u shards are behind, not %u",
             plan->shards_behind, behind);
     PROMISE(p->sim, plan->nodes_doubting == p->doubting, "%u nodes doubt, not %u",
@@ -469,9 +473,9 @@ static void refused_check(struct past *p, err e)
 {
     static const Holdfast__V1__ErrorCode codes[] = { CODE(UNAVAILABLE), CODE(INTERNAL),
                                                      CODE(VERSION_CONFLICT) };
-    Holdfast__V1__ErrorCode code = e == ERR_CONFLICT                          ? codes[2]
+    Holdfast__V1__ErrorCode code = e == ERR_CONFLICT                    ? codes[2]
                                    : e == ERR_INVALID && p->has_cluster ? codes[1]
-                                                                              : codes[0];
+                                                                        : codes[0];
 
     rsim_refused(p->sim, code, NULL);
     p->sim->counts.restores_refused += e == ERR_UNAVAILABLE;

@@ -82,8 +82,8 @@ static void session_make(struct message *m, struct note *note, const char *playe
 
 static void authority_make(struct message *m, struct note *note, const char *player)
 {
-    static const char *const unreal[] = { "system:root", "system:game", "system:read", "system:",
-                                          "system:admin/3f09c2a7be41" };
+    static const char *const unreal[] = { "system:root", "system:game", "system:read",
+                                          "system:", "system:admin/3f09c2a7be41" };
     size_t count;
     const struct scope_info *scopes = scope_all(&count);
     struct rsim *sim = m->sim;
@@ -224,7 +224,8 @@ static bool is_denied(const struct note *note, uint32_t scopes)
 
 static void scopes_check(struct rsim *sim, const struct message *m, ProtobufCMessage *message)
 {
-    uint32_t scopes = rsim_chance(sim, 10) ? SCOPES_ALL : (uint32_t)rsim_between(sim, 0, SCOPES_ALL);
+    uint32_t scopes =
+        rsim_chance(sim, 10) ? SCOPES_ALL : (uint32_t)rsim_between(sim, 0, SCOPES_ALL);
     bool denied = false, unreal = false;
 
     for (uint32_t i = 0; i < m->count; i++) {
@@ -368,10 +369,9 @@ static void secrets_make(struct rsim *sim, struct session_secrets *secrets)
 /* An authority stands in no message of the API deeper than eight others. */
 static void depth_check(struct rsim *sim)
 {
-    ProtobufCFieldDescriptor inner = { .name = "inner",
-                                       .id = 1,
-                                       .label = PROTOBUF_C_LABEL_NONE,
-                                       .type = PROTOBUF_C_TYPE_MESSAGE };
+    ProtobufCFieldDescriptor inner = {
+        .name = "inner", .id = 1, .label = PROTOBUF_C_LABEL_NONE, .type = PROTOBUF_C_TYPE_MESSAGE
+    };
     struct nested {
         ProtobufCMessage base;
         struct nested *inner;

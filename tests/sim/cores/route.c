@@ -107,8 +107,8 @@ static void read_run(struct rsim *sim)
     if (e != ERR_OK)
         rsim_refused(sim, CODE(INVALID_ARGUMENT), sound ? "op_id" : "entity");
     else
-        PROMISE(sim, entity.size == strlen(request.entity) &&
-                         strcmp(entity.text, request.entity) == 0,
+        PROMISE(sim,
+                entity.size == strlen(request.entity) && strcmp(entity.text, request.entity) == 0,
                 "another entity");
 }
 
@@ -153,8 +153,9 @@ static void refusal_run(struct rsim *sim)
     struct slice bytes = refusal_bytes(&sim->arena, &sim->detail);
     Holdfast__V1__ErrorDetail *read =
         holdfast__v1__error_detail__unpack(NULL, bytes.size, bytes.data);
-    PROMISE(sim, read != NULL && read->code == CODE(INVALID_ARGUMENT) &&
-                     strcmp(read->value, sim->detail.value) == 0 && read->action != 0,
+    PROMISE(sim,
+            read != NULL && read->code == CODE(INVALID_ARGUMENT) &&
+                strcmp(read->value, sim->detail.value) == 0 && read->action != 0,
             "an error that cannot be read, or says nothing to do");
     holdfast__v1__error_detail__free_unpacked(read, NULL);
     uint32_t shards = 1u << rsim_between(sim, 0, 6);
@@ -169,8 +170,11 @@ static void refusal_run(struct rsim *sim)
 static void target_run(struct rsim *sim)
 {
     struct shard_map *map = shard_map_new("sim");
-    struct shard_record record = { .generation = 1, .epoch = rsim_between(sim, 1, 9), .config = 1,
-                                   .owner = rsim_between(sim, 1, 3), .member_count = 3,
+    struct shard_record record = { .generation = 1,
+                                   .epoch = rsim_between(sim, 1, 9),
+                                   .config = 1,
+                                   .owner = rsim_between(sim, 1, 3),
+                                   .member_count = 3,
                                    .members = { 1, 2, 3 } };
     struct cluster_key key = cluster_key_shard("sim", 2);
     struct buf value = { 0 };

@@ -1,8 +1,8 @@
 /*
  * rsim: what router and coordinator decide, each core alone, under random callers, keys, clocks and
- * nodes. One seed is one run through every room of a core; a room drives one part of it and says its
- * rules a second time, from what the headers and docs promise and never from the code. The first
- * promise that does not hold ends the seed.
+ * nodes. One seed is one run through every room of a core; a room drives one part of it and says
+ * its rules a second time, from what the headers and docs promise and never from the code. The
+ * first promise that does not hold ends the seed.
  *
  * Each reach counter names a case that some seed of a batch has to meet.
  */
@@ -69,8 +69,7 @@ uint64_t rsim_about(struct rsim *sim, uint64_t at);
 noreturn void rsim_broken(struct rsim *sim, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* A promise; what is told names it. */
-#define PROMISE(sim, condition, ...)                                                               \
-    ((condition) ? (void)0 : rsim_broken(sim, "" __VA_ARGS__))
+#define PROMISE(sim, condition, ...) ((condition) ? (void)0 : rsim_broken(sim, "" __VA_ARGS__))
 
 /* sim->detail is a refusal that helps its reader: that code and a message; INVALID_ARGUMENT about a
  * field names it, or says in `limit` what was expected. `field` NULL: any. */
@@ -78,8 +77,9 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
 
 /* The rooms of each core. */
 #define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions)
-#define RSIM_ROUTER_ROOMS(X)                                                                              \
-    X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) X(cursors) \
+#define RSIM_ROUTER_ROOMS(X)                                                                       \
+    X(call)                                                                                        \
+    X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) X(cursors)         \
         X(reads) X(route) X(members) X(restore)
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)

@@ -71,8 +71,8 @@ static void marked(struct hall *h, struct judged_server *server)
     PROMISE(h->sim, server->known == GONE, "a server that lives is expired");
     PROMISE(h->sim, away_ms + 20 >= SETTLE_MS, "expired after an absence of %llu ms",
             (unsigned long long)away_ms);
-    PROMISE(h->sim, now_of(h) - h->elected_ms + 20 >= WAIT_MS,
-            "expired %llu ms after an election", (unsigned long long)(now_of(h) - h->elected_ms));
+    PROMISE(h->sim, now_of(h) - h->elected_ms + 20 >= WAIT_MS, "expired %llu ms after an election",
+            (unsigned long long)(now_of(h) - h->elected_ms));
     if (h->steady && away_ms < WINDOW_MS - 100)
         PROMISE(h->sim, !is_mass_loss(h), "one of many that vanished at once is expired");
     h->sim->counts.servers_marked++;
@@ -199,8 +199,9 @@ static void rest_check(struct hall *h)
         PROMISE(h->sim, h->servers[i].known != GONE && h->servers[i].known != EXPIRES,
                 "server %u is gone, and never expired or never forgotten", FIRST + i);
     }
-    PROMISE(h->sim, stats.servers_known == live && stats.servers_gone == 0 &&
-                        stats.servers_expiring == 0 && stats.server_hold == 0,
+    PROMISE(h->sim,
+            stats.servers_known == live && stats.servers_gone == 0 && stats.servers_expiring == 0 &&
+                stats.server_hold == 0,
             "servers are counted as what they are not");
 }
 

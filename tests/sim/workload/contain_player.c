@@ -12,8 +12,7 @@ static void logged(struct change *c)
     const Holdfast__Internal__V1__ContainPlayerResponse *response = (const void *)arena_unpack(
         &c->sim->oracle->arena, &holdfast__internal__v1__contain_player_response__descriptor,
         c->outcome->body);
-    struct player_model *player =
-        &c->sim->oracle->players[model_player_of_id(request->player_id)];
+    struct player_model *player = &c->sim->oracle->players[model_player_of_id(request->player_id)];
 
     if (c->outcome->kind != OUTCOME_COMMITTED)
         return;

@@ -48,7 +48,8 @@ static void add_moves(const struct sim_op *op, const struct request_parts *p, st
         move->currencies = i == 0 ? t->shared.amounts : t->shared.other_amounts;
         move->n_currencies = t->shared.amount_count;
         move->item_uids = i == 0 ? t->shared.uids : t->shared.other_uids;
-        if (i == 1 && shares_out(op, t)) { /* Of one player's items some go to each of the others. */
+        if (i == 1 &&
+            shares_out(op, t)) { /* Of one player's items some go to each of the others. */
             move->from_player_id = request_text(p->player);
             move->item_uids = t->shared.uids + 1;
             move->n_item_uids = t->shared.uid_count - 1;

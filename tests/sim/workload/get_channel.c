@@ -44,8 +44,8 @@ static void check_sent(const struct told *t)
 {
     const Holdfast__V1__GetChannelRequest *request = (const void *)t->request;
     const Holdfast__V1__GetChannelResponse *response = (const void *)t->response;
-    const struct transfer_model *sent = goods_record_find(
-        &t->sim->oracle->book, request->shard, request->other_shard, request->seq);
+    const struct transfer_model *sent = goods_record_find(&t->sim->oracle->book, request->shard,
+                                                          request->other_shard, request->seq);
     bool open = sent != NULL && !sent->settled;
 
     if (response->sent == NULL) {

@@ -22,8 +22,8 @@ static void told(const struct told *t)
     const Holdfast__V1__GetSessionResponse *response = (const void *)t->response;
     const struct player_model *player = told_player(t);
     uint64_t index = told_index(t);
-    bool held = !incarnation_is_none(player->incarnation) &&
-                !model_expired(t->shard, player->incarnation);
+    bool held =
+        !incarnation_is_none(player->incarnation) && !model_expired(t->shard, player->incarnation);
     char holder[INCARNATION_TEXT_SIZE];
 
     if (index == 0 || index != t->shard->count)

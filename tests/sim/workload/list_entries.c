@@ -110,8 +110,8 @@ static bool same(const struct told *t, const struct entry_model *entry,
                  memcmp(told->hash.data, entry->hash, sizeof entry->hash) == 0;
 
     for (uint32_t i = 0; alike && i < entry->item_count; i++)
-        alike = strcmp(told->items[i]->uid,
-                       t->sim->oracle->book.items[entry->items[i] - 1].uid) == 0;
+        alike =
+            strcmp(told->items[i]->uid, t->sim->oracle->book.items[entry->items[i] - 1].uid) == 0;
     return alike && same_changes(entry, told);
 }
 
@@ -149,14 +149,12 @@ static void told(const struct told *t)
     uint64_t count = count_until(player, index);
     check_head(t, player, count);
     for (uint64_t i = 0; i < count && t->sim->failure[0] == '\0'; i++) {
-        const struct entry_model *entry =
-            &player->entries[request->ascending ? i : count - 1 - i];
+        const struct entry_model *entry = &player->entries[request->ascending ? i : count - 1 - i];
         bool before = from > 0 && (request->ascending ? entry->seq <= from : entry->seq >= from);
         if (before || !matches(t, entry) || at == size)
             continue;
         if (at == response->n_entries || !same(t, entry, response->entries[at])) {
-            told_fail(t, "an entry of the ledger is told otherwise, or not at all", at,
-                      entry->seq);
+            told_fail(t, "an entry of the ledger is told otherwise, or not at all", at, entry->seq);
             return;
         }
         from = entry->seq;

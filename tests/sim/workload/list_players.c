@@ -53,7 +53,8 @@ static void told(const struct told *t)
         return;
     for (uint32_t i = (uint32_t)from; i < t->sim->player_count; i++) {
         const struct player_model *player = &t->sim->oracle->players[i];
-        const struct moment *moment = player->shard == t->call->shard ? model_at(player, index) : NULL;
+        const struct moment *moment =
+            player->shard == t->call->shard ? model_at(player, index) : NULL;
         if (moment == NULL || (moment->version == 0 && at < response->n_players &&
                                response->players[at]->player_id[1] != (char)('0' + (int)i)))
             continue; /* Asked about, perhaps, and never changed. */

@@ -60,8 +60,7 @@ static void told(const struct told *t)
         if (more)
             break;
         if (at == response->n_reservations || !same(t, ops[i], response->reservations[at])) {
-            told_fail(t, "a reservation is told otherwise, or not at all", at,
-                      ops[i]->ledger_seq);
+            told_fail(t, "a reservation is told otherwise, or not at all", at, ops[i]->ledger_seq);
             return;
         }
         at++;

@@ -93,8 +93,8 @@ static bool lacks_funds(const struct change *c, const struct op_model *target)
     bool lacks = false;
 
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
-        lacks |= target->net[i] > 0 &&
-                 c->player->now.balances[i] - target->net[i] < policy_least(c, i);
+        lacks |=
+            target->net[i] > 0 && c->player->now.balances[i] - target->net[i] < policy_least(c, i);
     return lacks;
 }
 
@@ -145,8 +145,8 @@ static void refused(const struct change *c, const struct op_model *op,
         model_fail_op(c, op, "is refused to the system, which gave it");
     if (detail->code == CODE(NOT_REVERSIBLE) && reversible)
         model_fail_op(c, op, "is refused as of a kind that is not reversed");
-    if (detail->code == CODE(NOT_FOUND) && !names_another(c, target) && target->state == OP_COMMITTED && reversible &&
-        target->ms > c->shard->floor_ms &&
+    if (detail->code == CODE(NOT_FOUND) && !names_another(c, target) &&
+        target->state == OP_COMMITTED && reversible && target->ms > c->shard->floor_ms &&
         !model_key_may_be_over(c->shard, target, c->entry->owner_ms))
         model_fail_op(c, op, "does not find what was carried out");
 }

@@ -84,8 +84,7 @@ static void claims(struct change *c, struct op_model *op)
     c->sim->oracle->pending += op->state != OP_PENDING;
     op->state = OP_PENDING;
     op->attempt = c->op.attempt;
-    CHECK(incarnation_parse(slice_from_text(request->incarnation), &c->player->claimant) ==
-          ERR_OK);
+    CHECK(incarnation_parse(slice_from_text(request->incarnation), &c->player->claimant) == ERR_OK);
     if (c->player->claim_ms != 0 && c->player->claim_ms <= c->entry->owner_ms)
         model_fail_op(c, op, "waits longer than the first claim gave the holder");
     if (c->player->claim_ms == 0)
