@@ -537,10 +537,14 @@ static uint64_t strangers_max(const struct http_server *server)
 
 bool http_answer_fits(const struct http_exchange *exchange, size_t size)
 {
-    const struct http_stats *stats = &exchange->server->stats;
+    const struct http_conn *conn = exchange->conn;
 
-    return exchange->conn == NULL || exchange->conn->known || stats->stranger_bytes == 0 ||
-           stats->stranger_bytes + size <= strangers_max(exchange->server);
+    if (conn == NULL || conn->known)
+        return true;
+    /* Of HTTP/1.1, what was answered in this round is counted at its end. */
+    uint64_t held = exchange->server->stats.stranger_bytes + conn->out.size + conn->sending_left -
+                    conn->wire_bytes;
+    return held == 0 || held + size <= strangers_max(exchange->server);
 }
 
 bool http_conn_is_slow_reader(const struct http_conn *conn)

@@ -53,6 +53,7 @@ class Incidents(ClusterTest):
         shown = subprocess.run([BIN / "holdfast", "incidents", "--endpoint", self.cluster.endpoint],
                                capture_output=True, text=True, timeout=60, check=True).stdout
         self.assertIn(f"DUPLICATE_ATTEMPT player={player} id={op_id} method=", shown)
+        self.assertIn(" by=system:payments shard=", shown)
 
     def test_a_transfer_that_lost_its_owner_is_told_as_resumed_and_settled(self):
         """The recipient's owner is frozen, so the transfer stays open; then the sender's dies."""
