@@ -15,6 +15,7 @@
 #include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/backup.pb-c.h"
 #include "holdfast/v1/definition.pb-c.h"
+#include "holdfast/v1/favorites.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
@@ -40,6 +41,7 @@
 #define SERVICE_debug       "DebugService/"
 #define SERVICE_definition  "DefinitionService/"
 #define SERVICE_earlier     "EarlierService/"
+#define SERVICE_favorites   "FavoritesService/"
 #define SERVICE_inventory   "InventoryService/"
 #define SERVICE_ledger      "LedgerService/"
 #define SERVICE_mailbox     "MailboxService/"
@@ -109,6 +111,12 @@ static const struct told {
     { METHOD_CONSUME, PACKAGE_v1 SERVICE_inventory "Consume", METHOD_SPEND },
     { METHOD_SWAP_GOODS, PACKAGE_v1 SERVICE_transaction "Swap", METHOD_SWAP },
     { METHOD_DELIVER_TO_PLAYER, PACKAGE_v1 SERVICE_mailbox "DeliverMail", METHOD_DELIVER_MAIL },
+};
+
+static const bool public_methods[METHOD_ID_MAX + 1] = {
+#define METHOD_PUBLIC(enumerator) [METHOD_##enumerator] = true,
+    METHODS_PUBLIC(METHOD_PUBLIC)
+#undef METHOD_PUBLIC
 };
 
 static const char *const player_fields[METHOD_ID_MAX + 1] = {
@@ -284,6 +292,10 @@ uint32_t method_request_bytes_max(const struct method_info *method)
     case METHOD_PUT_DEFINITION: /* A body of at most 4000 bytes. */
     case METHOD_CHANGE_DEFINITION:
         return METHOD_BYTES_LISTS;
+    case METHOD_BATCH_GET_STATUS: /* 200 ids of targets. */
+    case METHOD_GET_PARTIALS:
+    case METHOD_BATCH_GET_COUNTS:
+        return METHOD_BYTES_IDS;
     default:
         return route_request_bytes_max(method->route);
     }
@@ -292,6 +304,11 @@ uint32_t method_request_bytes_max(const struct method_info *method)
 const char *method_player_field(const struct method_info *method)
 {
     return player_fields[method->id];
+}
+
+bool method_is_public(const struct method_info *method)
+{
+    return public_methods[method->id];
 }
 
 const struct method_info *method_all(size_t *ret_count)

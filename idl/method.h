@@ -186,7 +186,16 @@ enum method_trait {
     X(187, LIST_DEFINITION_VERSIONS, v1,         definition,   ListDefinitionVersions, list_definition_versions, ROUTER,    OPS,   URGENT,    PLAIN,   183, 0) \
     X(188, DIFF_DEFINITIONS,       v1,           definition,   DiffDefinitions,       diff_definitions,       ROUTER,       OPS,   URGENT,    PLAIN,   183, 0) \
     X(189, ROLLBACK_DEFINITION,    v1,           definition,   RollbackDefinition,    rollback_definition,    ROUTER,       ADMIN, URGENT,    PLAIN,   182, 0) \
-    X(190, DELETE_DEFINITION,      v1,           definition,   DeleteDefinition,      delete_definition,      ROUTER,       ADMIN, URGENT,    PLAIN,   182, 0)
+    X(190, DELETE_DEFINITION,      v1,           definition,   DeleteDefinition,      delete_definition,      ROUTER,       ADMIN, URGENT,    PLAIN,   182, 0) \
+    X(200, FAVORITE,               v1,           favorites,    Favorite,              favorite,               MUTATION,     WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(201, UNFAVORITE,             v1,           favorites,    Unfavorite,            unfavorite,             MUTATION,     WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(202, BATCH_FAVORITE,         v1,           favorites,    BatchFavorite,         batch_favorite,         SCATTER,      WRITE, BULK,      PLAIN,   200, 1000) \
+    X(203, LIST_FAVORITES,         v1,           favorites,    ListFavorites,         list_favorites,         READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(204, BATCH_GET_STATUS,       v1,           favorites,    BatchGetStatus,        batch_get_status,       READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(205, GET_COUNT,              v1,           favorites,    GetCount,              get_count,              ROUTER,       PLAY,  ORDINARY,  PLAIN,   209, 0) \
+    X(206, BATCH_GET_COUNTS,       v1,           favorites,    BatchGetCounts,        batch_get_counts,       ROUTER,       PLAY,  ORDINARY,  PLAIN,   209, 0) \
+    X(208, LIST_BY_TARGET,         v1,           favorites,    ListByTarget,          list_by_target,         SHARD,        PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(209, GET_PARTIALS,           internal__v1, node,         GetPartials,           get_partials,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)
@@ -196,14 +205,16 @@ enum method_trait {
 /* clang-format on */
 
 #define METHOD_ENUM(number, enumerator, ...) METHOD_##enumerator = (number),
-enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 195 };
+enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 219 };
 #undef METHOD_ENUM
 
 /* How many bytes a request of a method may have, as sent and unpacked, without an envelope
- * (method_request_bytes_max): what names things and asks for them, what moves goods, and what
- * carries documents or many elements, which has as much as the public port takes at all. */
+ * (method_request_bytes_max): what names things and asks for them, what names up to 200 targets,
+ * what moves goods, and what carries documents or many elements, which has as much as the public
+ * port takes at all. */
 #define METHOD_BYTES_SMALL 4096u
 #define METHOD_BYTES_LISTS 16384u
+#define METHOD_BYTES_IDS   32768u
 #define METHOD_BYTES_GOODS 131072u
 #define METHOD_BYTES_LARGE 4194304u
 
@@ -248,6 +259,8 @@ uint32_t method_request_bytes_max(const struct method_info *method);
 /* The field of its request that names the player whose data it is about, if it takes players'
  * tokens (the option player_field in idl): "player_id". NULL: it takes none. Static text. */
 const char *method_player_field(const struct method_info *method);
+/* Whether it takes any player's token, since what it tells belongs to no player (player_public). */
+bool method_is_public(const struct method_info *method);
 /* All methods in table order, for listings; *ret_count of them. */
 const struct method_info *method_all(size_t *ret_count);
 

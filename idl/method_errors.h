@@ -187,6 +187,26 @@
     OF_PLAYER_READ(X) \
     X(TXN_CONFLICT, OPEN, "the players kept changing while they were read", "")
 
+/* ---- favourites ---- */
+#define OF_COLLECTION(X) \
+    X(NOT_FOUND, OPEN, "no collection of that name is defined; the message says which name is near", "define it, or name another")
+#define OF_EDGE(X) \
+    OF_OPERATION(X) OF_SCOPE(X) OF_COLLECTION(X) \
+    X(NOT_FOUND, FINAL, "no collection of that name is defined where the call is applied", "define it, or name another, under a new op_id") \
+    X(VERSION_CONFLICT, FINAL, "`if_ver` is not the edge's `ver`; `about.version` is", "read the status again, decide again under a new op_id")
+#define ERRORS_FAVORITE(X) \
+    OF_EDGE(X) \
+    X(CAPACITY_FULL, FINAL, "the player's edges would pass the collection's `edges_max`", "")
+#define ERRORS_UNFAVORITE(X) OF_EDGE(X)
+#define ERRORS_BATCH_FAVORITE(X) OF_WRITER(X)
+#define ERRORS_LIST_FAVORITES(X) OF_PLAYER_READ(X) OF_FRESH(X) OF_COLLECTION(X)
+#define ERRORS_BATCH_GET_STATUS(X) OF_PLAYER_READ(X) OF_FRESH(X) OF_COLLECTION(X)
+#define OF_COUNT(X) \
+    OF_READER(X) OF_COLLECTION(X)
+#define ERRORS_GET_COUNT(X) OF_COUNT(X)
+#define ERRORS_BATCH_GET_COUNTS(X) OF_COUNT(X)
+#define ERRORS_LIST_BY_TARGET(X) OF_READER(X) OF_COLLECTION(X)
+
 /* ---- administration ---- */
 #define ERRORS_GET_CLUSTER(X) OF_READER(X)
 #define ERRORS_GET_SERVICE_INFO(X) OF_READER(X)

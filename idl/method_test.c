@@ -115,13 +115,15 @@ static void mutations_take_an_if_version(void **state)
     }
 }
 
-/* Every method that a player may call stands here, after a look at what its answers tell of others.
- */
-static void players_call_reads_of_their_own_data_alone(void **state)
+/* Every method that a player may call stands here, after a look at what its answers tell of others,
+ * and what it may write. */
+static void players_call_what_is_about_their_own_data_alone(void **state)
 {
     static const enum method_id known[] = {
-        METHOD_GET_PROFILE, METHOD_GET_BALANCES, METHOD_LIST_ENTRIES,
-        METHOD_LIST_ITEMS,  METHOD_LIST_MAIL,    METHOD_LIST_RESERVATIONS,
+        METHOD_GET_PROFILE,    METHOD_GET_BALANCES,     METHOD_LIST_ENTRIES,
+        METHOD_LIST_ITEMS,     METHOD_LIST_MAIL,        METHOD_LIST_RESERVATIONS,
+        METHOD_LIST_FAVORITES, METHOD_BATCH_GET_STATUS, METHOD_FAVORITE,
+        METHOD_UNFAVORITE,
     };
     size_t count, open = 0;
     const struct method_info *all = method_all(&count);
@@ -134,12 +136,30 @@ static void players_call_reads_of_their_own_data_alone(void **state)
         for (size_t j = 0; j < ARRAY_SIZE(known); j++)
             is_known = is_known || known[j] == all[i].id;
         assert_true(is_known);
-        assert_int_equal(all[i].route, METHOD_READ);
-        assert_false(all[i].internal || all[i].writes);
+        bool writes = all[i].id == METHOD_FAVORITE || all[i].id == METHOD_UNFAVORITE;
+        assert_int_equal(all[i].route, writes ? METHOD_MUTATION : METHOD_READ);
+        assert_false(all[i].internal);
         assert_string_equal(method_player_field(&all[i]), "player_id");
         open++;
     }
     assert_int_equal(open, ARRAY_SIZE(known));
+}
+
+/* Likewise those that any player may call. */
+static void any_player_may_read_counts_and_nothing_else(void **state)
+{
+    size_t count, open = 0;
+    const struct method_info *all = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!method_is_public(&all[i]))
+            continue;
+        assert_true(all[i].id == METHOD_GET_COUNT || all[i].id == METHOD_BATCH_GET_COUNTS);
+        assert_null(method_player_field(&all[i]));
+        open++;
+    }
+    assert_int_equal(open, 2);
 }
 
 /* What carries a public method out is told as that one, and answers as its callers are answered. */
@@ -273,7 +293,7 @@ static void requests_are_as_long_as_their_methods_need(void **state)
         if (all[i].route == METHOD_SCATTER)
             assert_int_equal(limit, METHOD_BYTES_LARGE);
         else if (!all[i].writes && all[i].route != METHOD_ROUTER)
-            assert_true(limit <= METHOD_BYTES_LISTS);
+            assert_true(limit <= METHOD_BYTES_IDS);
     }
     assert_int_equal(method_request_bytes_max(method_find(METHOD_GET_BALANCES)), 4096);
     assert_int_equal(method_request_bytes_max(method_find(METHOD_GRANT)), 131072);
@@ -290,7 +310,8 @@ int main(void)
         cmocka_unit_test(mutations_share_the_envelope),
         cmocka_unit_test(rows_do_not_contradict_themselves),
         cmocka_unit_test(mutations_take_an_if_version),
-        cmocka_unit_test(players_call_reads_of_their_own_data_alone),
+        cmocka_unit_test(any_player_may_read_counts_and_nothing_else),
+        cmocka_unit_test(players_call_what_is_about_their_own_data_alone),
         cmocka_unit_test(internal_mutations_are_told_as_the_public_ones_that_they_carry_out),
         cmocka_unit_test(unknown_methods_are_not_found),
         cmocka_unit_test(an_earlier_method_keeps_its_number_and_the_name_that_it_had),

@@ -5,6 +5,7 @@
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/favorite/favorite_row.h"
 #include "node/core/goods/ledger.h"
 #include "node/core/handler/player_row.h"
 #include "node/core/handler/refusal.h"
@@ -31,7 +32,8 @@ struct check {
     check_response *response;
     uint32_t size;
     bool missing;
-    struct slice last; /* Of a range: the last key. */
+    uint32_t ranged;   /* Of a range: how many rows, ... */
+    struct slice last; /* ... and the last key. */
 };
 
 /* The tables of which a player may have many rows in order, as they are looked at. */
@@ -166,13 +168,30 @@ static void look_reserve(struct check *c, struct slice key, struct slice value)
         add(c, key, value, "what the reservation holds is lost with its entry: it wants a rebuild");
 }
 
+/* What is listed has a row of its own, and is counted. */
+static void look_edge(struct check *c, struct slice listed)
+{
+    struct favorite_key edge;
+    struct row_key key;
+
+    if (favorite_key_parse(listed, &edge) != ERR_OK)
+        return; /* Told as it is. */
+    row_key_favorite(&key, edge.entity, edge.collection, edge.target);
+    (void)look_key(c, &key, NULL);
+    row_key_favorites(&key, edge.entity, edge.collection);
+    (void)look_key(c, &key, NULL);
+}
+
 static bool take_row(void *user, struct slice key, struct slice value)
 {
     struct check *c = user;
 
+    c->ranged++;
     look(c, key, value);
     if (key.data[0] == TABLE_RESERVATION)
         look_reserve(c, key, value);
+    if (key.data[0] == TABLE_FAVORED)
+        look_edge(c, key);
     c->last = arena_copy(c->context->arena, key);
     return !is_full(c);
 }
@@ -187,7 +206,6 @@ static void range_prefix(char table, struct slice entity, struct row_key *key)
 static err look_range(struct check *c, char table, struct slice after, char **ret_next)
 {
     struct row_key prefix, from;
-    uint32_t before = c->response->looked_at;
 
     range_prefix(table, c->context->entity, &prefix);
     from = prefix;
@@ -205,7 +223,7 @@ static err look_range(struct check *c, char table, struct slice after, char **re
     err e = state_range_visit(c->context->state, &range, c->context->need, take_row, c);
     if (e != ERR_OK || c->missing)
         return e != ERR_OK ? e : ERR_NEED;
-    if (is_full(c) || c->response->looked_at - before == RANGE_ROWS_MAX) {
+    if (is_full(c) || c->ranged == RANGE_ROWS_MAX) {
         struct slice end = { c->last.data + prefix.size, c->last.size - prefix.size };
         *ret_next = arena_printf(c->context->arena, "%c%s", table,
                                  bytes_hex(c->context->arena, end, end.size));

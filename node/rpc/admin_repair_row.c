@@ -5,6 +5,7 @@
 #include "node/core/handler/refusal.h"
 #include "node/core/channel/channel_row.h"
 #include "node/core/repair/channel_repair.h"
+#include "node/core/repair/favorite_repair.h"
 #include "node/core/repair/record_repair.h"
 #include "node/core/repair/row_check.h"
 #include "node/core/repair/row_repair.h"
@@ -24,6 +25,8 @@ static bool may_go(const struct row_key *key)
     case TABLE_CHANNEL: /* It is made again: without it records would be carried out twice. */
     case TABLE_OUTBOX:  /* These two likewise: record_repair.h. */
     case TABLE_INBOX:
+    case TABLE_FAVORER: /* These two are made again of what can be read: favorite_repair.h. */
+    case TABLE_PARTIAL:
         return true;
     case TABLE_PLAYER: /* RepairPlayer. */
     case TABLE_SECTION:
@@ -37,7 +40,11 @@ static bool may_go(const struct row_key *key)
     case TABLE_REVERSAL:
     case TABLE_RESERVATION:
     case TABLE_INTENT:
+    case TABLE_FAVORITE:
+    case TABLE_FAVORITES:
+    case TABLE_FAVORED:
     case TABLE_DEFINITION: /* The coordinator brings it again: node_define.c. */
+    case TABLE_COLLECTION: /* The next DEFINE makes it again. */
     case TABLE_META:
     case TABLE_NOTE:
         break;
@@ -90,6 +97,11 @@ static err end_check(struct check_context *context, const repair_request *reques
                                                              : CHANNEL_REPAIR_VERSION);
 }
 
+static bool is_of_edges(const struct row_key *key)
+{
+    return key->bytes[0] == TABLE_FAVORER || key->bytes[0] == TABLE_PARTIAL;
+}
+
 /* Of a record or of a decision on one, and of no other row. */
 static err record_check(struct check_context *context, const repair_request *request,
                         const struct row_key *key)
@@ -99,7 +111,8 @@ static err record_check(struct check_context *context, const repair_request *req
 
     if (!is_record(key)) {
         if (request->record == NULL && !request->give_up)
-            return ERR_OK;
+            return is_of_edges(key) ? row_repair_check_version(context, FAVORITE_REPAIR_VERSION)
+                                    : ERR_OK;
         return refuse_invalid(context->arena, context->refusal,
                               request->give_up ? "give_up" : "record",
                               "nothing, but of a row of table x or n", "");
@@ -133,7 +146,7 @@ static err admin_repair_row_check(struct check_context *context, ProtobufCMessag
                               text_shorten(context->arena, text));
     if (!may_go(&key))
         return refuse_invalid(context->arena, context->refusal, "key",
-                              "a row of a table k, R, t, z, c, x or n; others see "
+                              "a row of a table k, R, t, z, c, x, n, G or P; others see "
                               "docs/runbooks/HoldfastRowsUnreadable.md",
                               text_shorten(context->arena, text));
     e = end_check(context, request, &key);
@@ -151,6 +164,8 @@ static bool can_repair(const struct apply_context *context, const struct row_key
         return false;
     if (is_record(key))
         return context->version >= RECORD_REPAIR_VERSION && record_key_parse(key, &other, &seq);
+    if (is_of_edges(key))
+        return context->version >= FAVORITE_REPAIR_VERSION;
     if (key->bytes[0] != TABLE_CHANNEL)
         return true;
     if (context->version < CHANNEL_REPAIR_VERSION || !channel_repair_sound(key, request->other_end))
@@ -203,6 +218,22 @@ static err make_again(struct apply_context *context, const struct row_key *key,
     return channel_repair(context, key, request->other_end, response->channel);
 }
 
+static err edges_make_again(struct apply_context *context, const struct row_key *key,
+                            Holdfast__V1__RepairRowResponse *response)
+{
+    struct favorite_repair repair;
+
+    err e = favorite_repair(context, row_key_slice(key), &repair);
+    if (e != ERR_OK)
+        return e;
+    if (repair.wants != NULL)
+        return refuse_invalid(context->arena, context->refusal, "key", repair.wants, "");
+    response->row->outcome = repair.dropped
+                                 ? HOLDFAST__V1__REPAIR_OUTCOME__REPAIR_OUTCOME_DROPPED
+                                 : HOLDFAST__V1__REPAIR_OUTCOME__REPAIR_OUTCOME_MADE_AGAIN;
+    return ERR_OK;
+}
+
 static err admin_repair_row_handle(struct apply_context *context, const ProtobufCMessage *message,
                                    ProtobufCMessage *reply)
 {
@@ -227,6 +258,8 @@ static err admin_repair_row_handle(struct apply_context *context, const Protobuf
     response->row = repaired_row(arena, row_key_slice(&key), value);
     if (is_record(&key))
         return record_make_again(context, &key, request, response);
+    if (is_of_edges(&key))
+        return edges_make_again(context, &key, response);
     if (key.bytes[0] == TABLE_CHANNEL)
         return make_again(context, &key, request, response);
     response->row->outcome = HOLDFAST__V1__REPAIR_OUTCOME__REPAIR_OUTCOME_DROPPED;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "holdfast/internal/v1/transaction.pb-c.h"
+#include "holdfast/v1/favorites.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
 #include "node/core/codec/arena_proto.h"
@@ -306,9 +307,12 @@ static void define(struct world *w, uint64_t revision)
 {
     Holdfast__Internal__V1__DefineRequest request = HOLDFAST__INTERNAL__V1__DEFINE_REQUEST__INIT;
     Holdfast__Internal__V1__Defined given = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
+    Holdfast__Internal__V1__Defined likes = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
     Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__DefinitionBody edges = HOLDFAST__V1__DEFINITION_BODY__INIT;
     Holdfast__V1__CurrencyBody currency = HOLDFAST__V1__CURRENCY_BODY__INIT;
-    Holdfast__Internal__V1__Defined *list[] = { &given };
+    Holdfast__V1__CollectionBody collection = HOLDFAST__V1__COLLECTION_BODY__INIT;
+    Holdfast__Internal__V1__Defined *list[] = { &given, &likes };
 
     body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY;
     body.currency = &currency;
@@ -316,13 +320,63 @@ static void define(struct world *w, uint64_t revision)
     given.version = given.revision = revision;
     given.name = text_lend("pearls");
     given.body = &body;
+    collection.conflict_policy = HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_HIGHEST_VERSION;
+    edges.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION;
+    edges.collection = &collection;
+    likes.number = 2;
+    likes.version = likes.revision = revision;
+    likes.name = text_lend("favorites");
+    likes.body = &edges;
     request.generation = 1;
     request.to_revision = revision;
     request.last = true;
-    request.n_definitions = 1;
+    request.n_definitions = 2;
     request.definitions = list;
     for (uint32_t shard = 0; shard < FIXTURE_SHARDS; shard++)
         assert_non_null(fixture_mutate(on(w, shard), METHOD_DEFINE, &request.base));
+}
+
+static void favorite(struct fixture *f, const char *player, const char *target, bool stands)
+{
+    Holdfast__V1__FavoriteRequest make = HOLDFAST__V1__FAVORITE_REQUEST__INIT;
+    Holdfast__V1__UnfavoriteRequest take = HOLDFAST__V1__UNFAVORITE_REQUEST__INIT;
+
+    make.player_id = take.player_id = text_lend(player);
+    make.op_id = take.op_id = fixture_op_id(f);
+    make.target_id = take.target_id = text_lend(target);
+    if (stands)
+        (void)fixture_mutate(f, METHOD_FAVORITE, &make.base);
+    else
+        (void)fixture_mutate(f, METHOD_UNFAVORITE, &take.base);
+}
+
+/* Of targets that no one else has to do with. */
+static void favorite_all(struct fixture *f, const char *player)
+{
+    favorite(f, player, "tetris", true);
+    favorite(f, player, "pong", true);
+    favorite(f, player, "pong", false);
+    favorite(f, player, "doom", false);
+    favorite(f, player, "zork", true);
+}
+
+static void read_favorites(struct fixture *f, const char *player)
+{
+    char *targets[] = { text_lend("tetris"), text_lend("pong"), text_lend("chess") };
+    Holdfast__V1__ListFavoritesRequest list = HOLDFAST__V1__LIST_FAVORITES_REQUEST__INIT;
+    Holdfast__V1__BatchGetStatusRequest status = HOLDFAST__V1__BATCH_GET_STATUS_REQUEST__INIT;
+    Holdfast__V1__ListByTargetRequest who = HOLDFAST__V1__LIST_BY_TARGET_REQUEST__INIT;
+    Holdfast__Internal__V1__GetPartialsRequest partials =
+        HOLDFAST__INTERNAL__V1__GET_PARTIALS_REQUEST__INIT;
+
+    list.player_id = status.player_id = text_lend(player);
+    status.target_ids = partials.target_ids = targets;
+    status.n_target_ids = partials.n_target_ids = 3;
+    who.target_id = targets[0];
+    (void)fixture_read(f, METHOD_LIST_FAVORITES, &list.base);
+    (void)fixture_read(f, METHOD_BATCH_GET_STATUS, &status.base);
+    (void)fixture_read(f, METHOD_LIST_BY_TARGET, &who.base);
+    (void)fixture_read(f, METHOD_GET_PARTIALS, &partials.base);
 }
 
 static void populate(struct world *w)
@@ -330,6 +384,7 @@ static void populate(struct world *w)
     struct fixture *f = w->home;
 
     define(w, 10);
+    favorite_all(f, w->ann);
     assert_non_null(grant(w, f, w->bob, NULL));
     assert_non_null(grant(w, on(w, 1), w->carl, NULL));
     assert_non_null(grant(w, f, w->ann, "claim:first"));
@@ -373,6 +428,9 @@ static void want_everything(struct world *w)
     (void)grant(w, f, w->ann, NULL);
     (void)spend(w, f, w->ann, "unheld");
     edit_section(f, w->ann, "unheld");
+    favorite_all(f, w->ann);
+    favorite(f, w->ann, "tetris", false);
+    read_favorites(f, w->ann);
     reverse(f, w->ann, "claim:second");
     reverse(f, w->ann, "claim:closed");
     reserve(w, f, w->ann, "claim:again");
@@ -408,6 +466,8 @@ static void goes_on(struct world *w, struct fixture *f, char *player)
     edit_section(f, player, "unheld");
     assert_null(f->error);
     assert_non_null(spend(w, f, player, "unheld"));
+    favorite(f, player, player, true); /* The name of the collection may be spoilt. */
+    assert_true(f->error == NULL || f->error->code == ERROR(NOT_FOUND));
     balances.player_id = player;
     assert_non_null(fixture_read(f, METHOD_GET_BALANCES, &balances.base));
 }
@@ -526,7 +586,8 @@ static void repair(struct world *w)
 static bool works_again(char table, enum spoiling how)
 {
     bool shards = table == TABLE_CHANNEL || table == TABLE_OUTBOX || table == TABLE_INBOX ||
-                  table == TABLE_TXN || table == TABLE_RECEIPT || table == TABLE_DEFINITION;
+                  table == TABLE_TXN || table == TABLE_RECEIPT || table == TABLE_DEFINITION ||
+                  table == TABLE_COLLECTION || table == TABLE_FAVORER || table == TABLE_PARTIAL;
 
     return !shards && how < SCATTERED;
 }
@@ -565,6 +626,8 @@ static void repaired_one_works(struct world *w, char table, enum spoiling how)
         fail_msg("table %c, spoilt by way %d: %s", table, (int)how, f->error->message);
     assert_non_null(spend(w, f, w->ann, "unheld"));
     edit_section(f, w->ann, "unheld");
+    assert_null(f->error);
+    favorite_all(f, w->ann);
     assert_null(f->error);
     transfer(w, f, w->ann, w->carl);
     assert_null(f->error);

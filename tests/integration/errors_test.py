@@ -43,6 +43,9 @@ UNIT_OF_METHOD = {
         "node/rpc/unreadable_rows_test.c", "TABLE_ROWS(TABLE_TEST)"),
     ("LedgerService/ReverseEntry", "INVALID_ARGUMENT", True): (
         "node/rpc/unreadable_rows_test.c", "TABLE_ROWS(TABLE_TEST)"),
+    **{(f"FavoritesService/{method}", "NOT_FOUND", True): (
+        "node/rpc/favorites_favorite_test.c", "a_collection_that_is_deleted_meanwhile_refuses_at_apply")
+       for method in ("Favorite", "Unfavorite")},
     ("BackupService/BeginRestore", "SCHEMA_TOO_NEW", False): (
         "node/rpc/backup_restore_test.c", "ERROR(SCHEMA_TOO_NEW)"),
     ("BackupService/BeginRestore", "VERSION_CONFLICT", False): (
@@ -109,7 +112,10 @@ PLAYER_WRITES = {
     "TransactionService/ExecuteTransaction": {"changes": [{"spend": {"currencies": gold(1)}}]},
     "TransactionService/Swap": {"b": {"playerId": "other", "authority": UNHELD}, "currencies": gold(1)},
     "MailboxService/DeliverMail": {"text": "hello"},
+    "FavoritesService/Favorite": {"targetId": "pong"},
+    "FavoritesService/Unfavorite": {"targetId": "pong"},
 }
+NO_AUTHORITY = {"FavoritesService/Favorite", "FavoritesService/Unfavorite"}
 ONLY_SYSTEM = {"MailboxService/DeliverMail"}
 
 
@@ -118,6 +124,8 @@ def formed(method, request):
     if method == "MailboxService/DeliverMail" and "playerId" in request:
         rest = {name: value for name, value in request.items() if name != "playerId"}
         return rest | {"toPlayerIds": [request["playerId"]]}
+    if method in NO_AUTHORITY:
+        return {name: value for name, value in request.items() if name != "authority"}
     if method == "TransactionService/Swap" and "playerId" in request:
         a = {name: request[name] for name in ("playerId", "authority")}
         a["gives"] = {name: request[name] for name in ("currencies", "itemUids") if name in request}
@@ -171,8 +179,22 @@ class Errors(ClusterTest):
         policy["currencies"][[c["name"] for c in policy["currencies"]].index("gems")] |= {
             "maxBalance": 10}
         cls.client.call("AdminService/SetPolicy", {"policy": policy})
+        wait_for("favourites to be in force", lambda: cls.collection("favorites")["definition"].get("inForce"))
         cls.server = cls.client.register("errors-test")
         cls.player = "errors"
+
+    @classmethod
+    def collection(cls, name, **body):
+        body = {"conflictPolicy": "CONFLICT_POLICY_HIGHEST_VERSION"} | body
+        return wait_for("the shards to be heard", lambda: cls.quietly_of(
+            "DefinitionService/PutDefinition", {"name": name, "opId": uuid7(), "body": {"collection": body}, "waitMs": 5000}))
+
+    @classmethod
+    def quietly_of(cls, method, request):
+        try:
+            return cls.client.call(method, request)
+        except RpcError:
+            return None
 
     # -- calls --
 
@@ -291,7 +313,8 @@ class Errors(ClusterTest):
             writes[method] = {"playerId": self.player, "authority": ADMIN, "reason": "test"} | more
         for method, request in writes.items():
             with self.subTest(method=method):
-                used, sealed = f"claim:{method[-9:]}".replace("/", "-"), f"claim:s{method[-9:]}"
+                kind = "key" if method in NO_AUTHORITY else "claim"
+                used, sealed = f"{kind}:{method[-9:]}".replace("/", "-"), f"{kind}:s{method[-9:]}"
                 sealed = sealed.replace("/", "-")
                 self.client.grant(self.player, 77, used)
                 self.gives("OPERATION_ID_MISMATCH", method, request | {"opId": used})
@@ -330,7 +353,7 @@ class Errors(ClusterTest):
         held = self.client.start("held", server)
         self.client.update("held", held["token"], {"name": "x", "schemaVersion": 1, "merge": {}})
         with api.Heartbeat(self.client, server, ("held", held["token"])):
-            for method in PLAYER_WRITES:
+            for method in PLAYER_WRITES.keys() - NO_AUTHORITY:
                 with self.subTest(method=method):
                     if method in ONLY_SYSTEM:
                         self.gives("PERMISSION_DENIED", method, self.write(method, authority=UNHELD))
@@ -561,6 +584,21 @@ class Errors(ClusterTest):
         for number in range(64 - len(self.client.call("AdminService/GetCluster", {})["policy"]["currencies"])):
             self.client.call(service + "PutDefinition", currency | {"name": f"c{number}", "opId": uuid7()})
         self.gives("CAPACITY_FULL", service + "PutDefinition", currency | {"name": "more", "opId": uuid7()})
+
+    def test_d_favorites(self):
+        one = "FavoritesService/Favorite"
+        wait_for("few to be in force", lambda: self.collection("few", edgesMax=1)["definition"].get("inForce"))
+        self.gives(None, one, self.write(one, collection="few"))
+        self.gives("CAPACITY_FULL", one, self.write(one, collection="few", targetId="chess"))
+        for method in NO_AUTHORITY:
+            self.gives("VERSION_CONFLICT", method, self.write(method, ifVer=999))
+            self.gives("NOT_FOUND", method, self.write(method, collection="none"))
+        self.gives("NOT_FOUND", "FavoritesService/ListFavorites", {"playerId": self.player, "collection": "none"})
+        self.gives("NOT_FOUND", "FavoritesService/BatchGetStatus", {
+            "playerId": self.player, "targetIds": ["pong"], "collection": "none"})
+        self.gives("NOT_FOUND", "FavoritesService/ListByTarget", {"targetId": "pong", "collection": "none"})
+        self.gives("NOT_FOUND", "FavoritesService/GetCount", {"targetId": "pong", "collection": "none"})
+        self.gives("NOT_FOUND", "FavoritesService/BatchGetCounts", {"targetIds": ["pong"], "collection": "none"})
 
     def test_d_backups(self):
         self.client.grant(self.player, 1)

@@ -63,6 +63,12 @@ class Pages(ClusterTest):
         for n in range(8):  # Four versions each of two definitions, and two more of other kinds.
             wait_for("a version", lambda value=n: client.call("DefinitionService/PutDefinition", {
                 "name": f"c{value % 2}", "opId": f"page-{value}", "body": {"counter": {"maxValue": value + 1}}}))
+        wait_for("favourites to be in force", lambda: client.call("DefinitionService/PutDefinition", {
+            "name": "favorites", "opId": uuid7(), "waitMs": 20000,
+            "body": {"collection": {"conflictPolicy": "CONFLICT_POLICY_HIGHEST_VERSION"}}})["definition"].get("inForce"))
+        for player in ("ann", "bob", *(f"fan-{each}" for each in range(60))):
+            for target in ("pong", "chess", "doom") if player in ("ann", "bob") else ("pong", "chess"):
+                client.call("FavoritesService/Favorite", {"playerId": player, "opId": uuid7(), "targetId": target})
         for name in ("pearls", "shells"):
             client.call("DefinitionService/PutDefinition", {
                 "name": name, "opId": uuid7(), "body": {"currency": {"maxBalance": 5}}})
@@ -79,6 +85,8 @@ class Pages(ClusterTest):
             return {}, {"kind": "currency"}
         if method == "DefinitionService/ListDefinitionVersions":
             return {"kind": "counter", "name": "c0"}, {"kind": "counter", "name": "c1"}
+        if method == "FavoritesService/ListByTarget":
+            return {"shard": 0, "targetId": "pong"}, {"shard": 0, "targetId": "chess"}
         return {"playerId": "ann"}, {"playerId": "bob"}
 
     def pages(self, method, request):

@@ -28,7 +28,7 @@ import jwt  # noqa: E402
 from cryptography.hazmat.primitives import serialization  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric import ec, rsa  # noqa: E402
 
-from client import Client, RpcError  # noqa: E402
+from client import Client, RpcError, uuid7  # noqa: E402
 from cluster import SANITIZED, Cluster, ClusterTest, wait_for  # noqa: E402
 from ports import free_port  # noqa: E402
 
@@ -235,6 +235,23 @@ class Players(PlayersTest):
             error = self.refused("PERMISSION_DENIED", client.call, method, {})
             self.assertEqual((error.field, error.limit), ("authorization", "an API key"), method)
         self.assertEqual(self.rest("/v1/players/ada/balances?page", token)[0], 400)
+
+    def test_a_player_favorites_for_itself_alone(self):
+        wait_for("favourites to be in force", lambda: self.cluster.client.call("DefinitionService/PutDefinition", {
+            "name": "favorites", "opId": uuid7(), "waitMs": 20000,
+            "body": {"collection": {"conflictPolicy": "CONFLICT_POLICY_HIGHEST_VERSION"}}})["definition"].get("inForce"))
+        client = Client(self.cluster.endpoint, self.token("rsa-1"))
+        made = client.call("FavoritesService/Favorite", {"opId": uuid7(), "targetId": "pong"})
+        self.assertTrue(made["applied"])
+        listed = client.call("FavoritesService/ListFavorites", {})["favorites"]
+        self.assertEqual([each["targetId"] for each in listed], ["pong"])
+        self.assertTrue(client.call("FavoritesService/Unfavorite", {"opId": uuid7(), "targetId": "pong"})["applied"])
+        for method in ("Favorite", "Unfavorite"):
+            error = self.refused("PERMISSION_DENIED", client.call, f"FavoritesService/{method}", {
+                "playerId": "eve", "opId": uuid7(), "targetId": "pong"})
+            self.assertEqual(error.field, "player_id")
+        for method in ("BatchFavorite", "ListByTarget"):
+            self.refused("PERMISSION_DENIED", client.call, f"FavoritesService/{method}", {})
 
     def test_a_broken_token_is_refused_by_the_claim_that_breaks_it(self):
         now = int(time.time())

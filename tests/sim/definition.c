@@ -16,13 +16,17 @@
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 #include "tests/sim/definition.h"
+#include "tests/sim/favorite.h"
 #include "tests/sim/oracle.h"
 
 #define ASKS_MAX     60u
 #define WRITES_MAX   256u
 #define NAMES        4u
+#define COLLECTIONS  2u /* Behind them, in runs with favourites (favorite.h). */
+#define EDGES_MAX    6u
 #define NUMBERS_MAX  64u
 #define KIND_COUNTER HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER
+#define KIND_EDGES   HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION
 
 typedef Holdfast__Internal__V1__ChangeDefinitionRequest change_request;
 typedef Holdfast__Internal__V1__DefinitionVersion version_record;
@@ -87,11 +91,33 @@ void definition_free_all(struct sim *sim)
 
 /* ---- asking ---- */
 
-/* Of currencies and counters there are two names each. */
-static void fill_body(struct sim *sim, Holdfast__V1__DefinitionBody *body,
-                      Holdfast__V1__CurrencyBody *currency, Holdfast__V1__CounterBody *counter)
+/* Of currencies and counters there are two names each, and of collections. */
+struct bodies {
+    Holdfast__V1__CurrencyBody currency;
+    Holdfast__V1__CounterBody counter;
+    Holdfast__V1__CollectionBody edges;
+};
+
+static void bodies_init(struct bodies *bodies)
 {
-    if (body->kind_case == KIND_COUNTER) {
+    holdfast__v1__currency_body__init(&bodies->currency);
+    holdfast__v1__counter_body__init(&bodies->counter);
+    holdfast__v1__collection_body__init(&bodies->edges);
+}
+
+static void fill_body(struct sim *sim, Holdfast__V1__DefinitionBody *body, struct bodies *bodies,
+                      bool last_write)
+{
+    Holdfast__V1__CurrencyBody *currency = &bodies->currency;
+    Holdfast__V1__CounterBody *counter = &bodies->counter;
+
+    if (body->kind_case == KIND_EDGES) {
+        bodies->edges.conflict_policy =
+            last_write ? HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_LAST_WRITE
+                       : HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_HIGHEST_VERSION;
+        bodies->edges.edges_max = (uint32_t)sim_between(sim, 1, EDGES_MAX);
+        body->collection = &bodies->edges;
+    } else if (body->kind_case == KIND_COUNTER) {
         counter->max_value = (int64_t)sim_between(sim, 1, 1000);
         body->counter = counter;
     } else {
@@ -100,21 +126,42 @@ static void fill_body(struct sim *sim, Holdfast__V1__DefinitionBody *body,
     }
 }
 
+/* A name's kind; the first one that runs with favourites ask for is that of the default. */
+static uint32_t choose_name(struct sim *sim, char ret_name[16], Holdfast__V1__DefinitionBody *body,
+                            const char **ret_kind)
+{
+    bool edges = favorite_runs(sim);
+    uint32_t place = (uint32_t)sim_between(sim, 0, NAMES + (edges ? COLLECTIONS : 0) - 1);
+
+    if (edges && own(sim)->ask_count == 0)
+        place = NAMES;
+    if (place >= NAMES) {
+        snprintf(ret_name, 16, "%s", place == NAMES ? "favorites" : "likes");
+        body->kind_case = KIND_EDGES;
+        *ret_kind = "collection";
+        return place;
+    }
+    snprintf(ret_name, 16, "d%u", place);
+    body->kind_case = place % 2 == 0 ? HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY : KIND_COUNTER;
+    *ret_kind = place % 2 == 0 ? "currency" : "counter";
+    return place;
+}
+
 static void ask_new(struct sim *sim)
 {
     struct definitions_sim *d = own(sim);
     struct ask *ask = &d->asks[d->ask_count];
     change_request request = HOLDFAST__INTERNAL__V1__CHANGE_DEFINITION_REQUEST__INIT;
     Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
-    Holdfast__V1__CurrencyBody currency = HOLDFAST__V1__CURRENCY_BODY__INIT;
-    Holdfast__V1__CounterBody counter = HOLDFAST__V1__COUNTER_BODY__INIT;
-    uint32_t place = (uint32_t)sim_between(sim, 0, NAMES - 1);
-    uint64_t die = sim_between(sim, 0, 9);
-    char name[8];
+    struct bodies bodies;
+    const char *kind;
+    char name[16];
 
-    snprintf(name, sizeof name, "d%u", place);
+    bodies_init(&bodies);
+    uint32_t place = choose_name(sim, name, &body, &kind);
+    uint64_t die = sim_between(sim, 0, 9);
+
     snprintf(ask->op_id, sizeof ask->op_id, "def-%u", d->ask_count);
-    body.kind_case = place % 2 == 0 ? HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY : KIND_COUNTER;
     request.name = name;
     request.op_id = ask->op_id;
     request.author = text_lend("key");
@@ -125,14 +172,15 @@ static void ask_new(struct sim *sim)
         request.if_version = sim_between(sim, 0, 4);
     }
     request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_PUT;
-    request.kind = text_lend(place % 2 == 0 ? "currency" : "counter");
-    if (die >= 8 && place % 2 == 1) {
+    request.kind = text_lend(kind);
+    bool goes = place >= NAMES ? d->ask_count > 0 && die == 9 : die >= 8 && place % 2 == 1;
+    if (goes) {
         request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_DELETE;
-    } else if (die >= 5) {
+    } else if (die >= 5 && d->ask_count > 0) {
         request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_ROLL_BACK;
         request.version = sim_between(sim, 1, 3);
     } else {
-        fill_body(sim, &body, &currency, &counter);
+        fill_body(sim, &body, &bodies, place % 2 == 1);
         request.body = &body;
     }
     size_t size = holdfast__internal__v1__change_definition_request__get_packed_size(&request);
@@ -163,7 +211,9 @@ bool definition_ask(struct sim *sim, uint32_t place, struct coord_event *ret_eve
 
     if (sim_without(sim, WITHOUT_definitions))
         return false;
-    if (!sim->quiet && d->ask_count < ASKS_MAX && sim_chance(sim, 60)) {
+    bool first = d->ask_count == 0 && favorite_runs(sim);
+
+    if (!sim->quiet && d->ask_count < ASKS_MAX && (first || sim_chance(sim, 60))) {
         ask_new(sim);
         ask = &d->asks[d->ask_count - 1];
     } else if (!sim->quiet || (!d->closed && coord_is_active(sim->coords[place].core))) {
@@ -360,6 +410,27 @@ static void look_at_number(struct sim *sim, uint32_t shard, uint64_t number)
     stand->revision = row->revision;
     stand->gone = false;
     check_content(sim, shard, row);
+}
+
+bool definition_collection(struct sim *sim, uint32_t shard, const char *name,
+                           struct sim_collection *ret_collection)
+{
+    struct definitions_sim *d = own(sim);
+
+    *ret_collection = (struct sim_collection){ 0 };
+    for (uint32_t i = 0; i < d->stand_count[shard]; i++) {
+        const defined *row = row_of(sim, shard, d->stands[shard][i].number);
+        if (row == NULL || row->body->kind_case != KIND_EDGES || strcmp(row->name, name) != 0 ||
+            row->number < ret_collection->number)
+            continue; /* Of two lives the later one, until what etcd has lost is swept. */
+        *ret_collection = (struct sim_collection){
+            .number = row->number,
+            .edges_max = row->body->collection->edges_max,
+            .last_write = row->body->collection->conflict_policy ==
+                          HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_LAST_WRITE,
+        };
+    }
+    return ret_collection->number > 0;
 }
 
 void definition_logged(struct sim *sim, uint32_t shard, const ProtobufCMessage *message)

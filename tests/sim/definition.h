@@ -12,6 +12,14 @@ void definition_written_to_etcd(struct sim *sim, const struct cluster_key_parts 
                                 struct slice value, bool remove);
 /* A DEFINE entry is applied. */
 void definition_logged(struct sim *sim, uint32_t shard, const ProtobufCMessage *message);
+/* A collection that a shard has, by the rows of definitions alone; number 0: none of that name. */
+struct sim_collection {
+    uint64_t number;
+    uint32_t edges_max;
+    bool last_write;
+};
+bool definition_collection(struct sim *sim, uint32_t shard, const char *name,
+                           struct sim_collection *ret_collection);
 /* Shards that have not followed to what etcd has. */
 uint32_t definition_pending(struct sim *sim);
 void definition_check_end(struct sim *sim);

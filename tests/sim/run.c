@@ -7,6 +7,7 @@
 #include "node/core/shard/request_shard.h"
 #include "runtime/base/check.h"
 #include "tests/sim/definition.h"
+#include "tests/sim/favorite.h"
 #include "tests/sim/goods.h"
 #include "tests/sim/workload.h"
 
@@ -100,6 +101,7 @@ void sim_free(struct sim *sim)
     }
     oracle_free(sim->oracle);
     definition_free_all(sim);
+    favorite_free_all(sim);
     workload_free(sim->workload);
     etcd_deinit(sim);
     shard_out_deinit(&sim->out);
@@ -308,6 +310,7 @@ void sim_run(struct sim *sim)
         uint64_t next_ms = sim->now_ms + CONSERVATION_MS;
         held = run_until(sim, next_ms < end_ms ? next_ms : end_ms);
         conservation_check(sim);
+        favorite_sum_up(sim);
     }
 
     /* Clusters that hardly ever serve need longer to show anything. */
@@ -317,6 +320,7 @@ void sim_run(struct sim *sim)
     if (held)
         heal(sim);
     conservation_check(sim);
+    favorite_sum_up(sim);
     if (sim->failure[0] == '\0' && !sim->stopped)
         oracle_check_ops(sim);
     if (sim->failure[0] == '\0' && !sim->stopped)

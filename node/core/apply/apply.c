@@ -57,9 +57,10 @@ void applier_set_version_max(struct applier *applier, uint32_t version_max)
     applier->version_max = version_max;
 }
 
-void applier_set_log_version(struct applier *applier, uint32_t version)
+void applier_set_log(struct applier *applier, uint32_t version, uint64_t epoch)
 {
     applier->log_version = version;
+    applier->log_epoch = epoch;
 }
 
 void applier_set_members(struct applier *applier, const struct member_state *members)

@@ -20,9 +20,10 @@
  * 4: `if_version`; a settled operation tells `as_of` in place of a dot; answers tell what is
  * reserved in a list beside the balances, not within each; RepairRow makes a channel's row again.
  * 5: ids of kind `key:` are forgotten after a day; RepairRow settles a record of a channel that
- * cannot be read; ledger entries of a system tell whose API key asked.
+ * cannot be read; ledger entries of a system tell whose API key asked; there are definitions.
+ * 6: there are edges from players to targets; a DEFINE keeps the row of all collections.
  */
-#define APPLY_VERSION 5u
+#define APPLY_VERSION 6u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms
  * (UPGRADING.md). Every START of this program says at least this. */
 #define APPLY_VERSION_FLOOR 4u
@@ -38,9 +39,9 @@ void applier_free(struct applier *applier);
 void applier_set_shard_count(struct applier *applier, uint32_t shard_count);
 /* What this program can apply, if not APPLY_VERSION. */
 void applier_set_version_max(struct applier *applier, uint32_t version_max);
-/* Under which version that is applied what is prepared from here on: of the last START in the log,
- * which may not be applied yet. 0, at first: of the START that was applied last. */
-void applier_set_log_version(struct applier *applier, uint32_t version);
+/* Under which version what is prepared from here on is applied, and in which epoch: of the last
+ * START in the log, which may not be applied yet. 0, at first: of the START applied last. */
+void applier_set_log(struct applier *applier, uint32_t version, uint64_t epoch);
 /* What reads are told of the replicas until it is set again. */
 void applier_set_members(struct applier *applier, const struct member_state *members);
 /* Where its memory for a step comes from; borrowed. */

@@ -16,6 +16,7 @@ struct applier {
     uint32_t shard_count; /* 0: not told. */
     uint32_t version_max; /* Entries of a greater apply version never come (rep.h). */
     uint32_t log_version;
+    uint64_t log_epoch;
     const struct handler_table *handlers;
     struct state *state;
     struct meta meta;

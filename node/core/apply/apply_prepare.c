@@ -194,6 +194,14 @@ static err prepare_caller(struct preparation *p, const struct method_info *metho
     return ERR_OK;
 }
 
+/* The rows as they are applied, if all is that earlier owners have logged. */
+static struct state *state_of_now(const struct applier *applier)
+{
+    bool all = applier->log_epoch == 0 || applier->log_epoch == applier->meta.applied_dot.epoch;
+
+    return all ? applier->state : NULL;
+}
+
 static err prepare_request(struct preparation *p, const struct method_info *method,
                            struct slice request)
 {
@@ -215,6 +223,7 @@ static err prepare_request(struct preparation *p, const struct method_info *meth
         .caller = p->op.caller,
         .shard = p->applier->shard,
         .shard_count = p->applier->shard_count,
+        .state = state_of_now(p->applier),
     };
     return p->handler->check != NULL ? p->handler->check(&context, p->request) : ERR_OK;
 }

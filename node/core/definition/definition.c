@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "node/core/codec/arena_proto.h"
+#include "node/core/definition/collection.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
@@ -31,7 +32,7 @@ static uint64_t number_of(struct slice key)
     return read_u64_be(&reader);
 }
 
-static defined *row_decode(struct arena *arena, struct slice key, struct slice value)
+defined *definition_row_decode(struct arena *arena, struct slice key, struct slice value)
 {
     defined *row = (void *)arena_unpack(arena, &holdfast__internal__v1__defined__descriptor, value);
     size_t name = row != NULL ? strlen(row->name) : 0;
@@ -71,7 +72,7 @@ bool definition_row_is_sound(struct arena *arena, struct slice key, struct slice
         return false;
     if (number_of(key) == HEAD_NUMBER)
         return head_decode(arena, value) != NULL;
-    return row_decode(arena, key, value) != NULL;
+    return definition_row_decode(arena, key, value) != NULL;
 }
 
 err definition_head_get(struct state *state, struct arena *arena, struct need *need,
@@ -256,7 +257,7 @@ static err row_get(struct take *take, const struct row_key *key, defined **ret_r
     if (found == STATE_ABSENT)
         return ERR_OK;
     *ret_bytes = key->size + value.size;
-    *ret_row = row_decode(arena, row_key_slice(key), arena_copy(arena, value));
+    *ret_row = definition_row_decode(arena, row_key_slice(key), arena_copy(arena, value));
     return ERR_OK;
 }
 
@@ -302,7 +303,7 @@ static bool look_for_earlier(void *user, struct slice key, struct slice value)
 
     if (number_of(key) == HEAD_NUMBER)
         return true;
-    const defined *row = row_decode(arena, key, arena_copy(arena, value));
+    const defined *row = definition_row_decode(arena, key, arena_copy(arena, value));
 
     if (row == NULL || row->generation < take->request->generation) {
         take->swept[take->swept_count++] = arena_copy(arena, key);
@@ -391,8 +392,11 @@ err definition_take(struct apply_context *context,
     if (take.head->bytes > DEFINITIONS_BYTES_MAX || take.head->count > DEFINITIONS_MAX)
         return refuse_bytes(context, take.head);
     head_put(context, take.head);
-    context->meta->policy = take.policy;
-    return ERR_OK;
+    if (context->version >= FAVORITE_APPLY_VERSION)
+        e = collection_index(context);
+    if (e == ERR_OK)
+        context->meta->policy = take.policy;
+    return e;
 }
 
 void definition_footprint(const Holdfast__Internal__V1__DefineRequest *request, struct need *keys)

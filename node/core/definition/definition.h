@@ -30,6 +30,8 @@ int definition_order(uint64_t generation, uint64_t revision, uint64_t other_gene
                      uint64_t other_revision);
 /* Whether the row can be read. */
 bool definition_row_is_sound(struct arena *arena, struct slice key, struct slice value);
+/* NULL: it cannot be read. In the arena, as the value has to be. */
+defined *definition_row_decode(struct arena *arena, struct slice key, struct slice value);
 /* ERR_NEED. A row that cannot be read is as if there were none: all is brought again. */
 NODISCARD err definition_head_get(struct state *state, struct arena *arena, struct need *need,
                                   defined_head **ret_head);

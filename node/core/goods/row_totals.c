@@ -277,6 +277,12 @@ static bool add_row(struct totals *totals, struct slice key, struct slice row, i
     case TABLE_TXN:
     case TABLE_RECEIPT:
     case TABLE_DEFINITION:
+    case TABLE_COLLECTION:
+    case TABLE_FAVORITE:
+    case TABLE_FAVORITES:
+    case TABLE_FAVORED:
+    case TABLE_FAVORER:
+    case TABLE_PARTIAL:
     case TABLE_TIMER:
     case TABLE_META:
         break;

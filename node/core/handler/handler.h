@@ -112,6 +112,8 @@ struct check_context {
     struct slice caller;           /* As op.h has it. */
     uint32_t shard;
     uint32_t shard_count;
+    struct state *state; /* What is applied, to be looked at alone: it may change before apply, and
+                          * rows may be missing. NULL: entries of earlier owners may be missing. */
 };
 
 /* While a committed entry is applied: inside an open state transaction. */

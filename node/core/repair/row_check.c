@@ -5,7 +5,9 @@
 #include "idl/method.h"
 #include "node/core/channel/channel_row.h"
 #include "node/core/codec/json_canon.h"
+#include "node/core/definition/collection.h"
 #include "node/core/definition/definition.h"
+#include "node/core/favorite/favorite_row.h"
 #include "node/core/goods/goods.h"
 #include "node/core/goods/ledger.h"
 #include "node/core/goods/mailbox.h"
@@ -152,6 +154,55 @@ static bool check_definition(struct look *look)
 {
     return is(look, definition_row_is_sound(look->arena, look->key, look->value),
               DEFINITION_DAMAGE);
+}
+
+static bool check_collection(struct look *look)
+{
+    return is(look, collection_row_is_sound(look->key, look->value), COLLECTION_DAMAGE);
+}
+
+/* Of these tables what the key names counts, too. */
+static bool has_favorite_key(const struct look *look)
+{
+    struct favorite_key unused;
+    return favorite_key_parse(look->key, &unused) == ERR_OK;
+}
+
+static bool check_favorite(struct look *look)
+{
+    struct favorite_row row;
+    return is(look, favorite_row_decode(look->value, &row) == ERR_OK && has_favorite_key(look),
+              FAVORITE_DAMAGE);
+}
+
+static bool check_favorites(struct look *look)
+{
+    struct favorites_row row;
+    return is(look, favorites_row_decode(look->value, &row) == ERR_OK && has_favorite_key(look),
+              FAVORITES_DAMAGE);
+}
+
+static bool check_favored(struct look *look)
+{
+    struct favorite_key key;
+    uint64_t ver;
+    return is(look, favored_row_decode(look->key, look->value, &key, &ver) == ERR_OK,
+              FAVORED_DAMAGE);
+}
+
+static bool check_favorer(struct look *look)
+{
+    struct favorite_key key;
+    uint64_t at_ms;
+    return is(look, favorer_row_decode(look->key, look->value, &key, &at_ms) == ERR_OK,
+              FAVORER_DAMAGE);
+}
+
+static bool check_partial(struct look *look)
+{
+    uint64_t count;
+    return is(look, partial_row_decode(look->value, &count) == ERR_OK && has_favorite_key(look),
+              PARTIAL_DAMAGE);
 }
 
 static bool check_timer(struct look *look)

@@ -11,6 +11,7 @@
 #include "node/core/handler/outcome_row.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/profile.h"
+#include "node/core/repair/favorite_repair.h"
 #include "node/core/repair/row_check.h"
 #include "node/core/transaction/txn_row.h"
 #include "runtime/base/check.h"
@@ -395,6 +396,19 @@ static err give_up_intent(struct step *step)
     return ERR_OK;
 }
 
+static err make_favorite(struct step *step)
+{
+    struct favorite_repair repair;
+
+    err e = favorite_repair(step->context, step->key, &repair);
+    if (e != ERR_OK)
+        return e;
+    if (repair.wants != NULL)
+        return refuse_row(step, repair.wants);
+    step->repair->told->outcome = repair.dropped ? OUTCOME(DROPPED) : OUTCOME(MADE_AGAIN);
+    return ERR_OK;
+}
+
 struct rule {
     uint32_t rank;                    /* Lower ones first. */
     err (*repair)(struct step *step); /* NULL: not a row to be repaired alone. */
@@ -424,6 +438,12 @@ static struct rule rule_of(struct slice key)
         return (struct rule){ 3, give_up_intent };
     case TABLE_TIMER:
         return (struct rule){ 3, drop };
+    case TABLE_FAVORITE:
+        return (struct rule){ 3, make_favorite };
+    case TABLE_FAVORED:
+        return (struct rule){ 4, make_favorite };
+    case TABLE_FAVORITES:
+        return (struct rule){ 5, make_favorite };
     case TABLE_MAILBOX:
         return (struct rule){ 4, count_mail };
     case TABLE_PLAYER: /* Rebuilt from the others. */
@@ -434,6 +454,9 @@ static struct rule rule_of(struct slice key)
     case TABLE_TXN:
     case TABLE_RECEIPT:
     case TABLE_DEFINITION:
+    case TABLE_COLLECTION:
+    case TABLE_FAVORER:
+    case TABLE_PARTIAL:
     case TABLE_META:
     case TABLE_NOTE:
         break;
@@ -474,6 +497,21 @@ static bool relies_on_others(struct slice key)
     return key.data[0] == TABLE_INTENT || key.data[0] == TABLE_RESERVATION;
 }
 
+/* Replicas of an earlier apply version refuse it. */
+static bool is_known(const struct apply_context *context, struct slice key)
+{
+    switch ((int)key.data[0]) {
+    case TABLE_KEYED:
+        return context->version >= KEYS_APPLY_VERSION;
+    case TABLE_FAVORITE:
+    case TABLE_FAVORITES:
+    case TABLE_FAVORED:
+        return context->version >= FAVORITE_REPAIR_VERSION;
+    default:
+        return true;
+    }
+}
+
 err row_repair(struct apply_context *context, struct row_repair *repair)
 {
     struct step step = { .context = context, .repair = repair, .key = repair->key };
@@ -481,8 +519,7 @@ err row_repair(struct apply_context *context, struct row_repair *repair)
     struct row_check check;
 
     step.entity = row_entity(repair->key);
-    bool known = repair->key.data[0] != TABLE_KEYED || context->version >= KEYS_APPLY_VERSION;
-    if (!known || !slice_equal(step.entity, context->op->entity) ||
+    if (!is_known(context, repair->key) || !slice_equal(step.entity, context->op->entity) ||
         !key_is_whole(repair->key, step.entity))
         return refuse_row(&step, "keys of rows of this player");
     if (rule.repair == NULL)

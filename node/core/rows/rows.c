@@ -98,6 +98,63 @@ void row_key_definition(struct row_key *key, uint64_t number)
     key_add_be(key, number, 8);
 }
 
+void row_key_collection(struct row_key *key)
+{
+    key_begin(key, TABLE_COLLECTION);
+    key_add_be(key, 0, 1);
+}
+
+void row_key_favorites(struct row_key *key, struct slice entity, uint64_t collection)
+{
+    key_begin(key, TABLE_FAVORITES);
+    key_add_entity(key, entity);
+    key_add_be(key, collection, 8);
+}
+
+void row_key_favorite(struct row_key *key, struct slice entity, uint64_t collection,
+                      struct slice target)
+{
+    key_begin(key, TABLE_FAVORITE);
+    key_add_entity(key, entity);
+    key_add_be(key, collection, 8);
+    key_add(key, target);
+}
+
+void row_key_favored_prefix(struct row_key *key, struct slice entity, uint64_t collection,
+                            char part)
+{
+    key_begin(key, TABLE_FAVORED);
+    key_add_entity(key, entity);
+    key_add_be(key, collection, 8);
+    key_add_be(key, (uint8_t)part, 1);
+}
+
+void row_key_favored_add(struct row_key *key, char part, uint64_t at_ms, struct slice target)
+{
+    key_add_be(key, part == FAVORED_EDGES ? ~at_ms : at_ms, 8);
+    key_add(key, target);
+}
+
+void row_key_favorer_prefix(struct row_key *key, uint64_t collection, struct slice target)
+{
+    key_begin(key, TABLE_FAVORER);
+    key_add_be(key, collection, 8);
+    key_add(key, target);
+    key_add_be(key, 0, 1);
+}
+
+void row_key_favorer_add(struct row_key *key, struct slice entity)
+{
+    key_add(key, entity);
+}
+
+void row_key_partial(struct row_key *key, uint64_t collection, struct slice target)
+{
+    key_begin(key, TABLE_PARTIAL);
+    key_add_be(key, collection, 8);
+    key_add(key, target);
+}
+
 void row_key_keyed(struct row_key *key, uint64_t decided_at_ms, struct slice entity,
                    struct slice op_id)
 {

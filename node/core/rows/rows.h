@@ -60,6 +60,23 @@ void row_key_txn(struct row_key *key, uint32_t destination, uint64_t seq);
 void row_key_receipt(struct row_key *key, struct slice receipt);
 /* 0: how far the shard has followed the definitions. */
 void row_key_definition(struct row_key *key, uint64_t number);
+/* Of collections, all of them. */
+void row_key_collection(struct row_key *key);
+/* Of edges from players to targets: `collection` is the number of its definition. */
+void row_key_favorite(struct row_key *key, struct slice entity, uint64_t collection,
+                      struct slice target);
+void row_key_favorites(struct row_key *key, struct slice entity, uint64_t collection);
+/* The parts of TABLE_FAVORED: edges, the newest first; those that are gone, the oldest first. */
+#define FAVORED_EDGES 'e'
+#define FAVORED_GONE  'g'
+/* All of a part shares this prefix; after `at_ms` and the target they go on. */
+void row_key_favored_prefix(struct row_key *key, struct slice entity, uint64_t collection,
+                            char part);
+void row_key_favored_add(struct row_key *key, char part, uint64_t at_ms, struct slice target);
+/* Who favorited a target shares this prefix; the entity follows. */
+void row_key_favorer_prefix(struct row_key *key, uint64_t collection, struct slice target);
+void row_key_favorer_add(struct row_key *key, struct slice entity);
+void row_key_partial(struct row_key *key, uint64_t collection, struct slice target);
 /* The last key that an operation of this millisecond could have, and what follows it. */
 void row_key_operation_bound(struct row_key *key, uint64_t ms);
 /* Of a key of TABLE_OPERATION. */

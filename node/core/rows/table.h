@@ -56,6 +56,18 @@
     X(RECEIPT,     receipt,     'R', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* number (u64 big-endian) -> definition; 0: how far the shard has followed. */ \
     X(DEFINITION,  definition,  'd', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
+    /* 0 -> names and numbers of all collections. */ \
+    X(COLLECTION,  collection,  'C', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
+    /* entity, 0, collection (u64 big-endian), target -> state, ver, since when. */ \
+    X(FAVORITE,    favorite,    'f', FIRST,  TEXT, NONE,   NO,  USE,    LOAD,   ROWS) \
+    /* entity, 0, collection -> how many edges, and how many that are gone and remembered. */ \
+    X(FAVORITES,   favorites,   'F', FIRST,  SEQ,  NONE,   NO,  USE,    LOAD,   ROWS) \
+    /* entity, 0, collection, part, when, target -> ver. The newest first, or what is gone. */ \
+    X(FAVORED,     favored,     'g', FIRST,  TEXT, ENTITY, NO,  USE,    LOAD,   ROWS) \
+    /* collection, target, 0, entity -> since when. */ \
+    X(FAVORER,     favorer,     'G', NONE,   NONE, ASKED,  NO,  FIRST,  LOAD,   ROWS) \
+    /* collection, target -> how many edges of this shard lead to it. */ \
+    X(PARTIAL,     partial,     'P', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* due_ms (u64 big-endian), entity, or that, 0, seq -> kind. */ \
     X(TIMER,       timer,       't', TIMER,  NONE, ALWAYS, NO,  NEVER,  ABSENT, READ)
 

@@ -95,7 +95,7 @@ static void mutation_begin(struct shard *shard, const struct shard_event *event,
     uint64_t index;
 
     buf_clear(&shard->scratch);
-    applier_set_log_version(shard->applier, rep_apply_version(shard->rep));
+    applier_set_log(shard->applier, rep_apply_version(shard->rep), rep_epoch(shard->rep));
     err e = applier_prepare(shard->applier, event->method, request, event->unix_ms, &shard->arena,
                             &shard->scratch, &refusal);
     if (e != ERR_OK) {

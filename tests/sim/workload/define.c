@@ -1,11 +1,13 @@
 /* Define, which the coordinator calls: definition.c says what must hold. */
 #include "tests/sim/answer.h"
 #include "tests/sim/definition.h"
+#include "tests/sim/favorite.h"
 #include "tests/sim/workload.h"
 
 static void logged(struct change *c)
 {
     definition_logged(c->sim, c->number, c->request);
+    favorite_defined(c->sim, c->number, c->entry->index);
 }
 
 const struct workload_row workload_define = {

@@ -1,0 +1,59 @@
+/*
+ * favorite_row: the rows of edges from players to targets. An edge has a row of its own; while it
+ * stands, one in its player's list and one with its target; once it is gone, one in the list of
+ * what is gone. All keys name the collection by its number. Values that are no such row are
+ * ERR_CORRUPT.
+ */
+#ifndef NODE_CORE_FAVORITE_FAVORITE_ROW_H
+#define NODE_CORE_FAVORITE_FAVORITE_ROW_H
+
+#include "node/core/rows/rows.h"
+
+#define FAVORITE_DAMAGE  "an edge of the player to a target cannot be read"
+#define FAVORITES_DAMAGE "the count of the player's edges in a collection cannot be read"
+#define FAVORED_DAMAGE   "the list of the player's edges cannot be read"
+#define FAVORER_DAMAGE   "who favorited a target cannot be read"
+#define PARTIAL_DAMAGE   "how many edges lead to a target cannot be read"
+#define TARGET_ID_MAX    128u
+
+/* TABLE_FAVORITE. `ver` 0: there is no row. */
+struct favorite_row {
+    bool favorited;
+    uint64_t ver;
+    uint64_t at_ms; /* Since when it is so. */
+};
+void favorite_row_encode(const struct favorite_row *row, struct buf *out);
+NODISCARD err favorite_row_decode(struct slice value, struct favorite_row *ret_row);
+
+/* TABLE_FAVORITES, of one player and collection. */
+struct favorites_row {
+    uint32_t edges;
+    uint32_t gone; /* Edges that are gone, and remembered. */
+};
+void favorites_row_encode(const struct favorites_row *row, struct buf *out);
+NODISCARD err favorites_row_decode(struct slice value, struct favorites_row *ret_row);
+
+/* What the keys of these tables name; texts point into the key. */
+struct favorite_key {
+    struct slice entity;
+    uint64_t collection;
+    char part;      /* Of TABLE_FAVORED. */
+    uint64_t at_ms; /* Of TABLE_FAVORED. */
+    struct slice target;
+};
+/* Of TABLE_FAVORITE, TABLE_FAVORITES, TABLE_FAVORED, TABLE_FAVORER or TABLE_PARTIAL. */
+NODISCARD err favorite_key_parse(struct slice key, struct favorite_key *ret_key);
+
+/* TABLE_FAVORED: the edge's `ver`. */
+void favored_row_encode(uint64_t ver, struct buf *out);
+NODISCARD err favored_row_decode(struct slice key, struct slice value, struct favorite_key *ret_key,
+                                 uint64_t *ret_ver);
+/* TABLE_FAVORER: since when. */
+void favorer_row_encode(uint64_t at_ms, struct buf *out);
+NODISCARD err favorer_row_decode(struct slice key, struct slice value, struct favorite_key *ret_key,
+                                 uint64_t *ret_at_ms);
+/* TABLE_PARTIAL: how many, at least 1. */
+void partial_row_encode(uint64_t count, struct buf *out);
+NODISCARD err partial_row_decode(struct slice value, uint64_t *ret_count);
+
+#endif

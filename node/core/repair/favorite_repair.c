@@ -1,0 +1,231 @@
+#include "node/core/repair/favorite_repair.h"
+
+#include "runtime/base/check.h"
+
+#define COUNT_PAGE 1000u
+
+/* One row that is made again. */
+struct making {
+    struct apply_context *context;
+    struct slice key;
+    struct favorite_key edge;
+    struct favorite_repair *repair;
+};
+
+static err drop(struct making *m)
+{
+    state_delete(m->context->state, m->key);
+    m->repair->dropped = true;
+    return ERR_OK;
+}
+
+static struct buf *fresh(struct making *m)
+{
+    buf_clear(m->context->scratch);
+    return m->context->scratch;
+}
+
+static err put(struct making *m)
+{
+    state_put(m->context->state, m->key, buf_slice(m->context->scratch));
+    return ERR_OK;
+}
+
+/* Since when the edge's player stands with its target; 0: it does not. ERR_CORRUPT. */
+static err favorer_find(struct making *m, uint64_t *ret_at_ms)
+{
+    struct favorite_key unused;
+    struct row_key key;
+    struct slice value;
+
+    *ret_at_ms = 0;
+    row_key_favorer_prefix(&key, m->edge.collection, m->edge.target);
+    row_key_favorer_add(&key, m->edge.entity);
+    enum state_found found = row_find(m->context->state, &key, m->context->need, &value);
+    if (found != STATE_PRESENT)
+        return found == STATE_MISSING ? ERR_NEED : ERR_OK;
+    return favorer_row_decode(row_key_slice(&key), value, &unused, ret_at_ms);
+}
+
+/* What the list says of it; 1, the lowest that there is, where that cannot be read. ERR_NEED. */
+static err listed_ver(struct making *m, uint64_t at_ms, uint64_t *ret_ver)
+{
+    struct favorite_key unused;
+    struct row_key key;
+    struct slice value;
+
+    *ret_ver = 1;
+    row_key_favored_prefix(&key, m->edge.entity, m->edge.collection, FAVORED_EDGES);
+    row_key_favored_add(&key, FAVORED_EDGES, at_ms, m->edge.target);
+    enum state_found found = row_find(m->context->state, &key, m->context->need, &value);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    if (found == STATE_PRESENT &&
+        favored_row_decode(row_key_slice(&key), value, &unused, ret_ver) != ERR_OK)
+        *ret_ver = 1;
+    return ERR_OK;
+}
+
+/* An edge that stands stands with its target, too; one that is gone is forgotten. */
+static err make_edge(struct making *m)
+{
+    struct favorite_row row = { .favorited = true };
+
+    err e = favorer_find(m, &row.at_ms);
+    if (e == ERR_CORRUPT) {
+        m->repair->wants = "an edge whose row of table G can be read: RepairRow mends that";
+        return ERR_OK;
+    }
+    if (e != ERR_OK)
+        return e;
+    if (row.at_ms == 0)
+        return drop(m);
+    e = listed_ver(m, row.at_ms, &row.ver);
+    if (e != ERR_OK)
+        return e;
+    favorite_row_encode(&row, fresh(m));
+    return put(m);
+}
+
+/* Of a list of what is gone, its count follows. */
+static err drop_listed(struct making *m)
+{
+    struct favorites_row own;
+
+    err e = favorites_find(m->context->state, &m->edge, m->context->need, &own);
+    if (e == ERR_NEED)
+        return e;
+    if (e == ERR_OK && m->edge.part == FAVORED_GONE && own.gone > 0) {
+        own.gone--;
+        favorites_store(m->context, &m->edge, &own);
+    }
+    return drop(m);
+}
+
+static err make_listed(struct making *m)
+{
+    struct favorite_row row;
+
+    err e = favorite_find(m->context->state, &m->edge, m->context->need, &row);
+    if (e == ERR_NEED)
+        return e;
+    if (e == ERR_CORRUPT) {
+        m->repair->wants = "a row of an edge that can be read: its row of table f comes first";
+        return ERR_OK;
+    }
+    if (row.ver == 0 || row.at_ms != m->edge.at_ms ||
+        row.favorited != (m->edge.part == FAVORED_EDGES))
+        return drop_listed(m);
+    favored_row_encode(row.ver, fresh(m));
+    return put(m);
+}
+
+static err make_favorer(struct making *m)
+{
+    struct favorite_row row;
+
+    err e = favorite_find(m->context->state, &m->edge, m->context->need, &row);
+    if (e == ERR_NEED)
+        return e;
+    if (e == ERR_CORRUPT) {
+        m->repair->wants = "a row of an edge that can be read: RepairPlayer mends that";
+        return ERR_OK;
+    }
+    if (!row.favorited)
+        return drop(m);
+    favorer_row_encode(row.at_ms, fresh(m));
+    return put(m);
+}
+
+struct counting {
+    struct arena *arena;
+    uint64_t count;
+    struct slice last;
+};
+
+static bool count_row(void *user, struct slice key, struct slice value)
+{
+    struct counting *counting = user;
+
+    (void)value;
+    counting->count++;
+    counting->last = arena_copy(counting->arena, key);
+    return true;
+}
+
+static err count_rows(struct apply_context *context, const struct row_key *prefix,
+                      uint64_t *ret_count)
+{
+    struct counting counting = { .arena = context->arena };
+    uint64_t before;
+
+    do {
+        const struct state_range range = {
+            .prefix = row_key_slice(prefix),
+            .after = counting.last,
+            .limit = COUNT_PAGE,
+        };
+        before = counting.count;
+        err e = state_range_visit(context->state, &range, context->need, count_row, &counting);
+        if (e != ERR_OK)
+            return e;
+    } while (counting.count == before + COUNT_PAGE);
+    *ret_count = counting.count;
+    return ERR_OK;
+}
+
+static err count_own(struct making *m)
+{
+    struct row_key prefix;
+    uint64_t edges, gone;
+
+    row_key_favored_prefix(&prefix, m->edge.entity, m->edge.collection, FAVORED_EDGES);
+    err e = count_rows(m->context, &prefix, &edges);
+    row_key_favored_prefix(&prefix, m->edge.entity, m->edge.collection, FAVORED_GONE);
+    if (e == ERR_OK)
+        e = count_rows(m->context, &prefix, &gone);
+    if (e != ERR_OK)
+        return e;
+    const struct favorites_row own = { (uint32_t)edges, (uint32_t)gone };
+
+    m->repair->dropped = edges == 0 && gone == 0;
+    favorites_store(m->context, &m->edge, &own);
+    return ERR_OK;
+}
+
+static err count_partial(struct making *m)
+{
+    struct row_key prefix;
+    uint64_t count;
+
+    row_key_favorer_prefix(&prefix, m->edge.collection, m->edge.target);
+    err e = count_rows(m->context, &prefix, &count);
+    if (e != ERR_OK)
+        return e;
+    if (count == 0)
+        return drop(m);
+    partial_row_encode(count, fresh(m));
+    return put(m);
+}
+
+err favorite_repair(struct apply_context *context, struct slice key,
+                    struct favorite_repair *ret_repair)
+{
+    struct making m = { .context = context, .key = key, .repair = ret_repair };
+
+    *ret_repair = (struct favorite_repair){ 0 };
+    if (favorite_key_parse(key, &m.edge) != ERR_OK)
+        return drop(&m);
+    switch ((int)key.data[0]) {
+    case TABLE_FAVORITE:
+        return make_edge(&m);
+    case TABLE_FAVORITES:
+        return count_own(&m);
+    case TABLE_FAVORED:
+        return make_listed(&m);
+    case TABLE_FAVORER:
+        return make_favorer(&m);
+    default: /* No other key is parsed. */
+        return count_partial(&m);
+    }
+}

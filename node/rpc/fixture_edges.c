@@ -1,0 +1,212 @@
+#include "node/rpc/fixture_edges.h"
+
+#include <string.h>
+
+#include "holdfast/internal/v1/definition.pb-c.h"
+
+void fixture_define(struct fixture *f, const struct fixture_collection *collection)
+{
+    Holdfast__Internal__V1__DefineRequest request = HOLDFAST__INTERNAL__V1__DEFINE_REQUEST__INIT;
+    Holdfast__Internal__V1__Defined given = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
+    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__CollectionBody edges = HOLDFAST__V1__COLLECTION_BODY__INIT;
+    Holdfast__Internal__V1__Defined *list[] = { &given };
+
+    edges.conflict_policy = collection->policy;
+    edges.edges_max = collection->edges_max;
+    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION;
+    body.collection = &edges;
+    given.number = collection->number;
+    given.version = given.revision = collection->revision;
+    given.name = text_lend(collection->name);
+    given.body = &body;
+    given.deleted = collection->deleted;
+    request.generation = 1;
+    request.to_revision = collection->revision;
+    request.last = true;
+    request.n_definitions = 1;
+    request.definitions = list;
+    assert_non_null(fixture_mutate(f, METHOD_DEFINE, &request.base));
+}
+
+void fixture_define_favorites(struct fixture *f)
+{
+    fixture_define(f, &(struct fixture_collection){ 7, 10, "favorites", POLICY_HIGHEST, 0, false });
+}
+
+#define EDGE_FILL(request, edge, id)                                                               \
+    do {                                                                                           \
+        (request)->player_id = text_lend((edge)->player);                                          \
+        (request)->op_id = text_lend(id);                                                          \
+        (request)->target_id = text_lend((edge)->target);                                          \
+        (request)->collection = text_lend((edge)->collection != NULL ? (edge)->collection : "");   \
+        (request)->_ver_case = (edge)->ver > 0 ? 12 : 0;                                           \
+        (request)->ver = (edge)->ver;                                                              \
+        (request)->_if_ver_case = (edge)->if_ver > 0 ? 13 : 0;                                     \
+        (request)->if_ver = (edge)->if_ver - ((edge)->if_ver > 0);                                 \
+    } while (false)
+
+const Holdfast__V1__FavoriteResponse *fixture_edge(struct fixture *f,
+                                                   const struct fixture_edge *edge)
+{
+    static Holdfast__V1__FavoriteResponse told;
+    Holdfast__V1__FavoriteRequest make = HOLDFAST__V1__FAVORITE_REQUEST__INIT;
+    Holdfast__V1__UnfavoriteRequest take = HOLDFAST__V1__UNFAVORITE_REQUEST__INIT;
+    const char *id = edge->op_id != NULL ? edge->op_id : fixture_op_id(f);
+
+    if (!edge->gone) {
+        EDGE_FILL(&make, edge, id);
+        return fixture_mutate(f, METHOD_FAVORITE, &make.base);
+    }
+    EDGE_FILL(&take, edge, id);
+    const Holdfast__V1__UnfavoriteResponse *response =
+        fixture_mutate(f, METHOD_UNFAVORITE, &take.base);
+    if (response == NULL)
+        return NULL;
+    holdfast__v1__favorite_response__init(&told);
+    told.write = response->write;
+    told.status = response->status;
+    told.applied = response->applied;
+    told.edges = response->edges;
+    return &told;
+}
+
+const Holdfast__V1__FavoriteResponse *fixture_favorite(struct fixture *f, const char *player,
+                                                       const char *target)
+{
+    return fixture_edge(f, &(struct fixture_edge){ .player = player, .target = target });
+}
+
+const Holdfast__V1__FavoriteResponse *fixture_unfavorite(struct fixture *f, const char *player,
+                                                         const char *target)
+{
+    return fixture_edge(f,
+                        &(struct fixture_edge){ .player = player, .target = target, .gone = true });
+}
+
+uint64_t fixture_partial(struct fixture *f, const char *collection, const char *target)
+{
+    Holdfast__Internal__V1__GetPartialsRequest request =
+        HOLDFAST__INTERNAL__V1__GET_PARTIALS_REQUEST__INIT;
+    char *targets[] = { text_lend(target) };
+
+    request.collection = text_lend(collection);
+    request.target_ids = targets;
+    request.n_target_ids = 1;
+    const Holdfast__Internal__V1__GetPartialsResponse *response =
+        fixture_read(f, METHOD_GET_PARTIALS, &request.base);
+    return response != NULL ? response->counts[0] : UINT64_MAX;
+}
+
+const Holdfast__V1__FavoriteStatus *fixture_status(struct fixture *f, const char *player,
+                                                   const char *target)
+{
+    Holdfast__V1__BatchGetStatusRequest request = HOLDFAST__V1__BATCH_GET_STATUS_REQUEST__INIT;
+    char *targets[] = { text_lend(target) };
+
+    request.player_id = text_lend(player);
+    request.target_ids = targets;
+    request.n_target_ids = 1;
+    const Holdfast__V1__BatchGetStatusResponse *response =
+        fixture_read(f, METHOD_BATCH_GET_STATUS, &request.base);
+    return response != NULL ? response->statuses[0] : NULL;
+}
+
+/* ---- rows against rows ---- */
+static const struct fixture_row *row_find_key(const struct fixture *f, const struct row_key *key)
+{
+    for (uint32_t i = 0; i < f->row_count; i++) {
+        if (slice_equal(buf_slice(&f->rows[i].key), row_key_slice(key)))
+            return &f->rows[i];
+    }
+    return NULL;
+}
+
+static void check_edge(struct fixture *f, const struct favorite_key *edge, struct slice value)
+{
+    char part;
+    struct favorite_row row;
+    struct favorite_key unused;
+    struct row_key key;
+    uint64_t ver, at_ms;
+
+    assert_int_equal(favorite_row_decode(value, &row), ERR_OK);
+    part = row.favorited ? FAVORED_EDGES : FAVORED_GONE;
+    row_key_favored_prefix(&key, edge->entity, edge->collection, part);
+    row_key_favored_add(&key, part, row.at_ms, edge->target);
+    const struct fixture_row *listed = row_find_key(f, &key);
+    assert_non_null(listed);
+    assert_int_equal(
+        favored_row_decode(buf_slice(&listed->key), buf_slice(&listed->value), &unused, &ver),
+        ERR_OK);
+    assert_int_equal(ver, row.ver);
+    row_key_favorer_prefix(&key, edge->collection, edge->target);
+    row_key_favorer_add(&key, edge->entity);
+    const struct fixture_row *with_target = row_find_key(f, &key);
+    assert_int_equal(with_target != NULL, row.favorited);
+    if (with_target == NULL)
+        return;
+    assert_int_equal(favorer_row_decode(buf_slice(&with_target->key),
+                                        buf_slice(&with_target->value), &unused, &at_ms),
+                     ERR_OK);
+    assert_int_equal(at_ms, row.at_ms);
+}
+
+/* How many rows of a table are of this player, or of this target, in the collection. */
+static uint64_t count_rows(const struct fixture *f, enum table table,
+                           const struct favorite_key *wanted)
+{
+    struct favorite_key key;
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < f->row_count; i++) {
+        struct slice bytes = buf_slice(&f->rows[i].key);
+        if (bytes.data[0] != (uint8_t)table || favorite_key_parse(bytes, &key) != ERR_OK ||
+            key.collection != wanted->collection || key.part != wanted->part)
+            continue;
+        count += table == TABLE_FAVORED ? slice_equal(key.entity, wanted->entity)
+                                        : slice_equal(key.target, wanted->target);
+    }
+    return count;
+}
+
+static void check_counts(struct fixture *f, const struct favorite_key *key, struct slice bytes,
+                         struct slice value)
+{
+    struct favorite_key wanted = *key;
+    struct favorites_row own;
+    uint64_t count;
+
+    if (bytes.data[0] == TABLE_PARTIAL) {
+        assert_int_equal(partial_row_decode(value, &count), ERR_OK);
+        assert_int_equal(count, count_rows(f, TABLE_FAVORER, &wanted));
+        return;
+    }
+    assert_int_equal(favorites_row_decode(value, &own), ERR_OK);
+    wanted.part = FAVORED_EDGES;
+    assert_int_equal(own.edges, count_rows(f, TABLE_FAVORED, &wanted));
+    wanted.part = FAVORED_GONE;
+    assert_int_equal(own.gone, count_rows(f, TABLE_FAVORED, &wanted));
+}
+
+void fixture_check_edges(struct fixture *f)
+{
+    struct favorite_key key;
+    uint64_t edges = 0, listed = 0;
+
+    fixture_checkpoint(f);
+    for (uint32_t i = 0; i < f->row_count; i++) {
+        struct slice bytes = buf_slice(&f->rows[i].key);
+        struct slice value = buf_slice(&f->rows[i].value);
+        bool other = bytes.data[0] == TABLE_FAVORED || bytes.data[0] == TABLE_FAVORER;
+        if (favorite_key_parse(bytes, &key) != ERR_OK)
+            continue;
+        edges += bytes.data[0] == TABLE_FAVORITE;
+        listed += bytes.data[0] == TABLE_FAVORED;
+        if (bytes.data[0] == TABLE_FAVORITE)
+            check_edge(f, &key, value);
+        else if (!other)
+            check_counts(f, &key, bytes, value);
+    }
+    assert_int_equal(edges, listed);
+}

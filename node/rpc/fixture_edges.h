@@ -1,0 +1,49 @@
+/* fixture_edges: collections, edges from players to targets, what is told of them. Tests only. */
+#ifndef NODE_RPC_FIXTURE_EDGES_H
+#define NODE_RPC_FIXTURE_EDGES_H
+
+#include "node/core/favorite/favorite.h"
+#include "node/rpc/fixture.h"
+
+#define POLICY_HIGHEST HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_HIGHEST_VERSION
+#define POLICY_LAST    HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_LAST_WRITE
+
+/* A version of a collection, at the revision of that number; `edges_max` 0: its default. */
+struct fixture_collection {
+    uint64_t number, revision;
+    const char *name;
+    Holdfast__V1__ConflictPolicy policy;
+    uint32_t edges_max;
+    bool deleted;
+};
+void fixture_define(struct fixture *f, const struct fixture_collection *collection);
+/* "favorites", under number 7. */
+void fixture_define_favorites(struct fixture *f);
+
+/* One call; NULL: refused. */
+struct fixture_edge {
+    const char *player, *target, *collection;
+    uint64_t ver;    /* 0: absent. */
+    uint64_t if_ver; /* Plus one; 0: absent. */
+    bool gone;       /* Unfavorite. */
+    const char *op_id;
+};
+/* What was told, of either method, in static memory; NULL: refused. */
+const Holdfast__V1__FavoriteResponse *fixture_edge(struct fixture *f,
+                                                   const struct fixture_edge *edge);
+/* Short for an edge of the default collection, without a `ver`. */
+const Holdfast__V1__FavoriteResponse *fixture_favorite(struct fixture *f, const char *player,
+                                                       const char *target);
+const Holdfast__V1__FavoriteResponse *fixture_unfavorite(struct fixture *f, const char *player,
+                                                         const char *target);
+
+/* UINT64_MAX: refused. */
+uint64_t fixture_partial(struct fixture *f, const char *collection, const char *target);
+/* NULL: refused. */
+const Holdfast__V1__FavoriteStatus *fixture_status(struct fixture *f, const char *player,
+                                                   const char *target);
+/* All rows of edges fit each other: lists, targets and counts are those of the edges. Looks at the
+ * database, after a checkpoint. */
+void fixture_check_edges(struct fixture *f);
+
+#endif

@@ -1,0 +1,44 @@
+/* favorite_model: what favorite.c keeps, and favorite_told.c reads. */
+#ifndef TESTS_SIM_FAVORITE_MODEL_H
+#define TESTS_SIM_FAVORITE_MODEL_H
+
+#include "tests/sim/definition.h"
+#include "tests/sim/favorite.h"
+
+/* An edge after an entry that changed it. The newest of each names what stands. */
+struct edge_step {
+    uint32_t shard, player, target;
+    uint32_t place;  /* Of the collection's name. */
+    uint64_t number; /* Of its definition. */
+    uint64_t index;
+    uint64_t ver, at_ms;
+    bool favorited;
+};
+
+/* Which collections a shard has, from an entry on; number 0: it has none of that name. */
+struct collections_life {
+    uint32_t shard;
+    uint64_t index;
+    struct sim_collection now[FAVORITE_COLLECTIONS];
+};
+
+struct favorites_sim {
+    struct edge_step *steps;
+    uint32_t step_count, step_capacity;
+    struct collections_life *lives;
+    uint32_t life_count, life_capacity;
+};
+
+struct favorites_sim *favorites_of(struct sim *sim);
+/* As of an index; NULL: there is none of that name. */
+const struct sim_collection *favorite_life(const struct sim *sim, uint32_t shard,
+                                           const char *collection, uint64_t index);
+/* The edge that has the shard, number, player and target of `edge`; NULL: none was there yet. */
+const struct edge_step *favorite_edge_at(const struct sim *sim, const struct edge_step *edge,
+                                         uint64_t index);
+/* How many lead to the target of `edge`, and how many its player has. */
+uint64_t favorite_count_at(const struct sim *sim, const struct edge_step *edge, uint64_t index);
+uint32_t favorite_edges_at(const struct sim *sim, const struct edge_step *edge, uint64_t index);
+uint32_t favorite_target_of(const char *target);
+
+#endif
