@@ -69,10 +69,9 @@ OF_ETCD = {
     "AdminService/GetLoad": {},
 }
 # OUTCOME_UNKNOWN of these needs an etcd that falls silent between a read and a write; a batch tells it of its elements.
-for name in ("SessionService/RegisterServer", "SessionService/BatchStartSession", "SessionService/BatchEndSession",
-             "ProfileService/BatchUpdateProfile", "LedgerService/BatchGrant", "AdminService/SetPolicy",
-             "AdminService/MoveShard", "AdminService/ChangeNode", "AdminService/RebalanceShards",
-             "AdminService/AcceptEtcdRestore", "BackupService/PrepareRestore"):
+for name in (*(method for method, route in ROUTES.items() if route == "SCATTER"), "SessionService/RegisterServer",
+             "AdminService/SetPolicy", "AdminService/MoveShard", "AdminService/ChangeNode",
+             "AdminService/RebalanceShards", "AdminService/AcceptEtcdRestore", "BackupService/PrepareRestore"):
     UNIT_OF_METHOD[(name, "OUTCOME_UNKNOWN", False)] = RPC_TEST
 # Given when two callers change one record of etcd within the same milliseconds, or when etcd holds
 # what no process wrote: nothing brings these about on purpose.
