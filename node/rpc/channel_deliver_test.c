@@ -6,6 +6,8 @@
 #include "node/core/channel/channel_out.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/goods/ledger.h"
+#include "node/core/rows/rows.h"
+#include "node/core/transaction/txn_row.h"
 #include "node/rpc/fixture.h"
 #include "node/rpc/fixture_nonsense.h"
 #include "runtime/base/check.h"
@@ -412,6 +414,38 @@ static void a_finish_of_nonsense_stops_no_shard(void **state)
     assert_true(deliver_nonsense(s, &prepare_request.base, NULL) > 0);
 }
 
+/* What comes back is logged by the home shard, and applied: it is looked at before that. */
+static void a_vote_is_bounded_as_a_record_is(void **state)
+{
+    struct sent *s = *state;
+    Holdfast__Internal__V1__TxnVote vote = HOLDFAST__INTERNAL__V1__TXN_VOTE__INIT;
+    Holdfast__Internal__V1__TxnTaken taken = HOLDFAST__INTERNAL__V1__TXN_TAKEN__INIT;
+    Holdfast__Internal__V1__TxnTaken *list[] = { &taken };
+    char longer[ITEM_ATTRIBUTES_ROW_MAX + 2];
+
+    memset(longer, 'a', sizeof longer - 1);
+    longer[sizeof longer - 1] = 0;
+    vote.taken = list;
+    assert_false(txn_vote_is_sound(&vote));
+    vote.n_taken = 1;
+    taken.player_id = s->here;
+    taken.items = s->items;
+    taken.n_items = 1;
+    assert_true(txn_vote_is_sound(&vote));
+    s->item.attributes = longer + 1;
+    assert_true(txn_vote_is_sound(&vote));
+    s->item.attributes = longer;
+    assert_false(txn_vote_is_sound(&vote));
+    s->item.attributes = longer + sizeof longer - 1;
+    s->item.kind = longer + sizeof longer - 1 - ITEM_KIND_ROW_MAX;
+    assert_true(txn_vote_is_sound(&vote));
+    s->item.kind--;
+    assert_false(txn_vote_is_sound(&vote));
+    s->item.kind++;
+    taken.player_id = longer;
+    assert_false(txn_vote_is_sound(&vote));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -427,6 +461,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(mail_of_nonsense_stops_no_shard, setup, teardown),
         cmocka_unit_test_setup_teardown(a_prepare_of_nonsense_stops_no_shard, setup, teardown),
         cmocka_unit_test_setup_teardown(a_finish_of_nonsense_stops_no_shard, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_vote_is_bounded_as_a_record_is, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "idl/method.h"
 #include "node/core/shard/shard_internal.h"
+#include "node/rpc/fixture_one_shard.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/base/id.h"
@@ -30,12 +31,9 @@ typedef Holdfast__Internal__V1__ReadSettledResponse settled_response;
 typedef Holdfast__Internal__V1__DeliverRequest deliver_request;
 typedef Holdfast__Internal__V1__DeliverResponse deliver_response;
 
-/* One shard with one replica: every write is durable at once, every cold row is absent. */
 struct fixture {
-    struct shard *shard;
+    struct one_shard one;
     struct shard_out out;
-    uint64_t now_ms;
-    uint64_t calls;
     uint64_t last_call; /* The call whose reply was seen last, */
     enum reply_status last_status;
     struct buf last_body;
@@ -48,12 +46,10 @@ struct fixture {
     deliver_response *delivered;            /* and to a delivery. */
 };
 
-#define UNIX_MS 1790000000000u
-
-static void step(struct fixture *f, struct shard_event event);
-
-static void take_replies(struct fixture *f, const struct shard_out *out)
+static void take_replies(void *user, const struct shard_out *out)
 {
+    struct fixture *f = user;
+
     for (uint32_t i = 0; i < out->reply_count; i++) {
         f->replies++;
         if (out->replies[i].call == f->delivery_call) {
@@ -70,86 +66,16 @@ static void take_replies(struct fixture *f, const struct shard_out *out)
     }
 }
 
-/* Rows are answered from an empty database. */
-static void answer_need(struct fixture *f, const struct need *need)
-{
-    struct reader keys = reader_from(buf_slice(&need->keys));
-
-    while (reader_left(&keys) > 0) {
-        struct shard_row row = { .key = read_bytes(&keys, STATE_KEY_BYTES_MAX), .absent = true };
-        step(f, (struct shard_event){ .type = SHARD_ROWS,
-                                      .load_generation = need->load_generation,
-                                      .rows = &row,
-                                      .row_count = 1 });
-    }
-}
-
 static void step(struct fixture *f, struct shard_event event)
 {
-    struct shard_out out = { 0 };
-    uint64_t ticket = 0;
-
-    event.now_ms = f->now_ms;
-    event.unix_ms = UNIX_MS + f->now_ms;
-    shard_step(f->shard, &event, &out);
-    shard_check(f->shard);
-    take_replies(f, &out);
-    for (uint32_t i = 0; i < out.rep.write_count; i++) {
-        ticket = out.rep.writes[i].ticket;
-        if (out.rep.writes[i].type == REP_WRITE_ENTRY)
-            entry_unref(out.rep.writes[i].entry);
-    }
-    out.rep.write_count = 0;
-    answer_need(f, &out.need);
-    shard_out_clear(&out);
-    shard_out_deinit(&out);
-    if (ticket != 0)
-        step(f, (struct shard_event){ .type = SHARD_PERSISTED, .ticket = ticket });
-    if (shard_wants_flush(f->shard))
-        step(f, (struct shard_event){ .type = SHARD_FLUSH });
+    one_shard_step(&f->one, event);
 }
 
 static void call(struct fixture *f, uint32_t method, const ProtobufCMessage *request)
 {
-    struct buf bytes = { 0 };
-    size_t size = protobuf_c_message_get_packed_size(request);
-
-    protobuf_c_message_pack(request, buf_reserve(&bytes, size));
-    bytes.size = size;
     if (method == METHOD_CHANNEL_DELIVER)
-        f->delivery_call = f->calls + 1;
-    step(f, (struct shard_event){ .type = SHARD_CALL,
-                                  .call = ++f->calls,
-                                  .method = method,
-                                  .request = buf_slice(&bytes),
-                                  .deadline_ms = f->now_ms + 10000 });
-    buf_deinit(&bytes);
-}
-
-static void op_id(struct fixture *f, char text[UUID_TEXT_SIZE])
-{
-    uint8_t random[10] = { 0 };
-
-    store_u64(random, f->calls + 1);
-    struct uuid uuid = uuid_v7_make(UNIX_MS + f->now_ms, random);
-    uuid_print(&uuid, text);
-}
-
-static void apply_policy(struct fixture *f)
-{
-    Holdfast__Internal__V1__ApplyPolicyRequest request =
-        HOLDFAST__INTERNAL__V1__APPLY_POLICY_REQUEST__INIT;
-    Holdfast__V1__Policy policy = HOLDFAST__V1__POLICY__INIT;
-    Holdfast__V1__CurrencyPolicy gold = HOLDFAST__V1__CURRENCY_POLICY__INIT;
-    Holdfast__V1__CurrencyPolicy *currencies[] = { &gold };
-
-    gold.name = "gold";
-    policy.version = 1;
-    policy.n_currencies = 1;
-    policy.currencies = currencies;
-    request.policy = &policy;
-    call(f, METHOD_APPLY_POLICY, &request.base);
-    assert_int_equal(f->last_status, REPLY_OK);
+        f->delivery_call = f->one.calls + 1;
+    one_shard_call(&f->one, method, request);
 }
 
 static int setup(void **state)
@@ -158,6 +84,8 @@ static int setup(void **state)
     struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 } };
     struct shard_limits limits = shard_limits_default();
 
+    f->one.taken = take_replies;
+    f->one.user = f;
     limits.reads_waiting_max = READS_MAX;
     limits.writes_waiting_max = WRITES_MAX;
     struct rep_record record = {
@@ -165,11 +93,12 @@ static int setup(void **state)
     };
 
     record.membership.members[0] = 7;
-    assert_int_equal(shard_new(3, 7, &limits, node_handlers(), &image, &f->shard), ERR_OK);
-    assert_false(shard_serves(f->shard));
+    assert_int_equal(shard_new(3, 7, &limits, node_handlers(), &image, &f->one.shard), ERR_OK);
+    assert_false(shard_serves(f->one.shard));
     step(f, (struct shard_event){ .type = SHARD_RECORD, .record = &record });
-    assert_true(shard_serves(f->shard));
-    apply_policy(f);
+    assert_true(shard_serves(f->one.shard));
+    one_shard_policy(&f->one);
+    assert_int_equal(f->last_status, REPLY_OK);
     *state = f;
     return 0;
 }
@@ -180,7 +109,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    shard_free(f->shard);
+    shard_free(f->one.shard);
     buf_deinit(&f->last_body);
     buf_deinit(&f->delivery);
     forget(f);
@@ -205,13 +134,13 @@ static struct shard_stats stats(const struct fixture *f)
 {
     struct shard_stats told;
 
-    shard_stats_get(f->shard, &told);
+    shard_stats_get(f->one.shard, &told);
     return told;
 }
 
 static void tick(struct fixture *f, uint64_t ms)
 {
-    f->now_ms += ms;
+    f->one.now_ms += ms;
     step(f, (struct shard_event){ .type = SHARD_TICK });
 }
 
@@ -329,7 +258,7 @@ static uint64_t read_begin(struct fixture *f, bool wait, bool hold)
     const settled_request request = read_make(wait, hold);
 
     call(f, METHOD_READ_SETTLED, &request.base);
-    return f->calls;
+    return f->one.calls;
 }
 
 static void release(struct fixture *f)
@@ -370,7 +299,7 @@ static uint64_t grant(struct fixture *f, const char *player)
     Holdfast__V1__CurrencyAmount *golds[] = { &gold };
     char id[UUID_TEXT_SIZE];
 
-    op_id(f, id);
+    one_shard_op_id(&f->one, id);
     gold.currency = (char *)"gold";
     gold.amount = 1;
     request.player_id = text_lend(player);
@@ -379,7 +308,7 @@ static uint64_t grant(struct fixture *f, const char *player)
     request.currencies = golds;
     request.n_currencies = 1;
     call(f, METHOD_GRANT, &request.base);
-    return f->calls;
+    return f->one.calls;
 }
 
 static bool is_answered(const struct fixture *f, uint64_t number)
@@ -445,7 +374,7 @@ static void so_many_reads_may_wait_and_no_more(void **state)
     assert_refused(f, read_begin(f, true, false));
     assert_int_equal(stats(f).reads_waiting, READS_MAX);
     assert_int_equal(stats(f).reads_turned_away, 1);
-    step(f, (struct shard_event){ .type = SHARD_CANCEL, .call = f->calls - 1 });
+    step(f, (struct shard_event){ .type = SHARD_CANCEL, .call = f->one.calls - 1 });
     assert_int_equal(stats(f).reads_waiting, READS_MAX - 1);
     (void)read_begin(f, true, false);
     assert_int_equal(stats(f).reads_waiting, READS_MAX);
@@ -463,7 +392,7 @@ static void a_deposed_owner_keeps_no_read_waiting(void **state)
     assert_int_equal(prepare(f, 1), DECISION(APPLIED));
     uint64_t number = read_begin(f, true, false);
     step(f, (struct shard_event){ .type = SHARD_RECORD, .record = &record });
-    assert_false(shard_serves(f->shard));
+    assert_false(shard_serves(f->one.shard));
     assert_int_equal(f->last_call, number);
     assert_int_equal(f->last_status, REPLY_NOT_OWNER);
 }

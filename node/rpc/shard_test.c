@@ -17,17 +17,14 @@
 #include "idl/method.h"
 #include "node/core/rows/rows.h"
 #include "node/core/shard/shard_internal.h"
+#include "node/rpc/fixture_one_shard.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/base/id.h"
 
-/* One shard with one replica: every write is durable at once, every cold row is absent. */
 struct fixture {
-    struct shard *shard;
+    struct one_shard one;
     struct shard_out out;
-    uint64_t now_ms;
-    uint64_t wall_ms; /* By which the wall clock is ahead of it. */
-    uint64_t calls;
     uint64_t last_call; /* The call whose reply was seen last, */
     enum reply_status last_status;
     struct buf last_body;
@@ -38,12 +35,10 @@ struct fixture {
 
 #define ANSWERS_BYTES 400000u
 
-#define UNIX_MS 1790000000000u
-
-static void step(struct fixture *f, struct shard_event event);
-
-static void take_replies(struct fixture *f, const struct shard_out *out)
+static void take_replies(void *user, const struct shard_out *out)
 {
+    struct fixture *f = user;
+
     for (uint32_t i = 0; i < out->reply_count; i++) {
         f->last_call = out->replies[i].call;
         f->last_status = out->replies[i].status;
@@ -56,84 +51,14 @@ static void take_replies(struct fixture *f, const struct shard_out *out)
         f->told = out->incidents[out->incident_count - 1];
 }
 
-/* Rows are answered from an empty database. */
-static void answer_need(struct fixture *f, const struct need *need)
-{
-    struct reader keys = reader_from(buf_slice(&need->keys));
-
-    while (reader_left(&keys) > 0) {
-        struct shard_row row = { .key = read_bytes(&keys, STATE_KEY_BYTES_MAX), .absent = true };
-        step(f, (struct shard_event){ .type = SHARD_ROWS,
-                                      .load_generation = need->load_generation,
-                                      .rows = &row,
-                                      .row_count = 1 });
-    }
-}
-
 static void step(struct fixture *f, struct shard_event event)
 {
-    struct shard_out out = { 0 };
-    uint64_t ticket = 0;
-
-    event.now_ms = f->now_ms;
-    event.unix_ms = UNIX_MS + f->now_ms + f->wall_ms;
-    shard_step(f->shard, &event, &out);
-    shard_check(f->shard);
-    take_replies(f, &out);
-    for (uint32_t i = 0; i < out.rep.write_count; i++) {
-        ticket = out.rep.writes[i].ticket;
-        if (out.rep.writes[i].type == REP_WRITE_ENTRY)
-            entry_unref(out.rep.writes[i].entry);
-    }
-    out.rep.write_count = 0;
-    answer_need(f, &out.need);
-    shard_out_clear(&out);
-    shard_out_deinit(&out);
-    if (ticket != 0)
-        step(f, (struct shard_event){ .type = SHARD_PERSISTED, .ticket = ticket });
-    if (shard_wants_flush(f->shard))
-        step(f, (struct shard_event){ .type = SHARD_FLUSH });
+    one_shard_step(&f->one, event);
 }
 
 static void call(struct fixture *f, uint32_t method, const ProtobufCMessage *request)
 {
-    struct buf bytes = { 0 };
-    size_t size = protobuf_c_message_get_packed_size(request);
-
-    protobuf_c_message_pack(request, buf_reserve(&bytes, size));
-    bytes.size = size;
-    step(f, (struct shard_event){ .type = SHARD_CALL,
-                                  .call = ++f->calls,
-                                  .method = method,
-                                  .request = buf_slice(&bytes),
-                                  .deadline_ms = f->now_ms + 10000 });
-    buf_deinit(&bytes);
-}
-
-static void op_id(struct fixture *f, char text[UUID_TEXT_SIZE])
-{
-    uint8_t random[10] = { 0 };
-
-    store_u64(random, f->calls + 1);
-    struct uuid uuid = uuid_v7_make(UNIX_MS + f->now_ms, random);
-    uuid_print(&uuid, text);
-}
-
-static void apply_policy(struct fixture *f)
-{
-    Holdfast__Internal__V1__ApplyPolicyRequest request =
-        HOLDFAST__INTERNAL__V1__APPLY_POLICY_REQUEST__INIT;
-    Holdfast__V1__Policy policy = HOLDFAST__V1__POLICY__INIT;
-    Holdfast__V1__CurrencyPolicy gold = HOLDFAST__V1__CURRENCY_POLICY__INIT;
-    Holdfast__V1__CurrencyPolicy *currencies[] = { &gold };
-
-    gold.name = "gold";
-    policy.version = 1;
-    policy.n_currencies = 1;
-    policy.currencies = currencies;
-    request.policy = &policy;
-    call(f, METHOD_APPLY_POLICY, &request.base);
-    assert_int_equal(f->last_status, REPLY_OK);
+    one_shard_call(&f->one, method, request);
 }
 
 static int setup(void **state)
@@ -146,13 +71,16 @@ static int setup(void **state)
         .generation = 1, .epoch = 1, .owner = 7, .membership = { .config = 1, .count = 1 }
     };
 
+    f->one.taken = take_replies;
+    f->one.user = f;
     budget_init(&f->answers, ANSWERS_BYTES);
     record.membership.members[0] = 7;
-    assert_int_equal(shard_new(3, 7, &limits, node_handlers(), &image, &f->shard), ERR_OK);
-    assert_false(shard_serves(f->shard));
+    assert_int_equal(shard_new(3, 7, &limits, node_handlers(), &image, &f->one.shard), ERR_OK);
+    assert_false(shard_serves(f->one.shard));
     step(f, (struct shard_event){ .type = SHARD_RECORD, .record = &record });
-    assert_true(shard_serves(f->shard));
-    apply_policy(f);
+    assert_true(shard_serves(f->one.shard));
+    one_shard_policy(&f->one);
+    assert_int_equal(f->last_status, REPLY_OK);
     *state = f;
     return 0;
 }
@@ -161,7 +89,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    shard_free(f->shard);
+    shard_free(f->one.shard);
     budget_deinit(&f->answers); /* Whatever a test did, everything was given back. */
     buf_deinit(&f->last_body);
     free(f);
@@ -192,7 +120,7 @@ static void grant_is_applied_once_and_a_retry_gets_the_same_answer(void **state)
     struct fixture *f = *state;
     char id[UUID_TEXT_SIZE];
 
-    op_id(f, id);
+    one_shard_op_id(&f->one, id);
     for (int i = 0; i < 2; i++) {
         Holdfast__V1__GrantResponse *response = grant(f, id, 5);
         assert_non_null(response);
@@ -209,7 +137,7 @@ static void other_payload_under_the_same_id_is_refused(void **state)
     struct fixture *f = *state;
     char id[UUID_TEXT_SIZE];
 
-    op_id(f, id);
+    one_shard_op_id(&f->one, id);
     holdfast__v1__grant_response__free_unpacked(grant(f, id, 5), NULL);
     assert_null(grant(f, id, 6));
     Holdfast__Internal__V1__Refusal *why =
@@ -227,14 +155,14 @@ static uint64_t start_session_as(struct fixture *f, const char *incarnation, int
     request.incarnation = text_lend(incarnation);
     request.mode = (Holdfast__V1__StartMode)mode;
     call(f, METHOD_START_SESSION, &request.base);
-    return f->calls;
+    return f->one.calls;
 }
 
 static uint64_t start_session(struct fixture *f, const char *incarnation, int mode)
 {
     char id[UUID_TEXT_SIZE];
 
-    op_id(f, id);
+    one_shard_op_id(&f->one, id);
     return start_session_as(f, incarnation, mode, id);
 }
 
@@ -254,7 +182,7 @@ static uint64_t fence_of_last(struct fixture *f, char token[64])
 
 static void tick_until(struct fixture *f, uint64_t ms)
 {
-    for (uint64_t end = f->now_ms + ms; f->now_ms < end; f->now_ms += 20)
+    for (uint64_t end = f->one.now_ms + ms; f->one.now_ms < end; f->one.now_ms += 20)
         step(f, (struct shard_event){ .type = SHARD_TICK });
 }
 
@@ -281,7 +209,7 @@ static void end_session(struct fixture *f, char *token)
     char id[UUID_TEXT_SIZE];
 
     (void)snprintf(authority, sizeof authority, "session:%s", token);
-    op_id(f, id);
+    one_shard_op_id(&f->one, id);
     end.player_id = "42";
     end.op_id = id;
     end.authority = authority;
@@ -356,7 +284,7 @@ static void waiter_that_asks_twice_under_one_id_is_answered_twice(void **state)
     start_session(f, "1-10", HOLDFAST__V1__START_MODE__START_MODE_FAIL);
     fence_of_last(f, token);
     uint32_t replies = f->replies;
-    op_id(f, id);
+    one_shard_op_id(&f->one, id);
     start_session_as(f, "1-11", HOLDFAST__V1__START_MODE__START_MODE_WAIT, id);
     uint64_t again = start_session_as(f, "1-11", HOLDFAST__V1__START_MODE__START_MODE_WAIT, id);
     end_session(f, token);
@@ -368,7 +296,7 @@ static void waiter_that_asks_twice_under_one_id_is_answered_twice(void **state)
 /* Changes the time that a ledger entry says. */
 static void spoil_entry(struct fixture *f, uint64_t seq)
 {
-    struct state *rows = applier_state(f->shard->applier);
+    struct state *rows = applier_state(f->one.shard->applier);
     struct buf spoilt = { 0 };
     struct row_key key;
     struct slice row;
@@ -390,22 +318,22 @@ static void a_ledger_that_does_not_chain_is_contained_by_a_logged_entry(void **s
     char id[UUID_TEXT_SIZE];
 
     for (int64_t i = 1; i <= 3; i++) {
-        op_id(f, id);
+        one_shard_op_id(&f->one, id);
         holdfast__v1__grant_response__free_unpacked(grant(f, id, i), NULL);
     }
     list.player_id = "42";
     call(f, METHOD_LIST_ENTRIES, &list.base);
-    assert_int_equal(shard_meta(f->shard)->quarantine_count, 0);
+    assert_int_equal(shard_meta(f->one.shard)->quarantine_count, 0);
     spoil_entry(f, 2);
     call(f, METHOD_LIST_ENTRIES, &list.base);
     assert_int_equal(f->last_status, REPLY_OK); /* The record is kept, and shown. */
-    assert_non_null(meta_find_quarantined(shard_meta(f->shard), SLICE_LITERAL("42")));
+    assert_non_null(meta_find_quarantined(shard_meta(f->one.shard), SLICE_LITERAL("42")));
     assert_int_equal(f->told.kind, INCIDENT_CONTAINED);
     assert_string_equal(f->told.player, "42");
     assert_string_equal(f->told.what, "a ledger entry does not chain");
-    uint64_t entries = shard_applied_index(f->shard);
+    uint64_t entries = shard_applied_index(f->one.shard);
     call(f, METHOD_LIST_ENTRIES, &list.base);
-    assert_int_equal(shard_applied_index(f->shard), entries); /* Once. */
+    assert_int_equal(shard_applied_index(f->one.shard), entries); /* Once. */
 }
 
 static void reads_see_what_was_acknowledged(void **state)
@@ -414,7 +342,7 @@ static void reads_see_what_was_acknowledged(void **state)
     Holdfast__V1__GetBalancesRequest request = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
     char id[UUID_TEXT_SIZE];
 
-    op_id(f, id);
+    one_shard_op_id(&f->one, id);
     holdfast__v1__grant_response__free_unpacked(grant(f, id, 5), NULL);
     request.player_id = "42";
     call(f, METHOD_GET_BALANCES, &request.base);
@@ -436,7 +364,7 @@ static void save_large_section(struct fixture *f)
     char *json = mem_zalloc(SECTION_BYTES + 1);
     char id[UUID_TEXT_SIZE];
 
-    op_id(f, id);
+    one_shard_op_id(&f->one, id);
     memset(json, 'x', SECTION_BYTES);
     json[0] = json[SECTION_BYTES - 1] = '"';
     edit.name = (char *)"a";
@@ -494,7 +422,7 @@ static void a_large_answer_without_room_is_refused_and_small_ones_and_writes_are
     assert_int_equal(budget_refused(&f->answers), 2);
     get_balances(f);
     assert_int_equal(f->last_status, REPLY_OK);
-    op_id(f, id);
+    one_shard_op_id(&f->one, id);
     holdfast__v1__grant_response__free_unpacked(grant(f, id, 5), NULL);
     assert_int_equal(f->last_status, REPLY_OK);
     budget_give(&f->answers, ANSWERS_BYTES);
@@ -512,7 +440,7 @@ static void a_session_waits_for_room_for_its_profile(void **state)
     char id[UUID_TEXT_SIZE];
 
     save_large_section(f);
-    op_id(f, id);
+    one_shard_op_id(&f->one, id);
     request.player_id = (char *)"42";
     request.op_id = id;
     request.incarnation = (char *)"1-7";
@@ -536,7 +464,7 @@ static void large_reads_take_turns_with_their_bytes_reserved_and_small_ones_pass
     Holdfast__V1__ReadOptions options = HOLDFAST__V1__READ_OPTIONS__INIT;
 
     save_large_section(f);
-    f->shard->limits.answers_round_bytes = SECTION_BYTES;
+    f->one.shard->limits.answers_round_bytes = SECTION_BYTES;
     options.stale = true; /* Answered in the step that it comes in, without a flush. */
     step(f, (struct shard_event){ .type = SHARD_TICK });
     get_profile(f, &options);
@@ -556,12 +484,12 @@ static void large_reads_take_turns_with_their_bytes_reserved_and_small_ones_pass
     assert_int_equal(budget_held(&f->answers), 0);
     get_profile(f, &options);
     uint64_t held = budget_held(&f->answers);
-    step(f, (struct shard_event){ .type = SHARD_CANCEL, .call = f->calls });
+    step(f, (struct shard_event){ .type = SHARD_CANCEL, .call = f->one.calls });
     assert_true(held > SECTION_BYTES);
     assert_int_equal(budget_held(&f->answers), 0); /* A caller that has gone frees its room. */
     get_profile(f, &options);
-    f->now_ms += 20000;
-    f->shard->limits.answers_round_bytes = 1;
+    f->one.now_ms += 20000;
+    f->one.shard->limits.answers_round_bytes = 1;
     step(f, (struct shard_event){ .type = SHARD_TICK });
     assert_int_equal(budget_held(&f->answers), 0);
 }
@@ -604,9 +532,9 @@ static uint64_t rounds_of_read(struct fixture *f, uint32_t max_age_ms)
     struct shard_stats before, after;
 
     options.max_age_ms = max_age_ms;
-    shard_stats_get(f->shard, &before);
+    shard_stats_get(f->one.shard, &before);
     assert_null(read_with(f, &options));
-    shard_stats_get(f->shard, &after);
+    shard_stats_get(f->one.shard, &after);
     assert_int_equal(after.rounds - before.rounds + after.reads_aged - before.reads_aged, 1);
     return after.rounds - before.rounds;
 }
@@ -615,10 +543,10 @@ static void a_read_with_an_age_asks_the_others_when_that_is_too_long_ago(void **
 {
     struct fixture *f = *state;
 
-    f->now_ms += 60000;
+    f->one.now_ms += 60000;
     assert_int_equal(rounds_of_read(f, 60000 - 1), 1); /* None yet, or none so lately. */
     assert_int_equal(rounds_of_read(f, 1), 0);
-    f->now_ms += 100;
+    f->one.now_ms += 100;
     assert_int_equal(rounds_of_read(f, 100), 0); /* It is no round itself, */
     assert_int_equal(rounds_of_read(f, 99), 1);  /* so this is 100 ms after the last one. */
     assert_int_equal(rounds_of_read(f, 99), 0);
@@ -630,10 +558,10 @@ static void an_age_is_of_both_clocks(void **state)
     struct fixture *f = *state;
 
     assert_int_equal(rounds_of_read(f, 0), 1);
-    f->wall_ms += 1000; /* The loop's clock was read before the process stood still. */
+    f->one.wall_ms += 1000; /* The loop's clock was read before the process stood still. */
     assert_int_equal(rounds_of_read(f, 999), 1);
     assert_int_equal(rounds_of_read(f, 1), 0);
-    f->wall_ms -= 500; /* Set back. */
+    f->one.wall_ms -= 500; /* Set back. */
     assert_int_equal(rounds_of_read(f, 60000), 1);
 }
 
@@ -683,28 +611,28 @@ static void an_armed_shard_stops_before_the_entry_that_takes_the_cut(void **stat
     struct shard_checkpoint checkpoint;
     char id[UUID_TEXT_SIZE];
 
-    shard_arm(f->shard, 10);
+    shard_arm(f->one.shard, 10);
     cut.cut = 9;
     call(f, METHOD_TAKE_CUT, &cut.base);
-    assert_false(shard_at_cut(f->shard));
-    uint64_t before = shard_applied_index(f->shard);
+    assert_false(shard_at_cut(f->one.shard));
+    uint64_t before = shard_applied_index(f->one.shard);
     cut.cut = 12;
     call(f, METHOD_TAKE_CUT, &cut.base);
     uint32_t replies = f->replies;
-    op_id(f, id);
+    one_shard_op_id(&f->one, id);
     (void)grant(f, id, 5);
-    assert_true(shard_at_cut(f->shard));
+    assert_true(shard_at_cut(f->one.shard));
     assert_int_equal(f->replies, replies);
-    assert_int_equal(shard_applied_index(f->shard), before);
-    assert_true(shard_checkpoint_begin(f->shard, &checkpoint));
+    assert_int_equal(shard_applied_index(f->one.shard), before);
+    assert_true(shard_checkpoint_begin(f->one.shard, &checkpoint));
     assert_int_equal(checkpoint.index, before);
-    shard_pass_cut(f->shard);
+    shard_pass_cut(f->one.shard);
     step(f, (struct shard_event){ .type = SHARD_TICK });
-    assert_false(shard_at_cut(f->shard));
-    assert_int_equal(shard_applied_index(f->shard), before + 2);
+    assert_false(shard_at_cut(f->one.shard));
+    assert_int_equal(shard_applied_index(f->one.shard), before + 2);
     assert_int_equal(f->replies, replies + 2);
-    assert_int_equal(shard_meta(f->shard)->cut_id, 12);
-    shard_checkpoint_end(f->shard, true);
+    assert_int_equal(shard_meta(f->one.shard)->cut_id, 12);
+    shard_checkpoint_end(f->one.shard, true);
     buf_deinit(&checkpoint.meta_row);
 }
 
@@ -713,14 +641,14 @@ static void a_cut_that_comes_with_goods_stops_an_armed_shard_too(void **state)
     struct fixture *f = *state;
     Holdfast__Internal__V1__DeliverRequest deliver = HOLDFAST__INTERNAL__V1__DELIVER_REQUEST__INIT;
 
-    shard_arm(f->shard, 10);
+    shard_arm(f->one.shard, 10);
     deliver.source = 1;
     deliver.cut = 10;
     call(f, METHOD_CHANNEL_DELIVER, &deliver.base);
-    assert_true(shard_at_cut(f->shard));
-    shard_arm(f->shard, 0);
+    assert_true(shard_at_cut(f->one.shard));
+    shard_arm(f->one.shard, 0);
     step(f, (struct shard_event){ .type = SHARD_TICK });
-    assert_int_equal(shard_meta(f->shard)->cut_id, 10);
+    assert_int_equal(shard_meta(f->one.shard)->cut_id, 10);
 }
 
 static void deposed_owner_says_where_to_go(void **state)
@@ -733,7 +661,7 @@ static void deposed_owner_says_where_to_go(void **state)
 
     record.membership.members[0] = 8;
     step(f, (struct shard_event){ .type = SHARD_RECORD, .record = &record });
-    op_id(f, id);
+    one_shard_op_id(&f->one, id);
     assert_null(grant(f, id, 5));
     assert_int_equal(f->last_status, REPLY_NOT_OWNER);
 }

@@ -19,178 +19,25 @@
 #include "holdfast/v1/transaction.pb-c.h"
 #include "idl/error_code.h"
 #include "idl/method_errors.h"
-#include "router/rpc/fake_cluster.h"
-#include "router/rpc/router.h"
+#include "router/rpc/fake_router.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 
-#define SHARDS 4u
-
-static const struct log silent = { .level_min = LOG_ERROR };
-struct fixture {
-    struct loop *loop;
-    struct etcd *etcd;
-    struct fake_cluster *fake;
-    struct router router;
-    struct request request;
-    struct arena arena;
-    uint32_t answers;
-    uint32_t finished;
-    Holdfast__V1__ErrorCode code; /* Of the answer; UNSPECIFIED: success. */
-    char field[64];
-    char trace[TRACE_TEXT_SIZE];
-    char entity[64];
-    char op_id[64];
-    struct buf response; /* Encoded. */
-};
-
-static void reply(struct request *request, const ProtobufCMessage *response)
-{
-    struct fixture *f = request->origin;
-
-    f->answers++;
-    f->code = CODE(UNSPECIFIED);
-    buf_clear(&f->response);
-    (void)protobuf_c_message_pack(
-        response, buf_reserve(&f->response, protobuf_c_message_get_packed_size(response)));
-    f->response.size = protobuf_c_message_get_packed_size(response);
-}
-
-static void reply_encoded(struct request *request, struct slice response)
-{
-    struct fixture *f = request->origin;
-
-    f->answers++;
-    f->code = CODE(UNSPECIFIED);
-    buf_clear(&f->response);
-    buf_append(&f->response, response.data, response.size);
-}
-
-static void fail_request(struct request *request, const Holdfast__V1__ErrorDetail *detail)
-{
-    struct fixture *f = request->origin;
-
-    f->answers++;
-    f->code = detail->code;
-    bool final = detail->outcome == HOLDFAST__V1__OUTCOME__OUTCOME_REFUSED;
-    assert_int_not_equal(detail->outcome, HOLDFAST__V1__OUTCOME__OUTCOME_UNSPECIFIED);
-    assert_int_not_equal(detail->action, HOLDFAST__V1__ACTION__ACTION_UNSPECIFIED);
-    snprintf(f->entity, sizeof f->entity, "%s", detail->entity);
-    snprintf(f->op_id, sizeof f->op_id, "%s", detail->op_id);
-    if (!error_is_given(request->method->id, detail->code, final))
-        fail_msg("idl/method_errors.h has no %d for %s", (int)detail->code, request->method->name);
-    CHECK(strlen(detail->field) < sizeof f->field);
-    memcpy(f->field, detail->field, strlen(detail->field) + 1);
-    CHECK(strlen(detail->trace_id) < sizeof f->trace);
-    memcpy(f->trace, detail->trace_id, strlen(detail->trace_id) + 1);
-}
-
-static const struct request_door door = { .reply = reply,
-                                          .reply_encoded = reply_encoded,
-                                          .fail = fail_request };
-
-static void finished(void *context, const struct request *request, Holdfast__V1__ErrorCode code,
-                     uint64_t latency_us)
-{
-    struct fixture *f = context;
-
-    (void)request;
-    (void)code;
-    (void)latency_us;
-    f->finished++;
-}
-
-static const struct token_secret_record secret = { .current = { 5 } };
-static struct session_secrets secrets;
+#define SHARDS FAKE_SHARDS
 
 /* As its owner has it. */
-static void whole_token(const char *player, const char *plain,
+static void whole_token(const struct fixture *f, const char *player, const char *plain,
                         char ret_text[SESSION_TOKEN_TEXT_SIZE])
 {
     struct session_token token;
 
     CHECK(session_token_parse(slice_from_text(plain), &token) == ERR_OK);
-    session_token_print(&secrets, slice_from_text(player), &token, ret_text);
-}
-
-static void make_router(struct fixture *f)
-{
-    struct router_options options = {
-        .loop = f->loop,
-        .log = &silent,
-        .cluster = "test",
-        .map = f->fake->map,
-        .port = fake_cluster_port(f->fake),
-        .etcd = f->etcd,
-        .secrets = &secrets,
-        .in_flight_max = 10,
-        .observer = { finished, f },
-    };
-
-    session_secrets_init(&secrets, "test", &secret);
-    options.caller = caller_new(&(struct caller_options){
-        .loop = f->loop, .map = options.map, .port = options.port, .seed = 1 });
-    options.servers = servers_new(&(struct servers_options){
-        .loop = f->loop, .etcd = f->etcd, .cluster = "test", .log = &silent });
-    router_init(&f->router, &options);
-}
-
-static int setup(void **state)
-{
-    struct fixture *f = mem_zalloc(sizeof *f);
-    const char *nowhere = "http://127.0.0.1:1";
-
-    CHECK(loop_new(&f->loop) == ERR_OK);
-    CHECK(etcd_new(&(struct etcd_options){ .loop = loop_uv(f->loop),
-                                           .endpoints = &nowhere,
-                                           .endpoint_count = 1,
-                                           .log = &silent },
-                   &f->etcd) == ERR_OK);
-    f->fake = mem_zalloc(sizeof *f->fake);
-    fake_cluster_init(f->fake, SHARDS);
-    make_router(f);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-
-    assert_int_equal(f->finished, f->answers);
-    servers_free(f->router.options.servers);
-    caller_free(f->router.options.caller);
-    etcd_free(f->etcd);
-    router_deinit(&f->router);
-    fake_cluster_deinit(f->fake);
-    free(f->fake);
-    loop_free(f->loop);
-    arena_deinit(&f->arena);
-    buf_deinit(&f->response);
-    free(f);
-    return 0;
-}
-
-static void dispatch_as(struct fixture *f, uint32_t method, const ProtobufCMessage *message,
-                        const char *player)
-{
-    f->request = (struct request){
-        .door = &door,
-        .origin = f,
-        .method = method_find(method),
-        .message = message,
-        .arena = &f->arena,
-        .deadline_ms = loop_now_ms(f->loop) + 5000,
-        .peer = "test",
-        .scopes = player == NULL ? SCOPES_ALL : 0,
-        .player = player,
-    };
-    router_dispatch(&f->router, &f->request);
+    session_token_print(&f->secrets, slice_from_text(player), &token, ret_text);
 }
 
 static void dispatch(struct fixture *f, uint32_t method, const ProtobufCMessage *message)
 {
-    dispatch_as(f, method, message, NULL);
+    fake_router_call(f, method, message, 5000, NULL);
 }
 
 static bool is_answered(void *user)
@@ -237,16 +84,16 @@ static void a_player_reads_what_is_its_own_and_nothing_else(void **state)
     char player[] = "ada", other[] = "eve";
 
     read.player_id = other;
-    dispatch_as(f, METHOD_GET_BALANCES, &read.base, "ada");
+    fake_router_call(f, METHOD_GET_BALANCES, &read.base, 5000, "ada");
     assert_int_equal(f->code, CODE(PERMISSION_DENIED));
     assert_string_equal(f->field, "player_id");
     make_grant(&grant, player);
-    dispatch_as(f, METHOD_GRANT, &grant.base, "ada");
+    fake_router_call(f, METHOD_GRANT, &grant.base, 5000, "ada");
     assert_int_equal(f->code, CODE(PERMISSION_DENIED));
     assert_string_equal(f->field, "authorization");
     assert_int_equal(f->fake->call_count, 0);
     holdfast__v1__get_balances_request__init(&read);
-    dispatch_as(f, METHOD_GET_BALANCES, &read.base, "ada");
+    fake_router_call(f, METHOD_GET_BALANCES, &read.base, 5000, "ada");
     assert_int_equal(f->fake->call_count, 1);
     arrived = holdfast__v1__get_balances_request__unpack(NULL, f->fake->calls[0].body.size,
                                                          f->fake->calls[0].body.data);
@@ -582,7 +429,7 @@ static void a_heartbeat_is_answered_from_the_shards_when_etcd_is_down(void **sta
     holdfast__v1__renew_sessions_request__init(&renew);
     holdfast__v1__session_ref__init(&session);
     session.player_id = player;
-    whole_token(player, "1-9-7", token);
+    whole_token(f, player, "1-9-7", token);
     session.token = token;
     renew.incarnation = incarnation;
     renew.sessions = list;
@@ -622,7 +469,7 @@ static void a_shard_that_does_not_answer_leaves_its_tokens_unknown(void **state)
     holdfast__v1__renew_sessions_request__init(&renew);
     holdfast__v1__session_ref__init(&session);
     session.player_id = player;
-    whole_token(player, "1-9-7", token);
+    whole_token(f, player, "1-9-7", token);
     session.token = token;
     renew.incarnation = incarnation;
     renew.sessions = list;
@@ -761,7 +608,7 @@ static void registering_without_etcd_is_unavailable(void **state)
     assert_int_equal(f->code, CODE(UNAVAILABLE));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_router_setup, fake_router_teardown)
 
 int main(void)
 {

@@ -13,147 +13,14 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
 #include "idl/error_code.h"
-#include "router/rpc/fake_cluster.h"
-#include "router/rpc/router.h"
+#include "router/rpc/fake_router.h"
 #include "runtime/base/check.h"
 
-#define SHARDS      4u
 #define DEADLINE_MS 400u
-
-static const struct log silent = { .level_min = LOG_ERROR };
-struct fixture {
-    struct loop *loop;
-    struct etcd *etcd;
-    struct fake_cluster *fake;
-    struct router router;
-    struct request request;
-    struct arena arena;
-    uint32_t answers;
-    uint32_t finished;
-    Holdfast__V1__ErrorCode code; /* Of the answer; UNSPECIFIED: success. */
-    char field[64];
-    char trace[TRACE_TEXT_SIZE];
-    struct buf response; /* Encoded. */
-};
-
-static void reply(struct request *request, const ProtobufCMessage *response)
-{
-    struct fixture *f = request->origin;
-
-    f->answers++;
-    f->code = CODE(UNSPECIFIED);
-    buf_clear(&f->response);
-    (void)protobuf_c_message_pack(
-        response, buf_reserve(&f->response, protobuf_c_message_get_packed_size(response)));
-    f->response.size = protobuf_c_message_get_packed_size(response);
-}
-
-static void reply_encoded(struct request *request, struct slice response)
-{
-    struct fixture *f = request->origin;
-
-    f->answers++;
-    f->code = CODE(UNSPECIFIED);
-    buf_clear(&f->response);
-    buf_append(&f->response, response.data, response.size);
-}
-
-static void fail_request(struct request *request, const Holdfast__V1__ErrorDetail *detail)
-{
-    struct fixture *f = request->origin;
-
-    f->answers++;
-    f->code = detail->code;
-    CHECK(strlen(detail->field) < sizeof f->field);
-    memcpy(f->field, detail->field, strlen(detail->field) + 1);
-    CHECK(strlen(detail->trace_id) < sizeof f->trace);
-    memcpy(f->trace, detail->trace_id, strlen(detail->trace_id) + 1);
-}
-
-static const struct request_door door = { .reply = reply,
-                                          .reply_encoded = reply_encoded,
-                                          .fail = fail_request };
-
-static void finished(void *context, const struct request *request, Holdfast__V1__ErrorCode code,
-                     uint64_t latency_us)
-{
-    struct fixture *f = context;
-
-    (void)request;
-    (void)code;
-    (void)latency_us;
-    f->finished++;
-}
-
-static void make_router(struct fixture *f)
-{
-    struct router_options options = {
-        .loop = f->loop,
-        .log = &silent,
-        .cluster = "test",
-        .map = f->fake->map,
-        .port = fake_cluster_port(f->fake),
-        .etcd = f->etcd,
-        .in_flight_max = 10,
-        .observer = { finished, f },
-    };
-
-    options.caller = caller_new(&(struct caller_options){
-        .loop = f->loop, .map = options.map, .port = options.port, .seed = 1 });
-    options.servers = servers_new(&(struct servers_options){
-        .loop = f->loop, .etcd = f->etcd, .cluster = "test", .log = &silent });
-    router_init(&f->router, &options);
-}
-
-static int setup(void **state)
-{
-    struct fixture *f = mem_zalloc(sizeof *f);
-    const char *nowhere = "http://127.0.0.1:1";
-
-    CHECK(loop_new(&f->loop) == ERR_OK);
-    CHECK(etcd_new(&(struct etcd_options){ .loop = loop_uv(f->loop),
-                                           .endpoints = &nowhere,
-                                           .endpoint_count = 1,
-                                           .log = &silent },
-                   &f->etcd) == ERR_OK);
-    f->fake = mem_zalloc(sizeof *f->fake);
-    fake_cluster_init(f->fake, SHARDS);
-    make_router(f);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-
-    assert_int_equal(f->finished, f->answers);
-    servers_free(f->router.options.servers);
-    caller_free(f->router.options.caller);
-    etcd_free(f->etcd);
-    router_deinit(&f->router);
-    fake_cluster_deinit(f->fake);
-    free(f->fake);
-    loop_free(f->loop);
-    arena_deinit(&f->arena);
-    buf_deinit(&f->response);
-    free(f);
-    return 0;
-}
 
 static void dispatch(struct fixture *f, uint32_t method, const ProtobufCMessage *message)
 {
-    f->request = (struct request){
-        .door = &door,
-        .origin = f,
-        .method = method_find(method),
-        .message = message,
-        .arena = &f->arena,
-        .deadline_ms = loop_now_ms(f->loop) + DEADLINE_MS,
-        .peer = "test",
-        .scopes = SCOPES_ALL,
-    };
-    router_dispatch(&f->router, &f->request);
+    fake_router_call(f, method, message, DEADLINE_MS, NULL);
 }
 
 /* `held`: the owner makes new writes of the player wait. */
@@ -355,7 +222,7 @@ static void a_read_of_nobody_or_of_nine_is_refused(void **state)
     assert_string_equal(f->field, "player_ids[2]");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_router_setup, fake_router_teardown)
 
 int main(void)
 {
