@@ -145,7 +145,8 @@
     OF_HOLDER(X) OF_NAMED(X) OF_TAKING(X) OF_ITEMS(X) OF_GIVING(X) \
     X(PERMISSION_DENIED, FINAL, "`system` may take back only what `system` gave", "") \
     X(ALREADY_REVERSED, FINAL, "the entry was reversed before", "") \
-    X(NOT_REVERSIBLE, FINAL, "entries of that kind are not reversed", "")
+    X(NOT_REVERSIBLE, FINAL, "entries of that kind are not reversed", "") \
+    X(INVALID_ARGUMENT, FINAL, "a currency of the entry is declared no more", "declare it again, then raise `attempt`")
 #define ERRORS_LIST_RESERVATIONS(X) OF_PLAYER_READ(X)
 
 /* ---- inventory ---- */

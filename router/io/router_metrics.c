@@ -272,6 +272,8 @@ static double read_http_refused(void *context)
       "Registrations and renewals that etcd did not answer.")                                      \
     X(counter, players_throttled_total,     metrics->options.router->players_throttled,            \
       "Calls refused: too many for one player.")                                                   \
+    X(counter, callers_throttled_total,     metrics->options.router->callers_throttled,            \
+      "Calls refused: their key, client or player holds its share of the calls in flight.")        \
     X(counter, mints_refused_total,         metrics->options.router->mints_refused,                \
       "Calls refused: more new goods than their API key may make.")                                \
     X(counter, foreign_incarnations_total,  metrics->options.router->foreign_incarnations,         \

@@ -8,6 +8,8 @@
 #include "router/rpc/handlers.h"
 #include "runtime/base/check.h"
 
+#define PLACES_RETRY_MS 250u
+
 void router_init(struct router *router, const struct router_options *options)
 {
     static const struct session_secrets none; /* Then no token is given or taken. */
@@ -16,6 +18,8 @@ void router_init(struct router *router, const struct router_options *options)
     router->guard.secrets = options->secrets != NULL ? options->secrets : &none;
     router->players = options->player_rate > 0 ? rate_table_new() : NULL;
     router->mint = mint_guard_new();
+    router->registrations = rate_table_new();
+    router->places = caller_shares_new();
     router->counts = counts_new(router);
     admission_init(&router->admission, options->in_flight_max);
 }
@@ -25,7 +29,9 @@ void router_deinit(struct router *router)
     CHECK(router->admission.in_flight == 0 && router->watch_count == 0);
     buf_deinit(&router->scratch);
     rate_table_free(router->players);
+    rate_table_free(router->registrations);
     mint_guard_free(router->mint);
+    caller_shares_free(router->places);
     counts_free(router->counts);
 }
 
@@ -91,18 +97,41 @@ bool router_is_full(struct router *router, const struct method_info *method,
                              ret_retry_after_ms);
 }
 
+/* False: answered. */
+static bool take_places(struct router *router, struct request *request, uint32_t weight)
+{
+    uint32_t percent = router->options.in_flight_key_percent, limit = 0;
+    Holdfast__V1__ErrorDetail detail;
+
+    if (percent == 0 || request_take_places(request, weight, percent, &limit))
+        return true;
+    router->callers_throttled++;
+    refusal_make(request->arena, &detail, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED,
+                 "%s holds its share of the router's calls in flight, %u; nothing was done",
+                 request->player != NULL ? "this player's token, or all of them together,"
+                                         : "this caller",
+                 limit);
+    detail.limit = arena_printf(request->arena, "%u", limit);
+    detail.retry_after_ms = PLACES_RETRY_MS;
+    request_fail(request, &detail);
+    return false;
+}
+
 static bool admit(struct router *router, struct request *request)
 {
     Holdfast__V1__ErrorDetail detail;
     uint32_t weight = weigh(request);
 
     request->priority = admission_priority_of(request->method, request->message);
+    if (!take_places(router, request, weight))
+        return false;
     holdfast__v1__error_detail__init(&detail);
     if (!admission_enter(&router->admission, request->priority, weight, &detail.retry_after_ms)) {
         static char message[] = "the router is at its limit of calls in flight; nothing was done";
 
         detail.code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED;
         detail.message = message;
+        request_give_places(request, weight);
         request_fail(request, &detail);
         return false;
     }
@@ -228,6 +257,7 @@ void router_dispatch(struct router *router, struct request *request)
     request->router = router;
     request->started_ns = loop_clock_ns();
     request->weight = 0;
+    request->holds_places = false;
     request->held_bytes = 0;
     request->attempts = 0;
     request->as_admin = false;

@@ -6,9 +6,11 @@
 #include "runtime/base/check.h"
 #include "runtime/base/base64.h"
 #include "runtime/codec/proto_codec.h"
+#include "runtime/http/http_budget.h"
 #include "runtime/http/rpc_call.h"
 #include "runtime/http/rpc_header.h"
 #include "runtime/http/rpc_message.h"
+#include "runtime/http/rpc_refusal.h"
 #include "runtime/http/rpc_status.h"
 #include "runtime/rest/rest_tag.h"
 
@@ -574,6 +576,10 @@ void rpc_answer_document(struct rpc_call *call, struct slice plain, struct slice
     struct fields fields = { .count = 0 };
     bool packs = rpc_message_may_pack(call);
 
+    if (!http_answer_fits(call->exchange, packs ? packed.size : plain.size)) {
+        rpc_refuse_busy(call, HTTP_REFUSED_STRANGERS);
+        return;
+    }
     add_head(&fields, call, NULL);
     if (packs)
         add_packed(&fields, call);
