@@ -34,7 +34,7 @@ static unsigned wanted_at_node(const struct method_info *method)
         "NodeService/RenewTokens",        "NodeService/ItemHistory",
         "TransactionService/SwapGoods",   "NodeService/ReadSettled",
         "MailboxService/DeliverToPlayer", "NodeService/ListNodeIncidents",
-        "NodeService/GetNodeLoad",
+        "NodeService/GetNodeLoad",        "NodeService/GetPartials",
     };
     static const char *const of_both[] = { "NodeService/GetNodeStatus", "NodeService/ApplyPolicy" };
     static const char *const of_coordinators[] = {

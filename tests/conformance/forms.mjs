@@ -29,6 +29,8 @@ const OF_THE_MOMENT = {
   GetLoad: ["atUs", "answered", "failed", "buckets", "inFlight", "residentBytes", "logSyncs", "logSyncUs",
             "commitBuckets", "diskFreeBytes", "replicasLag", "replicasSilentMs", "unapplied", "methods", "proposed",
             "reads", "sessions"],
+  GetCount: ["asOfFromMs", "asOfToMs"],
+  BatchGetCounts: ["asOfFromMs", "asOfToMs"],
 };
 
 // ---- the methods, and their routes ----
@@ -41,8 +43,8 @@ for (const file of readdirSync(new URL("gen/holdfast/v1", import.meta.url)))
         if (method.methodKind === "unary") methods.set(method.name, method);
 const routes = new Map();
 for (const [path, item] of Object.entries((await (await fetch(`${url}/openapi.json`)).json()).paths))
-  for (const [verb, operation] of Object.entries(item))
-    routes.set(operation.operationId, { verb: verb.toUpperCase(), path, hasBody: "requestBody" in operation,
+  for (const [verb, operation] of Object.entries(item)) // Further routes of a method: rest_test.py.
+    if (methods.has(operation.operationId)) routes.set(operation.operationId, { verb: verb.toUpperCase(), path, hasBody: "requestBody" in operation,
       headers: (operation.parameters ?? []).map((each) => each.$ref?.split("/").pop()) });
 
 // ---- the corpus ----

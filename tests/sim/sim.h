@@ -16,6 +16,7 @@
 #include "router/core/retry.h"
 #include "router/core/txn_read.h"
 #include "tests/sim/op.h"
+#include "tests/sim/favorite_counts.h"
 #include "tests/sim/switches.h"
 
 #define SIM_CLUSTER     "sim"
@@ -95,23 +96,19 @@ enum sim_kind {
     X(installs_cut) X(promotions_resumed) X(changes_begun) X(changes_done) X(changes_aborted)      \
     X(drained) X(exchanges) X(replicas_dropped) X(joint_promotions)                                \
     X(repairs_begun) X(repairs_done) X(repairs_resumed) X(damaged_dropped) X(promises_rotten)      \
-    X(salvages) X(learners_rotten)                                                                 \
-    X(transfers_local) X(transfers_opened) X(transfers_settled) X(transfers_refunded)              \
-    X(transfers_cancelled) X(transfers_across_owners) X(credits_repeated)                          \
-    X(told_at_decision) X(settles_of_several)                                                      \
-    X(credits_below_watermark) X(watermarks) X(inbox_drops) X(mails_claimed) X(mails_returned)     \
-    X(seals_too_late) X(conservation_checks) X(in_flight_checks)                                   \
-    X(items_spent) X(txn_items_spent) X(reversals) X(refused_items) X(refused_reversed)            \
-    X(traces)                                                                                      \
-    X(reservations) X(posted) X(voided) X(reservations_expired) X(refused_closed)                  \
-    X(refused_expired) X(closed_just_before) X(refused_before_due)                                 \
+    X(salvages) X(learners_rotten) X(transfers_local) X(transfers_opened) X(transfers_settled)     \
+    X(transfers_refunded) X(transfers_cancelled) X(transfers_across_owners) X(credits_repeated)    \
+    X(told_at_decision) X(settles_of_several) X(credits_below_watermark) X(watermarks)             \
+    X(inbox_drops) X(mails_claimed) X(mails_returned) X(seals_too_late) X(conservation_checks)     \
+    X(in_flight_checks) X(items_spent) X(txn_items_spent) X(reversals) X(refused_items)            \
+    X(refused_reversed) X(traces) X(reservations) X(posted) X(voided) X(reservations_expired)      \
+    X(refused_closed) X(refused_expired) X(closed_just_before) X(refused_before_due)               \
     X(txns_local) X(txns_opened) X(txns_committed) X(txns_refused) X(txns_conflicted)              \
     X(txns_sealed) X(txns_seals_late) X(txn_late_votes) X(txn_poisoned) X(txns_across_owners)      \
-    X(txn_conflicts_told) X(txn_escrow_checks)                                                     \
-    X(txn_reads) X(txn_reads_again) X(txn_reads_of_trades) X(txn_reads_busy)                       \
-    X(txn_reads_registered) X(txn_reads_drained) X(txn_reads_settled) X(txn_reads_paused)          \
-    X(reads_waited) X(reads_timed_out) X(reads_turned_away) X(writes_yielded) X(prepares_later)    \
-    X(trading_reads) X(trading_swaps)                                                              \
+    X(txn_conflicts_told) X(txn_escrow_checks) X(txn_reads) X(txn_reads_again)                     \
+    X(txn_reads_of_trades) X(txn_reads_busy) X(txn_reads_registered) X(txn_reads_drained)          \
+    X(txn_reads_settled) X(txn_reads_paused) X(reads_waited) X(reads_timed_out)                    \
+    X(reads_turned_away) X(writes_yielded) X(prepares_later) X(trading_reads) X(trading_swaps)     \
     X(audit_cuts) X(audit_cuts_carried) X(audit_cuts_awaited) X(audit_cuts_corrected) \
     X(receipts_local) X(receipts_asked) X(receipts_bound) X(receipts_rejected)                     \
     X(receipts_cancelled) X(receipts_paid) X(receipts_refused) X(receipts_put_off)                 \
@@ -119,14 +116,9 @@ enum sim_kind {
     X(definitions_made) X(definitions_made_again) X(definitions_rolled_back) X(definitions_deleted) \
     X(definitions_in_force) X(definitions_told_again) X(definitions_unknown)                        \
     X(definitions_conflicted) X(definitions_swept) X(defines) X(defines_late)                       \
-    X(favorites_made) X(favorites_kept) X(favorites_gone) X(favorites_never) X(favorites_late)      \
-    X(favorites_full) X(favorites_unknown) X(favorites_again) X(favorites_lists)                    \
-    X(favorites_pages) X(favorites_ties) X(favorites_statuses) X(favorites_partials)                \
-    X(favorites_by_target)                                                                          \
-    X(servers_held) X(refused_full) X(evacuations)                                                                 \
-    X(promotions_upgraded) X(programs_refused) X(programs_stopped)                              \
-    X(etcd_rolled_back) X(rollbacks_noticed) X(restores_accepted) X(restores_interrupted)          \
-    X(restores_refused) X(restores_of_members)
+    FAVORITE_REACH(X) X(servers_held) X(refused_full) X(evacuations) X(promotions_upgraded)        \
+    X(programs_refused) X(programs_stopped) X(etcd_rolled_back) X(rollbacks_noticed)               \
+    X(restores_accepted) X(restores_interrupted) X(restores_refused) X(restores_of_members)
 /* What a build without the means to damage records cannot do, it need not have done. */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define SIM_INJECTED(X) X(damages)
@@ -388,7 +380,6 @@ struct sim_server {
 
 struct oracle;
 struct definitions_sim;
-struct favorites_sim;
 struct model_rule;
 struct workload;
 

@@ -1,0 +1,13 @@
+/* favorite_counts: what runs with favourites count (favorite.h); part of SIM_REACH. */
+#ifndef TESTS_SIM_FAVORITE_COUNTS_H
+#define TESTS_SIM_FAVORITE_COUNTS_H
+
+/* clang-format off */
+#define FAVORITE_REACH(X)                                                                          \
+    X(favorites_made) X(favorites_kept) X(favorites_gone) X(favorites_never) X(favorites_late)      \
+    X(favorites_full) X(favorites_unknown) X(favorites_again) X(favorites_lists)                    \
+    X(favorites_pages) X(favorites_ties) X(favorites_statuses) X(favorites_partials)                \
+    X(favorites_by_target)
+/* clang-format on */
+
+#endif
